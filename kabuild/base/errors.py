@@ -1,0 +1,188 @@
+"""The error tree. Every error that a user may see is one of these.
+
+KabuildError                 one clear message, with a machine-readable reason and an exit code
+├── UsageError               the command line, a label or a pattern is wrong        exit 2
+├── LoadError                WORKSPACE.toml, BUILD.toml or a rule file is wrong     exit 1
+├── AnalysisError            targets do not fit together (cycle, missing provider)  exit 1
+├── NoTestsError             nothing matched that could be tested                   exit 4
+├── InfraError               the machine failed; nothing was judged                 exit 36
+│   ├── SandboxError         a sandbox could not be set up
+│   ├── StoreError           the store cannot be read or written
+│   └── ToolchainError       a toolchain is missing or is not what was pinned
+├── RemoteError              a remote cache or executor failed                      exit 34
+├── Interrupted              the user stopped the build                             exit 8
+└── InternalError            kabuild itself is wrong                                exit 37
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, unique
+from typing import ClassVar
+
+
+@unique
+class ExitCode(int, Enum):
+    """Process exit codes, Bazel's where Bazel has one."""
+
+    OK = 0
+    BUILD_FAILED = 1
+    COMMAND_LINE = 2
+    TESTS_FAILED = 3
+    NO_TESTS = 4
+    QUERY_FAILED = 7
+    INTERRUPTED = 8
+    REMOTE = 34
+    ENVIRONMENT = 36
+    INTERNAL = 37
+    TOOLCHAIN_DRIFT = 45
+
+
+@unique
+class Reason(Enum):
+    """Why an error was raised: what tests assert on, apart from the prose."""
+
+    BAD_LABEL = "bad label"
+    BAD_PATTERN = "bad pattern"
+    BAD_FLAG = "bad flag"
+    BAD_QUERY = "bad query"
+    BAD_SOLUTION = "bad solution"
+    NO_WORKSPACE = "no workspace"
+    VERSION_TOO_OLD = "version too old"
+    TOML_SYNTAX = "toml syntax"
+    UNKNOWN_PACKAGE = "unknown package"
+    UNKNOWN_TARGET = "unknown target"
+    UNKNOWN_RULE = "unknown rule"
+    UNKNOWN_ATTRIBUTE = "unknown attribute"
+    UNKNOWN_KEY = "unknown key"
+    UNKNOWN_PLATFORM = "unknown platform"
+    UNKNOWN_GATE = "unknown gate"
+    UNKNOWN_AGENT = "unknown agent"
+    UNKNOWN_CONFIG = "unknown config"
+    MISSING_ATTRIBUTE = "missing attribute"
+    BAD_ATTRIBUTE = "bad attribute"
+    DUPLICATE_TARGET = "duplicate target"
+    MISSING_FILE = "missing file"
+    ESCAPING_PATH = "escaping path"
+    BAD_RULE = "bad rule"
+    CYCLE = "cycle"
+    NO_TOOLCHAIN = "no toolchain"
+    TOOLCHAIN_DRIFT = "toolchain drift"
+    NO_PROVIDER = "no provider"
+    NO_TESTS = "no tests"
+    SANDBOX_UNAVAILABLE = "sandbox unavailable"
+    SANDBOX_FAILED = "sandbox failed"
+    STORE_UNWRITABLE = "store unwritable"
+    STORE_FULL = "store full"
+    BLOB_MISSING = "blob missing"
+    BLOB_CORRUPT = "blob corrupt"
+    INPUT_CHANGED = "input changed"
+    ACTION_CRASHED = "action crashed"
+    OUTPUT_MISSING = "output missing"
+    INTERRUPTED = "interrupted"
+    INTERNAL = "internal"
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """A place in a text file. ``line`` and ``column`` count from 1; 0 means the whole file."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        if not self.line:
+            return self.file
+        column = f":{self.column}" if self.column else ""
+        return f"{self.file}:{self.line}{column}"
+
+
+class KabuildError(Exception):
+    """One problem, in the words of the person who can mend it.
+
+    ``message`` says what was found and what was expected; ``hint`` says what to do;
+    ``position`` says where. They print as::
+
+        tasks/hip2hip/softmax/BUILD.toml:7: no target ':sofmax' in //tasks/hip2hip/softmax
+          did you mean ':softmax'?
+    """
+
+    exit_code: ClassVar[ExitCode] = ExitCode.INTERNAL
+
+    def __init__(
+        self,
+        reason: Reason,
+        message: str,
+        *,
+        position: Position | None = None,
+        hint: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+        self.position = position
+        self.hint = hint
+
+    def __str__(self) -> str:
+        where = f"{self.position}: " if self.position else ""
+        hint = "".join(f"\n  {line}" for line in self.hint.splitlines())
+        return f"{where}{self.message}{hint}"
+
+
+class UsageError(KabuildError):
+    """The command line, a label or a pattern is wrong."""
+
+    exit_code = ExitCode.COMMAND_LINE
+
+
+class LoadError(KabuildError):
+    """A WORKSPACE.toml, BUILD.toml or rule file is wrong."""
+
+    exit_code = ExitCode.BUILD_FAILED
+
+
+class AnalysisError(KabuildError):
+    """Targets that are each valid do not fit together."""
+
+    exit_code = ExitCode.BUILD_FAILED
+
+
+class NoTestsError(KabuildError):
+    """Nothing that can be tested matched. Never a pass: a typo must not look like success."""
+
+    exit_code = ExitCode.NO_TESTS
+
+
+class InfraError(KabuildError):
+    """The machine failed, so nothing was judged. Never cached, never scored."""
+
+    exit_code = ExitCode.ENVIRONMENT
+
+
+class SandboxError(InfraError):
+    """A sandbox could not be set up."""
+
+
+class StoreError(InfraError):
+    """The store cannot be read or written."""
+
+
+class ToolchainError(InfraError):
+    """A toolchain is missing or is not what was pinned."""
+
+
+class RemoteError(KabuildError):
+    """A remote cache or executor failed."""
+
+    exit_code = ExitCode.REMOTE
+
+
+class Interrupted(KabuildError):  # noqa: N818 - the user did this; it is no error of anybody
+    """The user stopped the build. Finished work is kept."""
+
+    exit_code = ExitCode.INTERRUPTED
+
+
+class InternalError(KabuildError):
+    """kabuild itself is wrong."""

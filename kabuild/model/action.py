@@ -1,0 +1,90 @@
+"""Actions: one command each, with everything that may change its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kabuild.model.artifact import Artifact, Output
+from kabuild.model.label import Label
+from kabuild.model.platform import Platform
+from kabuild.model.toolchain import Toolchain
+
+VERDICT_FILE = "verdict.json"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an action may use. In the key: a pass under a long limit must not hide a short one.
+
+    Times in seconds, sizes in bytes. ``scratch`` bounds everything the action writes.
+    """
+
+    timeout: float = 120.0
+    memory: int = 8 << 30
+    processes: int = 256
+    scratch: int = 1 << 30
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What an action occupies while it runs; the scheduler never hands it out twice.
+
+    ``cpus`` counts slots; 0 means all of them. ``lease`` names a device that is held
+    exclusively, across processes too; empty means none.
+    """
+
+    cpus: int = 1
+    lease: str = ""
+
+
+@dataclass(frozen=True)
+class Action:
+    """One command with everything that may change its result; its digest is its key.
+
+    In the key: ``argv`` and ``env`` (what runs), ``inputs`` (what it reads), ``outputs``
+    (what counts of what it writes), the fingerprints of ``toolchains`` (what it runs
+    with), ``platform`` (where), ``limits`` (how much it may use).
+
+    Outside the key: ``label`` and ``mnemonic`` (display), ``gate`` and ``requires`` (order),
+    ``resources`` (scheduling), ``preload`` (a warm start that gives the same bytes).
+
+    Attributes:
+        label: the sub-target that this action is; unique in a graph.
+        inputs: (path below the working directory, artifact), sorted by path.
+        outputs: paths below ``out/``; files or directories.
+        gate: the gate whose verdict this action writes to ``out/verdict.json``, or ``""``.
+        requires: gates that must have passed, else this action is skipped.
+        preload: Python modules that a warm process may have imported already.
+        nestable: whether the command puts processes of its own into inner sandboxes.
+    """
+
+    label: Label
+    argv: tuple[str, ...]
+    inputs: tuple[tuple[str, Artifact], ...]
+    outputs: tuple[str, ...]
+    platform: Platform
+    env: tuple[tuple[str, str], ...] = ()
+    toolchains: tuple[Toolchain, ...] = ()
+    limits: Limits = Limits()
+    mnemonic: str = field(compare=False, default="Run")
+    gate: str = field(compare=False, default="")
+    requires: tuple[Label, ...] = field(compare=False, default=())
+    resources: Resources = field(compare=False, default=Resources())
+    preload: tuple[str, ...] = field(compare=False, default=())
+    nestable: bool = field(compare=False, default=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", tuple(sorted(self.inputs, key=lambda item: item[0])))
+        object.__setattr__(self, "env", tuple(sorted(self.env)))
+
+    def output(self, path: str) -> Output:
+        """One declared output as an artifact for other actions."""
+        if path not in self.outputs:
+            msg = f"{self.label} declares no output '{path}', only {', '.join(self.outputs)}"
+            raise ValueError(msg)
+        return Output(str(self.label), path)
+
+    def dependencies(self) -> tuple[str, ...]:
+        """Labels of the actions that must be settled before this one, sorted."""
+        made = {item.producer for _, item in self.inputs if isinstance(item, Output)}
+        return tuple(sorted(made | {str(label) for label in self.requires}))

@@ -1,0 +1,30 @@
+"""What a user asked for that rules may depend on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kabuild.model.artifact import Source
+from kabuild.model.label import Label
+from kabuild.model.platform import Platform
+
+GATES = ("compile", "correctness", "perf", "unseen", "score")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Flags that change actions. Flags that do not (jobs, output) are not here.
+
+    Attributes:
+        platform: where candidates run.
+        agent: the target that turns tasks into solutions.
+        solution: a person's file or directory instead of the agent's, if given.
+        policy: the scoring policy.
+        salt: what unseen configurations and seeds are drawn with; never shown to an agent.
+    """
+
+    platform: Platform
+    agent: Label
+    solution: Source | None = None
+    policy: str = "aka"
+    salt: str = "kabuild-public-1"

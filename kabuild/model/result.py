@@ -1,0 +1,86 @@
+"""Results: what an action left behind, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, unique
+
+from kabuild.model.digest import Digest
+from kabuild.model.label import Label
+from kabuild.model.verdict import GateVerdict
+
+
+@unique
+class Outcome(Enum):
+    """How an action ended.
+
+    DONE says nothing about the candidate: its verdict does. INFRA is never scored and
+    never cached: the machine failed, so nothing was judged.
+    """
+
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    INFRA = "infra"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """One file below ``out/``. Directories appear as their files."""
+
+    path: str
+    digest: Digest
+    executable: bool = False
+
+
+@dataclass(frozen=True)
+class ActionResult:
+    """What an action left behind: REAPI's ``ActionResult``.
+
+    ``files`` covers declared files and, path by path, declared directories. ``seconds`` is
+    how long the run took that produced this result, not how long the cache took.
+    ``hermetic`` is false where the machine refused namespaces; such a result is not shared.
+    """
+
+    exit_code: int
+    files: tuple[OutputFile, ...] = ()
+    stdout: Digest | None = None
+    stderr: Digest | None = None
+    seconds: float = field(default=0.0, compare=False)
+    hermetic: bool = field(default=True, compare=False)
+
+    def file(self, path: str) -> OutputFile | None:
+        """The output file at ``path``, if the action made it."""
+        return next((file for file in self.files if file.path == path), None)
+
+    def below(self, path: str) -> tuple[tuple[str, OutputFile], ...]:
+        """The files of the output directory ``path``, by path relative to it."""
+        prefix = f"{path}/"
+        return tuple(
+            (file.path.removeprefix(prefix), file)
+            for file in self.files
+            if file.path.startswith(prefix)
+        )
+
+
+@dataclass(frozen=True)
+class Settled:
+    """One action of one build, after it ended.
+
+    Attributes:
+        key: the action's digest; None when its inputs never came to be.
+        cached: whether the result was found instead of made.
+        seconds: wall time that this build spent on it.
+        verdict: for gates.
+        message: for FAILED, INFRA and CANCELLED: what happened.
+    """
+
+    label: Label
+    outcome: Outcome
+    key: Digest | None = None
+    result: ActionResult | None = None
+    cached: bool = False
+    seconds: float = 0.0
+    verdict: GateVerdict | None = None
+    message: str = ""

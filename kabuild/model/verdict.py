@@ -1,0 +1,75 @@
+"""Verdicts: what a gate says of a candidate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from typing import Any
+
+from kabuild.base.canonical import canonical_json
+
+
+@unique
+class Verdict(Enum):
+    """What one gate says.
+
+    REJECTED is worse than FAIL: a contract was broken or a judge was cheated, and the
+    reason says how. SKIPPED: an earlier gate stopped this one. A machine failure is no
+    verdict at all.
+    """
+
+    PASS = "PASS"  # noqa: S105 - no password
+    FAIL = "FAIL"
+    REJECTED = "REJECTED"
+    SKIPPED = "SKIPPED"
+
+
+@dataclass(frozen=True)
+class GateVerdict:
+    """The content of one ``verdict.json``.
+
+    Attributes:
+        reason: machine-readable, such as ``WRONG_RESULT``; empty on PASS.
+        summary: one line for people.
+        detail: more lines, such as the compiler's output or the worst element.
+        data: everything that the gate wrote, for reports.
+    """
+
+    gate: str
+    verdict: Verdict
+    reason: str = ""
+    summary: str = ""
+    detail: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict, compare=False, hash=False)
+
+    @classmethod
+    def from_json(cls, data: bytes) -> GateVerdict:
+        """Read ``verdict.json``. Raises ``ValueError`` for anything that is no verdict."""
+        value = json.loads(data)
+        if not isinstance(value, dict) or value.get("schema") != 1:
+            msg = "no verdict of schema 1"
+            raise ValueError(msg)
+        texts = {key: value.get(key, "") for key in ("gate", "reason", "summary", "detail")}
+        if not all(isinstance(text, str) for text in texts.values()):
+            msg = "a verdict's gate, reason, summary and detail are text"
+            raise ValueError(msg)
+        return cls(verdict=Verdict(value.get("verdict")), data=value, **texts)
+
+    @classmethod
+    def skipped(cls, gate: str, because: str) -> GateVerdict:
+        """The verdict of a gate that an earlier one stopped."""
+        return cls(gate, Verdict.SKIPPED, "EARLIER_GATE", because)
+
+    def to_json(self) -> bytes:
+        """The canonical bytes of ``verdict.json``."""
+        fields = {
+            "schema": 1,
+            "gate": self.gate,
+            "verdict": self.verdict.value,
+            "reason": self.reason,
+            "summary": self.summary,
+            "detail": self.detail,
+        }
+        return canonical_json({"cases": [], **self.data, **fields})

@@ -1,0 +1,59 @@
+"""Layer 2b: the public API for rules. A rule imports from here and from nothing below.
+
+A rule file in full::
+
+    from kabuild.rule import Context, Rule, attr
+
+    def implement(ctx: Context) -> None:
+        ctx.action(
+            "",
+            argv=("/bin/cp", "in/text", "out/text"),
+            inputs={"in/text": ctx.attrs["text"]},
+            outputs=("text",),
+            mnemonic="Copy",
+        )
+
+    RULE = Rule(
+        kind="copy",
+        doc="Copies one file.",
+        implement=implement,
+        attrs={"text": attr.file("The file to copy.", required=True)},
+    )
+"""
+
+from kabuild.base.errors import AnalysisError, Position, Reason
+from kabuild.model.action import VERDICT_FILE, Action, Limits, Resources
+from kabuild.model.artifact import Artifact, Literal, Output, Source
+from kabuild.model.label import Label
+from kabuild.model.options import Options
+from kabuild.model.platform import Platform
+from kabuild.model.toolchain import Toolchain
+from kabuild.rule import attr
+from kabuild.rule.attr import AttributeProblem
+from kabuild.rule.context import Context
+from kabuild.rule.provider import GatesInfo, Provider
+from kabuild.rule.rule import Rule
+
+__all__ = [
+    "VERDICT_FILE",
+    "Action",
+    "AnalysisError",
+    "Artifact",
+    "AttributeProblem",
+    "Context",
+    "GatesInfo",
+    "Label",
+    "Limits",
+    "Literal",
+    "Options",
+    "Output",
+    "Platform",
+    "Position",
+    "Provider",
+    "Reason",
+    "Resources",
+    "Rule",
+    "Source",
+    "Toolchain",
+    "attr",
+]

@@ -1,0 +1,141 @@
+"""What a rule sees while it turns one target into actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from kabuild.base.canonical import canonical_json
+from kabuild.base.errors import AnalysisError, Reason
+from kabuild.model.action import VERDICT_FILE, Action, Limits, Resources
+from kabuild.model.artifact import Artifact, Literal, Source
+from kabuild.model.label import Label
+from kabuild.model.options import Options
+from kabuild.model.target import Target
+from kabuild.model.toolchain import Toolchain
+from kabuild.rule.provider import Provider
+
+P = TypeVar("P", bound=Provider)
+Lookup = Callable[[Label], Mapping[type[Provider], Provider]]
+
+
+class Context:
+    """One target, what it depends on, and where its actions go.
+
+    A rule reads attributes and providers, and calls ``action``, ``gate`` and ``provide``.
+    It opens no file and starts nothing.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        options: Options,
+        providers: Lookup,
+        toolchains: Callable[[Label], Toolchain],
+    ) -> None:
+        self.target = target
+        self.label = target.label
+        self.attrs = target.attrs
+        self.options = options
+        self.platform = options.platform
+        self.actions: list[Action] = []
+        self.provided: dict[type[Provider], Provider] = {}
+        self._providers = providers
+        self._toolchains = toolchains
+
+    def toolchain(self, label: str | Label) -> Toolchain:
+        """The toolchain that a label stands for in this workspace.
+
+        Raises ToolchainError when it is missing or is not what was pinned.
+        """
+        return self._toolchains(label if isinstance(label, Label) else Label.parse(label))
+
+    def provider(self, label: Label, kind: type[P]) -> P:
+        """What the target ``label`` provides. It has to be a label attribute of this one.
+
+        Raises AnalysisError(NO_PROVIDER) when it provides something else.
+        """
+        found = self._providers(label).get(kind)
+        if not isinstance(found, kind):
+            raise AnalysisError(
+                Reason.NO_PROVIDER,
+                f"{label.short} provides no {kind.__name__}, which {self.label.short} needs",
+                position=self.target.position,
+            )
+        return found
+
+    def builtin(self, path: str) -> Source:
+        """A file or directory that ships with kabuild, such as ``rules/harness/tools``."""
+        return Source(path, "builtin")
+
+    def package_file(self, path: str) -> Source:
+        """A file or directory of this target's own package, by its path in there."""
+        return Source(f"{self.label.package}/{path}" if self.label.package else path)
+
+    def literal(self, value: Any) -> Literal:
+        """A value as a canonical JSON file."""
+        return Literal(canonical_json(value))
+
+    def action(
+        self,
+        part: str,
+        *,
+        argv: tuple[str, ...],
+        inputs: Mapping[str, Artifact],
+        outputs: tuple[str, ...],
+        mnemonic: str,
+        toolchains: tuple[Toolchain, ...] = (),
+        env: Mapping[str, str] | None = None,
+        limits: Limits | None = None,
+        resources: Resources | None = None,
+        requires: tuple[Action, ...] = (),
+        preload: tuple[str, ...] = (),
+        nestable: bool = False,
+        gate: str = "",
+    ) -> Action:
+        """Declare the action of the sub-target ``part``, which is one of the rule's.
+
+        ``inputs`` maps paths below the working directory to artifacts; ``outputs`` are
+        paths below ``out/``.
+        """
+        action = Action(
+            label=self.label.sub(part) if part else self.label,
+            argv=argv,
+            inputs=tuple(inputs.items()),
+            outputs=outputs,
+            platform=self.platform,
+            env=tuple((env or {}).items()),
+            toolchains=toolchains,
+            limits=limits or Limits(),
+            mnemonic=mnemonic,
+            gate=gate,
+            requires=tuple(required.label for required in requires),
+            resources=resources or Resources(),
+            preload=preload,
+            nestable=nestable,
+        )
+        self.actions.append(action)
+        return action
+
+    def gate(
+        self,
+        part: str,
+        *,
+        argv: tuple[str, ...],
+        inputs: Mapping[str, Artifact],
+        outputs: tuple[str, ...] = (),
+        **rest: Any,
+    ) -> Action:
+        """Declare a gate: an action that writes ``out/verdict.json`` whatever it finds."""
+        return self.action(
+            part,
+            argv=argv,
+            inputs=inputs,
+            outputs=(VERDICT_FILE, *outputs),
+            gate=part.rpartition(".")[2],
+            **rest,
+        )
+
+    def provide(self, provider: Provider) -> None:
+        """Tell something to the targets that depend on this one."""
+        self.provided[type(provider)] = provider

@@ -11,6 +11,7 @@ from kabuild.model.action import VERDICT_FILE, Action, Limits, Resources
 from kabuild.model.artifact import Artifact, Literal, Source
 from kabuild.model.label import Label
 from kabuild.model.options import Options
+from kabuild.model.platform import Platform
 from kabuild.model.target import Target
 from kabuild.model.toolchain import Toolchain
 from kabuild.rule.provider import Provider
@@ -92,18 +93,20 @@ class Context:
         preload: tuple[str, ...] = (),
         nestable: bool = False,
         gate: str = "",
+        platform: Platform | None = None,
     ) -> Action:
         """Declare the action of the sub-target ``part``, which is one of the rule's.
 
         ``inputs`` maps paths below the working directory to artifacts; ``outputs`` are
-        paths below ``out/``.
+        paths below ``out/``. ``platform`` replaces the build's where less (or more) of it
+        can change the result.
         """
         action = Action(
             label=self.label.sub(part) if part else self.label,
             argv=argv,
             inputs=tuple(inputs.items()),
             outputs=outputs,
-            platform=self.platform,
+            platform=platform or self.platform,
             env=tuple((env or {}).items()),
             toolchains=toolchains,
             limits=limits or Limits(),

@@ -1,0 +1,178 @@
+"""The actions that all families of tasks share: solution, judging and score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kabuild.rule import (
+    VERDICT_FILE,
+    Action,
+    Artifact,
+    Context,
+    GatesInfo,
+    Limits,
+    Platform,
+    Resources,
+    Source,
+)
+
+from .providers import AgentInfo
+from .signature import Signature, read_signature
+from .task import GATES, judge_spec
+
+PYTHON = "${toolchain:python}/bin/python3"
+PYTHON_TOOLCHAIN = "//toolchains/python"
+TOOLS = "rules/harness/tools"
+PRELOAD = ("numpy", "torch", "triton")
+JUDGING = Limits(timeout=600.0, memory=12 << 30, processes=512, scratch=2 << 30)
+
+
+@dataclass(frozen=True)
+class Side:
+    """The candidate or the baseline, as the judge finds it.
+
+    ``program`` names abi, path and entry for the runner; ``files`` are what ``path`` needs.
+    """
+
+    program: Mapping[str, str] = field(hash=False)
+    files: Mapping[str, Artifact] = field(hash=False)
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What runners need besides the two sides: libraries, and the native runner's path."""
+
+    files: Mapping[str, Artifact] = field(hash=False, default_factory=dict)
+    libraries: tuple[str, ...] = ()
+    runner: str = ""
+    default_elements: int = 65536
+
+
+def portable(platform: Platform) -> Platform:
+    """The platform without what changes only times: the model of the device and its clocks."""
+    return Platform(platform.name, (("arch", platform.get("arch")),))
+
+
+def kernel_name(ctx: Context) -> str:
+    """The file name of the editable kernel."""
+    source: Source = ctx.attrs["kernel"]
+    return source.path.rpartition("/")[2]
+
+
+def declare_solution(ctx: Context) -> Action:
+    """``.agent``: what the agent, or the person, hands in, as the tree ``out/solution``.
+
+    Only the editable file is taken; whatever lies beside it is not.
+    """
+    name = kernel_name(ctx)
+    inputs: dict[str, Artifact] = {"tools": ctx.builtin("rules/agent/tools")}
+    agent = ctx.provider(ctx.options.agent, AgentInfo)
+    given = ctx.options.solution
+    if given is not None:
+        is_directory = given.path.endswith("/")
+        inputs["solution" if is_directory else f"solution/{name}"] = given
+    elif agent.replays:
+        solutions: Source | None = ctx.attrs["solutions"]
+        base = solutions or ctx.package_file("solutions")
+        inputs[f"solution/{name}"] = Source(f"{base.path}/{agent.replays}/{name}", base.root)
+    else:
+        inputs[f"solution/{name}"] = ctx.attrs["kernel"]
+    return ctx.action(
+        "agent",
+        argv=(PYTHON, "tools/replay.py", "solution", name),
+        inputs=inputs,
+        outputs=("solution",),
+        mnemonic="Solve",
+        toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
+        platform=Platform("cpu"),
+    )
+
+
+def declare_judging(
+    ctx: Context, compiled: Action, candidate: Side, baseline: Side, runtime: Runtime
+) -> None:
+    """``.correctness``, ``.perf``, ``.unseen`` and ``.score`` after ``.compile``."""
+    signature = read_signature(ctx.attrs)
+    judged = _Judging(ctx, signature, candidate, baseline, runtime)
+    lease = ctx.platform.name
+    correctness = judged.gate("correctness", requires=(compiled,))
+    perf = judged.gate(
+        "perf",
+        requires=(compiled, correctness),
+        outputs=("samples.json",),
+        resources=Resources(cpus=0, lease=lease),
+        platform=ctx.platform,
+    )
+    unseen = judged.gate("unseen", requires=(compiled, correctness))
+    _declare_score(ctx, (compiled, correctness, perf, unseen))
+
+
+@dataclass(frozen=True)
+class _Judging:
+    """The parts that the three judging gates of one task have in common."""
+
+    ctx: Context
+    signature: Signature
+    candidate: Side
+    baseline: Side
+    runtime: Runtime
+
+    def gate(self, gate: str, *, requires: tuple[Action, ...], **rest: Any) -> Action:
+        """Declare one judging gate."""
+        ctx = self.ctx
+        spec = judge_spec(
+            ctx,
+            gate,
+            signature=self.signature,
+            candidate=self.candidate.program,
+            baseline=self.baseline.program,
+            libraries=self.runtime.libraries,
+            runner=self.runtime.runner,
+            default_elements=self.runtime.default_elements,
+        )
+        inputs: dict[str, Artifact] = {
+            "tools": ctx.builtin(TOOLS),
+            "tools/namespaces.py": Source("sandbox/namespaces.py", "kabuild"),
+            "task/reference.py": ctx.attrs["reference"],
+            "spec.json": ctx.literal(spec),
+            **self.runtime.files,
+            **self.candidate.files,
+            **self.baseline.files,
+        }
+        return ctx.gate(
+            gate,
+            argv=(PYTHON, "tools/gate.py", "spec.json"),
+            inputs=inputs,
+            mnemonic=gate.capitalize(),
+            toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
+            limits=JUDGING,
+            requires=requires,
+            preload=PRELOAD,
+            nestable=True,
+            **{"platform": portable(ctx.platform), **rest},
+        )
+
+
+def _declare_score(ctx: Context, gates: tuple[Action, ...]) -> None:
+    spec = {
+        "schema": 1,
+        "gate": "score",
+        "policy": ctx.options.policy,
+        "gates": [gate.gate for gate in gates],
+    }
+    inputs: dict[str, Artifact] = {
+        f"verdicts/{gate.gate}.json": gate.output(VERDICT_FILE) for gate in gates
+    }
+    score = ctx.gate(
+        "score",
+        argv=(PYTHON, "tools/score.py", "spec.json"),
+        inputs={"tools": ctx.builtin(TOOLS), "spec.json": ctx.literal(spec), **inputs},
+        outputs=("score.json",),
+        mnemonic="Score",
+        toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
+        platform=portable(ctx.platform),
+    )
+    declared = {action.gate: action for action in (*gates, score)}
+    ctx.provide(GatesInfo(tuple(declared[gate] for gate in GATES)))

@@ -1,0 +1,83 @@
+"""What the families whose candidates are HIP kernels share."""
+
+from __future__ import annotations
+
+from kabuild.rule import (
+    VERDICT_FILE,
+    Action,
+    AnalysisError,
+    Artifact,
+    Context,
+    Limits,
+    Reason,
+    attr,
+)
+
+from .gates import Runtime, Side, kernel_name, portable
+from .providers import HipInfo
+
+HIP_ATTRS = {
+    "hip": attr.label("How HIP is compiled and run.", default="//toolchains/hip:{platform}"),
+}
+LIBRARY = "kernel.so"
+COMPILING = Limits(timeout=120.0, memory=4 << 30, processes=128, scratch=1 << 30)
+
+
+def hip_info(ctx: Context) -> HipInfo:
+    """HIP on the platform of this build."""
+    return ctx.provider(ctx.attrs["hip"], HipInfo)
+
+
+def declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
+    """Compile one kernel. Equal kernels have equal keys, whichever side they are on.
+
+    The compile gate of a task's own kernel is no gate: a task that does not compile is
+    broken, and says so as an action that made no library.
+    """
+    hip = hip_info(ctx)
+    name = kernel_name(ctx)
+    entries = tuple(f"--entry={ctx.attrs['entry']}_{dtype}" for dtype in ctx.attrs["dtypes"])
+    argv = (*hip.compile_argv, f"--source=candidate/{name}", *entries)
+    inputs = {**hip.inputs, f"candidate/{name}": kernel}
+    declare = ctx.gate if part == "compile" else ctx.action
+    outputs = (LIBRARY,) if part == "compile" else (VERDICT_FILE, LIBRARY)
+    return declare(
+        part,
+        argv=argv,
+        inputs=inputs,
+        outputs=outputs,
+        mnemonic="Compile",
+        toolchains=hip.toolchains,
+        limits=COMPILING,
+        platform=portable(ctx.platform),
+    )
+
+
+def hip_side(ctx: Context, role: str, compiled: Action) -> Side:
+    """A compiled kernel as one of the two sides; ``role`` is its directory."""
+    path = f"{role}/{LIBRARY}"
+    return Side(
+        {"abi": "hip", "path": path, "entry": ctx.attrs["entry"]},
+        {path: compiled.output(LIBRARY)},
+    )
+
+
+def hip_runtime(ctx: Context) -> Runtime:
+    """The libraries and the native runner that HIP kernels need."""
+    hip = hip_info(ctx)
+    libraries = {f"runtime/{name}": output for name, output in hip.libraries.items()}
+    return Runtime(
+        files={**libraries, "runner/hip-runner": hip.runner},
+        libraries=tuple(sorted(libraries)),
+        runner="runner/hip-runner",
+    )
+
+
+def check_kernel_suffix(ctx: Context, suffix: str) -> None:
+    """Refuse a kernel file of another language."""
+    if not kernel_name(ctx).endswith(suffix):
+        raise AnalysisError(
+            Reason.BAD_ATTRIBUTE,
+            f"{ctx.label.short}: kernel '{kernel_name(ctx)}' is no {suffix} file",
+            position=ctx.target.position,
+        )

@@ -1,0 +1,104 @@
+"""What all kernel tasks have in common: attributes, checks, and the judge's specification."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kabuild.rule import AttributeProblem, Context, attr
+
+from .configs import check_dtypes, read_configs, visible_configs
+from .signature import Signature, check_expression, read_ranges, read_signature
+
+SUBTARGETS = ("agent", "compile", "correctness", "perf", "unseen", "score")
+GATES = ("compile", "correctness", "perf", "unseen", "score")
+
+TASK_ATTRS: Mapping[str, attr.Attr] = {
+    "kernel": attr.file("The file that a solution replaces.", required=True),
+    "reference": attr.file("The oracle: reference.py.", required=True),
+    "brief": attr.string("What the kernel computes, for whoever optimises it.", required=True),
+    "entry": attr.string(
+        "The function that is called; one symbol per dtype in HIP.", required=True
+    ),
+    "inputs": attr.table("Input tensors: { x = 'T[rows, cols]' }.", required=True),
+    "outputs": attr.table("Output tensors.", required=True),
+    "scalars": attr.table("Scalar arguments and their defaults."),
+    "dims": attr.table("The shape space: { rows = '1..65536' }.", required=True),
+    "dtypes": attr.strings("What T may be.", required=True),
+    "configs": attr.tables("The visible configs.", required=True),
+    "platform_configs": attr.table("Visible configs that replace them on one platform."),
+    "limits": attr.table("Caps of unseen configs by platform: { cpu = { elements = 65536 } }."),
+    "flops": attr.string("Operations of one call, an expression of dims.", default="0"),
+    "policy": attr.table("Changes to the judging policy, by gate."),
+    "solutions": attr.tree("Where solutions lie, by agent.", default="solutions"),
+}
+
+
+def check_task(attrs: Mapping[str, Any]) -> None:
+    """Refuse a task whose parts do not fit together. Raises AttributeProblem."""
+    check_dtypes(attrs["dtypes"])
+    signature = read_signature(attrs)
+    read_configs(attrs["configs"], ("configs",), attrs, signature)
+    for platform, declared in attrs["platform_configs"].items():
+        read_configs(declared, ("platform_configs", platform), attrs, signature)
+    check_expression(attrs["flops"], signature.dims, ("flops",))
+    for platform, caps in attrs["limits"].items():
+        elements = caps.get("elements") if isinstance(caps, Mapping) else None
+        if type(elements) is not int or elements < 1:
+            raise AttributeProblem(
+                f"the limits of '{platform}' are no caps",
+                ("limits", platform),
+                "write { elements = 65536 }",
+            )
+    _check_policy(attrs["policy"])
+
+
+def _check_policy(policy: Mapping[str, Any]) -> None:
+    for gate, changes in policy.items():
+        if gate not in GATES:
+            raise AttributeProblem(
+                f"unknown gate '{gate}' in policy", ("policy", gate), f"gates: {', '.join(GATES)}"
+            )
+        if not isinstance(changes, Mapping):
+            raise AttributeProblem(f"the policy of '{gate}' is no table", ("policy", gate))
+
+
+def judge_spec(
+    ctx: Context,
+    gate: str,
+    *,
+    signature: Signature,
+    candidate: Mapping[str, str],
+    baseline: Mapping[str, str],
+    libraries: tuple[str, ...],
+    runner: str,
+    default_elements: int,
+) -> dict[str, Any]:
+    """The ``spec.json`` of one gate: what the judge has to know, by paths of its sandbox.
+
+    Only ``unseen`` is told the salt that unseen configs are drawn with by that name; all
+    gates derive their seeds from it.
+    """
+    platform = ctx.platform.name
+    caps = ctx.attrs["limits"].get(platform, {"elements": default_elements})
+    return {
+        "schema": 1,
+        "gate": gate,
+        "platform": platform,
+        "family": ctx.target.kind,
+        "candidate": dict(candidate),
+        "baseline": dict(baseline),
+        "libraries": list(libraries),
+        "runner": runner,
+        "reference": "task/reference.py",
+        "signature": signature.to_json(),
+        "space": {
+            "dims": {k: list(v) for k, v in read_ranges(ctx.attrs["dims"]).items()},
+            "dtypes": list(ctx.attrs["dtypes"]),
+        },
+        "configs": [c.to_json() for c in visible_configs(ctx.attrs, signature, platform)],
+        "flops": ctx.attrs["flops"],
+        "limits": dict(caps),
+        "salt": ctx.options.salt,
+        "policy": dict(ctx.attrs["policy"].get(gate, {})),
+    }

@@ -1,0 +1,36 @@
+"""HIP to HIP: make a HIP kernel faster; the task's own kernel is the baseline."""
+
+from __future__ import annotations
+
+from kabuild.rule import Context, Rule, Source
+
+from ..harness.gates import declare_judging, declare_solution, kernel_name
+from ..harness.hip import HIP_ATTRS, check_kernel_suffix, declare_compile, hip_runtime, hip_side
+from ..harness.task import GATES, SUBTARGETS, TASK_ATTRS, check_task
+
+
+def implement(ctx: Context) -> None:
+    """Solution, compile both sides, judge, score."""
+    check_kernel_suffix(ctx, ".hip")
+    solution = declare_solution(ctx)
+    own: Source = ctx.attrs["kernel"]
+    baseline = declare_compile(ctx, "baseline.compile", own)
+    candidate = declare_compile(ctx, "compile", solution.output(f"solution/{kernel_name(ctx)}"))
+    declare_judging(
+        ctx,
+        candidate,
+        hip_side(ctx, "candidate", candidate),
+        hip_side(ctx, "baseline", baseline),
+        hip_runtime(ctx),
+    )
+
+
+RULE = Rule(
+    kind="hip2hip",
+    doc="Make a HIP kernel faster.",
+    implement=implement,
+    attrs={**TASK_ATTRS, **HIP_ATTRS},
+    subtargets=(*SUBTARGETS, "baseline.compile"),
+    gates=GATES,
+    check=check_task,
+)

@@ -1,0 +1,85 @@
+"""Triton to Triton: make a Triton kernel faster; the task's own kernel is the baseline."""
+
+from __future__ import annotations
+
+from kabuild.rule import VERDICT_FILE, Action, Artifact, Context, Rule
+
+from ..harness.gates import (
+    PYTHON,
+    PYTHON_TOOLCHAIN,
+    Runtime,
+    Side,
+    declare_judging,
+    declare_solution,
+    kernel_name,
+    portable,
+)
+from ..harness.hip import check_kernel_suffix
+from ..harness.signature import read_signature
+from ..harness.task import GATES, SUBTARGETS, TASK_ATTRS, check_task
+
+MODULE = "kernel.py"
+INTERPRETED_ELEMENTS = 4096
+
+
+def implement(ctx: Context) -> None:
+    """Solution, normalise and check both sides, judge, score."""
+    check_kernel_suffix(ctx, ".py")
+    solution = declare_solution(ctx)
+    own: Artifact = ctx.attrs["kernel"]
+    baseline = _declare_compile(ctx, "baseline.compile", own)
+    candidate = _declare_compile(ctx, "compile", solution.output(f"solution/{kernel_name(ctx)}"))
+    runtime = Runtime(default_elements=INTERPRETED_ELEMENTS)
+    declare_judging(
+        ctx,
+        candidate,
+        _side(ctx, "candidate", candidate),
+        _side(ctx, "baseline", baseline),
+        runtime,
+    )
+
+
+def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
+    """The module without comments and formatting, so that these change nothing further on."""
+    name = kernel_name(ctx)
+    is_gate = part == "compile"
+    declare = ctx.gate if is_gate else ctx.action
+    return declare(
+        part,
+        argv=(
+            PYTHON,
+            "tools/compile.py",
+            f"--source=candidate/{name}",
+            f"--entry={ctx.attrs['entry']}",
+            "--signature=signature.json",
+            "--out=out",
+        ),
+        inputs={
+            "tools": ctx.builtin("rules/triton2triton/tools"),
+            "signature.json": ctx.literal(read_signature(ctx.attrs).to_json()),
+            f"candidate/{name}": kernel,
+        },
+        outputs=(MODULE,) if is_gate else (VERDICT_FILE, MODULE),
+        mnemonic="Compile",
+        toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
+        platform=portable(ctx.platform),
+    )
+
+
+def _side(ctx: Context, role: str, compiled: Action) -> Side:
+    path = f"{role}/{MODULE}"
+    return Side(
+        {"abi": "python", "path": path, "entry": ctx.attrs["entry"]},
+        {path: compiled.output(MODULE)},
+    )
+
+
+RULE = Rule(
+    kind="triton2triton",
+    doc="Make a Triton kernel faster.",
+    implement=implement,
+    attrs=TASK_ATTRS,
+    subtargets=(*SUBTARGETS, "baseline.compile"),
+    gates=GATES,
+    check=check_task,
+)

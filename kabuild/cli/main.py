@@ -1,0 +1,92 @@
+"""The ``kabuild`` command. Commands are imported when they are called, so help is instant."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import NoReturn
+
+import click
+
+from kabuild import __version__
+from kabuild.base.errors import ExitCode, KabuildError
+from kabuild.base.suggest import suggest
+
+_COMMANDS = {
+    "test": "Judge tasks: run their gates and print the scoreboard.",
+    "build": "Make targets and show their outputs under out/.",
+    "query": "Ask what targets there are and how they depend on each other.",
+    "info": "Say where things are: workspace, store, toolchains, rules.",
+    "doctor": "Say what this machine can do, and how to get what is missing.",
+    "clean": "Remove out/, and with --expunge the store's results.",
+    "version": "Print the version.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in modules of their own, imported on demand."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All commands, in the order in which people meet them."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"kabuild.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command to a mistyped one."""
+        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
+            hint = suggest(args[0], _COMMANDS)
+            ctx.fail(f"no command '{args[0]}'" + (f"; {hint}" if hint else ""))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without importing any of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog='Shell completion: eval "$(_KABUILD_COMPLETE=bash_source kabuild)" (or zsh, fish).',
+)
+@click.version_option(__version__, prog_name="kabuild")
+def cli() -> None:
+    """Hermetic build and evaluation of GPU kernels written by agents.
+
+    \b
+    kabuild test //tasks/hip2hip/...                  judge all tasks of a family
+    kabuild test //tasks/hip2hip/softmax --agent=none the task's own kernel, a control
+    kabuild test //tasks/hip2hip/softmax --solution=my.hip
+    kabuild query 'deps(//tasks/hip2hip/softmax)'
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with one of ``ExitCode``."""
+    try:
+        cli.main(standalone_mode=False)
+        code = int(ExitCode.OK)
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except click.ClickException as problem:
+        problem.show()
+        code = int(ExitCode.COMMAND_LINE)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        code = int(ExitCode.INTERRUPTED)
+    except KabuildError as problem:
+        click.echo(f"{click.style('error', fg='red')}: {problem}", err=True)
+        code = int(problem.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        code = int(ExitCode.OK)
+    sys.exit(code)

@@ -1,0 +1,13 @@
+"""``kabuild version``."""
+
+from __future__ import annotations
+
+import click
+
+from kabuild import __version__
+
+
+@click.command("version")
+def command() -> None:
+    """Print the version."""
+    click.echo(f"kabuild {__version__}")

@@ -1,0 +1,57 @@
+"""``--json``: the whole result for programs. The schema is documented in the README."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from kabuild.report.scoreboard import TaskRow, Totals
+
+SCHEMA = 1
+
+
+def render_json(
+    table: Sequence[TaskRow],
+    counts: Totals,
+    *,
+    version: str,
+    platform: str,
+    agent: str,
+    seconds: float,
+    exit_code: int,
+) -> str:
+    """One JSON object with ``targets`` (one entry per gate) and ``totals``."""
+    report = {
+        "schema": SCHEMA,
+        "kabuild": version,
+        "platform": platform,
+        "agent": agent,
+        "targets": [entry for row in table for entry in _entries(row)],
+        "totals": asdict(counts),
+        "seconds": round(seconds, 3),
+        "exit_code": exit_code,
+    }
+    return json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _entries(row: TaskRow) -> list[dict[str, Any]]:
+    return [
+        {
+            "label": str(cell.settled.label),
+            "task": str(row.label),
+            "gate": cell.gate,
+            "verdict": cell.word,
+            "reason": cell.reason,
+            "summary": cell.settled.verdict.summary
+            if cell.settled.verdict
+            else cell.settled.message,
+            "cached": cell.settled.cached,
+            "seconds": round(cell.settled.seconds, 3),
+            "key": cell.settled.key.hash if cell.settled.key else None,
+            "speedup": row.figure("speedup") if cell.gate in {"perf", "score"} else None,
+            "score": row.figure("score") if cell.gate == "score" else None,
+        }
+        for cell in row.cells
+    ]

@@ -1,0 +1,127 @@
+"""The scoreboard: what each task came to, as values that every report prints from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kabuild.model.label import Label
+from kabuild.model.result import Outcome, Settled
+from kabuild.model.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class GateCell:
+    """One gate of one task. ``verdict`` is None when nothing was judged (INFRA, cancelled)."""
+
+    gate: str
+    settled: Settled
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What the gate said."""
+        return self.settled.verdict.verdict if self.settled.verdict else None
+
+    @property
+    def word(self) -> str:
+        """The verdict in one word, for tables."""
+        if self.verdict:
+            return self.verdict.value
+        return self.settled.outcome.value.upper()
+
+    @property
+    def reason(self) -> str:
+        """Why, machine-readable; empty on PASS."""
+        return self.settled.verdict.reason if self.settled.verdict else ""
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """One task with the gates that were asked for, in the order in which they are judged."""
+
+    label: Label
+    cells: tuple[GateCell, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every gate said PASS."""
+        return all(cell.verdict is Verdict.PASS for cell in self.cells)
+
+    @property
+    def broken(self) -> bool:
+        """Whether some gate was not judged for the machine's sake."""
+        return any(cell.settled.outcome is Outcome.INFRA for cell in self.cells)
+
+    @property
+    def cached(self) -> bool:
+        """Whether no gate of this task ran."""
+        return all(cell.settled.cached or cell.word == "SKIPPED" for cell in self.cells)
+
+    @property
+    def first_problem(self) -> GateCell | None:
+        """The gate that decided: the first that did not say PASS."""
+        return next((cell for cell in self.cells if cell.verdict is not Verdict.PASS), None)
+
+    def figure(self, name: str) -> float | None:
+        """A number of the score gate, such as ``speedup``; None where there is none."""
+        for cell in self.cells:
+            if cell.gate == "score" and cell.settled.verdict:
+                return _number(cell.settled.verdict.data, name)
+        return None
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Counts over gates (``passed`` ... ``infra``) and over actions (``executed``, ``cached``)."""
+
+    executed: int
+    cached: int
+    passed: int
+    failed: int
+    rejected: int
+    skipped: int
+    infra: int
+
+
+def rows(
+    tasks: Mapping[Label, tuple[tuple[str, Label], ...]], settled: Mapping[Label, Settled]
+) -> tuple[TaskRow, ...]:
+    """One row per task: ``tasks`` maps each to its (gate, label) pairs.
+
+    Gates that never settled (the build stopped before them) show as CANCELLED: a task
+    stays in the denominator whatever happens to it.
+    """
+    made = []
+    for label, gates in tasks.items():
+        cells = tuple(
+            GateCell(gate, settled.get(part) or Settled(part, Outcome.CANCELLED))
+            for gate, part in gates
+        )
+        made.append(TaskRow(label, cells))
+    return tuple(made)
+
+
+def totals(table: Iterable[TaskRow], settled: Iterable[Settled]) -> Totals:
+    """Count gates by verdict, and actions by where their results came from."""
+    cells = [cell for row in table for cell in row.cells]
+    done = [item for item in settled if item.result is not None and _ran(item)]
+    words = [cell.verdict for cell in cells]
+    return Totals(
+        executed=sum(not item.cached for item in done),
+        cached=sum(item.cached for item in done),
+        passed=words.count(Verdict.PASS),
+        failed=words.count(Verdict.FAIL),
+        rejected=words.count(Verdict.REJECTED),
+        skipped=words.count(Verdict.SKIPPED),
+        infra=sum(cell.settled.outcome is Outcome.INFRA for cell in cells),
+    )
+
+
+def _ran(item: Settled) -> bool:
+    return item.outcome in {Outcome.DONE, Outcome.FAILED}
+
+
+def _number(data: Mapping[str, Any], name: str) -> float | None:
+    value = data.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -11,6 +11,9 @@ from kabuild.model.toolchain import Toolchain
 
 VERDICT_FILE = "verdict.json"
 
+OUTPUT_ROOT = "out"
+"""Where, below the working directory, an action writes what it declares."""
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -38,8 +38,9 @@ class OutputFile:
 class ActionResult:
     """What an action left behind: REAPI's ``ActionResult``.
 
-    ``files`` covers declared files and, path by path, declared directories. ``seconds`` is
-    how long the run took that produced this result, not how long the cache took.
+    ``files`` covers declared files and, path by path, declared directories; ``directories``
+    says which declared outputs are directories. ``seconds`` is how long the run took that
+    produced this result, not how long the cache took.
     ``hermetic`` is false where the machine refused namespaces; such a result is not shared.
     """
 
@@ -49,6 +50,7 @@ class ActionResult:
     stderr: Digest | None = None
     seconds: float = field(default=0.0, compare=False)
     hermetic: bool = field(default=True, compare=False)
+    directories: tuple[str, ...] = ()
 
     def file(self, path: str) -> OutputFile | None:
         """The output file at ``path``, if the action made it."""

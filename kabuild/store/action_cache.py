@@ -1,0 +1,242 @@
+"""The action cache: keys to results, as REAPI ``ActionResult`` messages."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from kabuild.base.canonical import (
+    int_field,
+    message_field,
+    parse_fields,
+    repeated_field,
+    text_field,
+)
+from kabuild.base.clock import Clock, SystemClock
+from kabuild.base.errors import StoreError
+from kabuild.model.action import OUTPUT_ROOT
+from kabuild.model.digest import Digest
+from kabuild.model.result import ActionResult, OutputFile
+from kabuild.store import merkle
+from kabuild.store.cas import TOUCH_AFTER, Cas
+from kabuild.store.faults import store_error, writing
+from kabuild.store.scratch import Scratch
+
+_PREFIX = f"{OUTPUT_ROOT}/"
+
+
+class ActionCache(Protocol):
+    """Results by key. A result that is returned is complete: all its blobs are there."""
+
+    def get(self, key: Digest) -> ActionResult | None:
+        """The result of the action with this key, or None. Raises StoreError."""
+        ...
+
+    def put(self, key: Digest, result: ActionResult) -> None:
+        """Remember ``result``, whose blobs are in the CAS. Raises StoreError."""
+        ...
+
+
+class DiskActionCache:
+    """An ActionCache laid out as Bazel's disk cache: ``ac/ab/abcd...`` beside ``cas/``."""
+
+    def __init__(
+        self,
+        root: Path,
+        scratch: Scratch,
+        cas: Cas,
+        *,
+        clock: Clock | None = None,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._root = str(root)
+        self._entries = f"{root}/ac"
+        self._scratch = scratch
+        self._cas = cas
+        self._clock = clock or SystemClock()
+        self._warn = warn
+
+    def path_of(self, key: Digest) -> str:
+        """Where the entry lies if it is there."""
+        return f"{self._entries}/{key.hash[:2]}/{key.hash}"
+
+    def get(self, key: Digest) -> ActionResult | None:
+        """The result of the action with this key, or None.
+
+        An entry that cannot be read, or that promises a blob which is gone, is removed.
+        """
+        path = self.path_of(key)
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+                age = time.time() - os.fstat(file.fileno()).st_mtime
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise store_error(error, self._root) from error
+        try:
+            result = decode(data, self._cas)
+        except ValueError as error:
+            self._warn(f"dropped a damaged entry of the action cache, {key.hash}: {error}")
+            result = None
+        if result is None or self._cas.missing(blobs_of(result)):
+            with contextlib.suppress(OSError):
+                Path(path).unlink()
+            return None
+        if age > TOUCH_AFTER:
+            with contextlib.suppress(OSError):  # a read-only store has no use for ages
+                os.utime(path)
+        return result
+
+    def put(self, key: Digest, result: ActionResult) -> None:
+        """Remember ``result``, whose blobs are in the CAS."""
+        data = encode(result, self._cas, ended=self._clock.wall())
+        target = Path(self.path_of(key))
+        with writing(self._root):
+            temporary = self._scratch.path("entry")
+            try:
+                temporary.write_bytes(data)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                temporary.replace(target)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+
+def blobs_of(result: ActionResult) -> Iterator[Digest]:
+    """The blobs that a result promises, apart from its trees."""
+    for file in result.files:
+        yield file.digest
+    if result.stdout:
+        yield result.stdout
+    if result.stderr:
+        yield result.stderr
+
+
+def encode(result: ActionResult, cas: Cas, *, ended: float) -> bytes:
+    """The ``ActionResult`` message; trees of output directories are put into ``cas``.
+
+    ``ended`` is the time of day at which the run ended, in seconds since 1970.
+    """
+    in_directories = tuple(f"{path}/" for path in result.directories)
+    files = (
+        text_field(1, _PREFIX + file.path)
+        + message_field(2, file.digest.to_wire())
+        + int_field(4, int(file.executable))
+        for file in sorted(result.files, key=lambda file: file.path)
+        if not file.path.startswith(in_directories)
+    )
+    directories = (
+        merkle.output_directory(_PREFIX + path, cas.put(tree_of(result, path).tree_message()))
+        for path in sorted(result.directories)
+    )
+    return (
+        repeated_field(2, files)
+        + repeated_field(3, directories)
+        + int_field(4, result.exit_code % (1 << 64))
+        + (message_field(6, result.stdout.to_wire()) if result.stdout else b"")
+        + (message_field(8, result.stderr.to_wire()) if result.stderr else b"")
+        + message_field(9, _metadata(ended - result.seconds, ended))
+    )
+
+
+def tree_of(result: ActionResult, path: str) -> merkle.Directory:
+    """One output directory of a result."""
+    return merkle.build(
+        (name, merkle.FileNode(file.digest, file.executable)) for name, file in result.below(path)
+    )
+
+
+def decode(data: bytes, cas: Cas) -> ActionResult | None:
+    """The result in an ``ActionResult`` message; None when a tree that it names is gone.
+
+    Raises ``ValueError`` for anything that is no such message, or misses its metadata,
+    which comes last: an entry that was cut short never passes for a shorter one.
+    """
+    files: list[OutputFile] = []
+    directories: list[str] = []
+    exit_code, seconds = 0, None
+    digests: dict[int, Digest] = {}
+    for number, value in parse_fields(data):
+        if number == 4 and isinstance(value, int):
+            exit_code = value if value < 1 << 63 else value - (1 << 64)
+        elif isinstance(value, int):
+            continue
+        elif number == 2:
+            files.append(_output_file(value))
+        elif number == 3:
+            path, inside = _output_directory(value, cas)
+            if inside is None:
+                return None
+            directories.append(path)
+            files.extend(inside)
+        elif number in {6, 8}:
+            digests[number] = Digest.from_wire(value)
+        elif number == 9:
+            seconds = _seconds(value)
+    if seconds is None:
+        msg = "no execution metadata"
+        raise ValueError(msg)
+    files.sort(key=lambda file: file.path)
+    return ActionResult(
+        exit_code,
+        tuple(files),
+        stdout=digests.get(6),
+        stderr=digests.get(8),
+        seconds=seconds,
+        directories=tuple(directories),
+    )
+
+
+def _output_file(data: bytes) -> OutputFile:
+    fields = dict(parse_fields(data))
+    digest = fields.get(2, 0)
+    if isinstance(digest, int):
+        msg = "an output file without digest"
+        raise ValueError(msg)
+    return OutputFile(_path(fields), Digest.from_wire(digest), bool(fields.get(4, 0)))
+
+
+def _output_directory(data: bytes, cas: Cas) -> tuple[str, list[OutputFile] | None]:
+    """(path, files), where files is None when the tree is gone."""
+    fields = dict(parse_fields(data))
+    tree = fields.get(3, 0)
+    if isinstance(tree, int):
+        msg = "an output directory without tree"
+        raise ValueError(msg)
+    path = _path(fields)
+    try:
+        root = merkle.parse_tree(cas.get(Digest.from_wire(tree)))
+    except StoreError:
+        return path, None
+    return path, [OutputFile(f"{path}/{p}", n.digest, n.executable) for p, n in root.walk()]
+
+
+def _path(fields: dict[int, int | bytes]) -> str:
+    path = fields.get(1, b"")
+    if isinstance(path, int) or not path.startswith(_PREFIX.encode()):
+        msg = f"an output outside '{_PREFIX}': {path!r}"
+        raise ValueError(msg)
+    return path.decode().removeprefix(_PREFIX)
+
+
+def _metadata(started: float, ended: float) -> bytes:
+    """``ExecutedActionMetadata``: who ran it, from when to when."""
+    times = {number: merkle.duration(started) for number in (3, 7)}
+    times |= {number: merkle.duration(ended) for number in (4, 8)}
+    return text_field(1, "local") + b"".join(
+        message_field(number, times[number]) for number in sorted(times)
+    )
+
+
+def _seconds(data: bytes) -> float:
+    """How long the run took, to the microsecond, which is what a time of day can hold."""
+    fields = dict(parse_fields(data))
+    started, ended = fields.get(7, b""), fields.get(8, b"")
+    if isinstance(started, int) or isinstance(ended, int):
+        msg = "bad times in the execution metadata"
+        raise ValueError(msg)
+    return round(merkle.parse_duration(ended) - merkle.parse_duration(started), 6)

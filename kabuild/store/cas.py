@@ -1,0 +1,255 @@
+"""Content-addressed storage: blobs by SHA-256."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from kabuild.base.errors import Reason, StoreError
+from kabuild.model.digest import Digest
+from kabuild.store.faults import store_error, writing
+from kabuild.store.scratch import Scratch
+
+BLOB_MODE = 0o555
+"""Every blob can be read and executed and none written, as in Bazel's disk cache."""
+
+TOUCH_AFTER = 3600.0
+"""Seconds after which a use is noted in a blob's mtime; finer would only cost writes."""
+
+_CHUNK = 1 << 20
+
+_NO_LINK = {errno.EXDEV, errno.EMLINK, errno.EPERM}
+"""Another file system, too many links, or a file system without links: copy instead."""
+
+
+class Cas(Protocol):
+    """Blobs by digest. Many threads and processes may use one at once.
+
+    A blob is either whole or absent: a damaged one is dropped when it is noticed, and
+    then counts as absent, so that whatever made it runs again.
+    """
+
+    def has(self, digest: Digest) -> bool:
+        """Whether the blob is there, with the right size."""
+        ...
+
+    def missing(self, digests: Iterable[Digest]) -> list[Digest]:
+        """Those of ``digests`` that are absent, in their order, each once."""
+        ...
+
+    def get(self, digest: Digest) -> bytes:
+        """The blob's bytes, verified. Raises StoreError(BLOB_MISSING)."""
+        ...
+
+    def put(self, data: bytes) -> Digest:
+        """Store ``data``. Raises StoreError(STORE_FULL or STORE_UNWRITABLE)."""
+        ...
+
+    def put_file(self, path: Path, *, move: bool = False) -> Digest:
+        """Store a regular file's content; ``move`` may consume the file instead of copying.
+
+        The digest is that of the bytes that were stored, whatever happens to the file
+        meanwhile. Raises StoreError for the store, ``OSError`` for ``path``.
+        """
+        ...
+
+    def link_to(self, digest: Digest, path: Path) -> None:
+        """Make ``path`` hold the blob, verified, mode 0555: a hard link where possible.
+
+        Raises StoreError(BLOB_MISSING), and STORE_* where ``path`` cannot be made.
+        """
+        ...
+
+    def open(self, digest: Digest) -> BinaryIO:
+        """The blob as a stream, verified. Raises StoreError(BLOB_MISSING)."""
+        ...
+
+
+class BlobMissingError(StoreError):
+    """A blob that a result promises is not in the store, or was damaged and dropped."""
+
+    def __init__(self, digest: Digest, why: str = "is not in the store") -> None:
+        super().__init__(Reason.BLOB_MISSING, f"blob {digest} {why}")
+        self.digest = digest
+
+
+class DiskCas:
+    """A Cas below one directory, laid out as Bazel's disk cache: ``cas/ab/abcd...``.
+
+    Blobs appear by rename, so killing a writer leaves nothing half-written. Reading
+    verifies the hash; linking verifies it once per process and file.
+    """
+
+    def __init__(
+        self, root: Path, scratch: Scratch, *, warn: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._root = str(root)
+        self._blobs = f"{root}/cas"
+        self._scratch = scratch
+        self._warn = warn
+        self._verified: dict[str, tuple[int, int, int]] = {}
+
+    def path_of(self, digest: Digest) -> str:
+        """Where the blob lies if it is there."""
+        return f"{self._blobs}/{digest.hash[:2]}/{digest.hash}"
+
+    def has(self, digest: Digest) -> bool:
+        """Whether the blob is there, with the right size."""
+        return self._stat(digest) is not None
+
+    def missing(self, digests: Iterable[Digest]) -> list[Digest]:
+        """Those of ``digests`` that are absent, in their order, each once."""
+        return [digest for digest in dict.fromkeys(digests) if self._stat(digest) is None]
+
+    def get(self, digest: Digest) -> bytes:
+        """The blob's bytes, verified. Raises StoreError(BLOB_MISSING)."""
+        if self._stat(digest) is None:
+            raise BlobMissingError(digest)
+        try:
+            with open(self.path_of(digest), "rb") as file:
+                data = file.read()
+        except FileNotFoundError:
+            raise BlobMissingError(digest) from None
+        except OSError as error:
+            raise store_error(error, self._root) from error
+        if hashlib.sha256(data).hexdigest() != digest.hash:
+            raise self._evict(digest, "its content")
+        return data
+
+    def put(self, data: bytes) -> Digest:
+        """Store ``data``. Raises StoreError(STORE_FULL or STORE_UNWRITABLE)."""
+        digest = Digest.of(data)
+        if self._stat(digest) is None:
+            with writing(self._root):
+                temporary = self._scratch.path("blob")
+                try:
+                    temporary.write_bytes(data)
+                    self._publish(temporary, digest)
+                finally:
+                    temporary.unlink(missing_ok=True)
+        return digest
+
+    def put_file(self, path: Path, *, move: bool = False) -> Digest:
+        """Store a regular file's content; see Cas."""
+        if move:
+            with path.open("rb") as file:
+                hasher = hashlib.file_digest(file, "sha256")
+                digest = Digest(hasher.hexdigest(), file.tell())
+            if self._stat(digest) is None:
+                with writing(self._root):
+                    self._publish(path, digest)
+            return digest
+        with path.open("rb") as source, writing(self._root):
+            temporary = self._scratch.path("blob")
+            try:
+                digest = _copy_hashing(source, temporary)
+                if self._stat(digest) is None:
+                    self._publish(temporary, digest)
+            finally:
+                temporary.unlink(missing_ok=True)
+        return digest
+
+    def link_to(self, digest: Digest, path: Path) -> None:
+        """Make ``path`` hold the blob, verified; see Cas."""
+        self._verify(digest)
+        blob = self.path_of(digest)
+        try:
+            os.link(blob, path)
+        except OSError as error:
+            if error.errno == errno.ENOENT and not Path(blob).exists():
+                raise BlobMissingError(digest) from None
+            if error.errno not in _NO_LINK:
+                raise store_error(error, self._root) from error
+            with self.open(digest) as source, writing(str(path.parent)):
+                _copy_hashing(source, path)
+                path.chmod(BLOB_MODE)
+
+    def open(self, digest: Digest) -> BinaryIO:
+        """The blob as a stream, verified. Raises StoreError(BLOB_MISSING)."""
+        self._verify(digest)
+        try:
+            return open(self.path_of(digest), "rb")
+        except FileNotFoundError:
+            raise BlobMissingError(digest) from None
+
+    def _stat(self, digest: Digest) -> os.stat_result | None:
+        """The blob's file status, or None; evicts a blob of the wrong size, notes the use."""
+        path = self.path_of(digest)
+        try:
+            status = os.stat(path)  # noqa: PTH116 - the null build lives on this line
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise store_error(error, self._root) from error
+        if status.st_size != digest.size or not stat.S_ISREG(status.st_mode):
+            self._evict(digest, "its size")
+            return None
+        if time.time() - status.st_mtime > TOUCH_AFTER:
+            with contextlib.suppress(OSError):  # a read-only store has no use for ages
+                os.utime(path)
+        return status
+
+    def _verify(self, digest: Digest) -> None:
+        """Hash the blob unless this process did so already and the file is still the same.
+
+        ctime is no part of the signature: every hard link that we make changes it.
+        """
+        status = self._stat(digest)
+        if status is None:
+            raise BlobMissingError(digest)
+        signature = (status.st_ino, status.st_size, status.st_mtime_ns)
+        if self._verified.get(digest.hash) == signature:
+            return
+        try:
+            with open(self.path_of(digest), "rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+                status = os.fstat(file.fileno())
+        except FileNotFoundError:
+            raise BlobMissingError(digest) from None
+        except OSError as error:
+            raise store_error(error, self._root) from error
+        if found != digest.hash:
+            raise self._evict(digest, "its content")
+        self._note(digest, status)
+
+    def _note(self, digest: Digest, status: os.stat_result) -> None:
+        self._verified[digest.hash] = (status.st_ino, status.st_size, status.st_mtime_ns)
+
+    def _publish(self, file: Path, digest: Digest) -> None:
+        """Rename ``file``, whose bytes have ``digest``, into place."""
+        file.chmod(BLOB_MODE)
+        os.utime(file)
+        status = file.stat()
+        target = self.path_of(digest)
+        try:
+            file.rename(target)
+        except FileNotFoundError:
+            Path(target).parent.mkdir(parents=True, exist_ok=True)
+            file.rename(target)
+        self._note(digest, status)
+
+    def _evict(self, digest: Digest, what: str) -> BlobMissingError:
+        """Drop a damaged blob; returns the error that says so."""
+        with contextlib.suppress(OSError):
+            Path(self.path_of(digest)).unlink()
+        self._verified.pop(digest.hash, None)
+        self._warn(f"dropped a damaged blob from the store: {what} is not that of {digest}")
+        return BlobMissingError(digest, "was damaged and has been dropped")
+
+
+def _copy_hashing(source: BinaryIO, target: Path) -> Digest:
+    """Copy a stream into a new file; the digest of exactly what was written."""
+    hasher, size = hashlib.sha256(), 0
+    with target.open("xb") as out:
+        while chunk := source.read(_CHUNK):
+            hasher.update(chunk)
+            out.write(chunk)
+            size += len(chunk)
+    return Digest(hasher.hexdigest(), size)

@@ -1,0 +1,41 @@
+"""What the operating system says when storing fails, in words a person can act on."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kabuild.base.errors import Reason, StoreError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR}
+_HINT = "set KABUILD_CACHE to a directory that you can write, or mend this one"
+
+
+@contextmanager
+def writing(root: str) -> Iterator[None]:
+    """Turn an ``OSError`` of the body into a StoreError that names the store at ``root``."""
+    try:
+        yield
+    except OSError as error:
+        raise store_error(error, root) from error
+
+
+def store_error(error: OSError, root: str) -> StoreError:
+    """``error`` as STORE_FULL or STORE_UNWRITABLE."""
+    why = error.strerror or str(error)
+    if error.errno in _FULL:
+        return StoreError(
+            Reason.STORE_FULL,
+            f"the store at {root} is full: {why}",
+            hint="free some space, run 'kabuild clean', or set KABUILD_CACHE to another disk",
+        )
+    if error.errno in _REFUSED:
+        return StoreError(
+            Reason.STORE_UNWRITABLE, f"the store at {root} cannot be written: {why}", hint=_HINT
+        )
+    where = f" ({error.filename})" if error.filename else ""
+    return StoreError(
+        Reason.STORE_UNWRITABLE, f"the store at {root} failed: {why}{where}", hint=_HINT
+    )

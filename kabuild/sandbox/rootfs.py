@@ -1,0 +1,226 @@
+"""The file system of a sandbox: a fresh root that holds what a ``View`` names, nothing else.
+
+Self-contained (standard library only), because it travels with ``namespaces.py`` into the input
+root of gate actions. Needs Linux 5.12 or later (``mount_setattr``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import stat
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+USER_ID = 1000
+"""User and group id inside every sandbox, whoever runs it."""
+
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
+_MNT_DETACH = 2
+_ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
+_AT_RECURSIVE = 0x8000
+_MOUNT_SETATTR = 442
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+
+_OLD_ROOT = "/.host"
+_TMP, _SHM = "/tmp", "/dev/shm"  # noqa: S108 - the sandbox's own
+_DEFAULT_SHM_BYTES = 64 << 20
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_DEVICE_LINKS = {
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+}
+_ETC = {
+    "passwd": f"user:x:{USER_ID}:{USER_ID}::/tmp:/bin/sh\n",
+    "group": f"user:x:{USER_ID}:\n",
+    "hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+}
+_SYSTEM_PATHS = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"),
+    *("/etc/ld.so.cache", "/etc/alternatives", "/sys/devices/system/cpu"),
+)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A host file, device or tree at ``source``, seen at ``target`` (both absolute).
+
+    Read-only unless ``writable``, never set-user-id, and without device files unless it is
+    placed below ``/dev``. A symbolic link bound onto its own path stays a symbolic link, so
+    that ``/lib -> usr/lib`` looks inside as it does outside; any other link is followed.
+    """
+
+    source: str
+    target: str
+    writable: bool = False
+
+
+@dataclass(frozen=True)
+class View:
+    """What a worker can see.
+
+    ``tmpfs`` gives private writable directories as (path, bytes); one below a bind needs its
+    directory to exist there. ``/dev`` holds null, zero, full, random, urandom and shm, besides
+    what is bound into it; shm has 64 MiB unless ``tmpfs`` says otherwise. ``/etc`` holds stubs
+    of passwd, group, hosts and nsswitch.conf where these are not bound. ``network`` keeps the
+    caller's network. Without ``mount_proc`` there is no ``/proc``.
+    """
+
+    binds: tuple[Bind, ...] = ()
+    tmpfs: tuple[tuple[str, int], ...] = ((_TMP, 64 << 20),)
+    cwd: str = "/"
+    hostname: str = "sandbox"
+    network: bool = False
+    mount_proc: bool = True
+
+
+class _Kind(Enum):
+    """How a bind is placed: what its mount point must be."""
+
+    LINK = 1
+    DIRECTORY = 2
+    FILE = 3
+
+
+def system_binds() -> tuple[Bind, ...]:
+    """What programs of this machine need to start: libraries, commands, the CPU topology."""
+    return tuple(Bind(path, path) for path in _SYSTEM_PATHS if os.path.lexists(path))
+
+
+def build_root(view: View) -> None:
+    """Replace the root directory of this process by one that holds ``view``.
+
+    Needs capabilities over a mount namespace of its own, and pid, IPC and UTS namespaces.
+    Raises ``OSError`` naming the step that failed.
+    """
+    # While the host's paths still mean the host's files:
+    sources = [(bind, *_inspect(bind)) for bind in view.binds]
+    shm_bytes = dict(view.tmpfs).get(_SHM, _DEFAULT_SHM_BYTES)
+
+    socket.sethostname(view.hostname)
+    check(_libc.setdomainname(b"", ctypes.c_size_t(0)), "setdomainname")
+    _enter_empty_root()
+    if view.mount_proc:
+        Path("/proc").mkdir()
+        _mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    _build_dev(shm_bytes)
+    for bind, kind, source in sources:
+        _place(bind, kind, source)
+    for path, size in view.tmpfs:
+        if path != _SHM:
+            _mount_tmpfs(path, size, 0o1777 if path == _TMP else 0o755)
+    _write_stubs()
+    check(_libc.umount2(_OLD_ROOT.encode(), _MNT_DETACH), "umount2")
+    Path(_OLD_ROOT).rmdir()
+    _add_attributes("/dev", _ATTR_RDONLY | _ATTR_NOSUID)
+    _add_attributes("/", _ATTR_RDONLY | _ATTR_NOSUID | _ATTR_NODEV)
+
+
+def protect_proc() -> None:
+    """Make ``/proc`` read-only.
+
+    The host's root stays the owner of ``/proc/sys`` even without capabilities. Only for the
+    innermost sandbox: to nest, ``/proc/self/uid_map`` must be written.
+    """
+    _add_attributes("/proc", _ATTR_RDONLY)
+
+
+def check(result: int, what: str) -> None:
+    """Raise ``OSError`` for ``what`` when a C function returned a negative ``result``."""
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def _inspect(bind: Bind) -> tuple[_Kind, str]:
+    """The kind of a bind, and the link's text or the source without links."""
+    if bind.source == bind.target and Path(bind.source).is_symlink():
+        return _Kind.LINK, str(Path(bind.source).readlink())
+    source = os.path.realpath(bind.source)
+    is_directory = stat.S_ISDIR(Path(source).stat().st_mode)
+    return _Kind.DIRECTORY if is_directory else _Kind.FILE, source
+
+
+def _enter_empty_root() -> None:
+    """Make a tmpfs the root, with the old root below it at ``_OLD_ROOT``."""
+    _mount("none", "/", "none", _MS_REC | _MS_PRIVATE)
+    # Any directory will do: pivot_root uncovers it again, under the old root.
+    base = next(entry.path for entry in os.scandir("/") if entry.is_dir(follow_symlinks=False))
+    _mount("tmpfs", base, "tmpfs", _MS_NOSUID | _MS_NODEV, "size=1m,nr_inodes=16384,mode=755")
+    old = base + _OLD_ROOT
+    Path(old).mkdir()
+    number = ctypes.c_long(_PIVOT_ROOT[os.uname().machine])
+    check(_libc.syscall(number, base.encode(), old.encode()), "pivot_root")
+    os.chdir("/")
+
+
+def _build_dev(shm_bytes: int) -> None:
+    _mount_tmpfs("/dev", 1 << 20, 0o755)
+    for name in _DEVICES:
+        node = f"/dev/{name}"
+        Path(node).touch()
+        _mount(_OLD_ROOT + node, node, "none", _MS_BIND)
+    for name, text in _DEVICE_LINKS.items():
+        Path("/dev", name).symlink_to(text)
+    _mount_tmpfs(_SHM, shm_bytes, 0o1777)
+
+
+def _place(bind: Bind, kind: _Kind, source: str) -> None:
+    target = Path(bind.target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if kind is _Kind.LINK:
+        if not os.path.lexists(target):
+            target.symlink_to(source)
+        return
+    if kind is _Kind.DIRECTORY:
+        target.mkdir(exist_ok=True)
+    elif not target.exists():
+        target.touch()
+    _mount(_OLD_ROOT + source, bind.target, "none", _MS_BIND | _MS_REC)
+    attributes = _ATTR_NOSUID if bind.writable else _ATTR_NOSUID | _ATTR_RDONLY
+    if not bind.target.startswith("/dev/"):
+        attributes |= _ATTR_NODEV
+    _add_attributes(bind.target, attributes, recursive=True)
+
+
+def _write_stubs() -> None:
+    Path("/etc").mkdir(exist_ok=True)
+    for name, text in _ETC.items():
+        path = Path("/etc", name)
+        if not path.exists():
+            path.write_text(text)
+
+
+def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+    done = _libc.mount(
+        source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode()
+    )
+    check(done, f"mount {source.removeprefix(_OLD_ROOT)} at {target}")
+
+
+def _mount_tmpfs(target: str, size: int, mode: int) -> None:
+    Path(target).mkdir(parents=True, exist_ok=True)
+    # An inode costs the kernel about 1 KiB that `size` does not count.
+    options = f"size={size},nr_inodes={max(1024, size // 4096)},mode={mode:o}"
+    _mount("tmpfs", target, "tmpfs", _MS_NOSUID | _MS_NODEV, options)
+
+
+def _add_attributes(target: str, attributes: int, *, recursive: bool = False) -> None:
+    """Adds mount attributes; those that the host has locked stay as they are."""
+    request = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
+    done = _libc.syscall(
+        ctypes.c_long(_MOUNT_SETATTR),
+        ctypes.c_long(-1),
+        target.encode(),
+        ctypes.c_long(_AT_RECURSIVE if recursive else 0),
+        ctypes.byref(request),
+        ctypes.c_long(ctypes.sizeof(request)),
+    )
+    check(done, f"mount_setattr {target}")

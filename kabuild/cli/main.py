@@ -26,11 +26,15 @@ _COMMANDS = {
 class LazyGroup(click.Group):
     """A group whose commands live in modules of their own, imported on demand."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
         """All commands, in the order in which people meet them."""
         return list(_COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(
+        self,
+        ctx: click.Context,
+        cmd_name: str,  # noqa: ARG002 - click's
+    ) -> click.Command | None:
         """Import one command."""
         if cmd_name not in _COMMANDS:
             return None
@@ -47,7 +51,11 @@ class LazyGroup(click.Group):
             ctx.fail(f"no command '{args[0]}'" + (f"; {hint}" if hint else ""))
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self,
+        ctx: click.Context,
+        formatter: click.HelpFormatter,  # noqa: ARG002 - click's
+    ) -> None:
         """The list of commands, without importing any of them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))

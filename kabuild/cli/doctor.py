@@ -1,0 +1,137 @@
+"""``kabuild doctor``: what this machine can do, and how to get what is missing."""
+
+from __future__ import annotations
+
+import os
+import platform as machine
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from enum import Enum, unique
+from importlib import metadata
+from pathlib import Path
+
+import click
+
+from kabuild.store import default_path
+from kabuild.sandbox.namespaces import probe
+
+
+@unique
+class State(Enum):
+    """How a finding bears on the main job: judging on this machine."""
+
+    OK = "ok"
+    OPTIONAL = "absent"
+    PROBLEM = "PROBLEM"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at: what was found, and what to do if it should be otherwise."""
+
+    name: str
+    state: State
+    found: str
+    advice: str = ""
+
+
+def _python() -> Iterator[Finding]:
+    version = machine.python_version()
+    good = sys.version_info >= (3, 11)
+    advice = "" if good else "install Python 3.11 or newer"
+    yield Finding("python", State.OK if good else State.PROBLEM, f"{version}", advice)
+    for name, use in (
+        ("torch", "the oracle and the judge"),
+        ("triton", "triton2triton"),
+        ("numpy", "Triton's interpreter"),
+        ("ziglang", "the compiler of the cpu platform"),
+    ):
+        yield _distribution(name, use)
+
+
+def _distribution(name: str, use: str) -> Finding:
+    try:
+        return Finding(name, State.OK, f"{metadata.version(name)} ({use})")
+    except metadata.PackageNotFoundError:
+        advice = f"pip install {name}"
+        return Finding(name, State.PROBLEM, f"not installed ({use})", advice)
+
+
+def _sandbox() -> Iterator[Finding]:
+    refused = probe()
+    if refused is None:
+        yield Finding("namespaces", State.OK, "user, mount, pid, net, ipc, uts")
+        return
+    yield Finding(
+        "namespaces",
+        State.PROBLEM,
+        refused,
+        "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, "
+        "kernel.apparmor_restrict_unprivileged_userns=0), or judge with --sandbox=none: "
+        "such results are not hermetic and are never shared",
+    )
+
+
+def _resources() -> Iterator[Finding]:
+    cores = len(os.sched_getaffinity(0))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    enough = memory >= 4 << 30
+    yield Finding(
+        "machine",
+        State.OK if enough else State.PROBLEM,
+        f"{cores} cores, {memory >> 30} GiB of memory, {machine.machine()}",
+        "" if enough else "judging needs about 4 GiB of memory",
+    )
+    store = default_path()
+    existing = next(path for path in (store, *store.parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    writable = os.access(existing, os.W_OK)
+    advice = "" if writable else "choose another place: export KABUILD_CACHE=/some/where"
+    state = State.OK if writable and free > 1 << 30 else State.PROBLEM
+    yield Finding("store", state, f"{store} ({free >> 30} GiB free)", advice)
+
+
+def _platforms() -> Iterator[Finding]:
+    yield Finding("platform cpu", State.OK, "HIP on fibers, Triton interpreted")
+    nvidia, amd = Path("/dev/nvidiactl").exists(), Path("/dev/kfd").exists()
+    yield Finding(
+        "NVIDIA GPU",
+        State.OPTIONAL,
+        "present; this version judges on cpu only" if nvidia else "none (/dev/nvidiactl)",
+    )
+    yield Finding(
+        "AMD GPU",
+        State.OPTIONAL,
+        "present; this version judges on cpu only" if amd else "none (/dev/kfd)",
+    )
+    for tool, use in (("nvcc", "CUDA"), ("hipcc", "ROCm"), ("g++", "an adopted compiler")):
+        path = shutil.which(tool)
+        yield Finding(tool, State.OK if path else State.OPTIONAL, f"{path or 'not found'} ({use})")
+
+
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (_python, _sandbox, _resources, _platforms)
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def command(*, as_json: bool) -> None:
+    """Say what this machine can do, and how to get what is missing.
+
+    Exits with 36 when something is missing that judging on this machine needs.
+    """
+    findings = [finding for check in CHECKS for finding in check()]
+    if as_json:
+        import json
+
+        values = [{**asdict(item), "state": item.state.value} for item in findings]
+        click.echo(json.dumps(values, indent=2))
+    else:
+        width = max(len(item.name) for item in findings)
+        for item in findings:
+            click.echo(f"{item.state.value:7}  {item.name:{width}}  {item.found}")
+            if item.advice:
+                click.echo(f"{'':7}  {'':{width}}  -> {item.advice}")
+    if any(item.state is State.PROBLEM for item in findings):
+        raise click.exceptions.Exit(36)

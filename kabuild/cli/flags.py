@@ -1,0 +1,117 @@
+"""The flags that ``test`` and ``build`` share, and ``--config``, which stands for several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kabuild.base.errors import Reason, UsageError
+from kabuild.base.suggest import suggest
+from kabuild.loading import find_workspace
+from kabuild.model.options import GATES
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _apply_config(ctx: click.Context, _: click.Parameter, names: tuple[str, ...]) -> None:
+    """Make the flags of ``[config.NAME]`` the defaults; flags on the command line win."""
+    if not names or ctx.resilient_parsing:
+        return
+    workspace = find_workspace(Path.cwd())
+    defaults: dict[str, Any] = {}
+    for name in names:
+        defaults.update(_checked(ctx, name, workspace.config(name)))
+    ctx.default_map = {**(ctx.default_map or {}), **defaults}
+
+
+def _checked(ctx: click.Context, name: str, flags: Mapping[str, Any]) -> dict[str, Any]:
+    known = {param.name for param in ctx.command.params if isinstance(param, click.Option)}
+    for flag in flags:
+        if flag not in known:
+            hint = suggest(flag, (item for item in known if item))
+            raise UsageError(
+                Reason.BAD_FLAG,
+                f"[config.{name}] sets unknown flag '{flag}' of kabuild {ctx.command.name}",
+                hint=hint,
+            )
+    return {key: _as_flag(value) for key, value in flags.items()}
+
+
+def _as_flag(value: Any) -> Any:
+    return ",".join(map(str, value)) if isinstance(value, list) else value
+
+
+def read_gates(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ...]:
+    """``compile,correctness`` in the order of judging; empty means all."""
+    wanted = [part.strip() for part in text.split(",") if part.strip()]
+    for gate in wanted:
+        if gate not in GATES:
+            raise UsageError(
+                Reason.UNKNOWN_GATE,
+                f"unknown gate '{gate}'",
+                hint=suggest(gate, GATES) or f"gates: {', '.join(GATES)}",
+            )
+    return tuple(gate for gate in GATES if gate in wanted)
+
+
+_SHARED = (
+    click.argument("patterns", nargs=-1, required=True),
+    click.option(
+        "--config",
+        multiple=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_apply_config,
+        metavar="NAME",
+        help="Take the flags of [config.NAME] in WORKSPACE.toml.",
+    ),
+    click.option("--platform", metavar="NAME", help="Where candidates run.  [default: cpu]"),
+    click.option(
+        "--agent",
+        metavar="NAME",
+        help="What turns tasks into solutions.  [default: WORKSPACE.toml's, or expert]",
+    ),
+    click.option(
+        "--solution",
+        type=click.Path(path_type=Path),
+        help="Judge this file or directory instead of an agent's; for one task.",
+    ),
+    click.option("--policy", metavar="NAME", help="Scoring policy.  [default: aka]"),
+    click.option(
+        "--unseen_salt_file",
+        type=click.Path(path_type=Path),
+        help="Draw unseen configs with this private salt.",
+    ),
+    click.option(
+        "--jobs", "-j", type=click.IntRange(min=1), help="CPU slots.  [default: all cores]"
+    ),
+    click.option(
+        "--sandbox",
+        type=click.Choice(["auto", "none"]),
+        default="auto",
+        show_default=True,
+        help="'none' runs without namespaces: results are not hermetic and never shared.",
+    ),
+    click.option("--sandbox_debug", is_flag=True, help="Keep the sandboxes' directories."),
+    click.option(
+        "--explain",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Write to this file why each action ran or was cached.",
+    ),
+    click.option(
+        "--test_tag_filters",
+        default="",
+        metavar="TAGS",
+        help="Only tasks with these tags; '-tag' leaves out: memory-bound,-slow.",
+    ),
+)
+
+
+def build_flags(function: F) -> F:
+    """Add the shared flags to a command."""
+    for decorate in reversed(_SHARED):
+        function = decorate(function)
+    return function

@@ -1,0 +1,253 @@
+"""Reports are folds over results: nothing is lost, nothing is made up."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from kabuild.model.digest import Digest
+from kabuild.model.event import (
+    ActionExecuting,
+    ActionSettled,
+    ActionStarted,
+    BuildFinished,
+    BuildStarted,
+    Warned,
+)
+from kabuild.model.label import Label
+from kabuild.model.result import ActionResult, Outcome, OutputFile, Settled
+from kabuild.model.verdict import GateVerdict, Verdict
+from kabuild.report.failures import render_failures
+from kabuild.report.json_report import render_json
+from kabuild.report.junit import render_junit
+from kabuild.report.profile import Profile
+from kabuild.report.progress import LiveProgress, PlainProgress
+from kabuild.report.scoreboard import TaskRow, rows, totals
+from kabuild.report.table import coloured, render_table, render_totals
+from kabuild.report.views import view_of, write_views
+
+TASK = Label("tasks/softmax", "softmax")
+GATES = ("compile", "correctness", "score")
+
+
+def settle(gate: str, verdict: Verdict, reason: str = "", **data: float) -> Settled:
+    """A gate that ran."""
+    judged = GateVerdict(gate, verdict, reason, "why" if reason else "", "line 1\nline 2", data)
+    return Settled(
+        TASK.sub(gate),
+        Outcome.SKIPPED if verdict is Verdict.SKIPPED else Outcome.DONE,
+        key=Digest.of(gate.encode()),
+        result=ActionResult(0),
+        seconds=1.5,
+        verdict=judged,
+    )
+
+
+def table_of(*settled: Settled) -> tuple[TaskRow, ...]:
+    """The scoreboard of one task."""
+    tasks = {TASK: tuple((gate, TASK.sub(gate)) for gate in GATES)}
+    return rows(tasks, {item.label: item for item in settled})
+
+
+PASSED = (
+    settle("compile", Verdict.PASS),
+    settle("correctness", Verdict.PASS),
+    settle("score", Verdict.PASS, speedup=2.0, score=320.0),
+)
+FAILED = (
+    settle("compile", Verdict.PASS),
+    settle("correctness", Verdict.FAIL, "WRONG_RESULT"),
+    settle("score", Verdict.FAIL, "WRONG_RESULT", score=20.0),
+)
+
+
+def test_a_passing_task_shows_its_figures() -> None:
+    text = render_table(table_of(*PASSED))
+
+    assert text.splitlines() == [
+        "task             compile  correctness  speedup  score",
+        "//tasks/softmax  PASS     PASS         2.00x    320.0",
+    ]
+
+
+def test_colours_surround_words_and_keep_columns() -> None:
+    text = render_table(table_of(*FAILED), coloured)
+
+    assert "\x1b[31mFAIL       \x1b[0m" in text
+
+
+def test_a_task_without_results_stays_on_the_board() -> None:
+    row = table_of()[0]
+
+    assert [cell.word for cell in row.cells] == ["CANCELLED"] * 3
+    assert not row.passed
+
+
+def test_cached_rows_say_so_only_when_every_gate_was() -> None:
+    cached = [replace(item, cached=True) for item in PASSED]
+
+    assert table_of(*cached)[0].cached
+    assert not table_of(cached[0], PASSED[1], cached[2])[0].cached
+
+
+def test_totals_count_gates_and_actions_apart() -> None:
+    counts = totals(table_of(*FAILED), FAILED)
+
+    assert (counts.executed, counts.cached) == (3, 0)
+    assert (counts.passed, counts.failed) == (1, 2)
+    assert render_totals(counts, 4.5) == (
+        "3 actions: 0 cached, 3 executed; gates: 1 passed, 2 failed; 4.50 s"
+    )
+
+
+def test_a_machine_failure_is_no_verdict() -> None:
+    broken = Settled(TASK.sub("compile"), Outcome.INFRA, message="no space left")
+    row = table_of(broken)[0]
+
+    assert row.broken
+    assert row.cells[0].verdict is None
+    assert totals([row], [broken]).infra == 1
+    assert "could not be judged\n  no space left" in render_failures([row], [broken])[0]
+
+
+def test_a_failure_names_reason_detail_and_rerun_command() -> None:
+    (text,) = render_failures(table_of(*FAILED), FAILED, rerun=("--agent=none",))
+
+    assert text.splitlines() == [
+        "//tasks/softmax:softmax.correctness: FAIL (WRONG_RESULT): why",
+        "  line 1",
+        "  line 2",
+        ("  rerun it with: kabuild test --agent=none --nocache_test_results "
+        "//tasks/softmax:softmax.correctness"),
+    ]
+
+
+def test_json_has_one_entry_per_gate_and_the_totals() -> None:
+    table = table_of(*PASSED)
+    report = json.loads(
+        render_json(
+            table,
+            totals(table, PASSED),
+            version="1",
+            platform="cpu",
+            agent="//a:expert",
+            seconds=1.23456,
+            exit_code=0,
+        )
+    )
+
+    score = report["targets"][2]
+    assert [entry["gate"] for entry in report["targets"]] == list(GATES)
+    assert (score["speedup"], score["score"], score["verdict"]) == (2.0, 320.0, "PASS")
+    assert report["totals"]["passed"] == 3
+    assert report["seconds"] == 1.235
+
+
+def test_junit_is_well_formed_whatever_a_candidate_prints() -> None:
+    hostile = settle("correctness", Verdict.REJECTED, "CRASH\x00")
+    document = render_junit(table_of(PASSED[0], hostile, settle("score", Verdict.SKIPPED)))
+
+    suite = ElementTree.fromstring(document).find("testsuite")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
+    problem = suite.find("testcase/failure")
+    assert problem is not None
+    assert problem.get("type") == "CRASH\ufffd"
+
+
+def test_profile_has_a_span_for_each_action() -> None:
+    profile = Profile()
+    profile.emit(BuildStarted(1, "cpu", 10.0))
+    profile.emit(ActionStarted(PASSED[0].label, "Compile", 3, 10.5))
+    profile.emit(ActionSettled(PASSED[0], "Compile", 12.0))
+
+    (span,) = json.loads(profile.render())["traceEvents"]
+    assert (span["ts"], span["dur"], span["tid"]) == (500_000, 1_500_000, 3)
+
+
+def test_plain_progress_is_silent_about_cached_actions() -> None:
+    stream = io.StringIO()
+    progress = PlainProgress(stream)
+    progress.emit(BuildStarted(2, "cpu", 0.0))
+    progress.emit(ActionSettled(replace(PASSED[0], cached=True), "Compile", 1.0))
+    progress.emit(ActionSettled(FAILED[1], "Correctness", 2.0))
+    progress.emit(Warned("careful"))
+
+    assert stream.getvalue().splitlines() == [
+        "[2/2] Correctness //tasks/softmax:softmax.correctness FAIL WRONG_RESULT 1.50 s",
+        "warning: careful",
+    ]
+
+
+class Terminal(io.StringIO):
+    """A stream that claims to be a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class StoppedClock:
+    """A clock that stands still."""
+
+    def monotonic(self) -> float:
+        return 5.0
+
+    def wall(self) -> float:
+        return 5.0
+
+
+def test_live_progress_starts_only_when_something_runs() -> None:
+    stream = Terminal()
+    progress = LiveProgress(stream, StoppedClock())
+    progress.emit(BuildStarted(2, "cpu", 0.0))
+    progress.emit(ActionStarted(TASK.sub("compile"), "Compile", 0, 1.0))
+    progress.emit(ActionSettled(replace(PASSED[0], cached=True), "Compile", 1.0))
+    assert stream.getvalue() == ""
+
+    progress.emit(ActionStarted(TASK.sub("perf"), "Perf", 0, 2.0))
+    progress.emit(ActionExecuting(TASK.sub("perf"), 2.0))
+    shown = progress.__rich__()
+    progress.emit(BuildFinished(interrupted=False, at=6.0))
+
+    assert "[1/2] 1 running" in shown
+    assert "Perf //tasks/softmax:softmax.perf 3.0 s" in shown
+
+
+def result_with(path: str, data: bytes) -> Settled:
+    """A settled action with one output file."""
+    files = (OutputFile(path, Digest.of(data)),)
+    return replace(PASSED[0], key=Digest.of(data), result=ActionResult(0, files))
+
+
+def test_views_show_outputs_and_follow_changes(tmp_path: Path) -> None:
+    blobs = {Digest.of(data): data for data in (b"old", b"new")}
+    calls: list[Path] = []
+
+    def link(digest: Digest, path: Path) -> None:
+        calls.append(path)
+        path.write_bytes(blobs[digest])
+
+    folder = view_of(tmp_path, PASSED[0].label)
+    write_views(tmp_path, [result_with("a/kernel.so", b"old")], link)
+    assert (folder / "a/kernel.so").read_bytes() == b"old"
+
+    write_views(tmp_path, [result_with("a/kernel.so", b"old")], link)
+    assert len(calls) == 1
+
+    write_views(tmp_path, [result_with("kernel.so", b"new")], link)
+    assert (folder / "kernel.so").read_bytes() == b"new"
+    assert not (folder / "a").exists()
+
+
+@pytest.mark.parametrize("path", ["../evil", "/etc/passwd", "a/../../evil"])
+def test_views_never_leave_out(tmp_path: Path, path: str) -> None:
+    """A result from a shared cache is not trusted to name paths."""
+    linked: list[Path] = []
+    write_views(tmp_path, [result_with(path, b"x")], lambda _, target: linked.append(target))
+
+    assert linked == []

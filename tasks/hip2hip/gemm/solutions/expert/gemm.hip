@@ -1,0 +1,277 @@
+// c = a @ b with register tiles, for machines without (or not using) matrix units.
+//
+// 256 threads compute a 128x128 tile of c, 8x8 elements each, as four 4x4 quadrants so
+// that fragments come from shared memory 16 bytes at a time without bank conflicts. The
+// operands' next tiles are fetched into registers while the current ones are multiplied,
+// and shared memory is double buffered: one barrier a step. A thread moves four elements
+// of each operand a step, whatever the tile.
+//
+// Where 128x128 tiles would leave the device idle, tiles are 64x64 (4x4 elements a
+// thread) and k is split among blocks; their float32 partial products, in the workspace,
+// are added in a fixed order by a second kernel.
+#include <hip/hip_fp16.h>
+#include <hip/hip_runtime.h>
+#include <stdint.h>
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kVector = 4;            // elements of one load, and of a fragment's piece
+constexpr int64_t kEnoughBlocks = 256;  // blocks that keep a large device busy
+constexpr int64_t kLeastDepth = 256;  // do not split k into less
+constexpr int64_t kRowsOfTiles = 8;   // tiles are visited in bands of so many rows
+
+__device__ float to_float(float v) { return v; }
+__device__ float to_float(__half v) { return __half2float(v); }
+
+template <class T> __device__ T from_float(float v);
+template <> __device__ float from_float<float>(float v) { return v; }
+template <> __device__ __half from_float<__half>(float v) { return __float2half(v); }
+
+template <class T> struct alignas(kVector * sizeof(T)) Pack {
+  T v[kVector];
+};
+
+struct Shape {
+  int64_t m, n, k;
+};
+
+// How the product is cut into blocks.
+struct Plan {
+  int tile;         // edge of a block's tile of c
+  int64_t splits;   // parts of k
+  int64_t depth;    // elements of k in each part, the last may be shorter
+};
+
+// Four consecutive elements of a row-major matrix as float32, zero outside it.
+template <class T, bool kAligned>
+__device__ float4 fetch(const T* matrix, int64_t row, int64_t rows, int64_t col, int64_t cols,
+                        int64_t stride) {
+  float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  if (row >= rows) return v;
+  const T* p = matrix + row * stride + col;
+  if constexpr (kAligned) {
+    if (col < cols) {
+      const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(p);
+      v = make_float4(to_float(pack.v[0]), to_float(pack.v[1]), to_float(pack.v[2]),
+                      to_float(pack.v[3]));
+    }
+  } else {
+    if (col < cols) v.x = to_float(p[0]);
+    if (col + 1 < cols) v.y = to_float(p[1]);
+    if (col + 2 < cols) v.z = to_float(p[2]);
+    if (col + 3 < cols) v.w = to_float(p[3]);
+  }
+  return v;
+}
+
+// Where the block's tile starts. Bands of tile rows are walked column by column, so that
+// blocks that run together share rows of a and columns of b in the cache.
+template <int kTile> __device__ void tile_origin(const Shape& s, int64_t& row, int64_t& col) {
+  const int64_t tile_rows = (s.m + kTile - 1) / kTile;
+  const int64_t tile_cols = (s.n + kTile - 1) / kTile;
+  const int64_t band = blockIdx.x / (kRowsOfTiles * tile_cols);
+  const int64_t inside = blockIdx.x % (kRowsOfTiles * tile_cols);
+  const int64_t left = tile_rows - band * kRowsOfTiles;
+  const int64_t height = left < kRowsOfTiles ? left : kRowsOfTiles;
+  row = (band * kRowsOfTiles + inside % height) * kTile;
+  col = inside / height * kTile;
+}
+
+// One block: a kTile x kTile tile of the product over its part of k. Out is T, or float
+// when the parts of a split product go to the workspace.
+template <class T, class Out, int kTile, bool kAligned>
+__global__ __launch_bounds__(kThreads, 2) void gemm_tiles(const T* __restrict__ a,
+                                                          const T* __restrict__ b,
+                                                          Out* __restrict__ c, Shape s,
+                                                          int64_t depth) {
+  constexpr int kDepth = kThreads * kVector / kTile;  // elements of k in a step
+  constexpr int kQuads = kTile / 16 / kVector;        // 4-wide pieces of a thread's fragment
+  constexpr int kSpan = kTile / kQuads;               // distance between the pieces
+  constexpr int kPitch = kTile + 4;                   // keeps the transposed stores of a apart
+  alignas(16) __shared__ float a_tiles[2][kDepth][kPitch];  // transposed
+  alignas(16) __shared__ float b_tiles[2][kDepth][kPitch];
+
+  int64_t row0, col0;
+  tile_origin<kTile>(s, row0, col0);
+  const int64_t k0 = blockIdx.y * depth;
+  const int64_t k1 = k0 + depth < s.k ? k0 + depth : s.k;
+
+  // What this thread moves: four elements along k of a, four along n of b.
+  const int tid = threadIdx.x;
+  const int a_row = tid / (kDepth / kVector), a_k = tid % (kDepth / kVector) * kVector;
+  const int b_k = tid / (kTile / kVector), b_col = tid % (kTile / kVector) * kVector;
+  // What it computes: 32 lanes cover 4 x 8 fragments, which reuses more of what they load
+  // from shared memory than a 2 x 16 arrangement does.
+  const int lane = tid % 32, group = tid / 32;
+  const int row_piece = (group / 2 * 4 + lane / 8) * kVector;
+  const int col_piece = (group % 2 * 8 + lane % 8) * kVector;
+
+  const auto fetch_a = [&](int64_t k) {
+    return fetch<T, kAligned>(a, row0 + a_row, s.m, k + a_k, k1, s.k);
+  };
+  const auto fetch_b = [&](int64_t k) {
+    return fetch<T, kAligned>(b, k + b_k, k1, col0 + b_col, s.n, s.n);
+  };
+  const auto stage = [&](int buffer, const float4& from_a, const float4& from_b) {
+    a_tiles[buffer][a_k + 0][a_row] = from_a.x;
+    a_tiles[buffer][a_k + 1][a_row] = from_a.y;
+    a_tiles[buffer][a_k + 2][a_row] = from_a.z;
+    a_tiles[buffer][a_k + 3][a_row] = from_a.w;
+    *reinterpret_cast<float4*>(&b_tiles[buffer][b_k][b_col]) = from_b;
+  };
+
+  float sums[kQuads * kVector][kQuads * kVector] = {};
+  stage(0, fetch_a(k0), fetch_b(k0));
+  __syncthreads();
+  int buffer = 0;
+  for (int64_t k = k0; k < k1; k += kDepth) {
+    const bool more = k + kDepth < k1;
+    float4 next_a, next_b;
+    if (more) {
+      next_a = fetch_a(k + kDepth);
+      next_b = fetch_b(k + kDepth);
+    }
+#pragma unroll
+    for (int i = 0; i < kDepth; ++i) {
+      float4 left[kQuads], right[kQuads];
+#pragma unroll
+      for (int q = 0; q < kQuads; ++q) {
+        left[q] = *reinterpret_cast<const float4*>(&a_tiles[buffer][i][q * kSpan + row_piece]);
+        right[q] = *reinterpret_cast<const float4*>(&b_tiles[buffer][i][q * kSpan + col_piece]);
+      }
+#pragma unroll
+      for (int r = 0; r < kQuads; ++r) {
+        const float rows[kVector] = {left[r].x, left[r].y, left[r].z, left[r].w};
+#pragma unroll
+        for (int j = 0; j < kVector; ++j) {
+#pragma unroll
+          for (int q = 0; q < kQuads; ++q) {
+            float* sum = &sums[r * kVector + j][q * kVector];
+            sum[0] += rows[j] * right[q].x;
+            sum[1] += rows[j] * right[q].y;
+            sum[2] += rows[j] * right[q].z;
+            sum[3] += rows[j] * right[q].w;
+          }
+        }
+      }
+    }
+    if (more) {
+      buffer ^= 1;
+      stage(buffer, next_a, next_b);
+      __syncthreads();
+    }
+  }
+
+  Out* part = c + blockIdx.y * s.m * s.n;
+#pragma unroll
+  for (int r = 0; r < kQuads * kVector; ++r) {
+    const int64_t row = row0 + r / kVector * kSpan + row_piece + r % kVector;
+    if (row >= s.m) continue;
+#pragma unroll
+    for (int q = 0; q < kQuads; ++q) {
+      const int64_t col = col0 + q * kSpan + col_piece;
+      Pack<Out> pack;
+#pragma unroll
+      for (int j = 0; j < kVector; ++j) pack.v[j] = from_float<Out>(sums[r][q * kVector + j]);
+      if constexpr (kAligned) {
+        if (col < s.n) *reinterpret_cast<Pack<Out>*>(part + row * s.n + col) = pack;
+      } else {
+#pragma unroll
+        for (int j = 0; j < kVector; ++j) {
+          if (col + j < s.n) part[row * s.n + col + j] = pack.v[j];
+        }
+      }
+    }
+  }
+}
+
+// c = the sum of the partial products, always in the same order.
+template <class T>
+__global__ __launch_bounds__(kThreads) void add_parts(const float* __restrict__ parts,
+                                                      T* __restrict__ c, int64_t elements,
+                                                      int64_t splits) {
+  const int64_t stride = (int64_t)gridDim.x * kThreads;
+  for (int64_t i = (int64_t)blockIdx.x * kThreads + threadIdx.x; i < elements; i += stride) {
+    float sum = 0.0f;
+    for (int64_t part = 0; part < splits; ++part) sum += parts[part * elements + i];
+    c[i] = from_float<T>(sum);
+  }
+}
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t tile_count(const Shape& s, int tile) { return ceil_div(s.m, tile) * ceil_div(s.n, tile); }
+
+Plan plan_for(const Shape& s) {
+  if (tile_count(s, 128) >= kEnoughBlocks / 2) return {128, 1, s.k};
+  int64_t splits = kEnoughBlocks / tile_count(s, 64);
+  if (splits > s.k / kLeastDepth) splits = s.k / kLeastDepth;
+  if (splits < 2) return {64, 1, s.k};
+  // A part is a multiple of kVector deep, so that its rows of a stay aligned.
+  const int64_t depth = ceil_div(ceil_div(s.k, splits), kVector) * kVector;
+  return {64, ceil_div(s.k, depth), depth};
+}
+
+size_t workspace_bytes(const Shape& s) {
+  const int64_t splits = plan_for(s).splits;
+  return splits > 1 ? splits * s.m * s.n * sizeof(float) : 0;
+}
+
+template <class T, class Out>
+void launch(const T* a, const T* b, Out* c, const Shape& s, const Plan& plan,
+            hipStream_t stream) {
+  const auto aligned = [](const auto* p) { return (uintptr_t)p % (kVector * sizeof(*p)) == 0; };
+  const bool vectors =
+      s.k % kVector == 0 && s.n % kVector == 0 && aligned(a) && aligned(b) && aligned(c);
+  const dim3 grid((unsigned)tile_count(s, plan.tile), (unsigned)plan.splits);
+  if (plan.tile == 64) {
+    if (vectors) {
+      gemm_tiles<T, Out, 64, true><<<grid, dim3(kThreads), 0, stream>>>(a, b, c, s, plan.depth);
+    } else {
+      gemm_tiles<T, Out, 64, false><<<grid, dim3(kThreads), 0, stream>>>(a, b, c, s, plan.depth);
+    }
+  } else if constexpr (sizeof(Out) == sizeof(T)) {  // large tiles are never split
+    if (vectors) {
+      gemm_tiles<T, Out, 128, true><<<grid, dim3(kThreads), 0, stream>>>(a, b, c, s, plan.depth);
+    } else {
+      gemm_tiles<T, Out, 128, false><<<grid, dim3(kThreads), 0, stream>>>(a, b, c, s, plan.depth);
+    }
+  }
+}
+
+template <class T>
+hipError_t gemm(const T* a, const T* b, T* c, const Shape& s, void* workspace,
+                hipStream_t stream) {
+  const Plan plan = plan_for(s);
+  if (plan.splits == 1) {
+    launch(a, b, c, s, plan, stream);
+    return hipGetLastError();
+  }
+  float* parts = static_cast<float*>(workspace);
+  launch(a, b, parts, s, plan, stream);
+  const int64_t blocks = ceil_div(s.m * s.n, kThreads);
+  add_parts<T><<<dim3((unsigned)blocks), dim3(kThreads), 0, stream>>>(parts, c, s.m * s.n,
+                                                                      plan.splits);
+  return hipGetLastError();
+}
+
+}  // namespace
+
+extern "C" size_t gemm_f32_workspace(int64_t m, int64_t n, int64_t k) {
+  return workspace_bytes({m, n, k});
+}
+
+extern "C" size_t gemm_f16_workspace(int64_t m, int64_t n, int64_t k) {
+  return workspace_bytes({m, n, k});
+}
+
+extern "C" hipError_t gemm_f32(const float* a, const float* b, float* c, int64_t m, int64_t n,
+                               int64_t k, void* workspace, hipStream_t stream) {
+  return gemm(a, b, c, {m, n, k}, workspace, stream);
+}
+
+extern "C" hipError_t gemm_f16(const __half* a, const __half* b, __half* c, int64_t m, int64_t n,
+                               int64_t k, void* workspace, hipStream_t stream) {
+  return gemm(a, b, c, {m, n, k}, workspace, stream);
+}

@@ -3,6 +3,7 @@
 KabuildError                 one clear message, with a machine-readable reason and an exit code
 ├── UsageError               the command line, a label or a pattern is wrong        exit 2
 ├── LoadError                WORKSPACE.toml, BUILD.toml or a rule file is wrong     exit 1
+│   └── LoadErrors           several of them, reported together
 ├── AnalysisError            targets do not fit together (cycle, missing provider)  exit 1
 ├── NoTestsError             nothing matched that could be tested                   exit 4
 ├── InfraError               the machine failed; nothing was judged                 exit 36
@@ -16,6 +17,7 @@ KabuildError                 one clear message, with a machine-readable reason a
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
 from typing import ClassVar
@@ -140,6 +142,31 @@ class LoadError(KabuildError):
     """A WORKSPACE.toml, BUILD.toml or rule file is wrong."""
 
     exit_code = ExitCode.BUILD_FAILED
+
+
+class LoadErrors(LoadError):  # noqa: N818 - it is several
+    """Several problems, reported together so that they are mended together.
+
+    ``errors`` holds them in the order of their files; reason and position are the first's.
+    """
+
+    def __init__(self, errors: Iterable[LoadError]) -> None:
+        flat = tuple(part for error in errors for part in _parts(error))
+        first = flat[0]
+        super().__init__(first.reason, first.message, position=first.position, hint=first.hint)
+        self.errors = flat
+
+    @classmethod
+    def combine(cls, errors: Sequence[LoadError]) -> LoadError:
+        """One error as it is, several as one. ``errors`` is not empty."""
+        return errors[0] if len(errors) == 1 else cls(errors)
+
+    def __str__(self) -> str:
+        return "\n".join(str(error) for error in self.errors)
+
+
+def _parts(error: LoadError) -> tuple[LoadError, ...]:
+    return error.errors if isinstance(error, LoadErrors) else (error,)
 
 
 class AnalysisError(KabuildError):

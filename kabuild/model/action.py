@@ -81,8 +81,8 @@ class Action:
         object.__setattr__(self, "env", tuple(sorted(self.env)))
 
     def output(self, path: str) -> Output:
-        """One declared output as an artifact for other actions."""
-        if path not in self.outputs:
+        """A declared output, or a path below one, as an artifact for other actions."""
+        if not any(path == output or path.startswith(f"{output}/") for output in self.outputs):
             msg = f"{self.label} declares no output '{path}', only {', '.join(self.outputs)}"
             raise ValueError(msg)
         return Output(str(self.label), path)

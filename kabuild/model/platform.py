@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+PLATFORMS = ("cpu", "cuda", "rocm")
+
 
 @dataclass(frozen=True)
 class Platform:

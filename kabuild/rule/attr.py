@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from enum import Enum, unique
 from typing import Any
 
+from kabuild.base.errors import Reason
+
 Check = Callable[[Any], None]
 PathStep = str | int
 
@@ -26,11 +28,19 @@ class AttributeProblem(Exception):  # noqa: N818 - becomes a LoadError with a po
     ``path`` leads from the checked value to the part that is wrong: keys and indices.
     """
 
-    def __init__(self, message: str, path: tuple[PathStep, ...] = (), hint: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        path: tuple[PathStep, ...] = (),
+        hint: str = "",
+        *,
+        reason: Reason = Reason.BAD_ATTRIBUTE,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.path = path
         self.hint = hint
+        self.reason = reason
 
 
 @unique

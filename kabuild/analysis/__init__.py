@@ -1,0 +1,14 @@
+"""Layer 2d: from targets to the static action graph. Nothing runs, nothing is written.
+
+Public names::
+
+    analysis = analyze(loader, labels, options)       # calls each rule once
+    analysis.graph                                    # model.graph.ActionGraph
+    analysis.gates(label)                             # what `test` means by a label
+    analysis.builds(label)                            # what `build` means by it
+"""
+
+from kabuild.analysis.analyze import Resolve, analyze
+from kabuild.analysis.result import Analysis, AnalyzedTarget
+
+__all__ = ["Analysis", "AnalyzedTarget", "Resolve", "analyze"]

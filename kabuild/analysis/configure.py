@@ -1,0 +1,136 @@
+"""What a target depends on, on one platform and in one workspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kabuild.base.errors import AnalysisError, LoadError, Reason, UsageError
+from kabuild.base.suggest import suggest
+from kabuild.loading.attributes import PLATFORM
+from kabuild.loading.loader import Loader
+from kabuild.model.label import Label
+from kabuild.model.platform import PLATFORMS
+from kabuild.model.target import Target
+from kabuild.rule.attr import PathStep, Type
+
+AGENT = "--agent"
+_ABSENT = (Reason.UNKNOWN_PACKAGE, Reason.UNKNOWN_TARGET)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One dependency of a target.
+
+    Attributes:
+        label: as the target names it.
+        target: what stands for it in this workspace.
+        path: the attribute that names it, or ``(AGENT,)`` for the implicit one.
+    """
+
+    label: Label
+    target: Target
+    path: tuple[PathStep, ...]
+
+
+@dataclass(frozen=True)
+class Configured:
+    """A target with its labels for one platform, and what they lead to."""
+
+    target: Target
+    edges: tuple[Edge, ...] = ()
+
+    def find(self, label: Label) -> Target | None:
+        """The dependency that the target calls ``label``."""
+        return next((edge.target for edge in self.edges if edge.label == label), None)
+
+
+def configure(
+    loader: Loader, target: Target, platform: str, agent: Label | None = None
+) -> Configured:
+    """Fill in ``{platform}`` and find the targets that all labels lead to.
+
+    ``agent`` is an implicit dependency of targets with gates. Replacements of WORKSPACE.toml
+    apply to every label; the target's attributes keep the label that it declared.
+
+    Raises UNKNOWN_PACKAGE or UNKNOWN_TARGET at the attribute's line, AnalysisError
+    (UNKNOWN_PLATFORM, NO_TOOLCHAIN) where a default label has no target on the platform,
+    UsageError(UNKNOWN_AGENT).
+    """
+    rule = loader.rule(target)
+    attrs: dict[str, Any] = dict(target.attrs)
+    edges: list[Edge] = []
+    for name, attribute in rule.attrs.items():
+        if attribute.type not in {Type.LABEL, Type.LABELS} or target.attrs[name] is None:
+            continue
+        value = target.attrs[name]
+        many = isinstance(value, tuple)
+        labels = tuple(
+            item if isinstance(item, Label) else _fill(loader, target, item, platform)
+            for item in (value if many else (value,))
+        )
+        attrs[name] = labels if many else labels[0]
+        for index, label in enumerate(labels):
+            path: tuple[PathStep, ...] = (name, index) if many else (name,)
+            edges.append(Edge(label, _follow(loader, target, label, path), path))
+    if agent is not None and rule.gates:
+        edges.append(Edge(agent, find_agent(loader, agent), (AGENT,)))
+    return Configured(replace(target, attrs=attrs), tuple(edges))
+
+
+def replaced(loader: Loader, label: Label) -> Label:
+    """What stands for ``label`` in this workspace."""
+    return loader.workspace.toolchains.get(label, label)
+
+
+def find_agent(loader: Loader, label: Label) -> Target:
+    """The target of the agent ``label``. Raises UsageError(UNKNOWN_AGENT)."""
+    try:
+        return loader.target(label)
+    except UsageError as error:
+        if error.reason not in _ABSENT:
+            raise
+    known = list(loader.workspace.agents)
+    if loader.has_package(label.package):
+        known.extend(loader.package(label.package).targets)
+    raise UsageError(
+        Reason.UNKNOWN_AGENT,
+        f"no agent {label.short}",
+        hint=suggest(label.name, known) or f"agents: {', '.join(sorted(set(known))) or 'none'}",
+    )
+
+
+def _follow(loader: Loader, target: Target, label: Label, path: tuple[PathStep, ...]) -> Target:
+    """The target that an attribute leads to; what is wrong is said at the attribute's line."""
+    try:
+        return loader.target(replaced(loader, label), target.position)
+    except LoadError as error:
+        if error.reason in _ABSENT and error.position == target.position:
+            error.position = loader.position(target, *path)
+        raise
+
+
+def _fill(loader: Loader, target: Target, template: str, platform: str) -> Label:
+    """A default label on one platform."""
+    found = _existing(loader, target, template, platform)
+    if found is not None:
+        return found
+    there = [name for name in PLATFORMS if _existing(loader, target, template, name)]
+    known = platform in PLATFORMS
+    raise AnalysisError(
+        Reason.NO_TOOLCHAIN if known else Reason.UNKNOWN_PLATFORM,
+        f"{target.label.short} needs {template}, which does not exist for platform '{platform}'",
+        position=target.position,
+        hint=suggest(platform, there) or f"platforms that have it: {', '.join(there) or 'none'}",
+    )
+
+
+def _existing(loader: Loader, target: Target, template: str, platform: str) -> Label | None:
+    try:
+        label = Label.parse(template.replace(PLATFORM, platform), package=target.label.package)
+    except UsageError:  # a platform's name that makes no label
+        return None
+    actual = replaced(loader, label)
+    if not loader.has_package(actual.package):
+        return None
+    return label if loader.package(actual.package).find(actual.name) else None

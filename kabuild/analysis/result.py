@@ -1,0 +1,77 @@
+"""What analysis comes to: the action graph, and which actions a request means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kabuild.base.errors import AnalysisError, Reason
+from kabuild.model.action import Action
+from kabuild.model.graph import ActionGraph
+from kabuild.model.label import Label
+from kabuild.model.target import Target
+
+SCORE = "score"
+
+
+@dataclass(frozen=True)
+class AnalyzedTarget:
+    """One target after its rule was called.
+
+    Attributes:
+        target: with the labels of this platform filled in.
+        actions: all that the rule declared.
+        gates: those that judge, in the order of the rule.
+    """
+
+    target: Target
+    actions: tuple[Action, ...] = ()
+    gates: tuple[Action, ...] = ()
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The graph of everything that may run, and how labels lead into it.
+
+    Attributes:
+        graph: the actions of all analysed targets.
+        requested: the labels that were asked for, in order.
+        targets: every analysed target by label, dependencies before dependents.
+        owners: the target of each requested label, which may name a sub-target.
+    """
+
+    graph: ActionGraph
+    requested: tuple[Label, ...]
+    targets: Mapping[Label, AnalyzedTarget] = field(hash=False)
+    owners: Mapping[Label, Label] = field(hash=False)
+
+    def gates(self, label: Label) -> tuple[Label, ...]:
+        """The gates that a requested label means in ``test``; none where it is no test.
+
+        A target stands for all its gates; a gate stands for itself.
+        """
+        owner = self.targets[self.owners[label]]
+        return tuple(
+            gate.label for gate in owner.gates if label in {owner.target.label, gate.label}
+        )
+
+    def builds(self, label: Label) -> tuple[Label, ...]:
+        """The actions that a requested label means in ``build``.
+
+        A sub-target is its own action. A target is the action that bears its label, else
+        its ``.score``, else all its actions; a target such as an agent has none. Raises
+        AnalysisError for a sub-target that the rule did not declare here.
+        """
+        owner = self.targets[self.owners[label]]
+        declared = tuple(action.label for action in owner.actions)
+        if label in declared:
+            return (label,)
+        if label != owner.target.label:
+            raise AnalysisError(
+                Reason.UNKNOWN_TARGET,
+                f"{owner.target.label.short} has no {label} with these flags",
+                position=owner.target.position,
+                hint=f"it has: {', '.join(map(str, declared)) or 'no actions'}",
+            )
+        score = tuple(gate.label for gate in owner.gates if gate.gate == SCORE)
+        return score or declared

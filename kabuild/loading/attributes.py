@@ -1,0 +1,128 @@
+"""Values of attributes: what TOML gave against what the rule takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kabuild.base.errors import KabuildError
+from kabuild.base.suggest import suggest
+from kabuild.loading.package_files import PackageFiles
+from kabuild.model.label import Label
+from kabuild.rule.attr import Attr, AttributeProblem, PathStep, Type
+
+PLATFORM = "{platform}"
+_TYPES: Mapping[Type, type | tuple[type, ...]] = {
+    Type.STRING: str,
+    Type.INTEGER: int,
+    Type.NUMBER: (int, float),
+    Type.BOOLEAN: bool,
+    Type.LABEL: str,
+    Type.LABELS: list,
+    Type.FILE: str,
+    Type.FILES: list,
+    Type.TREE: str,
+    Type.STRINGS: list,
+    Type.TABLE: dict,
+    Type.TABLES: list,
+}
+_ITEMS: Mapping[Type, type] = {
+    Type.LABELS: str,
+    Type.FILES: str,
+    Type.STRINGS: str,
+    Type.TABLES: dict,
+}
+
+
+class AttributeReader:
+    """Reads the attributes of one package's targets. Raises AttributeProblem."""
+
+    def __init__(self, files: PackageFiles, package: str) -> None:
+        self._files = files
+        self._package = package
+        self._readers: Mapping[Type, Callable[[Any], Any]] = {
+            Type.LABEL: self._label,
+            Type.LABELS: self._labels,
+            Type.FILE: files.file,
+            Type.FILES: files.files,
+            Type.TREE: files.tree,
+            Type.STRINGS: tuple,
+            Type.TABLES: tuple,
+        }
+
+    def read(self, attr: Attr, value: Any) -> Any:
+        """The declared ``value``, checked, as rules see it."""
+        _check_type(attr.type, value)
+        if attr.values and value not in attr.values:
+            known = ", ".join(f"'{name}'" for name in attr.values)
+            raise AttributeProblem(
+                f"found '{value}', expected one of {known}", hint=suggest(value, attr.values)
+            )
+        if attr.check:
+            attr.check(value)
+        read = self._readers.get(attr.type)
+        return read(value) if read else value
+
+    def default(self, attr: Attr) -> Any:
+        """What an attribute that is not declared is.
+
+        A default file or directory is taken only where it exists. A default label with
+        ``{platform}`` stays text: loading knows of no platform.
+        """
+        value = attr.default
+        if attr.type is Type.LABEL:
+            return self._default_label(value) if value is not None else None
+        if attr.type is Type.LABELS:
+            return tuple(self._default_label(text) for text in value)
+        if attr.type in {Type.FILE, Type.TREE}:
+            found = value is not None and self._files.exists(value)
+            return self._readers[attr.type](value) if found else None
+        if attr.type is Type.FILES:
+            return self._files.files([path for path in value if self._files.matches(path)])
+        return value
+
+    def _default_label(self, text: str) -> Label | str:
+        return text if PLATFORM in text else self._label(text)
+
+    def _label(self, text: str, path: tuple[PathStep, ...] = ()) -> Label:
+        try:
+            return Label.parse(text, package=self._package)
+        except KabuildError as error:
+            raise AttributeProblem(error.message, path, error.hint, reason=error.reason) from None
+
+    def _labels(self, texts: list[str]) -> tuple[Label, ...]:
+        return tuple(self._label(text, (index,)) for index, text in enumerate(texts))
+
+
+def _check_type(type_: Type, value: Any) -> None:
+    """Booleans are no numbers, whatever Python says."""
+    if not isinstance(value, _TYPES[type_]) or (
+        isinstance(value, bool) and type_ is not Type.BOOLEAN
+    ):
+        raise AttributeProblem(f"found {describe(value)}, expected {type_.value}")
+    if type_ in _ITEMS and isinstance(value, list):
+        _check_items(type_, value)
+
+
+def _check_items(type_: Type, items: list[Any]) -> None:
+    for index, item in enumerate(items):
+        if not isinstance(item, _ITEMS[type_]):
+            raise AttributeProblem(
+                f"found {describe(item)} in the list, expected {type_.value}", (index,)
+            )
+
+
+def describe(value: Any) -> str:
+    """A TOML value with its type, in words."""
+    if isinstance(value, bool):
+        return f"the boolean {str(value).lower()}"
+    if isinstance(value, int):
+        return f"the integer {value}"
+    if isinstance(value, float):
+        return f"the number {value}"
+    if isinstance(value, str):
+        text = value if len(value) <= 40 else f"{value[:37]}..."
+        return f'the string "{text}"'
+    if isinstance(value, list):
+        return "a list"
+    return "a table" if isinstance(value, dict) else "a date or time"

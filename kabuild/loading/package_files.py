@@ -1,0 +1,124 @@
+"""The files of one package: they exist, and they stay inside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kabuild.base.errors import Reason
+from kabuild.base.fs import is_inside
+from kabuild.base.suggest import suggest
+from kabuild.loading.glob import glob, is_glob
+from kabuild.model.artifact import Root, Source
+from kabuild.rule.attr import AttributeProblem, PathStep
+
+
+class PackageFiles:
+    """Turns paths of a BUILD.toml into sources. Raises AttributeProblem.
+
+    ``directory`` is the package's, ``package`` its path below ``root``.
+    """
+
+    def __init__(self, directory: Path, package: str, root: Root) -> None:
+        self._directory = directory
+        self._package = package
+        self._root = root
+
+    def exists(self, path: str) -> bool:
+        """Whether the package has a file or directory at ``path``."""
+        return (self._directory / path).exists()
+
+    def matches(self, pattern: str) -> bool:
+        """Whether a path exists, or a glob finds anything."""
+        return bool(glob(self._directory, pattern)) if is_glob(pattern) else self.exists(pattern)
+
+    def file(self, path: str, at: tuple[PathStep, ...] = ()) -> Source:
+        """The file at ``path``; ``at`` leads to it in the attribute, for errors."""
+        full = self._checked(path, at)
+        if full.is_file():
+            return self._source(path)
+        if full.is_dir():
+            raise AttributeProblem(f"'{path}' is a directory, expected a file", at)
+        raise self._missing("file", path, at)
+
+    def tree(self, path: str, at: tuple[PathStep, ...] = ()) -> Source:
+        """The directory at ``path``, none of whose links leads out of the package."""
+        full = self._checked(path, at)
+        if full.is_dir():
+            for link in _links(str(full)):
+                self._check_link(Path(link), os.path.relpath(link, self._directory), at)
+            return self._source(path)
+        if full.exists():
+            raise AttributeProblem(f"'{path}' is a file, expected a directory", at)
+        raise self._missing("directory", path, at)
+
+    def files(self, patterns: Sequence[str]) -> tuple[Source, ...]:
+        """The files of all paths and globs, sorted, each once."""
+        found: set[Source] = set()
+        for index, pattern in enumerate(patterns):
+            if not is_glob(pattern):
+                found.add(self.file(pattern, (index,)))
+                continue
+            self._check_path(pattern, (index,))
+            paths = glob(self._directory, pattern)
+            if not paths:
+                raise AttributeProblem(
+                    f"no file matches '{pattern}'", (index,), reason=Reason.MISSING_FILE
+                )
+            found.update(self.file(path, (index,)) for path in paths)
+        return tuple(sorted(found))
+
+    def _source(self, path: str) -> Source:
+        return Source(f"{self._package}/{path}" if self._package else path, self._root)
+
+    def _checked(self, path: str, at: tuple[PathStep, ...]) -> Path:
+        self._check_path(path, at)
+        full = self._directory / path
+        self._check_link(full, path, at)
+        return full
+
+    def _check_path(self, path: str, at: tuple[PathStep, ...]) -> None:
+        if not path:
+            raise AttributeProblem("the path is empty", at, reason=Reason.MISSING_FILE)
+        if not is_inside(path):
+            raise AttributeProblem(
+                f"'{path}' leaves the package //{self._package}",
+                at,
+                "a target takes files of its own package; depend on a target of the other one",
+                reason=Reason.ESCAPING_PATH,
+            )
+        if any(part in {"", "."} for part in path.split("/")):
+            raise AttributeProblem(f"'{path}' is no plain path", at, "write it as a/b/c")
+
+    def _check_link(self, full: Path, path: str, at: tuple[PathStep, ...]) -> None:
+        """Refuse what a symbolic link leads out of the package."""
+        home = os.path.realpath(self._directory)
+        real = os.path.realpath(full)
+        if real != home and not real.startswith(f"{home}{os.sep}"):
+            raise AttributeProblem(
+                f"'{path}' is a link out of the package //{self._package}, to {real}",
+                at,
+                "put a copy into the package: what a link leads to is in no digest",
+                reason=Reason.ESCAPING_PATH,
+            )
+
+    def _missing(self, what: str, path: str, at: tuple[PathStep, ...]) -> AttributeProblem:
+        full = self._directory / path
+        names = [entry.name for entry in full.parent.iterdir()] if full.parent.is_dir() else []
+        return AttributeProblem(
+            f"no {what} '{path}' in //{self._package}",
+            at,
+            suggest(full.name, names),
+            reason=Reason.MISSING_FILE,
+        )
+
+
+def _links(directory: str) -> Iterator[str]:
+    """The symbolic links of a tree, not going through them."""
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                yield entry.path
+            elif entry.is_dir():
+                yield from _links(entry.path)

@@ -1,0 +1,123 @@
+"""Target patterns of the command line, expanded to labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kabuild.base.errors import KabuildError, LoadError, LoadErrors, Reason, UsageError
+from kabuild.base.suggest import suggest
+from kabuild.loading.loader import Loader
+from kabuild.model.label import Label, Pattern
+from kabuild.model.target import Target
+
+MANUAL = "manual"
+
+
+@dataclass(frozen=True)
+class TagFilter:
+    """Which targets to keep by their tags: ``smoke,-gpu`` has smoke and not gpu."""
+
+    wanted: frozenset[str] = frozenset()
+    unwanted: frozenset[str] = frozenset()
+
+    @classmethod
+    def parse(cls, text: str) -> TagFilter:
+        """Read a comma-separated list; a leading ``-`` excludes."""
+        tags = [tag.strip() for tag in text.split(",") if tag.strip()]
+        unwanted = frozenset(tag[1:] for tag in tags if tag.startswith("-"))
+        return cls(frozenset(tag for tag in tags if not tag.startswith("-")), unwanted)
+
+    def keeps(self, target: Target) -> bool:
+        """Whether a target passes: one wanted tag if any are, and no unwanted one."""
+        tags = set(target.tags)
+        return not tags & self.unwanted and (not self.wanted or bool(tags & self.wanted))
+
+
+def expand(
+    loader: Loader, patterns: Sequence[str], *, package: str = "", tags: str = ""
+) -> tuple[Label, ...]:
+    """The labels that ``patterns`` mean, sorted; sub-targets only where they are named.
+
+    Patterns apply from left to right, relative to ``package``; one with a leading ``-``
+    takes away. Wildcards skip targets tagged ``manual`` and cover the workspace only.
+    ``tags`` filters all. The result may be empty.
+
+    Raises UsageError for what does not exist and LoadErrors for broken packages.
+    """
+    filter_ = TagFilter.parse(tags)
+    chosen: dict[Label, Target] = {}
+    for text in patterns:
+        pattern = Pattern.parse(_plain(text), package=package)
+        if pattern.negative:
+            _subtract(loader, pattern, chosen)
+        elif pattern.label:
+            label, target = _single(loader, pattern.label, text, package)
+            chosen[label] = target
+        else:
+            targets = _wildcard(loader, pattern)
+            chosen.update((t.label, t) for t in targets if MANUAL not in t.tags)
+    return tuple(sorted(label for label, target in chosen.items() if filter_.keeps(target)))
+
+
+def _plain(text: str) -> str:
+    """A path completed by a shell ends with a slash."""
+    return text[:-1] if text.endswith("/") and not text.endswith("//") else text
+
+
+def _single(loader: Loader, label: Label, text: str, package: str) -> tuple[Label, Target]:
+    """The target of a label. A bare name may be a target of the current package."""
+    if ":" not in text and not text.startswith("//") and not loader.has_package(label.package):
+        here = Label(package, _plain(text))
+        if loader.has_package(package) and loader.package(package).find(here.name):
+            label = here
+    return label, loader.target(label)
+
+
+def _subtract(loader: Loader, pattern: Pattern, chosen: dict[Label, Target]) -> None:
+    if pattern.label:
+        target = loader.target(pattern.label)
+        if target.label != pattern.label and target.label in chosen:
+            raise UsageError(
+                Reason.BAD_PATTERN,
+                f"'{pattern}' takes a part away from {target.label.short}",
+                hint="choose gates with --gates",
+            )
+    else:
+        _wildcard(loader, pattern)
+    for label in [label for label in chosen if pattern.covers(label)]:
+        del chosen[label]
+
+
+def _wildcard(loader: Loader, pattern: Pattern) -> list[Target]:
+    """All targets of the packages that a wildcard covers, with all their problems at once."""
+    if not pattern.recursive:
+        return list(loader.package(pattern.package).targets.values())
+    names = list(_packages(loader, pattern))
+    targets: list[Target] = []
+    errors: list[LoadError] = []
+    for name in names:
+        try:
+            targets.extend(loader.package(name).targets.values())
+        except LoadError as error:
+            errors.append(error)
+    if errors:
+        raise LoadErrors.combine(errors)
+    return targets
+
+
+def _packages(loader: Loader, pattern: Pattern) -> list[str]:
+    if (loader.workspace.root / pattern.package).is_dir():
+        names = list(loader.packages_below(pattern.package))
+        if names:
+            return names
+    raise _nothing_below(loader, pattern)
+
+
+def _nothing_below(loader: Loader, pattern: Pattern) -> KabuildError:
+    parents: set[str] = set()
+    for name in loader.packages_below(""):
+        parts = name.split("/")
+        parents.update("/".join(parts[:end]) for end in range(1, len(parts) + 1))
+    hint = suggest(f"//{pattern.package}/...", [f"//{parent}/..." for parent in parents])
+    return UsageError(Reason.UNKNOWN_PACKAGE, f"no package below '//{pattern.package}'", hint=hint)

@@ -1,0 +1,38 @@
+"""Where the parts of a build lie on this machine: the roots of ``Source`` paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import kabuild
+from kabuild.model.artifact import Root
+
+BUILD_FILE = "BUILD.toml"
+WORKSPACE_FILE = "WORKSPACE.toml"
+SHARED = ("rules", "toolchains")
+
+
+def kabuild_root() -> Path:
+    """The directory of the ``kabuild`` package."""
+    return Path(kabuild.__file__).parent
+
+
+def builtin_root() -> Path:
+    """The parent of the ``rules`` and ``toolchains`` that ship with kabuild.
+
+    Installed from a wheel they lie inside the package; in a checkout, beside it.
+    """
+    package = kabuild_root()
+    shipped = package / "builtin"
+    return shipped if shipped.is_dir() else package.parent
+
+
+def source_roots(workspace: Path) -> Mapping[Root, Path]:
+    """The directory that each root of a ``Source`` stands for; ``user`` paths are absolute."""
+    return {
+        "workspace": workspace,
+        "builtin": builtin_root(),
+        "kabuild": kabuild_root(),
+        "user": Path("/"),
+    }

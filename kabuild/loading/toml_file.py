@@ -1,0 +1,75 @@
+"""TOML files, with a place for everything in them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kabuild.base.errors import LoadError, Position, Reason
+from kabuild.rule.attr import PathStep
+
+
+@dataclass(frozen=True)
+class TomlFile:
+    """One TOML file: its name in messages, its text and its values."""
+
+    shown: str
+    text: str
+    values: Mapping[str, Any] = field(hash=False)
+
+    def position(self, *path: PathStep) -> Position:
+        """Where the part at ``path`` stands, or the nearest part around it."""
+        from kabuild.loading.positions import find  # only when an error is reported
+
+        return Position(self.shown, find(self.text, path))
+
+
+def read_toml(path: Path, shown: str) -> TomlFile:
+    """Read the file at ``path``, which messages call ``shown``.
+
+    Raises LoadError(TOML_SYNTAX) with line, column and the offending line, and ``OSError``.
+    """
+    data = path.read_bytes()
+    try:
+        text = data.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise LoadError(
+            Reason.TOML_SYNTAX,
+            f"byte 0x{data[error.start]:02x} is no UTF-8",
+            position=Position(shown, line),
+        ) from None
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax_error(str(error), text, shown) from None
+    except RecursionError:
+        raise LoadError(
+            Reason.TOML_SYNTAX, "values are nested too deeply", position=Position(shown)
+        ) from None
+    return TomlFile(shown, text, values)
+
+
+def _syntax_error(message: str, text: str, shown: str) -> LoadError:
+    """tomllib's message, whose end says where, with the line that it is about."""
+    import re  # only when something is wrong
+
+    match = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
+    what = message[: match.start()] if match else message
+    lines = text.split("\n")
+    if match and match[1]:
+        line, column = int(match[1]), int(match[2])
+    else:
+        while len(lines) > 1 and not lines[-1].strip():
+            lines.pop()
+        line, column = len(lines), len(lines[-1]) + 1
+    offending = lines[line - 1].expandtabs(1)
+    return LoadError(
+        Reason.TOML_SYNTAX,
+        f"not TOML: {what[:1].lower()}{what[1:]}",
+        position=Position(shown, line, column),
+        hint=f"{offending}\n{' ' * (column - 1)}^",
+    )

@@ -1,0 +1,232 @@
+"""Workspaces: a directory with a WORKSPACE.toml, and what that file says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kabuild import __version__
+from kabuild.base.errors import KabuildError, LoadError, Position, Reason, UsageError
+from kabuild.base.suggest import suggest
+from kabuild.loading.roots import WORKSPACE_FILE
+from kabuild.loading.toml_file import TomlFile, read_toml
+from kabuild.model.label import Label
+
+AGENTS_PACKAGE = "toolchains/agents"
+_TABLES: Mapping[str, tuple[str, ...]] = {
+    "defaults": ("platform", "agent", "policy"),
+    "scoring": ("policy", "salt"),
+    "remote": (),
+}
+_OPEN_TABLES = ("agents", "toolchains", "config")
+_TEXTS = ("name", "kabuild")
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """What WORKSPACE.toml says.
+
+    Attributes:
+        root: the absolute directory that labels start from.
+        name: for people.
+        platform, agent, policy, salt: what holds when no flag says otherwise; None where
+            the file says nothing.
+        agents: short names of agents.
+        toolchains: which target is taken in place of which.
+        configs: flags by the name of the ``[config.NAME]`` table.
+        file: the file itself, for positions.
+    """
+
+    root: Path
+    name: str
+    file: TomlFile = field(compare=False, repr=False)
+    platform: str | None = None
+    agent: str | None = None
+    policy: str | None = None
+    salt: str | None = None
+    agents: Mapping[str, Label] = field(default_factory=dict, hash=False)
+    toolchains: Mapping[Label, Label] = field(default_factory=dict, hash=False)
+    configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+
+    def agent_label(self, name: str) -> Label:
+        """The target that an agent's name stands for.
+
+        A label is itself, an alias what ``[agents]`` says, any other name the target of
+        that name in ``//toolchains/agents``. Raises UsageError(UNKNOWN_AGENT).
+        """
+        if name in self.agents:
+            return self.agents[name]
+        try:
+            return Label.parse(name if "/" in name else f"//{AGENTS_PACKAGE}:{name}")
+        except UsageError:
+            raise UsageError(
+                Reason.UNKNOWN_AGENT,
+                f"'{name}' is no agent",
+                hint=suggest(name, self.agents) or "agents are labels or names of [agents]",
+            ) from None
+
+    def config(self, name: str) -> Mapping[str, Any]:
+        """The flags of ``--config=NAME``. Raises UsageError(UNKNOWN_CONFIG)."""
+        if name not in self.configs:
+            known = ", ".join(sorted(self.configs)) or "none"
+            raise UsageError(
+                Reason.UNKNOWN_CONFIG,
+                f"{self.file.shown} has no [config.{name}]",
+                hint=suggest(name, self.configs) or f"it has: {known}",
+            )
+        return self.configs[name]
+
+    def position(self, *path: str | int) -> Position:
+        """Where a part of WORKSPACE.toml stands."""
+        return self.file.position(*path)
+
+    def package_of(self, directory: Path) -> str:
+        """The package path of a directory of the workspace; ``""`` for its root."""
+        path = directory.relative_to(self.root).as_posix()
+        return "" if path == "." else path
+
+
+def find_workspace(start: Path) -> Path:
+    """The nearest directory at or above ``start`` with a WORKSPACE.toml, resolved.
+
+    Raises UsageError(NO_WORKSPACE).
+    """
+    here = start.resolve()
+    for directory in (here, *here.parents):
+        if (directory / WORKSPACE_FILE).is_file():
+            return directory
+    raise UsageError(
+        Reason.NO_WORKSPACE,
+        f"no {WORKSPACE_FILE} in {here} or above it",
+        hint=f"change into a workspace, or make one: echo 'name = \"mine\"' > {WORKSPACE_FILE}",
+    )
+
+
+def load_workspace(root: Path) -> Workspace:
+    """Read ``root``/WORKSPACE.toml. Raises LoadError with the line that is wrong."""
+    file = read_toml(root / WORKSPACE_FILE, WORKSPACE_FILE)
+    _check_version(file)
+    _check_shape(file)
+    values = file.values
+    if "name" not in values:
+        raise _error(
+            file, (), "the workspace has no name", Reason.MISSING_ATTRIBUTE, 'add name = "mine"'
+        )
+    defaults, scoring = values.get("defaults", {}), values.get("scoring", {})
+    if "policy" in defaults and "policy" in scoring:
+        raise _error(file, ("scoring", "policy"), "the policy is set twice, in [defaults] too")
+    return Workspace(
+        root=root,
+        name=values["name"],
+        file=file,
+        platform=defaults.get("platform"),
+        agent=defaults.get("agent"),
+        policy=scoring.get("policy", defaults.get("policy")),
+        salt=scoring.get("salt"),
+        agents={name: _label(file, ("agents", name)) for name in values.get("agents", {})},
+        toolchains=_toolchains(file),
+        configs=values.get("config", {}),
+    )
+
+
+def _check_version(file: TomlFile) -> None:
+    """Before anything else: a file for a newer kabuild may hold keys unknown to this one."""
+    required = file.values.get("kabuild", ">=0")
+    number = required[2:].strip() if isinstance(required, str) else ""
+    parts = number.split(".")
+    if not str(required).startswith(">=") or not all(part.isdecimal() for part in parts):
+        raise _error(
+            file, ("kabuild",), f"{required!r} is no version", hint='write kabuild = ">=0.1"'
+        )
+    wanted = [int(part) for part in parts]
+    if [int(part) for part in __version__.split(".")] < wanted:
+        raise _error(
+            file,
+            ("kabuild",),
+            f"this workspace needs kabuild {number} or later; this is {__version__}",
+            Reason.VERSION_TOO_OLD,
+            "pip install --upgrade kabuild",
+        )
+
+
+def _check_shape(file: TomlFile) -> None:
+    known = (*_TEXTS, *_TABLES, *_OPEN_TABLES)
+    for key, value in file.values.items():
+        if key not in known:
+            raise _unknown(file, (key,), known)
+        if key in _TEXTS:
+            _check_text(file, (key,), value)
+            continue
+        if not isinstance(value, dict):
+            raise _error(file, (key,), f"'{key}' has to be a table: write [{key}]")
+        for name, part in value.items():
+            if key in _TABLES and name not in _TABLES[key]:
+                raise _unknown(file, (key, name), _TABLES[key])
+            if key == "config":
+                _check_flags(file, name, part)
+            else:
+                _check_text(file, (key, name), part)
+
+
+def _check_text(file: TomlFile, path: tuple[str, ...], value: Any) -> None:
+    if not isinstance(value, str) or not value:
+        raise _error(file, path, f"'{path[-1]}' has to be a string that is not empty")
+
+
+def _check_flags(file: TomlFile, name: str, flags: Any) -> None:
+    """Flags are scalars or lists of them; which flags exist is the command line's business."""
+    if not isinstance(flags, dict):
+        raise _error(file, ("config", name), f"'{name}' has to be a table: [config.{name}]")
+    for flag, value in flags.items():
+        items = value if isinstance(value, list) else [value]
+        if not all(isinstance(item, str | int | float) for item in items):
+            raise _error(
+                file,
+                ("config", name, flag),
+                f"flag '{flag}' has to be a string, a number, true or false, or a list of these",
+            )
+
+
+def _toolchains(file: TomlFile) -> Mapping[Label, Label]:
+    """Replacements, in one step: what replaces another target is not replaced itself."""
+    replacements: dict[Label, Label] = {}
+    for text in file.values.get("toolchains", {}):
+        path = ("toolchains", text)
+        replacements[_parse(file, path, text)] = _label(file, path)
+    for replaced, replacement in replacements.items():
+        if replacement in replacements:
+            raise _error(
+                file,
+                ("toolchains",),
+                f"{replaced.short} is replaced by {replacement.short}, which is replaced itself",
+            )
+    return replacements
+
+
+def _label(file: TomlFile, path: tuple[str, str]) -> Label:
+    return _parse(file, path, file.values[path[0]][path[1]])
+
+
+def _parse(file: TomlFile, path: tuple[str, ...], text: str) -> Label:
+    try:
+        return Label.parse(text)
+    except KabuildError as error:
+        raise _error(file, path, error.message, error.reason, error.hint) from None
+
+
+def _unknown(file: TomlFile, path: tuple[str, ...], known: tuple[str, ...]) -> LoadError:
+    where = f" in [{path[0]}]" if len(path) > 1 else ""
+    hint = suggest(path[-1], known) or f"known: {', '.join(known) or 'nothing yet'}"
+    return _error(file, path, f"unknown key '{path[-1]}'{where}", Reason.UNKNOWN_KEY, hint)
+
+
+def _error(
+    file: TomlFile,
+    path: tuple[str, ...],
+    message: str,
+    reason: Reason = Reason.BAD_ATTRIBUTE,
+    hint: str = "",
+) -> LoadError:
+    return LoadError(reason, message, position=file.position(*path), hint=hint)

@@ -1,0 +1,81 @@
+"""Installed Python distributions, found by their ``.dist-info`` directories.
+
+``importlib.metadata`` does the same and costs more to import than all of this to run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_SUFFIX = ".dist-info"
+_REQUIRED = re.compile(r"^Requires-Dist:\s*([A-Za-z0-9][A-Za-z0-9._-]*)([^\n]*)", re.MULTILINE)
+_EXTRA = re.compile(r";.*\bextra\s*==")
+
+
+@dataclass(frozen=True)
+class InstalledDistribution:
+    """One installed distribution.
+
+    Attributes:
+        name: normalised, as in ``typing-extensions``.
+        info: its ``.dist-info`` directory.
+    """
+
+    name: str
+    version: str
+    info: Path
+
+    @property
+    def site(self) -> Path:
+        """The directory that it is installed in."""
+        return self.info.parent
+
+    @property
+    def record(self) -> Path:
+        """The list of its files with their hashes; absent after some ways to install."""
+        return self.info / "RECORD"
+
+    def requirements(self) -> tuple[str, ...]:
+        """The names that it requires, on whatever platform; without those of extras."""
+        headers = (self.info / "METADATA").read_text(encoding="utf-8").partition("\n\n")[0]
+        found = {
+            normalise(name) for name, rest in _REQUIRED.findall(headers) if not _EXTRA.search(rest)
+        }
+        return tuple(sorted(found))
+
+
+def normalise(name: str) -> str:
+    """The one spelling of a distribution's name: lower case, single dashes."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def installed(path: Sequence[str]) -> Mapping[str, InstalledDistribution]:
+    """The distributions in the directories of an import path, first come first."""
+    found: dict[str, InstalledDistribution] = {}
+    for directory in path:
+        for info in sorted(Path(directory).glob(f"*{_SUFFIX}")):
+            name, _, version = info.name.removesuffix(_SUFFIX).partition("-")
+            distribution = InstalledDistribution(normalise(name), version, info)
+            found.setdefault(distribution.name, distribution)
+    return found
+
+
+def closure(
+    names: Sequence[str], known: Mapping[str, InstalledDistribution]
+) -> tuple[InstalledDistribution, ...]:
+    """The distributions ``names`` with all that they require and that is installed, sorted.
+
+    Requirements for other platforms are not installed here, so they need no evaluation.
+    Raises ``KeyError`` with a name of ``names`` that is missing.
+    """
+    found = {normalise(name): known[normalise(name)] for name in names}
+    queue = list(found.values())
+    while queue:
+        for name in queue.pop().requirements():
+            if name in known and name not in found:
+                found[name] = known[name]
+                queue.append(known[name])
+    return tuple(found[name] for name in sorted(found))

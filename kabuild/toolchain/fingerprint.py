@@ -1,0 +1,121 @@
+"""Fingerprints: what a toolchain is, in canonical JSON, wherever its files lie."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from kabuild.base.canonical import canonical_json
+from kabuild.model.digest import Digest
+from kabuild.toolchain.distributions import InstalledDistribution
+
+FileDigest = Callable[[Path], Digest]
+SCHEMA = 1
+_INSTALLERS_FILES = (b"INSTALLER,", b"REQUESTED,", b"RECORD,", b"direct_url.json,")
+
+
+def hash_file(path: Path) -> Digest:
+    """The digest of a file, read in full. Raises ``OSError``."""
+    import hashlib
+
+    with path.open("rb") as file:
+        hash_ = hashlib.file_digest(file, "sha256").hexdigest()
+        return Digest(hash_, file.tell())
+
+
+def hash_record(path: Path) -> Digest:
+    """The digest of what an installed distribution's RECORD says of the wheel's own files.
+
+    Left out is what an installer adds: scripts, which name the environment's path, byte code,
+    and notes about the installation. So two environments with one wheel agree. Raises
+    ``OSError``.
+    """
+    lines = path.read_bytes().splitlines()
+    own = [line for line in lines if b",sha256=" in line and not _is_installers(line)]
+    return Digest.of(b"\n".join(sorted(own)))
+
+
+def _is_installers(line: bytes) -> bool:
+    name, slash, rest = line.partition(b"/")
+    if name == b"..":
+        return True
+    return bool(slash) and name.endswith(b".dist-info") and rest.startswith(_INSTALLERS_FILES)
+
+
+def environment_fingerprint(
+    distributions: Sequence[InstalledDistribution], record_digest: FileDigest
+) -> bytes:
+    """The running interpreter with some of its distributions."""
+    version = sys.version_info
+    return canonical_json(
+        {
+            "schema": SCHEMA,
+            "kind": "environment",
+            "python": f"{version.major}.{version.minor}.{version.micro}",
+            "implementation": sys.implementation.cache_tag or sys.implementation.name,
+            "platform": f"{sys.platform}-{os.uname().machine}",
+            "libc": _libc_version(),
+            "distributions": [_distribution(item, record_digest) for item in distributions],
+        }
+    )
+
+
+def distribution_fingerprint(
+    distribution: InstalledDistribution, record_digest: FileDigest
+) -> bytes:
+    """One installed distribution; the machine is in it, as wheels hold machine code."""
+    return canonical_json(
+        {
+            "schema": SCHEMA,
+            "kind": "distribution",
+            "platform": f"{sys.platform}-{os.uname().machine}",
+            **_distribution(distribution, record_digest),
+        }
+    )
+
+
+def tree_fingerprint(home: Path, paths: Sequence[str], file_digest: FileDigest) -> bytes:
+    """Parts of a directory by content: paths, digests, executable bits, targets of links."""
+    entries: dict[str, list[str]] = {}
+    for path in paths or ("",):
+        entries.update(_entries(home, path, file_digest))
+    listing = canonical_json([[path, *entry] for path, entry in sorted(entries.items())])
+    return canonical_json(
+        {
+            "schema": SCHEMA,
+            "kind": "local",
+            "files": len(entries),
+            "tree": Digest.of(listing).hash,
+        }
+    )
+
+
+def _distribution(distribution: InstalledDistribution, record_digest: FileDigest) -> dict[str, Any]:
+    return {
+        "name": distribution.name,
+        "version": distribution.version,
+        "record": record_digest(distribution.record).hash,
+    }
+
+
+def _libc_version() -> str:
+    """Such as ``glibc 2.36``; empty where the C library does not tell."""
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (ValueError, OSError):
+        return ""
+
+
+def _entries(home: Path, path: str, file_digest: FileDigest) -> Iterator[tuple[str, list[str]]]:
+    full = home / path
+    if full.is_symlink():
+        yield path, ["link", str(full.readlink())]
+    elif full.is_dir():
+        for entry in sorted(full.iterdir()):
+            yield from _entries(home, entry.relative_to(home).as_posix(), file_digest)
+    else:
+        kind = "executable" if os.access(full, os.X_OK) else "file"
+        yield path, [kind, file_digest(full).hash]

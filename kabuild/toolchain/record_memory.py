@@ -1,0 +1,53 @@
+"""A memory of what RECORDs say, so that a second run need not read them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from kabuild.base.canonical import canonical_json
+from kabuild.base.fs import atomic_write
+from kabuild.model.digest import Digest
+from kabuild.toolchain.fingerprint import FileDigest, hash_record
+
+
+class RecordMemory:
+    """``hash_record`` by the digest of the whole file, kept in one small file.
+
+    The digest of the whole file is cheap for whoever remembers it by signature. A lost or
+    damaged memory costs time and nothing else.
+    """
+
+    def __init__(self, path: Path, file_digest: FileDigest) -> None:
+        self._path = path
+        self._file_digest = file_digest
+        self._known: dict[str, list[str | int]] | None = None
+        self._is_new = False
+
+    def __call__(self, path: Path) -> Digest:
+        """As ``hash_record``. Raises ``OSError``."""
+        known = self._load()
+        whole = self._file_digest(path).hash
+        if whole not in known:
+            digest = hash_record(path)
+            known[whole] = [digest.hash, digest.size]
+            self._is_new = True
+        hash_, size = known[whole]
+        return Digest(str(hash_), int(size))
+
+    def save(self) -> None:
+        """Write what was learnt, if anything was. Raises ``OSError``."""
+        if self._is_new:
+            atomic_write(self._path, canonical_json(self._known))
+            self._is_new = False
+
+    def _load(self) -> dict[str, list[str | int]]:
+        if self._known is None:
+            try:
+                known = json.loads(self._path.read_bytes())
+                for hash_, size in known.values():
+                    Digest(hash_, size)
+            except (OSError, ValueError, AttributeError, TypeError):
+                known = {}
+            self._known = known
+        return self._known

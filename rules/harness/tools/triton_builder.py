@@ -134,17 +134,23 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
     # Memory.
 
     def create_masked_load(
-        self, ptrs: Any, mask: Any, other: Any, _cache: Any, _eviction: Any, _volatile: Any
+        self,
+        ptrs: Any,
+        mask: Any,
+        other: Any,
+        cache_modifier: Any,  # noqa: ARG002 - these are hints to a GPU
+        eviction_policy: Any,  # noqa: ARG002
+        is_volatile: Any,  # noqa: ARG002
     ) -> Any:
         """Load one element a lane, after the bounds check."""
         dtype = self._element(ptrs)
         storage = storage_dtype(dtype)
-        self.memory.check("load", ptrs.data, mask.data, storage.itemsize, self.grid_idx)
+        lanes = _lanes(mask, ptrs)
+        self.memory.check("load", ptrs.data, lanes, storage.itemsize, self.grid_idx)
         if other is None:
             filler = _undefined(ptrs.data.shape, dtype)
         else:
             filler = np.broadcast_to(_to_storage(other, dtype), ptrs.data.shape)
-        lanes = np.broadcast_to(mask.data, ptrs.data.shape)
         return _from_storage(native.load(ptrs.data, lanes, filler, storage), dtype)
 
     def create_load(self, ptr: Any, _cache: Any, _eviction: Any, is_volatile: Any) -> Any:
@@ -157,7 +163,7 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
         """Store one element a lane, after the bounds check."""
         dtype = self._element(ptrs)
         data = np.broadcast_to(_to_storage(value, dtype), ptrs.data.shape)
-        lanes = np.broadcast_to(mask.data, ptrs.data.shape)
+        lanes = _lanes(mask, ptrs)
         self.memory.check("store", ptrs.data, lanes, data.itemsize, self.grid_idx)
         native.store(ptrs.data, data, lanes)
 
@@ -181,7 +187,7 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
     ) -> Any:
         """Read, modify and write one element a lane in lane order, after the bounds check."""
         dtype = val.dtype.scalar
-        lanes = np.broadcast_to(mask.data, ptr.data.shape)
+        lanes = _lanes(mask, ptr)
         width = storage_dtype(dtype).itemsize
         self.memory.check("atomic", ptr.data, lanes, width, self.grid_idx)
         if dtype in (tl.bfloat16, tl.float16) and rmw == ir.ATOMIC_OP.FADD:
@@ -310,6 +316,11 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
     ) -> NoReturn:
         """Refuse: the library is a GPU's."""
         raise UnsupportedOperationError(str(symbol), "the library is a GPU's")
+
+
+def _lanes(mask: Any, ptrs: Any) -> Any:
+    """Give the active lanes; block pointers bring their mask as a bare array."""
+    return np.broadcast_to(np.asarray(mask.data), ptrs.data.shape)
 
 
 def _every(ptrs: Any) -> Any:

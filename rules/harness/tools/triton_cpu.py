@@ -21,6 +21,7 @@ import triton.language as tl
 import triton_builder
 import triton_libdevice
 import triton_reduce
+import triton_types
 from triton import knobs
 from triton.language.semantic import TritonSemantic
 from triton.runtime import autotuner, driver, interpreter, jit
@@ -55,6 +56,7 @@ def install() -> None:
     interpreter.InterpretedFunction = HostFunction
     _host_the_library()
     _patch_language(builder)
+    triton_types.install()
     triton_libdevice.install()
     driver.set_active(CpuDriver())
     autotuner.Autotuner.do_bench = property(lambda _: run_once)

@@ -9,6 +9,7 @@ from kabuild.model.label import Label
 from kabuild.model.platform import Platform
 
 GATES = ("compile", "correctness", "perf", "unseen", "score")
+POLICIES = ("aka", "aka-v4", "fast_p", "geomean")
 
 
 @dataclass(frozen=True)

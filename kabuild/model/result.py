@@ -75,7 +75,9 @@ class Settled:
         cached: whether the result was found instead of made.
         seconds: wall time that this build spent on it.
         verdict: for gates.
-        message: for FAILED, INFRA and CANCELLED: what happened.
+        message: what happened, where the action did not end well; for a gate that ran several
+            times with differing verdicts, that it is flaky.
+        stopped_by: the action whose end is the first cause that this one did not run.
     """
 
     label: Label
@@ -86,3 +88,4 @@ class Settled:
     seconds: float = 0.0
     verdict: GateVerdict | None = None
     message: str = ""
+    stopped_by: Label | None = None

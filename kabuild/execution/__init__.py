@@ -1,0 +1,30 @@
+"""Layer 3d: single actions, from inputs to results. Imports base, model, store and sandbox.
+
+    inputs = Inputs({"workspace": Path("."), ...}, store.index)
+    strategy = LocalStrategy(store, spawner)
+    executor = CachedExecutor(inputs, store.cas, store.actions, strategy, CachePolicy())
+
+    found = executor.lookup(action, produced)      # Settled: from the cache; Prepared: must run
+    settled = executor.execute(found, cancel)      # runs it and remembers what it came to
+
+A command that fails is data (``Outcome.FAILED``); failing to run it is an exception.
+"""
+
+from kabuild.execution.cached import CachedExecutor, CachePolicy, fresh_gates
+from kabuild.execution.inputs import Inputs, MissingOutputError
+from kabuild.execution.local import LocalStrategy
+from kabuild.execution.prepare import Prepared, prepare
+from kabuild.execution.strategy import Execution, Strategy
+
+__all__ = [
+    "CachePolicy",
+    "CachedExecutor",
+    "Execution",
+    "Inputs",
+    "LocalStrategy",
+    "MissingOutputError",
+    "Prepared",
+    "Strategy",
+    "fresh_gates",
+    "prepare",
+]

@@ -1,0 +1,151 @@
+"""Actions answered from the action cache, or else run and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from threading import Event
+
+from kabuild.execution.inputs import Inputs
+from kabuild.execution.outcome import conclude, recall
+from kabuild.execution.prepare import Prepared, prepare
+from kabuild.execution.strategy import Execution, Strategy
+from kabuild.model.action import VERDICT_FILE, Action
+from kabuild.model.result import ActionResult, Outcome, OutputFile, Settled
+from kabuild.model.verdict import GateVerdict, Verdict
+from kabuild.store.action_cache import ActionCache
+from kabuild.store.cas import Cas
+
+
+def _always(_: Action) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class CachePolicy:
+    """Which actions may be answered from the cache, and which results are remembered.
+
+    ``runs_per_gate`` > 1 runs each gate so often, afresh, and reports verdicts that differ.
+    """
+
+    read: Callable[[Action], bool] = _always
+    write: Callable[[Action], bool] = _always
+    runs_per_gate: int = 1
+
+    def may_read(self, action: Action) -> bool:
+        """Whether a cached result will do."""
+        return self.read(action) and self.runs(action) == 1
+
+    def runs(self, action: Action) -> int:
+        """How often ``action`` runs."""
+        return self.runs_per_gate if action.gate else 1
+
+
+def fresh_gates(action: Action) -> bool:
+    """A CachePolicy's ``read`` for --nocache_test_results: everything but gates."""
+    return not action.gate
+
+
+class CachedExecutor:
+    """Settles single actions whose dependencies have settled.
+
+    ``lookup`` is quick and runs nothing; ``execute`` may take long and is called from many
+    threads. Only what a rerun would give again is remembered: verdicts, and actions that
+    ended well. Faults of the machine, failures and flakes are not.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        cas: Cas,
+        actions: ActionCache,
+        strategy: Strategy,
+        policy: CachePolicy | None = None,
+    ) -> None:
+        self._inputs = inputs
+        self._cas = cas
+        self._actions = actions
+        self._strategy = strategy
+        self._policy = policy or CachePolicy()
+
+    def lookup(self, action: Action, produced: Mapping[str, ActionResult]) -> Settled | Prepared:
+        """The cached outcome of ``action``, or what ``execute`` needs to run it.
+
+        Raises LoadError for sources that are missing, MissingOutputError, StoreError.
+        """
+        prepared = prepare(action, self._inputs.root(action, produced))
+        if found := self._recall(prepared):
+            return found
+        if self._strategy.hermetic():
+            return prepared
+        prepared = prepare(action, prepared.root, hermetic=False)
+        return self._recall(prepared) or prepared
+
+    def execute(self, prepared: Prepared, cancel: Event) -> Settled:
+        """Run an action and remember what it came to.
+
+        Raises InfraError (BlobMissingError when an earlier output is gone), Interrupted.
+        """
+        action = prepared.action
+        self._inputs.supply(prepared.root, self._cas)
+        self._remember_messages(prepared)
+        ran = [self._run(prepared, cancel) for _ in range(self._policy.runs(action))]
+        self._inputs.check_unchanged(action)
+        settled = _worst(ran)
+        if flake := _flake(ran):
+            return replace(settled, message=flake)
+        if settled.outcome is Outcome.DONE and settled.result and self._policy.write(action):
+            self._actions.put(prepared.key, settled.result)
+        return settled
+
+    def skip(self, action: Action, because: str) -> Settled:
+        """Settle an action that will not run; a gate still gets a verdict others can read."""
+        if not action.gate:
+            return Settled(action.label, Outcome.SKIPPED, message=because)
+        verdict = GateVerdict.skipped(action.gate, because)
+        file = OutputFile(VERDICT_FILE, self._cas.put(verdict.to_json()))
+        return Settled(
+            action.label,
+            Outcome.SKIPPED,
+            result=ActionResult(0, (file,)),
+            verdict=verdict,
+            message=because,
+        )
+
+    def _recall(self, prepared: Prepared) -> Settled | None:
+        if not self._policy.may_read(prepared.action):
+            return None
+        result = self._actions.get(prepared.key)
+        if result is None:
+            return None
+        return recall(prepared, replace(result, hermetic=prepared.hermetic), self._cas)
+
+    def _run(self, prepared: Prepared, cancel: Event) -> Settled:
+        execution = self._strategy.run(prepared, cancel)
+        result = replace(execution.result, hermetic=prepared.hermetic)
+        return conclude(prepared, Execution(result, execution.fault), self._cas)
+
+    def _remember_messages(self, prepared: Prepared) -> None:
+        """Store what the key is made of, so that a later key can be compared with it."""
+        self._cas.put(prepared.message)
+        self._cas.put(prepared.command)
+        for directory in prepared.root.all_directories():
+            self._cas.put(directory.wire)
+
+
+def _worst(ran: list[Settled]) -> Settled:
+    """The first run that did not pass, else the first."""
+    return next((s for s in ran if s.verdict and s.verdict.verdict is not Verdict.PASS), ran[0])
+
+
+def _flake(ran: list[Settled]) -> str:
+    """How often each verdict came, where runs of one gate differ."""
+    counts: dict[str, int] = {}
+    for settled in ran:
+        if settled.verdict:
+            reason = f"({settled.verdict.reason})" if settled.verdict.reason else ""
+            name = f"{settled.verdict.verdict.value}{reason}"
+            counts[name] = counts.get(name, 0) + 1
+    if len(counts) < 2:
+        return ""
+    return "flaky: " + ", ".join(f"{count} x {name}" for name, count in counts.items())

@@ -1,0 +1,218 @@
+"""From artifacts to input roots: what an action reads, by content."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kabuild.base.errors import InfraError, LoadError, Reason
+from kabuild.model.action import Action
+from kabuild.model.artifact import Artifact, Literal, Source
+from kabuild.model.digest import Digest
+from kabuild.model.result import ActionResult
+from kabuild.store.cas import BlobMissingError, Cas
+from kabuild.store.merkle import Directory, FileNode, Node, build
+from kabuild.store.signatures import FileIndex, Signature
+
+SKIPPED_NAMES = frozenset({"__pycache__", ".git"})
+"""Names that a source directory is taken without: what tools leave, nobody wrote."""
+
+TOOLCHAINS = ".kabuild/toolchains"
+"""Where in an input root the fingerprints of toolchains lie."""
+
+
+class MissingOutputError(InfraError):
+    """An action needs an output that its producer did not make."""
+
+    def __init__(self, producer: str, path: str) -> None:
+        super().__init__(Reason.OUTPUT_MISSING, f"{producer} did not make '{path}'")
+        self.producer = producer
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    """A source as it was: its content, and the signature of each file in it by host path."""
+
+    node: Node
+    signatures: Mapping[str, Signature]
+
+
+class Inputs:
+    """Resolves the artifacts of one build; each source is looked at once.
+
+    ``roots`` says where the named roots of sources lie. Resolving only computes digests;
+    ``supply`` copies content into the store, for those actions that will really run.
+    """
+
+    def __init__(self, roots: Mapping[str, Path], index: FileIndex) -> None:
+        self._roots = {name: os.path.realpath(path) for name, path in roots.items()}
+        self._index = index
+        self._snapshots: dict[Source, _Snapshot] = {}
+        self._origins: dict[Digest, str | bytes] = {}
+        self._literals: dict[bytes, FileNode] = {}
+
+    def root(self, action: Action, produced: Mapping[str, ActionResult]) -> Directory:
+        """The input root of ``action``; ``produced`` has the results of earlier actions.
+
+        Raises LoadError(MISSING_FILE, ESCAPING_PATH) and MissingOutputError.
+        """
+        entries = [(path, self._node(item, produced)) for path, item in action.inputs]
+        entries += [
+            (f"{TOOLCHAINS}/{toolchain.name}.json", self._literal(toolchain.fingerprint))
+            for toolchain in action.toolchains
+        ]
+        try:
+            return build(entries)
+        except ValueError as error:
+            raise LoadError(Reason.ESCAPING_PATH, f"{action.label}: {error}") from None
+
+    def supply(self, root: Directory, cas: Cas) -> None:
+        """Put what ``root`` holds of sources and literals into ``cas``.
+
+        Raises InfraError(INPUT_CHANGED) where a source is no longer what was hashed, and
+        BlobMissingError where an earlier action's output is gone.
+        """
+        for digest in cas.missing(node.digest for _, node in root.walk()):
+            origin = self._origins.get(digest)
+            if origin is None:
+                raise BlobMissingError(digest)
+            if isinstance(origin, bytes):
+                cas.put(origin)
+                continue
+            try:
+                stored = cas.put_file(Path(origin))
+            except OSError as error:
+                raise _changed(origin) from error
+            if stored != digest:
+                raise _changed(origin)
+
+    def check_unchanged(self, action: Action) -> None:
+        """Raise InfraError(INPUT_CHANGED) if a source of ``action`` changed since resolved.
+
+        The result would still be right for its key, but not for what now lies on disk, and
+        people read it as the verdict on that.
+        """
+        for _, item in action.inputs:
+            if isinstance(item, Source):
+                before = self._snapshots[item].signatures
+                try:
+                    after = dict(self._stat_all(item))
+                except (OSError, LoadError) as error:
+                    raise _changed(item.path) from error
+                if after != before:
+                    raise _changed(next(iter(dict(before.items() ^ after.items()))))
+
+    def _node(self, item: Artifact, produced: Mapping[str, ActionResult]) -> Node:
+        if isinstance(item, Source):
+            snapshot = self._snapshots.get(item)
+            if snapshot is None:
+                snapshot = self._snapshots[item] = self._snapshot(item)
+            return snapshot.node
+        if isinstance(item, Literal):
+            return self._literal(item.data)
+        result = produced.get(item.producer)
+        if result is not None:
+            if file := result.file(item.path):
+                return FileNode(file.digest, file.executable)
+            if below := result.below(item.path):
+                return build((path, FileNode(f.digest, f.executable)) for path, f in below)
+        raise MissingOutputError(item.producer, item.path)
+
+    def _literal(self, data: bytes) -> FileNode:
+        node = self._literals.get(data)
+        if node is None:
+            node = self._literals[data] = FileNode(Digest.of(data))
+            self._origins[node.digest] = data
+        return node
+
+    def _snapshot(self, source: Source) -> _Snapshot:
+        host = self._host_path(source)
+        signatures: dict[str, Signature] = {}
+        entries: list[tuple[str, Node]] = []
+        for relative, path, status in _files(source, host):
+            digest, signatures[path] = self._index.digest(path, status)
+            self._origins[digest] = path
+            entries.append((relative, FileNode(digest, bool(status.st_mode & stat.S_IXUSR))))
+        if len(entries) == 1 and not entries[0][0]:
+            return _Snapshot(entries[0][1], signatures)
+        return _Snapshot(build(entries), signatures)
+
+    def _stat_all(self, source: Source) -> Iterator[tuple[str, Signature]]:
+        for _, path, status in _files(source, self._host_path(source)):
+            yield path, Signature.of(status)
+
+    def _host_path(self, source: Source) -> str:
+        if source.root == "user":
+            return source.path
+        base = self._roots[source.root]
+        host = f"{base}/{source.path}" if source.path else base
+        if os.path.islink(host):  # noqa: PTH114 - Path objects cost more than the check
+            _check_inside(host, base, source.path)
+        return host
+
+
+def _files(source: Source, host: str) -> Iterator[tuple[str, str, os.stat_result]]:
+    """(relative path, host path, status) of every file; the relative path of a file is empty."""
+    try:
+        status = os.stat(host)  # noqa: PTH116 - the hot path
+    except (FileNotFoundError, NotADirectoryError):
+        where = "" if source.root == "user" else f" in the {source.root}"
+        raise LoadError(Reason.MISSING_FILE, f"no file '{source.path}'{where}") from None
+    if stat.S_ISREG(status.st_mode):
+        yield "", host, status
+    elif stat.S_ISDIR(status.st_mode):
+        yield from _walk(host, "", host, ())
+    else:
+        raise _not_regular(source.path)
+
+
+def _walk(
+    top: str, prefix: str, directory: str, above: tuple[str, ...]
+) -> Iterator[tuple[str, str, os.stat_result]]:
+    """The files below ``directory``, sorted; links are followed while they stay inside."""
+    with os.scandir(directory) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        relative = prefix + entry.name
+        if entry.name in SKIPPED_NAMES:
+            continue
+        if entry.is_symlink():
+            _check_inside(entry.path, top, relative)
+        if entry.is_dir():
+            real = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
+            if f"{directory}/".startswith(f"{real}/") or real in above:
+                raise LoadError(
+                    Reason.ESCAPING_PATH, f"'{relative}' is a link to a directory around it"
+                )
+            yield from _walk(top, f"{relative}/", entry.path, (*above, real))
+        elif entry.is_file():
+            yield relative, entry.path, entry.stat()
+        else:
+            raise _not_regular(f"{top}/{relative}")
+
+
+def _check_inside(link: str, top: str, shown: str) -> None:
+    real = os.path.realpath(link)
+    if not f"{real}/".startswith(f"{os.path.realpath(top)}/"):
+        raise LoadError(
+            Reason.ESCAPING_PATH,
+            f"'{shown}' is a link that leaves its directory, to {real}",
+            hint="an action reads only what is hashed: copy the file instead",
+        )
+    if not os.path.exists(real):  # noqa: PTH110 - as above
+        raise LoadError(Reason.MISSING_FILE, f"'{shown}' is a link to nothing, {real}")
+
+
+def _not_regular(path: str) -> LoadError:
+    return LoadError(Reason.MISSING_FILE, f"'{path}' is neither a file nor a directory")
+
+
+def _changed(path: str) -> InfraError:
+    return InfraError(
+        Reason.INPUT_CHANGED,
+        f"'{path}' changed while an action was using it; nothing was judged",
+        hint="run it again once the file is quiet",
+    )

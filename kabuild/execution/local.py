@@ -1,0 +1,203 @@
+"""Running commands on this machine, in sandboxes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+from typing import Protocol
+
+from kabuild.base.errors import AnalysisError, Interrupted, Reason
+from kabuild.execution.prepare import BASE_ENV, Prepared
+from kabuild.execution.strategy import Execution
+from kabuild.model.action import OUTPUT_ROOT, Action
+from kabuild.model.digest import Digest
+from kabuild.model.result import ActionResult, OutputFile
+from kabuild.sandbox.spec import (
+    Completed,
+    Limit,
+    OutputKind,
+    SandboxLimits,
+    SandboxSpec,
+)
+from kabuild.store.cas import Cas
+from kabuild.store.faults import writing
+from kabuild.store.merkle import Directory
+from kabuild.store.store import Store
+
+_TOKEN = re.compile(r"\$\{toolchain:([^}]*)\}")
+
+
+class Spawner(Protocol):
+    """Runs one command in a sandbox; see ``kabuild.sandbox``."""
+
+    def run(self, spec: SandboxSpec, cancel: Event) -> Completed:
+        """How the command ended. Raises SandboxError when it could not be started."""
+        ...
+
+
+class LocalStrategy:
+    """Stages inputs by hard link, runs the command in a sandbox, and stores its outputs.
+
+    Stages lie in the store's scratch directory: a killed process leaves nothing that the next
+    one does not sweep. With ``debug`` they are kept below the store's ``debug/`` instead, and
+    ``warn`` is told where.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        spawner: Spawner,
+        *,
+        debug: bool = False,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._store = store
+        self._spawner = spawner
+        self._debug = debug
+        self._warn = warn
+        self._hermetic: bool | None = None
+
+    def hermetic(self) -> bool:
+        """Whether this machine lets us use namespaces; asked once."""
+        if self._hermetic is None:
+            from kabuild.sandbox.namespaces import probe  # a null build does without
+
+            refusal = probe()
+            self._hermetic = refusal is None
+            if refusal:
+                self._warn(
+                    f"this machine refuses sandboxes ({refusal}): actions can see and change "
+                    "its files, and their results are kept apart"
+                )
+        return self._hermetic
+
+    def run(self, prepared: Prepared, cancel: Event) -> Execution:
+        """Run the command; see Strategy."""
+        action = prepared.action
+        stage = self._store.scratch.path("stage")
+        try:
+            self._fill(stage, prepared.root)
+            completed = self._spawner.run(_spec(prepared, stage), cancel)
+            if completed.cancelled:
+                raise Interrupted(Reason.INTERRUPTED, f"{action.label} was interrupted")
+            return self._store_result(action, completed, stage / "collected")
+        finally:
+            self._clear(action, stage)
+
+    def _fill(self, stage: Path, root: Directory) -> None:
+        """Lay out the input root in a fresh directory. Raises BlobMissingError, StoreError."""
+        with writing(str(self._store.root)):
+            (stage / "exec" / OUTPUT_ROOT).mkdir(parents=True)
+            (stage / "collected").mkdir()
+            made = {stage / "exec"}
+            for path, node in root.walk():
+                target = stage / "exec" / path
+                if target.parent not in made:
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    made.add(target.parent)
+                self._store.cas.link_to(node.digest, target)
+
+    def _store_result(self, action: Action, completed: Completed, collected: Path) -> Execution:
+        cas = self._store.cas
+        files: list[OutputFile] = []
+        directories: list[str] = []
+        fault = _fault(action, completed)
+        for output in completed.outputs:
+            name = output.path.removeprefix(f"{OUTPUT_ROOT}/")
+            if output.kind is OutputKind.FILE:
+                files.append(_store_file(cas, collected / output.path, name))
+            elif output.kind is OutputKind.DIRECTORY:
+                directories.append(name)
+                files.extend(_store_directory(cas, collected / output.path, name))
+            elif output.kind is OutputKind.REFUSED:
+                fault = fault or f"output '{name}' cannot be kept: {output.reason}"
+        code = completed.exit_code
+        result = ActionResult(
+            exit_code=128 + (completed.signal or 0) if code is None else code,
+            files=tuple(sorted(files, key=lambda file: file.path)),
+            stdout=_store_stream(cas, completed.stdout),
+            stderr=_store_stream(cas, completed.stderr),
+            seconds=completed.wall_seconds,
+            hermetic=completed.hermetic,
+            directories=tuple(sorted(directories)),
+        )
+        return Execution(result, fault)
+
+    def _clear(self, action: Action, stage: Path) -> None:
+        if not self._debug:
+            shutil.rmtree(stage, ignore_errors=True)
+        elif stage.exists():
+            name = str(action.label).strip("/").replace("/", "_").replace(":", "_")
+            kept = self._store.scratch.keep(stage, self._store.root / "debug" / name)
+            self._warn(f"the sandbox of {action.label} is kept at {kept}")
+
+
+def _spec(prepared: Prepared, stage: Path) -> SandboxSpec:
+    """What the sandbox needs to know, with this machine's paths instead of tokens."""
+    action = prepared.action
+    homes = {toolchain.name: toolchain.home for toolchain in action.toolchains}
+
+    def home(match: re.Match[str]) -> str:
+        if match[1] not in homes:
+            raise AnalysisError(
+                Reason.NO_TOOLCHAIN,
+                f"{action.label} uses toolchain '{match[1]}', which it does not declare",
+            )
+        return homes[match[1]]
+
+    env = {**BASE_ENV, **dict(action.env)}
+    limits = action.limits
+    return SandboxSpec(
+        argv=tuple(_TOKEN.sub(home, argument) for argument in action.argv),
+        env={name: _TOKEN.sub(home, value) for name, value in env.items()},
+        input_dir=stage / "exec",
+        outputs=tuple(f"{OUTPUT_ROOT}/{path}" for path in action.outputs),
+        collect_into=stage / "collected",
+        mounts=tuple(dict.fromkeys(m for t in action.toolchains for m in t.mounts)),
+        limits=SandboxLimits(
+            wall_seconds=limits.timeout,
+            memory_bytes=limits.memory,
+            processes=limits.processes,
+            scratch_bytes=limits.scratch,
+        ),
+        preload=action.preload,
+        nestable=action.nestable,
+        hermetic=prepared.hermetic,
+    )
+
+
+def _fault(action: Action, completed: Completed) -> str:
+    """Why the command was stopped from outside, for people."""
+    limits = action.limits
+    wording = {
+        Limit.WALL: f"timed out after {limits.timeout:g} s",
+        Limit.MEMORY: f"used more than its {limits.memory >> 20} MiB of memory",
+        Limit.PROCESSES: f"started more than its {limits.processes} processes",
+        Limit.CPU: "used more CPU time than it may",
+        Limit.FILE: "wrote a file larger than it may",
+        Limit.OUTPUT: "wrote more to stdout or stderr than it may",
+    }
+    if completed.limit:
+        return wording[completed.limit]
+    return f"killed by signal {completed.signal}" if completed.signal else ""
+
+
+def _store_file(cas: Cas, path: Path, name: str) -> OutputFile:
+    executable = os.access(path, os.X_OK)
+    return OutputFile(name, cas.put_file(path, move=True), executable)
+
+
+def _store_directory(cas: Cas, directory: Path, name: str) -> list[OutputFile]:
+    return [
+        _store_file(cas, path, f"{name}/{path.relative_to(directory)}")
+        for path in sorted(directory.rglob("*"))
+        if not path.is_dir()
+    ]
+
+
+def _store_stream(cas: Cas, data: bytes) -> Digest | None:
+    return cas.put(data) if data else None

@@ -1,0 +1,95 @@
+"""What a finished command means: a verdict, a failure, or a fault of the machine."""
+
+from __future__ import annotations
+
+from kabuild.base.errors import InfraError, Reason, StoreError
+from kabuild.execution.prepare import Prepared
+from kabuild.execution.strategy import Execution
+from kabuild.model.action import VERDICT_FILE, Action
+from kabuild.model.digest import Digest
+from kabuild.model.result import ActionResult, Outcome, Settled
+from kabuild.model.verdict import GateVerdict, Verdict
+from kabuild.store.cas import Cas
+
+_TAIL_LINES, _TAIL_BYTES = 20, 4000
+
+
+def conclude(prepared: Prepared, execution: Execution, cas: Cas) -> Settled:
+    """How the action settles after its command ran.
+
+    A gate that ran has a verdict; one that has none was stopped by the machine or by a
+    mistake of ours, which is never blamed on the candidate: InfraError(ACTION_CRASHED, or
+    OUTPUT_MISSING for a PASS without its outputs). Other actions fail as data.
+    """
+    action, result = prepared.action, execution.result
+    problem = execution.fault or (f"exit code {result.exit_code}" if result.exit_code else "")
+    if action.gate:
+        if problem:
+            raise _crashed(action, problem, result, cas)
+        verdict = read_verdict(action, result, cas)
+        if isinstance(verdict, str):
+            raise _crashed(action, verdict, result, cas)
+        if verdict.verdict is Verdict.PASS and (lacking := _lacking(action, result)):
+            raise InfraError(
+                Reason.OUTPUT_MISSING, f"{action.label} passed without making '{lacking}'"
+            )
+        return Settled(action.label, Outcome.DONE, prepared.key, result, verdict=verdict)
+    if not problem and (lacking := _lacking(action, result)):
+        problem = f"the command ended well but did not make '{lacking}'"
+    if problem:
+        message = "\n".join(filter(None, (problem, tail(result.stderr, cas))))
+        return Settled(action.label, Outcome.FAILED, prepared.key, result, message=message)
+    return Settled(action.label, Outcome.DONE, prepared.key, result)
+
+
+def recall(prepared: Prepared, result: ActionResult, cas: Cas) -> Settled | None:
+    """How the action settles with a result from the cache; None if that is unusable."""
+    action = prepared.action
+    verdict = None
+    if action.gate:
+        found = read_verdict(action, result, cas)
+        if isinstance(found, str):
+            return None
+        verdict = found
+    return Settled(action.label, Outcome.DONE, prepared.key, result, cached=True, verdict=verdict)
+
+
+def read_verdict(action: Action, result: ActionResult, cas: Cas) -> GateVerdict | str:
+    """The verdict that a gate wrote, or what is wrong with it."""
+    file = result.file(VERDICT_FILE)
+    if file is None:
+        return f"it wrote no {VERDICT_FILE}"
+    try:
+        verdict = GateVerdict.from_json(cas.get(file.digest))
+    except ValueError as error:
+        return f"its {VERDICT_FILE} is no verdict: {error}"
+    except StoreError as error:
+        return f"its {VERDICT_FILE} is lost: {error.message}"
+    if verdict.gate != action.gate:
+        return f"its {VERDICT_FILE} is that of gate '{verdict.gate}', not '{action.gate}'"
+    return verdict
+
+
+def tail(digest: Digest | None, cas: Cas) -> str:
+    """The last lines of a stream that an action wrote."""
+    if digest is None:
+        return ""
+    try:
+        text = cas.get(digest)[-_TAIL_BYTES:].decode(errors="replace")
+    except StoreError:
+        return ""
+    return "\n".join(text.rstrip().splitlines()[-_TAIL_LINES:])
+
+
+def _lacking(action: Action, result: ActionResult) -> str:
+    """The first declared output that was not made."""
+    made = {file.path for file in result.files} | set(result.directories)
+    return next((path for path in action.outputs if path not in made), "")
+
+
+def _crashed(action: Action, why: str, result: ActionResult, cas: Cas) -> InfraError:
+    return InfraError(
+        Reason.ACTION_CRASHED,
+        f"{action.label} gave no verdict: {why}",
+        hint=tail(result.stderr, cas),
+    )

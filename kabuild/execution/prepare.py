@@ -1,0 +1,69 @@
+"""From an action to its key: the REAPI messages that say everything about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kabuild.model.action import OUTPUT_ROOT, Action
+from kabuild.model.digest import Digest
+from kabuild.store import merkle
+
+BASE_ENV: Mapping[str, str] = {
+    "HOME": "/tmp",  # noqa: S108 - the sandbox's own
+    "LANG": "C.UTF-8",
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",
+    "TZ": "UTC",
+}
+"""What every action finds in its environment, unless it sets another value itself."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An action whose inputs are known, ready to be looked up or run.
+
+    Attributes:
+        key: digest of ``message``.
+        message: REAPI's ``Action``.
+        command: REAPI's ``Command``.
+        root: what the action finds in its working directory.
+        hermetic: false where the machine refused namespaces; part of the key, so that such
+            results never mix with the others.
+    """
+
+    action: Action
+    key: Digest
+    message: bytes
+    command: bytes
+    root: merkle.Directory
+    hermetic: bool = True
+
+
+def prepare(action: Action, root: merkle.Directory, *, hermetic: bool = True) -> Prepared:
+    """Compute the key of ``action`` with the input root ``root``."""
+    platform = merkle.platform_message(_properties(action, hermetic=hermetic))
+    command = merkle.command_message(
+        action.argv,
+        {**BASE_ENV, **dict(action.env)},
+        (f"{OUTPUT_ROOT}/{path}" for path in action.outputs),
+        platform,
+    )
+    message = merkle.action_message(
+        Digest.of(command), root.digest, action.limits.timeout, platform
+    )
+    return Prepared(action, Digest.of(message), message, command, root, hermetic)
+
+
+def _properties(action: Action, *, hermetic: bool) -> list[tuple[str, str]]:
+    """What of the machine is in the key, each because it can change the result."""
+    limits = action.limits
+    properties = [
+        ("platform", action.platform.name),
+        *((f"platform.{name}", value) for name, value in action.platform.properties),
+        ("limits.memory", str(limits.memory)),
+        ("limits.processes", str(limits.processes)),
+        ("limits.scratch", str(limits.scratch)),
+    ]
+    return properties if hermetic else [*properties, ("hermetic", "false")]

@@ -1,0 +1,25 @@
+"""Layer 3e: runs action graphs. Imports base, model, store and execution.
+
+    scheduler = Scheduler(executor, sink, FileLeases(store.leases), jobs=cpus(),
+                          history=History(store.timings), stop=stop)
+    result = scheduler.run(graph, requested)       # BuildResult: settled by label
+
+The longest path goes first; CPU slots are never exceeded; devices are held exclusively,
+across processes. Everything that happens is told to the sink as the model's events.
+"""
+
+from kabuild.scheduler.plan import History
+from kabuild.scheduler.resources import FileLeases, Leases
+from kabuild.scheduler.scheduler import BuildResult, Scheduler
+from kabuild.scheduler.workers import Executor, ThreadWorkers, Workers
+
+__all__ = [
+    "BuildResult",
+    "Executor",
+    "FileLeases",
+    "History",
+    "Leases",
+    "Scheduler",
+    "ThreadWorkers",
+    "Workers",
+]

@@ -1,0 +1,286 @@
+"""One build in progress: what has settled, what runs, and what may start."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from dataclasses import replace
+from threading import Event
+
+from kabuild.base.clock import Clock
+from kabuild.base.errors import Interrupted, KabuildError, LoadError
+from kabuild.execution.inputs import MissingOutputError
+from kabuild.execution.prepare import Prepared
+from kabuild.model.action import Action
+from kabuild.model.digest import Digest
+from kabuild.model.event import ActionExecuting, ActionSettled, ActionStarted, EventSink, Warned
+from kabuild.model.graph import ActionGraph
+from kabuild.model.result import ActionResult, Outcome, Settled
+from kabuild.model.verdict import Verdict
+from kabuild.scheduler.frontier import Frontier, State
+from kabuild.scheduler.plan import History, priorities
+from kabuild.scheduler.resources import Leases, Slots
+from kabuild.scheduler.rules import Stopped, because_of, did_not_pass, stopped
+from kabuild.scheduler.workers import Executor, Run
+from kabuild.store.action_cache import blobs_of
+from kabuild.store.cas import BlobMissingError
+
+MAX_REWINDS = 3
+"""How often an action may lose an input that was made before it is given up."""
+
+LEASE_NOTICE = 1.0
+"""Seconds of waiting for another process after which the user is told for whom."""
+
+
+class Build:
+    """The state of one build. Used by one thread."""
+
+    def __init__(
+        self,
+        graph: ActionGraph,
+        executor: Executor,
+        sink: EventSink,
+        leases: Leases,
+        *,
+        jobs: int,
+        keep_going: bool,
+        stop: Event,
+        history: History,
+        clock: Clock,
+    ) -> None:
+        self.settled: dict[str, Settled] = {}
+        self.running: dict[str, Run] = {}
+        self._graph = graph
+        self._executor = executor
+        self._sink = sink
+        self._leases = leases
+        self._slots = Slots(jobs)
+        self._keep_going = keep_going
+        self._stop = stop
+        self._history = history
+        self._clock = clock
+        self._frontier = Frontier(graph)
+        self._produced: dict[str, ActionResult] = {}
+        self._order = {label: index for index, label in enumerate(graph.actions)}
+        self._priorities: dict[str, float] = {}
+        self._queue: list[tuple[float, int, str]] = []
+        self._prepared: dict[str, Prepared] = {}
+        self._leaders: dict[Digest, str] = {}
+        self._leads: dict[str, Digest] = {}
+        self._parked: dict[str, list[str]] = {}
+        self._rewinds: Counter[str] = Counter()
+        self._held: dict[str, str] = {}
+        self._waiting_since: dict[str, float] = {}
+        self._announced: set[str] = set()
+        self._halted = ""
+
+    def is_done(self) -> bool:
+        """Whether every action has settled."""
+        return self._frontier.is_done()
+
+    def waits_for_lease(self) -> bool:
+        """Whether something could start if another process gave a device back."""
+        return bool(self._waiting_since)
+
+    def advance(self) -> None:
+        """Look up or settle whatever has become ready, until nothing is."""
+        while True:
+            if self._stop.is_set() and not self._halted:
+                self._halted = "interrupted"
+            if self._halted:
+                self._cancel_queued()
+            label = self._frontier.pop_ready()
+            if label is None:
+                return
+            self._consider(label, self._graph.actions[label])
+
+    def startable(self) -> list[Run]:
+        """Take slots and leases for as many queued actions as fit, most urgent first."""
+        started: list[Run] = []
+        blocked: list[tuple[float, int, str]] = []
+        while self._queue:
+            entry = heapq.heappop(self._queue)
+            label = entry[2]
+            if self._frontier.state(label) is not State.QUEUED:
+                continue
+            run = self._try_start(label)
+            if run is None:
+                blocked.append(entry)
+            else:
+                started.append(run)
+        for entry in blocked:
+            heapq.heappush(self._queue, entry)
+        return started
+
+    def finish(self, run: Run) -> None:
+        """Take note of how a run ended. Raises what was a mistake of kabuild's own."""
+        action = self._graph.actions[run.label]
+        self.let_go(run)
+        if run.bug is not None:
+            raise run.bug
+        if isinstance(run.error, BlobMissingError) and self._rewind(run.label, run.error.digest):
+            return
+        settled = run.settled or self._from_error(action, run.error, run.prepared.key)
+        if run.settled:
+            self._history.record(action, run.seconds)
+        self._settle(run.label, replace(settled, seconds=run.seconds))
+
+    def _consider(self, label: str, action: Action) -> None:
+        """Settle a ready action without running it if possible, else queue it."""
+        if stop := stopped(action, self.settled):
+            self._stop_action(label, action, stop)
+            return
+        if self._halted:
+            message = self._halted
+            self._settle(label, Settled(action.label, Outcome.CANCELLED, message=message))
+            return
+        try:
+            found = self._executor.lookup(action, self._produced)
+        except MissingOutputError as error:
+            producer = self.settled[error.producer]
+            if producer.verdict and producer.verdict.verdict is not Verdict.PASS:
+                self._stop_action(label, action, because_of(producer, Outcome.SKIPPED))
+            else:
+                self._settle(label, self._from_error(action, error, None))
+        except KabuildError as error:
+            self._settle(label, self._from_error(action, error, None))
+        else:
+            if isinstance(found, Settled):
+                self._settle(label, found)
+            else:
+                self._enqueue(label, found)
+
+    def _enqueue(self, label: str, prepared: Prepared) -> None:
+        """Queue an action to run, unless an equal one is on its way already."""
+        leader = self._leaders.setdefault(prepared.key, label)
+        if leader != label:
+            self._frontier.move(label, State.PARKED)
+            self._parked.setdefault(leader, []).append(label)
+            return
+        if not self._priorities:
+            self._priorities = priorities(self._graph, self._history.estimates(self._graph))
+        self._leads[label] = prepared.key
+        self._prepared[label] = prepared
+        self._frontier.move(label, State.QUEUED)
+        heapq.heappush(self._queue, (-self._priorities[label], self._order[label], label))
+
+    def _try_start(self, label: str) -> Run | None:
+        action = self._graph.actions[label]
+        slots = self._slots.take(action.resources)
+        if slots is None:
+            return None
+        if not self._take_lease(label, action.resources.lease):
+            self._slots.give_back(slots)
+            return None
+        run = Run(label, self._prepared.pop(label), slots)
+        self._frontier.move(label, State.RUNNING)
+        self.running[label] = run
+        now = self._clock.wall()
+        self._sink.emit(ActionStarted(action.label, action.mnemonic, slots[0], now))
+        self._sink.emit(ActionExecuting(action.label, now))
+        return run
+
+    def _take_lease(self, label: str, lease: str) -> bool:
+        if not lease:
+            return True
+        if lease in self._held.values():
+            return False
+        if self._leases.acquire(lease):
+            self._held[label] = lease
+            self._waiting_since.pop(lease, None)
+            return True
+        now = self._clock.monotonic()
+        since = self._waiting_since.setdefault(lease, now)
+        if now - since >= LEASE_NOTICE and lease not in self._announced:
+            self._announced.add(lease)
+            holder = self._leases.holder(lease)
+            self._sink.emit(Warned(f"waiting for '{lease}', which {holder} is using"))
+        return False
+
+    def let_go(self, run: Run) -> None:
+        """Free what a run occupied."""
+        del self.running[run.label]
+        self._slots.give_back(run.slots)
+        if lease := self._held.pop(run.label, ""):
+            self._leases.release(lease)
+
+    def _rewind(self, label: str, lost: Digest) -> bool:
+        """Run again what made the blob ``lost``; False if that cannot help ``label``."""
+        makers = [
+            dependency
+            for dependency in self._graph.actions[label].dependencies()
+            if dependency in self._produced and lost in blobs_of(self._produced[dependency])
+        ]
+        self._rewinds[label] += 1
+        if not makers or self._rewinds[label] > MAX_REWINDS:
+            return False
+        self._sink.emit(Warned(f"{label} lacks blob {lost}; running {', '.join(makers)} again"))
+        self._release_parked(label)
+        for withdrawn in self._frontier.reopen(makers, label):
+            del self._prepared[withdrawn]
+            self._release_parked(withdrawn)
+        return True
+
+    def _from_error(
+        self, action: Action, error: KabuildError | None, key: Digest | None
+    ) -> Settled:
+        """An action that could not be run: the user's doing, a missing file, or the machine."""
+        if self._stop.is_set() or isinstance(error, Interrupted):
+            return Settled(action.label, Outcome.CANCELLED, key, message="interrupted")
+        outcome = Outcome.FAILED if isinstance(error, LoadError) else Outcome.INFRA
+        return Settled(action.label, outcome, key, message=str(error))
+
+    def _stop_action(self, label: str, action: Action, stop: Stopped) -> None:
+        settled = Settled(action.label, stop.outcome, message=stop.because)
+        if stop.outcome is Outcome.SKIPPED:
+            try:
+                settled = self._executor.skip(action, stop.because)
+            except KabuildError as error:
+                settled = self._from_error(action, error, None)
+        self._settle(label, replace(settled, stopped_by=stop.by))
+
+    def _settle(self, label: str, settled: Settled) -> None:
+        self.settled[label] = settled
+        self._produced.pop(label, None)
+        if settled.result:
+            self._produced[label] = settled.result
+        self._frontier.settle(label)
+        mnemonic = self._graph.actions[label].mnemonic
+        self._sink.emit(ActionSettled(settled, mnemonic, self._clock.wall()))
+        if not self._keep_going and not self._halted and did_not_pass(settled):
+            self._halted = f"not started, because {settled.label} did not pass"
+        followers = self._release(label)
+        for follower in followers:
+            if settled.outcome in {Outcome.DONE, Outcome.FAILED}:
+                copy = replace(
+                    settled, label=self._graph.actions[follower].label, cached=True, seconds=0.0
+                )
+                self._settle(follower, copy)
+            else:
+                self._frontier.requeue(follower)
+
+    def _release(self, label: str) -> list[str]:
+        """Whoever was parked behind ``label``, which is no longer on its way."""
+        if key := self._leads.pop(label, None):
+            del self._leaders[key]
+        return self._parked.pop(label, [])
+
+    def _release_parked(self, label: str) -> None:
+        for follower in self._release(label):
+            self._frontier.requeue(follower)
+
+    def _cancel_queued(self) -> None:
+        """Settle what was about to start: the build is being stopped."""
+        queue, self._queue = self._queue, []
+        for _, _, label in queue:
+            if self._frontier.state(label) is State.QUEUED:
+                prepared = self._prepared.pop(label)
+                self._settle(
+                    label,
+                    Settled(
+                        prepared.action.label,
+                        Outcome.CANCELLED,
+                        prepared.key,
+                        message=self._halted,
+                    ),
+                )

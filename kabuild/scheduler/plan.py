@@ -1,0 +1,86 @@
+"""What to start first: the longest path to the end, by how long actions took before."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from kabuild.base.fs import atomic_write
+from kabuild.model.action import Action
+from kabuild.model.graph import ActionGraph
+
+DEFAULT_SECONDS = 1.0
+"""The guess for an action when nothing like it has run here."""
+
+_SCHEMA = 1
+_LIMIT = 20_000
+
+
+class History:
+    """Seconds that actions took, by label, kept in one small file.
+
+    Only a hint: losing it changes no result. The last of two processes that save wins for
+    the labels that both ran.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._known: dict[str, tuple[float, str]] | None = None
+        self._fresh: dict[str, tuple[float, str]] = {}
+
+    def record(self, action: Action, seconds: float) -> None:
+        """Note how long one run took."""
+        self._fresh[str(action.label)] = (round(seconds, 3), action.mnemonic)
+
+    def estimates(self, graph: ActionGraph) -> dict[str, float]:
+        """Seconds to expect of each action: its last run, else the mean of its mnemonic."""
+        known = {**self._load(), **self._fresh}
+        alike: dict[str, list[float]] = {}
+        for seconds, mnemonic in known.values():
+            alike.setdefault(mnemonic, []).append(seconds)
+        means = {mnemonic: sum(all_) / len(all_) for mnemonic, all_ in alike.items()}
+        return {
+            label: known[label][0]
+            if label in known
+            else means.get(action.mnemonic, DEFAULT_SECONDS)
+            for label, action in graph.actions.items()
+        }
+
+    def save(self) -> None:
+        """Write what was noted. A store that cannot be written loses the hint, no more."""
+        if not self._fresh or self._path is None:
+            return
+        self._known = None
+        merged = {**self._load(), **self._fresh}
+        kept = dict(list(merged.items())[-_LIMIT:])
+        with contextlib.suppress(OSError):
+            atomic_write(self._path, json.dumps({"schema": _SCHEMA, "labels": kept}).encode())
+        self._fresh = {}
+
+    def _load(self) -> dict[str, tuple[float, str]]:
+        if self._known is None:
+            self._known = _read(self._path) if self._path else {}
+        return self._known
+
+
+def priorities(graph: ActionGraph, estimates: Mapping[str, float]) -> dict[str, float]:
+    """Seconds from the start of each action to the end of the longest chain behind it."""
+    longest: dict[str, float] = {}
+    behind = dict.fromkeys(graph.actions, 0.0)
+    for label, action in reversed(list(graph.actions.items())):
+        longest[label] = estimates[label] + behind[label]
+        for dependency in action.dependencies():
+            behind[dependency] = max(behind[dependency], longest[label])
+    return longest
+
+
+def _read(path: Path) -> dict[str, tuple[float, str]]:
+    try:
+        value = json.loads(path.read_bytes())
+        if value["schema"] != _SCHEMA:
+            return {}
+        return {str(k): (float(v[0]), str(v[1])) for k, v in value["labels"].items()}
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+        return {}

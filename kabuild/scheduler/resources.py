@@ -1,0 +1,94 @@
+"""What actions occupy: CPU slots of this build, and devices that all processes share."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+from pathlib import Path
+from typing import Protocol
+
+from kabuild.model.action import Resources
+from kabuild.store.faults import writing
+
+
+class Leases(Protocol):
+    """Exclusive use of devices by name, across processes. Used by one thread."""
+
+    def acquire(self, name: str) -> bool:
+        """Take the device now, or return False if another process has it."""
+        ...
+
+    def release(self, name: str) -> None:
+        """Give it back."""
+        ...
+
+    def holder(self, name: str) -> str:
+        """Who has it, for people, such as ``process 123``."""
+        ...
+
+
+class FileLeases:
+    """Leases as locked files in one directory; the kernel frees those of a dead process."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._held: dict[str, int] = {}
+
+    def acquire(self, name: str) -> bool:
+        """Take the device now, or return False. Raises StoreError."""
+        with writing(str(self._directory)):
+            self._directory.mkdir(parents=True, exist_ok=True)
+            file = os.open(self._path(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.ftruncate(file, 0)
+                os.pwrite(file, str(os.getpid()).encode(), 0)
+            except BlockingIOError:
+                os.close(file)
+                return False
+            except BaseException:
+                os.close(file)
+                raise
+        self._held[name] = file
+        return True
+
+    def release(self, name: str) -> None:
+        """Give it back, also where a forked child still has the file open."""
+        file = self._held.pop(name)
+        fcntl.flock(file, fcntl.LOCK_UN)
+        os.close(file)
+
+    def holder(self, name: str) -> str:
+        """Who has it."""
+        with contextlib.suppress(OSError, ValueError):
+            return f"process {int(self._path(name).read_text())}"
+        return "another process"
+
+    def _path(self, name: str) -> Path:
+        return self._directory / f"{re.sub('[^A-Za-z0-9_.-]', '_', name)}.lock"
+
+
+class Slots:
+    """CPU slots ``0 .. total - 1`` of one build."""
+
+    def __init__(self, total: int) -> None:
+        if total < 1:
+            msg = f"a build needs at least one CPU slot, not {total}"
+            raise ValueError(msg)
+        self._total = total
+        self._free = set(range(total))
+
+    def take(self, resources: Resources) -> tuple[int, ...] | None:
+        """The slots for one action, or None while there are too few."""
+        needed = min(resources.cpus, self._total) or self._total
+        if needed > len(self._free):
+            return None
+        taken = tuple(sorted(self._free)[:needed])
+        self._free.difference_update(taken)
+        return taken
+
+    def give_back(self, taken: tuple[int, ...]) -> None:
+        """Free the slots of an action that ended."""
+        self._free.update(taken)

@@ -1,0 +1,122 @@
+"""The scheduler: runs an action graph, and owns all of a build's mutable state.
+
+One thread decides everything; workers only run what they are given. Each turn of its loop
+looks up what has become ready, settles what needs no run, starts what fits, and waits for
+one run to end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kabuild.base.clock import Clock, SystemClock
+from kabuild.base.errors import InternalError, Reason
+from kabuild.model.event import BuildFinished, BuildStarted, EventSink
+from kabuild.model.graph import ActionGraph
+from kabuild.model.result import Outcome, Settled
+from kabuild.scheduler.build import Build
+from kabuild.scheduler.plan import History
+from kabuild.scheduler.resources import Leases
+from kabuild.scheduler.workers import Executor, ThreadWorkers, Workers
+
+LEASE_POLL = 0.1
+"""Seconds between attempts to get a device that another process uses."""
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """How a build ended: each action by label, in the order of the graph.
+
+    ``seconds`` is wall time. ``interrupted`` means that some actions were cancelled because
+    the user stopped the build.
+    """
+
+    settled: Mapping[str, Settled]
+    interrupted: bool
+    seconds: float
+
+
+class Scheduler:
+    """Runs action graphs.
+
+    Args:
+        jobs: CPU slots; an action with ``cpus == 0`` takes all of them.
+        keep_going: whether independent actions still start after something failed.
+        stop: set it, from anywhere, to end the build in order: running actions are killed,
+            finished work is kept.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        sink: EventSink,
+        leases: Leases,
+        *,
+        jobs: int,
+        keep_going: bool = True,
+        stop: threading.Event | None = None,
+        history: History | None = None,
+        clock: Clock | None = None,
+        workers: Workers | None = None,
+    ) -> None:
+        self._executor = executor
+        self._sink = sink
+        self._leases = leases
+        self._jobs = jobs
+        self._keep_going = keep_going
+        self._stop = stop or threading.Event()
+        self._history = history or History()
+        self._clock = clock or SystemClock()
+        self._workers = workers or ThreadWorkers()
+
+    def run(self, graph: ActionGraph, requested: Iterable[object] = ()) -> BuildResult:
+        """Settle ``requested`` (labels; none means all) and everything that they need.
+
+        Whatever goes wrong with one action is in its Settled. Only mistakes of kabuild
+        itself are raised, after what was running has been stopped.
+        """
+        roots = [str(label) for label in requested]
+        graph = graph.closure(roots) if roots else graph
+        started = self._clock.monotonic()
+        platform = next((str(action.platform) for action in graph), "")
+        self._sink.emit(BuildStarted(len(graph), platform, self._clock.wall()))
+        build = Build(
+            graph,
+            self._executor,
+            self._sink,
+            self._leases,
+            jobs=self._jobs,
+            keep_going=self._keep_going,
+            stop=self._stop,
+            history=self._history,
+            clock=self._clock,
+        )
+        interrupted = True
+        try:
+            self._loop(build)
+            cancelled = any(s.outcome is Outcome.CANCELLED for s in build.settled.values())
+            interrupted = self._stop.is_set() and cancelled
+        except BaseException:
+            self._stop.set()
+            while build.running and (run := self._workers.wait(None)):
+                build.let_go(run)
+            raise
+        finally:
+            self._history.save()
+            self._sink.emit(BuildFinished(interrupted, self._clock.wall()))
+        settled = {label: build.settled[label] for label in graph.actions}
+        return BuildResult(settled, interrupted, self._clock.monotonic() - started)
+
+    def _loop(self, build: Build) -> None:
+        build.advance()
+        while not build.is_done():
+            for run in build.startable():
+                self._workers.start(run, self._executor, self._stop, self._clock)
+            if not build.running and not build.waits_for_lease():
+                raise InternalError(Reason.INTERNAL, "nothing runs and nothing can start")
+            ended = self._workers.wait(LEASE_POLL if build.waits_for_lease() else None)
+            if ended:
+                build.finish(ended)
+            build.advance()

@@ -133,7 +133,7 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
 
     # Memory.
 
-    def create_masked_load(
+    def create_masked_load(  # noqa: PLR0917 - Triton's parameters
         self,
         ptrs: Any,
         mask: Any,
@@ -297,13 +297,15 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
 
     def create_dot(self, a: Any, b: Any, d: Any, _precision: Any, _imprecise: Any) -> Any:
         """Multiply matrices: exact products, sums in float32 (float64 for f64 and integers)."""
-        wide = np.float32 if d.dtype.scalar.primitive_bitwidth <= 32 else np.float64
-        if d.dtype.scalar.is_int():
-            wide = np.float64  # exact below 2**53, and far faster than NumPy's integer product
-        product = np.matmul(a.data.astype(wide), b.data.astype(wide))
-        if d.dtype.scalar.is_int():
+        scalar = d.dtype.scalar
+        # Integers are exact in float64 below 2**53, and NumPy's own integer product is slow.
+        wide = np.float64 if scalar.is_int() or scalar == tl.float64 else np.float32
+        # PyTorch, not NumPy, whose BLAS starts threads after a fork, which a sandbox forbids.
+        left, right = (torch.from_numpy(np.array(m.data, dtype=wide, order="C")) for m in (a, b))
+        product = torch.matmul(left, right).numpy()
+        if scalar.is_int():
             product = product.astype(np.int64)
-        return conformed(product + d.data, d.dtype)
+        return conformed(product + d.data, scalar)
 
     # What has no equivalent here.
 

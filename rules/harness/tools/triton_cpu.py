@@ -16,6 +16,7 @@ import sys
 from contextlib import AbstractContextManager
 from typing import Any
 
+import torch
 import triton
 import triton.language as tl
 import triton_builder
@@ -44,6 +45,7 @@ def install() -> None:
         return
     if triton.__version__ != VERSION:
         raise RuntimeError(f"the cpu platform needs triton {VERSION}, found {triton.__version__}")
+    torch.set_num_threads(1)  # a sum's order must not depend on the machine
     knobs.runtime.interpret = True
     interpreter._get_np_dtype = triton_builder.numpy_dtype  # noqa: SLF001
     interpreter._validate_np_data_size = triton_builder.fits  # noqa: SLF001

@@ -1,5 +1,8 @@
 """Triton kernels on the cpu platform mean what they mean on a GPU."""
 
+# ruff: noqa: N803  (constants of a kernel are written in capitals)
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, allow-untyped-calls
+
 import subprocess
 import sys
 import textwrap
@@ -11,8 +14,7 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
-TOOLS = Path(__file__).parents[3] / "rules" / "harness" / "tools"
-sys.path.insert(0, str(TOOLS))
+sys.path.insert(0, str(Path(__file__).parents[3] / "rules" / "harness" / "tools"))
 import triton_cpu
 from triton_builder import UnsupportedOperationError
 from triton_launch import LaunchError
@@ -20,6 +22,7 @@ from triton_rewrite import KernelSourceError
 
 triton_cpu.install()
 
+TOOLS = sys.path[0]
 KERNEL = """
 import torch, triton, triton.language as tl
 
@@ -56,7 +59,7 @@ assert "TRITON_INTERPRET" in __import__("os").environ
 )
 def test_install_works_in_any_process(before, tmp_path):
     (tmp_path / "kernel.py").write_text(KERNEL)
-    (tmp_path / "main.py").write_text(SCRIPT.format(tools=str(TOOLS), before=before))
+    (tmp_path / "main.py").write_text(SCRIPT.format(tools=TOOLS, before=before))
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "main.py"], cwd=tmp_path, env=environment, capture_output=True, text=True,
@@ -69,7 +72,7 @@ def test_install_works_in_any_process(before, tmp_path):
 def both(x, o, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     v = tl.load(x + i)
-    keep = i > 2 and v > 0 or i == 0
+    keep = (i > 2 and v > 0) or i == 0
     rest = not keep
     tl.store(o + i, tl.where(keep, 1, 0) + tl.where(rest, 10, 0))
 

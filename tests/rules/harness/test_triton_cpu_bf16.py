@@ -1,5 +1,8 @@
 """bfloat16 and float16 under the cpu platform's Triton, against PyTorch's own."""
 
+# ruff: noqa: N803  (constants of a kernel are written in capitals)
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, allow-untyped-calls
+
 import sys
 from pathlib import Path
 

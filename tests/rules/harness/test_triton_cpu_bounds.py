@@ -1,5 +1,8 @@
 """Every memory access of a Triton kernel on the cpu platform is checked."""
 
+# ruff: noqa: N803  (constants of a kernel are written in capitals)
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, allow-untyped-calls
+
 import sys
 from pathlib import Path
 

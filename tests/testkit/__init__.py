@@ -1,0 +1,1 @@
+"""Doubles for the seams of kabuild, and short ways to build values in tests."""

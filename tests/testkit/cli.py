@@ -1,0 +1,85 @@
+"""The real ``kabuild`` program in a workspace of a test's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).parents[2]
+PROGRAM = (sys.executable, "-m", "kabuild")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How one call of the program ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it printed with --json."""
+        return json.loads(self.out)
+
+    def gate(self, gate: str) -> dict[str, Any]:
+        """The entry of one gate, where one task was tested."""
+        (entry,) = [item for item in self.json["targets"] if item["gate"] == gate]
+        assert isinstance(entry, dict)
+        return entry
+
+
+@dataclass(frozen=True)
+class CliWorkspace:
+    """A workspace directory, and a store that nobody else uses."""
+
+    root: Path
+    store: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def make(cls, directory: Path, store: Path | None = None) -> CliWorkspace:
+        """An empty workspace below ``directory``."""
+        root = directory / "workspace"
+        root.mkdir()
+        (root / "WORKSPACE.toml").write_text('name = "test"\n')
+        return cls(root, store or directory / "store")
+
+    def write(self, path: str, text: str) -> Path:
+        """Write one file of the workspace."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        return target
+
+    def adopt(self, task: str) -> Path:
+        """Copy one task of the repository, such as ``tasks/hip2hip/softmax``."""
+        shutil.copytree(REPOSITORY / task, self.root / task)
+        return self.root / task
+
+    def command(self, *arguments: str) -> list[str]:
+        """The argv of one call."""
+        return [*PROGRAM, *arguments]
+
+    def environment(self) -> dict[str, str]:
+        """The environment of one call."""
+        return {**os.environ, "KABUILD_CACHE": str(self.store), "NO_COLOR": "1", **self.env}
+
+    def run(self, *arguments: str, cwd: str = ".", timeout: float = 300.0) -> Ran:
+        """Call the program and wait for it."""
+        done = subprocess.run(
+            self.command(*arguments),
+            cwd=self.root / cwd,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)

@@ -62,6 +62,7 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CLOSE_RANGE = 436
 _HIGHEST_FD = 0xFFFFFFFF
 _RESERVED_PIDS = 300
+_OWN_PROCESSES = 2  # anchor and init belong to the same user namespace
 _SETUP_FAILED = 125
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -197,7 +198,7 @@ class _Box:
                 self.run_init(theirs, supervisor, supervisor_fds)
         except BaseException:  # noqa: BLE001 - everything is reported to the caller
             self.fail("cannot enter namespaces")
-        _close_all_but([ours.fileno()])
+        close_all_but([ours.fileno()])
         worker_status = ours.recv(4)
         _, status = os.waitpid(init, 0)
         _end_as(int.from_bytes(worker_status, "little") if worker_status else status)
@@ -210,7 +211,7 @@ class _Box:
     ) -> NoReturn:
         """Build the view, start the worker, and look after its tree."""
         try:
-            _die_with_parent()
+            die_with_parent()
             orphaned = select.poll()
             orphaned.register(anchor.fileno(), select.POLLHUP)
             if orphaned.poll(0):  # the anchor died before the line above took effect
@@ -228,7 +229,7 @@ class _Box:
             self.run_worker()
         code = _SETUP_FAILED
         try:
-            _close_all_but([anchor.fileno(), *supervisor_fds])
+            close_all_but([anchor.fileno(), *supervisor_fds])
             if supervisor is None:
                 anchor.sendall(_wait_for(worker).to_bytes(4, "little"))
             else:
@@ -247,7 +248,7 @@ class _Box:
                 if self.profile == "strict":
                     rootfs.protect_proc()
             self.arrange_descriptors()
-            _limit_resources(self.limits)
+            limit_resources(self.limits)
             _drop_capabilities()
             filters.install(self.profile)
             os.write(self.status, b"ok")
@@ -271,7 +272,7 @@ class _Box:
         null = os.open("/dev/null", os.O_RDWR)
         for fd in {0, 1, 2}.difference(self.keep_fds):
             os.dup2(null, fd)
-        _close_all_but([0, 1, 2, self.status, *self.keep_fds])
+        close_all_but([0, 1, 2, self.status, *self.keep_fds])
         for fd in (0, 1, 2, *self.keep_fds):
             os.set_inheritable(fd, True)  # noqa: FBT003 - the library's own signature
 
@@ -289,12 +290,13 @@ def _enter_namespaces(*, network: bool) -> None:
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{USER_ID} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{USER_ID} {group} 1")
-    _die_with_parent()
+    die_with_parent()
     if os.getppid() != caller:
         os._exit(_SETUP_FAILED)
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """Have the kernel kill this process when the thread that started it ends."""
     check(_libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0), "prctl(PDEATHSIG)")
 
 
@@ -320,11 +322,13 @@ def _wait_for(worker: int) -> int:
             return status
 
 
-def _limit_resources(limits: Limits) -> None:
+def limit_resources(limits: Limits) -> None:
+    """Put the calling process under ``limits``; a lower limit that it already has stays."""
     _set_limit(resource.RLIMIT_CORE, 0)
     _set_limit(resource.RLIMIT_DATA, limits.memory_bytes)
     _set_limit(resource.RLIMIT_CPU, limits.cpu_seconds, grace=1)  # SIGXCPU, then SIGKILL
-    _set_limit(resource.RLIMIT_NPROC, limits.processes)
+    if limits.processes is not None:
+        _set_limit(resource.RLIMIT_NPROC, limits.processes + _OWN_PROCESSES)
     _set_limit(resource.RLIMIT_FSIZE, limits.file_bytes)
     _set_limit(resource.RLIMIT_NOFILE, limits.open_files)
     _set_limit(resource.RLIMIT_STACK, limits.stack_bytes)
@@ -350,7 +354,8 @@ def _drop_capabilities() -> None:
     check(_libc.syscall(number, ctypes.byref(header), ctypes.byref(nothing)), "capset")
 
 
-def _close_all_but(keep: Iterable[int]) -> None:
+def close_all_but(keep: Iterable[int]) -> None:
+    """Close every descriptor that is not in ``keep``."""
     low = 0
     for fd in sorted(set(keep)):
         if fd > low:

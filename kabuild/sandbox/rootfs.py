@@ -10,8 +10,10 @@ import ctypes
 import os
 import socket
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 
 USER_ID = 1000
@@ -97,8 +99,8 @@ def system_binds() -> tuple[Bind, ...]:
 def build_root(view: View) -> None:
     """Replace the root directory of this process by one that holds ``view``.
 
-    Needs capabilities over a mount namespace of its own, and pid, IPC and UTS namespaces.
-    Raises ``OSError`` naming the step that failed.
+    Outer paths are placed before those inside them. Needs capabilities over a mount namespace
+    of its own, and pid, IPC and UTS namespaces. Raises ``OSError`` naming the step that failed.
     """
     # While the host's paths still mean the host's files:
     sources = [(bind, *_inspect(bind)) for bind in view.binds]
@@ -111,11 +113,15 @@ def build_root(view: View) -> None:
         Path("/proc").mkdir()
         _mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
     _build_dev(shm_bytes)
-    for bind, kind, source in sources:
-        _place(bind, kind, source)
+    placements: list[tuple[str, Callable[[], None]]] = [
+        (bind.target, partial(_place, bind, kind, source)) for bind, kind, source in sources
+    ]
     for path, size in view.tmpfs:
         if path != _SHM:
-            _mount_tmpfs(path, size, 0o1777 if path == _TMP else 0o755)
+            mode = 0o1777 if path == _TMP else 0o755
+            placements.append((path, partial(_mount_tmpfs, path, size, mode)))
+    for _, place in sorted(placements, key=lambda item: len(Path(item[0]).parts)):
+        place()
     _write_stubs()
     check(_libc.umount2(_OLD_ROOT.encode(), _MNT_DETACH), "umount2")
     Path(_OLD_ROOT).rmdir()

@@ -20,6 +20,7 @@ import ctypes
 import errno
 import os
 import struct
+from functools import cache
 from typing import Literal
 
 Profile = Literal["strict", "nestable"]
@@ -167,6 +168,7 @@ def numbers(machine: str) -> dict[str, int]:
     return {name: number for name, number in found if number is not None}
 
 
+@cache
 def assemble(profile: Profile, machine: str) -> bytes:
     """The filter as an array of ``struct sock_filter`` (8 bytes each).
 

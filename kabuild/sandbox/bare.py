@@ -1,0 +1,53 @@
+"""Running a command without namespaces, where the machine refuses them.
+
+Only limits and the certain end of the process tree are left: the supervisor is the subreaper
+of everything below it, and ends when the control socket closes (a parent-death signal would
+leave grandchildren behind). Self-contained, because it runs inside a zygote.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from .namespaces import Limits, close_all_but, limit_resources
+from .rootfs import check
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def fork_bare(
+    cwd: str,
+    limits: Limits,
+    child: Callable[[], int | None],
+    *,
+    keep_fds: Iterable[int],
+    supervisor: Callable[[int], int],
+    supervisor_fds: Iterable[int],
+) -> int:
+    """Run ``child`` in ``cwd`` under ``limits``; the pid of the process that supervises it.
+
+    The parameters are those of ``fork_contained``. ``limits.processes`` is left to the
+    supervisor, because the kernel would count all processes of the user.
+    """
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        os.setsid()
+        os.chdir(cwd)
+        check(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl(CHILD_SUBREAPER)")
+        worker = os.fork()
+        if worker:
+            close_all_but([0, 1, 2, *supervisor_fds])
+            os._exit(supervisor(worker))
+        os.setsid()
+        close_all_but([0, 1, 2, *keep_fds])
+        limit_resources(replace(limits, processes=None))
+        os._exit(child() or 0)
+    finally:
+        os._exit(1)

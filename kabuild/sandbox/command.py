@@ -1,0 +1,87 @@
+"""What a worker does: become a program, or run a script in the interpreter that it has already.
+
+A script that runs in place sees what it would see in an interpreter of its own: ``__main__``,
+``sys.argv``, ``sys.path[0]``, the environment, tracebacks, exit codes. Self-contained, because
+it runs inside a zygote.
+"""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import importlib
+import os
+import signal
+import sys
+import threading
+import types
+from collections.abc import Mapping, Sequence
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from typing import NoReturn
+
+_CANNOT_START = 127
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+def execute(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
+    """Replace this process by the program ``argv`` with exactly ``env``.
+
+    A program that cannot be started is reported on stderr, with exit code 127.
+    """
+    for number in _IGNORED_BY_PYTHON:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvpe(argv[0], list(argv), env)  # noqa: S606 - this is what a worker is for
+    except OSError as error:
+        os.write(2, f"cannot start {argv[0]}: {error.strerror}\n".encode())
+    os._exit(_CANNOT_START)
+
+
+def run_script(argv: Sequence[str], env: Mapping[str, str]) -> int:
+    """Run the script ``argv[1]`` here, as ``argv[0]`` would; its exit code."""
+    _look_fresh(argv, env)
+    path = os.path.abspath(argv[1])  # noqa: PTH100 - as the interpreter does: links stay
+    main = _main_module(path)
+    code = 0
+    try:
+        source = Path(path).read_bytes()
+        exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)  # noqa: S102
+    except SystemExit as leaving:
+        code = _exit_code(leaving)
+    except BaseException as error:  # noqa: BLE001 - reported as an interpreter reports it
+        trace = error.__traceback__.tb_next if error.__traceback__ else None
+        sys.excepthook(type(error), error, trace)
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - as at interpreter exit
+    atexit._run_exitfuncs()  # noqa: SLF001 - there is no public name, and no way to return
+    return code
+
+
+def _look_fresh(argv: Sequence[str], env: Mapping[str, str]) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv = list(argv[1:])
+    sys.orig_argv = list(argv)
+    sys.path.insert(0, os.path.dirname(os.path.realpath(argv[1])))  # noqa: PTH120
+    sys.path_importer_cache.clear()  # directories that exist only in here
+    importlib.invalidate_caches()
+
+
+def _main_module(path: str) -> types.ModuleType:
+    main = types.ModuleType("__main__")
+    main.__file__ = path
+    main.__loader__ = SourceFileLoader("__main__", path)
+    main.__dict__.update(__builtins__=builtins, __cached__=None, __annotations__={})
+    sys.modules["__main__"] = main
+    return main
+
+
+def _exit_code(leaving: SystemExit) -> int:
+    if leaving.code is None:
+        return 0
+    if isinstance(leaving.code, int):
+        return leaving.code & 0xFF
+    sys.stderr.write(f"{leaving.code}\n")
+    return 1

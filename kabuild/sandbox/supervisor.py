@@ -1,0 +1,132 @@
+"""The trusted process next to a worker: enforces the limits, ends the tree, saves the outputs.
+
+In a sandbox it is pid 1 of the pid namespace. It speaks to the spawner over a control socket:
+when that says anything or closes, the run is over; its own last word is the report. Self-
+contained, because it runs inside a zygote.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import socket
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from . import protocol
+from .collect import Collector
+from .process_tree import ProcessTree
+
+_SAMPLE_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What a supervisor is told: where the outputs are, and the limits (see ``SandboxLimits``)."""
+
+    root: str
+    outputs: tuple[str, ...]
+    contained: bool
+    wall_seconds: float
+    cpu_seconds: float | None
+    memory_bytes: int | None
+    processes: int
+    scratch_bytes: int
+
+
+def supervise(orders: Orders, worker: int, control_fd: int, collect_fd: int) -> int:
+    """Watch ``worker`` to its end, collect its outputs, send the report. Returns 0."""
+    control = socket.socket(fileno=control_fd)
+    watch = _Watch(orders, worker, control)
+    started = time.monotonic()
+    watch.until_end()
+    wall_seconds = time.monotonic() - started
+    watch.tree.kill()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    report: dict[str, Any] = {
+        "status": watch.status,
+        "limit": watch.limit or _limit_of_signal(watch.status),
+        "wall_seconds": wall_seconds,
+        "cpu_seconds": used.ru_utime + used.ru_stime,
+        "max_rss_bytes": max(watch.peak_bytes, used.ru_maxrss << 10),
+    }
+    collector = Collector(orders.root, collect_fd, orders.scratch_bytes)
+    try:
+        report["outputs"] = collector.collect(orders.outputs)
+    except OSError as error:
+        report = {"error": f"cannot save outputs: {error}"}
+    try:
+        protocol.send(control, report)
+    except OSError:
+        return 1  # nobody is left to read it
+    return 0
+
+
+def _limit_of_signal(status: int | None) -> str | None:
+    if status is None or not os.WIFSIGNALED(status):
+        return None
+    limits = {int(signal.SIGXCPU): "cpu", int(signal.SIGXFSZ): "file"}
+    return limits.get(os.WTERMSIG(status))
+
+
+class _Watch:
+    """The time between the start of a worker and its end, whatever ends it.
+
+    ``status`` is the worker's wait status, ``None`` when it had to be killed; ``limit`` is
+    then the name of the limit, ``None`` for a cancelled run.
+    """
+
+    def __init__(self, orders: Orders, worker: int, control: socket.socket) -> None:
+        self.tree = ProcessTree(contained=orders.contained)
+        self.status: int | None = None
+        self.limit: str | None = None
+        self.peak_bytes = 0
+        self._orders = orders
+        self._worker = worker
+        self._control = control
+
+    def until_end(self) -> None:
+        """Return when the worker has ended, broke a limit, or is not wanted any more."""
+        deadline = time.monotonic() + self._orders.wall_seconds
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        poll.register(os.pidfd_open(self._worker), select.POLLIN)
+        while True:
+            left = deadline - time.monotonic()
+            events = poll.poll(max(0.0, min(_SAMPLE_SECONDS, left)) * 1000)
+            self._reap()
+            if self.status is not None:
+                return
+            if any(fd == self._control.fileno() for fd, _ in events):
+                return
+            self.limit = "wall" if left <= 0 else self._broken_limit()
+            if self.limit:
+                return
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self._worker:
+                self.status = status
+
+    def _broken_limit(self) -> str | None:
+        orders, usage = self._orders, self.tree.usage()
+        self.peak_bytes = max(self.peak_bytes, usage.resident_bytes)
+        if usage.tasks > orders.processes:
+            return "processes"
+        if orders.cpu_seconds is not None:
+            reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
+            if usage.cpu_seconds + reaped.ru_utime + reaped.ru_stime > orders.cpu_seconds:
+                return "cpu"
+        limit = orders.memory_bytes
+        if limit is not None and usage.resident_bytes > limit < self.tree.private_bytes():
+            return "memory"
+        return None

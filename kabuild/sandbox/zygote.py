@@ -1,0 +1,180 @@
+"""A single-threaded process that has modules imported and forks sandboxes on request.
+
+Started by the spawner under the Python of a toolchain as package ``_kabuild_sandbox`` (see
+``BOOTSTRAP``), so that nothing here is visible to scripts that run in place. It runs only
+trusted code; every fork is confined before it reads anything hostile. Ends when the spawner's
+end of the socket closes; every sandbox ends with it.
+
+Messages (``protocol``): the zygote says ``{"ready": true}`` or ``{"error": ...}`` once. The
+spawner says ``{"run": ...}`` with the descriptors of control socket, stdout, stderr and
+collection directory, or ``{"kill": id}``. A sandbox that cannot be set up is reported as
+``{"error": ...}`` on its control socket.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import select
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from . import protocol
+from .bare import fork_bare
+from .command import execute, run_script
+from .namespaces import Bind, Limits, View, fork_contained
+from .supervisor import Orders, supervise
+
+BOOTSTRAP = """\
+import sys, types
+package = types.ModuleType("_kabuild_sandbox")
+package.__path__ = [sys.argv[1]]
+sys.modules[package.__name__] = package
+from _kabuild_sandbox.zygote import main
+main(int(sys.argv[2]), sys.argv[3:])
+"""
+"""``python -c BOOTSTRAP DIRECTORY SOCKET [MODULE...]`` is a zygote."""
+
+_DATA_FACTOR = 4  # see SandboxLimits.memory_bytes
+
+
+def main(channel_fd: int, preload: list[str]) -> None:
+    """Import ``preload``, then serve requests from the socket ``channel_fd`` until it closes."""
+    channel = socket.socket(fileno=channel_fd)
+    channel.set_inheritable(False)
+    if "" in sys.path:
+        sys.path.remove("")  # -c put the working directory there; a script's goes there later
+    writes_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        for name in preload:
+            importlib.import_module(name)
+    except ImportError as error:
+        protocol.send(channel, {"error": str(error)})
+        return
+    sys.dont_write_bytecode = writes_bytecode
+    gc.collect()
+    gc.freeze()  # the collector would otherwise touch, hence copy, every page in every fork
+    protocol.send(channel, {"ready": True})
+    Zygote(channel).serve()
+
+
+class Zygote:
+    """The request loop."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._poll = select.poll()
+        self._poll.register(channel, select.POLLIN)
+        self._running: dict[int, tuple[int, int]] = {}  # pidfd -> (pid, id of the run)
+
+    def serve(self) -> None:
+        """Handle requests until the spawner is gone."""
+        while True:
+            for fd, _ in self._poll.poll():
+                if fd != self._channel.fileno():
+                    self._reap(fd)
+                    continue
+                request = protocol.receive(self._channel)
+                if request is None:
+                    return
+                self._handle(*request)
+
+    def _handle(self, message: dict[str, Any], fds: list[int]) -> None:
+        if "kill" in message:
+            for pid, run in self._running.values():
+                if run == message["kill"]:
+                    os.kill(pid, signal.SIGKILL)
+            return
+        try:
+            pid = start(message["run"], *fds)
+        except OSError as error:
+            with socket.socket(fileno=fds[0]) as control:
+                protocol.send(control, {"error": str(error)})
+            fds = fds[1:]
+        else:
+            pidfd = os.pidfd_open(pid)
+            self._running[pidfd] = pid, message["run"]["id"]
+            self._poll.register(pidfd, select.POLLIN)
+        for fd in fds:
+            os.close(fd)
+
+    def _reap(self, pidfd: int) -> None:
+        pid, _ = self._running.pop(pidfd)
+        self._poll.unregister(pidfd)
+        os.close(pidfd)
+        os.waitpid(pid, 0)
+
+
+def start(run: dict[str, Any], control: int, stdout: int, stderr: int, collect: int) -> int:
+    """Fork the sandbox that ``run`` describes; the pid to wait for.
+
+    Raises ``OSError`` when it cannot be set up.
+    """
+    limits = run["limits"]
+    orders = Orders(
+        root=run["root"],
+        outputs=tuple(run["outputs"]),
+        contained=run["hermetic"],
+        wall_seconds=limits["wall_seconds"],
+        cpu_seconds=limits["cpu_seconds"],
+        memory_bytes=limits["memory_bytes"],
+        processes=limits["processes"],
+        scratch_bytes=limits["scratch_bytes"],
+    )
+
+    def work() -> int:
+        os.dup2(stdout, 1)
+        os.dup2(stderr, 2)
+        os.close(stdout)
+        os.close(stderr)
+        for output in run["outputs"]:
+            Path(output).parent.mkdir(parents=True, exist_ok=True)
+        command = run_script if run["in_place"] else execute
+        return command(run["argv"], run["env"])
+
+    def watch(worker: int) -> int:
+        return supervise(orders, worker, control, collect)
+
+    kernel_limits = _kernel_limits(limits)
+    keep, supervisor_fds = (stdout, stderr), (control, collect)
+    if not run["hermetic"]:
+        return fork_bare(
+            run["root"],
+            kernel_limits,
+            work,
+            keep_fds=keep,
+            supervisor=watch,
+            supervisor_fds=supervisor_fds,
+        )
+    return fork_contained(
+        _view(run),
+        kernel_limits,
+        work,
+        keep_fds=keep,
+        seccomp="nestable" if run["nestable"] else "strict",
+        supervisor=watch,
+        supervisor_fds=supervisor_fds,
+    )
+
+
+def _view(run: dict[str, Any]) -> View:
+    return View(
+        binds=tuple(Bind(source, target) for source, target in run["binds"]),
+        tmpfs=tuple((path, run["limits"]["scratch_bytes"]) for path in run["scratch"]),
+        cwd=run["root"],
+        hostname="kabuild",
+    )
+
+
+def _kernel_limits(limits: dict[str, Any]) -> Limits:
+    memory, cpu = limits["memory_bytes"], limits["cpu_seconds"]
+    return Limits(
+        memory_bytes=None if memory is None else memory * _DATA_FACTOR,
+        cpu_seconds=None if cpu is None else int(cpu) + 1,
+        processes=limits["processes"],
+        file_bytes=limits["file_bytes"],
+    )

@@ -6,6 +6,9 @@ Public names::
     analysis.graph                                    # model.graph.ActionGraph
     analysis.gates(label)                             # what `test` means by a label
     analysis.builds(label)                            # what `build` means by it
+
+Questions about declared targets, which call no rule, are in ``analysis.query`` (``query``)
+and ``analysis.query_format`` (``FORMATS``); only the query command imports these.
 """
 
 from kabuild.analysis.analyze import Resolve, analyze

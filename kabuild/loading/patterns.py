@@ -35,12 +35,18 @@ class TagFilter:
 
 
 def expand(
-    loader: Loader, patterns: Sequence[str], *, package: str = "", tags: str = ""
+    loader: Loader,
+    patterns: Sequence[str],
+    *,
+    package: str = "",
+    tags: str = "",
+    manual: bool = False,
 ) -> tuple[Label, ...]:
     """The labels that ``patterns`` mean, sorted; sub-targets only where they are named.
 
     Patterns apply from left to right, relative to ``package``; one with a leading ``-``
-    takes away. Wildcards skip targets tagged ``manual`` and cover the workspace only.
+    takes away. Wildcards cover the workspace only, and skip targets tagged ``manual``
+    unless ``manual`` says otherwise.
     ``tags`` filters all. The result may be empty.
 
     Raises UsageError for what does not exist and LoadErrors for broken packages.
@@ -56,7 +62,7 @@ def expand(
             chosen[label] = target
         else:
             targets = _wildcard(loader, pattern)
-            chosen.update((t.label, t) for t in targets if MANUAL not in t.tags)
+            chosen.update((t.label, t) for t in targets if manual or MANUAL not in t.tags)
     return tuple(sorted(label for label, target in chosen.items() if filter_.keeps(target)))
 
 

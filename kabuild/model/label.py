@@ -29,6 +29,8 @@ class Label:
         The last two are relative to ``package``. Raises UsageError(BAD_LABEL).
         """
         _refuse_repository(text, text)
+        if not text:
+            raise _bad(text, "it is empty")
         absolute = text.startswith("//")
         if not absolute and package is None:
             raise _bad(text, "a label starts with '//'")

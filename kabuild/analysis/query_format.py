@@ -1,0 +1,59 @@
+"""The answer to a query as text. All functions are pure and end each line with a newline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+from kabuild.analysis.query import Node
+
+
+def format_label(nodes: Sequence[Node]) -> str:
+    """One label a line."""
+    return "".join(f"{node.label}\n" for node in nodes)
+
+
+def format_label_kind(nodes: Sequence[Node]) -> str:
+    """Kind and label a line: ``hip2hip rule //tasks/hip2hip/softmax:softmax``."""
+    return "".join(f"{node.kind} {node.label}\n" for node in nodes)
+
+
+def format_location(nodes: Sequence[Node]) -> str:
+    """As ``format_label_kind``, after the file and line of the declaration."""
+    return "".join(f"{node.position}: {node.kind} {node.label}\n" for node in nodes)
+
+
+def format_json(nodes: Sequence[Node]) -> str:
+    """A list of objects: label, kind, file, line, tags, deps, attrs."""
+    values = [
+        {
+            "label": str(node.label),
+            "kind": node.kind,
+            "file": node.position.file,
+            "line": node.position.line,
+            "tags": list(node.tags),
+            "deps": [str(label) for label in node.deps],
+            "attrs": dict(node.attrs),
+        }
+        for node in nodes
+    ]
+    return json.dumps(values, indent=2, ensure_ascii=False, default=str) + "\n"
+
+
+def format_graph(nodes: Sequence[Node]) -> str:
+    """The nodes and the edges between them, in Graphviz' language."""
+    shown = {node.label for node in nodes}
+    lines = ["digraph kabuild {"]
+    for node in nodes:
+        lines.append(f'  "{node.label}";')
+        lines.extend(f'  "{node.label}" -> "{label}";' for label in node.deps if label in shown)
+    return "\n".join([*lines, "}", ""])
+
+
+FORMATS: Mapping[str, Callable[[Sequence[Node]], str]] = {
+    "label": format_label,
+    "label_kind": format_label_kind,
+    "location": format_location,
+    "json": format_json,
+    "graph": format_graph,
+}

@@ -1,0 +1,118 @@
+"""Labels and patterns."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kabuild.base.errors import Reason, UsageError
+from kabuild.model.label import Label, Pattern
+
+word = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.+=-]{0,6}", fullmatch=True)
+package = st.lists(word, max_size=3).map("/".join)
+label = st.builds(Label, package, word)
+
+
+@given(label)
+def test_a_label_reads_back_in_both_its_forms(value: Label) -> None:
+    assert Label.parse(str(value)) == value
+    assert Label.parse(value.short) == value
+
+
+@given(label, package)
+def test_relative_labels_are_in_the_given_package(value: Label, other: str) -> None:
+    assert Label.parse(f":{value.name}", package=value.package) == value
+    assert Label.parse(str(value), package=other) == value
+
+
+@given(st.text(max_size=12))
+def test_any_text_is_a_label_or_one_clear_error(text: str) -> None:
+    try:
+        value = Label.parse(text, package="p")
+    except UsageError:
+        with pytest.raises(UsageError, match="names another repository|is no label") as caught:
+            Label.parse(text, package="p")
+        assert caught.value.reason is Reason.BAD_LABEL
+        assert text in caught.value.message
+    else:
+        assert Label.parse(str(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("//a/b:c", "//a/b:c"),
+        ("//a/b", "//a/b:b"),
+        ("b", "//p/b:b"),
+        ("b/c:d", "//p/b/c:d"),
+        (":d.perf", "//p:d.perf"),
+        ("//:root", "//:root"),
+    ],
+)
+def test_forms(text: str, expected: str) -> None:
+    assert str(Label.parse(text, package="p")) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "//", "//a b", "//a:", "//a/../b", "/a", "//a//b", ":", "//a:b:c", "//a:../b"]
+)
+def test_bad_labels(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Label.parse(text, package="p")
+    assert caught.value.reason is Reason.BAD_LABEL
+    assert caught.value.hint
+
+
+def test_a_relative_label_needs_a_package() -> None:
+    with pytest.raises(UsageError, match="starts with '//'"):
+        Label.parse(":a")
+
+
+def test_other_repositories_are_refused_by_name() -> None:
+    with pytest.raises(UsageError, match="another repository") as caught:
+        Label.parse("@rules//a:b")
+    assert caught.value.reason is Reason.BAD_LABEL
+
+
+def test_subtargets_and_siblings() -> None:
+    softmax = Label("a/softmax", "softmax")
+    assert softmax.sub("perf") == Label.parse("//a/softmax:softmax.perf")
+    assert softmax.sibling("gelu") == Label.parse("//a/softmax:gelu")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "covered", "not_covered"),
+    [
+        ("//...", ["//a:a", "//:x", "//a/b:c.perf"], []),
+        ("//a/...", ["//a:x", "//a/b:c"], ["//ab:x", "//:a"]),
+        ("//a:all", ["//a:x", "//a:y.perf"], ["//a/b:c"]),
+        ("//a:*", ["//a:x"], ["//a/b:c"]),
+        ("//a:x", ["//a:x", "//a:x.perf"], ["//a:xy", "//b:x"]),
+        ("-//a/...", ["//a:x"], ["//b:x"]),
+        ("...", ["//p:x", "//p/q:y"], ["//a:x"]),
+        ("q/...", ["//p/q:x"], ["//p:x"]),
+        (":all", ["//p:x"], ["//p/q:x"]),
+        (":x", ["//p:x"], ["//p:y"]),
+    ],
+)
+def test_what_patterns_cover(pattern: str, covered: list[str], not_covered: list[str]) -> None:
+    parsed = Pattern.parse(pattern, package="p")
+    assert parsed.negative is pattern.startswith("-")
+    assert str(parsed) == pattern
+    assert all(parsed.covers(Label.parse(text)) for text in covered)
+    assert not any(parsed.covers(Label.parse(text)) for text in not_covered)
+
+
+@given(label)
+def test_the_pattern_of_everything_covers_everything(value: Label) -> None:
+    assert Pattern.parse("//...").covers(value)
+    assert Pattern.parse(f"//{value.package}:all").covers(value)
+    assert Pattern.parse(str(value)).covers(value) or value.name == "all"
+
+
+@pytest.mark.parametrize("text", ["@x//...", "-@x//a", "//a b/...", "/a/..."])
+def test_bad_patterns(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Pattern.parse(text)
+    assert caught.value.reason is Reason.BAD_LABEL

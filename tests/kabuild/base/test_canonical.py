@@ -122,9 +122,9 @@ def _dynamic_message() -> Any:
     kinds = {"number": 3, "text": 9, "data": 12, "items": 12}
     for index, (name, kind) in enumerate(kinds.items(), start=1):
         label = 3 if name == "items" else 1
-        message.field.add(name=name, number=index * 7, type=kind, label=label)  # type: ignore[arg-type]
+        message.field.add(name=name, number=index * 7, type=kind, label=label)
     pool = descriptor_pool.DescriptorPool()
-    pool.Add(proto)  # type: ignore[no-untyped-call]
+    pool.Add(proto)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("probe.Probe"))
 
 

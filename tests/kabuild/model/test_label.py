@@ -31,7 +31,7 @@ def test_any_text_is_a_label_or_one_clear_error(text: str) -> None:
     try:
         value = Label.parse(text, package="p")
     except UsageError:
-        with pytest.raises(UsageError, match="names another repository|is no label") as caught:
+        with pytest.raises(UsageError, match=r"names another repository|is no label") as caught:
             Label.parse(text, package="p")
         assert caught.value.reason is Reason.BAD_LABEL
         assert text in caught.value.message

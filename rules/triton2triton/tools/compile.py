@@ -1,0 +1,74 @@
+"""The compile gate of Triton tasks: checks the candidate module and normalises its source.
+
+    python tools/compile.py --source=candidate/softmax.py --entry=softmax \
+        --signature=signature.json --out=out
+
+Writes ``verdict.json`` and, on PASS, ``kernel.py``: the module without comments, docstrings and
+formatting, so that an edit of these changes nothing further on. Exits 0 whatever the verdict, 2 for
+a wrong command line. Standard library only; the candidate is read, never run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import kernel_entry
+import kernel_imports
+import kernel_language
+from kernel_source import Refusal, normalised, read_source
+
+MODULE = "kernel.py"
+VERDICT = "verdict.json"
+
+
+def judge(source: Path, entry: str, signature: dict[str, Any]) -> str:
+    """Give the normalised text of an acceptable module. Raises Refusal."""
+    module = read_source(source)
+    function = kernel_entry.find_entry(module, entry, signature)
+    kernel_imports.check_imports(module)
+    kernel_language.check_kernels(module, function)
+    return normalised(module)
+
+
+def write_verdict(out: Path, refusal: Refusal | None, summary: str) -> None:
+    """Write the gate's verdict in canonical form."""
+    verdict = {
+        "schema": 1,
+        "gate": "compile",
+        "verdict": "FAIL" if refusal else "PASS",
+        "reason": refusal.reason if refusal else "",
+        "summary": refusal.summary if refusal else summary,
+        "detail": refusal.detail if refusal else "",
+        "cases": [],
+    }
+    text = json.dumps(verdict, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    # A surrogate in the candidate's source must not stop the gate.
+    (out / VERDICT).write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the gate; give the exit status."""
+    parser = argparse.ArgumentParser(description="compile gate of Triton tasks")
+    parser.add_argument("--source", type=Path, required=True, help="the candidate module")
+    parser.add_argument("--entry", required=True, help="the function that is called")
+    parser.add_argument("--signature", type=Path, required=True, help="the task's signature, JSON")
+    parser.add_argument("--out", type=Path, required=True, help="an existing folder")
+    options = parser.parse_args(arguments)
+    signature = json.loads(options.signature.read_text(encoding="utf-8"))
+    try:
+        text = judge(options.source, options.entry, signature)
+    except Refusal as refusal:
+        write_verdict(options.out, refusal, "")
+        return 0
+    (options.out / MODULE).write_text(text, encoding="utf-8")
+    write_verdict(options.out, None, f"{options.source.name}: {len(text.splitlines())} lines")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,79 @@
+"""The source of a candidate module: parsed, and normalised so that only meaning remains."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+MAX_BYTES = 1 << 20
+
+
+class Refusal(Exception):  # noqa: N818 - it is a verdict on the candidate, not an error of ours
+    """<file>:<line>: <what is wrong>; `reason` is the verdict's."""
+
+    def __init__(self, reason: str, summary: str, detail: str = "") -> None:
+        self.reason = reason
+        self.summary = summary
+        self.detail = detail
+        super().__init__(summary)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A module that is valid Python: its file name as people see it, text, and tree."""
+
+    name: str
+    text: str
+    tree: ast.Module
+
+    def refuse(self, node: ast.AST, reason: str, what: str) -> Refusal:
+        """Make a refusal that points at the line of `node`."""
+        line = getattr(node, "lineno", 1)
+        lines = self.text.splitlines()
+        shown = lines[line - 1] if 0 < line <= len(lines) else ""
+        return Refusal(reason, f"{self.name}:{line}: {what}", shown.rstrip())
+
+
+def read_source(path: Path) -> Source:
+    """Read and parse the module at `path`. Raises Refusal where it is no Python."""
+    data = path.read_bytes()
+    if len(data) > MAX_BYTES:
+        raise Refusal("COMPILE_ERROR", f"{path.name}: {len(data)} bytes, at most {MAX_BYTES}")
+    try:
+        text = data.decode("utf-8-sig")
+        return Source(path.name, text, ast.parse(text, path.name))
+    except SyntaxError as error:
+        line = error.lineno or 1
+        caret = " " * max((error.offset or 1) - 1, 0) + "^"
+        detail = f"{(error.text or '').rstrip()}\n{caret}"
+        raise Refusal("COMPILE_ERROR", f"{path.name}:{line}: {error.msg}", detail) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Refusal("COMPILE_ERROR", f"{path.name}: no Python source: {error}") from None
+
+
+def normalised(source: Source) -> str:
+    """Give the module without comments, docstrings and formatting.
+
+    Equal text for sources that differ in nothing else. Raises Refusal for the rare expression
+    that Python itself cannot write down again.
+    """
+    # A copy, since positions in the original serve the checks.
+    tree = _Stripper().visit(ast.parse(source.text, source.name))
+    try:
+        return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+    except (ValueError, RecursionError) as error:
+        raise Refusal("COMPILE_ERROR", f"{source.name}: cannot be normalised: {error}") from None
+
+
+class _Stripper(ast.NodeTransformer):
+    """Drops statements that are a bare constant: docstrings, and strings used as comments."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        if getattr(node, "body", None) == [] and not isinstance(node, ast.Module):
+            node.body = [ast.Pass()]  # type: ignore[attr-defined]  # statements with a body
+        return node

@@ -1,0 +1,221 @@
+"""The compile gate of Triton tasks: what it normalises, what it refuses and where."""
+
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "rules" / "triton2triton" / "tools"))
+import compile as gate
+
+TOOL = Path(sys.path[0]) / "compile.py"
+SIGNATURE = {
+    "inputs": [["x", "T", ["rows", "cols"]]],
+    "outputs": [["y", "T", ["rows", "cols"]]],
+    "scalars": [["eps", 1e-5]],
+    "dims": ["rows", "cols"],
+}
+GOOD = '''"""Scale."""
+import triton
+import triton.language as tl
+WIDTH: tl.constexpr = 8
+
+# A comment.
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    """Copy."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)   # lanes
+    for _ in range(2):
+        tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+def copy(x, y, *, eps, rows, cols):
+    kernel[(rows,)](x, y, rows * cols, BLOCK=8)
+'''
+
+
+@pytest.fixture
+def run(tmp_path):
+    def judge(text, entry="copy"):
+        source = tmp_path / "copy.py"
+        source.write_bytes(text if isinstance(text, bytes) else text.encode())
+        out = tmp_path / "out"
+        out.mkdir(exist_ok=True)
+        for left in out.iterdir():
+            left.unlink()
+        signature = tmp_path / "signature.json"
+        signature.write_text(json.dumps(SIGNATURE))
+        arguments = [f"--source={source}", f"--entry={entry}", f"--signature={signature}"]
+        assert gate.main([*arguments, f"--out={out}"]) == 0
+        verdict = json.loads((out / "verdict.json").read_bytes())
+        kernel = out / "kernel.py"
+        return verdict, kernel.read_text() if kernel.exists() else None
+
+    return judge
+
+
+def replaced(old: str, new: str) -> str:
+    assert old in GOOD
+    return GOOD.replace(old, new)
+
+
+def test_a_good_module_passes_and_is_normalised(run):
+    verdict, kernel = run(GOOD)
+    assert (verdict["verdict"], verdict["reason"], verdict["gate"]) == ("PASS", "", "compile")
+    assert "comment" not in kernel
+    assert "Scale" not in kernel
+    assert '"""' not in kernel
+    assert kernel.endswith("\n")
+    compile(kernel, "kernel.py", "exec")
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        replaced("# A comment.", "# Another comment,\n# of two lines."),
+        replaced('"""Copy."""', '"""Copy x to y."""'),
+        replaced('    """Copy."""\n', ""),
+        replaced("tl.arange(0, BLOCK)   # lanes", "tl.arange(\n        0, BLOCK)"),
+        GOOD.replace("\n", "\r\n"),
+        "\ufeff" + GOOD,
+        replaced("    kernel[(rows,)]", "    'a note'\n    kernel[(rows,)]"),
+    ],
+)
+def test_edits_without_meaning_change_nothing(run, edited):
+    assert run(edited) == run(GOOD)
+
+
+def test_edits_with_meaning_show(run):
+    assert run(replaced("BLOCK=8", "BLOCK=16"))[1] != run(GOOD)[1]
+
+
+def test_normalisation_is_idempotent_and_keeps_emptied_bodies(run):
+    text = replaced("def copy", 'class Marker:\n    """Nothing else."""\n\ndef copy')
+    kernel = run(text)[1]
+    assert "class Marker:\n    pass" in kernel
+    assert run(kernel)[1] == kernel
+
+
+REFUSED = {
+    "syntax": (replaced("i < n), mask", "i < n), mask=="), "COMPILE_ERROR", 12, "invalid syntax"),
+    "indent": (replaced("    for _", "   for _"), "COMPILE_ERROR", 11, "unindent"),
+    "no entry": (replaced("def copy(", "def other("), "MISSING_ENTRY", None, "no function 'copy'"),
+    "tensors": (replaced("def copy(x, y,", "def copy(y, x,"), "MISSING_ENTRY", 14, "(x, y)"),
+    "dims": (replaced("rows, cols):", "rows):"), "MISSING_ENTRY", 14, "'cols' by keyword"),
+    "extra": (replaced("cols):", "cols, k):"), "MISSING_ENTRY", 14, "takes 'k'"),
+    "posonly": (replaced("*, eps, rows, cols", "eps, rows, cols, /"), "MISSING_ENTRY", 14, "'eps'"),
+    "async": (replaced("def copy(", "async def copy("), "MISSING_ENTRY", 14, "async"),
+    "os": (replaced("import triton\n", "import os\n"), "UNSUPPORTED_FEATURE", 2, "'os'"),
+    "reference": (
+        replaced("import triton\n", "import reference\n"), "UNSUPPORTED_FEATURE", 2, "'reference'",
+    ),
+    "relative": (
+        replaced("import triton\n", "from . import harness\n"), "UNSUPPORTED_FEATURE", 2, "'.'",
+    ),
+    "torch member": (
+        replaced("import triton\n", "from torch import _C\n"), "UNSUPPORTED_FEATURE", 2, "_C",
+    ),
+    "star": (
+        replaced("import triton\n", "from torch import *\n"), "UNSUPPORTED_FEATURE", 2, "import *",
+    ),
+    "eval": (replaced("BLOCK=8", "BLOCK=eval('8')"), "UNSUPPORTED_FEATURE", 15, "'eval'"),
+    "import function": (
+        replaced("BLOCK=8", "BLOCK=__import__('os')"), "UNSUPPORTED_FEATURE", 15, "'__import__'",
+    ),
+    "dunder": (
+        replaced("BLOCK=8", "BLOCK=tl.__dict__"), "UNSUPPORTED_FEATURE", 15, "'__dict__'",
+    ),
+    "getattr": (
+        replaced("BLOCK=8", "BLOCK=getattr(tl, eps)"), "UNSUPPORTED_FEATURE", 15, "literal name",
+    ),
+    "module of a module": (
+        replaced("BLOCK=8", "BLOCK=triton.sys"), "UNSUPPORTED_FEATURE", 15, "'sys'",
+    ),
+    "torch.load": (
+        replaced("BLOCK=8", "BLOCK=torch.load(x)"), "UNSUPPORTED_FEATURE", 15, "'load'",
+    ),
+    "no kernel": (
+        replaced("@triton.jit\n", ""), "UNSUPPORTED_FEATURE", None, "no Triton kernel",
+    ),
+    "no launch": (
+        replaced("kernel[(rows,)](x, y, rows * cols, BLOCK=8)", "y.copy_(x)"),
+        "UNSUPPORTED_FEATURE", 14, "no Triton kernel is launched",
+    ),
+    "break": (
+        replaced("        tl.store", "        break\n        tl.store"),
+        "COMPILE_ERROR", 12, "'Break'",
+    ),
+    "try": (replaced(
+        "        tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)",
+        "        pass\n    try:\n        pass\n    finally:\n        pass",
+    ), "COMPILE_ERROR", 13, "'Try'"),
+    "lambda": (replaced("range(2)", "range((lambda: 2)())"), "COMPILE_ERROR", 11, "'Lambda'"),
+    "chain": (replaced("mask=i < n)\n", "mask=0 <= i < n)\n"), "COMPILE_ERROR", 12, "chained"),
+    "membership": (replaced("range(2)", "range(BLOCK in n)"), "COMPILE_ERROR", 11, "'In'"),
+    "list loop": (replaced("in range(2)", "in [1, 2]"), "COMPILE_ERROR", 11, "loops over range"),
+    "return": (replaced("        tl.store", "        return\n        tl.store"),
+               "COMPILE_ERROR", 12, "return from within a loop"),
+    "global": (replaced("WIDTH: tl.constexpr = 8", "WIDTH = 8").replace("range(2)", "range(WIDTH)"),
+               "COMPILE_ERROR", 11, "global 'WIDTH'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "reason", "line", "what"), REFUSED.values(), ids=REFUSED)
+def test_refusals_name_the_reason_and_the_line(run, text, reason, line, what):
+    verdict, kernel = run(text)
+    assert (verdict["verdict"], verdict["reason"]) == ("FAIL", reason)
+    assert what in verdict["summary"]
+    assert verdict["summary"].startswith(f"copy.py:{line}: " if line else "copy.py: ")
+    assert kernel is None
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"x = '\0'", b"(" * 5000, b"x" * (1 << 21)])
+def test_what_is_no_source_is_a_compile_error(run, data):
+    verdict, kernel = run(data)
+    assert (verdict["verdict"], verdict["reason"], kernel) == ("FAIL", "COMPILE_ERROR", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        replaced("def copy(x, y, *, eps, rows, cols)", "def copy(x, y, eps, rows, cols, k=1)"),
+        replaced("def copy(x, y, *, eps, rows, cols)", "def copy(x, y, *, rows, **rest)"),
+        replaced("WIDTH: tl.constexpr = 8", "WIDTH = tl.constexpr(8)").replace("(2)", "(WIDTH)"),
+        replaced("range(2):\n", "tl.static_range(2):\n        return\n"),
+        replaced("def copy", "CHOICES = {'a': kernel}\n\ndef launch(x, y, n):\n"
+                 "    CHOICES['a'][(1,)](x, y, n, BLOCK=8)\n\ndef copy").replace(
+            "    kernel[(rows,)](x, y, rows * cols, BLOCK=8)", "    launch(x, y, rows)"),
+        replaced("@triton.jit", "@triton.autotune(configs=[], key=[])\n@triton.jit(noinline=True)"),
+        replaced("import triton\n", "import triton, torch, math\nfrom typing import Any\n"
+                 "from triton.language.extra import libdevice\n"),
+    ],
+    ids=["defaults", "keywords", "constexpr", "static loop", "indirect", "decorated", "imports"],
+)  # fmt: skip
+def test_honest_variety_passes(run, text):
+    verdict, _ = run(text)
+    assert verdict["verdict"] == "PASS", verdict
+
+
+def test_the_tool_runs_alone_and_writes_canonical_bytes(tmp_path):
+    (tmp_path / "copy.py").write_text(GOOD)
+    (tmp_path / "signature.json").write_text(json.dumps(SIGNATURE))
+    (tmp_path / "out").mkdir()
+    arguments = ["--source=copy.py", "--entry=copy", "--signature=signature.json", "--out=out"]
+    command = [sys.executable, "-S", str(TOOL), *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    data = (tmp_path / "out" / "verdict.json").read_bytes()
+    value = json.loads(data)
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert data == canonical.encode() + b"\n"
+    assert value["schema"] == 1
+
+
+def test_a_wrong_command_line_is_no_verdict(tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(TOOL), "--entry=x"], capture_output=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 2

@@ -132,7 +132,8 @@ def read_policy(kind: type[Policy], values: Mapping[str, Any]) -> Policy:
     the default's.
     """
     assert dataclasses.is_dataclass(kind)
-    defaults = {item.name: item.default for item in dataclasses.fields(kind)}
+    default = kind()
+    defaults = {item.name: getattr(default, item.name) for item in dataclasses.fields(kind)}
     changes: dict[str, Any] = {}
     for name, value in values.items():
         if name not in defaults:

@@ -1,0 +1,208 @@
+"""What one call's outputs are worth: written at all, and near enough to the oracle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import shapes
+import tolerance
+import torch
+from dtypes import torch_dtype
+from oracle import Oracle, size
+from program import CandidateFault, Config, Reason, Signature
+from tolerance import Bound, Worst
+from torch import Tensor
+from verdict import number
+
+Tensors = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call with known inputs and true outputs."""
+
+    config: Config
+    distribution: str
+    inputs: Tensors
+    expected: Tensors
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of one call: right, or wrong for a reason.
+
+    Attributes:
+        detail: lines for people; empty when right.
+        worst: the element nearest to being wrong, or the most wrong; None where no element
+            was compared.
+    """
+
+    reason: Reason | None = None
+    detail: str = ""
+    worst: Worst | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.reason is None
+
+    @property
+    def rejected(self) -> bool:
+        """Whether a contract was broken and not just work done wrong."""
+        return self.reason is not None and self.reason.rejects
+
+    @classmethod
+    def of(cls, fault: CandidateFault) -> Finding:
+        """The finding that a fault of the runner stands for."""
+        return cls(fault.reason, fault.detail)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """One output against the oracle: the excess of each element, and what was allowed."""
+
+    got: Tensor
+    over: Tensor
+    allowed: Tensor
+
+
+class Assessor:
+    """Judges outputs by one task's oracle and tolerances."""
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        signature: Signature,
+        bounds: Mapping[str, Bound],
+        factor: float = tolerance.FACTOR,
+        cap: float = tolerance.CAP,
+    ) -> None:
+        self._oracle = oracle
+        self._signature = signature
+        self._bounds = bounds
+        self._factor = factor
+        self._cap = cap
+
+    def excesses(self, call: Call, outputs: Tensors) -> dict[str, float]:
+        """How wrong each output is at most, in allowances: what a baseline is asked for."""
+        return {
+            argument.name: tolerance.largest(
+                self._compare(call, argument.name, outputs[argument.name]).over
+            )
+            for argument in self._signature.outputs
+        }
+
+    def assess(self, call: Call, outputs: Tensors, baseline: Mapping[str, float]) -> Finding:
+        """Judge one call's outputs beside a baseline that is off by ``baseline`` allowances.
+
+        An output that ``baseline`` lacks gets no slack.
+        """
+        for argument in self._signature.outputs:
+            if (finding := self._written(call, argument.name, outputs[argument.name])) is not None:
+                return finding
+        if self._oracle.structured:
+            said = self._oracle.check(call.config, call.inputs, outputs, call.expected)
+            return Finding(Reason.WRONG_RESULT, said) if said else Finding()
+        found = [
+            self._near(call, argument.name, outputs[argument.name], baseline)
+            for argument in self._signature.outputs
+        ]
+        return max(found, key=severity)
+
+    def _written(self, call: Call, name: str, got: Tensor) -> Finding | None:
+        mask = tolerance.unwritten(got, call.expected[name], self._dtype(call, name))
+        count = int(mask.sum().item())
+        if not count:
+            return None
+        first = ", ".join(str(int(i)) for i in torch.nonzero(mask)[0])
+        return Finding(
+            Reason.INCOMPLETE_OUTPUT,
+            f"output '{name}' was left unwritten in {count} of {got.numel()} elements "
+            f"({self._kind(call, name)})\n  first at [{first}]",
+        )
+
+    def _near(self, call: Call, name: str, got: Tensor, baseline: Mapping[str, float]) -> Finding:
+        compared = self._compare(call, name, got)
+        slack = tolerance.slack(baseline.get(name, 0.0), self._factor, self._cap)
+        finding = self._finding(call, name, compared, slack)
+        if finding.ok or self._bound(call, name).exact:
+            return finding
+        return self._finding(call, name, *self._conditioned(call, name, compared, slack))
+
+    def _conditioned(
+        self, call: Call, name: str, compared: _Compared, slack: float
+    ) -> tuple[_Compared, float]:
+        """Compare again, allowing for what the problem itself makes of rounded inputs.
+
+        Costs further runs of the oracle, so it is done only where an output is too far off.
+        """
+        moved = self._oracle.sensitivity(call.config, call.inputs, call.expected)[name]
+        typical = tolerance.largest(moved / compared.allowed)
+        slack = max(slack, tolerance.slack(typical, self._factor, self._cap))
+        allowed = torch.maximum(compared.allowed * slack, self._factor * moved)
+        expected, dtype = call.expected[name], self._dtype(call, name)
+        over = tolerance.excess(compared.got, expected, dtype, allowed)
+        return _Compared(compared.got, over, allowed), 1.0
+
+    def _compare(self, call: Call, name: str, got: Tensor) -> _Compared:
+        expected, dtype, bound = (
+            call.expected[name],
+            self._dtype(call, name),
+            self._bound(call, name),
+        )
+        if bound.exact:
+            return _Compared(got, tolerance.mismatches(got, expected), torch.zeros(got.shape))
+        allowed = tolerance.allowance(expected, dtype, bound)
+        return _Compared(got, tolerance.excess(got, expected, dtype, allowed), allowed)
+
+    def _finding(self, call: Call, name: str, compared: _Compared, slack: float) -> Finding:
+        expected = call.expected[name]
+        worst = tolerance.worst(
+            name, compared.got, expected, compared.over / slack, compared.allowed * slack
+        )
+        if worst is None or worst.excess <= 1.0:
+            return Finding(worst=worst)
+        unwanted = not math.isfinite(worst.got) and math.isfinite(worst.expected)
+        reason = Reason.NON_FINITE if unwanted else Reason.WRONG_RESULT
+        index = ", ".join(map(str, worst.index))
+        return Finding(
+            reason,
+            f"output '{name}' differs from the reference ({self._kind(call, name)})\n"
+            f"  worst at [{index}]: expected {worst.expected:.6g}, got {worst.got:.6g} "
+            f"(tolerance {worst.tolerance:.2g})",
+            worst,
+        )
+
+    def _dtype(self, call: Call, name: str) -> str:
+        argument = next(a for a in self._signature.outputs if a.name == name)
+        return shapes.dtype_name(argument, call.config)
+
+    def _bound(self, call: Call, name: str) -> Bound:
+        return self._bounds[self._dtype(call, name)]
+
+    def _kind(self, call: Call, name: str) -> str:
+        dtype = str(torch_dtype(self._dtype(call, name))).rpartition(".")[2]
+        return f"{dtype}, {size(call.expected[name].shape)}"
+
+
+def severity(finding: Finding) -> tuple[bool, bool, float]:
+    """A key that sorts findings from right to badly wrong."""
+    excess = finding.worst.excess if finding.worst else 0.0
+    return (finding.rejected, not finding.ok, excess)
+
+
+def describe(worst: Worst | None) -> dict[str, Any] | None:
+    """A worst element for ``verdict.json``."""
+    if worst is None:
+        return None
+    return {
+        "output": worst.output,
+        "index": list(worst.index),
+        "expected": number(worst.expected),
+        "got": number(worst.got),
+        "error": number(worst.error, 3),
+        "tolerance": number(worst.tolerance, 3),
+    }

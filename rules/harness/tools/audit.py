@@ -1,0 +1,80 @@
+"""The judge's clock against the runner's word.
+
+A runner measures its own batches. The judge measures them too, from outside, and knows from
+empty batches of the trusted baseline what the messages cost: time that neither explains is
+hidden work, or a lie.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from program import Batch
+
+SPREADS = 3.0
+
+
+class Clock:
+    """Audits batches.
+
+    Args:
+        tolerance_ns: unexplained time that is always allowed: the machine's noise.
+        share: unexplained time that is allowed as a share of the batch.
+    """
+
+    def __init__(self, tolerance_ns: float, share: float) -> None:
+        self._tolerance_ns = tolerance_ns
+        self._share = share
+        self._empty: list[int] = []
+
+    @property
+    def empty_ns(self) -> Sequence[int]:
+        """What each empty batch took."""
+        return tuple(self._empty)
+
+    @property
+    def overhead_ns(self) -> float:
+        """What a batch costs besides its calls: the median of the empty ones."""
+        return statistics.median(self._empty)
+
+    @property
+    def spread_ns(self) -> float:
+        """How much that varies: the median distance from the median."""
+        middle = self.overhead_ns
+        return statistics.median(abs(wall - middle) for wall in self._empty)
+
+    def calibrate(self, batch: Batch) -> None:
+        """Take note of an empty batch of a program that is trusted."""
+        self._empty.append(batch.wall_ns - batch.reported_ns)
+
+    def unexplained_ns(self, batch: Batch) -> float:
+        """Wall time beyond what was reported and what an empty batch costs."""
+        return batch.wall_ns - batch.reported_ns - self.overhead_ns
+
+    def impossible(self, batch: Batch) -> str:
+        """Why no honest runner can have reported this, whatever the load; else empty."""
+        if 0 < batch.reported_ns <= batch.wall_ns:
+            return ""
+        return (
+            f"the runner reports {_ms(batch.reported_ns)} for a batch that took "
+            f"{_ms(batch.wall_ns)} by the judge's clock"
+        )
+
+    def complaint(self, batch: Batch) -> str:
+        """Why the reported time cannot be believed; empty where it can."""
+        if said := self.impossible(batch):
+            return said
+        unexplained = self.unexplained_ns(batch) - SPREADS * self.spread_ns
+        allowed = max(self._tolerance_ns, self._share * batch.wall_ns)
+        if unexplained <= allowed:
+            return ""
+        return (
+            f"the runner reports {_ms(batch.reported_ns)} for a batch that took "
+            f"{_ms(batch.wall_ns)} by the judge's clock: {_ms(unexplained)} are unexplained, "
+            f"{_ms(allowed)} allowed"
+        )
+
+
+def _ms(nanoseconds: float) -> str:
+    return f"{nanoseconds / 1e6:.3g} ms"

@@ -1,0 +1,97 @@
+"""Which values a kernel is tried on: changes to the task's own inputs.
+
+Every change keeps shapes, dtypes and integer inputs as they are. Values stay below the bound
+of their dtype, so that what overflows is the kernel's arithmetic and not the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+DEFAULT = "default"
+_SCALE = 100.0
+_SPIKE = 1000.0
+_SPIKE_SHARE = 0.01
+_CONSTANT = 0.75
+_BOUNDS = {"float16": 1000.0}
+_BOUND = 1e6
+
+Change = Callable[["Tensor", "Generator"], "Tensor"]
+
+
+def apply(name: str, inputs: Mapping[str, Tensor], generator: Generator) -> dict[str, Tensor]:
+    """``inputs`` with the floating ones changed; a name without a change leaves them."""
+    change = CHANGES.get(name)
+    if change is None:
+        return dict(inputs)
+    return {
+        key: _bounded(change(tensor, generator), tensor) if tensor.is_floating_point() else tensor
+        for key, tensor in inputs.items()
+    }
+
+
+def _bounded(changed: Tensor, original: Tensor) -> Tensor:
+    bound = _BOUNDS.get(str(original.dtype).rpartition(".")[2], _BOUND)
+    kept = original.abs().amax().item() if original.numel() else 0.0
+    limit = max(bound, kept)
+    return changed.clamp(-limit, limit).to(original.dtype)
+
+
+def _scaled_up(tensor: Tensor, _: Generator) -> Tensor:
+    return tensor.double() * _SCALE
+
+
+def _scaled_down(tensor: Tensor, _: Generator) -> Tensor:
+    return tensor.double() / _SCALE
+
+
+def _positive(tensor: Tensor, _: Generator) -> Tensor:
+    return tensor.abs()
+
+
+def _negative(tensor: Tensor, _: Generator) -> Tensor:
+    return -tensor.abs()
+
+
+def _zeros(tensor: Tensor, _: Generator) -> Tensor:
+    return tensor.new_zeros(tensor.shape)
+
+
+def _constant(tensor: Tensor, _: Generator) -> Tensor:
+    return tensor.new_full(tensor.shape, _CONSTANT)
+
+
+def _spikes(tensor: Tensor, generator: Generator) -> Tensor:
+    """About one element in a hundred, and at least one, a thousand times larger."""
+    import torch
+
+    hit = torch.rand(tensor.shape, generator=generator, dtype=torch.float64) < _SPIKE_SHARE
+    if tensor.numel():
+        first = torch.randint(tensor.numel(), (), generator=generator)
+        hit.view(-1)[first] = True
+    return torch.where(hit, tensor.double() * _SPIKE, tensor.double())
+
+
+def _denormal(tensor: Tensor, _: Generator) -> Tensor:
+    """Below the smallest normal number, with the signs of the original."""
+    import torch
+
+    fraction = torch.sigmoid(tensor.double()) * torch.finfo(tensor.dtype).tiny
+    return torch.where(tensor < 0, -fraction, fraction)
+
+
+CHANGES: Mapping[str, Change] = {
+    "scaled_up": _scaled_up,
+    "scaled_down": _scaled_down,
+    "positive": _positive,
+    "negative": _negative,
+    "zeros": _zeros,
+    "spikes": _spikes,
+    "constant": _constant,
+    "denormal": _denormal,
+}
+NAMES = (DEFAULT, *CHANGES)

@@ -1,0 +1,75 @@
+"""Judges one candidate: ``python tools/gate.py spec.json`` writes ``out/verdict.json``.
+
+Exit 0 for any verdict, 2 for bad input, 3 where nothing could be judged because the task or
+the machine failed: then one line on stderr says why, and there is no verdict.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launcher import Launcher
+from program import MachineFault
+
+if TYPE_CHECKING:
+    from spec import Spec
+
+BAD_INPUT = 2
+NOT_JUDGED = 3
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one gate in the working directory."""
+    if len(arguments) != 1:
+        return _complain("usage: gate.py SPEC", BAD_INPUT)
+    try:
+        # First of all, so that the runners' ancestor never held anything secret.
+        with Launcher.start() as launcher:
+            return _judge(Path(arguments[0]), launcher)
+    except MachineFault as fault:
+        return _complain(f"machine: {fault}", NOT_JUDGED)
+
+
+def _judge(path: Path, launcher: Launcher) -> int:
+    import torch
+    from oracle import TaskFault
+    from spec import SpecError, read_spec
+
+    torch.set_num_threads(1)  # so that an oracle's sums have one order on every machine
+    try:
+        spec = read_spec(path)
+        files = _run(spec, launcher)
+    except SpecError as error:
+        return _complain(f"spec: {error}", BAD_INPUT)
+    except TaskFault as fault:
+        return _complain(f"task: {fault}", NOT_JUDGED)
+    out = Path("out")
+    out.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (out / name).write_bytes(content)
+    return 0
+
+
+def _run(spec: Spec, launcher: Launcher) -> dict[str, bytes]:
+    """The output files of the gate that ``spec`` names."""
+    import correctness
+    import perf
+    import unseen
+
+    if spec.gate == "perf":
+        verdict, samples = perf.run(spec, launcher)
+        return {"verdict.json": verdict.to_json(), "samples.json": samples}
+    run = correctness.run if spec.gate == "correctness" else unseen.run
+    return {"verdict.json": run(spec, launcher).to_json()}
+
+
+def _complain(what: str, code: int) -> int:
+    print("gate.py:", " ".join(what.split()), file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,180 @@
+"""The score gate: the verdicts of a task's other gates, as one figure.
+
+``python tools/score.py spec.json`` reads ``verdicts/<gate>.json`` and writes
+``out/score.json`` and ``out/verdict.json``. Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import policies
+from verdict import EARLIER_GATE, FAIL, PASS, SKIPPED, Verdict, canonical_json, read_verdict
+
+NEEDED = ("compile", "correctness", "perf", "unseen")
+UNUSABLE_TIMES = "UNUSABLE_TIMES"
+_TIMED = ("config", "candidate_ns", "baseline_ns", "speedup", "low", "high", "faster")
+_GENERAL = ("quadrants", "conditional_correctness")
+_BAD_INPUT = 2
+
+
+@dataclass(frozen=True)
+class ScoreSpec:
+    """The policy whose score is the task's, and the gates that were asked for, in order."""
+
+    policy: str
+    gates: tuple[str, ...]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The gates that a score needs and nobody asked for."""
+        return tuple(gate for gate in NEEDED if gate not in self.gates)
+
+
+@dataclass(frozen=True)
+class Score:
+    """One task's score: its document ``score.json`` and the gate's own verdict."""
+
+    document: Mapping[str, Any]
+    verdict: Verdict
+
+
+def parse_spec(value: Any) -> ScoreSpec:
+    """The spec that a JSON value stands for. Raises ``ValueError`` for a malformed one."""
+    match value:
+        case {"schema": 1, "gate": "score", "policy": str(policy), "gates": [*gates]}:
+            if policy not in policies.POLICIES:
+                known = ", ".join(policies.POLICIES)
+                raise ValueError(f"no scoring policy {policy!r}; known: {known}")
+            if not gates or not all(isinstance(g, str) and g.isidentifier() for g in gates):
+                raise ValueError(f"the gates are {gates!r}")
+            return ScoreSpec(policy, tuple(gates))
+        case _:
+            raise ValueError("no score spec of schema 1")
+
+
+def score(spec: ScoreSpec, verdicts: Mapping[str, Mapping[str, Any]]) -> Score:
+    """Score the verdicts, of which there is one for each gate of ``spec``.
+
+    A gate that failed, was rejected or was skipped is a failure of the task. Where a needed
+    gate was not asked for there is no score, and the document says so.
+    """
+    ratios, problem = _ratios(verdicts.get("perf"))
+    outcome = _outcome(spec.gates, verdicts, ratios)
+    visible = tuple(gate for gate in spec.gates if gate != "unseen")
+    scores = {name: policy(outcome) for name, policy in policies.POLICIES.items()}
+    shown = _outcome(visible, verdicts, ratios)
+    reason = f"not asked for: {', '.join(spec.missing)}" if spec.missing else ""
+    headline = None if spec.missing else scores[spec.policy]
+    speedup = outcome.mean or None
+    document = {
+        "schema": 1,
+        "policy": spec.policy,
+        "score": headline,
+        "score_reason": reason,
+        "scores": None if spec.missing else scores,
+        "scores_visible": {n: policy(shown) for n, policy in policies.POLICIES.items()}
+        if not set(spec.missing) - {"unseen"}
+        else None,
+        "fast": policies.fast(outcome),
+        "speedup": speedup,
+        "speedup_geomean": outcome.geomean or None,
+        "gates": {gate: _gate(verdicts[gate]) for gate in spec.gates},
+        "not_requested": list(spec.missing),
+        "configs": [] if problem else _configs(verdicts.get("perf")),
+        **{key: verdicts.get("unseen", {}).get(key) for key in _GENERAL},
+    }
+    figures = {"policy": spec.policy, "score": headline, "score_reason": reason}
+    verdict = _verdict(spec, verdicts, problem, {**figures, "speedup": speedup})
+    return Score(document, verdict)
+
+
+def _outcome(
+    gates: Sequence[str], verdicts: Mapping[str, Mapping[str, Any]], ratios: tuple[float, ...]
+) -> policies.Outcome:
+    passed = {gate: verdicts[gate]["verdict"] == PASS for gate in gates}
+    correct = passed.get("correctness", False) and all(passed.values())
+    return policies.Outcome(passed.get("compile", False), correct, ratios if correct else ())
+
+
+def _ratios(perf: Mapping[str, Any] | None) -> tuple[tuple[float, ...], str]:
+    """The ratios of a perf verdict, and what is wrong with its times."""
+    if perf is None or perf["verdict"] != PASS:
+        return (), ""
+    try:
+        cases = {case["config"]: case for case in perf["cases"]}
+        if len(cases) != len(perf["cases"]):
+            raise policies.TimesError("a config was timed twice")
+        times = [
+            {name: case.get(side) for name, case in cases.items()}
+            for side in ("baseline_ns", "candidate_ns")
+        ]
+        return policies.ratios(perf["configs"], *times), ""
+    except (KeyError, TypeError, AttributeError):
+        return (), "the perf verdict has no times"
+    except policies.TimesError as error:
+        return (), str(error)
+
+
+def _verdict(
+    spec: ScoreSpec,
+    verdicts: Mapping[str, Mapping[str, Any]],
+    problem: str,
+    figures: Mapping[str, Any],
+) -> Verdict:
+    cases = [{"gate": gate, **_gate(verdicts[gate])} for gate in spec.gates]
+    failed = [gate for gate in spec.gates if verdicts[gate]["verdict"] != PASS]
+    # A skipped gate only follows from the one that failed, wherever that stands in the list.
+    failed.sort(key=lambda gate: verdicts[gate]["verdict"] == SKIPPED)
+    if failed:
+        first = verdicts[failed[0]]
+        outcome, reason = first["verdict"], first.get("reason") or EARLIER_GATE
+        summary = f"{failed[0]}: {first.get('summary') or reason}"
+        return Verdict("score", outcome, reason, summary, "", cases, figures)
+    if problem:
+        return Verdict("score", FAIL, UNUSABLE_TIMES, problem, "", cases, figures)
+    summary = figures["score_reason"]
+    if figures["score"] is not None:
+        summary = f"{spec.policy} {figures['score']:.4g}, speedup {figures['speedup']:.3g}"
+    return Verdict("score", PASS, "", summary, "", cases, figures)
+
+
+def _gate(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: verdict.get(key, "") for key in ("verdict", "reason", "summary")}
+
+
+def _configs(perf: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    if perf is None or perf["verdict"] != PASS:
+        return []
+    cases = [case for case in perf.get("cases", []) if isinstance(case, dict)]
+    return [{key: case[key] for key in _TIMED if key in case} for case in cases]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the gate in the working directory. Exit 0 for any verdict, 2 for bad input."""
+    if len(arguments) != 1:
+        print("usage: score.py SPEC", file=sys.stderr)
+        return _BAD_INPUT
+    try:
+        spec = parse_spec(json.loads(Path(arguments[0]).read_bytes()))
+        verdicts = {
+            gate: read_verdict(Path("verdicts") / f"{gate}.json", gate) for gate in spec.gates
+        }
+        result = score(spec, verdicts)
+    except (OSError, ValueError) as error:
+        print(f"score.py: {error}", file=sys.stderr)
+        return _BAD_INPUT
+    out = Path("out")
+    out.mkdir(exist_ok=True)
+    (out / "score.json").write_bytes(canonical_json(result.document))
+    (out / "verdict.json").write_bytes(result.verdict.to_json())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

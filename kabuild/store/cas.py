@@ -25,6 +25,8 @@ TOUCH_AFTER = 3600.0
 
 _CHUNK = 1 << 20
 
+_LINK_ATTEMPTS = 10
+
 _NO_LINK = {errno.EXDEV, errno.EMLINK, errno.EPERM}
 """Another file system, too many links, or a file system without links: copy instead."""
 
@@ -158,18 +160,21 @@ class DiskCas:
 
     def link_to(self, digest: Digest, path: Path) -> None:
         """Make ``path`` hold the blob, verified; see Cas."""
-        self._verify(digest)
-        blob = self.path_of(digest)
-        try:
-            os.link(blob, path)
-        except OSError as error:
-            if error.errno == errno.ENOENT and not Path(blob).exists():
-                raise BlobMissingError(digest) from None
-            if error.errno not in _NO_LINK:
-                raise store_error(error, self._root) from error
-            with self.open(digest) as source, writing(str(path.parent)):
-                _copy_hashing(source, path)
-                path.chmod(BLOB_MODE)
+        for attempt in range(_LINK_ATTEMPTS):
+            self._verify(digest)
+            try:
+                os.link(self.path_of(digest), path)
+            except FileNotFoundError as error:
+                # Evicted, which verifying tells; or replaced by an equal blob at this moment.
+                if attempt + 1 == _LINK_ATTEMPTS:
+                    raise store_error(error, self._root) from error
+            except OSError as error:
+                if error.errno not in _NO_LINK:
+                    raise store_error(error, self._root) from error
+                self._copy_to(digest, path)
+                return
+            else:
+                return
 
     def open(self, digest: Digest) -> BinaryIO:
         """The blob as a stream, verified. Raises StoreError(BLOB_MISSING)."""
@@ -178,6 +183,11 @@ class DiskCas:
             return open(self.path_of(digest), "rb")
         except FileNotFoundError:
             raise BlobMissingError(digest) from None
+
+    def _copy_to(self, digest: Digest, path: Path) -> None:
+        with self.open(digest) as source, writing(str(path.parent)):
+            _copy_hashing(source, path)
+            path.chmod(BLOB_MODE)
 
     def _stat(self, digest: Digest) -> os.stat_result | None:
         """The blob's file status, or None; evicts a blob of the wrong size, notes the use."""

@@ -21,8 +21,6 @@ from kabuild.base.canonical import (
 from kabuild.base.fs import is_inside
 from kabuild.model.digest import Digest
 
-_NANOS = 1_000_000_000
-
 
 @dataclass(frozen=True)
 class FileNode:
@@ -156,9 +154,12 @@ def action_message(command: Digest, input_root: Digest, timeout: float, platform
 
 
 def duration(seconds: float) -> bytes:
-    """``google.protobuf.Duration`` or ``Timestamp``, for times >= 0."""
-    whole, nanos = divmod(round(seconds * _NANOS), _NANOS)
-    return int_field(1, whole) + int_field(2, nanos)
+    """``google.protobuf.Duration`` or ``Timestamp``, for times >= 0, to the microsecond.
+
+    A float holds a time of day no finer than that.
+    """
+    whole, micros = divmod(round(seconds * 1_000_000), 1_000_000)
+    return int_field(1, whole) + int_field(2, micros * 1000)
 
 
 def parse_duration(data: bytes) -> float:
@@ -168,7 +169,7 @@ def parse_duration(data: bytes) -> float:
     if not isinstance(whole, int) or not isinstance(nanos, int):
         msg = "not a Duration"
         raise ValueError(msg)
-    return whole + nanos / _NANOS
+    return whole + nanos / 1_000_000_000
 
 
 def output_directory(path: str, tree: Digest) -> bytes:

@@ -62,7 +62,7 @@ def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Subject]
         disk,
         disk_cas,
         lambda: entry.read_bytes() if entry.exists() else None,
-        lambda data: entry.write_bytes(data),
+        entry.write_bytes,
         lambda digest: Path(disk_cas.path_of(digest)).unlink(),
     )
     made.warnings = warnings

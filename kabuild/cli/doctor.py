@@ -14,8 +14,8 @@ from pathlib import Path
 
 import click
 
-from kabuild.store import default_path
 from kabuild.sandbox.namespaces import probe
+from kabuild.store import default_path
 
 
 @unique

@@ -10,7 +10,7 @@ import click
 
 from kabuild.base.errors import Reason, UsageError
 from kabuild.base.suggest import suggest
-from kabuild.loading import find_workspace
+from kabuild.loading import find_workspace, load_workspace
 from kabuild.model.options import GATES
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -20,7 +20,7 @@ def _apply_config(ctx: click.Context, _: click.Parameter, names: tuple[str, ...]
     """Make the flags of ``[config.NAME]`` the defaults; flags on the command line win."""
     if not names or ctx.resilient_parsing:
         return
-    workspace = find_workspace(Path.cwd())
+    workspace = load_workspace(find_workspace(Path.cwd()))
     defaults: dict[str, Any] = {}
     for name in names:
         defaults.update(_checked(ctx, name, workspace.config(name)))

@@ -26,14 +26,14 @@ _COMMANDS = {
 class LazyGroup(click.Group):
     """A group whose commands live in modules of their own, imported on demand."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """All commands, in the order in which people meet them."""
         return list(_COMMANDS)
 
     def get_command(
         self,
         ctx: click.Context,
-        cmd_name: str,  # noqa: ARG002 - click's
+        cmd_name: str,
     ) -> click.Command | None:
         """Import one command."""
         if cmd_name not in _COMMANDS:
@@ -54,7 +54,7 @@ class LazyGroup(click.Group):
     def format_commands(
         self,
         ctx: click.Context,
-        formatter: click.HelpFormatter,  # noqa: ARG002 - click's
+        formatter: click.HelpFormatter,
     ) -> None:
         """The list of commands, without importing any of them."""
         with formatter.section("Commands"):

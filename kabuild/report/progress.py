@@ -98,7 +98,7 @@ class LiveProgress:
 
     def __rich__(self) -> str:
         """What the display shows now; rich asks for it several times a second."""
-        now = self._clock.monotonic()
+        now = self._clock.wall()
         lines = [f"[{self._done}/{self._total}] {len(self._running)} running".replace("[", "\\[")]
         for label, (mnemonic, since) in list(self._running.items())[:SHOWN]:
             lines.append(f"    {mnemonic} {label} {now - since:.1f} s")

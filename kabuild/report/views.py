@@ -20,6 +20,15 @@ def view_of(out: Path, label: Label) -> Path:
     return out / label.package / label.name
 
 
+def last_key(out: Path, label: Label) -> Digest | None:
+    """The key whose outputs one view shows: that of the last build that settled it."""
+    try:
+        hash_, size = (view_of(out, label) / _MARK).read_text().split("/")
+        return Digest(hash_, int(size))
+    except (OSError, ValueError):
+        return None
+
+
 def write_views(out: Path, settled: Iterable[Settled], link: Link) -> None:
     """Show the outputs and logs of each action; leave alone what already shows the same.
 
@@ -34,7 +43,7 @@ def _write_view(folder: Path, item: Settled, key: Digest, link: Link) -> None:
     assert item.result is not None
     mark = folder / _MARK
     with contextlib.suppress(OSError):
-        if mark.read_text() == key.hash:
+        if mark.read_text() == str(key):
             return
     files = [(file.path, file.digest) for file in item.result.files if is_inside(file.path)]
     logs = (("stdout.log", item.result.stdout), ("stderr.log", item.result.stderr))
@@ -44,7 +53,7 @@ def _write_view(folder: Path, item: Settled, key: Digest, link: Link) -> None:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         link(digest, target)
-    atomic_write(mark, key.hash.encode())
+    atomic_write(mark, str(key).encode())
 
 
 def _clear(folder: Path) -> None:

@@ -25,6 +25,9 @@ from .task import GATES, judge_spec
 PYTHON = "${toolchain:python}/bin/python3"
 PYTHON_TOOLCHAIN = "//toolchains/python"
 TOOLS = "rules/harness/tools"
+SANDBOX = ("namespaces.py", "rootfs.py", "seccomp.py")
+"""How the judge puts the candidate into a sandbox of its own, inside the action's."""
+
 PRELOAD = ("numpy", "torch", "triton")
 JUDGING = Limits(timeout=600.0, memory=12 << 30, processes=512, scratch=2 << 30)
 
@@ -134,7 +137,7 @@ class _Judging:
         )
         inputs: dict[str, Artifact] = {
             "tools": ctx.builtin(TOOLS),
-            "tools/namespaces.py": Source("sandbox/namespaces.py", "kabuild"),
+            **{f"tools/{name}": Source(f"sandbox/{name}", "kabuild") for name in SANDBOX},
             "task/reference.py": ctx.attrs["reference"],
             "spec.json": ctx.literal(spec),
             **self.runtime.files,

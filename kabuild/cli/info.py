@@ -1,0 +1,45 @@
+"""``kabuild info``: where things are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kabuild import __version__
+from kabuild.base.errors import Reason, UsageError
+from kabuild.base.suggest import suggest
+from kabuild.execution.host import cpus
+from kabuild.loading import builtin_root, find_workspace, load_workspace
+from kabuild.store import default_path
+
+
+@click.command("info")
+@click.argument("key", required=False)
+def command(*, key: str | None) -> None:
+    """Say where things are; with KEY print that value alone.
+
+    \b
+    kabuild info
+    cd "$(kabuild info workspace)"
+    """
+    workspace = load_workspace(find_workspace(Path.cwd()))
+    values = {
+        "workspace": str(workspace.root),
+        "name": workspace.name,
+        "out": str(workspace.root / "out"),
+        "store": str(default_path()),
+        "builtin": str(builtin_root()),
+        "release": f"kabuild {__version__}",
+        "platform": workspace.platform or "cpu",
+        "agent": workspace.agent or "expert",
+        "jobs": str(cpus()),
+    }
+    if key is None:
+        for name, value in values.items():
+            click.echo(f"{name}: {value}")
+    elif key in values:
+        click.echo(values[key])
+    else:
+        hint = suggest(key, values) or f"keys: {', '.join(values)}"
+        raise UsageError(Reason.UNKNOWN_KEY, f"no info key '{key}'", hint=hint)

@@ -1,0 +1,151 @@
+"""One build from the command line: signals, progress, results, ``out/``, exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from kabuild import __version__
+from kabuild.base.clock import SystemClock
+from kabuild.base.errors import ExitCode
+from kabuild.base.fs import atomic_write
+from kabuild.model.event import EventSink, Warned
+from kabuild.pipeline import Request, Summary, execute, load, plan
+from kabuild.report.explain import render_explanation
+from kabuild.report.failures import render_failures
+from kabuild.report.json_report import render_json
+from kabuild.report.junit import render_junit
+from kabuild.report.profile import Profile
+from kabuild.report.progress import Fan, make_progress
+from kabuild.report.table import coloured, plain, render_table, render_totals
+from kabuild.report.views import last_key, view_of, write_views
+from kabuild.store import Store
+
+
+def run_session(request: Request, *, output: str, as_json: bool, explain: Path | None) -> None:
+    """Carry out one request and exit with its code."""
+    began = time.monotonic()
+    clock = SystemClock()
+    profile = Profile()
+    sink = Fan(make_progress(clock), profile)
+    loaded = load(request)
+    with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
+        planned = plan(request, loaded, store)
+        with interruptible() as stop:
+            summary = execute(request, planned, store, sink, stop=stop, clock=clock)
+        out = loaded.workspace.root / "out"
+        if explain:
+            _explain(explain, summary, out, store)
+        _leave_views(out, summary, store, profile, sink)
+    seconds = time.monotonic() - began
+    if as_json:
+        click.echo(_json(request, summary, seconds))
+    else:
+        _print(request, summary, output, seconds)
+    raise click.exceptions.Exit(int(summary.exit_code))
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set; a second one ends the process at once."""
+    stop = threading.Event()
+
+    def on_signal(_: int, __: object) -> None:
+        if stop.is_set():
+            os._exit(int(ExitCode.INTERRUPTED))
+        stop.set()
+        os.write(2, b"\ninterrupted: stopping; once more to stop at once\n")
+
+    before = {number: signal.signal(number, on_signal) for number in _SIGNALS}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def _leave_views(
+    out: Path, summary: Summary, store: Store, profile: Profile, sink: EventSink
+) -> None:
+    """Write ``out/``. It is disposable: that it cannot be written is a warning."""
+    try:
+        write_views(out, summary.settled.values(), store.cas.link_to)
+        if summary.table:
+            atomic_write(out / "test.xml", render_junit(summary.table))
+        atomic_write(out / "profile.json", profile.render())
+    except OSError as error:
+        sink.emit(Warned(f"out/ is not complete: {error.strerror}: {error.filename}"))
+
+
+def _explain(path: Path, summary: Summary, out: Path, store: Store) -> None:
+    """Before the views change: they remember the keys of the last build."""
+    text = render_explanation(
+        summary.settled.values(), lambda label: last_key(out, label), store.cas
+    )
+    atomic_write(path.absolute(), text.encode())
+
+
+def _json(request: Request, summary: Summary, seconds: float) -> str:
+    options = summary.plan.loaded.options
+    return render_json(
+        summary.table,
+        summary.totals,
+        version=__version__,
+        platform=str(options.platform),
+        agent="" if request.solution else str(options.agent),
+        seconds=seconds,
+        exit_code=int(summary.exit_code),
+    )
+
+
+def _print(request: Request, summary: Summary, output: str, seconds: float) -> None:
+    if output == "errors":
+        for paragraph in render_failures(
+            summary.table, summary.settled.values(), rerun=_rerun_flags(request)
+        ):
+            click.echo(f"{paragraph}\n")
+    elif output == "all":
+        _print_all(summary)
+    style = coloured if os.isatty(1) and "NO_COLOR" not in os.environ else plain
+    if summary.table:
+        click.echo(render_table(summary.table, style))
+    else:
+        for label in summary.plan.roots:
+            item = summary.settled[label]
+            where = view_of(Path("out"), label) if item.result else item.outcome.value
+            click.echo(f"{label}  {where}")
+    click.echo(render_totals(summary.totals, seconds))
+
+
+def _print_all(summary: Summary) -> None:
+    """Every gate's own words."""
+    for row in summary.table:
+        for cell in row.cells:
+            verdict = cell.settled.verdict
+            text = verdict.summary if verdict else cell.settled.message
+            click.echo(f"{cell.settled.label}: {cell.word}{f': {text}' if text else ''}")
+            for line in (verdict.detail if verdict else "").splitlines():
+                click.echo(f"  {line}")
+    click.echo("")
+
+
+def _rerun_flags(request: Request) -> list[str]:
+    """The flags without which the same verdict would not come out."""
+    named = (
+        ("platform", request.platform),
+        ("agent", request.agent),
+        ("solution", request.solution),
+        ("policy", request.policy),
+        ("unseen_salt_file", request.salt_file),
+    )
+    return [f"--{name}={value}" for name, value in named if value is not None]

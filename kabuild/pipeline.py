@@ -1,0 +1,294 @@
+"""Load, analyse, schedule: the whole of a build in one page. Read this first.
+
+    request -> load    -> Loaded     workspace, packages, the labels that were asked for
+            -> plan    -> Plan       the action graph and what of it was asked for
+            -> execute -> BuildResult  results by label
+            -> Summary               the scoreboard and the exit code
+
+Each stage takes and returns frozen values; nothing calls back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from kabuild.analysis import Analysis, analyze
+from kabuild.base.clock import Clock, SystemClock
+from kabuild.base.errors import ExitCode, NoTestsError, Reason, UsageError
+from kabuild.base.suggest import suggest
+from kabuild.execution import CachedExecutor, CachePolicy, Inputs, LocalStrategy, fresh_gates
+from kabuild.execution.host import cpus
+from kabuild.execution.platforms import cpu_platform
+from kabuild.loading import Loader, expand, find_workspace, load_workspace, source_roots
+from kabuild.loading.workspace import Workspace
+from kabuild.model.artifact import Source
+from kabuild.model.digest import Digest
+from kabuild.model.event import EventSink, Warned
+from kabuild.model.label import Label
+from kabuild.model.options import POLICIES, Options
+from kabuild.model.platform import Platform
+from kabuild.model.result import Outcome, Settled
+from kabuild.report.scoreboard import TaskRow, Totals, rows, totals
+from kabuild.sandbox import Spawner
+from kabuild.scheduler import FileLeases, History, Scheduler
+from kabuild.store import Store
+from kabuild.toolchain import resolve
+from kabuild.toolchain.record_memory import RecordMemory
+
+PLATFORMS = ("cpu",)
+DEFAULT_AGENT = "expert"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asked for: the flags of ``test`` and ``build``.
+
+    None means that the workspace, or else kabuild, decides. ``gates`` empty means all.
+    """
+
+    patterns: tuple[str, ...]
+    cwd: Path
+    judge: bool = True
+    platform: str | None = None
+    agent: str | None = None
+    solution: Path | None = None
+    policy: str | None = None
+    salt_file: Path | None = None
+    gates: tuple[str, ...] = ()
+    tags: str = ""
+    jobs: int | None = None
+    keep_going: bool = True
+    read_cached_gates: bool = True
+    runs_per_gate: int = 1
+    hermetic: bool = True
+    keep_sandboxes: bool = False
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A workspace and the labels that a request means in it."""
+
+    workspace: Workspace
+    loader: Loader
+    labels: tuple[Label, ...]
+    options: Options
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will run, if no cache knows it.
+
+    ``tasks`` has the (gate, label) pairs that were asked for, by task; ``roots`` all
+    actions that were asked for.
+    """
+
+    loaded: Loaded
+    analysis: Analysis
+    tasks: Mapping[Label, tuple[tuple[str, Label], ...]] = field(hash=False)
+    roots: tuple[Label, ...]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a build ended."""
+
+    plan: Plan
+    table: tuple[TaskRow, ...]
+    settled: Mapping[Label, Settled] = field(hash=False)
+    totals: Totals
+    seconds: float
+    interrupted: bool
+    exit_code: ExitCode
+
+
+def load(request: Request) -> Loaded:
+    """Find the workspace and expand the patterns. Raises LoadError and UsageError."""
+    root = find_workspace(request.cwd)
+    workspace = load_workspace(root)
+    loader = Loader(workspace)
+    package = workspace.package_of(request.cwd)
+    labels = expand(loader, request.patterns, package=package, tags=request.tags)
+    return Loaded(workspace, loader, labels, _options(request, workspace))
+
+
+def plan(request: Request, loaded: Loaded, store: Store) -> Plan:
+    """Turn labels into actions. Raises AnalysisError, LoadError and NoTestsError."""
+    analysis = _analyze(loaded, store)
+    if not request.judge:
+        builds = (part for label in analysis.requested for part in analysis.builds(label))
+        return Plan(loaded, analysis, {}, tuple(dict.fromkeys(builds)))
+    tasks = _asked_gates(request, analysis)
+    if not tasks:
+        raise NoTestsError(
+            Reason.NO_TESTS,
+            f"no tests match {' '.join(request.patterns)}",
+            hint="kabuild query 'tests(//...)' lists what can be tested",
+        )
+    if request.solution and len(tasks) > 1:
+        raise UsageError(
+            Reason.BAD_SOLUTION,
+            f"--solution is for one task, but {len(tasks)} match",
+            hint="name the task that the solution is for",
+        )
+    roots = tuple(label for gates in tasks.values() for _, label in gates)
+    return Plan(loaded, analysis, tasks, roots)
+
+
+def execute(
+    request: Request,
+    planned: Plan,
+    store: Store,
+    sink: EventSink,
+    *,
+    stop: threading.Event,
+    clock: Clock | None = None,
+) -> Summary:
+    """Run what no cache knows, and say what came of everything."""
+    jobs = request.jobs or cpus()
+    root = planned.loaded.workspace.root
+    policy = CachePolicy(runs_per_gate=request.runs_per_gate)
+    if not request.read_cached_gates:
+        policy = CachePolicy(read=fresh_gates, runs_per_gate=request.runs_per_gate)
+
+    def warn(text: str) -> None:
+        sink.emit(Warned(text))
+
+    with Spawner() as spawner:
+        strategy = LocalStrategy(store, spawner, debug=request.keep_sandboxes, warn=warn)
+        inputs = Inputs({str(k): v for k, v in source_roots(root).items()}, store.index)
+        executor = CachedExecutor(inputs, store.cas, store.actions, strategy, policy)
+        scheduler = Scheduler(
+            executor,
+            sink,
+            FileLeases(store.leases),
+            jobs=jobs,
+            keep_going=request.keep_going,
+            stop=stop,
+            history=History(store.timings),
+            clock=clock or SystemClock(),
+        )
+        result = scheduler.run(planned.analysis.graph, planned.roots)
+    settled = {item.label: item for item in result.settled.values()}
+    table = rows(planned.tasks, settled)
+    return Summary(
+        plan=planned,
+        table=table,
+        settled=settled,
+        totals=totals(table, settled.values()),
+        seconds=result.seconds,
+        interrupted=result.interrupted,
+        exit_code=_exit_code(table, settled, interrupted=result.interrupted, judge=request.judge),
+    )
+
+
+def _analyze(loaded: Loaded, store: Store) -> Analysis:
+    """Analysis, with the store's memory of files, so that toolchains cost a few stats."""
+
+    def digest(path: Path) -> Digest:
+        return store.index.digest(str(path))[0]
+
+    records = RecordMemory(store.root / "records.json", digest)
+    remembered = partial(resolve, file_digest=digest, record_digest=records)
+    analysis = analyze(loaded.loader, loaded.labels, loaded.options, resolve=remembered)
+    records.save()
+    return analysis
+
+
+def _options(request: Request, workspace: Workspace) -> Options:
+    policy = request.policy or workspace.policy or "aka"
+    if policy not in POLICIES:
+        hint = suggest(policy, POLICIES) or f"policies: {', '.join(POLICIES)}"
+        raise UsageError(Reason.BAD_FLAG, f"unknown scoring policy '{policy}'", hint=hint)
+    defaults = Options(
+        platform=_platform(request.platform or workspace.platform or "cpu"),
+        agent=workspace.agent_label(request.agent or workspace.agent or DEFAULT_AGENT),
+    )
+    return Options(
+        platform=defaults.platform,
+        agent=defaults.agent,
+        solution=_solution(request),
+        policy=policy,
+        salt=_salt(request) or workspace.salt or defaults.salt,
+    )
+
+
+def _platform(name: str) -> Platform:
+    if name not in PLATFORMS:
+        raise UsageError(
+            Reason.UNKNOWN_PLATFORM,
+            f"no platform '{name}' in this version of kabuild",
+            hint=suggest(name, PLATFORMS) or f"platforms: {', '.join(PLATFORMS)}",
+        )
+    return cpu_platform()
+
+
+def _solution(request: Request) -> Source | None:
+    if request.solution is None:
+        return None
+    path = (request.cwd / request.solution).resolve()
+    if not path.exists():
+        raise UsageError(
+            Reason.BAD_SOLUTION,
+            f"--solution: no file or directory '{request.solution}'",
+            hint="give the kernel file, or the directory that holds it",
+        )
+    return Source(f"{path}/" if path.is_dir() else str(path), "user")
+
+
+def _salt(request: Request) -> str:
+    if request.salt_file is None:
+        return ""
+    try:
+        salt = (request.cwd / request.salt_file).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "no UTF-8 text"
+        raise UsageError(
+            Reason.BAD_FLAG, f"--unseen_salt_file: {request.salt_file}: {why}"
+        ) from None
+    if len(salt) < 16:
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"--unseen_salt_file: {request.salt_file} holds {len(salt)} characters",
+            hint="a salt that cannot be guessed has at least 16: openssl rand -hex 16 > salt",
+        )
+    return salt
+
+
+def _asked_gates(
+    request: Request, analysis: Analysis
+) -> dict[Label, tuple[tuple[str, Label], ...]]:
+    """By task, in order. A gate that the label does not name is not asked for."""
+    tasks: dict[Label, tuple[tuple[str, Label], ...]] = {}
+    for label in analysis.requested:
+        owner = analysis.owners[label]
+        pairs = ((analysis.graph.actions[str(part)].gate, part) for part in analysis.gates(label))
+        kept = tuple(p for p in pairs if not request.gates or p[0] in request.gates)
+        if kept:
+            tasks[owner] = tuple(dict.fromkeys((*tasks.get(owner, ()), *kept)))
+    return tasks
+
+
+def _exit_code(
+    table: tuple[TaskRow, ...],
+    settled: Mapping[Label, Settled],
+    *,
+    interrupted: bool,
+    judge: bool,
+) -> ExitCode:
+    """What decides first: the user, the machine, the tools, then the verdicts."""
+    outcomes = {item.outcome for item in settled.values()}
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    if Outcome.INFRA in outcomes:
+        return ExitCode.ENVIRONMENT
+    if Outcome.FAILED in outcomes:
+        return ExitCode.BUILD_FAILED
+    if judge:
+        return ExitCode.OK if all(row.passed for row in table) else ExitCode.TESTS_FAILED
+    verdicts = [item.verdict for item in settled.values() if item.verdict]
+    good = all(verdict.verdict.value == "PASS" for verdict in verdicts)
+    return ExitCode.OK if good else ExitCode.BUILD_FAILED

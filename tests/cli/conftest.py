@@ -1,0 +1,66 @@
+"""Workspaces for tests of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.testkit.cli import CliWorkspace
+
+TASK = """\
+[[hip2hip]]
+name      = "double"
+kernel    = "double.hip"
+reference = "reference.py"
+brief     = "y = 2 x."
+entry     = "twice"
+inputs    = { x = "T[n]" }
+outputs   = { y = "T[n]" }
+dims      = { n = "1..65536" }
+dtypes    = ["f32"]
+configs   = [ { n = 1048 } ]
+flops     = "n"
+"""
+
+KERNEL = """\
+#include <hip/hip_runtime.h>
+
+__global__ void twice(const float* x, float* y, int64_t n) {
+  int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = 2.0f * x[i];
+}
+
+extern "C" hipError_t twice_f32(const float* x, float* y, int64_t n, hipStream_t stream) {
+  twice<<<(n + 255) / 256, 256, 0, stream>>>(x, y, n);
+  return hipGetLastError();
+}
+"""
+
+REFERENCE = """\
+import torch
+
+
+def inputs(config, generator):
+    return {"x": torch.randn(config["n"], generator=generator, dtype=config["dtype"])}
+
+
+def reference(x, **_):
+    return {"y": 2 * x}
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> CliWorkspace:
+    """A workspace without packages."""
+    return CliWorkspace.make(tmp_path)
+
+
+@pytest.fixture
+def task(workspace: CliWorkspace) -> CliWorkspace:
+    """A workspace with one small task, ``//double``."""
+    workspace.write("double/BUILD.toml", TASK)
+    workspace.write("double/double.hip", KERNEL)
+    workspace.write("double/reference.py", REFERENCE)
+    workspace.write("double/solutions/expert/double.hip", KERNEL)
+    return workspace

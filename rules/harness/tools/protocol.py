@@ -8,11 +8,13 @@ judge    values                       runner answers
 ======== ============================ =================================================
 (start)                               ``READY`` once its own code and libraries are up
 START                                 ``READY`` once the candidate is loaded
-LOAD     (with 3 descriptors)         ``READY`` with the workspace size in bytes
-SCRATCH  bytes (with 1 descriptor)    ``READY``
+LOAD     (with 3 descriptors)         ``READY`` with the size of the workspace it wants
+SCRATCH  bytes of the file, offset    ``READY``
+         and size of the workspace
+         (with 1 descriptor)
 RUN      n                            ``DONE`` n ns
 EMPTY                                 ``DONE`` 0 ns
-BYE                                   ``BYE``
+BYE                                   ``GONE``
 ======== ============================ =================================================
 
 A runner may answer ``FAULT`` with a code instead. Every answer repeats the nonce of its
@@ -26,10 +28,11 @@ from dataclasses import dataclass
 from enum import IntEnum, unique
 
 MAGIC = 0x3152424B  # "KBR1"
-CONTROL_FD = 3  # where the native runner finds its end
-_LAYOUT = struct.Struct("<IIQ5qQ")  # magic, kind, nonce, values, reserved
+CONTROL_FD = 3  # where a runner finds its end
+FILTER_FD = 4  # where the native runner finds its system-call filter
+_LAYOUT = struct.Struct("<IIQ6q")  # magic, kind, nonce, values
 SIZE = _LAYOUT.size
-VALUES = 5
+VALUES = 6
 
 
 @unique
@@ -50,17 +53,22 @@ class Kind(IntEnum):
 
 @unique
 class FaultCode(IntEnum):
-    """Why the runner gives up, as the runner says it: a hint, and never a proof."""
+    """Why the runner gives up, as the runner says it: a hint, and never a proof.
+
+    The code is a FAULT's first value; the comments name those behind it.
+    """
 
     MACHINE = 1  # its own set-up failed; believed only before the candidate is loaded
     LOADING = 2  # the candidate's file does not load
     MISSING_ENTRY = 3
-    LAUNCH = 4  # slot, hipError_t
+    LAUNCH = 4  # hipError_t
     SIGNAL = 5  # signal, place, tensor, offset, flags
     EXCEPTION = 6
     MEMORY = 7
     SHAPE = 8  # output
     DTYPE = 9  # output
+    BOUNDS = 10  # an interpreter saw the access
+    UNSUPPORTED = 11  # the candidate asks for what the interpreter does not emulate
 
 
 @unique
@@ -73,6 +81,7 @@ class Place(IntEnum):
     OUTPUT = 3
     OUTPUT_GAP = 4
     CONTROL = 5
+    WORKSPACE = 6
 
 
 FLAG_WRITE = 1  # the faulting access was a write
@@ -90,14 +99,14 @@ class Message:
     def encode(self) -> bytes:
         """The bytes on the wire."""
         padded = (*self.values, *(0,) * (VALUES - len(self.values)))
-        return _LAYOUT.pack(MAGIC, self.kind, self.nonce, *padded, 0)
+        return _LAYOUT.pack(MAGIC, self.kind, self.nonce, *padded)
 
     @classmethod
     def decode(cls, data: bytes) -> Message:
         """Read a message. Raises ValueError for anything that is not exactly one."""
         if len(data) != SIZE:
             raise ValueError(f"a message of {len(data)} bytes instead of {SIZE}")
-        magic, kind, nonce, *values, reserved = _LAYOUT.unpack(data)
-        if magic != MAGIC or reserved != 0:
+        magic, kind, nonce, *values = _LAYOUT.unpack(data)
+        if magic != MAGIC:
             raise ValueError("a message without the protocol's mark")
         return cls(Kind(kind), nonce, tuple(values))

@@ -1,0 +1,243 @@
+// The native runner: holds one candidate library, and calls it when the judge says so.
+//
+//   hip-runner CANDIDATE LIBRARY...
+//
+// It starts inside its sandbox. Nothing here is secret, and nothing that it reports is
+// believed further than the judge can check it: the candidate shares this address space.
+#include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "call.h"
+#include "crash.h"
+#include "mapping.h"
+#include "protocol.h"
+
+namespace {
+
+using protocol::Message;
+using Synchronize = int (*)();
+
+constexpr int kMostFds = 3;
+constexpr size_t kMostInstructions = 1024;
+
+// The request in hand, and what came with it.
+struct Request {
+  Message message;
+  int fds[kMostFds];
+  int fd_count;
+};
+
+// The candidate as loaded for the config in force.
+struct Candidate {
+  const char* path;
+  void* library;
+  void* entry;
+  void* workspace_size;  // null where the candidate wants no workspace
+  Synchronize synchronize;
+};
+
+Buffers g_buffers;
+volatile uint64_t g_nonce;
+
+void reply(uint32_t kind, const int64_t* values, int count) {
+  Message message = {};
+  message.magic = protocol::kMagic;
+  message.kind = kind;
+  message.nonce = g_nonce;
+  for (int i = 0; i < count; ++i) message.values[i] = values[i];
+  if (send(protocol::kControlFd, &message, sizeof message, MSG_NOSIGNAL) < 0) _exit(1);
+}
+
+[[noreturn]] void fail(protocol::FaultCode code, int64_t value, const char* text) {
+  if (text != nullptr) {
+    const ssize_t written = write(STDERR_FILENO, text, strlen(text));
+    (void)written;  // the text is for people; the fault counts
+  }
+  const int64_t values[] = {code, value};
+  reply(protocol::kFault, values, 2);
+  _exit(1);
+}
+
+// Puts the process under the filter that the launcher has left for it.
+void lock_down() {
+  static sock_filter instructions[kMostInstructions];
+  const ssize_t size = read(protocol::kFilterFd, instructions, sizeof instructions);
+  close(protocol::kFilterFd);
+  if (size <= 0) fail(protocol::kMachine, 0, "no system-call filter\n");
+  sock_fprog program = {};
+  program.len = static_cast<unsigned short>(size / sizeof *instructions);
+  program.filter = instructions;
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0) {
+    fail(protocol::kMachine, 0, "the system-call filter is refused\n");
+  }
+}
+
+bool receive(Request* request) {
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostFds)];
+  iovec part = {&request->message, sizeof request->message};
+  msghdr header = {};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  if (recvmsg(protocol::kControlFd, &header, MSG_CMSG_CLOEXEC) != sizeof request->message) {
+    return false;
+  }
+  request->fd_count = 0;
+  cmsghdr* rights = CMSG_FIRSTHDR(&header);
+  if (rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {
+    const size_t bytes = rights->cmsg_len - CMSG_LEN(0);
+    memcpy(request->fds, CMSG_DATA(rights), bytes);
+    request->fd_count = static_cast<int>(bytes / sizeof(int));
+  }
+  g_nonce = request->message.nonce;
+  return request->message.magic == protocol::kMagic;
+}
+
+void load_candidate(Candidate* candidate) {
+  candidate->library = dlopen(candidate->path, RTLD_NOW | RTLD_LOCAL);
+  if (candidate->library == nullptr) fail(protocol::kLoading, 0, dlerror());
+}
+
+void resolve(Candidate* candidate) {
+  const ControlBlock* block = g_buffers.control();
+  for (const char* symbol : block->symbols) {
+    candidate->entry = dlsym(candidate->library, symbol);
+    if (candidate->entry == nullptr) continue;
+    char name[sizeof block->symbols[0] + sizeof "_workspace"];
+    snprintf(name, sizeof name, "%s_workspace", symbol);
+    candidate->workspace_size = dlsym(candidate->library, name);
+    return;
+  }
+  fail(protocol::kMissingEntry, 0, nullptr);
+}
+
+void push(Arguments* arguments, int64_t word) {
+  if (!push_word(arguments, word)) _exit(1);  // the judge has checked the number
+}
+
+void push_pointer(Arguments* arguments, const void* pointer) {
+  push(arguments, reinterpret_cast<int64_t>(pointer));
+}
+
+void push_dims(Arguments* arguments) {
+  const ControlBlock* block = g_buffers.control();
+  for (uint32_t i = 0; i < block->dims; ++i) push(arguments, block->dim_list()[i].value);
+}
+
+int64_t wanted_workspace(const Candidate& candidate) {
+  if (candidate.workspace_size == nullptr) return 0;
+  Arguments arguments = {};
+  push_dims(&arguments);
+  return call(candidate.workspace_size, &arguments);
+}
+
+void load_config(Candidate* candidate, const Request& request) {
+  if (request.fd_count != kMostFds || !map_config(&g_buffers, request.fds)) {
+    fail(protocol::kMemory, 0, "the buffers of the config cannot be mapped\n");
+  }
+  const ControlBlock* block = g_buffers.control();
+  if (block->magic != kBlockMagic || block->version != kBlockVersion) _exit(1);
+  resolve(candidate);
+  const int64_t bytes = wanted_workspace(*candidate);
+  reply(protocol::kReady, &bytes, 1);
+}
+
+void load_scratch(const Request& request) {
+  const int64_t* values = request.message.values;
+  if (request.fd_count != 1 ||
+      !map_scratch(&g_buffers, request.fds[0], values[0], values[1], values[2])) {
+    fail(protocol::kMemory, 0, "the workspace cannot be mapped\n");
+  }
+  reply(protocol::kReady, nullptr, 0);
+}
+
+// Inputs, outputs, scalars, dims, workspace where wanted, stream.
+void assemble(const Candidate& candidate, uint32_t slot, Arguments* arguments) {
+  const ControlBlock* block = g_buffers.control();
+  *arguments = {};
+  for (uint32_t i = 0; i < block->inputs; ++i) push_pointer(arguments, g_buffers.input(i, slot));
+  for (uint32_t i = 0; i < block->outputs; ++i) push_pointer(arguments, g_buffers.output(i, slot));
+  for (uint32_t i = 0; i < block->scalars; ++i) {
+    const Scalar& scalar = block->scalar_list()[i];
+    if (scalar.is_float == 0) {
+      push(arguments, scalar.integer);
+    } else if (!push_float(arguments, static_cast<float>(scalar.real))) {
+      _exit(1);
+    }
+  }
+  push_dims(arguments);
+  if (candidate.workspace_size != nullptr) push_pointer(arguments, g_buffers.workspace);
+  push_pointer(arguments, nullptr);  // the default stream
+}
+
+int64_t now_ns() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+// hipError_t is a 32-bit enumeration: the upper half of the register means nothing.
+void check(int error) {
+  if (error != 0) fail(protocol::kLaunch, error, nullptr);
+}
+
+void run(const Candidate& candidate, int64_t calls) {
+  const ControlBlock* block = g_buffers.control();
+  const int64_t started = now_ns();
+  for (int64_t i = 0; i < calls; ++i) {
+    Arguments arguments;
+    assemble(candidate, block->order()[i], &arguments);
+    check(static_cast<int>(call(candidate.entry, &arguments)));
+  }
+  if (candidate.synchronize != nullptr) check(candidate.synchronize());
+  const int64_t values[] = {calls, now_ns() - started};
+  reply(protocol::kDone, values, 2);
+}
+
+void obey(Candidate* candidate, const Request& request) {
+  switch (request.message.kind) {
+    case protocol::kStart:
+      load_candidate(candidate);
+      return reply(protocol::kReady, nullptr, 0);
+    case protocol::kLoad:
+      return load_config(candidate, request);
+    case protocol::kScratch:
+      return load_scratch(request);
+    case protocol::kRun:
+      return run(*candidate, request.message.values[0]);
+    case protocol::kEmpty:
+      return run(*candidate, 0);
+    case protocol::kBye:
+      reply(protocol::kGone, nullptr, 0);
+      _exit(0);  // without exit handlers: the candidate may have installed some
+    default:
+      _exit(1);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  lock_down();
+  for (int i = 2; i < argc; ++i) {
+    if (dlopen(argv[i], RTLD_NOW | RTLD_GLOBAL) == nullptr) fail(protocol::kMachine, 0, dlerror());
+  }
+  Candidate candidate = {};
+  candidate.path = argv[1];
+  candidate.synchronize =
+      reinterpret_cast<Synchronize>(dlsym(RTLD_DEFAULT, "hipDeviceSynchronize"));
+  report_crashes(&g_buffers, &g_nonce);
+  reply(protocol::kReady, nullptr, 0);
+  Request request;
+  while (receive(&request)) obey(&candidate, request);
+  return 0;
+}

@@ -1,0 +1,151 @@
+#include "mapping.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace {
+
+// Each gap splits a mapping, and the kernel allows 65530 of them.
+constexpr uint64_t kMostGaps = 8192;
+
+bool map_whole(Mapping* mapping, int fd, int protection) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return false;
+  void* base = mmap(nullptr, info.st_size, protection, MAP_SHARED, fd, 0);
+  close(fd);
+  if (base == MAP_FAILED) return false;
+  mapping->base = static_cast<char*>(base);
+  mapping->size = info.st_size;
+  return true;
+}
+
+void unmap_one(Mapping* mapping) {
+  if (mapping->base != nullptr) munmap(mapping->base, mapping->size);
+  mapping->base = nullptr;
+  mapping->size = 0;
+}
+
+// One arena: slots of tensors, each between margins of `guard` bytes that stay mapped.
+struct Arena {
+  const Mapping* mapping;
+  const Tensor* tensors;
+  uint32_t count;
+  uint64_t stride;
+  uint64_t guard;
+};
+
+// Faults the tensors in, so that the first call does not pay for it, and unmaps what is
+// between them. Both are improvements that may fail without harm.
+void prepare(const Arena& arena, uint32_t slots, uint64_t page, int populate) {
+  const bool remove_gaps = uint64_t{slots} * arena.count <= kMostGaps;
+  char* base = arena.mapping->base;
+  uint64_t cursor = 0;
+  for (uint32_t slot = 0; slot < slots; ++slot) {
+    for (uint32_t i = 0; i < arena.count; ++i) {
+      const uint64_t first = slot * arena.stride + arena.tensors[i].first;
+      const uint64_t low = (first - arena.guard) / page * page;
+      const uint64_t high =
+          (first + arena.tensors[i].size + page - 1) / page * page + arena.guard;
+      if (remove_gaps && low > cursor) mprotect(base + cursor, low - cursor, PROT_NONE);
+      if (high > low) madvise(base + low, high - low, populate);
+      cursor = high;
+    }
+  }
+  const uint64_t end = arena.mapping->size;
+  if (remove_gaps && end > cursor) mprotect(base + cursor, end - cursor, PROT_NONE);
+}
+
+bool within(const Mapping& mapping, const char* address) {
+  return mapping.base != nullptr && address >= mapping.base &&
+         address < mapping.base + mapping.size;
+}
+
+// The tensor that holds the offset, or the one nearest to it.
+Location nearest(const Tensor* tensors, uint32_t count, uint64_t stride, uint64_t offset,
+                 protocol::Place inside, protocol::Place gap) {
+  Location best = {gap, -1, 0};
+  const int64_t column = static_cast<int64_t>(offset % stride);
+  int64_t shortest = INT64_MAX;
+  for (uint32_t i = 0; i < count; ++i) {
+    const int64_t from_start = column - static_cast<int64_t>(tensors[i].first);
+    const int64_t past_end = from_start - static_cast<int64_t>(tensors[i].size);
+    if (from_start >= 0 && past_end < 0) return {inside, i, from_start};
+    const int64_t distance = from_start < 0 ? -from_start : past_end;
+    if (distance < shortest) {
+      shortest = distance;
+      best = {gap, i, from_start};
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+char* Buffers::input(uint32_t index, uint32_t slot) const {
+  return inputs.base + slot * control()->input_stride + control()->tensors()[index].first;
+}
+
+char* Buffers::output(uint32_t index, uint32_t slot) const {
+  const Tensor* tensor = control()->tensors() + control()->inputs + index;
+  return outputs.base + slot * control()->output_stride + tensor->first;
+}
+
+bool map_config(Buffers* buffers, const int fds[3]) {
+  unmap(buffers);
+  if (!map_whole(&buffers->block, fds[0], PROT_READ) ||
+      !map_whole(&buffers->inputs, fds[1], PROT_READ) ||
+      !map_whole(&buffers->outputs, fds[2], PROT_READ | PROT_WRITE)) {
+    return false;
+  }
+  const ControlBlock* block = buffers->control();
+  const Arena inputs = {&buffers->inputs, block->tensors(), block->inputs, block->input_stride, 0};
+  const Arena outputs = {&buffers->outputs, block->tensors() + block->inputs, block->outputs,
+                         block->output_stride, block->page};
+  prepare(inputs, block->slots, block->page, MADV_POPULATE_READ);
+  prepare(outputs, block->slots, block->page, MADV_POPULATE_WRITE);
+  return true;
+}
+
+bool map_scratch(Buffers* buffers, int fd, size_t size, size_t first, size_t bytes) {
+  if (!map_whole(&buffers->scratch, fd, PROT_READ | PROT_WRITE)) return false;
+  if (buffers->scratch.size != size) return false;
+  Tensor workspace = {};
+  workspace.first = first;
+  workspace.size = bytes;
+  const uint64_t page = buffers->control()->page;
+  const Arena arena = {&buffers->scratch, &workspace, 1, size, page};
+  prepare(arena, 1, page, MADV_POPULATE_WRITE);
+  buffers->workspace = buffers->scratch.base + first;
+  return true;
+}
+
+void unmap(Buffers* buffers) {
+  unmap_one(&buffers->block);
+  unmap_one(&buffers->inputs);
+  unmap_one(&buffers->outputs);
+  unmap_one(&buffers->scratch);
+  buffers->workspace = nullptr;
+}
+
+Location locate(const Buffers& buffers, const void* pointer) {
+  const char* address = static_cast<const char*>(pointer);
+  if (within(buffers.block, address)) return {protocol::kControl, -1, 0};
+  if (within(buffers.inputs, address)) {
+    const ControlBlock* block = buffers.control();
+    return nearest(block->tensors(), block->inputs, block->input_stride,
+                   address - buffers.inputs.base, protocol::kInput, protocol::kInputGap);
+  }
+  if (within(buffers.outputs, address)) {
+    const ControlBlock* block = buffers.control();
+    return nearest(block->tensors() + block->inputs, block->outputs, block->output_stride,
+                   address - buffers.outputs.base, protocol::kOutput, protocol::kOutputGap);
+  }
+  if (within(buffers.scratch, address)) return {protocol::kWorkspace, -1, 0};
+  return {protocol::kElsewhere, -1, 0};
+}

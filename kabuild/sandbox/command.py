@@ -13,7 +13,6 @@ import importlib
 import os
 import signal
 import sys
-import threading
 import types
 from collections.abc import Mapping, Sequence
 from importlib.machinery import SourceFileLoader
@@ -53,7 +52,8 @@ def run_script(argv: Sequence[str], env: Mapping[str, str]) -> int:
         trace = error.__traceback__.tb_next if error.__traceback__ else None
         sys.excepthook(type(error), error, trace)
         code = 1
-    threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - as at interpreter exit
+    if "threading" in sys.modules:  # importing it here would slow every fork down
+        sys.modules["threading"]._shutdown()  # noqa: SLF001 - as at interpreter exit
     atexit._run_exitfuncs()  # noqa: SLF001 - there is no public name, and no way to return
     return code
 
@@ -65,7 +65,9 @@ def _look_fresh(argv: Sequence[str], env: Mapping[str, str]) -> None:
     sys.argv = list(argv[1:])
     sys.orig_argv = list(argv)
     sys.path.insert(0, os.path.dirname(os.path.realpath(argv[1])))  # noqa: PTH120
-    sys.path_importer_cache.clear()  # directories that exist only in here
+    for path, finder in list(sys.path_importer_cache.items()):
+        if finder is None:  # a directory that the zygote could not see
+            del sys.path_importer_cache[path]
     importlib.invalidate_caches()
 
 

@@ -34,13 +34,14 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
 if __package__:
     from . import rootfs
     from . import seccomp as filters
-    from .rootfs import USER_ID, Bind, View, check, system_binds
+    from .rootfs import USER_ID, Bind, View, check, system_binds, write_file
 else:
     import rootfs  # type: ignore[import-not-found, no-redef]
     import seccomp as filters  # type: ignore[import-not-found, no-redef]
@@ -50,6 +51,7 @@ else:
         View,
         check,
         system_binds,
+        write_file,
     )
 
 __all__ = ["Bind", "Limits", "SandboxError", "View", "fork_contained", "probe", "system_binds"]
@@ -118,6 +120,9 @@ def fork_contained(
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()  # or the worker would write it a second time
+    # Done here rather than in the forks, where it would be done every time.
+    filters.prepare(seccomp)
+    handled = tuple(number for number in _signals() if callable(signal.getsignal(number)))
     status_read, low_write = os.pipe()
     status_write = fcntl.fcntl(low_write, fcntl.F_DUPFD_CLOEXEC, 3)
     os.close(low_write)
@@ -125,7 +130,7 @@ def fork_contained(
     if anchor == 0:
         try:
             os.close(status_read)
-            box = _Box(view, limits, child, tuple(keep_fds), seccomp, status_write)
+            box = _Box(view, limits, child, tuple(keep_fds), seccomp, status_write, handled)
             box.run_anchor(supervisor, tuple(supervisor_fds))
         finally:
             os._exit(_SETUP_FAILED)
@@ -176,6 +181,7 @@ class _Box:
     keep_fds: tuple[int, ...]
     profile: filters.Profile
     status: int  # the pipe on which the caller waits for "ok" or for an error
+    handled: tuple[int, ...]  # signals for which the caller has handlers
 
     def fail(self, step: str) -> NoReturn:
         """Report the exception in flight to the caller and end."""
@@ -216,7 +222,8 @@ class _Box:
             orphaned.register(anchor.fileno(), select.POLLHUP)
             if orphaned.poll(0):  # the anchor died before the line above took effect
                 os._exit(_SETUP_FAILED)
-            _forget_handlers()
+            for number in self.handled:  # without handlers, the kernel shields pid 1
+                signal.signal(number, signal.SIG_DFL)
             os.umask(0o022)
             rootfs.build_root(self.view)
             if self.limits.processes is not None and self.view.mount_proc:
@@ -244,7 +251,7 @@ class _Box:
             os.setsid()
             os.chdir(self.view.cwd)
             if self.view.mount_proc:
-                Path("/proc/self/oom_score_adj").write_text("1000")
+                write_file("/proc/self/oom_score_adj", "1000")
                 if self.profile == "strict":
                     rootfs.protect_proc()
             self.arrange_descriptors()
@@ -287,9 +294,9 @@ def _enter_namespaces(*, network: bool) -> None:
             os.setgroups([])
     flags = _CLONE_NEWUSER | _CLONE_NEWNS | _CLONE_NEWPID | _CLONE_NEWIPC | _CLONE_NEWUTS
     check(_libc.unshare(flags if network else flags | _CLONE_NEWNET), "unshare")
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"{USER_ID} {user} 1")
-    Path("/proc/self/gid_map").write_text(f"{USER_ID} {group} 1")
+    write_file("/proc/self/setgroups", "deny")
+    write_file("/proc/self/uid_map", f"{USER_ID} {user} 1")
+    write_file("/proc/self/gid_map", f"{USER_ID} {group} 1")
     die_with_parent()
     if os.getppid() != caller:
         os._exit(_SETUP_FAILED)
@@ -300,18 +307,16 @@ def die_with_parent() -> None:
     check(_libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0), "prctl(PDEATHSIG)")
 
 
-def _forget_handlers() -> None:
-    """Drop handlers of the caller: the kernel then shields pid 1 from its own children."""
-    for number in signal.valid_signals():
-        if callable(signal.getsignal(number)):
-            signal.signal(number, signal.SIG_DFL)
+@cache
+def _signals() -> tuple[int, ...]:
+    return tuple(sorted(signal.valid_signals()))
 
 
 def _cap_pids(processes: int) -> None:
     """Limit the pids of this namespace. Before Linux 6.14 this was one setting for the host."""
     major, minor = os.uname().release.split(".")[:2]
     if (int(major), int(minor.split("-")[0])) >= (6, 14):
-        Path("/proc/sys/kernel/pid_max").write_text(str(_RESERVED_PIDS + max(1, processes)))
+        write_file("/proc/sys/kernel/pid_max", str(_RESERVED_PIDS + max(1, processes)))
 
 
 def _wait_for(worker: int) -> int:

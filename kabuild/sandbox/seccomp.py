@@ -197,6 +197,12 @@ def assemble(profile: Profile, machine: str) -> bytes:
     return code + _instruction(_RETURN, _ALLOW)
 
 
+def prepare(profile: Profile) -> None:
+    """Assemble a filter ahead of time, so that forks of this process need not."""
+    if os.uname().machine in _AUDIT_ARCH:
+        assemble(profile, os.uname().machine)
+
+
 def install(profile: Profile) -> None:
     """Put the calling thread, and all that it starts, under a filter; there is no way back.
 

@@ -26,9 +26,11 @@ import triton_types
 from triton import knobs
 from triton.language.semantic import TritonSemantic
 from triton.runtime import autotuner, driver, interpreter, jit
-from triton_bounds import Allocation, Memory
+from triton_bounds import Allocation, Memory, OutOfBoundsError
 from triton_driver import CpuDriver, run_once
 from triton_launch import HostFunction, hosted
+
+__all__ = ["VERSION", "OutOfBoundsError", "install", "tensors"]
 
 VERSION = "3.6.0"
 

@@ -1,0 +1,94 @@
+"""Cross-entropy in one read of the logits: a running maximum rescales a running sum.
+
+With many rows a program takes a row. With few, a row is cut into parts, so that the whole device
+reads; a second, tiny kernel joins the parts' maxima and sums.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+PROGRAMS_WANTED = 512
+SHORTEST_PART = 4096
+MOST_PARTS = 64
+
+
+@triton.jit
+def running_sum(logits, start, end, BLOCK: tl.constexpr):
+    """Give the maximum of logits[start:end] and the sum of exponentials below it."""
+    peak = float("-inf")
+    total = 0.0
+    for first in range(start, end, BLOCK):
+        col = first + tl.arange(0, BLOCK)
+        value = tl.load(
+            logits + col, mask=col < end, other=float("-inf"), eviction_policy="evict_first"
+        ).to(tl.float32)
+        higher = tl.maximum(peak, tl.max(value, axis=0))
+        # A part that is all minus infinity must not give inf - inf.
+        base = tl.where(higher == float("-inf"), 0.0, higher)
+        total = total * tl.exp(peak - base) + tl.sum(tl.exp(value - base), axis=0)
+        peak = higher
+    return peak, total
+
+
+@triton.jit
+def store_loss(logits, target, loss, row, vocab, ignore_index, log_sum):
+    chosen = tl.load(target + row)
+    kept = chosen != ignore_index
+    picked = tl.load(logits + row * vocab + chosen, mask=kept, other=0.0).to(tl.float32)
+    tl.store(loss + row, tl.where(kept, log_sum - picked, 0.0))
+
+
+@triton.jit
+def whole_rows(logits, target, loss, vocab, ignore_index, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    peak, total = running_sum(logits + row * vocab, 0, vocab, BLOCK)
+    store_loss(logits, target, loss, row, vocab, ignore_index, peak + tl.log(total))
+
+
+@triton.jit
+def parts_of_rows(logits, peaks, totals, vocab, parts, length, BLOCK: tl.constexpr):
+    program = tl.program_id(0)
+    row = (program // parts).to(tl.int64)
+    start = program % parts * length
+    end = tl.minimum(start + length, vocab)
+    peak, total = running_sum(logits + row * vocab, start, end, BLOCK)
+    tl.store(peaks + program, peak)
+    tl.store(totals + program, total)
+
+
+@triton.jit
+def join_parts(
+    logits, target, loss, peaks, totals, vocab, ignore_index, parts, PARTS: tl.constexpr
+):
+    row = tl.program_id(0).to(tl.int64)
+    part = tl.arange(0, PARTS)
+    peak = tl.load(peaks + row * parts + part, mask=part < parts, other=float("-inf"))
+    total = tl.load(totals + row * parts + part, mask=part < parts, other=0.0)
+    highest = tl.max(peak, axis=0)
+    log_sum = highest + tl.log(tl.sum(total * tl.exp(peak - highest), axis=0))
+    store_loss(logits, target, loss, row, vocab, ignore_index, log_sum)
+
+
+def cross_entropy(logits, target, loss, *, ignore_index, rows, vocab):
+    """Write the loss of each row of logits [rows, vocab] into loss [rows]."""
+    parts = min(triton.cdiv(PROGRAMS_WANTED, rows), triton.cdiv(vocab, SHORTEST_PART), MOST_PARTS)
+    if parts == 1:
+        block = min(triton.next_power_of_2(vocab), 8192)
+        warps = min(max(block // 512, 1), 16)
+        whole_rows[(rows,)](
+            logits, target, loss, vocab, ignore_index, BLOCK=block, num_warps=warps
+        )  # fmt: skip
+        return
+    # Parts begin at multiples of 16 elements, so that their loads stay aligned.
+    length = triton.cdiv(triton.cdiv(vocab, parts), 16) * 16
+    parts = triton.cdiv(vocab, length)
+    peaks = torch.empty(rows * parts, dtype=torch.float32, device=logits.device)
+    totals = torch.empty_like(peaks)
+    parts_of_rows[(rows * parts,)](
+        logits, peaks, totals, vocab, parts, length, BLOCK=4096, num_warps=8
+    )
+    join_parts[(rows,)](
+        logits, target, loss, peaks, totals, vocab, ignore_index, parts,
+        PARTS=triton.next_power_of_2(parts), num_warps=1,
+    )  # fmt: skip

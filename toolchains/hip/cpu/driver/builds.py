@@ -1,0 +1,186 @@
+"""The three things that are built: a kernel's library, the runtime, and a native program."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from compiler import INCLUDE, RUNTIME_SOURCES, Compiler, Completed, Link
+from diagnostics import translate
+from elf import Symbol, read_symbols
+from faults import Position, SourceFault, ToolchainFault, describe
+from sources import MAIN, Sources, load
+from symbols import IMPLICIT, LIBC, LIBM, RUNTIME
+
+_OBJECT = "kernel.o"
+_OUTPUT = "output"
+
+
+def build_kernel(
+    source: Path,
+    output: Path,
+    compiler: Compiler,
+    *,
+    wave_size: int,
+    include: Sequence[Path] = (),
+    entries: Sequence[str] = (),
+) -> None:
+    """Compile a HIP source into a library that exports its ``extern "C"`` functions.
+
+    Raises ``SourceFault`` when the source does not compile, uses what is not there, or lacks one
+    of the ``entries``. The library's bytes depend on the tokens of the source, not its layout.
+    """
+    sources = load(source, include)
+    with _workplace() as directory:
+        _write(sources, directory)
+        options = [f"-DHIPCPU_WAVE_SIZE={wave_size}", "-O3", f"-I{INCLUDE}", "-I."]
+        options += compiler.kernel_options
+        done = compiler.compile(MAIN, _OBJECT, options, directory)
+        if done.returncode:
+            prefixes = (f"{INCLUDE}/", *compiler.prefixes)
+            raise SourceFault(translate(done.messages, sources, prefixes))
+        symbols = read_symbols((directory / _OBJECT).read_bytes())
+        exports = [s.name for s in symbols if s.defined and s.function and not _mangled(s.name)]
+        _require_entries(source, entries, exports, symbols)
+        imports = _allowed_imports(symbols, sources)
+        link = Link([_OBJECT], _OUTPUT, imports, exports)
+        _require_tool(compiler.link_library(link, directory), "link the kernel")
+        _publish(directory / _OUTPUT, output)
+
+
+def build_runtime(output: Path, compiler: Compiler) -> None:
+    """Compile the fiber runtime, ``libhipcpu.so``."""
+    files = sorted([*RUNTIME_SOURCES.glob("*.cpp"), *RUNTIME_SOURCES.glob("*.S")])
+    with _workplace() as directory:
+        objects = _compile_all(files, compiler, [f"-I{INCLUDE}"], directory)
+        symbols = _merge(objects, directory)
+        exports = [s.name for s in symbols if s.defined and s.name in RUNTIME]
+        link = Link(objects, _OUTPUT, _undefined(symbols), exports, soname="libhipcpu.so")
+        _require_tool(compiler.link_library(link, directory), "link the runtime")
+        _publish(directory / _OUTPUT, output)
+
+
+def build_program(sources: Sequence[Path], output: Path, compiler: Compiler) -> None:
+    """Compile C++ files, or all of a directory, into a program without the C++ library.
+
+    The sources are trusted: whatever they want of the C library is looked up when they start.
+    """
+    files = [file for source in sources for file in _program_files(source)]
+    if not files:
+        raise SourceFault(f"no .cpp file in {', '.join(map(str, sources))}")
+    with _workplace() as directory:
+        objects = _compile_all(files, compiler, [], directory)
+        imports = _undefined(_merge(objects, directory))
+        missing = [name for name in imports if _mangled(name)]
+        if missing:
+            raise SourceFault(f"error: undefined symbol '{missing[0]}'")
+        link = Link(objects, _OUTPUT, imports)
+        _require_tool(compiler.link_program(link, directory), "link the program")
+        _publish(directory / _OUTPUT, output)
+        output.chmod(0o755)
+
+
+def _write(sources: Sources, directory: Path) -> None:
+    for name, laid in sources.files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(laid.text, "utf-8")
+
+
+def _program_files(source: Path) -> list[Path]:
+    return sorted(source.glob("*.cpp")) if source.is_dir() else [source]
+
+
+def _compile_all(
+    files: Sequence[Path], compiler: Compiler, options: Sequence[str], directory: Path
+) -> list[str]:
+    """Compile the files at the same time; the names of their objects, in the same order."""
+
+    def build(number: int, file: Path) -> Completed:
+        own = [*options, "-O2", "-fno-rtti", f"-ffile-prefix-map={file.parent.absolute()}=."]
+        return compiler.compile(str(file.absolute()), f"{number}.o", own, directory)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = list(pool.map(build, range(len(files)), files))
+    failures = [run.messages for run in runs if run.returncode]
+    if failures:
+        raise SourceFault("\n".join(failures))
+    return [f"{number}.o" for number in range(len(files))]
+
+
+def _merge(objects: Sequence[str], directory: Path) -> list[Symbol]:
+    """The symbols of several objects as one: what one of them defines, no other lacks."""
+    symbols: dict[str, Symbol] = {}
+    for name in objects:
+        for symbol in read_symbols((directory / name).read_bytes()):
+            if symbol.defined or symbol.name not in symbols:
+                symbols[symbol.name] = symbol
+    return [symbols[name] for name in sorted(symbols)]
+
+
+def _undefined(symbols: Sequence[Symbol]) -> list[str]:
+    return [s.name for s in symbols if not s.defined and s.name not in IMPLICIT]
+
+
+def _require_entries(
+    source: Path, entries: Sequence[str], exports: Sequence[str], symbols: Sequence[Symbol]
+) -> None:
+    for entry in entries:
+        if entry in exports:
+            continue
+        message = f"no function extern \"C\" '{entry}'"
+        mangled = re.compile(rf"_Z(N.*)?{len(entry)}{re.escape(entry)}")
+        if any(s.defined and mangled.match(s.name) for s in symbols):
+            message += "; there is one that is not extern \"C\""
+        found = ", ".join(exports) or "none"
+        raise SourceFault(f"{source}:1:1: error: {message}\n  extern \"C\" functions: {found}")
+
+
+def _allowed_imports(symbols: Sequence[Symbol], sources: Sources) -> list[str]:
+    """What the object wants of the C library; refuses what nothing provides."""
+    wanted = _undefined(symbols)
+    allowed = RUNTIME | LIBM | LIBC
+    refused = [_describe_undefined(name, sources) for name in wanted if name not in allowed]
+    if refused:
+        raise SourceFault("\n".join(refused))
+    return [name for name in wanted if name not in RUNTIME]
+
+
+def _describe_undefined(symbol: str, sources: Sources) -> str:
+    """Point at the first mention of the name in the source, where there is one."""
+    message = f"undefined symbol '{symbol}': the source, HIP and the usable libc have none"
+    names = re.findall(r"\d+([A-Za-z_]\w*)", symbol) if _mangled(symbol) else [symbol]
+    for name in reversed(names):
+        pattern = re.compile(rf"\b{re.escape(name)}\b")
+        for laid in sources.files.values():
+            for number, line in enumerate(laid.text.splitlines(), start=1):
+                found = pattern.search(line)
+                if found:
+                    return describe(laid.original(number, found.start() + 1), "error", message)
+    return describe(Position(sources.files[MAIN].path, 1, 1), "error", message)
+
+
+def _mangled(name: str) -> bool:
+    return name.startswith("_Z")
+
+
+def _require_tool(done: Completed, what: str) -> None:
+    if done.returncode:
+        raise ToolchainFault(f"cannot {what}:\n{done.messages}")
+
+
+@contextmanager
+def _workplace() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="hipcpu-") as name:
+        yield Path(name)
+
+
+def _publish(built: Path, output: Path) -> None:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(built, output)

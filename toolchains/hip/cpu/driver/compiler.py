@@ -1,0 +1,119 @@
+"""What a compiler for the host's CPU does, whichever it is."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from elf import Machine
+from faults import ToolchainFault
+
+DRIVER = Path(__file__).resolve().parent
+INCLUDE = DRIVER.parent / "include"
+RUNTIME_SOURCES = DRIVER.parent / "runtime"
+
+# The same artefact on every machine of an architecture, so never what this machine has:
+# AVX2, FMA and F16C (2013 and later); atomics and half-precision arithmetic (2017 and later).
+BASELINE = {Machine.X86_64: "-march=x86-64-v3", Machine.AARCH64: "-march=armv8.2-a+fp16"}
+
+COMMON = (
+    "-std=gnu++17",
+    "-fPIC",
+    "-pthread",
+    "-g0",
+    "-w",
+    "-ffp-contract=fast",
+    "-fno-asynchronous-unwind-tables",
+    "-fno-exceptions",
+    "-fno-ident",
+    "-fno-math-errno",
+    "-fno-stack-protector",
+    "-fno-threadsafe-statics",
+    "-fno-trapping-math",
+    "-fno-unwind-tables",
+    "-fomit-frame-pointer",
+)
+
+
+@dataclass(frozen=True)
+class Completed:
+    """How a run of a tool ended."""
+
+    returncode: int
+    messages: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """What to link: object files, and the names that it exports and takes from the C library."""
+
+    objects: Sequence[str]
+    output: str
+    imports: Sequence[str]
+    exports: Sequence[str] = ()
+    soname: str = ""
+
+
+class Compiler(Protocol):
+    """Turns sources into objects, and objects into libraries and programs.
+
+    Paths are absolute or relative to ``cwd``, the directory of the build.
+    """
+
+    machine: Machine
+    prefixes: tuple[str, ...]
+    """Directories of the compiler, to be left out of its messages."""
+    kernel_options: tuple[str, ...]
+    """What it takes besides to keep a kernel from what it may not do."""
+
+    def compile(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
+        """Compile one C++ file, or assemble one whose name ends with ``.S``."""
+        ...
+
+    def link_library(self, link: Link, cwd: Path) -> Completed:
+        """Link a shared library. What HIP's runtime provides is found when it is loaded."""
+        ...
+
+    def link_program(self, link: Link, cwd: Path) -> Completed:
+        """Link a program."""
+        ...
+
+
+def host_machine() -> Machine:
+    """The processor that this process runs on."""
+    name = platform.machine()
+    if name in {"x86_64", "amd64"}:
+        return Machine.X86_64
+    if name in {"aarch64", "arm64"}:
+        return Machine.AARCH64
+    raise ToolchainFault(f"HIP on the CPU needs x86-64 or aarch64, not {name}")
+
+
+def write_version_script(exports: Sequence[str], cwd: Path) -> str:
+    """The linker's option that keeps every other name to the library itself."""
+    names = "".join(f"{name}; " for name in sorted(exports))
+    global_part = f"global: {names}" if names else ""
+    (cwd / "exports.map").write_text(f"{{ {global_part}local: *; }};\n")
+    return "--version-script=exports.map"
+
+
+def run_tool(command: Sequence[str], cwd: Path) -> Completed:
+    """Run a tool in a bare environment. Dying of a signal is the tool's fault."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+    except OSError as error:
+        raise ToolchainFault(f"cannot run {command[0]}: {error.strerror}") from error
+    if done.returncode < 0:
+        raise ToolchainFault(f"{command[0]} died of signal {-done.returncode}")
+    return Completed(done.returncode, (done.stderr + done.stdout).decode("utf-8", "replace"))

@@ -1,0 +1,46 @@
+"""What may go wrong when HIP is compiled, by who is to blame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """A place in a source as its author wrote it; lines and columns count from 1."""
+
+    path: str
+    line: int
+    column: int
+
+
+class SourceFault(Exception):  # noqa: N818 (a fault of the source, beside those of the tool chain)
+    """The source is wrong. The text is complete: ``file:line:column: error: …`` and more."""
+
+
+class ToolchainFault(Exception):  # noqa: N818
+    """The compiler or linker is absent or broke; the source is not to blame."""
+
+
+def source_fault(position: Position, kind: str, message: str) -> SourceFault:
+    """One finding with the line and a caret. ``kind`` is ``error`` or ``unsupported``."""
+    return SourceFault(describe(position, kind, message))
+
+
+def describe(position: Position, kind: str, message: str) -> str:
+    """``file:line:column: kind: message``, the original line, and a caret below its column."""
+    head = f"{position.path}:{position.line}:{position.column}: {kind}: {message}"
+    text = _line(position)
+    if text is None:
+        return head
+    indent = "".join(c if c == "\t" else " " for c in text[: position.column - 1])
+    return f"{head}\n  {text}\n  {indent}^"
+
+
+def _line(position: Position) -> str | None:
+    try:
+        lines = Path(position.path).read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    return lines[position.line - 1] if 0 < position.line <= len(lines) else None

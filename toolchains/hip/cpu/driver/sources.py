@@ -1,0 +1,148 @@
+"""A kernel's source and the headers that it may include, made ready for the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from faults import Position, SourceFault, source_fault
+from layout import Laid, lay_out
+from lexer import Chunk, Token, lex
+from rewriter import rewrite
+from unsupported import refuse_unsupported, unsupported_library
+
+MAIN = "kernel.hip"
+"""What the compiler calls the source, whatever its name."""
+_HEADERS = "headers"
+
+_DIRECTIVES = frozenset(
+    "include define undef if ifdef ifndef elif else endif error warning pragma".split()
+)
+_PRAGMAS = frozenset({"once", "unroll", "nounroll", "STDC", "pack", "push_macro", "pop_macro"})
+_COMPILER_PRAGMAS = frozenset({"loop", "fp", "unroll", "diagnostic", "ivdep"})
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The files that are compiled, by the name that the compiler sees."""
+
+    files: dict[str, Laid]
+
+
+def load(source: Path, include: Sequence[Path]) -> Sources:
+    """Read a source and, transitively, what it includes from its own or the given directories.
+
+    Raises ``SourceFault`` for anything that the source may not do.
+    """
+    loader = _Loader([source.parent, *include])
+    loader.add(MAIN, source, [])
+    return Sources(loader.files)
+
+
+class _Loader:
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self._roots = [root.resolve() for root in roots]
+        self._names: dict[Path, str] = {}
+        self.files: dict[str, Laid] = {}
+
+    def add(self, name: str, path: Path, included_from: Sequence[Position]) -> None:
+        """Read one file under the compiler's name for it."""
+        self._names[path.resolve()] = name
+        shown = str(path)
+        try:
+            text = path.read_text("utf-8")
+        except UnicodeDecodeError:
+            raise SourceFault(f"{shown}:1:1: error: the source is not UTF-8") from None
+        except OSError as error:
+            if included_from:
+                raise source_fault(included_from[-1], "error", f"cannot read '{shown}'") from None
+            raise SourceFault(f"{shown}: error: cannot read it: {error.strerror}") from None
+        chunks = lex(text, shown)
+        refuse_unsupported(chunks, shown)
+        resolved = [self._directive(chunk, path) if chunk.directive else chunk for chunk in chunks]
+        self.files[name] = lay_out(rewrite([c for c in resolved if c.tokens], shown), shown)
+
+    def _directive(self, chunk: Chunk, path: Path) -> Chunk:
+        words = [token.text for token in chunk.tokens[1:]]
+        if not words:
+            return chunk
+        keyword = chunk.tokens[1]
+        where = Position(str(path), keyword.line, keyword.column)
+        if keyword.text not in _DIRECTIVES:
+            raise source_fault(where, "unsupported", f"directive '#{keyword.text}'")
+        if keyword.text == "include":
+            return self._include(chunk, path, where)
+        if keyword.text == "pragma":
+            return _pragma(chunk, words, where)
+        self._probes(chunk, path)
+        return chunk
+
+    def _include(self, chunk: Chunk, path: Path, where: Position) -> Chunk:
+        name = _header_name(chunk.tokens[2:])
+        if name is None:
+            raise source_fault(where, "unsupported", "#include of something other than a name")
+        header, quoted = name
+        place = Position(str(path), chunk.tokens[2].line, chunk.tokens[2].column)
+        found = self._find(header, quoted=quoted, near=path.parent, where=place)
+        if found is None:
+            library = unsupported_library(header)
+            if library is not None:
+                raise source_fault(place, "unsupported", f"library '{library}' ({header})")
+            return chunk
+        if found.resolve() not in self._names:
+            self.add(f"{_HEADERS}/{len(self._names)}/{found.name}", found, [place])
+        virtual = self._names[found.resolve()]
+        literal = chunk.tokens[2]._replace(kind="literal", text=f'"{virtual}"')
+        return Chunk((*chunk.tokens[:2], literal), directive=True)
+
+    def _probes(self, chunk: Chunk, path: Path) -> None:
+        """``__has_include`` may ask for a header by name, in the directories that are searched."""
+        tokens = chunk.tokens
+        for index, token in enumerate(tokens):
+            if token.text != "__has_include":
+                continue
+            where = Position(str(path), token.line, token.column)
+            end = next((i for i in range(index, len(tokens)) if tokens[i].text == ")"), index)
+            name = _header_name(tokens[index + 2 : end])
+            if tokens[1].text not in {"if", "elif"} or name is None:
+                raise source_fault(where, "unsupported", "__has_include of something not a name")
+            self._find(name[0], quoted=name[1], near=path.parent, where=where)
+
+    def _find(self, header: str, *, quoted: bool, near: Path, where: Position) -> Path | None:
+        """The header among the task's own files; None when only the system may have it."""
+        pure = PurePosixPath(header)
+        if pure.is_absolute() or "\\" in header:
+            raise source_fault(where, "error", f"'{header}' is outside the include directories")
+        for directory in [near, *self._roots] if quoted else self._roots:
+            candidate = directory / header
+            if not candidate.is_file():
+                continue
+            if any(candidate.resolve().is_relative_to(root) for root in self._roots):
+                return candidate
+            raise source_fault(where, "error", f"'{header}' is outside the include directories")
+        if ".." in pure.parts:
+            raise source_fault(where, "error", f"'{header}' is outside the include directories")
+        return None
+
+
+def _header_name(tokens: Sequence[Token]) -> tuple[str, bool] | None:
+    """The name in ``"name"`` or ``<name>``, and whether it is quoted."""
+    if len(tokens) == 1 and tokens[0].kind == "literal" and tokens[0].text.startswith('"'):
+        return tokens[0].text[1:-1], True
+    if len(tokens) > 2 and tokens[0].text == "<" and tokens[-1].text == ">":
+        inner = tokens[1:-1]
+        if not any(token.spaced for token in inner):
+            return "".join(token.text for token in inner), False
+    return None
+
+
+def _pragma(chunk: Chunk, words: Sequence[str], where: Position) -> Chunk:
+    """Keep the pragmas that a kernel may need; forget OpenMP, which HIP ignores too."""
+    kind = words[1] if len(words) > 1 else ""
+    if kind == "omp":
+        return Chunk((), directive=True)
+    family = words[2] if kind in {"clang", "GCC"} and len(words) > 2 else ""
+    if kind in _PRAGMAS or family in _COMPILER_PRAGMAS:
+        return chunk
+    raise source_fault(where, "unsupported", f"pragma '{' '.join(words[1:3])}'")

@@ -1,0 +1,82 @@
+"""Which symbols of other libraries compiled code may use.
+
+A kernel's library sees the runtime, mathematics, and a harmless part of the C library. This keeps
+mistakes out, not attackers: the sandbox does that.
+"""
+
+from __future__ import annotations
+
+from elf import Machine
+
+RUNTIME = frozenset(
+    """
+    hipcpu_barrier hipcpu_barrier_and hipcpu_barrier_count hipcpu_barrier_or hipcpu_clock
+    hipcpu_context hipcpu_device_attribute hipcpu_device_properties hipcpu_exchange hipcpu_fail
+    hipcpu_launch hipcpu_malloc hipcpu_next_thread hipcpu_occupancy hipcpu_symbol_copy
+    hipDeviceReset hipDeviceSynchronize hipDriverGetVersion hipEventCreateWithFlags
+    hipEventDestroy hipEventElapsedTime hipEventRecord hipEventSynchronize hipFree hipGetDevice
+    hipGetDeviceCount hipGetErrorName hipGetErrorString hipGetLastError hipInit hipMemGetInfo
+    hipMemcpy hipMemcpy2D hipMemset hipMemsetD32 hipPeekAtLastError hipRuntimeGetVersion
+    hipSetDevice hipStreamCreateWithPriority hipStreamDestroy hipStreamSynchronize
+    hipStreamWaitEvent
+    """.split()
+)
+"""What ``libhipcpu.so`` exports; a test compares it with the library."""
+
+_MATHEMATICS = """
+    acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2
+    expm1 fabs fdim floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint
+    llround log log10 log1p log2 logb lrint lround modf nan nearbyint nextafter pow remainder
+    remquo rint round scalbln scalbn sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn
+    """.split()
+LIBM = frozenset(name + suffix for name in _MATHEMATICS for suffix in ("", "f"))
+
+LIBC = frozenset(
+    """
+    abort calloc free malloc realloc posix_memalign aligned_alloc abs labs llabs div ldiv lldiv
+    qsort bsearch strtod strtof strtol strtoll strtoul strtoull atoi atol atoll atof getenv
+    memchr memcmp memcpy memmove memset strcat strchr strcmp strcpy strlen strncat strncmp
+    strncpy strrchr strstr __assert_fail printf fprintf snprintf vsnprintf sprintf vprintf
+    vfprintf puts putchar fputs fputc fwrite fflush stderr stdout clock clock_gettime
+    __tls_get_addr __errno_location __printf_chk __fprintf_chk __snprintf_chk __memcpy_chk
+    __memset_chk __memmove_chk
+    """.split()
+)
+
+# What the loader or the compiler's own start-up code defines.
+IMPLICIT = frozenset(
+    """
+    _GLOBAL_OFFSET_TABLE_ __cxa_finalize __gmon_start__ _ITM_deregisterTMCloneTable
+    _ITM_registerTMCloneTable
+    """.split()
+)
+
+# Functions whose oldest version, which the loader would take for a reference without a version,
+# is a slow wrapper (expf), takes other arguments (sched_getaffinity) or another structure.
+_VERSIONS = {
+    **dict.fromkeys("expf exp2f logf log2f powf".split(), "GLIBC_2.27"),
+    **dict.fromkeys("exp exp2 log log2 pow".split(), "GLIBC_2.29"),
+    **dict.fromkeys(
+        "__libc_start_main dlclose dlerror dlopen dlsym pthread_create pthread_detach"
+        " pthread_join".split(),
+        "GLIBC_2.34",
+    ),
+}
+_X86_64_VERSIONS = {
+    **dict.fromkeys(
+        "pthread_cond_broadcast pthread_cond_destroy pthread_cond_init pthread_cond_signal"
+        " pthread_cond_timedwait pthread_cond_wait".split(),
+        "GLIBC_2.3.2",
+    ),
+    **dict.fromkeys("sched_getaffinity sched_setaffinity".split(), "GLIBC_2.3.4"),
+    **dict.fromkeys("posix_spawn posix_spawnp".split(), "GLIBC_2.15"),
+    "memcpy": "GLIBC_2.14",
+    "realpath": "GLIBC_2.3",
+}
+
+
+def version(name: str, machine: Machine) -> str:
+    """The version of a glibc symbol to link with; empty where the oldest one is right."""
+    if machine is Machine.X86_64 and name in _X86_64_VERSIONS:
+        return _X86_64_VERSIONS[name]
+    return _VERSIONS.get(name, "")

@@ -1,0 +1,3 @@
+#pragma once
+
+#include <hipcpu/vector_types.h>

@@ -1,0 +1,107 @@
+// From `kernel<<<grid, block, shared, stream>>>(arguments)` to a loop over threads.
+#pragma once
+
+#include <hipcpu/context.h>
+#include <hipcpu/errors.h>
+
+typedef struct hipcpu_stream* hipStream_t;
+
+extern "C" {
+/// Runs `body(arguments)` until every thread of the grid has run; records and returns the error.
+hipError_t hipcpu_launch(const dim3* grid, const dim3* block, size_t shared_bytes,
+                         hipStream_t stream, void (*body)(const void*), const void* arguments,
+                         uint32_t wave_size) noexcept;
+
+/// Makes the next thread of the block, or the first of another block, current on this fiber.
+/// False when this fiber has nothing left to run.
+bool hipcpu_next_thread() noexcept;
+}
+
+namespace hipcpu {
+
+struct LaunchShape {
+  dim3 grid;
+  dim3 block;
+  size_t shared_bytes = 0;
+  hipStream_t stream = nullptr;
+};
+
+// Runs threads one after the other on the calling fiber until one of them waits: from then on the
+// others run on fibers of their own. The inner loop counts in registers, so a kernel without
+// barriers is an ordinary loop over threadIdx.x that the compiler may vectorise.
+template <class Thread>
+void run_threads(const void* arguments) {
+  const Thread thread = *static_cast<const Thread*>(arguments);
+  Context& context = hipcpu_context;
+  do {
+    thread();
+    if (context.interleaved) continue;
+    uint32_t x = context.thread.x;
+    uint32_t current = context.current;
+    const uint32_t row_end = context.block_dim.x;
+    while (++x < row_end) {
+      context.thread.x = x;
+      context.current = ++current;
+      thread();
+      if (context.interleaved) break;
+    }
+  } while (hipcpu_next_thread());
+}
+
+template <class Kernel, class... Arguments>
+hipError_t launch(const LaunchShape& shape, Kernel kernel, Arguments... arguments) {
+  auto thread = [=]() __attribute__((always_inline)) { kernel(arguments...); };
+  return hipcpu_launch(&shape.grid, &shape.block, shape.shared_bytes, shape.stream,
+                       &run_threads<decltype(thread)>, &thread, HIPCPU_WAVE_SIZE);
+}
+
+// hipLaunchKernel takes its arguments as an array of pointers, one per parameter.
+template <unsigned... Index>
+struct Indices {};
+template <unsigned N, unsigned... Index>
+struct MakeIndices : MakeIndices<N - 1, N - 1, Index...> {};
+template <unsigned... Index>
+struct MakeIndices<0, Index...> {
+  using type = Indices<Index...>;
+};
+
+template <class T>
+struct Unqualified {
+  using type = T;
+};
+template <class T>
+struct Unqualified<const T> {
+  using type = T;
+};
+
+template <class... Parameters, unsigned... Index>
+hipError_t launch_array(const LaunchShape& shape, void (*kernel)(Parameters...), void** arguments,
+                        Indices<Index...>) {
+  return launch(shape, kernel,
+                *static_cast<typename Unqualified<Parameters>::type*>(arguments[Index])...);
+}
+
+}  // namespace hipcpu
+
+#define HIPCPU_LAUNCH(kernel, shape, ...)                                          \
+  (::hipcpu::launch(::hipcpu::LaunchShape shape,                                   \
+                    [=](auto... hipcpu_arguments) __attribute__((always_inline)) { \
+                      kernel(hipcpu_arguments...);                                 \
+                    },                                                             \
+                    ##__VA_ARGS__))
+
+#define hipLaunchKernelGGL(kernel, grid, block, shared_bytes, stream, ...)                       \
+  HIPCPU_LAUNCH(                                                                                 \
+      (kernel),                                                                                  \
+      ({(grid), (block), static_cast<size_t>(shared_bytes), (hipStream_t)(stream)}),             \
+      ##__VA_ARGS__)
+
+/// The typed form of hipLaunchKernel: `function` is a kernel, not a pointer to void.
+template <class... Parameters>
+hipError_t hipLaunchKernel(void (*function)(Parameters...), dim3 grid, dim3 block,
+                           void** arguments, size_t shared_bytes = 0,
+                           hipStream_t stream = nullptr) {
+  return hipcpu::launch_array(hipcpu::LaunchShape{grid, block, shared_bytes, stream}, function,
+                              arguments,
+                              typename hipcpu::MakeIndices<sizeof...(Parameters)>::type());
+}

@@ -1,0 +1,110 @@
+// Memory. Device memory is host memory; copies are done when the call returns, in stream order.
+#pragma once
+
+#include <hipcpu/errors.h>
+#include <hipcpu/launch.h>
+
+typedef enum hipMemcpyKind {
+  hipMemcpyHostToHost = 0,
+  hipMemcpyHostToDevice = 1,
+  hipMemcpyDeviceToHost = 2,
+  hipMemcpyDeviceToDevice = 3,
+  hipMemcpyDefault = 4,
+} hipMemcpyKind;
+
+typedef void* hipDeviceptr_t;
+
+#define hipHostMallocDefault 0x0
+#define hipHostMallocPortable 0x1
+#define hipHostMallocMapped 0x2
+#define hipMemAttachGlobal 0x01
+#define hipMemAttachHost 0x02
+
+extern "C" {
+/// 256-byte aligned memory, not initialised. Zero bytes give a null pointer.
+hipError_t hipcpu_malloc(void** pointer, size_t bytes) noexcept;
+/// Frees what hipMalloc gave; anything else but null is hipErrorInvalidValue.
+hipError_t hipFree(void* pointer) noexcept;
+hipError_t hipMemcpy(void* to, const void* from, size_t bytes, hipMemcpyKind kind) noexcept;
+hipError_t hipMemset(void* to, int value, size_t bytes) noexcept;
+hipError_t hipMemsetD32(hipDeviceptr_t to, int value, size_t count) noexcept;
+hipError_t hipMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                       size_t width, size_t height, hipMemcpyKind kind) noexcept;
+hipError_t hipMemGetInfo(size_t* free_bytes, size_t* total_bytes) noexcept;
+hipError_t hipcpu_symbol_copy(void* to, const void* from, size_t bytes, size_t symbol_bytes,
+                              size_t offset, hipMemcpyKind kind) noexcept;
+}
+
+template <class T>
+hipError_t hipMalloc(T** pointer, size_t bytes) {
+  return hipcpu_malloc(reinterpret_cast<void**>(pointer), bytes);
+}
+template <class T>
+hipError_t hipMallocManaged(T** pointer, size_t bytes, unsigned = hipMemAttachGlobal) {
+  return hipMalloc(pointer, bytes);
+}
+template <class T>
+hipError_t hipMallocAsync(T** pointer, size_t bytes, hipStream_t) {
+  return hipMalloc(pointer, bytes);
+}
+template <class T>
+hipError_t hipHostMalloc(T** pointer, size_t bytes, unsigned = hipHostMallocDefault) {
+  return hipMalloc(pointer, bytes);
+}
+HIPCPU_INLINE hipError_t hipFreeAsync(void* pointer, hipStream_t) { return hipFree(pointer); }
+HIPCPU_INLINE hipError_t hipHostFree(void* pointer) { return hipFree(pointer); }
+HIPCPU_INLINE hipError_t hipMemcpyAsync(void* to, const void* from, size_t bytes,
+                                        hipMemcpyKind kind, hipStream_t = nullptr) {
+  return hipMemcpy(to, from, bytes, kind);
+}
+HIPCPU_INLINE hipError_t hipMemsetAsync(void* to, int value, size_t bytes,
+                                        hipStream_t = nullptr) {
+  return hipMemset(to, value, bytes);
+}
+HIPCPU_INLINE hipError_t hipMemsetD32Async(hipDeviceptr_t to, int value, size_t count,
+                                           hipStream_t = nullptr) {
+  return hipMemsetD32(to, value, count);
+}
+HIPCPU_INLINE hipError_t hipMemcpyDtoD(hipDeviceptr_t to, hipDeviceptr_t from, size_t bytes) {
+  return hipMemcpy(to, from, bytes, hipMemcpyDeviceToDevice);
+}
+HIPCPU_INLINE hipError_t hipMemcpyHtoD(hipDeviceptr_t to, const void* from, size_t bytes) {
+  return hipMemcpy(to, from, bytes, hipMemcpyHostToDevice);
+}
+HIPCPU_INLINE hipError_t hipMemcpyDtoH(void* to, hipDeviceptr_t from, size_t bytes) {
+  return hipMemcpy(to, from, bytes, hipMemcpyDeviceToHost);
+}
+
+// A symbol is a __device__ or __constant__ variable, which is an ordinary variable here.
+template <class T>
+hipError_t hipMemcpyToSymbol(T& symbol, const void* from, size_t bytes, size_t offset = 0,
+                             hipMemcpyKind kind = hipMemcpyHostToDevice) {
+  char* start = reinterpret_cast<char*>(&const_cast<char&>(reinterpret_cast<const char&>(symbol)));
+  return hipcpu_symbol_copy(start + offset, from, bytes, sizeof(T), offset, kind);
+}
+template <class T>
+hipError_t hipMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t offset = 0,
+                               hipMemcpyKind kind = hipMemcpyDeviceToHost) {
+  const char* start = &reinterpret_cast<const char&>(symbol);
+  return hipcpu_symbol_copy(to, start + offset, bytes, sizeof(T), offset, kind);
+}
+template <class T>
+hipError_t hipMemcpyToSymbolAsync(T& symbol, const void* from, size_t bytes, size_t offset,
+                                  hipMemcpyKind kind, hipStream_t = nullptr) {
+  return hipMemcpyToSymbol(symbol, from, bytes, offset, kind);
+}
+template <class T>
+hipError_t hipMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes, size_t offset,
+                                    hipMemcpyKind kind, hipStream_t = nullptr) {
+  return hipMemcpyFromSymbol(to, symbol, bytes, offset, kind);
+}
+template <class T>
+hipError_t hipGetSymbolAddress(void** address, const T& symbol) {
+  *address = &const_cast<char&>(reinterpret_cast<const char&>(symbol));
+  return hipSuccess;
+}
+template <class T>
+hipError_t hipGetSymbolSize(size_t* bytes, const T&) {
+  *bytes = sizeof(T);
+  return hipSuccess;
+}

@@ -1,0 +1,48 @@
+// What the compiler must know to read HIP as ordinary C++: qualifiers, versions, wave size.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define __HIP__ 1
+#define __HIPCC__ 1
+#define __HIP_PLATFORM_AMD__ 1  // sources choose between AMD and NVIDIA; this is the AMD dialect
+#define __HIP_PLATFORM_CPU__ 1  // and this says that the threads are fibers of a host process
+
+#define HIP_VERSION_MAJOR 7
+#define HIP_VERSION_MINOR 1
+#define HIP_VERSION_PATCH 0
+#define HIP_VERSION (HIP_VERSION_MAJOR * 10000000 + HIP_VERSION_MINOR * 100000 + HIP_VERSION_PATCH)
+
+#ifndef HIPCPU_WAVE_SIZE
+#define HIPCPU_WAVE_SIZE 64
+#endif
+static_assert(HIPCPU_WAVE_SIZE == 32 || HIPCPU_WAVE_SIZE == 64, "the wave size is 32 or 64");
+
+#define HIPCPU_INLINE static inline __attribute__((always_inline))
+
+// A kernel is inlined into the loop over its threads. Unused out-of-line copies of it would be
+// compiled for nothing, so the compilers that can make it local to the object do so.
+#ifdef __clang__
+#define __global__ __attribute__((internal_linkage, always_inline))
+#else
+#define __global__ __attribute__((visibility("hidden"), always_inline))
+#endif
+#define __device__
+#define __host__
+#define __constant__
+#define __managed__
+#define __grid_constant__
+// One block runs on one host thread, so memory of a block is memory of a host thread. `__thread`,
+// not `thread_local`: the latter calls an initialisation wrapper at each access.
+#define __shared__ static __thread
+
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __builtin_align__(bytes) __attribute__((aligned(bytes)))
+#define __restrict__ __restrict
+#define HIP_KERNEL_NAME(...) __VA_ARGS__
+#define HIP_SYMBOL(variable) variable
+
+static constexpr int warpSize = HIPCPU_WAVE_SIZE;

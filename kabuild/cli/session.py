@@ -19,7 +19,7 @@ from kabuild.base.fs import atomic_write
 from kabuild.model.event import EventSink, Warned
 from kabuild.pipeline import Request, Summary, execute, load, plan
 from kabuild.report.explain import render_explanation
-from kabuild.report.failures import render_failures
+from kabuild.report.failures import printable, render_failures
 from kabuild.report.json_report import render_json
 from kabuild.report.junit import render_junit
 from kabuild.report.profile import Profile
@@ -132,9 +132,9 @@ def _print_all(summary: Summary) -> None:
     for row in summary.table:
         for cell in row.cells:
             verdict = cell.settled.verdict
-            text = verdict.summary if verdict else cell.settled.message
+            text = printable(verdict.summary if verdict else cell.settled.message)
             click.echo(f"{cell.settled.label}: {cell.word}{f': {text}' if text else ''}")
-            for line in (verdict.detail if verdict else "").splitlines():
+            for line in printable(verdict.detail if verdict else "").splitlines():
                 click.echo(f"  {line}")
     click.echo("")
 

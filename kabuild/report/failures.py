@@ -24,11 +24,17 @@ def render_failures(
         verdict = problem.settled.verdict
         head = f"{problem.settled.label}: {verdict.verdict.value}"
         reason = f" ({verdict.reason})" if verdict.reason else ""
-        summary = f": {verdict.summary}" if verdict.summary else ""
+        repeated = verdict.detail.startswith(verdict.summary)
+        summary = f": {printable(verdict.summary)}" if not repeated else ""
         lines = [f"{head}{reason}{summary}", *_indented(verdict.detail)]
         lines.append(f"  rerun it with: {_command(problem.settled.label, rerun)}")
         paragraphs.append("\n".join(lines))
     return paragraphs
+
+
+def printable(text: str) -> str:
+    """``text`` without control characters: a candidate may have written any into it."""
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text.expandtabs())
 
 
 def _is_cause(item: Settled) -> bool:
@@ -42,7 +48,7 @@ def _action_problem(item: Settled) -> str:
 
 
 def _indented(text: str) -> list[str]:
-    return [f"  {line}" for line in text.rstrip().splitlines()]
+    return [f"  {line}" for line in printable(text).rstrip().splitlines()]
 
 
 def _command(label: Label, flags: Sequence[str]) -> str:

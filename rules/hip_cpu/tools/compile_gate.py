@@ -40,7 +40,9 @@ def main(arguments: Sequence[str]) -> int:
             entries=options.entry,
         )
     except SourceFault as fault:
-        _write_verdict("FAIL", *_explain(str(fault), options.source))
+        reason, summary, text = _explain(str(fault), options.source)
+        print(text, file=sys.stderr)
+        _write_verdict("FAIL", reason, summary, text)
         return 0
     except (ToolchainFault, OSError) as fault:
         print(f"compile: {fault}", file=sys.stderr)

@@ -122,9 +122,22 @@ def test_a_failure_names_reason_detail_and_rerun_command() -> None:
         "//tasks/softmax:softmax.correctness: FAIL (WRONG_RESULT): why",
         "  line 1",
         "  line 2",
-        ("  rerun it with: kabuild test --agent=none --nocache_test_results "
-        "//tasks/softmax:softmax.correctness"),
+        (
+            "  rerun it with: kabuild test --agent=none --nocache_test_results "
+            "//tasks/softmax:softmax.correctness"
+        ),
     ]
+
+
+def test_a_candidate_cannot_write_to_the_terminal() -> None:
+    """What a candidate printed is shown without escape sequences."""
+    verdict = GateVerdict("compile", Verdict.FAIL, "CRASH", "\x1b[2Jgone", "a\x1b]0;t\x07b\tc")
+    hostile = replace(PASSED[0], verdict=verdict)
+
+    (text,) = render_failures(table_of(hostile, *PASSED[1:]), [])
+
+    assert "\ufffd[2Jgone" in text
+    assert not any(ord(c) < 32 and c != "\n" for c in text)
 
 
 def test_json_has_one_entry_per_gate_and_the_totals() -> None:

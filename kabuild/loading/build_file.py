@@ -86,8 +86,12 @@ def read_package(
         except LoadError as error:
             errors.append(error)
     if errors:
-        raise LoadErrors.combine(errors)
+        raise LoadErrors.combine(sorted(errors, key=_line))
     return Package(name, root, targets, file.shown)
+
+
+def _line(error: LoadError) -> int:
+    return error.position.line if error.position else 0
 
 
 def _declarations(file: TomlFile, errors: list[LoadError]) -> Iterator[_Declaration]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,7 +12,9 @@ from kabuild.loading import Loader, expand
 from kabuild.model.label import Label
 from kabuild.model.options import Options
 from kabuild.model.platform import Platform
-from tests.kabuild.conftest import Project
+
+if TYPE_CHECKING:
+    from tests.kabuild.conftest import Project
 
 Analyse = Callable[..., Analysis]
 

@@ -200,13 +200,12 @@ def test_all_problems_of_a_file_are_reported_together(project: Project) -> None:
     )
     error = failure(project)
     assert isinstance(error, LoadErrors)
-    found = {part.position.line: part.reason for part in error.errors if part.position}
-    assert found == {
-        1: Reason.MISSING_ATTRIBUTE,
-        4: Reason.UNKNOWN_RULE,
-        9: Reason.MISSING_FILE,
-        10: Reason.UNKNOWN_ATTRIBUTE,
-    }
+    assert [(part.position.line, part.reason) for part in error.errors if part.position] == [
+        (1, Reason.MISSING_ATTRIBUTE),
+        (4, Reason.UNKNOWN_RULE),
+        (10, Reason.UNKNOWN_ATTRIBUTE),
+        (9, Reason.MISSING_FILE),
+    ]
 
 
 def test_text_that_looks_like_a_header_is_not_counted(project: Project) -> None:

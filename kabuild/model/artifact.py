@@ -14,7 +14,7 @@ class Source:
 
     ``root`` says what ``path`` is relative to: the workspace, the rules and toolchains that
     ship with kabuild, kabuild's own package, or (``user``) an absolute path from the
-    command line. A directory is taken whole, without what ``exclude`` names.
+    command line. A directory is taken whole, save ``__pycache__`` and ``.git`` in it.
     """
 
     path: str

@@ -43,26 +43,22 @@ struct Plan {
   int64_t depth;    // elements of k in each part, the last may be shorter
 };
 
-// Four consecutive elements of a row-major matrix as float32, zero outside it.
+// Four consecutive elements of a row-major matrix, zero outside it.
 template <class T, bool kAligned>
-__device__ float4 fetch(const T* matrix, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                        int64_t stride) {
-  float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-  if (row >= rows) return v;
+__device__ Pack<T> fetch(const T* matrix, int64_t row, int64_t rows, int64_t col, int64_t cols,
+                         int64_t stride) {
   const T* p = matrix + row * stride + col;
-  if constexpr (kAligned) {
-    if (col < cols) {
-      const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(p);
-      v = make_float4(to_float(pack.v[0]), to_float(pack.v[1]), to_float(pack.v[2]),
-                      to_float(pack.v[3]));
-    }
+  Pack<T> pack;
+  if (kAligned && row < rows && col < cols) {
+    pack = *reinterpret_cast<const Pack<T>*>(p);
   } else {
-    if (col < cols) v.x = to_float(p[0]);
-    if (col + 1 < cols) v.y = to_float(p[1]);
-    if (col + 2 < cols) v.z = to_float(p[2]);
-    if (col + 3 < cols) v.w = to_float(p[3]);
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) {
+      const bool inside = !kAligned && row < rows && col + i < cols;
+      pack.v[i] = inside ? p[i] : from_float<T>(0.0f);
+    }
   }
-  return v;
+  return pack;
 }
 
 // Where the block's tile starts. Bands of tile rows are walked column by column, so that
@@ -113,12 +109,12 @@ __global__ __launch_bounds__(kThreads, 2) void gemm_tiles(const T* __restrict__ 
   const auto fetch_b = [&](int64_t k) {
     return fetch<T, kAligned>(b, k + b_k, k1, col0 + b_col, s.n, s.n);
   };
-  const auto stage = [&](int buffer, const float4& from_a, const float4& from_b) {
-    a_tiles[buffer][a_k + 0][a_row] = from_a.x;
-    a_tiles[buffer][a_k + 1][a_row] = from_a.y;
-    a_tiles[buffer][a_k + 2][a_row] = from_a.z;
-    a_tiles[buffer][a_k + 3][a_row] = from_a.w;
-    *reinterpret_cast<float4*>(&b_tiles[buffer][b_k][b_col]) = from_b;
+  const auto stage = [&](int buffer, const Pack<T>& from_a, const Pack<T>& from_b) {
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) a_tiles[buffer][a_k + i][a_row] = to_float(from_a.v[i]);
+    *reinterpret_cast<float4*>(&b_tiles[buffer][b_k][b_col]) =
+        make_float4(to_float(from_b.v[0]), to_float(from_b.v[1]), to_float(from_b.v[2]),
+                    to_float(from_b.v[3]));
   };
 
   float sums[kQuads * kVector][kQuads * kVector] = {};
@@ -127,7 +123,7 @@ __global__ __launch_bounds__(kThreads, 2) void gemm_tiles(const T* __restrict__ 
   int buffer = 0;
   for (int64_t k = k0; k < k1; k += kDepth) {
     const bool more = k + kDepth < k1;
-    float4 next_a, next_b;
+    Pack<T> next_a, next_b;
     if (more) {
       next_a = fetch_a(k + kDepth);
       next_b = fetch_b(k + kDepth);

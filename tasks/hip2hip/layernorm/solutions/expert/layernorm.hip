@@ -1,15 +1,15 @@
 // Layer normalisation that reads a row from memory once.
 //
 //  * up to 1024 columns: 32 lanes a row, the row in their registers, shuffles only;
-//  * up to 16384 columns, aligned: a block a row, the row in registers, two block
-//    reductions;
-//  * longer or unaligned rows: a block a row, in pieces, whose means and squared
-//    deviations are merged by Chan's formula; a second pass, from the cache, writes.
+//  * up to 16384 columns: a block a row, the row in registers, two block reductions;
+//  * longer rows: a block a row, in pieces, whose means and squared deviations are merged
+//    by Chan's formula; a second pass, from the cache, writes.
 //
-// The mean is rounded, so deviations are taken from the rounded mean and their own
-// mean is subtracted: rows with a large offset keep their digits. Accesses are 16
-// bytes wide where that alignment holds everywhere, else single elements in coalesced
-// order. Shuffles stay within 32 lanes: one source for waves of 32 and of 64.
+// The mean is rounded, so deviations are taken from the rounded mean and their own mean is
+// subtracted: rows with a large offset keep their digits. Rows are moved in 16-byte packs
+// that lie on 16-byte boundaries whatever the alignment of the row; only the packs at its
+// ends go element by element. Shuffles stay within 32 lanes: one source for waves of 32
+// and of 64.
 #include <hip/hip_bf16.h>
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
@@ -32,10 +32,12 @@ template <> __device__ __hip_bfloat16 from_float<__hip_bfloat16>(float v) {
   return __float2bfloat16(v);
 }
 
-// 16 bytes of T, or one element, moved by one instruction.
-template <class T, bool kWide> struct alignas(kWide ? 16 : sizeof(T)) Pack {
-  static constexpr int kSize = kWide ? 16 / sizeof(T) : 1;
-  T v[kSize];
+template <class T> struct Arguments {
+  const T *x, *weight, *bias;
+  T* y;
+  float eps;
+  int64_t rows;
+  int cols;
 };
 
 // What normalises a row: y = ((x - shift) - mean) * scale.
@@ -53,55 +55,105 @@ struct Normaliser {
   __device__ float operator()(float x) const { return ((x - shift) - mean) * scale; }
 };
 
-// kItems elements of a row for each of kLanes lanes, as float32.
-template <class T, int kLanes, int kItems, bool kWide> struct Slice {
-  using Unit = Pack<T, kWide>;
-  static constexpr int kUnits = kItems / Unit::kSize;
+// 16 bytes of T, moved by one instruction.
+template <class T> struct alignas(16) Pack {
+  static constexpr int kSize = 16 / sizeof(T);
+  T v[kSize];
+};
+
+// How many elements lie between the last 16-byte boundary and `row`.
+template <class T> __device__ int lead_of(const T* row) {
+  return (int)((uintptr_t)row % 16 / sizeof(T));
+}
+
+// kItems elements of a row for each of kLanes lanes, as float32. The slice begins at column
+// `base`, which lies on a 16-byte boundary and may be negative; packs that are not wholly
+// inside the row are moved element by element.
+template <class T, int kLanes, int kItems> struct Slice {
+  static constexpr int kPack = Pack<T>::kSize;
+  static constexpr int kPacks = kItems / kPack;
   float v[kItems];
+  int base, cols, lane;
 
-  static __device__ int column(int lane, int unit) {
-    return (unit * kLanes + lane) * Unit::kSize;
-  }
+  __device__ Slice(int base, int cols, int lane) : base(base), cols(cols), lane(lane) {}
 
-  // Loads the slice, `fill` beyond the row's end.
-  __device__ void load(const T* row, int cols, int lane, float fill) {
+  __device__ int column(int pack) const { return base + (pack * kLanes + lane) * kPack; }
+  __device__ bool inside(int col) const { return (unsigned)col < (unsigned)cols; }
+  __device__ bool whole(int col) const { return col >= 0 && col <= cols - kPack; }
+
+  // Loads the slice, with `fill` outside the row.
+  __device__ void load(const T* row, float fill) {
 #pragma unroll
-    for (int u = 0; u < kUnits; ++u) {
-      const int col = column(lane, u);
-      const bool inside = col < cols;
-      Unit unit;
-      if (inside) unit = *reinterpret_cast<const Unit*>(row + col);
+    for (int p = 0; p < kPacks; ++p) {
+      const int col = column(p);
+      if (whole(col)) {
+        const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(row + col);
 #pragma unroll
-      for (int i = 0; i < Unit::kSize; ++i) {
-        v[u * Unit::kSize + i] = inside ? to_float(unit.v[i]) : fill;
+        for (int i = 0; i < kPack; ++i) v[p * kPack + i] = to_float(pack.v[i]);
+      } else {
+#pragma unroll
+        for (int i = 0; i < kPack; ++i) {
+          v[p * kPack + i] = inside(col + i) ? to_float(row[col + i]) : fill;
+        }
       }
     }
   }
 
-  __device__ void store(T* row, const T* weight, const T* bias, int cols, int lane,
-                        const Normaliser& normalise) const {
+  // Writes the normalised slice; `a` has the parameters and says how things lie.
+  __device__ void store(const Arguments<T>& a, int64_t row, const Normaliser& normalise) const {
+    T* out = a.y + row * cols;
+    const bool same = (uintptr_t)a.x % 16 == (uintptr_t)a.y % 16;
+    const bool wide = base % kPack == 0 && (uintptr_t)a.weight % 16 == 0 &&
+                      (uintptr_t)a.bias % 16 == 0;
 #pragma unroll
-    for (int u = 0; u < kUnits; ++u) {
-      const int col = column(lane, u);
-      if (col >= cols) continue;
-      const Unit factor = *reinterpret_cast<const Unit*>(weight + col);
-      const Unit offset = *reinterpret_cast<const Unit*>(bias + col);
-      Unit unit;
+    for (int p = 0; p < kPacks; ++p) {
+      const int col = column(p);
+      if (whole(col)) {
+        const Pack<T> weight = parameters(a.weight + col, wide);
+        const Pack<T> bias = parameters(a.bias + col, wide);
+        Pack<T> pack;
 #pragma unroll
-      for (int i = 0; i < Unit::kSize; ++i) {
-        unit.v[i] = from_float<T>(normalise(v[u * Unit::kSize + i]) * to_float(factor.v[i]) +
-                                  to_float(offset.v[i]));
+        for (int i = 0; i < kPack; ++i) {
+          pack.v[i] = from_float<T>(normalise(v[p * kPack + i]) * to_float(weight.v[i]) +
+                                    to_float(bias.v[i]));
+        }
+        if (same) {
+          *reinterpret_cast<Pack<T>*>(out + col) = pack;
+        } else {
+#pragma unroll
+          for (int i = 0; i < kPack; ++i) out[col + i] = pack.v[i];
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < kPack; ++i) {
+          const int c = col + i;
+          if (inside(c)) {
+            out[c] = from_float<T>(normalise(v[p * kPack + i]) * to_float(a.weight[c]) +
+                                   to_float(a.bias[c]));
+          }
+        }
       }
-      *reinterpret_cast<Unit*>(row + col) = unit;
     }
+  }
+
+  static __device__ Pack<T> parameters(const T* from, bool wide) {
+    if (wide) return *reinterpret_cast<const Pack<T>*>(from);
+    Pack<T> pack;
+#pragma unroll
+    for (int i = 0; i < kPack; ++i) pack.v[i] = from[i];
+    return pack;
   }
 
   // How many of the elements are inside the row.
-  static __device__ float count(int cols, int lane) {
-    float result = 0.0f;
+  __device__ float count() const {
+    int result = 0;
 #pragma unroll
-    for (int u = 0; u < kUnits; ++u) result += column(lane, u) < cols ? Unit::kSize : 0;
-    return result;
+    for (int p = 0; p < kPacks; ++p) {
+      const int col = column(p);
+      const int first = col > 0 ? col : 0, last = col + kPack < cols ? col + kPack : cols;
+      result += last > first ? last - first : 0;
+    }
+    return (float)result;
   }
 
   __device__ float sum() const {
@@ -112,14 +164,20 @@ template <class T, int kLanes, int kItems, bool kWide> struct Slice {
   }
 
   // The sums of v - shift and of its square, over the elements inside the row.
-  __device__ float2 deviations(float shift, int cols, int lane) const {
+  __device__ float2 deviations(float shift) {
     float2 sums = make_float2(0.0f, 0.0f);
 #pragma unroll
-    for (int u = 0; u < kUnits; ++u) {
-      const bool inside = column(lane, u) < cols;
+    for (int p = 0; p < kPacks; ++p) {
+      const int col = column(p);
+      if (!whole(col)) {
 #pragma unroll
-      for (int i = 0; i < Unit::kSize; ++i) {
-        const float d = inside ? v[u * Unit::kSize + i] - shift : 0.0f;
+        for (int i = 0; i < kPack; ++i) {
+          if (!inside(col + i)) v[p * kPack + i] = shift;
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < kPack; ++i) {
+        const float d = v[p * kPack + i] - shift;
         sums.x += d;
         sums.y += d * d;
       }
@@ -150,25 +208,17 @@ template <int kThreads, class V> __device__ V block_sum(V v, V* scratch) {
   return lanes_sum<kGroups>(scratch[threadIdx.x % kGroups]);
 }
 
-template <class T> struct Arguments {
-  const T *x, *weight, *bias;
-  T* y;
-  float eps;
-  int64_t rows;
-  int cols;
-};
-
-template <class T, int kItems, bool kWide>
+template <class T, int kItems>
 __global__ __launch_bounds__(kGroup* kGroupsPerBlock) void layernorm_short_rows(Arguments<T> a) {
   const int lane = threadIdx.x % kGroup;
   const int64_t first = (int64_t)blockIdx.x * kGroupsPerBlock + threadIdx.x / kGroup;
   for (int64_t row = first; row < a.rows; row += (int64_t)gridDim.x * kGroupsPerBlock) {
-    Slice<T, kGroup, kItems, kWide> slice;
-    slice.load(a.x + row * a.cols, a.cols, lane, 0.0f);
+    const T* in = a.x + row * a.cols;
+    Slice<T, kGroup, kItems> slice(-lead_of(in), a.cols, lane);
+    slice.load(in, 0.0f);
     const float mean = lanes_sum<kGroup>(slice.sum()) / (float)a.cols;
-    const float2 sums = lanes_sum<kGroup>(slice.deviations(mean, a.cols, lane));
-    slice.store(a.y + row * a.cols, a.weight, a.bias, a.cols, lane,
-                Normaliser(mean, sums, a.cols, a.eps));
+    const float2 sums = lanes_sum<kGroup>(slice.deviations(mean));
+    slice.store(a, row, Normaliser(mean, sums, a.cols, a.eps));
   }
 }
 
@@ -176,15 +226,13 @@ template <class T, int kThreads, int kItems>
 __global__ __launch_bounds__(kThreads) void layernorm_rows(Arguments<T> a) {
   __shared__ float first_scratch[kThreads / kGroup];
   __shared__ float2 second_scratch[kThreads / kGroup];
-  const int lane = threadIdx.x;
   for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
-    Slice<T, kThreads, kItems, true> slice;
-    slice.load(a.x + row * a.cols, a.cols, lane, 0.0f);
+    const T* in = a.x + row * a.cols;
+    Slice<T, kThreads, kItems> slice(-lead_of(in), a.cols, threadIdx.x);
+    slice.load(in, 0.0f);
     const float mean = block_sum<kThreads>(slice.sum(), first_scratch) / (float)a.cols;
-    const float2 sums =
-        block_sum<kThreads>(slice.deviations(mean, a.cols, lane), second_scratch);
-    slice.store(a.y + row * a.cols, a.weight, a.bias, a.cols, lane,
-                Normaliser(mean, sums, a.cols, a.eps));
+    const float2 sums = block_sum<kThreads>(slice.deviations(mean), second_scratch);
+    slice.store(a, row, Normaliser(mean, sums, a.cols, a.eps));
   }
 }
 
@@ -204,22 +252,22 @@ struct Moments {
   }
 };
 
-template <class T, int kThreads, int kItems, bool kWide>
+template <class T, int kThreads, int kItems>
 __global__ __launch_bounds__(kThreads) void layernorm_long_rows(Arguments<T> a) {
   __shared__ float first_scratch[kThreads / kGroup];
   __shared__ float2 second_scratch[kThreads / kGroup];
   constexpr int kPiece = kThreads * kItems;
-  const int lane = threadIdx.x;
   for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
     const T* in = a.x + row * a.cols;
-    Slice<T, kThreads, kItems, kWide> slice;
+    const int first = -lead_of(in);
 
     Moments own;
-    for (int start = 0; start < a.cols; start += kPiece) {
-      slice.load(in + start, a.cols - start, lane, 0.0f);
-      const float count = slice.count(a.cols - start, lane);
+    for (int base = first; base < a.cols; base += kPiece) {
+      Slice<T, kThreads, kItems> slice(base, a.cols, threadIdx.x);
+      slice.load(in, 0.0f);
+      const float count = slice.count();
       const float shift = count > 0.0f ? slice.sum() / count : 0.0f;
-      own.merge(count, shift, slice.deviations(shift, a.cols - start, lane));
+      own.merge(count, shift, slice.deviations(shift));
     }
     const float mean = block_sum<kThreads>(own.mean * own.count, first_scratch) / (float)a.cols;
     const float distance = own.mean - mean;
@@ -228,52 +276,34 @@ __global__ __launch_bounds__(kThreads) void layernorm_long_rows(Arguments<T> a) 
         second_scratch);
     const Normaliser normalise(mean, sums, a.cols, a.eps);
 
-    for (int start = 0; start < a.cols; start += kPiece) {
-      slice.load(in + start, a.cols - start, lane, 0.0f);
-      slice.store(a.y + row * a.cols + start, a.weight + start, a.bias + start, a.cols - start,
-                  lane, normalise);
+    for (int base = first; base < a.cols; base += kPiece) {
+      Slice<T, kThreads, kItems> slice(base, a.cols, threadIdx.x);
+      slice.load(in, 0.0f);
+      slice.store(a, row, normalise);
     }
   }
 }
 
-template <class T, bool kWide> void launch(const Arguments<T>& a, hipStream_t stream) {
+template <class T> hipError_t layernorm(const Arguments<T>& a, hipStream_t stream) {
+  constexpr int kPack = Pack<T>::kSize;
   const int64_t groups = (a.rows + kGroupsPerBlock - 1) / kGroupsPerBlock;
   const dim3 short_grid((unsigned)(groups < kMaxBlocks ? groups : kMaxBlocks));
   const dim3 short_block(kGroup * kGroupsPerBlock);
   const dim3 grid((unsigned)(a.rows < kMaxBlocks ? a.rows : kMaxBlocks));
-  if (a.cols <= 8 * kGroup) {
-    layernorm_short_rows<T, 8, kWide><<<short_grid, short_block, 0, stream>>>(a);
-    return;
-  }
-  if (a.cols <= 32 * kGroup) {
-    layernorm_short_rows<T, 32, kWide><<<short_grid, short_block, 0, stream>>>(a);
-    return;
-  }
-  if constexpr (kWide) {
-    if (a.cols <= 16 * 256) {
-      layernorm_rows<T, 256, 16><<<grid, dim3(256), 0, stream>>>(a);
-      return;
-    }
-    if (a.cols <= 32 * 256) {
-      layernorm_rows<T, 256, 32><<<grid, dim3(256), 0, stream>>>(a);
-      return;
-    }
-    if (a.cols <= 32 * 512) {
-      layernorm_rows<T, 512, 32><<<grid, dim3(512), 0, stream>>>(a);
-      return;
-    }
-  }
-  layernorm_long_rows<T, 512, 16, kWide><<<grid, dim3(512), 0, stream>>>(a);
-}
-
-bool aligned(const void* p) { return (uintptr_t)p % 16 == 0; }
-
-template <class T> hipError_t layernorm(const Arguments<T>& a, hipStream_t stream) {
-  if (a.cols % Pack<T, true>::kSize == 0 && aligned(a.x) && aligned(a.weight) &&
-      aligned(a.bias) && aligned(a.y)) {
-    launch<T, true>(a, stream);
+  const bool aligned = (uintptr_t)a.x % 16 == 0 && a.cols % kPack == 0;
+  const int span = aligned ? a.cols : a.cols + kPack - 1;  // with the widest lead
+  if (span <= 8 * kGroup) {
+    layernorm_short_rows<T, 8><<<short_grid, short_block, 0, stream>>>(a);
+  } else if (span <= 32 * kGroup) {
+    layernorm_short_rows<T, 32><<<short_grid, short_block, 0, stream>>>(a);
+  } else if (span <= 16 * 256) {
+    layernorm_rows<T, 256, 16><<<grid, dim3(256), 0, stream>>>(a);
+  } else if (span <= 32 * 256) {
+    layernorm_rows<T, 256, 32><<<grid, dim3(256), 0, stream>>>(a);
+  } else if (span <= 32 * 512) {
+    layernorm_rows<T, 512, 32><<<grid, dim3(512), 0, stream>>>(a);
   } else {
-    launch<T, false>(a, stream);
+    layernorm_long_rows<T, 1024, 16><<<grid, dim3(1024), 0, stream>>>(a);
   }
   return hipGetLastError();
 }

@@ -74,7 +74,9 @@ __device__ float lanes_sum(float v) {
   return v;
 }
 
-// The sum of everything before `tile`: all threads of the block, one barrier.
+// The sum of everything before `tile`: all threads of the block, one barrier. What was
+// waited for goes through shared memory, because after the waits the lanes of a group
+// need not run together, as shuffles require.
 __device__ float sum_before(const State& state, int64_t tile, float* scratch) {
   const int64_t window = tile / kWindow;
   const int64_t neighbour = window * kWindow + threadIdx.x;
@@ -84,13 +86,12 @@ __device__ float sum_before(const State& state, int64_t tile, float* scratch) {
   } else if (threadIdx.x == kWindow - 1 && window > 0) {
     value = await(state.totals + window);
   }
-  value = lanes_sum(value);
-  if (threadIdx.x % kGroup == 0) scratch[threadIdx.x / kGroup] = value;
+  scratch[threadIdx.x] = value;
   __syncthreads();
   float before = 0.0f;
 #pragma unroll
-  for (int i = 0; i < kGroups; ++i) before += scratch[i];
-  return before;
+  for (int g = 0; g < kGroups; ++g) before += scratch[g * kGroup + threadIdx.x % kGroup];
+  return lanes_sum(before);
 }
 
 template <class T, bool kAligned>
@@ -99,7 +100,7 @@ __global__ __launch_bounds__(kThreads) void scan_tiles(const T* __restrict__ x,
                                                        int64_t n) {
   constexpr int kPack = Pack<T>::kSize;
   __shared__ int64_t ticket;
-  __shared__ float group_sums[kGroups], window_sums[kGroups];
+  __shared__ float group_sums[kGroups], window_sums[kWindow];
   if (threadIdx.x == 0) ticket = (int64_t)atomicAdd(state.tickets, 1ull);
   __syncthreads();
   const int64_t tile = ticket;

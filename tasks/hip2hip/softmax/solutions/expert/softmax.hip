@@ -1,14 +1,13 @@
 // Row-wise softmax that reads a row from memory once.
 //
 //  * up to 1024 columns: 32 lanes a row, the row in their registers, shuffles only;
-//  * up to 16384 columns, aligned: a block a row, the row in registers, two block
-//    reductions;
-//  * longer or unaligned rows: a block a row, in pieces: the first pass keeps a running
-//    maximum and a sum relative to it, the second, from the cache, writes.
+//  * up to 16384 columns: a block a row, the row in registers, two block reductions;
+//  * longer rows: a block a row, in pieces: the first pass keeps a running maximum and a
+//    sum relative to it; the second, from the cache, writes.
 //
-// Accesses are 16 bytes wide where that alignment holds in every row, else single
-// elements in coalesced order. Shuffles stay within 32 lanes, so that one source
-// serves waves of 32 and of 64.
+// Rows are moved in 16-byte packs that lie on 16-byte boundaries whatever the alignment of
+// the row; only the packs at its ends go element by element. Shuffles stay within 32
+// lanes, so that one source serves waves of 32 and of 64.
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 #include <stdint.h>
@@ -26,46 +25,66 @@ template <class T> __device__ T from_float(float v);
 template <> __device__ float from_float<float>(float v) { return v; }
 template <> __device__ __half from_float<__half>(float v) { return __float2half(v); }
 
-// 16 bytes of T, or one element, moved by one instruction.
-template <class T, bool kWide> struct alignas(kWide ? 16 : sizeof(T)) Pack {
-  static constexpr int kSize = kWide ? 16 / sizeof(T) : 1;
+// 16 bytes of T, moved by one instruction.
+template <class T> struct alignas(16) Pack {
+  static constexpr int kSize = 16 / sizeof(T);
   T v[kSize];
 };
 
-// kItems elements of a row for each of kLanes lanes, as float32.
-template <class T, int kLanes, int kItems, bool kWide> struct Slice {
-  using Unit = Pack<T, kWide>;
-  static constexpr int kUnits = kItems / Unit::kSize;
+// How many elements lie between the last 16-byte boundary and `row`.
+template <class T> __device__ int lead_of(const T* row) {
+  return (int)((uintptr_t)row % 16 / sizeof(T));
+}
+
+// kItems elements of a row for each of kLanes lanes, as float32. The slice begins at column
+// `base`, which lies on a 16-byte boundary and may be negative; packs that are not wholly
+// inside the row are moved element by element.
+template <class T, int kLanes, int kItems> struct Slice {
+  static constexpr int kPack = Pack<T>::kSize;
+  static constexpr int kPacks = kItems / kPack;
   float v[kItems];
+  int base, cols, lane;
 
-  static __device__ int column(int lane, int unit) {
-    return (unit * kLanes + lane) * Unit::kSize;
-  }
+  __device__ Slice(int base, int cols, int lane) : base(base), cols(cols), lane(lane) {}
 
-  // Loads the slice, -inf beyond the row's end.
-  __device__ void load(const T* row, int cols, int lane) {
+  __device__ int column(int pack) const { return base + (pack * kLanes + lane) * kPack; }
+  __device__ bool inside(int col) const { return (unsigned)col < (unsigned)cols; }
+  __device__ bool whole(int col) const { return col >= 0 && col <= cols - kPack; }
+
+  // Loads the slice, with `fill` outside the row.
+  __device__ void load(const T* row, float fill) {
 #pragma unroll
-    for (int u = 0; u < kUnits; ++u) {
-      const int col = column(lane, u);
-      const bool inside = col < cols;
-      Unit unit;
-      if (inside) unit = *reinterpret_cast<const Unit*>(row + col);
+    for (int p = 0; p < kPacks; ++p) {
+      const int col = column(p);
+      if (whole(col)) {
+        const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(row + col);
 #pragma unroll
-      for (int i = 0; i < Unit::kSize; ++i) {
-        v[u * Unit::kSize + i] = inside ? to_float(unit.v[i]) : -INFINITY;
+        for (int i = 0; i < kPack; ++i) v[p * kPack + i] = to_float(pack.v[i]);
+      } else {
+#pragma unroll
+        for (int i = 0; i < kPack; ++i) {
+          v[p * kPack + i] = inside(col + i) ? to_float(row[col + i]) : fill;
+        }
       }
     }
   }
 
-  __device__ void store(T* row, int cols, int lane) const {
+  // `packs` says whether the output row lies like the input row.
+  __device__ void store(T* row, bool packs) const {
 #pragma unroll
-    for (int u = 0; u < kUnits; ++u) {
-      const int col = column(lane, u);
-      if (col >= cols) continue;
-      Unit unit;
+    for (int p = 0; p < kPacks; ++p) {
+      const int col = column(p);
+      if (packs && whole(col)) {
+        Pack<T> pack;
 #pragma unroll
-      for (int i = 0; i < Unit::kSize; ++i) unit.v[i] = from_float<T>(v[u * Unit::kSize + i]);
-      *reinterpret_cast<Unit*>(row + col) = unit;
+        for (int i = 0; i < kPack; ++i) pack.v[i] = from_float<T>(v[p * kPack + i]);
+        *reinterpret_cast<Pack<T>*>(row + col) = pack;
+      } else {
+#pragma unroll
+        for (int i = 0; i < kPack; ++i) {
+          if (inside(col + i)) row[col + i] = from_float<T>(v[p * kPack + i]);
+        }
+      }
     }
   }
 
@@ -127,47 +146,52 @@ template <int kThreads> __device__ float block_sum(float v, float* scratch) {
   return lanes_sum<kGroups>(scratch[threadIdx.x % kGroups]);
 }
 
-template <class T, int kItems, bool kWide>
+template <class T, int kItems>
 __global__ __launch_bounds__(kGroup* kGroupsPerBlock) void softmax_short_rows(
-    const T* __restrict__ x, T* __restrict__ y, int64_t rows, int cols) {
+    const T* __restrict__ x, T* __restrict__ y, int64_t rows, int cols, bool packs) {
   const int lane = threadIdx.x % kGroup;
   const int64_t first = (int64_t)blockIdx.x * kGroupsPerBlock + threadIdx.x / kGroup;
   for (int64_t row = first; row < rows; row += (int64_t)gridDim.x * kGroupsPerBlock) {
-    Slice<T, kGroup, kItems, kWide> slice;
-    slice.load(x + row * cols, cols, lane);
+    const T* in = x + row * cols;
+    Slice<T, kGroup, kItems> slice(-lead_of(in), cols, lane);
+    slice.load(in, -INFINITY);
     const float largest = lanes_max<kGroup>(slice.largest());
     const float sum = lanes_sum<kGroup>(slice.exponentiate(largest));
     slice.scale(1.0f / sum);
-    slice.store(y + row * cols, cols, lane);
+    slice.store(y + row * cols, packs);
   }
 }
 
 template <class T, int kThreads, int kItems>
-__global__ __launch_bounds__(kThreads) void softmax_rows(
-    const T* __restrict__ x, T* __restrict__ y, int64_t rows, int cols) {
+__global__ __launch_bounds__(kThreads) void softmax_rows(const T* __restrict__ x,
+                                                         T* __restrict__ y, int64_t rows,
+                                                         int cols, bool packs) {
   __shared__ float maxima[kThreads / kGroup], sums[kThreads / kGroup];
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-    Slice<T, kThreads, kItems, true> slice;
-    slice.load(x + row * cols, cols, threadIdx.x);
+    const T* in = x + row * cols;
+    Slice<T, kThreads, kItems> slice(-lead_of(in), cols, threadIdx.x);
+    slice.load(in, -INFINITY);
     const float largest = block_max<kThreads>(slice.largest(), maxima);
     const float sum = block_sum<kThreads>(slice.exponentiate(largest), sums);
     slice.scale(1.0f / sum);
-    slice.store(y + row * cols, cols, threadIdx.x);
+    slice.store(y + row * cols, packs);
   }
 }
 
-template <class T, int kThreads, int kItems, bool kWide>
-__global__ __launch_bounds__(kThreads) void softmax_long_rows(
-    const T* __restrict__ x, T* __restrict__ y, int64_t rows, int cols) {
+template <class T, int kThreads, int kItems>
+__global__ __launch_bounds__(kThreads) void softmax_long_rows(const T* __restrict__ x,
+                                                              T* __restrict__ y, int64_t rows,
+                                                              int cols, bool packs) {
   __shared__ float maxima[kThreads / kGroup], sums[kThreads / kGroup];
   constexpr int kPiece = kThreads * kItems;
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const T* in = x + row * cols;
-    Slice<T, kThreads, kItems, kWide> slice;
+    const int first = -lead_of(in);
 
     float running = -INFINITY, sum = 0.0f;
-    for (int start = 0; start < cols; start += kPiece) {
-      slice.load(in + start, cols - start, threadIdx.x);
+    for (int base = first; base < cols; base += kPiece) {
+      Slice<T, kThreads, kItems> slice(base, cols, threadIdx.x);
+      slice.load(in, -INFINITY);
       const float largest = fmaxf(running, slice.largest());
       // Nothing but -inf so far: any finite shift keeps the sum at zero, not NaN.
       const float shift = largest == -INFINITY ? 0.0f : largest;
@@ -175,57 +199,47 @@ __global__ __launch_bounds__(kThreads) void softmax_long_rows(
       running = largest;
     }
     const float largest = block_max<kThreads>(running, maxima);
-    const float shift = running == -INFINITY ? 0.0f : __expf(running - largest);
-    const float scale = 1.0f / block_sum<kThreads>(sum * shift, sums);
+    const float shrink = running == -INFINITY ? 0.0f : __expf(running - largest);
+    const float scale = 1.0f / block_sum<kThreads>(sum * shrink, sums);
 
-    for (int start = 0; start < cols; start += kPiece) {
-      slice.load(in + start, cols - start, threadIdx.x);
+    for (int base = first; base < cols; base += kPiece) {
+      Slice<T, kThreads, kItems> slice(base, cols, threadIdx.x);
+      slice.load(in, -INFINITY);
       slice.exponentiate(largest);
       slice.scale(scale);
-      slice.store(y + row * cols + start, cols - start, threadIdx.x);
+      slice.store(y + row * cols, packs);
     }
   }
 }
 
-template <class T, bool kWide>
-void launch(const T* x, T* y, int64_t rows, int cols, hipStream_t stream) {
+template <class T>
+hipError_t softmax(const T* x, T* y, int64_t rows, int64_t cols, hipStream_t stream) {
+  constexpr int kPack = Pack<T>::kSize;
+  const int width = (int)cols;
   const int64_t groups = (rows + kGroupsPerBlock - 1) / kGroupsPerBlock;
   const dim3 short_grid((unsigned)(groups < kMaxBlocks ? groups : kMaxBlocks));
   const dim3 short_block(kGroup * kGroupsPerBlock);
   const dim3 grid((unsigned)(rows < kMaxBlocks ? rows : kMaxBlocks));
-  if (cols <= 8 * kGroup) {
-    softmax_short_rows<T, 8, kWide><<<short_grid, short_block, 0, stream>>>(x, y, rows, cols);
-    return;
-  }
-  if (cols <= 32 * kGroup) {
-    softmax_short_rows<T, 32, kWide><<<short_grid, short_block, 0, stream>>>(x, y, rows, cols);
-    return;
-  }
-  if constexpr (kWide) {
-    if (cols <= 16 * 256) {
-      softmax_rows<T, 256, 16><<<grid, dim3(256), 0, stream>>>(x, y, rows, cols);
-      return;
-    }
-    if (cols <= 32 * 256) {
-      softmax_rows<T, 256, 32><<<grid, dim3(256), 0, stream>>>(x, y, rows, cols);
-      return;
-    }
-    if (cols <= 32 * 512) {
-      softmax_rows<T, 512, 32><<<grid, dim3(512), 0, stream>>>(x, y, rows, cols);
-      return;
-    }
-  }
-  softmax_long_rows<T, 512, 16, kWide><<<grid, dim3(512), 0, stream>>>(x, y, rows, cols);
-}
-
-bool aligned(const void* p) { return (uintptr_t)p % 16 == 0; }
-
-template <class T>
-hipError_t softmax(const T* x, T* y, int64_t rows, int64_t cols, hipStream_t stream) {
-  if (cols % Pack<T, true>::kSize == 0 && aligned(x) && aligned(y)) {
-    launch<T, true>(x, y, rows, (int)cols, stream);
+  const bool packs = (uintptr_t)x % 16 == (uintptr_t)y % 16;
+  const bool aligned = (uintptr_t)x % 16 == 0 && width % kPack == 0;
+  const int span = aligned ? width : width + kPack - 1;  // with the widest lead
+  if (span <= 8 * kGroup) {
+    softmax_short_rows<T, 8>
+        <<<short_grid, short_block, 0, stream>>>(x, y, rows, width, packs);
+  } else if (span <= 16 * kGroup) {
+    softmax_short_rows<T, 16>
+        <<<short_grid, short_block, 0, stream>>>(x, y, rows, width, packs);
+  } else if (span <= 32 * kGroup) {
+    softmax_short_rows<T, 32>
+        <<<short_grid, short_block, 0, stream>>>(x, y, rows, width, packs);
+  } else if (span <= 16 * 256) {
+    softmax_rows<T, 256, 16><<<grid, dim3(256), 0, stream>>>(x, y, rows, width, packs);
+  } else if (span <= 32 * 256) {
+    softmax_rows<T, 256, 32><<<grid, dim3(256), 0, stream>>>(x, y, rows, width, packs);
+  } else if (span <= 32 * 512) {
+    softmax_rows<T, 512, 32><<<grid, dim3(512), 0, stream>>>(x, y, rows, width, packs);
   } else {
-    launch<T, false>(x, y, rows, (int)cols, stream);
+    softmax_long_rows<T, 1024, 16><<<grid, dim3(1024), 0, stream>>>(x, y, rows, width, packs);
   }
   return hipGetLastError();
 }

@@ -2,14 +2,18 @@
 //
 // A block holds a segment of a row in registers. Elements become 64-bit keys, the value
 // in order-preserving bits above the complement of the column: keys are distinct, and
-// among equal elements the first wins, in every run. Each team of two threads takes its
+// among equal elements the first wins, in every run. Each team of four threads takes its
 // largest key; the k-th largest of the 128 maxima is a threshold that at least k elements
 // reach and, for unordered data, few more. At most k teams have elements that reach it,
 // which bounds the candidates whatever the data. Candidates are gathered in shared memory
 // and each finds its place by counting the larger ones.
 //
 // A row longer than a segment is shared by several blocks; a second kernel selects from
-// the keys that they leave in the workspace.
+// the keys that they leave in the workspace. Short rows with a small k, as in the routing
+// of experts, take 32 lanes each, which find one element a round.
+//
+// Rows are read in 16-byte packs that lie on 16-byte boundaries whatever the alignment of
+// the row; only the packs at its ends go element by element.
 #include <hip/hip_bf16.h>
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
@@ -19,20 +23,29 @@ namespace {
 
 using Key = unsigned long long;            // 0 is less than the key of any element
 
-constexpr int kThreads = 256;
-constexpr int kTeam = 2;                   // threads that share a maximum
+constexpr int kThreads = 512;
+constexpr int kTeam = 4;                   // threads that share a maximum
 constexpr int kTeams = kThreads / kTeam;   // at least kMaxK
 constexpr int kMaxK = 64;
-constexpr int kShortItems = 8;             // elements of a thread, in short rows
-constexpr int kLongItems = 32;             // and in segments of long ones
-constexpr int64_t kSegment = (int64_t)kThreads * kLongItems;
-constexpr int kMergeItems = 8;             // keys of a thread in the second kernel
+constexpr int kItems = 16;                 // elements of a thread
+constexpr int kSegment = kThreads * kItems;
+constexpr int kMergeItems = 5;             // keys of a thread in the second kernel
+constexpr int kMostSegments = kThreads * kMergeItems / kMaxK;
+
+constexpr int kGroup = 32;                 // lanes of a short row
+constexpr int kGroupsPerBlock = 8;
+constexpr int kShortRow = kGroup * kItems;
+constexpr int kSmallK = 16;                // from here on rounds cost more than a block
+
+static_assert(kTeams >= kMaxK, "the k-th largest maximum must exist");
 
 __device__ float to_float(float v) { return v; }
 __device__ float to_float(__half v) { return __half2float(v); }
 __device__ float to_float(__hip_bfloat16 v) { return __bfloat162float(v); }
 
-template <class T, int kSize> struct alignas(kSize * sizeof(T)) Pack {
+// 16 bytes of T, moved by one instruction.
+template <class T> struct alignas(16) Pack {
+  static constexpr int kSize = 16 / sizeof(T);
   T v[kSize];
 };
 
@@ -50,6 +63,69 @@ __device__ Key make_key(unsigned ordered, unsigned column) {
 
 __device__ unsigned column_of(Key key) { return ~(unsigned)key; }
 
+// kItems elements of a row for each of kLanes lanes, as ordered bits, 0 outside the row.
+// `base` is the column of the slice's first element; it lies on a 16-byte boundary and may
+// be negative.
+template <class T, int kLanes> struct Slice {
+  static constexpr int kPack = Pack<T>::kSize;
+  unsigned ordered[kItems];
+  int base, lane;
+
+  __device__ int column(int item) const {
+    return base + (item / kPack * kLanes + lane) * kPack + item % kPack;
+  }
+
+  __device__ Slice(const T* row, int base, int cols, int lane) : base(base), lane(lane) {
+#pragma unroll
+    for (int i = 0; i < kItems; i += kPack) {
+      const int col = column(i);
+      if (col >= 0 && col <= cols - kPack) {
+        const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(row + col);
+#pragma unroll
+        for (int j = 0; j < kPack; ++j) ordered[i + j] = ordered_bits(to_float(pack.v[j]));
+      } else {
+#pragma unroll
+        for (int j = 0; j < kPack; ++j) {
+          const bool inside = (unsigned)(col + j) < (unsigned)cols;
+          ordered[i + j] = inside ? ordered_bits(to_float(row[col + j])) : 0;
+        }
+      }
+    }
+  }
+
+  __device__ Key key(int item) const {
+    return ordered[item] == 0 ? 0 : make_key(ordered[item], column(item));
+  }
+
+  // The largest key. Columns ascend with the item, so the first of equals is kept.
+  __device__ Key largest() const {
+    unsigned best = 0;
+    int column_of_best = 0;
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      if (ordered[i] > best) {
+        best = ordered[i];
+        column_of_best = column(i);
+      }
+    }
+    return best == 0 ? 0 : make_key(best, column_of_best);
+  }
+};
+
+// How many elements lie between the last 16-byte boundary and `row`.
+template <class T> __device__ int lead_of(const T* row) {
+  return (int)((uintptr_t)row % 16 / sizeof(T));
+}
+
+template <int kLanes> __device__ Key lanes_max(Key key) {
+#pragma unroll
+  for (int distance = kLanes / 2; distance > 0; distance /= 2) {
+    const Key other = __shfl_xor(key, distance, kLanes);
+    key = other > key ? other : key;
+  }
+  return key;
+}
+
 template <int kItems> struct Scratch {
   Key maxima[kTeams];
   Key candidates[kMaxK * kTeam * kItems];
@@ -64,8 +140,7 @@ template <int kItems, class Reaches, class KeyOf, class Emit>
 __device__ void select_largest(Key best, int k, Scratch<kItems>& scratch, Reaches reaches,
                                KeyOf key, Emit emit) {
   const int team = threadIdx.x / kTeam, member = threadIdx.x % kTeam;
-  const Key partner = __shfl_xor(best, 1, kTeam);
-  best = partner > best ? partner : best;
+  best = lanes_max<kTeam>(best);
   if (member == 0) scratch.maxima[team] = best;
   if (threadIdx.x == 0) {
     scratch.threshold = 0;
@@ -73,10 +148,13 @@ __device__ void select_largest(Key best, int k, Scratch<kItems>& scratch, Reache
   }
   __syncthreads();
 
-  int larger = 0;  // maxima above the team's own; each member counts half of them
+  int larger = 0;  // maxima above the team's own; the members share the counting
 #pragma unroll 8
   for (int i = member; i < kTeams; i += kTeam) larger += scratch.maxima[i] > best ? 1 : 0;
-  larger += __shfl_xor(larger, 1, kTeam);
+#pragma unroll
+  for (int distance = kTeam / 2; distance > 0; distance /= 2) {
+    larger += __shfl_xor(larger, distance, kTeam);
+  }
   if (member == 0 && larger == k - 1 && best != 0) scratch.threshold = best;
   __syncthreads();
 
@@ -93,59 +171,65 @@ __device__ void select_largest(Key best, int k, Scratch<kItems>& scratch, Reache
   for (int i = threadIdx.x; i < count; i += kThreads) {
     const Key own = scratch.candidates[i];
     int place = 0;
+#pragma unroll 8
     for (int j = 0; j < count; ++j) place += scratch.candidates[j] > own ? 1 : 0;
     if (place < k) emit(place, own);
+  }
+}
+
+// One row for every 32 lanes, of at most kShortRow elements with the lead; k <= kSmallK.
+template <class T>
+__global__ __launch_bounds__(kGroup* kGroupsPerBlock) void topk_short_rows(
+    const T* __restrict__ x, T* __restrict__ values, int64_t* __restrict__ indices, int64_t rows,
+    int cols, int k) {
+  const int lane = threadIdx.x % kGroup;
+  const int64_t row = (int64_t)blockIdx.x * kGroupsPerBlock + threadIdx.x / kGroup;
+  if (row >= rows) return;
+  const T* in = x + row * cols;
+  Slice<T, kGroup> slice(in, -lead_of(in), cols, lane);
+
+  Key best = slice.largest(), own = 0;  // lane i keeps the i-th result
+  for (int place = 0; place < k; ++place) {
+    const Key winner = lanes_max<kGroup>(best);
+    if (lane == place) own = winner;
+    if (best != winner) continue;
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      if (slice.key(i) == winner) slice.ordered[i] = 0;
+    }
+    best = slice.largest();
+  }
+  if (lane < k) {
+    values[row * k + lane] = in[column_of(own)];
+    indices[row * k + lane] = column_of(own);
   }
 }
 
 // blockIdx.x: the segments of all rows, one after the other. With one segment a row the
 // results go to values and indices, else the segment's keys to `keys` [rows, segments, k],
 // whose unused places are 0.
-template <class T, int kItems, int kPack>
+template <class T>
 __global__ __launch_bounds__(kThreads) void topk_segments(const T* __restrict__ x,
                                                           T* __restrict__ values,
                                                           int64_t* __restrict__ indices,
                                                           Key* __restrict__ keys, int segments,
                                                           int cols, int k) {
-  using Unit = Pack<T, kPack>;
   __shared__ Scratch<kItems> scratch;
   const int64_t row = blockIdx.x / segments;
-  const int first = (int)(blockIdx.x % segments) * kThreads * kItems;
   const T* in = x + row * cols;
-  const auto column = [=](int i) {
-    return first + (i / kPack * kThreads + (int)threadIdx.x) * kPack + i % kPack;
-  };
-
-  unsigned ordered[kItems];
-  unsigned best = 0, best_column = 0;
-#pragma unroll
-  for (int i = 0; i < kItems; i += kPack) {
-    const bool inside = column(i) < cols;
-    Unit unit;
-    if (inside) unit = *reinterpret_cast<const Unit*>(in + column(i));
-#pragma unroll
-    for (int j = 0; j < kPack; ++j) {
-      ordered[i + j] = inside ? ordered_bits(to_float(unit.v[j])) : 0;
-    }
-  }
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) {  // columns ascend with i: the first of equals is kept
-    if (ordered[i] > best) {
-      best = ordered[i];
-      best_column = column(i);
-    }
-  }
+  const int base = (int)(blockIdx.x % segments) * kSegment - lead_of(in);
+  const Slice<T, kThreads> slice(in, base, cols, threadIdx.x);
 
   if (segments > 1) {
     keys += (int64_t)blockIdx.x * k;
     // Only the last segment of a row can hold fewer than k elements.
-    if (cols - first < k && (int)threadIdx.x < k) keys[threadIdx.x] = 0;
+    if (cols - base < k && (int)threadIdx.x < k) keys[threadIdx.x] = 0;
     __syncthreads();
   }
   select_largest<kItems>(
-      best == 0 ? 0 : make_key(best, best_column), k, scratch,
-      [&](int i, Key least) { return ordered[i] >= (unsigned)(least >> 32); },
-      [&](int i) { return ordered[i] == 0 ? 0 : make_key(ordered[i], column(i)); },
+      slice.largest(), k, scratch,
+      [&](int i, Key least) { return slice.ordered[i] >= (unsigned)(least >> 32); },
+      [&](int i) { return slice.key(i); },
       [&](int place, Key key) {
         if (segments > 1) {
           keys[place] = key;
@@ -183,43 +267,34 @@ __global__ __launch_bounds__(kThreads) void merge_segments(const T* __restrict__
       });
 }
 
-int64_t segment_count(int64_t cols) {
-  return cols <= kThreads * kShortItems ? 1 : (cols + kSegment - 1) / kSegment;
-}
+int64_t segment_count(int64_t span) { return (span + kSegment - 1) / kSegment; }
 
-size_t workspace_bytes(int64_t rows, int64_t cols, int64_t k) {
-  const int64_t segments = segment_count(cols);
+// Whatever the alignment of the rows, which is not known here.
+template <class T> size_t workspace_bytes(int64_t rows, int64_t cols, int64_t k) {
+  const int64_t segments = segment_count(cols + Pack<T>::kSize - 1);
   return segments > 1 ? rows * segments * k * sizeof(Key) : 0;
-}
-
-template <class T, int kPack>
-void launch(const T* x, T* values, int64_t* indices, int64_t rows, int cols, int k, Key* keys,
-            hipStream_t stream) {
-  const int segments = (int)segment_count(cols);
-  const dim3 grid((unsigned)(rows * segments));
-  if (cols <= kThreads * kShortItems) {
-    topk_segments<T, kShortItems, kPack>
-        <<<grid, dim3(kThreads), 0, stream>>>(x, values, indices, keys, segments, cols, k);
-  } else {
-    topk_segments<T, kLongItems, kPack>
-        <<<grid, dim3(kThreads), 0, stream>>>(x, values, indices, keys, segments, cols, k);
-  }
 }
 
 template <class T>
 hipError_t topk(const T* x, T* values, int64_t* indices, int64_t rows, int64_t cols, int64_t k,
                 void* workspace, hipStream_t stream) {
-  constexpr int kPack = 16 / sizeof(T);
-  Key* keys = static_cast<Key*>(workspace);
-  if (cols % kPack == 0 && (uintptr_t)x % 16 == 0) {
-    launch<T, kPack>(x, values, indices, rows, (int)cols, (int)k, keys, stream);
-  } else {
-    launch<T, 1>(x, values, indices, rows, (int)cols, (int)k, keys, stream);
+  constexpr int kPack = Pack<T>::kSize;
+  const bool aligned = (uintptr_t)x % 16 == 0 && cols % kPack == 0;
+  const int64_t span = aligned ? cols : cols + kPack - 1;  // with the widest lead
+  if (span <= kShortRow && k <= kSmallK) {
+    const int64_t blocks = (rows + kGroupsPerBlock - 1) / kGroupsPerBlock;
+    topk_short_rows<T><<<dim3((unsigned)blocks), dim3(kGroup * kGroupsPerBlock), 0, stream>>>(
+        x, values, indices, rows, (int)cols, (int)k);
+    return hipGetLastError();
   }
-  const int64_t segments = segment_count(cols);
+  Key* keys = static_cast<Key*>(workspace);
+  const int segments = (int)segment_count(span);
+  if (segments > kMostSegments) return hipErrorInvalidValue;
+  topk_segments<T><<<dim3((unsigned)(rows * segments)), dim3(kThreads), 0, stream>>>(
+      x, values, indices, keys, segments, (int)cols, (int)k);
   if (segments > 1) {
     merge_segments<T><<<dim3((unsigned)rows), dim3(kThreads), 0, stream>>>(
-        x, keys, values, indices, (int)segments, cols, (int)k);
+        x, keys, values, indices, segments, cols, (int)k);
   }
   return hipGetLastError();
 }
@@ -227,15 +302,15 @@ hipError_t topk(const T* x, T* values, int64_t* indices, int64_t rows, int64_t c
 }  // namespace
 
 extern "C" size_t topk_f32_workspace(int64_t rows, int64_t cols, int64_t k) {
-  return workspace_bytes(rows, cols, k);
+  return workspace_bytes<float>(rows, cols, k);
 }
 
 extern "C" size_t topk_f16_workspace(int64_t rows, int64_t cols, int64_t k) {
-  return workspace_bytes(rows, cols, k);
+  return workspace_bytes<__half>(rows, cols, k);
 }
 
 extern "C" size_t topk_bf16_workspace(int64_t rows, int64_t cols, int64_t k) {
-  return workspace_bytes(rows, cols, k);
+  return workspace_bytes<__hip_bfloat16>(rows, cols, k);
 }
 
 extern "C" hipError_t topk_f32(const float* x, float* values, int64_t* indices, int64_t rows,

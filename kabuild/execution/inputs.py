@@ -13,6 +13,7 @@ from kabuild.model.action import Action
 from kabuild.model.artifact import Artifact, Literal, Source
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult
+from kabuild.model.toolchain import Toolchain
 from kabuild.store.cas import BlobMissingError, Cas
 from kabuild.store.merkle import Directory, FileNode, Node, build
 from kabuild.store.signatures import FileIndex, Signature
@@ -53,6 +54,7 @@ class Inputs:
         self._snapshots: dict[Source, _Snapshot] = {}
         self._origins: dict[Digest, str | bytes] = {}
         self._literals: dict[bytes, FileNode] = {}
+        self._toolchains: dict[tuple[Toolchain, ...], Directory] = {}
 
     def root(self, action: Action, produced: Mapping[str, ActionResult]) -> Directory:
         """The input root of ``action``; ``produced`` has the results of earlier actions.
@@ -60,10 +62,8 @@ class Inputs:
         Raises LoadError(MISSING_FILE, ESCAPING_PATH) and MissingOutputError.
         """
         entries = [(path, self._node(item, produced)) for path, item in action.inputs]
-        entries += [
-            (f"{TOOLCHAINS}/{toolchain.name}.json", self._literal(toolchain.fingerprint))
-            for toolchain in action.toolchains
-        ]
+        if action.toolchains:
+            entries.append((TOOLCHAINS, self._fingerprints(action.toolchains)))
         try:
             return build(entries)
         except ValueError as error:
@@ -120,6 +120,16 @@ class Inputs:
             if below := result.below(item.path):
                 return build((path, FileNode(f.digest, f.executable)) for path, f in below)
         raise MissingOutputError(item.producer, item.path)
+
+    def _fingerprints(self, toolchains: tuple[Toolchain, ...]) -> Directory:
+        """One directory for the many actions that use the same tools."""
+        found = self._toolchains.get(toolchains)
+        if found is None:
+            found = self._toolchains[toolchains] = build(
+                (f"{toolchain.name}.json", self._literal(toolchain.fingerprint))
+                for toolchain in toolchains
+            )
+        return found
 
     def _literal(self, data: bytes) -> FileNode:
         node = self._literals.get(data)

@@ -134,8 +134,9 @@ class DiskCas:
                 try:
                     temporary.write_bytes(data)
                     self._publish(temporary, digest)
-                finally:
+                except BaseException:
                     temporary.unlink(missing_ok=True)
+                    raise
         return digest
 
     def put_file(self, path: Path, *, move: bool = False) -> Digest:
@@ -146,6 +147,7 @@ class DiskCas:
                 digest = Digest(hasher.hexdigest(), file.tell())
             if self._stat(digest) is None:
                 with writing(self._root):
+                    os.utime(path)
                     self._publish(path, digest)
             return digest
         with path.open("rb") as source, writing(self._root):
@@ -235,7 +237,6 @@ class DiskCas:
     def _publish(self, file: Path, digest: Digest) -> None:
         """Rename ``file``, whose bytes have ``digest``, into place."""
         file.chmod(BLOB_MODE)
-        os.utime(file)
         status = file.stat()
         target = self.path_of(digest)
         try:

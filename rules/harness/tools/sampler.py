@@ -16,7 +16,7 @@ from seeds import Stream
 from spec import ELEMENT, FLOATING, Space, config_name, largest_tensor
 
 VERSION = 1
-ATTEMPTS = 400
+ATTEMPTS = 200
 TILE = 16
 ASYMMETRY = 16
 CLASSES = (
@@ -181,15 +181,16 @@ def _edge(ground: Ground, stream: Stream) -> Dims:
 
 
 def _scale_up(ground: Ground, stream: Stream) -> Dims:
-    base, factor = stream.choice(ground.visible).dims, stream.choice((2, 3, 4, 8))
+    base = stream.choice(ground.visible).dims
     grown = {name for name in ground.free() if stream.below(2)} or set(ground.free())
-    return filled(
-        ground,
-        stream,
-        lambda name, _low, _high: (
-            ground.largest_visible(name) * factor if name in grown else base[name]
-        ),
-    )
+
+    def choose(name: str, _low: int, high: int) -> int:
+        largest = ground.largest_visible(name)
+        if name not in grown or largest >= high:
+            return base[name]
+        return stream.between(largest + 1, min(8 * largest, high) if largest else high)
+
+    return filled(ground, stream, choose)
 
 
 def _scale_down(ground: Ground, stream: Stream) -> Dims:
@@ -213,10 +214,11 @@ def _asymmetric(ground: Ground, stream: Stream) -> Dims:
         name: stream.between(low, max(low, min(ASYMMETRY, high)))
         for name, (low, high) in ground.space.dims.items()
     }
-    reach = ground.reach(long, others) if free else 0
-    return (
-        {**others, long: stream.between(max(reach // 4, others[long]), reach)} if free else others
-    )
+    if not free:
+        return others
+    reach = ground.reach(long, others)
+    least = max(reach // 4, ground.space.dims[long][0])
+    return {**others, long: stream.between(least, reach)}
 
 
 def _production(ground: Ground, stream: Stream) -> Dims:

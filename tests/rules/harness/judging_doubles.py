@@ -1,0 +1,178 @@
+"""Runners in this process, for tests of the judge alone: same poison, no sandbox."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "rules" / "harness" / "tools"))
+import shapes
+import torch
+from dtypes import DTYPES, torch_dtype
+from program import Batch, CandidateFault, Config, Program, Reason, RunnerPolicy, Signature
+from torch import Tensor
+
+Entry = Callable[..., None]
+Clock = Callable[[Program, int], tuple[int, int]]
+
+
+def side_of(program: Program) -> str:
+    """Which side a program of these specs is."""
+    return Path(program.path).name
+
+
+def steady(program: Program, calls: int) -> tuple[int, int]:
+    """A clock: 20 ms a call for the baseline, 10 ms for the candidate, 0.1 ms a batch."""
+    each = 10_000_000 if side_of(program) == "candidate" else 20_000_000
+    return calls * each, calls * each + 100_000
+
+
+@dataclass
+class Doubles:
+    """A launcher whose programs are functions of this process, by side."""
+
+    entries: Mapping[str, Entry]
+    clock: Clock = steady
+    opened: list[str] = field(default_factory=list)
+    alive: int = 0
+    most_alive: int = 0
+    end: CandidateFault | None = None
+
+    def open(
+        self, program: Program, signature: Signature, policy: RunnerPolicy | None = None
+    ) -> Double:
+        self.opened.append(side_of(program))
+        self.alive += 1
+        self.most_alive = max(self.most_alive, self.alive)
+        return Double(self, program, signature)
+
+
+class Double:
+    """One runner in this process."""
+
+    def __init__(self, launcher: Doubles, program: Program, signature: Signature) -> None:
+        self._launcher = launcher
+        self._program = program
+        self._signature = signature
+        self._config: Config | None = None
+        self._open = True
+
+    def load(self, config: Config, slots: int) -> None:
+        assert self._open
+        self._config = config
+
+    def batch(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch:
+        assert self._open
+        outputs = tuple(self._call(given) for given in inputs)
+        reported, wall = self._launcher.clock(self._program, len(inputs))
+        return Batch(outputs, reported, wall)
+
+    def empty(self) -> Batch:
+        reported, wall = self._launcher.clock(self._program, 0)
+        return Batch((), reported, wall)
+
+    def close(self) -> None:
+        self.kill()
+        if self._launcher.end is not None and side_of(self._program) == "candidate":
+            raise self._launcher.end
+
+    def kill(self) -> None:
+        self._launcher.alive -= self._open
+        self._open = False
+
+    def _call(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        config = self._config
+        assert config is not None
+        outputs = {}
+        for argument in self._signature.outputs:
+            name = shapes.dtype_name(argument, config)
+            bits = getattr(torch, DTYPES[name].bits_name)
+            blank = torch.full(shapes.shape(argument, config.dims), DTYPES[name].poison, dtype=bits)
+            outputs[argument.name] = blank.view(torch_dtype(name))
+        copies = {name: tensor.clone() for name, tensor in given.items()}
+        entry = self._launcher.entries[side_of(self._program)]
+        try:
+            entry(**copies, **outputs, **config.scalars, **config.dims)
+        except CandidateFault:
+            self.kill()
+            raise
+        except Exception as error:
+            self.kill()
+            raise CandidateFault(Reason.EXCEPTION, repr(error)) from error
+        if any(not torch.equal(copies[name], given[name]) for name in given):
+            self.kill()
+            raise CandidateFault(Reason.INPUT_MUTATED, "input mutated")
+        return outputs
+
+
+SPEC: dict[str, Any] = {
+    "schema": 1,
+    "gate": "correctness",
+    "platform": "cpu",
+    "family": "hip2hip",
+    "candidate": {"abi": "hip", "path": "candidate", "entry": "softmax"},
+    "baseline": {"abi": "hip", "path": "baseline", "entry": "softmax"},
+    "libraries": [],
+    "runner": "runner/hip-runner",
+    "signature": {
+        "inputs": [["x", "T", ["rows", "cols"]]],
+        "outputs": [["y", "T", ["rows", "cols"]]],
+        "scalars": [["scale", 1.0]],
+        "dims": ["rows", "cols"],
+    },
+    "space": {"dims": {"rows": [1, 4096], "cols": [1, 8192]}, "dtypes": ["f32", "f16"]},
+    "configs": [
+        {
+            "name": "f32 rows=8 cols=64",
+            "dims": {"rows": 8, "cols": 64},
+            "dtype": "f32",
+            "scalars": {"scale": 1.0},
+        },
+        {
+            "name": "f16 rows=3 cols=257",
+            "dims": {"rows": 3, "cols": 257},
+            "dtype": "f16",
+            "scalars": {"scale": 0.5},
+        },
+    ],
+    "flops": "5 * rows * cols",
+    "limits": {"elements": 4096},
+    "salt": "test-salt",
+    "policy": {},
+}
+REFERENCE = """
+import torch
+
+def inputs(config, generator):
+    x = torch.randn(config["rows"], config["cols"], generator=generator)
+    return {"x": x.to(config["dtype"])}
+
+def reference(x, scale, **_):
+    return {"y": torch.softmax(x * scale, dim=-1)}
+"""
+
+
+def softmax(x: Tensor, y: Tensor, scale: float, **_: object) -> None:
+    """An honest kernel: computes in float32 and rounds once."""
+    y.copy_(torch.softmax(x.float() * scale, dim=-1))
+
+
+def careful_softmax(x: Tensor, y: Tensor, scale: float, **_: object) -> None:
+    """Another honest kernel, of another order of operations."""
+    moved = (x.float() - x.float().amax(-1, keepdim=True)) * scale
+    powers = torch.exp2(moved * 1.4426950408889634)
+    y.copy_(powers * powers.sum(-1, keepdim=True).reciprocal())
+
+
+def write_spec(folder: Path, reference: str = REFERENCE, **changes: Any) -> dict[str, Any]:
+    """A spec as JSON, with its reference and the files of both sides in ``folder``."""
+    path = folder / "reference.py"
+    path.write_text(reference)
+    sides = {}
+    for side in ("candidate", "baseline"):
+        (folder / side).write_text("a program")
+        sides[side] = {**SPEC[side], "path": str(folder / side)}
+    return {**SPEC, **sides, "reference": str(path), **changes}

@@ -1,0 +1,224 @@
+"""The perf gate measures honestly, and refuses clocks and times that cannot be."""
+
+# mypy: allow-untyped-defs
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from judging_doubles import Doubles, side_of, softmax, steady, write_spec
+
+import perf  # isort: skip
+from oracle import TaskFault  # isort: skip
+from program import CandidateFault, MachineFault, Reason  # isort: skip
+from spec import SpecError, parse_spec  # isort: skip
+
+
+def judge(folder, candidate=softmax, baseline=softmax, clock=steady, **policy):
+    spec = parse_spec(write_spec(folder, gate="perf", policy=policy))
+    launcher = Doubles({"candidate": candidate, "baseline": baseline}, clock)
+    verdict, samples = perf.run(spec, launcher)
+    assert launcher.alive == 0, "a runner was left behind"
+    return verdict, json.loads(samples), launcher
+
+
+def test_a_steady_clock_gives_its_ratio(tmp_path):
+    verdict, _, _ = judge(tmp_path)
+
+    assert verdict.outcome == "PASS", verdict.detail
+    assert verdict.extra["configs"] == ["f32 rows=8 cols=64", "f16 rows=3 cols=257"]
+    for case in verdict.cases:
+        assert (case["candidate_ns"], case["baseline_ns"]) == (10_000_000, 20_000_000)
+        assert (case["speedup"], case["low"], case["high"]) == (2.0, 2.0, 2.0)
+        assert case["faster"]
+    assert verdict.extra["mean_speedup"] == verdict.extra["geomean_speedup"] == 2.0
+
+
+def test_equal_programs_are_not_faster(tmp_path):
+    jitter = count()
+
+    def noisy(program, calls):
+        reported = calls * (10_000_000 + next(jitter) * 7919 % 500_000)
+        return reported, reported + 100_000
+
+    verdict, _, _ = judge(tmp_path, clock=noisy)
+
+    assert verdict.outcome == "PASS"
+    assert all(case["low"] < 1 < case["high"] for case in verdict.cases)
+    assert not any(case["faster"] for case in verdict.cases)
+
+
+def test_each_side_has_three_fresh_processes_and_none_waits(tmp_path):
+    _, samples, launcher = judge(tmp_path)
+
+    pilot, rounds = launcher.opened[:2], launcher.opened[2:]
+    assert pilot == ["baseline", "candidate"]
+    assert rounds == ["candidate", "baseline", "baseline", "candidate", "candidate", "baseline"]
+    assert launcher.most_alive == 1
+    for config in samples["configs"].values():
+        for side in ("candidate", "baseline"):
+            assert [len(process) for process in config[side]] == [2, 2, 2]
+
+
+def test_wide_intervals_get_more_processes_while_the_budget_lasts(tmp_path):
+    jitter = count()
+
+    def wild(program, calls):
+        reported = calls * (10_000_000 + next(jitter) * 2_654_435_761 % 9_000_000)
+        return reported, reported + 100_000
+
+    _, samples, _ = judge(tmp_path, clock=wild, budget_seconds=600.0, max_processes=5)
+    assert len(samples["configs"]["f32 rows=8 cols=64"]["candidate"]) == 5
+    _, samples, _ = judge(tmp_path, clock=wild, budget_seconds=1e-6)
+    assert len(samples["configs"]["f32 rows=8 cols=64"]["candidate"]) == 3
+
+
+def test_batches_are_filled_up_to_the_wanted_time(tmp_path):
+    def quick(program, calls):
+        return calls * 1_000_000, calls * 1_000_000 + 100_000
+
+    verdict, samples, _ = judge(tmp_path, clock=quick, budget_seconds=100.0, max_slots=12)
+    assert verdict.cases[0]["slots"] == 12
+    process = samples["configs"]["f32 rows=8 cols=64"]["candidate"][0]
+    assert process[0] == {
+        "attempts": 1,
+        "reported_ns": 12_000_000,
+        "slots": 12,
+        "wall_ns": 12_100_000,
+    }
+
+
+def lying(share):
+    """The candidate reports only a share of its time."""
+
+    def clock(program, calls):
+        reported, wall = steady(program, calls)
+        return (int(reported * share) if side_of(program) == "candidate" else reported), wall
+
+    return clock
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.5])
+def test_a_lying_clock_is_rejected(tmp_path, share):
+    verdict, _, _ = judge(tmp_path, clock=lying(share))
+
+    assert (verdict.outcome, verdict.reason) == ("REJECTED", "CLOCK_MISMATCH")
+    assert "by the judge's clock" in verdict.detail
+
+
+def test_a_lie_within_the_tolerance_gains_nothing(tmp_path):
+    verdict, _, _ = judge(tmp_path, clock=lying(0.95))
+
+    assert verdict.outcome == "PASS"
+    assert verdict.cases[0]["charged_ns"] == pytest.approx(500_000, rel=0.05)
+    assert verdict.cases[0]["speedup"] == pytest.approx(2.0, rel=0.01)
+
+
+def test_one_late_reading_is_noise_and_is_taken_again(tmp_path):
+    batches = count()
+
+    def late_once(program, calls):
+        reported, wall = steady(program, calls)
+        late = side_of(program) == "candidate" and calls and next(batches) == 9
+        return reported, wall + (50_000_000 if late else 0)
+
+    verdict, samples, _ = judge(tmp_path, clock=late_once)
+
+    assert verdict.outcome == "PASS"
+    attempts = [
+        sample["attempts"]
+        for config in samples["configs"].values()
+        for process in config["candidate"]
+        for sample in process
+    ]
+    assert sorted(attempts)[-2:] == [1, 2]
+
+
+def test_a_retry_has_inputs_of_its_own(tmp_path):
+    seen = []
+
+    def records(x, y, scale, **_):
+        seen.append(x.double().sum().item())
+        softmax(x, y, scale)
+
+    judge_lying = lying(0.5)
+    judge(tmp_path, records, clock=judge_lying)
+
+    assert len(seen) > 3
+    assert len(set(seen)) == len(seen)
+
+
+def test_a_machine_whose_clocks_disagree_blames_nobody(tmp_path):
+    batches = count()
+
+    def drifting(program, calls):
+        reported, wall = steady(program, calls)
+        return reported, wall + (50_000_000 if calls and next(batches) > 8 else 0)
+
+    with pytest.raises(MachineFault, match="clocks of this machine disagree"):
+        judge(tmp_path, clock=drifting)
+
+
+def test_an_impossible_time_is_rejected(tmp_path):
+    def instant(program, calls):
+        each = 1 if side_of(program) == "candidate" else 20_000_000
+        return calls * each, calls * each + 100_000
+
+    verdict, _, _ = judge(tmp_path, clock=instant)
+
+    assert (verdict.outcome, verdict.reason) == ("REJECTED", "IMPLAUSIBLE")
+
+
+def test_a_wrong_result_in_a_timed_batch_fails(tmp_path):
+    calls = count()
+
+    def lazy(x, y, scale, **_):
+        softmax(x, y, scale)
+        if next(calls) % 3 == 2:
+            y.zero_()
+
+    verdict, _, _ = judge(tmp_path, lazy)
+
+    assert (verdict.outcome, verdict.reason) == ("FAIL", "WRONG_RESULT")
+    assert "in a timed call of " in verdict.detail
+
+
+def test_results_kept_from_earlier_calls_do_not_help(tmp_path):
+    kept = {}
+
+    def memoises(x, y, scale, **_):
+        if y.shape not in kept:
+            softmax(x, y, scale)
+            kept[y.shape] = y.clone()
+        y.copy_(kept[y.shape])
+
+    assert judge(tmp_path, memoises)[0].reason == "WRONG_RESULT"
+
+
+def test_a_crash_when_timed_fails(tmp_path):
+    def crashes(**_):
+        raise CandidateFault(Reason.CRASH, "signal 11")
+
+    verdict, _, _ = judge(tmp_path, crashes)
+
+    assert (verdict.outcome, verdict.reason, verdict.cases) == ("FAIL", "CRASH", ())
+
+
+def test_a_baseline_that_fails_is_the_task_s_fault(tmp_path):
+    def crashes(**_):
+        raise CandidateFault(Reason.CRASH, "signal 11")
+
+    with pytest.raises(TaskFault, match="baseline fails"):
+        judge(tmp_path, baseline=crashes)
+
+
+@pytest.mark.parametrize("policy", [{"processes": 2}, {"samples": 1}, {"max_processes": 2}])
+def test_a_policy_with_too_few_samples_is_refused(tmp_path, policy):
+    with pytest.raises(SpecError):
+        judge(tmp_path, **policy)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+import kabuild
 from kabuild.base.errors import KabuildError, LoadError, Position, Reason, UsageError
 from kabuild.loading import builtin_root, kabuild_root, source_roots
 from kabuild.model.artifact import Source
@@ -118,4 +120,12 @@ def test_sources_have_roots_in_this_checkout(project: Project) -> None:
     assert roots["workspace"] == project.root
     assert (roots["kabuild"] / "rule" / "attr.py").is_file()
     assert (roots["builtin"] / "rules").is_dir()
-    assert builtin_root() in {kabuild_root().parent, kabuild_root() / "builtin"}
+    assert builtin_root() == kabuild_root().parent
+
+
+def test_an_installed_wheel_carries_its_rules_inside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kabuild/builtin").mkdir(parents=True)
+    monkeypatch.setattr(kabuild, "__file__", str(tmp_path / "kabuild/__init__.py"))
+    assert builtin_root() == tmp_path / "kabuild/builtin"

@@ -7,7 +7,7 @@ from kabuild.rule import Artifact, Context, Limits, Rule, attr
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, portable
 from ..harness.providers import HipInfo
 
-COMPILER = "--compiler=zig:${toolchain:zig}"
+
 BUILDING = Limits(timeout=600.0, memory=6 << 30, processes=128, scratch=2 << 30)
 
 
@@ -16,10 +16,11 @@ def implement(ctx: Context) -> None:
     attrs = ctx.attrs
     zig = ctx.toolchain(attrs["compiler"])
     toolchains = (ctx.toolchain(PYTHON_TOOLCHAIN), zig)
+    compiler = f"--compiler=zig:${{toolchain:{zig.name}}}"
     driver: dict[str, Artifact] = {"driver": attrs["driver"], "include": attrs["include"]}
     runtime = ctx.action(
         "runtime",
-        argv=(PYTHON, "driver/hipcpu.py", "runtime", "-o", "out/libhipcpu.so", COMPILER),
+        argv=(PYTHON, "driver/hipcpu.py", "runtime", "-o", "out/libhipcpu.so", compiler),
         inputs={**driver, "runtime": attrs["runtime"]},
         outputs=("libhipcpu.so",),
         mnemonic="Runtime",
@@ -29,7 +30,7 @@ def implement(ctx: Context) -> None:
     )
     runner = ctx.action(
         "runner",
-        argv=(PYTHON, "driver/hipcpu.py", "program", "runner", "-o", "out/hip-runner", COMPILER),
+        argv=(PYTHON, "driver/hipcpu.py", "program", "runner", "-o", "out/hip-runner", compiler),
         inputs={**driver, "runner": ctx.builtin("rules/harness/tools/runner")},
         outputs=("hip-runner",),
         mnemonic="Runner",
@@ -39,7 +40,7 @@ def implement(ctx: Context) -> None:
     )
     ctx.provide(
         HipInfo(
-            compile_argv=(PYTHON, "tools/compile_gate.py", COMPILER, f"--wave={attrs['wave']}"),
+            compile_argv=(PYTHON, "tools/compile_gate.py", compiler, f"--wave={attrs['wave']}"),
             inputs={**driver, "tools": ctx.builtin("rules/hip_cpu/tools")},
             toolchains=toolchains,
             libraries={"libhipcpu.so": runtime.output("libhipcpu.so")},

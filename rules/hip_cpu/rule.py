@@ -7,7 +7,6 @@ from kabuild.rule import Artifact, Context, Limits, Rule, attr
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, portable
 from ..harness.providers import HipInfo
 
-
 BUILDING = Limits(timeout=600.0, memory=6 << 30, processes=128, scratch=2 << 30)
 
 

@@ -66,20 +66,24 @@ bool within(const Mapping& mapping, const char* address) {
          address < mapping.base + mapping.size;
 }
 
-// The tensor that holds the offset, or the one nearest to it.
+// The tensor that holds the offset, or the one nearest to it, which may be the last one of the
+// slot before.
 Location nearest(const Tensor* tensors, uint32_t count, uint64_t stride, uint64_t offset,
                  protocol::Place inside, protocol::Place gap) {
   Location best = {gap, -1, 0};
-  const int64_t column = static_cast<int64_t>(offset % stride);
   int64_t shortest = INT64_MAX;
-  for (uint32_t i = 0; i < count; ++i) {
-    const int64_t from_start = column - static_cast<int64_t>(tensors[i].first);
-    const int64_t past_end = from_start - static_cast<int64_t>(tensors[i].size);
-    if (from_start >= 0 && past_end < 0) return {inside, i, from_start};
-    const int64_t distance = from_start < 0 ? -from_start : past_end;
-    if (distance < shortest) {
-      shortest = distance;
-      best = {gap, i, from_start};
+  const int64_t columns[] = {static_cast<int64_t>(offset % stride),
+                             static_cast<int64_t>(offset % stride + stride)};
+  for (const int64_t column : columns) {
+    for (uint32_t i = 0; i < count; ++i) {
+      const int64_t from_start = column - static_cast<int64_t>(tensors[i].first);
+      const int64_t past_end = from_start - static_cast<int64_t>(tensors[i].size);
+      if (from_start >= 0 && past_end < 0) return {inside, i, from_start};
+      const int64_t distance = from_start < 0 ? -from_start : past_end;
+      if (distance < shortest) {
+        shortest = distance;
+        best = {gap, i, from_start};
+      }
     }
   }
   return best;

@@ -97,13 +97,19 @@ class Inputs:
         """
         for _, item in action.inputs:
             if isinstance(item, Source):
-                before = self._snapshots[item].signatures
-                try:
-                    after = dict(self._stat_all(item))
-                except (OSError, LoadError) as error:
-                    raise _changed(item.path) from error
-                if after != before:
-                    raise _changed(next(iter(dict(before.items() ^ after.items()))))
+                self._check_unchanged(item)
+
+    def _check_unchanged(self, source: Source) -> None:
+        before = self._snapshots[source]
+        try:
+            if dict(self._stat_all(source)) == before.signatures:
+                return
+            after = self._snapshot(source)  # touched, perhaps no more than that
+        except (OSError, LoadError) as error:
+            raise _changed(source.path) from error
+        if after.node != before.node:
+            files = dict(before.signatures.items() ^ after.signatures.items())
+            raise _changed(min(files, default=source.path))
 
     def _node(self, item: Artifact, produced: Mapping[str, ActionResult]) -> Node:
         if isinstance(item, Source):
@@ -189,6 +195,8 @@ def _walk(
         relative = prefix + entry.name
         if entry.name in SKIPPED_NAMES:
             continue
+        if not entry.name.isprintable():
+            raise LoadError(Reason.BAD_ATTRIBUTE, f"{relative!r} has no printable UTF-8 name")
         if entry.is_symlink():
             _check_inside(entry.path, top, relative)
         if entry.is_dir():

@@ -151,23 +151,26 @@ def _spec(prepared: Prepared, stage: Path) -> SandboxSpec:
 
     env = {**BASE_ENV, **dict(action.env)}
     limits = action.limits
-    return SandboxSpec(
-        argv=tuple(_TOKEN.sub(home, argument) for argument in action.argv),
-        env={name: _TOKEN.sub(home, value) for name, value in env.items()},
-        input_dir=stage / "exec",
-        outputs=tuple(f"{OUTPUT_ROOT}/{path}" for path in action.outputs),
-        collect_into=stage / "collected",
-        mounts=tuple(dict.fromkeys(m for t in action.toolchains for m in t.mounts)),
-        limits=SandboxLimits(
-            wall_seconds=limits.timeout,
-            memory_bytes=limits.memory,
-            processes=limits.processes,
-            scratch_bytes=limits.scratch,
-        ),
-        preload=action.preload,
-        nestable=action.nestable,
-        hermetic=prepared.hermetic,
-    )
+    try:
+        return SandboxSpec(
+            argv=tuple(_TOKEN.sub(home, argument) for argument in action.argv),
+            env={name: _TOKEN.sub(home, value) for name, value in env.items()},
+            input_dir=stage / "exec",
+            outputs=tuple(f"{OUTPUT_ROOT}/{path}" for path in action.outputs),
+            collect_into=stage / "collected",
+            mounts=tuple(dict.fromkeys(m for t in action.toolchains for m in t.mounts)),
+            limits=SandboxLimits(
+                wall_seconds=limits.timeout,
+                memory_bytes=limits.memory,
+                processes=limits.processes,
+                scratch_bytes=limits.scratch,
+            ),
+            preload=action.preload,
+            nestable=action.nestable,
+            hermetic=prepared.hermetic,
+        )
+    except ValueError as error:
+        raise AnalysisError(Reason.BAD_RULE, f"{action.label}: {error}") from error
 
 
 def _fault(action: Action, completed: Completed) -> str:

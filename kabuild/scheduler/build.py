@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 
@@ -94,9 +95,11 @@ class Build:
                 return
             self._consider(label, self._graph.actions[label])
 
-    def startable(self) -> list[Run]:
-        """Take slots and leases for as many queued actions as fit, most urgent first."""
-        started: list[Run] = []
+    def startable(self) -> Iterator[Run]:
+        """Take slots and leases for as many queued actions as fit, most urgent first.
+
+        The caller starts each run before it asks for the next.
+        """
         blocked: list[tuple[float, int, str]] = []
         while self._queue:
             entry = heapq.heappop(self._queue)
@@ -107,10 +110,9 @@ class Build:
             if run is None:
                 blocked.append(entry)
             else:
-                started.append(run)
+                yield run
         for entry in blocked:
             heapq.heappush(self._queue, entry)
-        return started
 
     def finish(self, run: Run) -> None:
         """Take note of how a run ended. Raises what was a mistake of kabuild's own."""

@@ -19,7 +19,7 @@ from kabuild.model.result import Outcome, Settled
 from kabuild.scheduler.build import Build
 from kabuild.scheduler.plan import History
 from kabuild.scheduler.resources import Leases
-from kabuild.scheduler.workers import Executor, ThreadWorkers, Workers
+from kabuild.scheduler.workers import Executor, Run, ThreadWorkers, Workers
 
 LEASE_POLL = 0.1
 """Seconds between attempts to get a device that another process uses."""
@@ -113,10 +113,17 @@ class Scheduler:
         build.advance()
         while not build.is_done():
             for run in build.startable():
-                self._workers.start(run, self._executor, self._stop, self._clock)
+                self._start(build, run)
             if not build.running and not build.waits_for_lease():
                 raise InternalError(Reason.INTERNAL, "nothing runs and nothing can start")
             ended = self._workers.wait(LEASE_POLL if build.waits_for_lease() else None)
             if ended:
                 build.finish(ended)
             build.advance()
+
+    def _start(self, build: Build, run: Run) -> None:
+        try:
+            self._workers.start(run, self._executor, self._stop, self._clock)
+        except BaseException:
+            build.let_go(run)  # nobody will ever report its end
+            raise

@@ -82,11 +82,11 @@ class ThreadWorkers:
 
     def start(self, run: Run, executor: Executor, cancel: threading.Event, clock: Clock) -> None:
         """Begin ``run`` at once."""
-        self._running += 1
-        if self._running > self._threads:
-            self._threads += 1
-            name = f"kabuild-worker-{self._threads}"
+        if self._running == self._threads:
+            name = f"kabuild-worker-{self._threads + 1}"
             threading.Thread(target=self._work, name=name, daemon=True).start()
+            self._threads += 1
+        self._running += 1
         self._todo.put((run, executor, cancel, clock))
 
     def wait(self, timeout: float | None) -> Run | None:

@@ -195,3 +195,12 @@ def test_inputs_cannot_spoil_the_store(subject: Subject) -> None:
 
     execution = subject.shell("cat in.txt > out/result", inputs={"in.txt": Literal(b"precious\n")})
     assert subject.read(execution, "result") == b"precious\n"
+
+
+@pytest.mark.parametrize("rest", [{"outputs": ("../x",)}, {"outputs": ("/x",)}])
+def test_an_action_that_no_sandbox_accepts_is_the_rules_mistake(
+    subject: Subject, rest: dict[str, object]
+) -> None:
+    with pytest.raises(AnalysisError, match="//t:a: ") as caught:
+        subject.shell("true", **rest)
+    assert caught.value.reason is Reason.BAD_RULE

@@ -239,3 +239,25 @@ def test_a_source_that_changes_during_the_run_is_noticed(
     with pytest.raises(InfraError, match="changed while") as caught:
         inputs.check_unchanged(action)
     assert caught.value.reason is Reason.INPUT_CHANGED
+
+
+def test_a_source_that_was_only_touched_has_not_changed(inputs: Inputs, tmp_path: Path) -> None:
+    """A new time, a further link, the same content again: nobody is interrupted for that."""
+    file = write(tmp_path / "d/f", "same")
+    action = command("a", inputs={"d": Source("d")})
+    inputs.root(action, {})
+
+    file.write_text("same")
+    os.utime(file, (1, 1))
+    (tmp_path / "linked").hardlink_to(file)
+
+    inputs.check_unchanged(action)
+
+
+def test_a_name_that_is_no_text_is_refused(inputs: Inputs, tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    with open(os.fsencode(tmp_path / "d") + b"/\xff", "wb"):
+        pass
+
+    with pytest.raises(LoadError, match="no printable UTF-8 name"):
+        paths(inputs, {"d": Source("d")})

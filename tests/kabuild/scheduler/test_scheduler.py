@@ -18,6 +18,7 @@ from kabuild.model.graph import ActionGraph
 from kabuild.model.result import Outcome
 from kabuild.model.verdict import Verdict
 from kabuild.scheduler import BuildResult, History, Scheduler
+from kabuild.scheduler.workers import Run
 from tests.testkit.actions import command, gate
 from tests.testkit.clock import FakeClock
 from tests.testkit.events import RecordingSink
@@ -380,3 +381,20 @@ def test_real_threads_settle_a_graph() -> None:
     result = Scheduler(executor, world.sink, world.leases, jobs=2).run(ActionGraph.of(actions))
 
     assert [s.outcome for s in result.settled.values()] == [Outcome.DONE] * 2
+
+
+def test_a_worker_that_cannot_start_ends_the_build_and_hangs_nothing(world: World) -> None:
+    class Refusing(ScriptedWorkers):
+        def start(self, run: Run, *rest: object) -> None:
+            if self.running:
+                raise RuntimeError("can't start new thread")
+            super().start(run, *rest)  # type: ignore[arg-type]
+
+    workers = Refusing()
+    lease = Resources(lease="gpu")
+
+    with pytest.raises(RuntimeError, match="new thread"):
+        world.build(command("a"), command("b", resources=lease), workers=workers)
+
+    assert not workers.running
+    assert not world.leases.held

@@ -7,12 +7,13 @@ leave grandchildren behind). Self-contained, because it runs inside a zygote.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from .namespaces import Limits, close_all_but, limit_resources
+from .namespaces import Limits, close_all_but, limit_resources, run_and_exit
 from .rootfs import check
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -31,8 +32,8 @@ def fork_bare(
 ) -> int:
     """Run ``child`` in ``cwd`` under ``limits``; the pid of the process that supervises it.
 
-    The parameters are those of ``fork_contained``. ``limits.processes`` is left to the
-    supervisor, because the kernel would count all processes of the user.
+    The parameters are those of ``fork_contained``. The kernel counts all tasks of the user
+    against ``limits.processes``, so those that there are now come on top.
     """
     pid = os.fork()
     if pid:
@@ -47,7 +48,17 @@ def fork_bare(
             os._exit(supervisor(worker))
         os.setsid()
         close_all_but([0, 1, 2, *keep_fds])
-        limit_resources(replace(limits, processes=None))
-        os._exit(child() or 0)
+        processes = None if limits.processes is None else limits.processes + _tasks_of_user()
+        limit_resources(replace(limits, processes=processes))
+        run_and_exit(child)
     finally:
         os._exit(1)
+
+
+def _tasks_of_user() -> int:
+    count = 0
+    for entry in os.scandir("/proc"):
+        with contextlib.suppress(FileNotFoundError):
+            if entry.name.isdecimal() and entry.stat().st_uid == os.getuid():
+                count += sum(1 for _ in os.scandir(f"/proc/{entry.name}/task"))
+    return count

@@ -49,8 +49,9 @@ def run_script(argv: Sequence[str], env: Mapping[str, str]) -> int:
     except SystemExit as leaving:
         code = _exit_code(leaving)
     except BaseException as error:  # noqa: BLE001 - reported as an interpreter reports it
-        trace = error.__traceback__.tb_next if error.__traceback__ else None
-        sys.excepthook(type(error), error, trace)
+        if error.__traceback__ is not None:
+            error.__traceback__ = error.__traceback__.tb_next  # without this function
+        sys.excepthook(type(error), error, error.__traceback__)
         code = 1
     if "threading" in sys.modules:  # importing it here would slow every fork down
         sys.modules["threading"]._shutdown()  # noqa: SLF001 - as at interpreter exit

@@ -262,18 +262,7 @@ class _Box:
             os.close(self.status)
         except BaseException:  # noqa: BLE001 - everything is reported to the caller
             self.fail("cannot confine the worker")
-        code = 1
-        try:
-            code = self.child() or 0
-        except SystemExit as leaving:
-            code = leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
-        except BaseException:  # noqa: BLE001 - as an interpreter would: trace and exit code 1
-            traceback.print_exc()
-        finally:
-            with contextlib.suppress(OSError, ValueError):
-                sys.stdout.flush()
-                sys.stderr.flush()
-            os._exit(code & 0xFF)
+        run_and_exit(self.child)
 
     def arrange_descriptors(self) -> None:
         null = os.open("/dev/null", os.O_RDWR)
@@ -282,6 +271,22 @@ class _Box:
         close_all_but([0, 1, 2, self.status, *self.keep_fds])
         for fd in (0, 1, 2, *self.keep_fds):
             os.set_inheritable(fd, True)  # noqa: FBT003 - the library's own signature
+
+
+def run_and_exit(child: Callable[[], int | None]) -> NoReturn:
+    """Run ``child`` and end this process as an interpreter would, but without its clean-up."""
+    code = 1
+    try:
+        code = child() or 0
+    except SystemExit as leaving:
+        code = leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
+    except BaseException:  # noqa: BLE001 - as an interpreter would: trace and exit code 1
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code & 0xFF)
 
 
 def _enter_namespaces(*, network: bool) -> None:

@@ -34,6 +34,7 @@ class _Stat:
 
     pid: int
     parent: int
+    group: int
     cpu_seconds: float
     threads: int
     resident_bytes: int
@@ -70,13 +71,20 @@ class ProcessTree:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(-1, signal.SIGKILL)
             else:
-                for stat in self._members():
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(stat.pid, signal.SIGKILL)
+                self._kill_groups()
             try:
                 os.waitpid(-1, 0)
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass  # looking at all processes again for each dead one would take for ever
             except ChildProcessError:
                 return
+
+    def _kill_groups(self) -> None:
+        """Kill by process group: at once, so that a fork bomb cannot outrun it."""
+        own = os.getpgrp()
+        for target in {-s.group if s.group != own else s.pid for s in self._members()}:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(target, signal.SIGKILL)
 
     def _members(self) -> list[_Stat]:
         pids = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdecimal()]
@@ -108,6 +116,7 @@ def _read_stat(pid: int) -> _Stat | None:
     return _Stat(
         pid=pid,
         parent=int(fields[1]),
+        group=int(fields[2]),
         cpu_seconds=sum(int(field) for field in fields[11:15]) / _TICK,
         threads=int(fields[17]),
         resident_bytes=int(fields[21]) * _PAGE,

@@ -50,9 +50,7 @@ class _Gate:
     ground: Ground = field(init=False)
 
     def __post_init__(self) -> None:
-        spec = self.spec
-        ground = Ground(spec.signature, spec.space, spec.elements, spec.configs)
-        object.__setattr__(self, "ground", ground)
+        object.__setattr__(self, "ground", Ground.of(self.spec))
 
     def smallest(self) -> list[Config]:
         """For each dtype of the space, the visible config that is cheapest once reduced."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from program import Config
 from sampler import Dims, Ground, filled
@@ -39,7 +40,7 @@ def edges(ground: Ground, salt: str, count: int) -> list[Config]:
 
 def reduced(config: Config, ground: Ground, elements: int) -> Config:
     """``config`` with its largest dims halved until no tensor exceeds ``elements``."""
-    small = Ground(ground.signature, ground.space, elements, ground.visible)
+    small = replace(ground, elements=elements)
     dims = dict(config.dims)
     while not small.fits(dims):
         lows = {name: low for name, (low, _) in ground.space.dims.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -65,6 +66,13 @@ class Meter:
     def __init__(self, judge: Judge, clock: Clock) -> None:
         self._judge = judge
         self._clock = clock
+        self._judging_seconds = 0.0
+        self._judged = 0
+
+    @property
+    def seconds_per_call(self) -> float:
+        """What drawing and verifying one call costs the judge, from all calls so far."""
+        return self._judging_seconds / max(self._judged, 1)
 
     def round(
         self, number: int, plans: Sequence[Plan], samples: int
@@ -88,7 +96,8 @@ class Meter:
         for side in order if number % 2 == 0 else order[::-1]:
             made[side] = self._process(side, number, plans, calls)
         for plan in plans:
-            self._verify(plan, made["candidate"], made["baseline"])
+            with self._judging(0):
+                self._verify(plan, made["candidate"], made["baseline"])
         return {
             plan.config.name: {side: made[side].samples[plan.config.name] for side in order}
             for plan in plans
@@ -97,9 +106,18 @@ class Meter:
     def _draw(self, number: int, plan: Plan, batch: int, size: int, attempt: int = 0) -> list[Call]:
         """Inputs that no call had before."""
         first = ((number << 4 | attempt) << 8 | batch) << 16
-        return [
-            self._judge.call(Case(STAGE, plan.config, round=first + slot)) for slot in range(size)
-        ]
+        with self._judging(size):
+            return [
+                self._judge.call(Case(STAGE, plan.config, round=first + slot))
+                for slot in range(size)
+            ]
+
+    @contextmanager
+    def _judging(self, calls: int) -> Iterator[None]:
+        before = time.monotonic()
+        yield
+        self._judging_seconds += time.monotonic() - before
+        self._judged += calls
 
     def _process(
         self, side: SideName, number: int, plans: Sequence[Plan], calls: Mapping[str, Drawn]

@@ -117,10 +117,7 @@ class PerfGate:
     def _plans(self) -> list[Plan]:
         """How to time each config, from a pilot round that counts for nothing else."""
         pilots = [Plan(config, 1) for config in self._spec.configs]
-        before = self._now()
         pilot = self._meter.round(0, pilots, 1)
-        # Drawing inputs and computing the truth is most of what a call costs the judge.
-        judging = (self._now() - before) / (4 * len(pilots))
         return [
             self._plan(
                 plan.config,
@@ -129,12 +126,11 @@ class PerfGate:
                     for side in pilot[plan.config.name].values()
                     for sample in side
                 ],
-                judging,
             )
             for plan in pilots
         ]
 
-    def _plan(self, config: Config, times: Sequence[float], judging: float) -> Plan:
+    def _plan(self, config: Config, times: Sequence[float]) -> Plan:
         policy = self._policy
         size = plausibility.traffic(self._spec.signature, config) or 1
         cache = _last_level_cache()
@@ -144,7 +140,7 @@ class PerfGate:
             policy.max_slots,
             policy.memory_bytes / size,
             0.5e9 * self._budget / batches / max(times),
-            self._budget / batches / judging,
+            0.5 * self._budget / batches / self._meter.seconds_per_call,
         )
         slots = max(1, math.floor(min(math.ceil(wanted), affordable)))
         return Plan(config, slots, slots * size > COLD_FACTOR * cache)

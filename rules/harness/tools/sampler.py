@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import shapes
 from program import Config, Signature
 from seeds import Stream
-from spec import ELEMENT, FLOATING, Space, config_name, largest_tensor
+from spec import ELEMENT, FLOATING, Space, Spec, config_name, largest_tensor
 
 VERSION = 1
 ATTEMPTS = 200
@@ -60,12 +60,23 @@ class Draw:
 
 @dataclass(frozen=True)
 class Ground:
-    """Where configs are drawn: the space under a cap, around the visible configs."""
+    """Where configs are drawn: the space under its caps, around the visible configs.
+
+    Attributes:
+        elements: cap on every tensor.
+        extent: cap on every dim that the space lets be smaller.
+    """
 
     signature: Signature
     space: Space
     elements: int
     visible: tuple[Config, ...]
+    extent: int = 1 << 28
+
+    @classmethod
+    def of(cls, spec: Spec) -> Ground:
+        """The ground of a task."""
+        return cls(spec.signature, spec.space, spec.elements, spec.configs, spec.extent)
 
     def identity(self) -> str:
         """Everything that drawn configs depend on besides the salt, as text."""
@@ -73,12 +84,14 @@ class Ground:
         tensors = [(a.name, a.dtype, a.shape) for a in (*signature.inputs, *signature.outputs)]
         bounds = [(name, tuple(space.dims[name])) for name in signature.dims]
         visible = sorted(_point(config.dtype, config.dims) for config in self.visible)
-        parts = (tensors, signature.scalars, bounds, space.dtypes, self.elements, visible)
-        return repr(parts)
+        caps = (self.elements, self.extent)
+        return repr((tensors, signature.scalars, bounds, space.dtypes, caps, visible))
 
     def fits(self, dims: Mapping[str, int]) -> bool:
-        """Whether ``dims`` is in the space and no tensor exceeds the cap."""
+        """Whether ``dims`` is in the space and nothing exceeds a cap."""
         if not self.space.contains(dims):
+            return False
+        if any(dims[n] > max(low, self.extent) for n, (low, _) in self.space.dims.items()):
             return False
         try:
             return 0 < largest_tensor(self.signature, dims) <= self.elements

@@ -17,7 +17,8 @@ GATES = ("correctness", "perf", "unseen")
 FLOATING = ("f64", "f32", "f16", "bf16")
 ELEMENT = "T"
 _ABIS: tuple[Abi, ...] = ("hip", "python", "torch")
-_CAPS = {"hip": 65536, "torch": 65536, "python": 4096}
+_ELEMENTS = {"hip": 65536, "torch": 65536, "python": 4096}
+_EXTENTS = {"python": 1024}  # the interpreter takes about 1 ms for each program of a grid
 _UNCAPPED = 1 << 28
 
 Policy = TypeVar("Policy")
@@ -49,6 +50,7 @@ class Spec:
         reference: path of the task's oracle.
         flops: operations of one call, an expression of dims; ``0`` where nobody counted.
         elements: cap on the element count of every tensor of a drawn config.
+        extent: cap on every dim of a drawn config.
         policy: the task's changes to the gate's defaults; each gate reads its own.
     """
 
@@ -63,6 +65,7 @@ class Spec:
     configs: tuple[Config, ...]
     flops: str
     elements: int
+    extent: int
     salt: str
     policy: Mapping[str, Any]
 
@@ -89,6 +92,8 @@ def parse_spec(value: Any) -> Spec:
     signature = _read_signature(_table(value, "signature"), space)
     candidate = _read_program(_table(value, "candidate"), libraries, runner)
     platform = _text(value, "platform")
+    usual = candidate.abi if platform == "cpu" else ""
+    limits = value.get("limits") or {}
     flops = str(value.get("flops") or "0")
     _check_expression(flops, signature.dims)
     return Spec(
@@ -102,7 +107,8 @@ def parse_spec(value: Any) -> Spec:
         space=space,
         configs=_read_configs(_list(value, "configs"), signature, space),
         flops=flops,
-        elements=_read_cap(value.get("limits") or {}, platform, candidate),
+        elements=_read_cap("elements", limits, _ELEMENTS.get(usual, _UNCAPPED)),
+        extent=_read_cap("extent", limits, _EXTENTS.get(usual, _UNCAPPED)),
         salt=_text(value, "salt"),
         policy=dict(value.get("policy") or {}),
     )
@@ -250,9 +256,8 @@ def _read_config(value: Any, signature: Signature, space: Space) -> Config:
     return Config(name, ordered, value["dtype"], {**known, **scalars})
 
 
-def _read_cap(limits: Any, platform: str, candidate: Program) -> int:
-    default = _CAPS[candidate.abi] if platform == "cpu" else _UNCAPPED
-    cap = limits.get("elements", default) if isinstance(limits, dict) else None
+def _read_cap(name: str, limits: Any, default: int) -> int:
+    cap = limits.get(name, default) if isinstance(limits, dict) else None
     if type(cap) is not int or cap < 1:
         raise SpecError(f"the limits are {limits!r}")
     return cap

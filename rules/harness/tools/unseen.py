@@ -74,8 +74,7 @@ def run(spec: Spec, launcher: Launching) -> Verdict:
     policy = read_policy(UnseenPolicy, spec.policy)
     if policy.cycles < 1:
         raise SpecError("a policy needs at least one cycle of unseen configs")
-    ground = Ground(spec.signature, spec.space, spec.elements, spec.configs)
-    drawn = sampler.draw(ground, spec.salt, policy.cycles)
+    drawn = sampler.draw(Ground.of(spec), spec.salt, policy.cycles)
     if not drawn.configs:
         raise TaskFault("the shape space has no config beside the visible ones")
     judge = Judge.assemble(spec, launcher, policy)

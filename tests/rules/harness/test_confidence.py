@@ -1,6 +1,6 @@
 """The interval of a speedup holds the truth as often as it says."""
 
-# mypy: allow-untyped-defs, allow-untyped-decorators
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 
 from __future__ import annotations
 

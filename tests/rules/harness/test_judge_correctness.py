@@ -1,11 +1,12 @@
 """The correctness gate accepts honest kernels and names what is wrong with others."""
 
-# mypy: allow-untyped-defs
+# mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 
 import re
 import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -165,15 +166,13 @@ def test_a_kernel_wrong_at_the_edges_alone_fails_there(tmp_path):
     assert judge(tmp_path, wrong_for_one_column).summary.startswith("edges: ")
 
 
+CALLS = count()
+
+
 def noisy(x, y, scale, **_):
     softmax(x, y, scale)
     if y.dtype == torch.float32:
-        y *= 1 + 1e-6 * torch.rand(())
-
-
-def very_noisy(x, y, scale, **_):
-    softmax(x, y, scale)
-    y *= 1 + 1e-5 * torch.rand(())
+        y *= 1 + 1e-6 * (next(CALLS) % 3)
 
 
 def test_differing_bits_are_nondeterministic(tmp_path):
@@ -192,7 +191,7 @@ def test_a_nondeterministic_baseline_allows_it_too(tmp_path):
 
 
 def test_a_kernel_that_works_once_is_caught_by_the_repeats(tmp_path):
-    calls = []
+    calls: list[None] = []
 
     def replays(x, y, scale, **_):
         calls.append(None)
@@ -252,7 +251,7 @@ def test_a_fault_in_a_batch_is_traced_to_its_call(tmp_path):
 
 
 def test_a_timeout_is_not_tried_again(tmp_path):
-    calls = []
+    calls: list[None] = []
 
     def hangs(**_):
         calls.append(None)

@@ -1,6 +1,6 @@
 """Specs, seeds, shapes, tolerances, distributions and the clock, each alone."""
 
-# mypy: allow-untyped-defs, allow-untyped-decorators
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Unseen and edge configs: inside the space, under the cap, new, and of their class."""
 
-# mypy: allow-untyped-defs, allow-untyped-decorators
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 
 from __future__ import annotations
 
@@ -122,6 +122,7 @@ def test_two_hundred_configs_are_all_different():
     "other",
     [
         replace(ROOMY, elements=65535),
+        replace(ROOMY, extent=65535),
         ground_of([(1, 65535), (1, 131072)], [(64, 256), (16, 1000)]),
         ground_of([(1, 65536), (1, 131072)], [(64, 257), (16, 1000)]),
     ],
@@ -136,6 +137,13 @@ def test_the_draw_is_the_same_for_everyone():
     names = [item.config.name for item in draw(ROOMY, "kabuild-public-1").configs]
 
     assert names == GOLDEN
+
+
+def test_no_dim_exceeds_the_extent():
+    configs = draw(replace(ROOMY, extent=1024), "salt", cycles=5).configs
+
+    assert {item.class_ for item in configs} == set(CLASSES)
+    assert max(value for item in configs for value in item.config.dims.values()) <= 1024
 
 
 def test_integer_inputs_get_no_value_shift():
@@ -218,11 +226,11 @@ def test_sampling_needs_the_standard_library_alone():
 
 GOLDEN = [
     "f32 rows=1 cols=1",
-    "f16 rows=165 cols=397",
-    "f32 rows=16 cols=64",
-    "f16 rows=664 cols=15",
-    "f32 rows=781 cols=1",
-    "f16 rows=5 cols=5058",
-    "f32 rows=1 cols=50304",
-    "f16 rows=32 cols=8",
+    "f16 rows=65 cols=1000",
+    "f32 rows=1 cols=1000",
+    "f16 rows=9 cols=2165",
+    "f32 rows=604 cols=2",
+    "f16 rows=26676 cols=2",
+    "f32 rows=8 cols=256",
+    "f16 rows=512 cols=1",
 ]

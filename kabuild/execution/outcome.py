@@ -51,6 +51,8 @@ def recall(prepared: Prepared, result: ActionResult, cas: Cas) -> Settled | None
         if isinstance(found, str):
             return None
         verdict = found
+    elif _lacking(action, result):
+        return None  # the result of an equal gate that did not pass
     return Settled(action.label, Outcome.DONE, prepared.key, result, cached=True, verdict=verdict)
 
 

@@ -253,13 +253,23 @@ class Build:
             self._halted = f"not started, because {settled.label} did not pass"
         followers = self._release(label)
         for follower in followers:
-            if settled.outcome in {Outcome.DONE, Outcome.FAILED}:
+            if self._serves(label, follower, settled):
                 copy = replace(
                     settled, label=self._graph.actions[follower].label, cached=True, seconds=0.0
                 )
                 self._settle(follower, copy)
             else:
                 self._frontier.requeue(follower)
+
+    def _serves(self, label: str, follower: str, settled: Settled) -> bool:
+        """Whether how ``label`` settled is how an equal action settles.
+
+        Being a gate is outside the key but decides what a result means, so a gate that is
+        equal to a plain action looks its result up for itself.
+        """
+        actions = self._graph.actions
+        alike = actions[follower].gate == actions[label].gate
+        return alike and settled.outcome in {Outcome.DONE, Outcome.FAILED}
 
     def _release(self, label: str) -> list[str]:
         """Whoever was parked behind ``label``, which is no longer on its way."""

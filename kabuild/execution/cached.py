@@ -89,8 +89,9 @@ class CachedExecutor:
         action = prepared.action
         self._inputs.supply(prepared.root, self._cas)
         self._remember_messages(prepared)
+        before = self._inputs.observe(action)
         ran = [self._run(prepared, cancel) for _ in range(self._policy.runs(action))]
-        self._inputs.check_unchanged(action)
+        self._inputs.check_unchanged(before)
         settled = _worst(ran)
         if flake := _flake(ran):
             return replace(settled, message=flake)

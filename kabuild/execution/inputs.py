@@ -41,6 +41,10 @@ class _Snapshot:
     signatures: Mapping[str, Signature]
 
 
+Observed = Mapping[Source, Mapping[str, Signature]]
+"""By source, the signature of each of its files by host path."""
+
+
 class Inputs:
     """Resolves the artifacts of one build; each source is looked at once.
 
@@ -89,27 +93,39 @@ class Inputs:
             if stored != digest:
                 raise _changed(origin)
 
-    def check_unchanged(self, action: Action) -> None:
-        """Raise InfraError(INPUT_CHANGED) if a source of ``action`` changed since resolved.
+    def observe(self, action: Action) -> Observed:
+        """What the sources of ``action`` look like on disk just before it runs."""
+        sources = [item for _, item in action.inputs if isinstance(item, Source)]
+        return {source: self._look(source) for source in sources}
 
-        The result would still be right for its key, but not for what now lies on disk, and
-        people read it as the verdict on that.
+    def check_unchanged(self, before: Observed) -> None:
+        """Raise InfraError(INPUT_CHANGED) if a source changed since ``before``.
+
+        The result would still be right for its key, for it was made from what the store
+        holds; but people would read it as the verdict on what now lies on disk. A source
+        that changed before the action began is no concern of it: a build sees each source
+        as it first found it.
         """
-        for _, item in action.inputs:
-            if isinstance(item, Source):
-                self._check_unchanged(item)
+        for source, seen in before.items():
+            now = self._look(source)
+            if now != seen and not self._only_touched(source, seen):
+                raise _changed(min(dict(seen.items() ^ now.items())))
 
-    def _check_unchanged(self, source: Source) -> None:
-        before = self._snapshots[source]
+    def _look(self, source: Source) -> Mapping[str, Signature]:
+        """The signatures of a source's files now; none where it cannot be read."""
         try:
-            if dict(self._stat_all(source)) == before.signatures:
-                return
-            after = self._snapshot(source)  # touched, perhaps no more than that
-        except (OSError, LoadError) as error:
-            raise _changed(source.path) from error
-        if after.node != before.node:
-            files = dict(before.signatures.items() ^ after.signatures.items())
-            raise _changed(min(files, default=source.path))
+            files = _files(source, self._host_path(source))
+            return {path: Signature.of(status) for _, path, status in files}
+        except (OSError, LoadError):
+            return {}
+
+    def _only_touched(self, source: Source, seen: Mapping[str, Signature]) -> bool:
+        """Whether a source whose files look different holds what it held when resolved."""
+        first = self._snapshots[source]
+        try:
+            return seen == first.signatures and self._snapshot(source).node == first.node
+        except (OSError, LoadError):
+            return False
 
     def _node(self, item: Artifact, produced: Mapping[str, ActionResult]) -> Node:
         if isinstance(item, Source):
@@ -155,10 +171,6 @@ class Inputs:
         if len(entries) == 1 and not entries[0][0]:
             return _Snapshot(entries[0][1], signatures)
         return _Snapshot(build(entries), signatures)
-
-    def _stat_all(self, source: Source) -> Iterator[tuple[str, Signature]]:
-        for _, path, status in _files(source, self._host_path(source)):
-            yield path, Signature.of(status)
 
     def _host_path(self, source: Source) -> str:
         if source.root == "user":

@@ -227,7 +227,8 @@ def test_a_source_that_changes_during_the_run_is_noticed(
     file = write(tmp_path / "d/f", "before")
     action = command("a", inputs={"d": Source("d")})
     inputs.root(action, {})
-    inputs.check_unchanged(action)
+    before = inputs.observe(action)
+    inputs.check_unchanged(before)
     changes: dict[str, Callable[[], object]] = {
         "edit": lambda: file.write_text("after"),
         "remove": file.unlink,
@@ -236,8 +237,8 @@ def test_a_source_that_changes_during_the_run_is_noticed(
     }
     changes[change]()
 
-    with pytest.raises(InfraError, match="changed while") as caught:
-        inputs.check_unchanged(action)
+    with pytest.raises(InfraError, match=r"d/[fg]' changed while") as caught:
+        inputs.check_unchanged(before)
     assert caught.value.reason is Reason.INPUT_CHANGED
 
 
@@ -246,12 +247,29 @@ def test_a_source_that_was_only_touched_has_not_changed(inputs: Inputs, tmp_path
     file = write(tmp_path / "d/f", "same")
     action = command("a", inputs={"d": Source("d")})
     inputs.root(action, {})
+    before = inputs.observe(action)
 
     file.write_text("same")
     os.utime(file, (1, 1))
     (tmp_path / "linked").hardlink_to(file)
 
-    inputs.check_unchanged(action)
+    inputs.check_unchanged(before)
+
+
+def test_a_change_before_the_run_is_no_concern_of_it(inputs: Inputs, tmp_path: Path) -> None:
+    """One edit during a long build stops one action at most, not all that follow."""
+    file = write(tmp_path / "f", "first")
+    action = command("a", inputs={"f": Source("f")})
+    cas = MemoryCas()
+    inputs.supply(inputs.root(action, {}), cas)
+
+    file.write_text("second")
+    before = inputs.observe(action)
+    root = inputs.root(action, {})
+    inputs.supply(root, cas)
+    inputs.check_unchanged(before)
+
+    assert cas.get(next(node.digest for _, node in root.walk())) == b"first"
 
 
 def test_a_name_that_is_no_text_is_refused(inputs: Inputs, tmp_path: Path) -> None:

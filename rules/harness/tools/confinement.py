@@ -28,10 +28,14 @@ _SYSTEM = ("/usr", "/lib", "/bin")
 
 
 def view(program: Program, policy: RunnerPolicy) -> View:
-    """The candidate's file, what is needed to run it, and a private ``/tmp``."""
+    """The candidate's file, what is needed to run it, and a private ``/tmp``.
+
+    Raises ValueError for a ``hip`` program without a runner.
+    """
     binds = [*system_binds(), Bind(_absolute(program.path), candidate_path(program))]
     if program.abi == "hip":
-        assert program.runner is not None
+        if program.runner is None:
+            raise ValueError("a program of the hip ABI needs a native runner")
         binds.append(Bind(_absolute(program.runner), native_runner_path(program)))
         pairs = zip(program.libraries, library_paths(program), strict=True)
         binds += [Bind(_absolute(library), path) for library, path in pairs]

@@ -24,7 +24,11 @@ _LAST_WORDS_SECONDS = 5.0  # for a process that has hung up or reported a signal
 
 @dataclass(frozen=True)
 class Answer:
-    """What a runner answered, and how long the judge waited for it."""
+    """What a runner answered, and how long it was at large, until it was frozen again.
+
+    A time that ended with the message would give a candidate that answers too early the time
+    until the freeze for nothing, and it can make that long by keeping the machine busy.
+    """
 
     values: tuple[int, ...]
     wall_ns: int
@@ -80,7 +84,6 @@ class Conversation:
             self._channel.send(request, fds)
             self._warden.thaw()
             message = self._channel.receive(time.monotonic() + seconds)
-            wall_ns = time.monotonic_ns() - started
         except Hangup:
             self._fail_by_end(doing)
         except Silence:
@@ -96,7 +99,7 @@ class Conversation:
             raise diagnosis.violation(f"answered with {message.kind.name} {doing}")
         if expected is not Kind.GONE:
             self._freeze(doing)
-        return Answer(message.values, wall_ns)
+        return Answer(message.values, time.monotonic_ns() - started)
 
     def end(self) -> None:
         """Kill the runner and hang up."""

@@ -182,7 +182,8 @@ class Batch:
             tensors are the judge's own copies. What the candidate left unwritten holds
             the poison of ``dtypes``.
         reported_ns: the time of all calls together, as the runner measured it.
-        wall_ns: the judge's own time from just before RUN until DONE.
+        wall_ns: the judge's own time, from just before RUN until the runner has answered and
+            is frozen. What that costs without any call is the ``wall_ns`` of ``empty``.
     """
 
     outputs: tuple[Mapping[str, Tensor], ...]

@@ -14,6 +14,8 @@ SCRATCH  bytes of the file, offset    ``READY``
          (with 1 descriptor)
 RUN      n                            ``DONE`` n ns
 EMPTY                                 ``DONE`` 0 ns
+COLLECT                               ``READY`` once the ``torch`` ABI's results are
+                                      in the buffers
 BYE                                   ``GONE``
 ======== ============================ =================================================
 
@@ -45,6 +47,7 @@ class Kind(IntEnum):
     RUN = 4
     EMPTY = 5
     BYE = 6
+    COLLECT = 7
     READY = 16
     DONE = 17
     FAULT = 18

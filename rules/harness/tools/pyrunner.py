@@ -96,6 +96,10 @@ class _Server:
                 self.reply(Kind.DONE, calls, self._calls.run(calls))
             case Kind.EMPTY:
                 self.reply(Kind.DONE, 0, self._calls.run(0) if self._calls else 0)
+            case Kind.COLLECT:
+                assert self._calls is not None
+                self._calls.collect()
+                self.reply(Kind.READY)
             case _:
                 self.reply(Kind.GONE)
                 os._exit(0)  # without exit handlers: the candidate may have installed some

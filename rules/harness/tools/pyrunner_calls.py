@@ -49,13 +49,13 @@ class Calls:
             _tensors(self.block.outputs, output_memory, slot * strides[1]) for slot in slots
         ]
         self._keywords = dict((*self.block.scalars, *self.block.dims))
-        self._results: list[Any] = []
+        self._results: list[tuple[int, Any]] = []
 
     def run(self, calls: int) -> int:
         """Make the calls of a batch; how long they took, in nanoseconds.
 
-        A PyTorch baseline allocates what it returns, and that is part of its time. Copying
-        it into the judge's buffers is not: it happens in ``deliver``, with the clock stopped.
+        A PyTorch program allocates what it returns, and that is part of its time. Copying
+        it into the judge's buffers is not: ``collect`` does it when both clocks have stopped.
         """
         start = self.block.order_offset
         order = struct.unpack_from(f"<{calls}I", self._block_memory, start)
@@ -68,10 +68,16 @@ class Calls:
                 call(slot)
         elapsed = perf_counter_ns() - started
         gc.enable()
-        for slot, result in zip(order, self._results, strict=False):
-            self._deliver(slot, result)
-        self._results = []
         return elapsed
+
+    def collect(self) -> None:
+        """Copy what the calls of the last batch returned into the outputs of their slots.
+
+        Raises WrongShape and WrongDtype.
+        """
+        results, self._results = self._results, []
+        for slot, result in results:
+            self._deliver(slot, result)
 
     def _writing(self, slot: int) -> None:
         inputs, outputs = self._inputs[slot], self._outputs[slot]
@@ -79,7 +85,7 @@ class Calls:
             self._entry(*inputs.values(), *outputs.values(), **self._keywords)
 
     def _returning(self, slot: int) -> None:
-        self._results.append(self._entry(**self._inputs[slot], **self._keywords))
+        self._results.append((slot, self._entry(**self._inputs[slot], **self._keywords)))
 
     def _deliver(self, slot: int, result: Any) -> None:
         if not isinstance(result, Mapping):

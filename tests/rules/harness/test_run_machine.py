@@ -11,7 +11,18 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from run_support import DOUBLING, config, draws, is_doubled, native, run_doubling
+from run_support import (
+    DOUBLING,
+    ROOT,
+    config,
+    draws,
+    is_doubled,
+    module,
+    native,
+    run_doubling,
+)
+
+import namespaces  # type: ignore[import-not-found] # isort: skip
 
 from launcher import Launcher  # isort: skip
 from program import MachineFault  # isort: skip
@@ -48,6 +59,7 @@ def launcher():
         ({"libraries": ("/nonexistent/lib.so",)}, "No such file"),
         ({"libraries": (__file__,)}, "did not start"),
         ({"runner": __file__}, "did not start"),
+        ({"runner": None}, "needs a native runner"),
     ],
 )
 def test_runner_that_cannot_start_is_a_machine_fault(launcher, change, message):
@@ -97,3 +109,31 @@ def test_descriptors_are_given_back(launcher):
         run_doubling(launcher, program)
 
     assert descriptors() == before
+
+
+@pytest.mark.parametrize("abi", ["hip", "torch"])
+def test_judge_in_a_sandbox_runs_its_candidate_in_a_second_one(tmp_path, abi):
+    """This is how gates run: the candidate's sandbox is built inside the judge's."""
+    torch_source = "def reference(x, **_):\n    return {'y': 2 * x}\n"
+    program = (
+        native(HONEST, "honest")
+        if abi == "hip"
+        else module(tmp_path, torch_source, "reference", "torch")
+    )
+    trees = {str(ROOT), sys.prefix, sys.base_prefix, str(Path(program.path).parent)}
+    view = namespaces.View(
+        binds=(
+            *namespaces.system_binds(),
+            *(namespaces.Bind(tree, tree) for tree in sorted(trees)),
+        ),
+        tmpfs=(),
+    )
+
+    def judge() -> int:
+        with Launcher.start() as inner:
+            ((inputs, batch),) = run_doubling(inner, program)
+        return 0 if is_doubled(inputs, batch) else 9
+
+    pid = namespaces.fork_contained(view, namespaces.Limits(), judge, seccomp="nestable")
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0

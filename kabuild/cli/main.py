@@ -81,10 +81,7 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line and exit with one of ``ExitCode``."""
     try:
-        cli.main(standalone_mode=False)
-        code = int(ExitCode.OK)
-    except click.exceptions.Exit as stop:
-        code = stop.exit_code
+        code = int(cli.main(standalone_mode=False) or ExitCode.OK)  # what a command exits with
     except click.ClickException as problem:
         problem.show()
         code = int(ExitCode.COMMAND_LINE)

@@ -31,6 +31,10 @@ class _Refused(Exception):  # noqa: N818 - a verdict on an output, not an error 
     """An output that must not be copied; the text says why."""
 
 
+class _Missing(Exception):  # noqa: N818 - as above
+    """An output that was not made."""
+
+
 class Collector:
     """Copies outputs from below ``root`` to below the directory ``destination``.
 
@@ -59,7 +63,7 @@ class Collector:
                     source = _open_directory(parent, source, stack)
                     copy = _make_directory(parent, copy, stack)
                 return self._copy(name, source, copy, depth=0), ""
-            except FileNotFoundError:
+            except _Missing:
                 return "missing", ""
             except _Refused as refusal:
                 return "refused", str(refusal)
@@ -69,7 +73,10 @@ class Collector:
             name.encode()
         except UnicodeEncodeError:
             raise _Refused(f"the name {os.fsencode(name)!r} is not UTF-8") from None
-        found = os.stat(name, dir_fd=source, follow_symlinks=False)
+        try:
+            found = os.stat(name, dir_fd=source, follow_symlinks=False)
+        except FileNotFoundError:
+            raise _Missing from None
         if stat.S_ISREG(found.st_mode):
             self._copy_file(name, source, copy, found)
             return "file"
@@ -104,6 +111,8 @@ class Collector:
 def _open_directory(name: str, parent: int | None, stack: contextlib.ExitStack) -> int:
     try:
         fd = os.open(name, _OPEN_DIRECTORY, dir_fd=parent)
+    except FileNotFoundError:
+        raise _Missing from None
     except PermissionError:
         raise _Refused(f"{name} cannot be read") from None
     except OSError as error:

@@ -43,6 +43,17 @@ _STARTS = 2
 _Key = tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]
 
 
+class _Either:
+    """Set when one of two is."""
+
+    def __init__(self, first: Cancel, second: Cancel | None) -> None:
+        self._first = first
+        self._second = second
+
+    def is_set(self) -> bool:
+        return self._first.is_set() or (self._second is not None and self._second.is_set())
+
+
 class Spawner:
     """Runs commands in sandboxes; a context manager. ``run`` may be called by several threads.
 
@@ -53,6 +64,7 @@ class Spawner:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._closed = threading.Event()
         self._zygotes: dict[_Key, ZygoteProcess] = {}  # least recently used first
         self._ids = count()
         self._system = [(bind.source, bind.target) for bind in system_binds()]
@@ -69,7 +81,8 @@ class Spawner:
         self.close()
 
     def close(self) -> None:
-        """End all zygotes and every run."""
+        """End all zygotes and every run: each is cancelled, or raises ``SandboxError``."""
+        self._closed.set()
         with self._lock:
             zygotes, self._zygotes = list(self._zygotes.values()), {}
         for zygote in zygotes:
@@ -96,7 +109,8 @@ class Spawner:
         with self._zygote(spec) as (zygote, in_place), _exec_root(spec) as root:
             order = self._order(spec, root, in_place=in_place)
             try:
-                ended = Run(zygote, order, spec.collect_into, cancel).wait()
+                unwanted = _Either(self._closed, cancel)
+                ended = Run(zygote, order, spec.collect_into, unwanted).wait()
             except SupervisorLost:
                 zygote.check_alive()
                 raise
@@ -126,6 +140,8 @@ class Spawner:
 
     def _take(self, key: _Key) -> ZygoteProcess:
         with self._lock:
+            if self._closed.is_set():
+                raise SandboxError(Reason.SANDBOX_FAILED, "the spawner was closed")
             zygote = self._zygotes.pop(key, None) or ZygoteProcess(*_start_arguments(key))
             self._zygotes[key] = zygote
             zygote.users += 1

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import socket
 import struct
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
 _HEADER = struct.Struct(">I")
 _MAX_FDS = 8
+_ANCILLARY_BYTES = socket.CMSG_SPACE(_MAX_FDS * array("i").itemsize)
 
 
 def send(channel: socket.socket, message: dict[str, Any], fds: Sequence[int] = ()) -> None:
@@ -28,11 +30,12 @@ def receive(channel: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
 
     Raises ``OSError`` when the connection breaks within a message.
     """
-    header, fds, _, _ = socket.recv_fds(
-        channel, _HEADER.size, _MAX_FDS, flags=socket.MSG_CMSG_CLOEXEC
+    header, ancillary, _, _ = channel.recvmsg(
+        _HEADER.size, _ANCILLARY_BYTES, socket.MSG_CMSG_CLOEXEC
     )
     if not header:
         return None
+    fds = array("i", b"".join(data for _, _, data in ancillary)).tolist()
     header += _read_exactly(channel, _HEADER.size - len(header))
     (size,) = _HEADER.unpack(header)
     message: dict[str, Any] = json.loads(_read_exactly(channel, size))

@@ -54,7 +54,7 @@ class Run:
         zygote: ZygoteProcess,
         order: dict[str, Any],
         collect_into: Path,
-        cancel: Cancel | None,
+        cancel: Cancel,
     ) -> None:
         self._zygote = zygote
         self._order = order
@@ -122,7 +122,7 @@ class Run:
             return
         flood = self._limits["output_bytes"] * _FLOOD_FACTOR
         self._flooded = any(output.total > flood for output in outputs.values())
-        self._cancelled = self._cancel is not None and self._cancel.is_set()
+        self._cancelled = self._cancel.is_set()
         if self._flooded or self._cancelled:
             with contextlib.suppress(OSError):
                 control.shutdown(socket.SHUT_WR)

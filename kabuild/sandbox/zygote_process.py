@@ -117,7 +117,9 @@ class ZygoteProcess:
         return received[0]
 
     def _lost(self) -> ZygoteLost:
-        self._stderr.seek(0)
-        text = self._stderr.read()[-_STDERR_BYTES:].decode(errors="replace").strip()
+        text = ""
+        if not self._stderr.closed:
+            self._stderr.seek(0)
+            text = self._stderr.read()[-_STDERR_BYTES:].decode(errors="replace").strip()
         name = f"{self._interpreter} with {', '.join(self._preload) or 'nothing'} preloaded"
         return ZygoteLost(f"the zygote process ({name}) died{': ' + text if text else ''}")

@@ -105,7 +105,7 @@ class World:
 
 
 @given(plan=plans(), jobs=st.integers(1, 4), choices=CHOICES)
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=700, deadline=None)
 def test_every_action_settles_as_the_rules_say(plan: Plan, jobs: int, choices: list[int]) -> None:
     world = World(plan)
 
@@ -128,7 +128,7 @@ def test_every_action_settles_as_the_rules_say(plan: Plan, jobs: int, choices: l
 
 
 @given(plan=plans(), jobs=st.integers(1, 4), choices=CHOICES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_equal_actions_run_once(plan: Plan, jobs: int, choices: list[int]) -> None:
     result, _ = (world := World(plan)).build(choices, jobs=jobs)
 
@@ -143,7 +143,7 @@ def test_equal_actions_run_once(plan: Plan, jobs: int, choices: list[int]) -> No
 
 
 @given(plan=plans(), choices=CHOICES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_second_build_runs_only_what_may_not_be_cached(plan: Plan, choices: list[int]) -> None:
     world = World(plan)
     first, _ = world.build(choices)
@@ -165,7 +165,7 @@ def test_a_second_build_runs_only_what_may_not_be_cached(plan: Plan, choices: li
     choices=CHOICES,
     stop_after=st.integers(0, 6),
 )
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_interrupted_anywhere_finished_work_is_kept(
     plan: Plan, jobs: int, choices: list[int], stop_after: int
 ) -> None:
@@ -188,7 +188,7 @@ def test_interrupted_anywhere_finished_work_is_kept(
 
 
 @given(plan=plans(), jobs=st.integers(1, 4), choices=CHOICES)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_without_keep_going_nothing_starts_after_a_failure(
     plan: Plan, jobs: int, choices: list[int]
 ) -> None:

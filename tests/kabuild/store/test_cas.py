@@ -129,12 +129,12 @@ def test_a_writer_killed_at_any_moment_leaves_no_partial_blob(tmp_path: Path) ->
         "import sys; from pathlib import Path; from kabuild.store import Store\n"
         "store = Store.open(Path(sys.argv[1]))\n"
         "for n in range(10**6):\n"
-        "    store.cas.put(str(n).encode() * 50_000)\n"
+        "    store.cas.put((sys.argv[2] + str(n)).encode() * 50_000)\n"
         "    print(n, flush=True)\n"
     )
     for blobs in (1, 4, 9):
         with subprocess.Popen(
-            [sys.executable, "-c", script, str(tmp_path)],
+            [sys.executable, "-c", script, str(tmp_path), f"round {blobs}"],
             cwd=REPOSITORY,
             stdout=subprocess.PIPE,
         ) as writer:

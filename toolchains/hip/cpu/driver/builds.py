@@ -20,6 +20,15 @@ from symbols import IMPLICIT, LIBC, LIBM, RUNTIME
 
 _OBJECT = "kernel.o"
 _OUTPUT = "output"
+_OPERATORS = {
+    "_Znwm": "operator new",
+    "_Znam": "operator new[]",
+    "_ZdlPv": "operator delete",
+    "_ZdlPvm": "operator delete",
+    "_ZdaPv": "operator delete[]",
+    "_ZdaPvm": "operator delete[]",
+    "__dso_handle": "destructor of a static object",
+}
 
 
 def build_kernel(
@@ -40,7 +49,8 @@ def build_kernel(
     with _workplace() as directory:
         _write(sources, directory)
         options = [f"-DHIPCPU_WAVE_SIZE={wave_size}", "-O3", f"-I{INCLUDE}", "-I."]
-        options += compiler.kernel_options
+        # A large frame must not step over the guard below a fiber's stack.
+        options += ["-fstack-clash-protection", *compiler.kernel_options]
         done = compiler.compile(MAIN, _OBJECT, options, directory)
         if done.returncode:
             prefixes = (f"{INCLUDE}/", *compiler.prefixes)
@@ -48,7 +58,7 @@ def build_kernel(
         symbols = read_symbols((directory / _OBJECT).read_bytes())
         exports = [s.name for s in symbols if s.defined and s.function and not _mangled(s.name)]
         _require_entries(source, entries, exports, symbols)
-        imports = _allowed_imports(symbols, sources)
+        imports = _allowed_imports(symbols, sources, compiler)
         link = Link([_OBJECT], _OUTPUT, imports, exports)
         _require_tool(compiler.link_library(link, directory), "link the kernel")
         _publish(directory / _OUTPUT, output)
@@ -142,10 +152,12 @@ def _require_entries(
         raise SourceFault(f"{source}:1:1: error: {message}\n  extern \"C\" functions: {found}")
 
 
-def _allowed_imports(symbols: Sequence[Symbol], sources: Sources) -> list[str]:
+def _allowed_imports(
+    symbols: Sequence[Symbol], sources: Sources, compiler: Compiler
+) -> list[str]:
     """What the object wants of the C library; refuses what nothing provides."""
     wanted = _undefined(symbols)
-    allowed = RUNTIME | LIBM | LIBC
+    allowed = RUNTIME | LIBM | LIBC | compiler.own_symbols
     refused = [_describe_undefined(name, sources) for name in wanted if name not in allowed]
     if refused:
         raise SourceFault("\n".join(refused))
@@ -154,7 +166,8 @@ def _allowed_imports(symbols: Sequence[Symbol], sources: Sources) -> list[str]:
 
 def _describe_undefined(symbol: str, sources: Sources) -> str:
     """Point at the first mention of the name in the source, where there is one."""
-    message = f"undefined symbol '{symbol}': the source, HIP and the usable libc have none"
+    meaning = _OPERATORS.get(symbol, symbol)
+    message = f"undefined symbol '{meaning}': the source, HIP and the usable libc have none"
     names = re.findall(r"\d+([A-Za-z_]\w*)", symbol) if _mangled(symbol) else [symbol]
     for name in reversed(names):
         pattern = re.compile(rf"\b{re.escape(name)}\b")

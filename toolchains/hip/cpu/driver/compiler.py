@@ -69,6 +69,8 @@ class Compiler(Protocol):
     """Directories of the compiler, to be left out of its messages."""
     kernel_options: tuple[str, ...]
     """What it takes besides to keep a kernel from what it may not do."""
+    own_symbols: frozenset[str]
+    """Functions of the compiler's support library, which is linked into what needs them."""
 
     def compile(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
         """Compile one C++ file, or assemble one whose name ends with ``.S``."""

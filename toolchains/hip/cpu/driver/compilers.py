@@ -18,7 +18,7 @@ from compiler import (
 )
 from elf import Machine, stub_library
 from faults import ToolchainFault
-from symbols import LIBM, version
+from symbols import COMPILER_SUPPORT, LIBM, version
 
 _LOADER = {
     Machine.X86_64: "/lib64/ld-linux-x86-64.so.2",
@@ -59,6 +59,7 @@ class ZigCompiler:
         self.prefixes: tuple[str, ...] = (f"{self._lib}/",)
         # An `asm` put together by macros, which the check of the source cannot see.
         self.kernel_options: tuple[str, ...] = ("-fno-gnu-inline-asm",)
+        self.own_symbols: frozenset[str] = frozenset()
         if not self._zig.is_file():
             raise ToolchainFault(f"no zig in {directory}")
 
@@ -132,6 +133,7 @@ class AdoptedCompiler:
 
     prefixes: tuple[str, ...] = ("/usr/include/", "/usr/lib/")
     kernel_options: tuple[str, ...] = ()
+    own_symbols = COMPILER_SUPPORT
 
     def __init__(self, path: str, machine: Machine) -> None:
         self.machine = machine

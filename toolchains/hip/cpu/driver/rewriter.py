@@ -66,9 +66,7 @@ class _Rewriter:
             raise self._fault(mark, "'<<<' does not follow a kernel")
         del self._out[start:]
         close = self._configuration_end(index)
-        shape = split_arguments(self._tokens[index + 1 : close])
-        if not 2 <= len(shape) <= 4:
-            raise self._fault(mark, "a launch takes grid, block, and perhaps bytes and stream")
+        shape = self._tokens[index + 1 : close]
         if self._text(close + 1) != "(":
             raise self._fault(self._tokens[close], "expected '(' after '>>>'")
         end = self._match(close + 1)
@@ -76,9 +74,8 @@ class _Rewriter:
         first = kernel[0]
         self._out += _spell(first, "HIPCPU_LAUNCH", "(", "(")
         self._out += [first._replace(spaced=False), *kernel[1:]]
-        self._out += [*_spell(mark, ")", ",", "(", "{"), *_shape(mark, shape)]
-        self._out += _spell(mark, "}", ")")
-        for argument in split_arguments(arguments) if arguments else ():
+        self._out += [*_spell(mark, ")", ",", "("), *shape, *_spell(mark, ")")]
+        for argument in _split_arguments(arguments) if arguments else ():
             self._out += [*_spell(mark, ","), *_null_pointer(argument)]
         self._out += _spell(self._tokens[end], ")")
         return end + 1
@@ -178,7 +175,7 @@ class _Rewriter:
         return source_fault(Position(self._path, token.line, token.column), "error", reason)
 
 
-def split_arguments(tokens: Iterable[Token]) -> list[list[Token]]:
+def _split_arguments(tokens: Iterable[Token]) -> list[list[Token]]:
     """Split at the commas outside brackets."""
     parts: list[list[Token]] = [[]]
     depth = 0
@@ -189,16 +186,6 @@ def split_arguments(tokens: Iterable[Token]) -> list[list[Token]]:
         else:
             parts[-1].append(token)
     return parts
-
-
-def _shape(mark: Token, parts: Sequence[Sequence[Token]]) -> list[Token]:
-    """Grid and block as they are; bytes and stream converted as a launch converts them."""
-    out: list[Token] = []
-    for part, conversion in zip(parts, ("dim3", "dim3", "size_t", "hipStream_t"), strict=False):
-        if out:
-            out += _spell(mark, ",")
-        out += [*_spell(mark, "(", conversion, ")", "("), *part, *_spell(mark, ")")]
-    return out
 
 
 def _null_pointer(argument: Sequence[Token]) -> list[Token]:

@@ -43,6 +43,14 @@ LIBC = frozenset(
     """.split()
 )
 
+# Functions that a compiler calls for what a processor cannot do: libgcc has them.
+COMPILER_SUPPORT = frozenset(
+    """
+    __divdc3 __divsc3 __divti3 __extendhfdf2 __extendhfsf2 __modti3 __muldc3 __mulsc3 __powidf2
+    __powisf2 __truncdfbf2 __truncdfhf2 __truncsfbf2 __truncsfhf2 __udivti3 __umodti3
+    """.split()
+)
+
 # What the loader or the compiler's own start-up code defines.
 IMPLICIT = frozenset(
     """

@@ -9,7 +9,6 @@ namespace hipcpu {
 
 namespace {
 
-constexpr size_t kStackBytes = 64 << 10;
 constexpr size_t kGuardBytes = 64 << 10;  // below each stack; touching it is a fault
 constexpr size_t kSlotBytes = kStackBytes + kGuardBytes;
 constexpr uint32_t kChunkFibers = 64;

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include "overflow.h"
 #include "switch.h"
 
 extern "C" {
@@ -43,7 +44,7 @@ Fiber* choose(Worker& worker) {
       wave = wave + 1 == worker.wave_count ? 0 : wave + 1;
     }
     if (!resolve_divergence(worker)) {
-      hipcpu_fail("deadlock: lanes wait in a masked wave operation for lanes that never come");
+      hipcpu_fail("deadlock: no thread of the block can continue");
     }
   }
 }
@@ -51,7 +52,10 @@ Fiber* choose(Worker& worker) {
 Worker* make_worker() {
   void* memory = mmap(nullptr, sizeof(Worker), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<Worker*>(memory);
+  if (memory == MAP_FAILED) return nullptr;
+  Worker* worker = static_cast<Worker*>(memory);
+  watch_for_overflow(*worker);
+  return worker;
 }
 
 void fill_thread_table(Worker& worker, const dim3& block) {

@@ -48,19 +48,23 @@ void complete(Worker& worker, uint32_t wave_index, uint64_t group) {
   }
 }
 
-// The group at the smallest site of those that may go on, or none.
-uint64_t first_group(const Worker& worker, uint32_t wave_index) {
+// The group that goes on when no lane of the block can run otherwise: one with all the lanes that
+// it waits for, else the one at the smallest site, without the lanes that diverged.
+uint64_t next_group(const Worker& worker, uint32_t wave_index) {
   const Wave& wave = worker.waves[wave_index];
   uint64_t chosen = 0;
+  bool chosen_is_whole = false;
   uint32_t chosen_site = 0;
   for (uint64_t rest = wave.at_exchange; rest != 0;) {
     const uint32_t lane = static_cast<uint32_t>(__builtin_ctzll(rest));
     const Post& post = worker.posts[(wave_index << worker.wave_shift) + lane];
     const uint64_t group = group_of(worker, wave_index, post);
     rest &= ~group;
-    const bool may_go = post.wanted == kAllLanes || group == (post.wanted & wave.live);
-    if (may_go && (chosen == 0 || post.site < chosen_site)) {
+    const bool whole = group == (post.wanted & wave.live);
+    const bool better = whole != chosen_is_whole ? whole : post.site < chosen_site;
+    if (chosen == 0 || better) {
       chosen = group;
+      chosen_is_whole = whole;
       chosen_site = post.site;
     }
   }
@@ -72,9 +76,7 @@ uint64_t first_group(const Worker& worker, uint32_t wave_index) {
 bool resolve_divergence(Worker& worker) {
   for (uint32_t i = 0; i < worker.wave_count; ++i) {
     if (worker.waves[i].at_exchange == 0) continue;
-    const uint64_t group = first_group(worker, i);
-    if (group == 0) continue;
-    complete(worker, i, group);
+    complete(worker, i, next_group(worker, i));
     return true;
   }
   return false;

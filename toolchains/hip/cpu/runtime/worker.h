@@ -8,6 +8,8 @@ namespace hipcpu {
 constexpr uint32_t kMaxThreads = 1024;              // of a block
 constexpr uint32_t kMaxWaves = kMaxThreads / 32;
 constexpr size_t kMaxSharedBytes = 64 << 10;        // dynamic shared memory of a block
+constexpr size_t kStackBytes = 64 << 10;            // of a GPU thread
+constexpr size_t kSignalStackBytes = 64 << 10;
 
 /// One kernel launch, shared by the workers that take blocks from it.
 struct Job {
@@ -81,6 +83,7 @@ struct Worker {
   char* dynamic_shared;
   size_t dynamic_shared_capacity;
   char* stacks[kMaxThreads / 64];   // chunks of 64 fiber stacks, mapped when first needed
+  alignas(64) char signal_stack[kSignalStackBytes];
 };
 
 /// The calling host thread's worker; null before its first block.
@@ -108,8 +111,8 @@ void make_current(Worker& worker, uint32_t thread);
 void release_barrier(Worker& worker);
 
 // wave.cpp
-/// Lets some group of lanes that wait for each other continue, though lanes that diverged are
-/// missing from it. False when every group waits for named lanes: then the block is stuck.
+/// Lets some group of lanes that wait for each other continue, though lanes that diverged may be
+/// missing from it. False when no lane waits for its wave.
 bool resolve_divergence(Worker& worker);
 
 }  // namespace hipcpu

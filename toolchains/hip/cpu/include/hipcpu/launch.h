@@ -22,9 +22,15 @@ namespace hipcpu {
 struct LaunchShape {
   dim3 grid;
   dim3 block;
-  size_t shared_bytes = 0;
-  hipStream_t stream = nullptr;
+  size_t shared_bytes;
+  hipStream_t stream;
 };
+
+// What stands between `<<<` and `>>>`.
+HIPCPU_INLINE LaunchShape launch_shape(dim3 grid, dim3 block, size_t shared_bytes = 0,
+                                       hipStream_t stream = nullptr) {
+  return {grid, block, shared_bytes, stream};
+}
 
 // Runs threads one after the other on the calling fiber until one of them waits: from then on the
 // others run on fibers of their own. The inner loop counts in registers, so a kernel without
@@ -84,17 +90,14 @@ hipError_t launch_array(const LaunchShape& shape, void (*kernel)(Parameters...),
 }  // namespace hipcpu
 
 #define HIPCPU_LAUNCH(kernel, shape, ...)                                          \
-  (::hipcpu::launch(::hipcpu::LaunchShape shape,                                   \
+  (::hipcpu::launch(::hipcpu::launch_shape shape,                                  \
                     [=](auto... hipcpu_arguments) __attribute__((always_inline)) { \
                       kernel(hipcpu_arguments...);                                 \
                     },                                                             \
                     ##__VA_ARGS__))
 
-#define hipLaunchKernelGGL(kernel, grid, block, shared_bytes, stream, ...)                       \
-  HIPCPU_LAUNCH(                                                                                 \
-      (kernel),                                                                                  \
-      ({(grid), (block), static_cast<size_t>(shared_bytes), (hipStream_t)(stream)}),             \
-      ##__VA_ARGS__)
+#define hipLaunchKernelGGL(kernel, grid, block, shared_bytes, stream, ...) \
+  HIPCPU_LAUNCH((kernel), (grid, block, shared_bytes, stream), ##__VA_ARGS__)
 
 /// The typed form of hipLaunchKernel: `function` is a kernel, not a pointer to void.
 template <class... Parameters>

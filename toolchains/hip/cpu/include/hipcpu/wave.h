@@ -23,8 +23,8 @@ struct Exchange {
 
 }  // namespace hipcpu
 
-/// Posts `value` and waits for the lanes in `wanted` that have not returned; with kAllLanes, those
-/// that diverged are not waited for.
+/// Posts `value` and waits for the lanes in `wanted`, as long as they can come: not for those that
+/// have returned, nor for those that wait elsewhere.
 extern "C" hipcpu::Exchange hipcpu_exchange(uint64_t value, uint32_t site,
                                             hipcpu::LaneMask wanted) noexcept;
 

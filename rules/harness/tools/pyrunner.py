@@ -18,6 +18,7 @@ from typing import NoReturn
 import confinement
 import lockdown
 import native_start
+import torch
 from program import Program, RunnerPolicy
 from protocol import CONTROL_FD, SIZE, FaultCode, Kind, Message
 from pyrunner_calls import Calls
@@ -40,6 +41,7 @@ def run(program: Program, policy: RunnerPolicy, control: int, output: int) -> in
     """Serve the judge until BYE; called in a fresh sandbox, right after the fork."""
     native_start.arrange({CONTROL_FD: control, 1: output, 2: output})
     _settle()
+    torch.set_num_threads(1)  # a sum's order, and a busy machine, must not decide anything
     confinement.limit_address_space(program, policy)
     lockdown.install(lockdown.assemble())
     if program.abi == "python" and importlib.util.find_spec("triton_cpu"):

@@ -43,10 +43,15 @@ KEPT: list[tempfile.TemporaryDirectory[str]] = []
 
 @functools.cache
 def native_runner() -> str:
+    """The native runner for this machine."""
+    return build_native_runner(scratch() / "hip-runner")
+
+
+def build_native_runner(out: Path, *flags: str) -> str:
     """The native runner, built from its sources without a C++ library."""
     sources = sorted(str(path) for path in (TOOLS / "runner").glob("*.cpp"))
-    flags = ["-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-fno-exceptions", "-fno-rtti"]
-    return compile_to(scratch() / "hip-runner", [*flags, *sources])
+    strict = ["-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-fno-exceptions", "-fno-rtti"]
+    return compile_to(out, [*flags, *strict, *sources])
 
 
 @functools.cache

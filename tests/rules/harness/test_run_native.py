@@ -9,7 +9,16 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import torch
-from run_support import DOUBLING, config, draws, is_doubled, native, run_doubling
+from run_support import (
+    DOUBLING,
+    build_native_runner,
+    config,
+    draws,
+    is_doubled,
+    native,
+    native_runner,
+    run_doubling,
+)
 
 from launcher import Launcher  # isort: skip
 from program import Argument, CandidateFault, Config, Reason, Signature  # isort: skip
@@ -250,3 +259,16 @@ def test_signature_beyond_the_calling_convention_is_refused(launcher):
         pytest.raises(ValueError, match="9 float arguments"),
     ):
         runner.load(config(), 1)
+
+
+def test_runner_builds_for_the_other_machine_too(tmp_path):
+    built = build_native_runner(tmp_path / "other", "--target=aarch64-linux-gnu")
+
+    assert int.from_bytes(Path(built).read_bytes()[18:20], "little") == 183, "EM_AARCH64"
+
+
+def test_runner_needs_no_cpp_library():
+    names = Path(native_runner()).read_bytes()
+    assert b"libc.so.6" in names
+    assert b"libstdc++" not in names
+    assert b"libc++" not in names

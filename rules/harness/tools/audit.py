@@ -2,7 +2,8 @@
 
 A runner measures its own batches. The judge measures them too, from outside, and knows from
 empty batches of the trusted baseline what the messages cost: time that neither explains is
-hidden work, or a lie.
+hidden work, a lie, or the machine's noise. How noisy the machine is just now shows in the
+baseline's own batches.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class Clock:
     """Audits batches.
 
     Args:
-        tolerance_ns: unexplained time that is always allowed: the machine's noise.
+        tolerance_ns: unexplained time that is always allowed.
         share: unexplained time that is allowed as a share of the batch.
     """
 
@@ -27,6 +28,7 @@ class Clock:
         self._tolerance_ns = tolerance_ns
         self._share = share
         self._empty: list[int] = []
+        self._noise_ns = 0.0
 
     @property
     def empty_ns(self) -> Sequence[int]:
@@ -48,6 +50,10 @@ class Clock:
         """Take note of an empty batch of a program that is trusted."""
         self._empty.append(batch.wall_ns - batch.reported_ns)
 
+    def trust(self, batch: Batch) -> None:
+        """Take note of a timed batch of a program that is trusted."""
+        self._noise_ns = max(self._noise_ns, self.unexplained_ns(batch))
+
     def unexplained_ns(self, batch: Batch) -> float:
         """Wall time beyond what was reported and what an empty batch costs."""
         return batch.wall_ns - batch.reported_ns - self.overhead_ns
@@ -66,7 +72,7 @@ class Clock:
         if said := self.impossible(batch):
             return said
         unexplained = self.unexplained_ns(batch) - SPREADS * self.spread_ns
-        allowed = max(self._tolerance_ns, self._share * batch.wall_ns)
+        allowed = max(self._tolerance_ns, self._share * batch.wall_ns, self._noise_ns)
         if unexplained <= allowed:
             return ""
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -66,13 +67,12 @@ class Meter:
     def __init__(self, judge: Judge, clock: Clock) -> None:
         self._judge = judge
         self._clock = clock
-        self._judging_seconds = 0.0
-        self._judged = 0
+        self._draws: list[float] = []
 
     @property
     def seconds_per_call(self) -> float:
-        """What drawing and verifying one call costs the judge, from all calls so far."""
-        return self._judging_seconds / max(self._judged, 1)
+        """What one call costs the judge: about as much to draw as to verify, on both sides."""
+        return 3.0 * statistics.median(self._draws)
 
     def round(
         self, number: int, plans: Sequence[Plan], samples: int
@@ -96,8 +96,7 @@ class Meter:
         for side in order if number % 2 == 0 else order[::-1]:
             made[side] = self._process(side, number, plans, calls)
         for plan in plans:
-            with self._judging(0):
-                self._verify(plan, made["candidate"], made["baseline"])
+            self._verify(plan, made["candidate"], made["baseline"])
         return {
             plan.config.name: {side: made[side].samples[plan.config.name] for side in order}
             for plan in plans
@@ -106,18 +105,12 @@ class Meter:
     def _draw(self, number: int, plan: Plan, batch: int, size: int, attempt: int = 0) -> list[Call]:
         """Inputs that no call had before."""
         first = ((number << 4 | attempt) << 8 | batch) << 16
-        with self._judging(size):
-            return [
-                self._judge.call(Case(STAGE, plan.config, round=first + slot))
-                for slot in range(size)
-            ]
-
-    @contextmanager
-    def _judging(self, calls: int) -> Iterator[None]:
-        before = time.monotonic()
-        yield
-        self._judging_seconds += time.monotonic() - before
-        self._judged += calls
+        calls = []
+        for slot in range(size):
+            before = time.monotonic()
+            calls.append(self._judge.call(Case(STAGE, plan.config, round=first + slot)))
+            self._draws.append(time.monotonic() - before)
+        return calls
 
     def _process(
         self, side: SideName, number: int, plans: Sequence[Plan], calls: Mapping[str, Drawn]
@@ -141,39 +134,51 @@ class Meter:
             for _ in range(EMPTY_BATCHES):
                 self._clock.calibrate(runner.empty())
         for index, batch in enumerate(timed, start=1):
-            drawn = batch
-            for attempt in range(1, ATTEMPTS + 1):
-                result = runner.batch(_inputs(drawn))
-                made.add(plan, drawn, result)
-                complaint = self._complaint(made.side, result)
-                if not complaint:
-                    made.time(plan, result, attempt)
-                    break
-                # One doubtful reading is noise. The next gets inputs of its own: results
-                # that were kept from this one would be fast.
-                drawn = self._draw(made.number, plan, index, plan.slots, attempt)
+            if made.side == "baseline":
+                self._time_trusted(made, runner, plan, batch)
             else:
-                self._refuse(made.side, plan, drawn, complaint)
+                self._time_audited(made, runner, plan, index, batch)
 
-    def _refuse(self, side: SideName, plan: Plan, calls: Sequence[Call], complaint: str) -> None:
-        """Reject the candidate's clock, unless the baseline's is off as well."""
-        if side == "baseline" or self._complaint_about_baseline(plan, calls):
-            raise MachineFault(f"the clocks of this machine disagree: {complaint}")
+    def _time_trusted(
+        self, made: _Process, runner: Running, plan: Plan, calls: Sequence[Call]
+    ) -> None:
+        """A batch of the baseline, which also shows how noisy the machine is."""
+        result = runner.batch(_inputs(calls))
+        if impossible := self._clock.impossible(result):
+            raise MachineFault(f"a clock of this machine is broken: {impossible}")
+        self._clock.trust(result)
+        made.add(plan, calls, result)
+        made.time(plan, result, 1)
+
+    def _time_audited(
+        self, made: _Process, runner: Running, plan: Plan, index: int, calls: Sequence[Call]
+    ) -> None:
+        """A batch of the candidate whose time the judge's clock confirms.
+
+        One doubtful reading is noise. The next gets inputs of its own, since results that
+        were kept from this one would be fast. When all are doubtful, the baseline is asked
+        how noisy the machine is now; what that does not explain either is rejected.
+        """
+        for attempt in range(1, ATTEMPTS + 1):
+            result = runner.batch(_inputs(calls))
+            made.add(plan, calls, result)
+            if impossible := self._clock.impossible(result):
+                raise CandidateFault(Reason.CLOCK_MISMATCH, impossible)
+            if attempt == ATTEMPTS and self._clock.complaint(result):
+                self._listen(plan, calls)
+            complaint = self._clock.complaint(result)
+            if not complaint:
+                made.time(plan, result, attempt)
+                return
+            calls = self._draw(made.number, plan, index, plan.slots, attempt)
         raise CandidateFault(Reason.CLOCK_MISMATCH, f"{complaint}\n  in {plan.config.name}")
 
-    def _complaint(self, side: SideName, result: Batch) -> str:
-        impossible = self._clock.impossible(result)
-        if impossible and side == "candidate":
-            raise CandidateFault(Reason.CLOCK_MISMATCH, impossible)
-        return impossible or self._clock.complaint(result)
-
-    def _complaint_about_baseline(self, plan: Plan, calls: Sequence[Call]) -> str:
-        inputs = _inputs(calls)
+    def _listen(self, plan: Plan, calls: Sequence[Call]) -> None:
+        """Time the baseline for the machine's noise alone, the candidate's process frozen."""
         with _running(self._judge.baseline) as runner:
             runner.load(plan.config, plan.slots)
-            runner.batch(inputs[:1])
-            complaints = [self._clock.complaint(runner.batch(inputs)) for _ in range(ATTEMPTS)]
-        return complaints[0] if all(complaints) else ""
+            for _ in range(ATTEMPTS):
+                self._clock.trust(runner.batch(_inputs(calls)))
 
     def _verify(self, plan: Plan, candidate: _Process, baseline: _Process) -> None:
         """Judge all outputs of the candidate beside the baseline's own error."""

@@ -117,15 +117,11 @@ class PerfGate:
     def _plans(self) -> list[Plan]:
         """How to time each config, from a pilot round that counts for nothing else."""
         pilots = [Plan(config, 1) for config in self._spec.configs]
-        pilot = self._meter.round(0, pilots, 1)
+        pilot = self._meter.round(0, pilots, 2)
         return [
             self._plan(
                 plan.config,
-                [
-                    sample.per_call_ns
-                    for side in pilot[plan.config.name].values()
-                    for sample in side
-                ],
+                [min(s.per_call_ns for s in side) for side in pilot[plan.config.name].values()],
             )
             for plan in pilots
         ]

@@ -64,7 +64,7 @@ class Ground:
 
     Attributes:
         elements: cap on every tensor.
-        extent: cap on every dim that the space lets be smaller.
+        extent: cap on every dim, unless the space or a visible config has more.
     """
 
     signature: Signature
@@ -91,12 +91,16 @@ class Ground:
         """Whether ``dims`` is in the space and nothing exceeds a cap."""
         if not self.space.contains(dims):
             return False
-        if any(dims[n] > max(low, self.extent) for n, (low, _) in self.space.dims.items()):
+        if any(value > self.largest(name) for name, value in dims.items()):
             return False
         try:
             return 0 < largest_tensor(self.signature, dims) <= self.elements
         except shapes.ShapeError:
             return False
+
+    def largest(self, name: str) -> int:
+        """The largest value that a drawn config may give one dim."""
+        return max(self.space.dims[name][0], self.extent, self.largest_visible(name))
 
     def least(self) -> Dims:
         """The smallest point of the space."""

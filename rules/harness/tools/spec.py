@@ -18,7 +18,9 @@ FLOATING = ("f64", "f32", "f16", "bf16")
 ELEMENT = "T"
 _ABIS: tuple[Abi, ...] = ("hip", "python", "torch")
 _ELEMENTS = {"hip": 65536, "torch": 65536, "python": 4096}
-_EXTENTS = {"python": 1024}  # the interpreter takes about 1 ms for each program of a grid
+# A dim is often a grid's: the interpreter takes about 1 ms for a program, HIP on the host 0.1 ms
+# for a block that has barriers.
+_EXTENTS = {"hip": 8192, "torch": 8192, "python": 1024}
 _UNCAPPED = 1 << 28
 
 Policy = TypeVar("Policy")
@@ -50,7 +52,7 @@ class Spec:
         reference: path of the task's oracle.
         flops: operations of one call, an expression of dims; ``0`` where nobody counted.
         elements: cap on the element count of every tensor of a drawn config.
-        extent: cap on every dim of a drawn config.
+        extent: cap on every dim of a drawn config, unless a visible one has more.
         policy: the task's changes to the gate's defaults; each gate reads its own.
     """
 

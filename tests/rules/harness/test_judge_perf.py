@@ -73,9 +73,9 @@ def test_wide_intervals_get_more_processes_while_the_budget_lasts(tmp_path):
         reported = calls * (10_000_000 + next(jitter) * 2_654_435_761 % 9_000_000)
         return reported, reported + 100_000
 
-    _, samples, _ = judge(tmp_path, clock=wild, budget_seconds=600.0, max_processes=5)
+    _, samples, _ = judge(tmp_path, clock=wild, budget_seconds=600.0, max_processes=5, max_slots=3)
     assert len(samples["configs"]["f32 rows=8 cols=64"]["candidate"]) == 5
-    _, samples, _ = judge(tmp_path, clock=wild, budget_seconds=1e-6)
+    _, samples, _ = judge(tmp_path, clock=wild, budget_seconds=1e-6, max_slots=3)
     assert len(samples["configs"]["f32 rows=8 cols=64"]["candidate"]) == 3
 
 
@@ -83,14 +83,14 @@ def test_batches_are_filled_up_to_the_wanted_time(tmp_path):
     def quick(program, calls):
         return calls * 1_000_000, calls * 1_000_000 + 100_000
 
-    verdict, samples, _ = judge(tmp_path, clock=quick, budget_seconds=100.0, max_slots=12)
-    assert verdict.cases[0]["slots"] == 12
+    verdict, samples, _ = judge(tmp_path, clock=quick, budget_seconds=100.0, max_slots=6)
+    assert verdict.cases[0]["slots"] == 6
     process = samples["configs"]["f32 rows=8 cols=64"]["candidate"][0]
     assert process[0] == {
         "attempts": 1,
-        "reported_ns": 12_000_000,
-        "slots": 12,
-        "wall_ns": 12_100_000,
+        "reported_ns": 6_000_000,
+        "slots": 6,
+        "wall_ns": 6_100_000,
     }
 
 
@@ -125,7 +125,7 @@ def test_one_late_reading_is_noise_and_is_taken_again(tmp_path):
 
     def late_once(program, calls):
         reported, wall = steady(program, calls)
-        late = side_of(program) == "candidate" and calls and next(batches) == 9
+        late = side_of(program) == "candidate" and calls and next(batches) == 7
         return reported, wall + (50_000_000 if late else 0)
 
     verdict, samples, _ = judge(tmp_path, clock=late_once)
@@ -154,15 +154,25 @@ def test_a_retry_has_inputs_of_its_own(tmp_path):
     assert len(set(seen)) == len(seen)
 
 
-def test_a_machine_whose_clocks_disagree_blames_nobody(tmp_path):
+def test_a_noisy_machine_is_not_the_candidates_fault(tmp_path):
     batches = count()
 
     def drifting(program, calls):
         reported, wall = steady(program, calls)
         return reported, wall + (50_000_000 if calls and next(batches) > 8 else 0)
 
-    with pytest.raises(MachineFault, match="clocks of this machine disagree"):
-        judge(tmp_path, clock=drifting)
+    verdict, _, _ = judge(tmp_path, clock=drifting)
+
+    assert verdict.outcome == "PASS", verdict.detail
+    assert verdict.cases[0]["speedup"] == pytest.approx(2.0, rel=0.2)
+
+
+def test_a_machine_whose_clock_is_broken_judges_nobody(tmp_path):
+    def backwards(program, calls):
+        return calls * 20_000_000 + 1, calls * 10_000_000
+
+    with pytest.raises(MachineFault, match="clock of this machine is broken"):
+        judge(tmp_path, clock=backwards)
 
 
 def test_an_impossible_time_is_rejected(tmp_path):

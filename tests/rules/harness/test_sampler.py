@@ -56,7 +56,7 @@ def grounds(draw_from):
     return ground_of(bounds, [visible], elements, dtypes)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(grounds(), st.text(max_size=8))
 def test_every_drawn_config_is_valid_new_and_of_its_class(ground, salt):
     drawn = draw(ground, salt)

@@ -168,8 +168,7 @@ def _describe_undefined(symbol: str, sources: Sources) -> str:
     """Point at the first mention of the name in the source, where there is one."""
     meaning = _OPERATORS.get(symbol, symbol)
     message = f"undefined symbol '{meaning}': the source, HIP and the usable libc have none"
-    names = re.findall(r"\d+([A-Za-z_]\w*)", symbol) if _mangled(symbol) else [symbol]
-    for name in reversed(names):
+    for name in reversed(_names_in(symbol)):
         pattern = re.compile(rf"\b{re.escape(name)}\b")
         for laid in sources.files.values():
             for number, line in enumerate(laid.text.splitlines(), start=1):
@@ -181,6 +180,18 @@ def _describe_undefined(symbol: str, sources: Sources) -> str:
 
 def _mangled(name: str) -> bool:
     return name.startswith("_Z")
+
+
+def _names_in(symbol: str) -> list[str]:
+    """The identifiers in a mangled name: each follows its length."""
+    if not _mangled(symbol):
+        return [symbol]
+    names = []
+    at = 0
+    while found := re.compile(r"\d+").search(symbol, at):
+        at = found.end() + int(found.group())
+        names.append(symbol[found.end() : at])
+    return names
 
 
 def _require_tool(done: Completed, what: str) -> None:

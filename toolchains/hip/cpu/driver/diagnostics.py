@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ def _parse(line: str) -> _Message | None:
     if match is None:
         return None
     return _Message(
-        file=match["file"],
+        file=posixpath.normpath(match["file"]),
         line=int(match["line"]),
         column=int(match["column"] or 1),
         kind=match["kind"].removeprefix("fatal "),

@@ -30,6 +30,13 @@ ENTRY(returns_out_of_memory) { UNUSED; return 2; }
 
 // --- memory ---------------------------------------------------------------------------------
 ENTRY(writes_its_input) { UNUSED; twice(x, y, n); ((volatile float*)x)[7] = 1; return 0; }
+static void* spoil(void* input) { for (;;) ++*(volatile float*)input; }
+ENTRY(writes_its_input_in_threads) {
+  UNUSED;
+  pthread_t threads[8];
+  for (int i = 0; i < 8; ++i) pthread_create(&threads[i], 0, spoil, (void*)x);
+  return pthread_join(threads[0], 0);
+}
 ENTRY(unprotects_its_input) {
   UNUSED;
   char* page = (char*)((uintptr_t)x & ~4095ul);

@@ -47,6 +47,7 @@ def test_benign_twin_passes(launcher, twin):
         ("returns_out_of_memory", Reason.OUT_OF_MEMORY, "hipError_t 2"),
         ("absent", Reason.MISSING_ENTRY, "'absent_f32' or 'absent'"),
         ("writes_its_input", Reason.INPUT_MUTATED, "a write of its input 'x', byte 28"),
+        ("writes_its_input_in_threads", Reason.INPUT_MUTATED, "a write of its input 'x', byte 0"),
         ("unprotects_its_input", Reason.LAUNCH_ERROR, "hipError_t 77"),
         ("writes_one_past", Reason.OUT_OF_BOUNDS, "0 bytes past its end of 'y'"),
         ("writes_one_before", Reason.OUT_OF_BOUNDS, "4 bytes before its start of 'y'"),

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "protocol.h"
 
@@ -48,9 +49,11 @@ bool memory_is_full() {
   return false;
 }
 
-// The handler is gone once it has run, so returning from it repeats the fault, and the process
-// dies of the signal itself. abort() sends its signal again for the same reason.
+// Sends the report and has the process die of the signal itself. Threads that fault together
+// run this together: the first one speaks, the others wait for the end.
 void report(int number, siginfo_t* info, void* context) {
+  static int entered;
+  while (__atomic_exchange_n(&entered, 1, __ATOMIC_SEQ_CST) != 0) pause();
   const bool has_address = number == SIGSEGV || number == SIGBUS;
   const Location where = has_address ? locate(*g_buffers, info->si_addr)
                                      : Location{protocol::kElsewhere, -1, 0};
@@ -62,6 +65,8 @@ void report(int number, siginfo_t* info, void* context) {
       protocol::kMagic, protocol::kFault, *g_nonce,
       {protocol::kSignal, number, where.place, where.tensor, where.offset, flags}};
   send(protocol::kControlFd, &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  signal(number, SIG_DFL);
+  raise(number);  // delivered on the return, for it is blocked here
 }
 
 }  // namespace
@@ -75,7 +80,7 @@ void report_crashes(const Buffers* buffers, const volatile uint64_t* nonce) {
   sigaltstack(&stack, nullptr);
   struct sigaction action = {};
   action.sa_sigaction = report;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
   for (int number : fatal) sigaction(number, &action, nullptr);
 }

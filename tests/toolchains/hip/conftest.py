@@ -5,44 +5,14 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-import ziglang
 
-HERE = Path(__file__).resolve().parent
-DRIVER = HERE.parents[2] / "toolchains" / "hip" / "cpu" / "driver"
-ZIG = f"zig:{Path(ziglang.__file__).parent}"
-SUCCESS = 0
+from tests.toolchains.hip.support import DRIVER, HERE, Completed, Driver, InProcess, Library, Load
 
 sys.path.insert(0, str(DRIVER))
-
-
-@dataclass(frozen=True)
-class Driver:
-    """The command ``hipcpu.py``."""
-
-    compiler: str = ZIG
-
-    def run(self, *arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess:
-        command = [sys.executable, str(DRIVER / "hipcpu.py"), *map(str, arguments)]
-        command += ["--compiler", self.compiler]
-        return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-
-    def build(self, *arguments: str | Path) -> None:
-        done = self.run(*arguments)
-        assert done.returncode == 0, done.stderr
-
-    def refuse(self, source: Path, *arguments: str | Path) -> str:
-        """The message for a source that is wrong."""
-        done = self.run("kernel", source, "-o", source.with_suffix(".so"), *arguments)
-        assert done.returncode == 1, (done.returncode, done.stderr)
-        return done.stderr
 
 
 @pytest.fixture(scope="session")
@@ -57,31 +27,6 @@ def runtime(driver: Driver, tmp_path_factory: pytest.TempPathFactory) -> Path:
     driver.build("runtime", "-o", path)
     ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     return path
-
-
-@dataclass(frozen=True)
-class Library:
-    """A kernel's library; numpy arrays are passed as pointers, numbers by their numpy type."""
-
-    path: Path
-    handle: ctypes.CDLL
-
-    def __call__(self, function: str, *arguments: Any) -> int:
-        return int(self.handle[function](*map(_argument, arguments)))
-
-    def run(self, function: str, *arguments: Any) -> None:
-        assert self(function, *arguments) == SUCCESS
-
-
-def _argument(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return ctypes.c_void_p(value.ctypes.data)
-    if isinstance(value, float):
-        return ctypes.c_float(value)
-    return value
-
-
-Load = Callable[..., Library]
 
 
 @pytest.fixture(scope="session")
@@ -99,10 +44,10 @@ def load(driver: Driver, runtime: Path, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture(scope="session")
-def in_process(runtime: Path) -> Callable[..., subprocess.CompletedProcess]:
+def in_process(runtime: Path) -> InProcess:
     """Run Python code in a process of its own, with the runtime loaded as ``rt``."""
 
-    def run(code: str, **environment: str) -> subprocess.CompletedProcess:
+    def run(code: str, **environment: str) -> Completed:
         start = f"import ctypes, os\nrt = ctypes.CDLL({str(runtime)!r}, mode=ctypes.RTLD_GLOBAL)\n"
         return subprocess.run(
             [sys.executable, "-c", start + code],

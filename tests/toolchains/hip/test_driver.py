@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.toolchains.hip.support import Driver
+
 KERNEL = """\
 #include <hip/hip_runtime.h>
 
@@ -28,7 +30,9 @@ extern "C" hipError_t run(float* data, int n) {
 """
 
 
-def compiled(driver, directory: Path, text: str, name: str = "kernel.hip", *options: str) -> bytes:
+def compiled(
+    driver: Driver, directory: Path, text: str, name: str = "kernel.hip", *options: str
+) -> bytes:
     directory.mkdir(exist_ok=True)
     source = directory / name
     source.write_text(text)
@@ -36,7 +40,7 @@ def compiled(driver, directory: Path, text: str, name: str = "kernel.hip", *opti
     return (directory / "out.so").read_bytes()
 
 
-def test_same_bytes_everywhere(driver, tmp_path: Path) -> None:
+def test_same_bytes_everywhere(driver: Driver, tmp_path: Path) -> None:
     first = compiled(driver, tmp_path / "a", KERNEL)
     assert compiled(driver, tmp_path / "b", KERNEL, "renamed.hip") == first
     assert str(tmp_path).encode() not in first
@@ -56,26 +60,31 @@ def test_same_bytes_everywhere(driver, tmp_path: Path) -> None:
         ("moved + 1", "moved \\\n + 1"),
     ],
 )
-def test_layout_and_comments_do_not_change_the_bytes(driver, tmp_path: Path, old, new) -> None:
+def test_layout_and_comments_do_not_change_the_bytes(
+    driver: Driver, tmp_path: Path, old: str, new: str
+) -> None:
     assert old in KERNEL
     edited = KERNEL.replace(old, new)
     assert compiled(driver, tmp_path / "a", KERNEL) == compiled(driver, tmp_path / "b", edited)
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("moved + 1", "moved + 2"), ("__shfl_xor", "__shfl_up"), ('"C" ', '"C" inline ')]
+    ("old", "new"),
+    [("moved + 1", "moved + 2"), ("__shfl_xor", "__shfl_up"), ('"C" ', '"C" inline ')],
 )
-def test_another_meaning_gives_other_bytes(driver, tmp_path: Path, old: str, new: str) -> None:
+def test_another_meaning_gives_other_bytes(
+    driver: Driver, tmp_path: Path, old: str, new: str
+) -> None:
     edited = KERNEL.replace(old, new)
     assert compiled(driver, tmp_path / "a", KERNEL) != compiled(driver, tmp_path / "b", edited)
 
 
-def test_wave_size_is_in_the_bytes(driver, tmp_path: Path) -> None:
+def test_wave_size_is_in_the_bytes(driver: Driver, tmp_path: Path) -> None:
     narrow = compiled(driver, tmp_path / "a", KERNEL, "kernel.hip", "--wave", "32")
     assert narrow != compiled(driver, tmp_path / "b", KERNEL)
 
 
-def test_edit_of_a_header_s_comment(driver, tmp_path: Path) -> None:
+def test_edit_of_a_header_s_comment(driver: Driver, tmp_path: Path) -> None:
     source = '#include "one.h"\nextern "C" int f() { return ONE; }\n'
     results = []
     for name, header in (("a", "#define ONE 1\n"), ("b", "// one\n#define ONE 1 // yes\n")):
@@ -85,7 +94,7 @@ def test_edit_of_a_header_s_comment(driver, tmp_path: Path) -> None:
     assert results[0] == results[1]
 
 
-def test_include_directory(driver, tmp_path: Path) -> None:
+def test_include_directory(driver: Driver, tmp_path: Path) -> None:
     (tmp_path / "include" / "deep").mkdir(parents=True)
     (tmp_path / "include" / "deep" / "a.h").write_text('#pragma once\n#include "b.h"\n')
     (tmp_path / "include" / "deep" / "b.h").write_text("#pragma once\n#define VALUE 5\n")
@@ -94,6 +103,10 @@ def test_include_directory(driver, tmp_path: Path) -> None:
     assert ctypes.CDLL(str(tmp_path / "s" / "out.so")).f() == 5
 
 
+INCLUDE = "#include <hip/hip_runtime.h>\n"
+NARROW_MASK = "  p[0] = __shfl_sync(0xffffffffu, p[0], 0);"
+LAUNCH = "void f() { k<<<1, 1>>>(nullptr); }"
+LAUNCH_OF_MISSING = "void f() {  k<<<1,   1>>>(   missing); }"
 ERRORS = [
     # (source, line, column, part of the message)
     ("int a;\n\n\n/* c\n */ int f() { return b; }\n", 5, 22, "b"),
@@ -101,17 +114,13 @@ ERRORS = [
     ("\n\n#error stop here\n", 3, 2, "stop here"),
     ("#include <hip/hip_runtime.h>\n\n#include <no/such.h>\n", 3, 10, "no/such.h"),
     (
-        "#include <hip/hip_runtime.h>\n"
-        "__global__ void k(int) {}\n"
-        "// launch\n"
-        "void f() {  k<<<1,   1>>>(   missing); }\n",
+        f"{INCLUDE}__global__ void k(int) {{}}\n// launch\n{LAUNCH_OF_MISSING}\n",
         4,
         30,
         "missing",
     ),
     (
-        "#include <hip/hip_runtime.h>\n\n__global__ void k(float* p) {\n"
-        "  p[0] = __shfl_sync(0xffffffffu, p[0], 0);\n}\nvoid f() { k<<<1, 1>>>(nullptr); }\n",
+        f"{INCLUDE}\n__global__ void k(float* p) {{\n{NARROW_MASK}\n}}\n{LAUNCH}\n",
         4,
         10,
         "64-bit integer",
@@ -121,7 +130,7 @@ ERRORS = [
 
 @pytest.mark.parametrize(("text", "line", "column", "part"), ERRORS)
 def test_compile_error_at_its_original_place(
-    driver, tmp_path: Path, text: str, line: int, column: int, part: str
+    driver: Driver, tmp_path: Path, text: str, line: int, column: int, part: str
 ) -> None:
     source = tmp_path / "kernel.hip"
     source.write_text(text)
@@ -133,21 +142,21 @@ def test_compile_error_at_its_original_place(
     assert caret.index("^") == column + 1
 
 
-def test_error_in_a_header_of_the_source(driver, tmp_path: Path) -> None:
+def test_error_in_a_header_of_the_source(driver: Driver, tmp_path: Path) -> None:
     (tmp_path / "helper.h").write_text("\n// here\nint f() { return missing; }\n")
     source = tmp_path / "kernel.hip"
     source.write_text('#include "helper.h"\n')
     assert driver.refuse(source).startswith(f"{tmp_path / 'helper.h'}:3:18: error: ")
 
 
-def test_missing_entry_lists_what_there_is(driver, tmp_path: Path) -> None:
+def test_missing_entry_lists_what_there_is(driver: Driver, tmp_path: Path) -> None:
     source = tmp_path / "kernel.hip"
     source.write_text('extern "C" int found() { return 0; }\nint other() { return 0; }\n')
     driver.build("kernel", source, "-o", tmp_path / "k.so", "--entry", "found")
     message = driver.refuse(source, "--entry", "absent")
     assert "no function extern \"C\" 'absent'" in message
     assert "functions: found" in message
-    assert "there is one that is not extern \"C\"" in driver.refuse(source, "--entry", "other")
+    assert 'there is one that is not extern "C"' in driver.refuse(source, "--entry", "other")
 
 
 @pytest.mark.parametrize(
@@ -158,7 +167,9 @@ def test_missing_entry_lists_what_there_is(driver, tmp_path: Path) -> None:
         ('extern "C" int* f(int n) { return new int[n]; }\n', 1, "operator new[]"),
     ],
 )
-def test_undefined_symbol_is_named(driver, tmp_path: Path, text, line: int, symbol: str) -> None:
+def test_undefined_symbol_is_named(
+    driver: Driver, tmp_path: Path, text: str, line: int, symbol: str
+) -> None:
     source = tmp_path / "kernel.hip"
     source.write_text(text)
     message = driver.refuse(source)
@@ -166,7 +177,7 @@ def test_undefined_symbol_is_named(driver, tmp_path: Path, text, line: int, symb
     assert symbol in message
 
 
-def test_kernel_gets_versioned_mathematics(driver, tmp_path: Path) -> None:
+def test_kernel_gets_versioned_mathematics(driver: Driver, tmp_path: Path) -> None:
     """Not the oldest ``expf``, which goes through a wrapper."""
     text = '#include <math.h>\nextern "C" float f(float x) { return expf(x); }\n'
     image = compiled(driver, tmp_path, text)
@@ -186,7 +197,7 @@ def test_kernel_gets_versioned_mathematics(driver, tmp_path: Path) -> None:
         (["runtime"], 2),
     ],
 )
-def test_usage(driver, arguments: list[str], code: int) -> None:
+def test_usage(driver: Driver, arguments: list[str], code: int) -> None:
     assert driver.run(*arguments).returncode == code
 
 
@@ -194,7 +205,7 @@ def test_usage(driver, arguments: list[str], code: int) -> None:
     ("compiler", "code"),
     [("zig:/nonexistent", 3), ("cxx:/nonexistent/g++", 3), ("cxx:", 2), ("msvc:cl", 2)],
 )
-def test_bad_compiler(driver, tmp_path: Path, compiler: str, code: int) -> None:
+def test_bad_compiler(driver: Driver, tmp_path: Path, compiler: str, code: int) -> None:
     source = tmp_path / "kernel.hip"
     source.write_text("int x;\n")
     done = replace(driver, compiler=compiler).run("kernel", source, "-o", tmp_path / "k.so")
@@ -228,7 +239,9 @@ def program(tmp_path: Path) -> Path:
     return directory
 
 
-def test_program_loads_the_runtime(driver, program: Path, tmp_path: Path, runtime: Path) -> None:
+def test_program_loads_the_runtime(
+    driver: Driver, program: Path, tmp_path: Path, runtime: Path
+) -> None:
     driver.build("program", program, "-o", tmp_path / "program")
     done = subprocess.run(
         [tmp_path / "program", runtime], capture_output=True, text=True, check=False
@@ -236,7 +249,9 @@ def test_program_loads_the_runtime(driver, program: Path, tmp_path: Path, runtim
     assert (done.returncode, done.stdout) == (7, "2 42 1 loaded\n")
 
 
-def test_program_has_the_same_bytes_everywhere(driver, program: Path, tmp_path: Path) -> None:
+def test_program_has_the_same_bytes_everywhere(
+    driver: Driver, program: Path, tmp_path: Path
+) -> None:
     driver.build("program", program, "-o", tmp_path / "one")
     moved = program.rename(tmp_path / "moved")
     driver.build("program", moved / "main.cpp", moved / "answer.cpp", "-o", tmp_path / "two")
@@ -246,19 +261,19 @@ def test_program_has_the_same_bytes_everywhere(driver, program: Path, tmp_path: 
     assert (tmp_path / "three").read_bytes() == one
 
 
-def test_program_that_lacks_a_function(driver, program: Path, tmp_path: Path) -> None:
+def test_program_that_lacks_a_function(driver: Driver, program: Path, tmp_path: Path) -> None:
     done = driver.run("program", program / "main.cpp", "-o", tmp_path / "program")
     assert done.returncode == 1
     assert "_Z6answerv" in done.stderr
 
 
-def test_program_that_does_not_compile(driver, program: Path, tmp_path: Path) -> None:
+def test_program_that_does_not_compile(driver: Driver, program: Path, tmp_path: Path) -> None:
     (program / "answer.cpp").write_text("int answer( { return 42; }\n")
     done = driver.run("program", program, "-o", tmp_path / "program")
     assert done.returncode == 1
     assert "answer.cpp:1" in done.stderr
 
 
-def test_runtime_is_deterministic(driver, runtime: Path, tmp_path: Path) -> None:
+def test_runtime_is_deterministic(driver: Driver, runtime: Path, tmp_path: Path) -> None:
     driver.build("runtime", "-o", tmp_path / "again.so")
     assert (tmp_path / "again.so").read_bytes() == runtime.read_bytes()

@@ -7,13 +7,15 @@ import math
 import numpy as np
 import pytest
 
+from tests.toolchains.hip.support import Library, Load
+
 
 @pytest.fixture(scope="module")
-def mathematics(load):
+def mathematics(load: Load) -> Library:
     return load("mathematics")
 
 
-def test_float_functions(mathematics) -> None:
+def test_float_functions(mathematics: Library) -> None:
     xs = np.array([0.1, 0.5, 1.0, 1.25, 2.0, 3.75], np.float32)
     out = np.zeros((xs.size, 20), np.float32)
     mathematics.run("launch_floats", xs, out, xs.size)
@@ -44,14 +46,14 @@ def test_float_functions(mathematics) -> None:
         assert np.allclose(row, expected, rtol=1e-6, atol=1e-6)
 
 
-def test_sinpi_is_exact_at_integers(mathematics) -> None:
+def test_sinpi_is_exact_at_integers(mathematics: Library) -> None:
     out = np.zeros((2, 20), np.float32)
     mathematics.run("launch_floats", np.array([1, 2], np.float32), out, 2)
     assert (out[:, 12] == 0).all()
     assert out[:, 13].tolist() == [-1, 1]
 
 
-def test_integer_functions(mathematics) -> None:
+def test_integer_functions(mathematics: Library) -> None:
     xs = np.array([0, 1, 2, 0x80000000, 0x12345678, 0xFFFFFFFF, 999], np.uint32)
     out = np.zeros((xs.size, 16), np.int64)
     mathematics.run("launch_integers", xs, out, xs.size)

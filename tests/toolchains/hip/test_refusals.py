@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.toolchains.hip.support import Driver
+
 HEAD = "#include <hip/hip_runtime.h>\n/* a comment\n   of two lines */\n"
 
 
@@ -33,10 +35,10 @@ UNSUPPORTED = [
     (f"{HEAD}#include <thrust/device_vector.h>\n", 4, 10, "library 'thrust'"),
     (f"{HEAD}#include <rocblas/rocblas.h>\n", 4, 10, "library 'rocblas'"),
     (f"{HEAD}#include <torch/extension.h>\n", 4, 10, "library 'torch'"),
-    (f"{HEAD}#embed \"/etc/passwd\"\n", 4, 2, "directive '#embed'"),
+    (f'{HEAD}#embed "/etc/passwd"\n', 4, 2, "directive '#embed'"),
     (f"{HEAD}#include_next <stdio.h>\n", 4, 2, "directive '#include_next'"),
     (f'{HEAD}#line 7 "elsewhere.hip"\n', 4, 2, "directive '#line'"),
-    (f"{HEAD}#pragma GCC dependency \"/etc/passwd\"\n", 4, 2, "pragma 'GCC dependency'"),
+    (f'{HEAD}#pragma GCC dependency "/etc/passwd"\n', 4, 2, "pragma 'GCC dependency'"),
     (f"{HEAD}#define NAME <stdio.h>\n#include NAME\n", 5, 2, "something other than a name"),
     (f"{HEAD}#define PROBE __has_include\n", 4, 15, "__has_include"),
     (f"{HEAD}%:include <stdio.h>\n", 4, 1, "digraph '%:'"),
@@ -44,7 +46,9 @@ UNSUPPORTED = [
 
 
 @pytest.mark.parametrize(("text", "line", "column", "reason"), UNSUPPORTED)
-def test_unsupported_feature(driver, tmp_path: Path, text, line, column, reason) -> None:
+def test_unsupported_feature(
+    driver: Driver, tmp_path: Path, text: str, line: int, column: int, reason: str
+) -> None:
     source = tmp_path / "kernel.hip"
     source.write_text(text)
     message = driver.refuse(source)
@@ -68,7 +72,9 @@ ESCAPES = [
 
 
 @pytest.mark.parametrize("directive", ESCAPES)
-def test_include_outside_the_given_directories(driver, tmp_path: Path, directive: str) -> None:
+def test_include_outside_the_given_directories(
+    driver: Driver, tmp_path: Path, directive: str
+) -> None:
     inside = tmp_path / "inside"
     (inside / "sub").mkdir(parents=True)
     (tmp_path / "outside.h").write_text("#define OUTSIDE 1\n")
@@ -80,16 +86,18 @@ def test_include_outside_the_given_directories(driver, tmp_path: Path, directive
     assert "outside the include directories" in message
 
 
-def test_header_of_the_source_is_checked_too(driver, tmp_path: Path) -> None:
+def test_header_of_the_source_is_checked_too(driver: Driver, tmp_path: Path) -> None:
     (tmp_path / "helper.h").write_text('\nstatic void f() { asm(""); }\n')
     source = tmp_path / "kernel.hip"
     source.write_text(f'{HEAD}#include "helper.h"\n')
     assert driver.refuse(source).startswith(f"{tmp_path / 'helper.h'}:2:19: unsupported: inline")
 
 
-def test_assembly_by_macros_does_not_get_through(driver, tmp_path: Path) -> None:
+def test_assembly_by_macros_does_not_get_through(driver: Driver, tmp_path: Path) -> None:
     source = tmp_path / "kernel.hip"
-    source.write_text('#define A(x, y) x##y\nextern "C" void f() { A(as, m)(".incbin \\"/x\\""); }\n')
+    source.write_text(
+        '#define A(x, y) x##y\nextern "C" void f() { A(as, m)(".incbin \\"/x\\""); }\n'
+    )
     message = driver.refuse(source)
     assert f"{source}:2:" in message
     assert "assembly" in message
@@ -98,14 +106,16 @@ def test_assembly_by_macros_does_not_get_through(driver, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "guard", ["#ifdef __CUDA_ARCH__", "#if 0", "#if defined(__gfx942__) || defined(__gfx90a__)"]
 )
-def test_code_for_other_compilers_is_not_looked_at(driver, tmp_path: Path, guard: str) -> None:
+def test_code_for_other_compilers_is_not_looked_at(
+    driver: Driver, tmp_path: Path, guard: str
+) -> None:
     source = tmp_path / "kernel.hip"
     text = f'{guard}\n  asm("nop");\n#else\nextern "C" int f() {{ return 1; }}\n#endif\n'
     source.write_text(text)
     driver.build("kernel", source, "-o", tmp_path / "k.so", "--entry", "f")
 
 
-def test_word_in_string_or_comment_is_not_a_use(driver, tmp_path: Path) -> None:
+def test_word_in_string_or_comment_is_not_a_use(driver: Driver, tmp_path: Path) -> None:
     source = tmp_path / "kernel.hip"
     source.write_text('// asm("nop")\nextern "C" const char* f() { return "asm tex2D <<<"; }\n')
     driver.build("kernel", source, "-o", tmp_path / "k.so")
@@ -122,7 +132,9 @@ def test_word_in_string_or_comment_is_not_a_use(driver, tmp_path: Path) -> None:
         (f"{HEAD}extern __shared__ float x;", 4, "TYPE NAME[]"),
     ],
 )
-def test_malformed_source(driver, tmp_path: Path, text: str, line: int, reason: str) -> None:
+def test_malformed_source(
+    driver: Driver, tmp_path: Path, text: str, line: int, reason: str
+) -> None:
     source = tmp_path / "kernel.hip"
     source.write_text(text)
     message = driver.refuse(source)
@@ -130,11 +142,11 @@ def test_malformed_source(driver, tmp_path: Path, text: str, line: int, reason: 
     assert reason in message
 
 
-def test_source_that_is_not_text(driver, tmp_path: Path) -> None:
+def test_source_that_is_not_text(driver: Driver, tmp_path: Path) -> None:
     source = tmp_path / "kernel.hip"
     source.write_bytes(b"\xff\xfe\x00")
     assert "not UTF-8" in driver.refuse(source)
 
 
-def test_missing_source(driver, tmp_path: Path) -> None:
+def test_missing_source(driver: Driver, tmp_path: Path) -> None:
     assert "No such file" in driver.refuse(tmp_path / "absent.hip")

@@ -6,10 +6,12 @@ import signal
 
 import pytest
 
+from tests.toolchains.hip.support import InProcess, Load
+
 LAUNCH_FAILURE = 719
 
 
-def test_trap_fails_the_launch_until_reset(load, in_process) -> None:
+def test_trap_fails_the_launch_until_reset(load: Load, in_process: InProcess) -> None:
     faults = load("faults").path
     done = in_process(f"""
 k = ctypes.CDLL({str(faults)!r})
@@ -23,7 +25,9 @@ print(k.launch_trap(64, 7), rt.hipGetLastError(), k.launch_trap(64, 99), rt.hipD
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("call", ["launch_overflow(data, 64, 1000)", "launch_large_frame(data)"])
-def test_stack_overflow_is_named(load, in_process, workers: str, call: str) -> None:
+def test_stack_overflow_is_named(
+    load: Load, in_process: InProcess, workers: str, call: str
+) -> None:
     faults = load("faults").path
     code = f"k = ctypes.CDLL({str(faults)!r})\ndata = (ctypes.c_int * 64)()\nk.{call}\n"
     done = in_process(code, KABUILD_CPU_WORKERS=workers)
@@ -31,13 +35,13 @@ def test_stack_overflow_is_named(load, in_process, workers: str, call: str) -> N
     assert "stack overflow" in done.stderr
 
 
-def test_deep_enough_recursion_is_no_overflow(load, in_process) -> None:
+def test_deep_enough_recursion_is_no_overflow(load: Load, in_process: InProcess) -> None:
     code = f"k = ctypes.CDLL({str(load('faults').path)!r})\ndata = (ctypes.c_int * 64)()\n"
     done = in_process(code + "print(k.launch_overflow(data, 64, 40))")
     assert done.stdout.strip() == "0", done.stderr
 
 
-def test_a_program_s_own_handler_is_left_alone(load, in_process) -> None:
+def test_a_program_s_own_handler_is_left_alone(load: Load, in_process: InProcess) -> None:
     code = f"""
 import faulthandler
 faulthandler.enable()
@@ -58,8 +62,10 @@ def fill():
 """
 
 
-def test_fork_before_and_after_the_first_launch(load, in_process) -> None:
-    code = FILL.format(path=str(load("launch").path)) + """
+def test_fork_before_and_after_the_first_launch(load: Load, in_process: InProcess) -> None:
+    code = (
+        FILL.format(path=str(load("launch").path))
+        + """
 def in_child():
     pid = os.fork()
     if pid == 0:
@@ -67,18 +73,22 @@ def in_child():
     return os.waitpid(pid, 0)[1]
 print(in_child(), fill(), in_child(), in_child())
 """
+    )
     done = in_process(code, KABUILD_CPU_WORKERS="3")
     assert done.stdout.strip() == "0 {3.0} 0 0", done.stderr
 
 
 @pytest.mark.parametrize("workers", ["1", "2", "7", "", "many", "0"])
-def test_number_of_workers(load, in_process, workers: str) -> None:
-    code = FILL.format(path=str(load("launch").path)) + """
+def test_number_of_workers(load: Load, in_process: InProcess, workers: str) -> None:
+    code = (
+        FILL.format(path=str(load("launch").path))
+        + """
 value = ctypes.c_int()
 rt.hipcpu_device_attribute(ctypes.byref(value), 63, 0, 64)
 fill()
 print(value.value, len(os.listdir("/proc/self/task")), len(os.sched_getaffinity(0)))
 """
+    )
     done = in_process(code, KABUILD_CPU_WORKERS=workers)
     count, threads, usable = map(int, done.stdout.split())
     assert threads == count
@@ -86,19 +96,22 @@ print(value.value, len(os.listdir("/proc/self/task")), len(os.sched_getaffinity(
     assert ("KABUILD_CPU_WORKERS" in done.stderr) == (workers in {"many", "0"})
 
 
-def test_no_threads_allowed_means_one_worker(load, in_process) -> None:
+def test_no_threads_allowed_means_one_worker(load: Load, in_process: InProcess) -> None:
     """Where the sandbox refuses threads, the caller does all the work."""
-    code = FILL.format(path=str(load("launch").path)) + """
+    code = (
+        FILL.format(path=str(load("launch").path))
+        + """
 import resource
 os.setresuid(65534, 65534, 65534)
 resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
 print(fill(), len(os.listdir("/proc/self/task")))
 """
+    )
     done = in_process(code, KABUILD_CPU_WORKERS="4")
     assert done.stdout.strip() == "{3.0} 1", done.stderr
 
 
-def test_no_memory_for_stacks_is_an_error(load, in_process) -> None:
+def test_no_memory_for_stacks_is_an_error(load: Load, in_process: InProcess) -> None:
     """A block of 1024 waiting threads wants 64 MiB of stacks."""
     code = f"""
 import resource
@@ -112,7 +125,7 @@ print(k.launch_votes(data, 1024, 5))
     assert "no memory for the stacks" in done.stderr
 
 
-def test_launches_do_not_leak(load, in_process) -> None:
+def test_launches_do_not_leak(load: Load, in_process: InProcess) -> None:
     code = f"""
 k = ctypes.CDLL({str(load("barrier").path)!r})
 data = (ctypes.c_int * 1024)()
@@ -127,14 +140,18 @@ print(resident() - before)
     assert int(done.stdout) <= 1, done.stderr
 
 
-def test_many_host_threads_may_launch(load, in_process) -> None:
-    code = FILL.format(path=str(load("launch").path)) + """
+def test_many_host_threads_may_launch(load: Load, in_process: InProcess) -> None:
+    code = (
+        FILL.format(path=str(load("launch").path))
+        + """
 import threading
+
 results = []
 threads = [threading.Thread(target=lambda: results.append(fill())) for _ in range(8)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 print(results == [{3.0}] * 8)
 """
+    )
     done = in_process(code, KABUILD_CPU_WORKERS="2")
     assert done.stdout.strip() == "True", done.stderr

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+
+from tests.toolchains.hip.support import Library, Load
 
 PATTERNS = np.arange(1 << 16, dtype=np.uint16)
 
 
 @pytest.fixture(scope="module")
-def small(load):
+def small(load: Load) -> Library:
     return load("small_floats")
 
 
@@ -19,7 +25,9 @@ def bfloat16_to_float(bits: np.ndarray) -> np.ndarray:
 
 
 def to_bfloat16(values: np.ndarray) -> np.ndarray:
-    return torch.from_numpy(values.copy()).to(torch.bfloat16).view(torch.int16).numpy().view("u2")
+    bits: np.ndarray = torch.from_numpy(values.copy()).to(torch.bfloat16).view(torch.int16).numpy()
+    unsigned: np.ndarray = bits.view(np.uint16)
+    return unsigned
 
 
 def difficult_floats() -> np.ndarray:
@@ -43,7 +51,7 @@ def same(got: np.ndarray, expected: np.ndarray, nan: np.ndarray) -> bool:
     return bool(((got == expected) | nan).all())
 
 
-def test_every_half_as_float(small) -> None:
+def test_every_half_as_float(small: Library) -> None:
     out = np.zeros(PATTERNS.size, np.float32)
     for function in ("launch_widen_half", "launch_software_widen"):
         small.run(function, PATTERNS, out, out.size)
@@ -53,14 +61,14 @@ def test_every_half_as_float(small) -> None:
         assert same(out.view(np.uint32), expected.view(np.uint32), nan)
 
 
-def test_every_bfloat16_as_float(small) -> None:
+def test_every_bfloat16_as_float(small: Library) -> None:
     out = np.zeros(PATTERNS.size, np.float32)
     small.run("launch_widen_bfloat16", PATTERNS, out, out.size)
     assert (out.view(np.uint32) == PATTERNS.astype(np.uint32) << 16).all()
 
 
 @pytest.mark.parametrize("function", ["launch_narrow_half", "launch_software_narrow"])
-def test_float_to_half(small, function: str) -> None:
+def test_float_to_half(small: Library, function: str) -> None:
     out = np.zeros(FLOATS.size, np.uint16)
     small.run(function, FLOATS, out, FLOATS.size)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -70,7 +78,7 @@ def test_float_to_half(small, function: str) -> None:
     assert same(out, expected.view(np.uint16), nan)
 
 
-def test_float_to_bfloat16(small) -> None:
+def test_float_to_bfloat16(small: Library) -> None:
     out = np.zeros(FLOATS.size, np.uint16)
     small.run("launch_narrow_bfloat16", FLOATS, out, FLOATS.size)
     nan = np.isnan(FLOATS)
@@ -78,7 +86,7 @@ def test_float_to_bfloat16(small) -> None:
     assert same(out, to_bfloat16(FLOATS), nan)
 
 
-def test_double_to_half_rounds_once(small) -> None:
+def test_double_to_half_rounds_once(small: Library) -> None:
     """Just above the middle between two halves, by less than a float can say."""
     finite = FLOATS[np.isfinite(FLOATS)].astype(np.float64)
     values = np.concatenate([finite, np.nextafter(finite, np.inf), np.nextafter(finite, -np.inf)])
@@ -88,7 +96,7 @@ def test_double_to_half_rounds_once(small) -> None:
         assert same(out, values.astype(np.float16).view(np.uint16), np.isnan(values))
 
 
-def test_directed_rounding(small) -> None:
+def test_directed_rounding(small: Library) -> None:
     values = FLOATS[np.isfinite(FLOATS) & (np.abs(FLOATS) < 65504)]
     out = np.zeros((values.size, 4), np.float16)
     small.run("launch_round_half", values, out, values.size)
@@ -102,28 +110,28 @@ def test_directed_rounding(small) -> None:
     assert ((zero == down) | (zero == up)).all()
 
 
-OPERATORS = [
-    lambda a, b: a + b,
-    lambda a, b: a - b,
-    lambda a, b: a * b,
-    lambda a, b: a / b,
+OPERATORS: list[Callable[[Any, Any], Any]] = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
 ]
 
 
-def test_half_arithmetic_is_correctly_rounded(small) -> None:
+def test_half_arithmetic_is_correctly_rounded(small: Library) -> None:
     generator = np.random.default_rng(2)
     a, b, c = generator.integers(0, 1 << 16, (3, 200_000), dtype=np.uint16).view(np.float16)
     out = np.zeros((a.size, 8), np.float16)
     small.run("launch_arithmetic_half", a, b, c, out, a.size)
     with np.errstate(all="ignore"):
-        expected = [operator(a, b) for operator in OPERATORS]
+        expected = [compute(a, b) for compute in OPERATORS]
         expected += [None, np.fmax(a, b), np.fmin(a, b), -a]
     for column, right in enumerate(expected):
         if right is not None:
             assert np.array_equal(out[:, column], right, equal_nan=True), column
 
 
-def test_half_fma_rounds_once(small) -> None:
+def test_half_fma_rounds_once(small: Library) -> None:
     """No neighbour of the result is nearer to the exact value."""
     generator = np.random.default_rng(2)
     bits = generator.integers(0, 1 << 16, (3, 200_000), dtype=np.uint16)
@@ -142,7 +150,7 @@ def test_half_fma_rounds_once(small) -> None:
     assert usable.mean() > 0.6
 
 
-def test_bfloat16_arithmetic_is_torch_s(small) -> None:
+def test_bfloat16_arithmetic_is_torch_s(small: Library) -> None:
     generator = np.random.default_rng(3)
     bits = generator.integers(0, 1 << 16, (3, 200_000), dtype=np.uint16)
     bits[:, :100_000] = bits[:, :100_000] & 0x8FFF | 0x3000  # of moderate size
@@ -150,7 +158,7 @@ def test_bfloat16_arithmetic_is_torch_s(small) -> None:
     out = np.zeros((a.numel(), 8), np.uint16)
     small.run("launch_arithmetic_bfloat16", bits[0], bits[1], bits[2], out, a.numel())
     wide = [x.float().numpy() for x in (a, b)]
-    expected = [operator(a, b).float().numpy() for operator in OPERATORS]
+    expected = [compute(a, b).float().numpy() for compute in OPERATORS]
     expected += [None, np.fmax(*wide), np.fmin(*wide), -wide[0]]
     for column, right in enumerate(expected):
         if right is not None:
@@ -162,7 +170,7 @@ def test_bfloat16_arithmetic_is_torch_s(small) -> None:
 
 
 @pytest.mark.parametrize("kind", ["half", "bfloat16"])
-def test_comparisons(small, kind: str) -> None:
+def test_comparisons(small: Library, kind: str) -> None:
     generator = np.random.default_rng(4)
     a, b = generator.integers(0, 1 << 16, (2, 100_000), dtype=np.uint16)
     b[:1000] = a[:1000]
@@ -176,7 +184,7 @@ def test_comparisons(small, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["half", "bfloat16"])
-def test_functions_round_the_float_result(small, kind: str) -> None:
+def test_functions_round_the_float_result(small: Library, kind: str) -> None:
     out = np.zeros((PATTERNS.size, 6), np.uint16)
     small.run(f"launch_functions_{kind}", PATTERNS, out, PATTERNS.size)
     bits = torch.from_numpy(PATTERNS.view(np.int16))
@@ -192,7 +200,7 @@ def test_functions_round_the_float_result(small, kind: str) -> None:
         assert (got[:, column] == expected)[~expected.isnan()].double().mean() > 0.999
 
 
-def test_mixed_operands(small) -> None:
+def test_mixed_operands(small: Library) -> None:
     x = np.linspace(-3, 3, 64).astype(np.float16)
     out, halves = np.zeros((64, 6), np.float32), np.zeros(64, np.float16)
     small.run("launch_mixed", x, out, halves, 64)
@@ -206,7 +214,7 @@ def test_mixed_operands(small) -> None:
     assert (halves == (x + np.float16(1)) * x).all()
 
 
-def test_pairs(small) -> None:
+def test_pairs(small: Library) -> None:
     generator = np.random.default_rng(5)
     a, b = generator.standard_normal((2, 32, 2)).astype(np.float16)
     out, wide = np.zeros((32, 4, 2), np.float16), np.zeros((32, 2), np.float32)

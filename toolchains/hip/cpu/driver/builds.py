@@ -147,14 +147,12 @@ def _require_entries(
         message = f"no function extern \"C\" '{entry}'"
         mangled = re.compile(rf"_Z(N.*)?{len(entry)}{re.escape(entry)}")
         if any(s.defined and mangled.match(s.name) for s in symbols):
-            message += "; there is one that is not extern \"C\""
+            message += '; there is one that is not extern "C"'
         found = ", ".join(exports) or "none"
-        raise SourceFault(f"{source}:1:1: error: {message}\n  extern \"C\" functions: {found}")
+        raise SourceFault(f'{source}:1:1: error: {message}\n  extern "C" functions: {found}')
 
 
-def _allowed_imports(
-    symbols: Sequence[Symbol], sources: Sources, compiler: Compiler
-) -> list[str]:
+def _allowed_imports(symbols: Sequence[Symbol], sources: Sources, compiler: Compiler) -> list[str]:
     """What the object wants of the C library; refuses what nothing provides."""
     wanted = _undefined(symbols)
     allowed = RUNTIME | LIBM | LIBC | compiler.own_symbols

@@ -67,11 +67,11 @@ def _show(group: Sequence[_Message], sources: Sources, prefixes: Sequence[str]) 
         place = next((note for note in notes if note.file in sources.files), head)
     if place.file not in sources.files:
         return [f"{_short(head.file, prefixes)}:{head.line}: error: {head.text}"]
-    shown = [describe(_original(place, sources), "error", head.text)]
-    for note in notes:
-        if note is not place and note.file in sources.files:
-            shown.append(describe(_original(note, sources), "note", note.text))
-    return shown
+    further = [note for note in notes if note is not place and note.file in sources.files]
+    return [
+        describe(_original(place, sources), "error", head.text),
+        *(describe(_original(note, sources), "note", note.text) for note in further),
+    ]
 
 
 def _original(message: _Message, sources: Sources) -> Position:

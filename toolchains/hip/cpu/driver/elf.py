@@ -134,8 +134,8 @@ def _assemble(
     headers = _SECTION.pack(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     for name, kind, flags, content, link, info, alignment, entry in sections:
         body += b"\0" * (-len(body) % alignment)
-        fields = (names.add(name), kind, flags, len(body), len(body), len(content))
-        headers += _SECTION.pack(*fields, link, info, alignment, entry)
+        place = (len(body), len(body), len(content))
+        headers += _SECTION.pack(names.add(name), kind, flags, *place, link, info, alignment, entry)
         body += content
     own_name = names.add(".shstrtab")
     headers += _SECTION.pack(
@@ -144,6 +144,6 @@ def _assemble(
     body += names.image
     body += b"\0" * (-len(body) % 8)
     count = len(sections) + 2
-    fields = (_IDENT, _SHARED, machine, 1, 0, 0, len(body), 0, _HEADER.size, 0, 0)
-    body[: _HEADER.size] = _HEADER.pack(*fields, _SECTION.size, count, count - 1)
+    start = (_IDENT, _SHARED, machine, 1, 0, 0, len(body), 0, _HEADER.size, 0, 0)
+    body[: _HEADER.size] = _HEADER.pack(*start, _SECTION.size, count, count - 1)
     return bytes(body) + headers

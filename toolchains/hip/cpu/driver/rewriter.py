@@ -212,5 +212,5 @@ def _without_alignment(tokens: Sequence[Token]) -> list[Token]:
 
 def _spell(place: Token, *texts: str) -> list[Token]:
     """Tokens of our own, which count as standing at ``place``; the first keeps its spacing."""
-    first = [Token("mark", texts[0], place.line, place.column, place.spaced)]
-    return first + [Token("mark", text, place.line, place.column, True) for text in texts[1:]]
+    spelt = [Token("mark", text, place.line, place.column, spaced=True) for text in texts]
+    return [spelt[0]._replace(spaced=place.spaced), *spelt[1:]]

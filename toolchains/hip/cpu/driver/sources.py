@@ -17,7 +17,20 @@ MAIN = "kernel.hip"
 _HEADERS = "headers"
 
 _DIRECTIVES = frozenset(
-    "include define undef if ifdef ifndef elif else endif error warning pragma".split()
+    {
+        "define",
+        "elif",
+        "else",
+        "endif",
+        "error",
+        "if",
+        "ifdef",
+        "ifndef",
+        "include",
+        "pragma",
+        "undef",
+        "warning",
+    }
 )
 _PRAGMAS = frozenset({"once", "unroll", "nounroll", "STDC", "pack", "push_macro", "pop_macro"})
 _COMPILER_PRAGMAS = frozenset({"loop", "fp", "unroll", "diagnostic", "ivdep"})

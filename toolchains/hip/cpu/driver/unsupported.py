@@ -9,13 +9,11 @@ from conditions import active
 from faults import Position, SourceFault, source_fault
 from lexer import Chunk, Token
 
-_IMPLEMENTED_BUILTINS = frozenset(
-    f"__builtin_amdgcn_{name}"
-    for name in (
-        "readfirstlane readlane ds_bpermute wave_barrier wavefrontsize s_barrier fence"
-        " sched_barrier s_sleep s_setprio s_waitcnt rcpf rsqf sqrtf exp2f logf fmed3f"
-    ).split()
-)
+_BUILTINS = """
+    readfirstlane readlane ds_bpermute wave_barrier wavefrontsize s_barrier fence sched_barrier
+    s_sleep s_setprio s_waitcnt rcpf rsqf sqrtf exp2f logf fmed3f
+"""
+_IMPLEMENTED_BUILTINS = frozenset(f"__builtin_amdgcn_{name}" for name in _BUILTINS.split())
 
 # The first pattern that matches a whole name decides.
 _NAMES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -25,7 +23,7 @@ _NAMES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"__builtin_amdgcn_w?mfma_.*|__builtin_amdgcn_\w*mfma\w*", "matrix core (MFMA) builtin"),
         (r"__builtin_amdgcn_\w*wmma\w*", "matrix core (WMMA) builtin"),
         (r"rocwmma|nvcuda|wmma", "matrix core library"),
-        (r"__builtin_amdgcn_(mov|update)_dpp\w*|__hip_move_dpp\w*", "data-parallel primitive (DPP)"),
+        (r"__builtin_amdgcn_(mov|update)_dpp\w*|__hip_move_dpp\w*", "data parallel (DPP) builtin"),
         (r"__builtin_amdgcn_\w+", "builtin of AMD's compiler"),
         (r"__builtin_(nvvm|ptx)_\w+|__nvvm_\w+", "builtin of NVIDIA's compiler"),
         (r"__hip_ds_swizzle\w*", "data share swizzle"),
@@ -37,7 +35,10 @@ _NAMES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"hipLaunchCooperative\w+", "cooperative launch"),
         (r"hipModule\w+|hiprtc\w+", "loading of device code at run time"),
         (r"hipGraph\w*|hipStreamBeginCapture|hipStreamEndCapture", "graph"),
-        (r"hipMemPool\w*|hipMalloc(Array|3D|3DArray)|hipMallocFromPoolAsync", "memory pool or array"),
+        (
+            r"hipMemPool\w*|hipMallocArray|hipMalloc3D\w*|hipMallocFromPoolAsync",
+            "memory pool or array",
+        ),
         (r"hipIpc\w+|hipMemCreate|hipMemMap|hipMemAddressReserve", "shared or mapped memory"),
         (r"__nanosleep", "sleeping thread"),
         (r"__DATE__|__TIME__|__TIMESTAMP__", "time of day in a compiled kernel"),

@@ -8,6 +8,9 @@ from kabuild.model.label import Label
 from kabuild.model.result import Outcome, Settled
 from kabuild.report.scoreboard import TaskRow
 
+_MOST_LINES, _MOST_COLUMNS = 40, 400
+"""What is printed of one detail: a candidate may have written any amount into it."""
+
 
 def render_failures(
     table: Sequence[TaskRow], settled: Iterable[Settled], *, rerun: Sequence[str] = ()
@@ -48,7 +51,14 @@ def _action_problem(item: Settled) -> str:
 
 
 def _indented(text: str) -> list[str]:
-    return [f"  {line}" for line in printable(text).rstrip().splitlines()]
+    lines = printable(text).rstrip().splitlines()
+    shown = [f"  {_cut(line)}" for line in lines[:_MOST_LINES]]
+    left_out = len(lines) - len(shown)
+    return [*shown, f"  ... and {left_out} more lines"] if left_out else shown
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _MOST_COLUMNS else f"{line[:_MOST_COLUMNS]}..."
 
 
 def _command(label: Label, flags: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from kabuild.model.event import (
     EventSink,
     Warned,
 )
-from kabuild.model.result import Settled
+from kabuild.model.result import Outcome, Settled
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -36,7 +36,7 @@ def settled_line(settled: Settled) -> str:
 
 
 class PlainProgress:
-    """One line for each action that ran; cached ones are only counted."""
+    """One line for each action that ran; cached and skipped ones are only counted."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -51,7 +51,7 @@ class PlainProgress:
             self._write(f"warning: {event.message}")
         elif isinstance(event, ActionSettled):
             self._done += 1
-            if not event.settled.cached:
+            if not event.settled.cached and event.settled.outcome is not Outcome.SKIPPED:
                 line = settled_line(event.settled)
                 self._write(f"[{self._done}/{self._total}] {event.mnemonic} {line}")
 

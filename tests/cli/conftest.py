@@ -49,6 +49,39 @@ def reference(x, **_):
     return {"y": 2 * x}
 """
 
+QUICK = """\
+[hip2hip.policy]
+correctness = { call_seconds = 0.2, edges = 1, repeats = 2, distributions = ["default"] }
+perf        = { processes = 3, samples = 2, budget_seconds = 0.1, clock_ms = 1000.0 }
+"""
+"""A policy for ``TASK`` under which judging takes moments; no busy machine upsets its clock."""
+
+
+def declare(workspace: CliWorkspace, package: str, *, solution: str = KERNEL) -> None:
+    """Write one quick task like ``//double``, with a solution for agent ``expert``."""
+    name = package.rpartition("/")[2]
+    workspace.write(f"{package}/BUILD.toml", TASK.replace('"double"', f'"{name}"') + QUICK)
+    workspace.write(f"{package}/double.hip", KERNEL)
+    workspace.write(f"{package}/reference.py", REFERENCE)
+    workspace.write(f"{package}/solutions/expert/double.hip", solution)
+
+
+@pytest.fixture(scope="session")
+def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of this session that has the HIP runtime and the native runner."""
+    workspace = CliWorkspace.make(tmp_path_factory.mktemp("shared"))
+    made = workspace.run("build", "//toolchains/hip:cpu")
+    assert made.code == 0, made.err
+    return workspace.store
+
+
+@pytest.fixture
+def quick(tmp_path: Path, shared_store: Path) -> CliWorkspace:
+    """A workspace with one quick task, ``//double``, on the session's store."""
+    workspace = CliWorkspace.make(tmp_path, shared_store)
+    declare(workspace, "double")
+    return workspace
+
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> CliWorkspace:

@@ -81,8 +81,7 @@ class Meter:
 
         The baseline goes first in even rounds, the candidate in odd ones (ABBA). Raises
         CandidateFault for the candidate's faults, wrong outputs of timed calls included;
-        TaskFault for the baseline's; MachineFault where the clocks of this machine disagree
-        for everyone.
+        TaskFault for the baseline's; MachineFault where a clock of this machine is broken.
         """
         calls: Mapping[str, Drawn] = {
             plan.config.name: [

@@ -40,7 +40,8 @@ def difficult_floats() -> np.ndarray:
     middles = np.concatenate([bits + (1 << 12), bits + (1 << 15)])
     around = np.concatenate([bits, middles, middles + 1, middles - 1, bits + 1, bits - 1])
     random = np.random.default_rng(0).integers(0, 1 << 32, 100_000, dtype=np.uint32)
-    return np.concatenate([around, random]).view(np.float32)
+    floats: np.ndarray = np.concatenate([around, random]).view(np.float32)
+    return floats
 
 
 FLOATS = difficult_floats()

@@ -133,12 +133,19 @@ def build_root(view: View) -> None:
 
 
 def protect_proc() -> None:
-    """Make ``/proc`` read-only.
+    """Make everything in ``/proc`` read-only but the directories of the sandbox's own processes.
 
-    The host's root stays the owner of ``/proc/sys`` even without capabilities. Only for the
-    innermost sandbox: to nest, ``/proc/self/uid_map`` must be written.
+    The host's root stays the owner of the rest (``sys``, ``sysrq-trigger``, drivers, pid 1)
+    even without capabilities. The processes' own stay writable because GPU drivers write there.
+    Only for the innermost sandbox: within it the kernel refuses to mount a ``/proc`` again.
     """
-    _add_attributes("/proc", _ATTR_RDONLY)
+    for entry in os.scandir("/proc"):
+        own = entry.name.isdecimal() and entry.name != "1"
+        if own or entry.is_symlink():
+            continue
+        if entry.is_dir() or entry.stat().st_mode & 0o222:
+            _mount(entry.path, entry.path, "none", _MS_BIND | _MS_REC)
+            _add_attributes(entry.path, _ATTR_RDONLY, recursive=True)
 
 
 def check(result: int, what: str) -> None:

@@ -170,9 +170,10 @@ def test_endless_forking_ends(box: Box) -> None:
 def test_a_fork_bomb_ends(contained: Box) -> None:
     done = contained.shell(
         "bomb() { bomb | bomb & }; bomb; while :; do :; done",
-        limits=SandboxLimits(wall_seconds=3, processes=40),
+        limits=SandboxLimits(wall_seconds=1, processes=40),
     )
 
+    # Out of pids, it may also go off before anyone has counted it; the first shell remains.
     assert done.limit in {Limit.PROCESSES, Limit.WALL}
 
 

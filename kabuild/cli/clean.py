@@ -10,6 +10,12 @@ import click
 from kabuild.loading import find_workspace
 from kabuild.store import default_path
 
+# By name, never the whole directory: $KABUILD_CACHE may point at one that holds other things.
+_STORE_PARTS = (
+    *("ac", "cas", "tmp", "debug", "leases", "index", "index.lock", "gc.lock"),
+    *("records.json", "timings.json"),
+)
+
 
 @click.command("clean")
 @click.option("--expunge", is_flag=True, help="Also remove the store, of all workspaces.")
@@ -21,9 +27,8 @@ def command(*, expunge: bool) -> None:
     """
     _remove(find_workspace(Path.cwd()) / "out")
     if expunge:
-        store = default_path()
-        for part in ("ac", "cas", "tmp", "leases", "index", "timings.json"):
-            _remove(store / part)
+        for part in _STORE_PARTS:
+            _remove(default_path() / part)
 
 
 def _remove(path: Path) -> None:

@@ -16,7 +16,7 @@ import torch
 from judging_doubles import REFERENCE, Doubles, careful_softmax, softmax, write_spec
 
 import correctness  # isort: skip
-from oracle import TaskFault  # isort: skip
+from oracle import Oracle, TaskFault  # isort: skip
 from program import CandidateFault, Reason  # isort: skip
 from spec import SpecError, parse_spec  # isort: skip
 
@@ -305,6 +305,38 @@ def test_a_task_may_declare_distributions_of_its_own(tmp_path):
 def test_a_policy_that_means_nothing_is_refused(tmp_path, policy):
     with pytest.raises(SpecError):
         judge(tmp_path, softmax, policy=policy)
+
+
+LAYERNORM = REFERENCE.replace(
+    "torch.softmax(x * scale, dim=-1)",
+    "(x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True, correction=0) + 1e-9).sqrt()",
+)
+
+
+def layernorm(x, y, **_):
+    x = x.float()
+    centred = x - x.mean(-1, keepdim=True)
+    y.copy_(centred / (centred.square().mean(-1, keepdim=True) + 1e-9).sqrt())
+
+
+def reciprocal_layernorm(x, y, cols, **_):
+    x, share = x.float(), torch.tensor(1.0 / cols)
+    centred = x - x.sum(-1, keepdim=True) * share
+    y.copy_(centred / (centred.square().sum(-1, keepdim=True) * share + 1e-9).sqrt())
+
+
+def test_an_ill_conditioned_case_rejects_nobody(tmp_path, monkeypatch):
+    """The rows of `constant` have no spread: what is left of them is their rounding."""
+    odd = [{"name": "odd", "dims": {"rows": 4, "cols": 61}, "dtype": "f32", "scalars": {}}]
+    task = {"reference": LAYERNORM, "configs": odd}
+    assert judge(tmp_path, reciprocal_layernorm, layernorm, **task).outcome == "PASS"
+
+    monkeypatch.setattr(
+        Oracle,
+        "sensitivity",
+        lambda self, config, inputs, expected: {n: v * 0 for n, v in expected.items()},
+    )
+    assert "(constant)" in judge(tmp_path, reciprocal_layernorm, layernorm, **task).detail
 
 
 CHECKED = (

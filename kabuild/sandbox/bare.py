@@ -48,7 +48,9 @@ def fork_bare(
             os._exit(supervisor(worker))
         os.setsid()
         close_all_but([0, 1, 2, *keep_fds])
-        processes = None if limits.processes is None else limits.processes + _tasks_of_user()
+        processes = limits.processes
+        if processes is not None:  # of root the kernel counts none; then only sampling helps
+            processes = processes + _tasks_of_user() if os.getuid() else None
         limit_resources(replace(limits, processes=processes))
         run_and_exit(child)
     finally:

@@ -67,7 +67,7 @@ def test_a_duplicate_name_is_refused(task: CliWorkspace) -> None:
 
     assert ran.code == 1
     assert "double/BUILD.toml:13" in ran.err
-    assert "'double'" in ran.err
+    assert "':double' is declared twice" in ran.err
 
 
 @pytest.mark.parametrize(

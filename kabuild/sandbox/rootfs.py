@@ -136,8 +136,9 @@ def protect_proc() -> None:
     """Make everything in ``/proc`` read-only but the directories of the sandbox's own processes.
 
     The host's root stays the owner of the rest (``sys``, ``sysrq-trigger``, drivers, pid 1)
-    even without capabilities. The processes' own stay writable because GPU drivers write there.
-    Only for the innermost sandbox: within it the kernel refuses to mount a ``/proc`` again.
+    even without capabilities, and some files are for everybody. The processes' own stay
+    writable because GPU drivers write there. Only for the innermost sandbox: within it the
+    kernel refuses to mount a ``/proc`` again.
     """
     for entry in os.scandir("/proc"):
         own = entry.name.isdecimal() and entry.name != "1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import textwrap
@@ -64,6 +65,21 @@ def call_contained(work: Callable[[], str], **options: Any) -> str:
         text = pipe.read().decode()
     assert wait(pid) == 0
     return text
+
+
+def writable_settings() -> str:
+    """Whether many settings of the kernel are visible, and which of them can be written."""
+    writable = []
+    settings = ["/proc/sysrq-trigger", "/proc/sys/kernel/core_pattern", "/proc/1/autogroup"]
+    for directory, _, names in os.walk("/proc"):
+        parts = directory.split("/")
+        if len(parts) < 3 or not parts[2].isdecimal():
+            settings += [f"{directory}/{name}" for name in names]
+    for path in settings:
+        with contextlib.suppress(OSError):
+            os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+            writable.append(path)
+    return repr([len(settings) > 500, writable])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 
 from kabuild.sandbox import namespaces, probe
 from kabuild.sandbox.namespaces import Limits, View
-from tests.kabuild.sandbox.boxes import call_contained, call_in_fork
+from tests.kabuild.sandbox.boxes import call_contained, call_in_fork, writable_settings
 
 pytestmark = pytest.mark.skipif(probe() is not None, reason=f"no namespaces: {probe()}")
 NOBODY = 65534
@@ -84,6 +84,13 @@ class TestAsNobody:
             return call_contained(inner, view=View(), limits=NONE, seccomp="nestable")
 
         assert call_in_fork(work) == "inner"
+
+    def test_settings_of_the_host_are_read_only(self) -> None:
+        def work() -> str:
+            unprivileged()
+            return call_contained(writable_settings, view=View(), limits=NONE)
+
+        assert call_in_fork(work) == "[True, []]"
 
     def test_the_kernel_counts_its_processes(self) -> None:
         """And only those of this sandbox: others of the same user do not matter."""

@@ -15,7 +15,7 @@ import pytest
 
 from kabuild.sandbox import namespaces, probe
 from kabuild.sandbox.namespaces import Bind, Limits, SandboxError, View, fork_contained
-from tests.kabuild.sandbox.boxes import call_contained, call_in_fork, view, wait
+from tests.kabuild.sandbox.boxes import call_contained, call_in_fork, view, wait, writable_settings
 from tests.kabuild.sandbox.survivors import all_end
 
 pytestmark = pytest.mark.skipif(probe() is not None, reason=f"no namespaces: {probe()}")
@@ -261,20 +261,7 @@ def test_it_works_as_a_top_level_module_of_a_tools_directory() -> None:
 def test_settings_of_the_host_are_read_only() -> None:
     """The host's root would own them in there, without any capability."""
 
-    def look() -> str:
-        writable = []
-        settings = ["/proc/sysrq-trigger", "/proc/sys/kernel/core_pattern", "/proc/1/autogroup"]
-        for directory, _, names in os.walk("/proc"):
-            parts = directory.split("/")
-            if len(parts) < 3 or not parts[2].isdecimal():
-                settings += [f"{directory}/{name}" for name in names]
-        for path in settings:
-            with contextlib.suppress(OSError):
-                os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
-                writable.append(path)
-        return repr([len(settings) > 500, writable])
-
-    assert call_contained(look, limits=NONE) == "[True, []]"
+    assert call_contained(writable_settings, limits=NONE) == "[True, []]"
 
 
 def test_a_process_may_write_to_its_own_proc_directory() -> None:

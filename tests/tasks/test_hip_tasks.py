@@ -58,7 +58,6 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
 # A mistake that somebody could make, and a shape that shows it.
 MUTATIONS = [
     ("softmax", "kernel", " - largest", "", (9, 33)),
-    ("softmax", "expert", "running = largest;", "", (1, 50257)),
     ("layernorm", "kernel", "block_sum(squares, scratch) / (float)cols", "squares", (3, 300)),
     ("gemm", "kernel", "i < kTile;", "i < kTile - 1;", (17, 15, 33)),
     ("scan", "kernel", "threadIdx.x >= distance", "threadIdx.x > distance", (513,)),

@@ -43,19 +43,18 @@ struct Plan {
   int64_t depth;    // elements of k in each part, the last may be shorter
 };
 
-// Four consecutive elements of a row-major matrix, zero outside it.
-template <class T, bool kAligned>
-__device__ Pack<T> fetch(const T* matrix, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                         int64_t stride) {
-  const T* p = matrix + row * stride + col;
+// The first `count` of the four elements at p, and zeros. Rows that are aligned end with a
+// whole pack.
+template <class T, bool kAligned> __device__ Pack<T> fetch(const T* p, int count) {
   Pack<T> pack;
-  if (kAligned && row < rows && col < cols) {
-    pack = *reinterpret_cast<const Pack<T>*>(p);
+#pragma unroll
+  for (int i = 0; i < kVector; ++i) pack.v[i] = from_float<T>(0.0f);
+  if constexpr (kAligned) {
+    if (count > 0) pack = *reinterpret_cast<const Pack<T>*>(p);
   } else {
 #pragma unroll
     for (int i = 0; i < kVector; ++i) {
-      const bool inside = !kAligned && row < rows && col + i < cols;
-      pack.v[i] = inside ? p[i] : from_float<T>(0.0f);
+      if (i < count) pack.v[i] = p[i];
     }
   }
   return pack;
@@ -91,7 +90,6 @@ __global__ __launch_bounds__(kThreads, 2) void gemm_tiles(const T* __restrict__ 
   int64_t row0, col0;
   tile_origin<kTile>(s, row0, col0);
   const int64_t k0 = blockIdx.y * depth;
-  const int64_t k1 = k0 + depth < s.k ? k0 + depth : s.k;
 
   // What this thread moves: four elements along k of a, four along n of b.
   const int tid = threadIdx.x;
@@ -103,11 +101,20 @@ __global__ __launch_bounds__(kThreads, 2) void gemm_tiles(const T* __restrict__ 
   const int row_piece = (group / 2 * 4 + lane / 8) * kVector;
   const int col_piece = (group % 2 * 8 + lane % 8) * kVector;
 
-  const auto fetch_a = [&](int64_t k) {
-    return fetch<T, kAligned>(a, row0 + a_row, s.m, k + a_k, k1, s.k);
+  const T* a_from = a + (row0 + a_row) * s.k + k0 + a_k;
+  const T* b_from = b + (k0 + b_k) * s.n + col0 + b_col;
+  const bool a_inside = row0 + a_row < s.m;
+  const int b_count = (int)(s.n - col0) - b_col;
+  // Both take what is left of the block's part of k, and go on to the next step.
+  const auto fetch_a = [&](int left) {
+    const T* from = a_from;
+    a_from += kDepth;
+    return fetch<T, kAligned>(from, a_inside ? left - a_k : 0);
   };
-  const auto fetch_b = [&](int64_t k) {
-    return fetch<T, kAligned>(b, k + b_k, k1, col0 + b_col, s.n, s.n);
+  const auto fetch_b = [&](int left) {
+    const T* from = b_from;
+    b_from += kDepth * s.n;
+    return fetch<T, kAligned>(from, b_k < left ? b_count : 0);
   };
   const auto stage = [&](int buffer, const Pack<T>& from_a, const Pack<T>& from_b) {
 #pragma unroll
@@ -118,41 +125,41 @@ __global__ __launch_bounds__(kThreads, 2) void gemm_tiles(const T* __restrict__ 
   };
 
   float sums[kQuads * kVector][kQuads * kVector] = {};
-  stage(0, fetch_a(k0), fetch_b(k0));
+  int left = (int)(k0 + depth < s.k ? depth : s.k - k0);
+  stage(0, fetch_a(left), fetch_b(left));
   __syncthreads();
-  int buffer = 0;
-  for (int64_t k = k0; k < k1; k += kDepth) {
-    const bool more = k + kDepth < k1;
+  for (int buffer = 0; left > 0;) {
+    left -= kDepth;
     Pack<T> next_a, next_b;
-    if (more) {
-      next_a = fetch_a(k + kDepth);
-      next_b = fetch_b(k + kDepth);
+    if (left > 0) {
+      next_a = fetch_a(left);
+      next_b = fetch_b(left);
     }
 #pragma unroll
     for (int i = 0; i < kDepth; ++i) {
-      float4 left[kQuads], right[kQuads];
+      float4 a_piece[kQuads], b_piece[kQuads];
 #pragma unroll
       for (int q = 0; q < kQuads; ++q) {
-        left[q] = *reinterpret_cast<const float4*>(&a_tiles[buffer][i][q * kSpan + row_piece]);
-        right[q] = *reinterpret_cast<const float4*>(&b_tiles[buffer][i][q * kSpan + col_piece]);
+        a_piece[q] = *reinterpret_cast<const float4*>(&a_tiles[buffer][i][q * kSpan + row_piece]);
+        b_piece[q] = *reinterpret_cast<const float4*>(&b_tiles[buffer][i][q * kSpan + col_piece]);
       }
 #pragma unroll
       for (int r = 0; r < kQuads; ++r) {
-        const float rows[kVector] = {left[r].x, left[r].y, left[r].z, left[r].w};
+        const float rows[kVector] = {a_piece[r].x, a_piece[r].y, a_piece[r].z, a_piece[r].w};
 #pragma unroll
         for (int j = 0; j < kVector; ++j) {
 #pragma unroll
           for (int q = 0; q < kQuads; ++q) {
             float* sum = &sums[r * kVector + j][q * kVector];
-            sum[0] += rows[j] * right[q].x;
-            sum[1] += rows[j] * right[q].y;
-            sum[2] += rows[j] * right[q].z;
-            sum[3] += rows[j] * right[q].w;
+            sum[0] += rows[j] * b_piece[q].x;
+            sum[1] += rows[j] * b_piece[q].y;
+            sum[2] += rows[j] * b_piece[q].z;
+            sum[3] += rows[j] * b_piece[q].w;
           }
         }
       }
     }
-    if (more) {
+    if (left > 0) {
       buffer ^= 1;
       stage(buffer, next_a, next_b);
       __syncthreads();

@@ -55,21 +55,23 @@ struct Normaliser {
   __device__ float operator()(float x) const { return ((x - shift) - mean) * scale; }
 };
 
-// 16 bytes of T, moved by one instruction.
-template <class T> struct alignas(16) Pack {
+// 16 bytes of T, moved as `bits`: a compiler may cut a copy of the elements into pieces.
+template <class T> union Pack {
   static constexpr int kSize = 16 / sizeof(T);
+  uint4 bits;
   T v[kSize];
 };
 
 // How many elements lie between the last 16-byte boundary and `row`.
-template <class T> __device__ int lead_of(const T* row) {
-  return (int)((uintptr_t)row % 16 / sizeof(T));
+template <bool kAligned, class T> __device__ int lead_of(const T* row) {
+  return kAligned ? 0 : (int)((uintptr_t)row % 16 / sizeof(T));
 }
 
 // kItems elements of a row for each of kLanes lanes, as float32. The slice begins at column
 // `base`, which lies on a 16-byte boundary and may be negative; packs that are not wholly
-// inside the row are moved element by element.
-template <class T, int kLanes, int kItems> struct Slice {
+// inside the row are moved element by element. kAligned says that there are none: every
+// row, in every tensor, begins and ends on a boundary.
+template <class T, int kLanes, int kItems, bool kAligned> struct Slice {
   static constexpr int kPack = Pack<T>::kSize;
   static constexpr int kPacks = kItems / kPack;
   float v[kItems];
@@ -79,22 +81,33 @@ template <class T, int kLanes, int kItems> struct Slice {
 
   __device__ int column(int pack) const { return base + (pack * kLanes + lane) * kPack; }
   __device__ bool inside(int col) const { return (unsigned)col < (unsigned)cols; }
-  __device__ bool whole(int col) const { return col >= 0 && col <= cols - kPack; }
+  __device__ bool whole(int col) const {
+    return kAligned ? col < cols : col >= 0 && col <= cols - kPack;
+  }
+  __device__ bool cut(int col) const {
+    return !kAligned && col > -kPack && col < cols && !whole(col);
+  }
 
-  // Loads the slice, with `fill` outside the row.
+  // Loads the slice, with `fill` outside the row. All packs are requested before the first
+  // is looked at: a branch in between would wait for it.
   __device__ void load(const T* row, float fill) {
+    Pack<T> packs[kPacks];
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
       const int col = column(p);
-      if (whole(col)) {
-        const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(row + col);
+      if (whole(col)) packs[p].bits = *reinterpret_cast<const uint4*>(row + col);
+    }
 #pragma unroll
-        for (int i = 0; i < kPack; ++i) v[p * kPack + i] = to_float(pack.v[i]);
-      } else {
+    for (int p = 0; p < kPacks; ++p) {
+      const int col = column(p);
 #pragma unroll
-        for (int i = 0; i < kPack; ++i) {
-          v[p * kPack + i] = inside(col + i) ? to_float(row[col + i]) : fill;
-        }
+      for (int i = 0; i < kPack; ++i) {
+        v[p * kPack + i] = whole(col) ? to_float(packs[p].v[i]) : fill;
+      }
+      if (!cut(col)) continue;
+#pragma unroll
+      for (int i = 0; i < kPack; ++i) {
+        if (inside(col + i)) v[p * kPack + i] = to_float(row[col + i]);
       }
     }
   }
@@ -102,9 +115,9 @@ template <class T, int kLanes, int kItems> struct Slice {
   // Writes the normalised slice; `a` has the parameters and says how things lie.
   __device__ void store(const Arguments<T>& a, int64_t row, const Normaliser& normalise) const {
     T* out = a.y + row * cols;
-    const bool same = (uintptr_t)a.x % 16 == (uintptr_t)a.y % 16;
-    const bool wide = base % kPack == 0 && (uintptr_t)a.weight % 16 == 0 &&
-                      (uintptr_t)a.bias % 16 == 0;
+    const bool same = kAligned || (uintptr_t)a.x % 16 == (uintptr_t)a.y % 16;
+    const bool wide = kAligned || (base % kPack == 0 && (uintptr_t)a.weight % 16 == 0 &&
+                                   (uintptr_t)a.bias % 16 == 0);
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
       const int col = column(p);
@@ -118,12 +131,12 @@ template <class T, int kLanes, int kItems> struct Slice {
                                     to_float(bias.v[i]));
         }
         if (same) {
-          *reinterpret_cast<Pack<T>*>(out + col) = pack;
+          *reinterpret_cast<uint4*>(out + col) = pack.bits;
         } else {
 #pragma unroll
           for (int i = 0; i < kPack; ++i) out[col + i] = pack.v[i];
         }
-      } else {
+      } else if (cut(col)) {
 #pragma unroll
         for (int i = 0; i < kPack; ++i) {
           const int c = col + i;
@@ -137,10 +150,13 @@ template <class T, int kLanes, int kItems> struct Slice {
   }
 
   static __device__ Pack<T> parameters(const T* from, bool wide) {
-    if (wide) return *reinterpret_cast<const Pack<T>*>(from);
     Pack<T> pack;
+    if (wide) {
+      pack.bits = *reinterpret_cast<const uint4*>(from);
+    } else {
 #pragma unroll
-    for (int i = 0; i < kPack; ++i) pack.v[i] = from[i];
+      for (int i = 0; i < kPack; ++i) pack.v[i] = from[i];
+    }
     return pack;
   }
 
@@ -208,13 +224,13 @@ template <int kThreads, class V> __device__ V block_sum(V v, V* scratch) {
   return lanes_sum<kGroups>(scratch[threadIdx.x % kGroups]);
 }
 
-template <class T, int kItems>
+template <class T, int kItems, bool kAligned>
 __global__ __launch_bounds__(kGroup* kGroupsPerBlock) void layernorm_short_rows(Arguments<T> a) {
   const int lane = threadIdx.x % kGroup;
   const int64_t first = (int64_t)blockIdx.x * kGroupsPerBlock + threadIdx.x / kGroup;
   for (int64_t row = first; row < a.rows; row += (int64_t)gridDim.x * kGroupsPerBlock) {
     const T* in = a.x + row * a.cols;
-    Slice<T, kGroup, kItems> slice(-lead_of(in), a.cols, lane);
+    Slice<T, kGroup, kItems, kAligned> slice(-lead_of<kAligned>(in), a.cols, lane);
     slice.load(in, 0.0f);
     const float mean = lanes_sum<kGroup>(slice.sum()) / (float)a.cols;
     const float2 sums = lanes_sum<kGroup>(slice.deviations(mean));
@@ -222,13 +238,13 @@ __global__ __launch_bounds__(kGroup* kGroupsPerBlock) void layernorm_short_rows(
   }
 }
 
-template <class T, int kThreads, int kItems>
+template <class T, int kThreads, int kItems, bool kAligned>
 __global__ __launch_bounds__(kThreads) void layernorm_rows(Arguments<T> a) {
   __shared__ float first_scratch[kThreads / kGroup];
   __shared__ float2 second_scratch[kThreads / kGroup];
   for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
     const T* in = a.x + row * a.cols;
-    Slice<T, kThreads, kItems> slice(-lead_of(in), a.cols, threadIdx.x);
+    Slice<T, kThreads, kItems, kAligned> slice(-lead_of<kAligned>(in), a.cols, threadIdx.x);
     slice.load(in, 0.0f);
     const float mean = block_sum<kThreads>(slice.sum(), first_scratch) / (float)a.cols;
     const float2 sums = block_sum<kThreads>(slice.deviations(mean), second_scratch);
@@ -252,18 +268,18 @@ struct Moments {
   }
 };
 
-template <class T, int kThreads, int kItems>
+template <class T, int kThreads, int kItems, bool kAligned>
 __global__ __launch_bounds__(kThreads) void layernorm_long_rows(Arguments<T> a) {
   __shared__ float first_scratch[kThreads / kGroup];
   __shared__ float2 second_scratch[kThreads / kGroup];
   constexpr int kPiece = kThreads * kItems;
   for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
     const T* in = a.x + row * a.cols;
-    const int first = -lead_of(in);
+    const int first = -lead_of<kAligned>(in);
 
     Moments own;
     for (int base = first; base < a.cols; base += kPiece) {
-      Slice<T, kThreads, kItems> slice(base, a.cols, threadIdx.x);
+      Slice<T, kThreads, kItems, kAligned> slice(base, a.cols, threadIdx.x);
       slice.load(in, 0.0f);
       const float count = slice.count();
       const float shift = count > 0.0f ? slice.sum() / count : 0.0f;
@@ -277,33 +293,48 @@ __global__ __launch_bounds__(kThreads) void layernorm_long_rows(Arguments<T> a) 
     const Normaliser normalise(mean, sums, a.cols, a.eps);
 
     for (int base = first; base < a.cols; base += kPiece) {
-      Slice<T, kThreads, kItems> slice(base, a.cols, threadIdx.x);
+      Slice<T, kThreads, kItems, kAligned> slice(base, a.cols, threadIdx.x);
       slice.load(in, 0.0f);
       slice.store(a, row, normalise);
     }
   }
 }
 
-template <class T> hipError_t layernorm(const Arguments<T>& a, hipStream_t stream) {
-  constexpr int kPack = Pack<T>::kSize;
+template <class T, bool kAligned> void launch(const Arguments<T>& a, hipStream_t stream) {
   const int64_t groups = (a.rows + kGroupsPerBlock - 1) / kGroupsPerBlock;
   const dim3 short_grid((unsigned)(groups < kMaxBlocks ? groups : kMaxBlocks));
   const dim3 short_block(kGroup * kGroupsPerBlock);
   const dim3 grid((unsigned)(a.rows < kMaxBlocks ? a.rows : kMaxBlocks));
-  const bool aligned = (uintptr_t)a.x % 16 == 0 && a.cols % kPack == 0;
-  const int span = aligned ? a.cols : a.cols + kPack - 1;  // with the widest lead
-  if (span <= 8 * kGroup) {
-    layernorm_short_rows<T, 8><<<short_grid, short_block, 0, stream>>>(a);
-  } else if (span <= 32 * kGroup) {
-    layernorm_short_rows<T, 32><<<short_grid, short_block, 0, stream>>>(a);
-  } else if (span <= 16 * 256) {
-    layernorm_rows<T, 256, 16><<<grid, dim3(256), 0, stream>>>(a);
+  const int span = kAligned ? a.cols : a.cols + Pack<T>::kSize - 1;  // with the widest lead
+  if constexpr (kAligned) {  // the common case: as few registers as each size needs
+    if (span <= 8 * kGroup) {
+      layernorm_short_rows<T, 8, kAligned><<<short_grid, short_block, 0, stream>>>(a);
+      return;
+    }
+    if (span > 32 * kGroup && span <= 16 * 256) {
+      layernorm_rows<T, 256, 16, kAligned><<<grid, dim3(256), 0, stream>>>(a);
+      return;
+    }
+  }
+  if (span <= 32 * kGroup) {
+    layernorm_short_rows<T, 32, kAligned><<<short_grid, short_block, 0, stream>>>(a);
   } else if (span <= 32 * 256) {
-    layernorm_rows<T, 256, 32><<<grid, dim3(256), 0, stream>>>(a);
+    layernorm_rows<T, 256, 32, kAligned><<<grid, dim3(256), 0, stream>>>(a);
   } else if (span <= 32 * 512) {
-    layernorm_rows<T, 512, 32><<<grid, dim3(512), 0, stream>>>(a);
+    layernorm_rows<T, 512, 32, kAligned><<<grid, dim3(512), 0, stream>>>(a);
   } else {
-    layernorm_long_rows<T, 1024, 16><<<grid, dim3(1024), 0, stream>>>(a);
+    layernorm_long_rows<T, 512, 16, kAligned><<<grid, dim3(512), 0, stream>>>(a);
+  }
+}
+
+bool aligned(const void* p) { return (uintptr_t)p % 16 == 0; }
+
+template <class T> hipError_t layernorm(const Arguments<T>& a, hipStream_t stream) {
+  if (a.cols % Pack<T>::kSize == 0 && aligned(a.x) && aligned(a.weight) && aligned(a.bias) &&
+      aligned(a.y)) {
+    launch<T, true>(a, stream);
+  } else {
+    launch<T, false>(a, stream);
   }
   return hipGetLastError();
 }

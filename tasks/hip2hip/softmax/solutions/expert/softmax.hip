@@ -25,21 +25,23 @@ template <class T> __device__ T from_float(float v);
 template <> __device__ float from_float<float>(float v) { return v; }
 template <> __device__ __half from_float<__half>(float v) { return __float2half(v); }
 
-// 16 bytes of T, moved by one instruction.
-template <class T> struct alignas(16) Pack {
+// 16 bytes of T, moved as `bits`: a compiler may cut a copy of the elements into pieces.
+template <class T> union Pack {
   static constexpr int kSize = 16 / sizeof(T);
+  uint4 bits;
   T v[kSize];
 };
 
 // How many elements lie between the last 16-byte boundary and `row`.
-template <class T> __device__ int lead_of(const T* row) {
-  return (int)((uintptr_t)row % 16 / sizeof(T));
+template <bool kAligned, class T> __device__ int lead_of(const T* row) {
+  return kAligned ? 0 : (int)((uintptr_t)row % 16 / sizeof(T));
 }
 
 // kItems elements of a row for each of kLanes lanes, as float32. The slice begins at column
 // `base`, which lies on a 16-byte boundary and may be negative; packs that are not wholly
-// inside the row are moved element by element.
-template <class T, int kLanes, int kItems> struct Slice {
+// inside the row are moved element by element. kAligned says that there are none: every
+// row, in every tensor, begins and ends on a boundary.
+template <class T, int kLanes, int kItems, bool kAligned> struct Slice {
   static constexpr int kPack = Pack<T>::kSize;
   static constexpr int kPacks = kItems / kPack;
   float v[kItems];
@@ -49,22 +51,33 @@ template <class T, int kLanes, int kItems> struct Slice {
 
   __device__ int column(int pack) const { return base + (pack * kLanes + lane) * kPack; }
   __device__ bool inside(int col) const { return (unsigned)col < (unsigned)cols; }
-  __device__ bool whole(int col) const { return col >= 0 && col <= cols - kPack; }
+  __device__ bool whole(int col) const {
+    return kAligned ? col < cols : col >= 0 && col <= cols - kPack;
+  }
+  __device__ bool cut(int col) const {
+    return !kAligned && col > -kPack && col < cols && !whole(col);
+  }
 
-  // Loads the slice, with `fill` outside the row.
+  // Loads the slice, with `fill` outside the row. All packs are requested before the first
+  // is looked at: a branch in between would wait for it.
   __device__ void load(const T* row, float fill) {
+    Pack<T> packs[kPacks];
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
       const int col = column(p);
-      if (whole(col)) {
-        const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(row + col);
+      if (whole(col)) packs[p].bits = *reinterpret_cast<const uint4*>(row + col);
+    }
 #pragma unroll
-        for (int i = 0; i < kPack; ++i) v[p * kPack + i] = to_float(pack.v[i]);
-      } else {
+    for (int p = 0; p < kPacks; ++p) {
+      const int col = column(p);
 #pragma unroll
-        for (int i = 0; i < kPack; ++i) {
-          v[p * kPack + i] = inside(col + i) ? to_float(row[col + i]) : fill;
-        }
+      for (int i = 0; i < kPack; ++i) {
+        v[p * kPack + i] = whole(col) ? to_float(packs[p].v[i]) : fill;
+      }
+      if (!cut(col)) continue;
+#pragma unroll
+      for (int i = 0; i < kPack; ++i) {
+        if (inside(col + i)) v[p * kPack + i] = to_float(row[col + i]);
       }
     }
   }
@@ -74,12 +87,12 @@ template <class T, int kLanes, int kItems> struct Slice {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
       const int col = column(p);
-      if (packs && whole(col)) {
+      if ((kAligned || packs) && whole(col)) {
         Pack<T> pack;
 #pragma unroll
         for (int i = 0; i < kPack; ++i) pack.v[i] = from_float<T>(v[p * kPack + i]);
-        *reinterpret_cast<Pack<T>*>(row + col) = pack;
-      } else {
+        *reinterpret_cast<uint4*>(row + col) = pack.bits;
+      } else if (!kAligned && (whole(col) || cut(col))) {
 #pragma unroll
         for (int i = 0; i < kPack; ++i) {
           if (inside(col + i)) row[col + i] = from_float<T>(v[p * kPack + i]);
@@ -146,14 +159,14 @@ template <int kThreads> __device__ float block_sum(float v, float* scratch) {
   return lanes_sum<kGroups>(scratch[threadIdx.x % kGroups]);
 }
 
-template <class T, int kItems>
+template <class T, int kItems, bool kAligned>
 __global__ __launch_bounds__(kGroup* kGroupsPerBlock) void softmax_short_rows(
     const T* __restrict__ x, T* __restrict__ y, int64_t rows, int cols, bool packs) {
   const int lane = threadIdx.x % kGroup;
   const int64_t first = (int64_t)blockIdx.x * kGroupsPerBlock + threadIdx.x / kGroup;
   for (int64_t row = first; row < rows; row += (int64_t)gridDim.x * kGroupsPerBlock) {
     const T* in = x + row * cols;
-    Slice<T, kGroup, kItems> slice(-lead_of(in), cols, lane);
+    Slice<T, kGroup, kItems, kAligned> slice(-lead_of<kAligned>(in), cols, lane);
     slice.load(in, -INFINITY);
     const float largest = lanes_max<kGroup>(slice.largest());
     const float sum = lanes_sum<kGroup>(slice.exponentiate(largest));
@@ -162,14 +175,14 @@ __global__ __launch_bounds__(kGroup* kGroupsPerBlock) void softmax_short_rows(
   }
 }
 
-template <class T, int kThreads, int kItems>
+template <class T, int kThreads, int kItems, bool kAligned>
 __global__ __launch_bounds__(kThreads) void softmax_rows(const T* __restrict__ x,
                                                          T* __restrict__ y, int64_t rows,
                                                          int cols, bool packs) {
   __shared__ float maxima[kThreads / kGroup], sums[kThreads / kGroup];
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const T* in = x + row * cols;
-    Slice<T, kThreads, kItems> slice(-lead_of(in), cols, threadIdx.x);
+    Slice<T, kThreads, kItems, kAligned> slice(-lead_of<kAligned>(in), cols, threadIdx.x);
     slice.load(in, -INFINITY);
     const float largest = block_max<kThreads>(slice.largest(), maxima);
     const float sum = block_sum<kThreads>(slice.exponentiate(largest), sums);
@@ -178,7 +191,7 @@ __global__ __launch_bounds__(kThreads) void softmax_rows(const T* __restrict__ x
   }
 }
 
-template <class T, int kThreads, int kItems>
+template <class T, int kThreads, int kItems, bool kAligned>
 __global__ __launch_bounds__(kThreads) void softmax_long_rows(const T* __restrict__ x,
                                                               T* __restrict__ y, int64_t rows,
                                                               int cols, bool packs) {
@@ -186,11 +199,11 @@ __global__ __launch_bounds__(kThreads) void softmax_long_rows(const T* __restric
   constexpr int kPiece = kThreads * kItems;
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const T* in = x + row * cols;
-    const int first = -lead_of(in);
+    const int first = -lead_of<kAligned>(in);
 
     float running = -INFINITY, sum = 0.0f;
     for (int base = first; base < cols; base += kPiece) {
-      Slice<T, kThreads, kItems> slice(base, cols, threadIdx.x);
+      Slice<T, kThreads, kItems, kAligned> slice(base, cols, threadIdx.x);
       slice.load(in, -INFINITY);
       const float largest = fmaxf(running, slice.largest());
       // Nothing but -inf so far: any finite shift keeps the sum at zero, not NaN.
@@ -203,7 +216,7 @@ __global__ __launch_bounds__(kThreads) void softmax_long_rows(const T* __restric
     const float scale = 1.0f / block_sum<kThreads>(sum * shrink, sums);
 
     for (int base = first; base < cols; base += kPiece) {
-      Slice<T, kThreads, kItems> slice(base, cols, threadIdx.x);
+      Slice<T, kThreads, kItems, kAligned> slice(base, cols, threadIdx.x);
       slice.load(in, -INFINITY);
       slice.exponentiate(largest);
       slice.scale(scale);
@@ -212,34 +225,51 @@ __global__ __launch_bounds__(kThreads) void softmax_long_rows(const T* __restric
   }
 }
 
-template <class T>
-hipError_t softmax(const T* x, T* y, int64_t rows, int64_t cols, hipStream_t stream) {
-  constexpr int kPack = Pack<T>::kSize;
-  const int width = (int)cols;
+template <class T, bool kAligned>
+void launch(const T* x, T* y, int64_t rows, int cols, hipStream_t stream) {
   const int64_t groups = (rows + kGroupsPerBlock - 1) / kGroupsPerBlock;
   const dim3 short_grid((unsigned)(groups < kMaxBlocks ? groups : kMaxBlocks));
   const dim3 short_block(kGroup * kGroupsPerBlock);
   const dim3 grid((unsigned)(rows < kMaxBlocks ? rows : kMaxBlocks));
   const bool packs = (uintptr_t)x % 16 == (uintptr_t)y % 16;
-  const bool aligned = (uintptr_t)x % 16 == 0 && width % kPack == 0;
-  const int span = aligned ? width : width + kPack - 1;  // with the widest lead
-  if (span <= 8 * kGroup) {
-    softmax_short_rows<T, 8>
-        <<<short_grid, short_block, 0, stream>>>(x, y, rows, width, packs);
-  } else if (span <= 16 * kGroup) {
-    softmax_short_rows<T, 16>
-        <<<short_grid, short_block, 0, stream>>>(x, y, rows, width, packs);
-  } else if (span <= 32 * kGroup) {
-    softmax_short_rows<T, 32>
-        <<<short_grid, short_block, 0, stream>>>(x, y, rows, width, packs);
-  } else if (span <= 16 * 256) {
-    softmax_rows<T, 256, 16><<<grid, dim3(256), 0, stream>>>(x, y, rows, width, packs);
+  const int span = kAligned ? cols : cols + Pack<T>::kSize - 1;  // with the widest lead
+  if constexpr (kAligned) {  // the common case: as few registers as each size needs
+    if (span <= 8 * kGroup) {
+      softmax_short_rows<T, 8, kAligned>
+          <<<short_grid, short_block, 0, stream>>>(x, y, rows, cols, packs);
+      return;
+    }
+    if (span <= 16 * kGroup) {
+      softmax_short_rows<T, 16, kAligned>
+          <<<short_grid, short_block, 0, stream>>>(x, y, rows, cols, packs);
+      return;
+    }
+    if (span > 32 * kGroup && span <= 16 * 256) {
+      softmax_rows<T, 256, 16, kAligned><<<grid, dim3(256), 0, stream>>>(x, y, rows, cols, packs);
+      return;
+    }
+  }
+  if (span <= 32 * kGroup) {
+    softmax_short_rows<T, 32, kAligned>
+        <<<short_grid, short_block, 0, stream>>>(x, y, rows, cols, packs);
   } else if (span <= 32 * 256) {
-    softmax_rows<T, 256, 32><<<grid, dim3(256), 0, stream>>>(x, y, rows, width, packs);
+    softmax_rows<T, 256, 32, kAligned><<<grid, dim3(256), 0, stream>>>(x, y, rows, cols, packs);
   } else if (span <= 32 * 512) {
-    softmax_rows<T, 512, 32><<<grid, dim3(512), 0, stream>>>(x, y, rows, width, packs);
+    softmax_rows<T, 512, 32, kAligned><<<grid, dim3(512), 0, stream>>>(x, y, rows, cols, packs);
   } else {
-    softmax_long_rows<T, 1024, 16><<<grid, dim3(1024), 0, stream>>>(x, y, rows, width, packs);
+    softmax_long_rows<T, 512, 16, kAligned>
+        <<<grid, dim3(512), 0, stream>>>(x, y, rows, cols, packs);
+  }
+}
+
+bool aligned(const void* p) { return (uintptr_t)p % 16 == 0; }
+
+template <class T>
+hipError_t softmax(const T* x, T* y, int64_t rows, int64_t cols, hipStream_t stream) {
+  if (cols % Pack<T>::kSize == 0 && aligned(x) && aligned(y)) {
+    launch<T, true>(x, y, rows, (int)cols, stream);
+  } else {
+    launch<T, false>(x, y, rows, (int)cols, stream);
   }
   return hipGetLastError();
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kItems = 8;                    // elements of a row in each lane
-constexpr int kRowsInFlight = 4;             // keys that a team handles at once
+constexpr int kRowsInFlight = 2;             // keys that a team handles at once
 constexpr int64_t kEnoughBlocks = 1024;      // blocks that keep a large device busy
 constexpr int64_t kLeastPart = 256;          // do not split the context into less
 constexpr int64_t kPartStep = 128;           // parts are a multiple of this
@@ -48,17 +48,15 @@ template <class T, int kLanes, bool kWide> struct Share {
     return (item / Unit::kSize * kLanes + lane) * Unit::kSize + item % Unit::kSize;
   }
 
-  // Zero beyond the end of the row, or everywhere if it is not `valid`.
-  __device__ void load(const T* row, int dim, int lane, bool valid) {
+  // Zero beyond the end of the row. No branch depends on the row, so that the loads of
+  // several rows are in flight together.
+  __device__ void load(const T* row, int dim, int lane) {
 #pragma unroll
     for (int u = 0; u < kUnits; ++u) {
       const int col = column(lane, u * Unit::kSize);
-      if (valid && col < dim) {
-        units[u] = *reinterpret_cast<const Unit*>(row + col);
-      } else {
 #pragma unroll
-        for (int i = 0; i < Unit::kSize; ++i) units[u].v[i] = from_float<T>(0.0f);
-      }
+      for (int i = 0; i < Unit::kSize; ++i) units[u].v[i] = from_float<T>(0.0f);
+      if (col < dim) units[u] = *reinterpret_cast<const Unit*>(row + col);
     }
   }
 
@@ -108,12 +106,12 @@ __global__ __launch_bounds__(kThreads) void attend(const T* __restrict__ q,
   const T* values = v + head * ctx * dim;
 
   float query[kItems], sums[kItems];
-  Row row;
-  row.load(q + head * dim, dim, lane, true);
+  Row own;
+  own.load(q + head * dim, dim, lane);
   const float scale = rsqrtf((float)dim);
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
-    query[i] = row[i] * scale;
+    query[i] = own[i] * scale;
     sums[i] = 0.0f;
   }
   float largest = -INFINITY, weight = 0.0f;
@@ -123,8 +121,9 @@ __global__ __launch_bounds__(kThreads) void attend(const T* __restrict__ q,
 #pragma unroll
     for (int r = 0; r < kRowsInFlight; ++r) {
       const int64_t j = base + r * kTeams;
-      key[r].load(keys + j * dim, dim, lane, j < end);
-      value[r].load(values + j * dim, dim, lane, j < end);
+      const int64_t row = (j < end ? j : end - 1) * dim;  // what is read twice counts once
+      key[r].load(keys + row, dim, lane);
+      value[r].load(values + row, dim, lane);
     }
     float score[kRowsInFlight];
     float next = largest;

@@ -12,8 +12,7 @@
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kHeads = 8;                  // (batch, head) pairs of a thread
-constexpr int kUnroll = 4;                 // of them in flight
+constexpr int kHeads = 2;                  // (batch, head) pairs of a thread
 constexpr int64_t kMaxGridY = 65535;
 
 __device__ float to_float(float v) { return v; }
@@ -27,69 +26,79 @@ template <> __device__ __hip_bfloat16 from_float<__hip_bfloat16>(float v) {
   return __float2bfloat16(v);
 }
 
-// kSize elements of T; up to 16 bytes are moved by one instruction.
-template <class T, int kSize> struct alignas(kSize * sizeof(T) < 16 ? kSize * sizeof(T) : 16) Pack {
+// One element, or as many as 16 bytes hold. They are moved as `bits`: a compiler may cut a
+// copy of the elements into pieces.
+template <class T, bool kWide> union Pack {
+  static constexpr int kSize = 1;
+  T bits;
   T v[kSize];
+};
+
+template <class T> union Pack<T, true> {
+  static constexpr int kSize = 16 / sizeof(T);
+  uint4 bits;
+  T v[kSize];
+};
+
+template <int kSize> struct alignas(kSize == 1 ? 4 : 16) Angles {
+  float v[kSize];
 };
 
 // blockIdx.x: packs of the tables; blockIdx.y: groups of kHeads planes, a plane being the
 // [seq, 2 * half] of one (batch, head).
-template <class T, int kSize>
+template <class T, bool kWide>
 __global__ __launch_bounds__(kThreads) void rope_packs(const T* __restrict__ x,
                                                        const float* __restrict__ cos,
                                                        const float* __restrict__ sin,
                                                        T* __restrict__ y, int64_t planes,
                                                        int64_t seq, int64_t half) {
-  using Unit = Pack<T, kSize>;
-  using Angles = Pack<float, kSize>;
+  using Unit = Pack<T, kWide>;
+  constexpr int kSize = Unit::kSize;
+  using Bits = decltype(Unit::bits);
   const int64_t element = ((int64_t)blockIdx.x * kThreads + threadIdx.x) * kSize;
   if (element >= seq * half) return;
-  const Angles c = *reinterpret_cast<const Angles*>(cos + element);
-  const Angles s = *reinterpret_cast<const Angles*>(sin + element);
+  const auto c = *reinterpret_cast<const Angles<kSize>*>(cos + element);
+  const auto s = *reinterpret_cast<const Angles<kSize>*>(sin + element);
   // Before row r of a plane lie 2 r halves, before the same row of a table r.
   const int64_t first = element + element / half * half;
   const int64_t plane_size = seq * half * 2;
 
   for (int64_t group = (int64_t)blockIdx.y * kHeads; group < planes;
        group += (int64_t)gridDim.y * kHeads) {
+    Unit x1[kHeads], x2[kHeads];
 #pragma unroll
-    for (int start = 0; start < kHeads; start += kUnroll) {
-      Unit x1[kUnroll], x2[kUnroll];
+    for (int u = 0; u < kHeads; ++u) {
+      const int64_t plane = group + u;
+      const T* in = x + plane * plane_size + first;
+      if (plane < planes) x1[u].bits = *reinterpret_cast<const Bits*>(in);
+      if (plane < planes) x2[u].bits = *reinterpret_cast<const Bits*>(in + half);
+    }
 #pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        const int64_t plane = group + start + u;
-        if (plane >= planes) break;
-        const T* in = x + plane * plane_size + first;
-        x1[u] = *reinterpret_cast<const Unit*>(in);
-        x2[u] = *reinterpret_cast<const Unit*>(in + half);
+    for (int u = 0; u < kHeads; ++u) {
+      const int64_t plane = group + u;
+      if (plane >= planes) continue;
+      Unit y1, y2;
+#pragma unroll
+      for (int i = 0; i < kSize; ++i) {
+        const float a = to_float(x1[u].v[i]), b = to_float(x2[u].v[i]);
+        y1.v[i] = from_float<T>(a * c.v[i] - b * s.v[i]);
+        y2.v[i] = from_float<T>(b * c.v[i] + a * s.v[i]);
       }
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        const int64_t plane = group + start + u;
-        if (plane >= planes) break;
-        Unit y1, y2;
-#pragma unroll
-        for (int i = 0; i < kSize; ++i) {
-          const float a = to_float(x1[u].v[i]), b = to_float(x2[u].v[i]);
-          y1.v[i] = from_float<T>(a * c.v[i] - b * s.v[i]);
-          y2.v[i] = from_float<T>(b * c.v[i] + a * s.v[i]);
-        }
-        T* out = y + plane * plane_size + first;
-        *reinterpret_cast<Unit*>(out) = y1;
-        *reinterpret_cast<Unit*>(out + half) = y2;
-      }
+      T* out = y + plane * plane_size + first;
+      *reinterpret_cast<Bits*>(out) = y1.bits;
+      *reinterpret_cast<Bits*>(out + half) = y2.bits;
     }
   }
 }
 
-template <class T, int kSize>
+template <class T, bool kWide>
 void launch(const T* x, const float* cos, const float* sin, T* y, int64_t planes, int64_t seq,
             int64_t half, hipStream_t stream) {
-  const int64_t packs = seq * half / kSize;
+  const int64_t packs = seq * half / Pack<T, kWide>::kSize;
   const int64_t groups = (planes + kHeads - 1) / kHeads;
   const dim3 grid((unsigned)((packs + kThreads - 1) / kThreads),
                   (unsigned)(groups < kMaxGridY ? groups : kMaxGridY));
-  rope_packs<T, kSize><<<grid, dim3(kThreads), 0, stream>>>(x, cos, sin, y, planes, seq, half);
+  rope_packs<T, kWide><<<grid, dim3(kThreads), 0, stream>>>(x, cos, sin, y, planes, seq, half);
 }
 
 bool aligned(const void* p) { return (uintptr_t)p % 16 == 0; }
@@ -97,11 +106,11 @@ bool aligned(const void* p) { return (uintptr_t)p % 16 == 0; }
 template <class T>
 hipError_t rope(const T* x, const float* cos, const float* sin, T* y, int64_t planes, int64_t seq,
                 int64_t half, hipStream_t stream) {
-  constexpr int kSize = 16 / sizeof(T);
-  if (half % kSize == 0 && aligned(x) && aligned(cos) && aligned(sin) && aligned(y)) {
-    launch<T, kSize>(x, cos, sin, y, planes, seq, half, stream);
+  if (half % Pack<T, true>::kSize == 0 && aligned(x) && aligned(cos) && aligned(sin) &&
+      aligned(y)) {
+    launch<T, true>(x, cos, sin, y, planes, seq, half, stream);
   } else {
-    launch<T, 1>(x, cos, sin, y, planes, seq, half, stream);
+    launch<T, false>(x, cos, sin, y, planes, seq, half, stream);
   }
   return hipGetLastError();
 }

@@ -28,14 +28,15 @@ constexpr int kTeam = 4;                   // threads that share a maximum
 constexpr int kTeams = kThreads / kTeam;   // at least kMaxK
 constexpr int kMaxK = 64;
 constexpr int kItems = 16;                 // elements of a thread
-constexpr int kSegment = kThreads * kItems;
+constexpr int kSegment = kThreads * kItems;  // at most so many elements, at least half of it
 constexpr int kMergeItems = 5;             // keys of a thread in the second kernel
 constexpr int kMostSegments = kThreads * kMergeItems / kMaxK;
 
 constexpr int kGroup = 32;                 // lanes of a short row
 constexpr int kGroupsPerBlock = 8;
-constexpr int kShortRow = kGroup * kItems;
-constexpr int kSmallK = 16;                // from here on rounds cost more than a block
+constexpr int kShortItems = 8;
+constexpr int kShortRow = kGroup * kShortItems;
+constexpr int kSmallK = 16;                // above this, rounds cost more than a block
 
 static_assert(kTeams >= kMaxK, "the k-th largest maximum must exist");
 
@@ -63,10 +64,10 @@ __device__ Key make_key(unsigned ordered, unsigned column) {
 
 __device__ unsigned column_of(Key key) { return ~(unsigned)key; }
 
-// kItems elements of a row for each of kLanes lanes, as ordered bits, 0 outside the row.
-// `base` is the column of the slice's first element; it lies on a 16-byte boundary and may
-// be negative.
-template <class T, int kLanes> struct Slice {
+// kItems elements of a row for each of kLanes lanes, as ordered bits, 0 outside the columns
+// from 0 to `end`. `base` is the column of the slice's first element; it lies on a 16-byte
+// boundary and may be negative.
+template <class T, int kLanes, int kItems> struct Slice {
   static constexpr int kPack = Pack<T>::kSize;
   unsigned ordered[kItems];
   int base, lane;
@@ -75,20 +76,29 @@ template <class T, int kLanes> struct Slice {
     return base + (item / kPack * kLanes + lane) * kPack + item % kPack;
   }
 
-  __device__ Slice(const T* row, int base, int cols, int lane) : base(base), lane(lane) {
+  // All packs are requested before the first is looked at: a branch would wait for it.
+  __device__ Slice(const T* row, int base, int end, int lane) : base(base), lane(lane) {
+    Pack<T> packs[kItems / kPack];
 #pragma unroll
     for (int i = 0; i < kItems; i += kPack) {
       const int col = column(i);
-      if (col >= 0 && col <= cols - kPack) {
-        const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(row + col);
+      if (col >= 0 && col <= end - kPack) {
+        packs[i / kPack] = *reinterpret_cast<const Pack<T>*>(row + col);
+      }
+    }
 #pragma unroll
-        for (int j = 0; j < kPack; ++j) ordered[i + j] = ordered_bits(to_float(pack.v[j]));
-      } else {
+    for (int i = 0; i < kItems; i += kPack) {
+      const int col = column(i);
+      const bool whole = col >= 0 && col <= end - kPack;
 #pragma unroll
-        for (int j = 0; j < kPack; ++j) {
-          const bool inside = (unsigned)(col + j) < (unsigned)cols;
-          ordered[i + j] = inside ? ordered_bits(to_float(row[col + j])) : 0;
-        }
+      for (int j = 0; j < kPack; ++j) {
+        ordered[i + j] = whole ? ordered_bits(to_float(packs[i / kPack].v[j])) : 0;
+      }
+      if (whole || col <= -kPack || col >= end) continue;
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) {
+        const bool inside = (unsigned)(col + j) < (unsigned)end;
+        if (inside) ordered[i + j] = ordered_bits(to_float(row[col + j]));
       }
     }
   }
@@ -126,6 +136,20 @@ template <int kLanes> __device__ Key lanes_max(Key key) {
   return key;
 }
 
+// The place of the thread's packs in each round. Neighbouring packs go to different teams,
+// so that few elements make many maxima.
+__device__ int pack_of_thread() {
+  return threadIdx.x % kTeam * kTeams + threadIdx.x / kTeam;
+}
+
+__device__ int team_sum(int v) {
+#pragma unroll
+  for (int distance = kTeam / 2; distance > 0; distance /= 2) {
+    v += __shfl_xor(v, distance, kTeam);
+  }
+  return v;
+}
+
 template <int kItems> struct Scratch {
   Key maxima[kTeams];
   Key candidates[kMaxK * kTeam * kItems];
@@ -151,10 +175,7 @@ __device__ void select_largest(Key best, int k, Scratch<kItems>& scratch, Reache
   int larger = 0;  // maxima above the team's own; the members share the counting
 #pragma unroll 8
   for (int i = member; i < kTeams; i += kTeam) larger += scratch.maxima[i] > best ? 1 : 0;
-#pragma unroll
-  for (int distance = kTeam / 2; distance > 0; distance /= 2) {
-    larger += __shfl_xor(larger, distance, kTeam);
-  }
+  larger = team_sum(larger);
   if (member == 0 && larger == k - 1 && best != 0) scratch.threshold = best;
   __syncthreads();
 
@@ -168,12 +189,13 @@ __device__ void select_largest(Key best, int k, Scratch<kItems>& scratch, Reache
   __syncthreads();
 
   const int count = scratch.count;
-  for (int i = threadIdx.x; i < count; i += kThreads) {
+  for (int i = team; i < count; i += kTeams) {
     const Key own = scratch.candidates[i];
-    int place = 0;
+    int place = 0;  // again, the members share the counting
 #pragma unroll 8
-    for (int j = 0; j < count; ++j) place += scratch.candidates[j] > own ? 1 : 0;
-    if (place < k) emit(place, own);
+    for (int j = member; j < count; j += kTeam) place += scratch.candidates[j] > own ? 1 : 0;
+    place = team_sum(place);
+    if (member == 0 && place < k) emit(place, own);
   }
 }
 
@@ -186,7 +208,7 @@ __global__ __launch_bounds__(kGroup* kGroupsPerBlock) void topk_short_rows(
   const int64_t row = (int64_t)blockIdx.x * kGroupsPerBlock + threadIdx.x / kGroup;
   if (row >= rows) return;
   const T* in = x + row * cols;
-  Slice<T, kGroup> slice(in, -lead_of(in), cols, lane);
+  Slice<T, kGroup, kShortItems> slice(in, -lead_of(in), cols, lane);
 
   Key best = slice.largest(), own = 0;  // lane i keeps the i-th result
   for (int place = 0; place < k; ++place) {
@@ -194,8 +216,8 @@ __global__ __launch_bounds__(kGroup* kGroupsPerBlock) void topk_short_rows(
     if (lane == place) own = winner;
     if (best != winner) continue;
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      if (slice.key(i) == winner) slice.ordered[i] = 0;
+    for (int i = 0; i < kShortItems; ++i) {
+      if (slice.column(i) == (int)column_of(winner)) slice.ordered[i] = 0;
     }
     best = slice.largest();
   }
@@ -205,34 +227,28 @@ __global__ __launch_bounds__(kGroup* kGroupsPerBlock) void topk_short_rows(
   }
 }
 
-// blockIdx.x: the segments of all rows, one after the other. With one segment a row the
-// results go to values and indices, else the segment's keys to `keys` [rows, segments, k],
-// whose unused places are 0.
+// blockIdx.x: the segments of all rows, one after the other, of `length` elements. With one
+// segment a row the results go to values and indices, else the segment's keys to `keys`
+// [rows, segments, k]: segments of longer rows hold at least k elements.
 template <class T>
 __global__ __launch_bounds__(kThreads) void topk_segments(const T* __restrict__ x,
                                                           T* __restrict__ values,
                                                           int64_t* __restrict__ indices,
                                                           Key* __restrict__ keys, int segments,
-                                                          int cols, int k) {
+                                                          int length, int cols, int k) {
   __shared__ Scratch<kItems> scratch;
   const int64_t row = blockIdx.x / segments;
   const T* in = x + row * cols;
-  const int base = (int)(blockIdx.x % segments) * kSegment - lead_of(in);
-  const Slice<T, kThreads> slice(in, base, cols, threadIdx.x);
-
-  if (segments > 1) {
-    keys += (int64_t)blockIdx.x * k;
-    // Only the last segment of a row can hold fewer than k elements.
-    if (cols - base < k && (int)threadIdx.x < k) keys[threadIdx.x] = 0;
-    __syncthreads();
-  }
+  const int base = (int)(blockIdx.x % segments) * length - lead_of(in);
+  const int end = base + length < cols ? base + length : cols;
+  const Slice<T, kThreads, kItems> slice(in, base, end, pack_of_thread());
   select_largest<kItems>(
       slice.largest(), k, scratch,
       [&](int i, Key least) { return slice.ordered[i] >= (unsigned)(least >> 32); },
       [&](int i) { return slice.key(i); },
       [&](int place, Key key) {
         if (segments > 1) {
-          keys[place] = key;
+          keys[(int64_t)blockIdx.x * k + place] = key;
         } else {
           values[row * k + place] = in[column_of(key)];
           indices[row * k + place] = column_of(key);
@@ -254,7 +270,7 @@ __global__ __launch_bounds__(kThreads) void merge_segments(const T* __restrict__
   Key best = 0;
 #pragma unroll
   for (int i = 0; i < kMergeItems; ++i) {
-    const int place = i * kThreads + threadIdx.x;
+    const int place = i * kThreads + pack_of_thread();
     own[i] = place < segments * k ? in[place] : 0;
     best = own[i] > best ? own[i] : best;
   }
@@ -267,7 +283,9 @@ __global__ __launch_bounds__(kThreads) void merge_segments(const T* __restrict__
       });
 }
 
-int64_t segment_count(int64_t span) { return (span + kSegment - 1) / kSegment; }
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t segment_count(int64_t span) { return ceil_div(span, kSegment); }
 
 // Whatever the alignment of the rows, which is not known here.
 template <class T> size_t workspace_bytes(int64_t rows, int64_t cols, int64_t k) {
@@ -282,7 +300,7 @@ hipError_t topk(const T* x, T* values, int64_t* indices, int64_t rows, int64_t c
   const bool aligned = (uintptr_t)x % 16 == 0 && cols % kPack == 0;
   const int64_t span = aligned ? cols : cols + kPack - 1;  // with the widest lead
   if (span <= kShortRow && k <= kSmallK) {
-    const int64_t blocks = (rows + kGroupsPerBlock - 1) / kGroupsPerBlock;
+    const int64_t blocks = ceil_div(rows, kGroupsPerBlock);
     topk_short_rows<T><<<dim3((unsigned)blocks), dim3(kGroup * kGroupsPerBlock), 0, stream>>>(
         x, values, indices, rows, (int)cols, (int)k);
     return hipGetLastError();
@@ -290,8 +308,9 @@ hipError_t topk(const T* x, T* values, int64_t* indices, int64_t rows, int64_t c
   Key* keys = static_cast<Key*>(workspace);
   const int segments = (int)segment_count(span);
   if (segments > kMostSegments) return hipErrorInvalidValue;
+  const int length = (int)ceil_div(ceil_div(span, segments), kPack) * kPack;
   topk_segments<T><<<dim3((unsigned)(rows * segments)), dim3(kThreads), 0, stream>>>(
-      x, values, indices, keys, segments, (int)cols, (int)k);
+      x, values, indices, keys, segments, length, (int)cols, (int)k);
   if (segments > 1) {
     merge_segments<T><<<dim3((unsigned)rows), dim3(kThreads), 0, stream>>>(
         x, keys, values, indices, segments, cols, (int)k);

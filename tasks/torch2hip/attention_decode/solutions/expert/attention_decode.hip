@@ -16,7 +16,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kItems = 8;                    // elements of a row in each lane
 constexpr int kRowsInFlight = 2;             // keys that a team handles at once
-constexpr int64_t kEnoughBlocks = 1024;      // blocks that keep a large device busy
+constexpr int64_t kEnoughBlocks = 512;       // blocks that keep a large device busy
 constexpr int64_t kLeastPart = 256;          // do not split the context into less
 constexpr int64_t kPartStep = 128;           // parts are a multiple of this
 constexpr int kMostParts = 512;

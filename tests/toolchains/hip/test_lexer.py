@@ -129,17 +129,27 @@ def rewritten(source: str) -> str:
         ("x = A<B<C<int>>>(1);", "x=A<B<C<int>>>(1);"),
         ("x = a << b >> c;", "x=a<<b>>c;"),
         (
-            "extern __shared__ float s[];",
-            "float(*consts)=(float(*))(hipcpu_context.dynamic_shared);",
+            "void f() { extern __shared__ float s[]; }",
+            "voidf(){float(*consts)=(float(*))(hipcpu_context.dynamic_shared);}",
         ),
         (
-            "extern __shared__ __align__(16) unsigned char s[];",
-            "unsignedchar(*consts)=(unsignedchar(*))(hipcpu_context.dynamic_shared);",
+            "void f() { extern __shared__ __align__(16) unsigned char s[]; }",
+            "voidf(){unsignedchar(*consts)=(unsignedchar(*))(hipcpu_context.dynamic_shared);}",
         ),
         (
-            "extern __shared__ alignas(16) T s[][4];",
-            "T(*consts)[4]=(T(*)[4])(hipcpu_context.dynamic_shared);",
+            "struct S { void f() { extern __shared__ alignas(16) T s[][4]; } };",
+            "structS{voidf(){T(*consts)[4]=(T(*)[4])(hipcpu_context.dynamic_shared);}};",
         ),
+        (
+            "extern __shared__ float s[][4]; int x;",
+            "staticconsthipcpu::DynamicShared<float[4]>s{};intx;",
+        ),
+        (
+            'namespace n { extern "C" { extern __shared__ T s[]; } }',
+            'namespacen{extern"C"{staticconsthipcpu::DynamicShared<T>s{};}}',
+        ),
+        ("__shared__ alignas(16) T s[4];", "__shared____align__(16)Ts[4];"),
+        ("struct alignas(16) T {};", "structalignas(16)T{};"),
         ("extern int x;", "externintx;"),
         ("__noinline__ void f();", "__attribute__((noinline))voidf();"),
         ("__attribute__((__noinline__)) void f();", "__attribute__((__noinline__))voidf();"),

@@ -2,6 +2,7 @@
 
 * ``kernel<T><<<grid, block, shared, stream>>>(arguments)`` → ``HIPCPU_LAUNCH(…)``
 * ``extern __shared__ T name[];`` → a pointer to the block's dynamic shared memory
+* ``__shared__ alignas(16)`` → ``__shared__ __align__(16)``
 * ``__noinline__`` → the attribute; as a macro it would break headers that spell the attribute so
 * ``hipLaunchKernel((const void*)kernel, …)`` → without the cast, which hides the arguments' types
 """
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from faults import Position, SourceFault, source_fault
 from lexer import Chunk, Token
+from scopes import scoped_tokens
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _OPENING = {close: opening for opening, close in _CLOSING.items()}
@@ -26,15 +28,20 @@ _ERASURES = (
 
 def rewrite(chunks: Sequence[Chunk], path: str) -> list[Chunk]:
     """Rewrite every chunk, the bodies of macros included."""
-    return [Chunk(tuple(_Rewriter(chunk.tokens, path).run()), chunk.directive) for chunk in chunks]
+    in_namespace = frozenset(token for token, scope in scoped_tokens(chunks) if scope.in_namespace)
+    return [
+        Chunk(tuple(_Rewriter(chunk.tokens, path, in_namespace).run()), chunk.directive)
+        for chunk in chunks
+    ]
 
 
 class _Rewriter:
     """One pass over the tokens of a chunk; ``_out`` is what has been rewritten so far."""
 
-    def __init__(self, tokens: Sequence[Token], path: str) -> None:
+    def __init__(self, tokens: Sequence[Token], path: str, in_namespace: frozenset[Token]) -> None:
         self._tokens = tokens
         self._path = path
+        self._in_namespace = in_namespace
         self._out: list[Token] = []
 
     def run(self) -> list[Token]:
@@ -51,6 +58,10 @@ class _Rewriter:
             return self._dynamic_shared(index)
         if token.text == "__noinline__" and not (self._out and self._out[-1].text in {"(", ","}):
             self._out += _spell(token, "__attribute__", "(", "(", "noinline", ")", ")")
+            return index + 1
+        if token.text == "alignas" and self._out and self._out[-1].text == "__shared__":
+            # HIP's qualifier is an attribute, which alignas may follow; ours is `static`.
+            self._out.append(token._replace(text="__align__"))
             return index + 1
         self._out.append(token)
         if token.text == "hipLaunchKernel" and self._text(index + 1) == "(":
@@ -70,7 +81,7 @@ class _Rewriter:
         if self._text(close + 1) != "(":
             raise self._fault(self._tokens[close], "expected '(' after '>>>'")
         end = self._match(close + 1)
-        arguments = _Rewriter(self._tokens[close + 2 : end], self._path).run()
+        arguments = _Rewriter(self._tokens[close + 2 : end], self._path, self._in_namespace).run()
         first = kernel[0]
         self._out += _spell(first, "HIPCPU_LAUNCH", "(", "(")
         self._out += [first._replace(spaced=False), *kernel[1:]]
@@ -144,7 +155,11 @@ class _Rewriter:
         raise self._fault(self._tokens[index], reason)
 
     def _dynamic_shared(self, index: int) -> int:
-        """``extern __shared__ T name[][N];`` → ``T (*const name)[N] = …;``."""
+        """``extern __shared__ T name[][N];`` → ``T (*const name)[N] = …;``.
+
+        Outside functions there is no block yet whose memory it could point to: an object stands
+        there, which finds it when it is used.
+        """
         end = index
         while self._text(end) not in {";", ""}:
             end += 1
@@ -154,6 +169,13 @@ class _Rewriter:
             reason = "expected 'extern __shared__ TYPE NAME[];'"
             raise self._fault(self._tokens[index], reason)
         name, kind, rest = body[opening - 1], body[: opening - 1], body[opening + 2 :]
+        if self._tokens[index] in self._in_namespace:
+            self._out += _spell(
+                self._tokens[index], "static", "const", "hipcpu::DynamicShared", "<"
+            )
+            self._out += [*kind, *rest, *_spell(name, ">"), name._replace(spaced=True)]
+            self._out += _spell(name, "{", "}")
+            return end
         kind = [kind[0]._replace(spaced=self._tokens[index].spaced), *kind[1:]]
         self._out += [*kind, *_spell(name, "(", "*", "const"), name._replace(spaced=True)]
         self._out += [*_spell(name, ")"), *rest, *_spell(name, "=", "(")]

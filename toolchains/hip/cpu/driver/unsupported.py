@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from conditions import active
 from faults import Position, SourceFault, source_fault
 from lexer import Chunk, Token
+from scopes import scoped_tokens
 
 _BUILTINS = """
     readfirstlane readlane ds_bpermute wave_barrier wavefrontsize s_barrier fence sched_barrier
@@ -51,7 +52,6 @@ _LIBRARIES = re.compile(
     r"rocfft|hiprand|rocrand|hipsparse|rocsparse|rocsolver|hipsolver|miopen|rccl|nccl|cutlass|cute|"
     r"torch|ATen|c10|pybind11|Python|cublas_v2|cuda\w*|mma)(/.*|\.h|\.hpp|\.cuh)?"
 )
-_DEVICE = frozenset({"__global__", "__device__"})
 
 
 def refuse_unsupported(chunks: Sequence[Chunk], path: str) -> None:
@@ -66,8 +66,9 @@ def refuse_unsupported(chunks: Sequence[Chunk], path: str) -> None:
             reason = _reason(token)
             if reason is not None:
                 raise _fault(path, token, f"{reason} '{token.text}'")
-    for token in _launches_on_device(kept):
-        raise _fault(path, token, "dynamic parallelism: a kernel launched from device code")
+    for token, scope in scoped_tokens(kept):
+        if token.text == "<<<" and scope.on_device:
+            raise _fault(path, token, "dynamic parallelism: a kernel launched from device code")
 
 
 def unsupported_library(header: str) -> str | None:
@@ -83,27 +84,6 @@ def _reason(token: Token) -> str | None:
         if pattern.fullmatch(token.text):
             return reason
     return None
-
-
-def _launches_on_device(chunks: Sequence[Chunk]) -> Iterator[Token]:
-    """The ``<<<`` inside functions that are for the device only.
-
-    The tokens since the last ``;``, ``{`` or ``}`` before a function's ``{`` are its declaration.
-    """
-    declaration: list[str] = []
-    braces: list[bool] = []
-    for chunk in chunks:
-        if chunk.directive:
-            continue
-        for token in chunk.tokens:
-            if token.text == "<<<" and any(braces):
-                yield token
-            if token.text == "{":
-                on_device = not _DEVICE.isdisjoint(declaration) and "__host__" not in declaration
-                braces.append(on_device)
-            elif token.text == "}" and braces:
-                braces.pop()
-            declaration = [] if token.text in {";", "{", "}"} else [*declaration, token.text]
 
 
 def _fault(path: str, token: Token, reason: str) -> SourceFault:

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include "lock.h"
 #include "runtime.h"
 
 namespace hipcpu {
@@ -10,13 +11,36 @@ namespace hipcpu {
 namespace {
 
 constexpr size_t kAlignment = 256;
-constexpr uint64_t kMagic = 0x6b9d31f04ac275e8;
-
-// Before each allocation; its own alignment keeps what follows aligned.
-struct alignas(kAlignment) Header {
-  uint64_t magic;  // distinguishes what hipMalloc gave from other pointers
-  size_t bytes;
+// What hipMalloc gave and hipFree has not taken back. Kernels' hosts hold a handful of buffers, so
+// a search from the newest is quick.
+struct Allocations {
+  Lock lock;
+  void** items;
+  size_t count;
+  size_t capacity;
 };
+Allocations allocations;
+
+bool add(void* pointer) {
+  if (allocations.count == allocations.capacity) {
+    const size_t capacity = allocations.capacity == 0 ? 64 : 2 * allocations.capacity;
+    void* grown = realloc(allocations.items, capacity * sizeof(void*));
+    if (grown == nullptr) return false;
+    allocations.items = static_cast<void**>(grown);
+    allocations.capacity = capacity;
+  }
+  allocations.items[allocations.count++] = pointer;
+  return true;
+}
+
+bool remove(void* pointer) {
+  for (size_t i = allocations.count; i-- > 0;) {
+    if (allocations.items[i] != pointer) continue;
+    allocations.items[i] = allocations.items[--allocations.count];
+    return true;
+  }
+  return false;
+}
 
 bool is_copy_kind(hipMemcpyKind kind) {
   return kind >= hipMemcpyHostToHost && kind <= hipMemcpyDefault;
@@ -34,26 +58,28 @@ hipError_t hipcpu_malloc(void** pointer, size_t bytes) noexcept {
   *pointer = nullptr;
   if (device_state() != hipSuccess) return record(device_state());
   if (bytes == 0) return hipSuccess;
-  if (bytes > SIZE_MAX / 2) return record(hipErrorOutOfMemory);
   void* memory = nullptr;
-  const size_t rounded = (bytes + kAlignment - 1) & ~(kAlignment - 1);
-  if (posix_memalign(&memory, kAlignment, sizeof(Header) + rounded) != 0) {
+  if (bytes > SIZE_MAX / 2 || posix_memalign(&memory, kAlignment, bytes) != 0) {
     return record(hipErrorOutOfMemory);
   }
-  Header* header = static_cast<Header*>(memory);
-  header->magic = kMagic;
-  header->bytes = bytes;
-  *pointer = header + 1;
+  allocations.lock.take();
+  const bool added = add(memory);
+  allocations.lock.leave();
+  if (!added) {
+    free(memory);
+    return record(hipErrorOutOfMemory);
+  }
+  *pointer = memory;
   return hipSuccess;
 }
 
 hipError_t hipFree(void* pointer) noexcept {
   if (pointer == nullptr) return hipSuccess;
-  const bool aligned = reinterpret_cast<uintptr_t>(pointer) % kAlignment == 0;
-  Header* header = static_cast<Header*>(pointer) - 1;
-  if (!aligned || header->magic != kMagic) return record(hipErrorInvalidValue);
-  header->magic = 0;
-  free(header);
+  allocations.lock.take();
+  const bool ours = remove(pointer);
+  allocations.lock.leave();
+  if (!ours) return record(hipErrorInvalidValue);
+  free(pointer);
   return hipSuccess;
 }
 

@@ -2,14 +2,14 @@
 // this library may fork. They are detached and idle in a futex, so nothing waits for them at exit.
 #include "pool.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "lock.h"
 
 namespace hipcpu {
 
@@ -29,29 +29,7 @@ struct Pool {
 };
 Pool pool;
 
-// One launch at a time uses the pool: 0 free, 1 held, 2 held and somebody waits.
-uint32_t launch_lock;
-
-void futex_wait(uint32_t* word, uint32_t while_equal) {
-  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, while_equal, nullptr, nullptr, 0);
-}
-
-void futex_wake(uint32_t* word, int waiters) {
-  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, waiters, nullptr, nullptr, 0);
-}
-
-void lock_launches() {
-  uint32_t state = 0;
-  if (__atomic_compare_exchange_n(&launch_lock, &state, 1, false, __ATOMIC_ACQUIRE,
-                                  __ATOMIC_RELAXED)) {
-    return;
-  }
-  while (__atomic_exchange_n(&launch_lock, 2, __ATOMIC_ACQUIRE) != 0) futex_wait(&launch_lock, 2);
-}
-
-void unlock_launches() {
-  if (__atomic_exchange_n(&launch_lock, 0, __ATOMIC_RELEASE) == 2) futex_wake(&launch_lock, 1);
-}
+Lock launches;  // one at a time uses the pool
 
 // Waits until the word has another value than `old`.
 uint32_t wait_for_change(uint32_t* word, uint32_t old) {
@@ -135,12 +113,12 @@ uint32_t worker_count() {
 }
 
 bool run_job(Job* job) {
-  lock_launches();
+  launches.take();
   const bool sharing = job->blocks > 1 && job->blocks * job->threads > kWorthSharing &&
                        worker_count() > 1;
   if (sharing && pool.process != getpid()) start_helpers();
   const bool ran = sharing && pool.helpers != 0 ? run_shared(job) : run_blocks(job);
-  unlock_launches();
+  launches.leave();
   return ran;
 }
 

@@ -31,11 +31,25 @@ extern "C" __thread hipcpu::Context hipcpu_context __attribute__((tls_model("ini
 #define blockDim (static_cast<const uint3&>(hipcpu_context.block_dim))
 #define gridDim (static_cast<const uint3&>(hipcpu_context.grid_dim))
 
-// `extern __shared__ T name[];` becomes this: all such names of a kernel share one buffer.
-#define HIPCPU_DYNAMIC_SHARED(name, ...) \
-  __VA_ARGS__* const name = reinterpret_cast<__VA_ARGS__*>(hipcpu_context.dynamic_shared)
-#define HIP_DYNAMIC_SHARED(type, name) HIPCPU_DYNAMIC_SHARED(name, type);
+// The driver turns `extern __shared__ T name[];` into a pointer to hipcpu_context.dynamic_shared:
+// all such names of a kernel share one buffer.
+#define HIP_DYNAMIC_SHARED(type, name) \
+  type* const name = reinterpret_cast<type*>(hipcpu_context.dynamic_shared);
 #define HIP_DYNAMIC_SHARED_ATTRIBUTE
+
+namespace hipcpu {
+
+/// Stands for `extern __shared__ T name[];` outside functions.
+template <class T>
+struct DynamicShared {
+  operator T*() const { return reinterpret_cast<T*>(hipcpu_context.dynamic_shared); }
+  template <class U>
+  explicit operator U*() const {
+    return reinterpret_cast<U*>(hipcpu_context.dynamic_shared);
+  }
+};
+
+}  // namespace hipcpu
 
 namespace hipcpu {
 

@@ -34,22 +34,21 @@ HIPCPU_INLINE LaunchShape launch_shape(dim3 grid, dim3 block, size_t shared_byte
 
 // Runs threads one after the other on the calling fiber until one of them waits: from then on the
 // others run on fibers of their own. The inner loop counts in registers, so a kernel without
-// barriers is an ordinary loop over threadIdx.x that the compiler may vectorise.
+// barriers is an ordinary loop over threadIdx.x that the compiler may vectorise. There is one call
+// of the thread: each would be another copy of the kernel to compile.
 template <class Thread>
 void run_threads(const void* arguments) {
   const Thread thread = *static_cast<const Thread*>(arguments);
   Context& context = hipcpu_context;
   do {
-    thread();
-    if (context.interleaved) continue;
     uint32_t x = context.thread.x;
     uint32_t current = context.current;
     const uint32_t row_end = context.block_dim.x;
-    while (++x < row_end) {
+    for (;;) {
+      thread();
+      if (context.interleaved || ++x >= row_end) break;
       context.thread.x = x;
       context.current = ++current;
-      thread();
-      if (context.interleaved) break;
     }
   } while (hipcpu_next_thread());
 }

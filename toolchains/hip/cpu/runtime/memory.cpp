@@ -11,6 +11,7 @@ namespace hipcpu {
 namespace {
 
 constexpr size_t kAlignment = 256;
+
 // What hipMalloc gave and hipFree has not taken back. Kernels' hosts hold a handful of buffers, so
 // a search from the newest is quick.
 struct Allocations {

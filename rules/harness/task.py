@@ -29,7 +29,9 @@ TASK_ATTRS: Mapping[str, attr.Attr] = {
     "platform_configs": attr.table("Visible configs that replace them on one platform."),
     "limits": attr.table("Caps of unseen configs by platform: { cpu = { elements = 65536 } }."),
     "flops": attr.string("Operations of one call, an expression of dims.", default="0"),
-    "policy": attr.table("Changes to the judging policy, by gate."),
+    "correctness": attr.table("Changes to the policy of the gate correctness."),
+    "perf": attr.table("Changes to the policy of the gate perf."),
+    "unseen": attr.table("Changes to the policy of the gate unseen."),
     "solutions": attr.tree("Where solutions lie, by agent.", default="solutions"),
 }
 
@@ -50,17 +52,6 @@ def check_task(attrs: Mapping[str, Any]) -> None:
                 ("limits", platform),
                 "write { elements = 65536 }",
             )
-    _check_policy(attrs["policy"])
-
-
-def _check_policy(policy: Mapping[str, Any]) -> None:
-    for gate, changes in policy.items():
-        if gate not in GATES:
-            raise AttributeProblem(
-                f"unknown gate '{gate}' in policy", ("policy", gate), f"gates: {', '.join(GATES)}"
-            )
-        if not isinstance(changes, Mapping):
-            raise AttributeProblem(f"the policy of '{gate}' is no table", ("policy", gate))
 
 
 def judge_spec(
@@ -100,5 +91,5 @@ def judge_spec(
         "flops": ctx.attrs["flops"],
         "limits": dict(caps),
         "salt": ctx.options.salt,
-        "policy": dict(ctx.attrs["policy"].get(gate, {})),
+        "policy": dict(ctx.attrs[gate]),
     }

@@ -50,7 +50,6 @@ def reference(x, **_):
 """
 
 QUICK = """\
-[hip2hip.policy]
 correctness = { call_seconds = 0.2, edges = 1, repeats = 2, distributions = ["default"] }
 perf        = { processes = 3, samples = 2, budget_seconds = 0.1, clock_ms = 1000.0 }
 """

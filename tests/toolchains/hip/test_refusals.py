@@ -148,5 +148,13 @@ def test_source_that_is_not_text(driver: Driver, tmp_path: Path) -> None:
     assert "not UTF-8" in driver.refuse(source)
 
 
+def test_endless_chain_of_headers(driver: Driver, tmp_path: Path) -> None:
+    for number in range(1500):
+        (tmp_path / f"h{number}.h").write_text(f'#include "h{number + 1}.h"\n')
+    source = tmp_path / "kernel.hip"
+    source.write_text('#include "h0.h"\n')
+    assert "nest too deeply" in driver.refuse(source)
+
+
 def test_missing_source(driver: Driver, tmp_path: Path) -> None:
     assert "No such file" in driver.refuse(tmp_path / "absent.hip")

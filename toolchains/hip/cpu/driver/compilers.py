@@ -41,7 +41,9 @@ def find_compiler(choice: str) -> Compiler:
     kind, _, path = choice.partition(":")
     if kind == "zig":
         return ZigCompiler(Path(path), host_machine())
-    return AdoptedCompiler(path, host_machine())
+    # A name is searched for; a path must hold in another working directory.
+    command = str(Path(path).absolute()) if "/" in path else path
+    return AdoptedCompiler(command, host_machine())
 
 
 class ZigCompiler:

@@ -49,7 +49,10 @@ def load(source: Path, include: Sequence[Path]) -> Sources:
     Raises ``SourceFault`` for anything that the source may not do.
     """
     loader = _Loader([source.parent, *include])
-    loader.add(MAIN, source, [])
+    try:
+        loader.add(MAIN, source, [])
+    except RecursionError:
+        raise SourceFault(f"{source}:1:1: error: includes or launches nest too deeply") from None
     return Sources(loader.files)
 
 

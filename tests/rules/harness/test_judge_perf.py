@@ -167,6 +167,19 @@ def test_a_noisy_machine_is_not_the_candidates_fault(tmp_path):
     assert verdict.cases[0]["speedup"] == pytest.approx(2.0, rel=0.2)
 
 
+def test_bursts_of_noise_do_not_add_up_to_a_lie(tmp_path):
+    batches = count()
+
+    def bursts(program, calls):
+        reported, wall = steady(program, calls)
+        busy = side_of(program) == "candidate" and calls and next(batches) % 7 not in {0, 1}
+        return reported, wall + (50_000_000 if busy else 0)
+
+    verdict, _, _ = judge(tmp_path, clock=bursts, max_slots=3)
+
+    assert verdict.outcome == "PASS", verdict.detail
+
+
 def test_a_machine_whose_clock_is_broken_judges_nobody(tmp_path):
     def backwards(program, calls):
         return calls * 20_000_000 + 1, calls * 10_000_000

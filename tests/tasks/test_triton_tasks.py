@@ -10,12 +10,9 @@ import sys
 import tomllib
 from pathlib import Path
 
+import compile as gate
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "rules" / "harness" / "tools"))
-sys.path.insert(0, str(Path(__file__).parents[2] / "rules" / "triton2triton" / "tools"))
-import compile as gate
 import triton_cpu
 
 triton_cpu.install()

@@ -9,13 +9,8 @@ import tempfile
 import textwrap
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
-TOOLS = ROOT / "rules" / "harness" / "tools"
-sys.path[:0] = [path for path in (str(TOOLS), str(ROOT / "kabuild" / "sandbox"))
-                if path not in sys.path]  # fmt: skip
-
-import torch  # noqa: E402 (after the tools are found)
-from program import (  # noqa: E402
+import torch
+from program import (
     Abi,
     Argument,
     CandidateFault,
@@ -25,6 +20,8 @@ from program import (  # noqa: E402
     Signature,
 )
 
+ROOT = Path(__file__).parents[3]
+TOOLS = ROOT / "rules" / "harness" / "tools"
 CC = [sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=undefined"]
 QUICK = RunnerPolicy(call_seconds=0.1, batch_seconds=0.4)  # for those that hang
 DOUBLING = Signature((Argument("x", "T", ("n",)),), (Argument("y", "T", ("n",)),), (), ("n",))

@@ -6,15 +6,11 @@ from __future__ import annotations
 
 import math
 import random
-import sys
-from pathlib import Path
 
 import pytest
+from confidence import ratio, typical
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "rules" / "harness" / "tools"))
-from confidence import ratio, typical
 
 times = st.floats(1e2, 1e9)
 sides = st.lists(st.lists(times, min_size=1, max_size=3), min_size=1, max_size=5)

@@ -12,8 +12,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from judging_doubles import REFERENCE, SPEC
 
 ROOT = Path(__file__).parents[3]

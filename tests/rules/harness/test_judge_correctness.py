@@ -5,13 +5,9 @@
 from __future__ import annotations
 
 import re
-import sys
 from itertools import count
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 import torch
 from judging_doubles import REFERENCE, Doubles, careful_softmax, softmax, write_spec
 

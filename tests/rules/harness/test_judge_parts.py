@@ -6,15 +6,11 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
 from judging_doubles import REFERENCE, SPEC, write_spec
 
 import distributions  # isort: skip

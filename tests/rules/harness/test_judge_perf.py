@@ -5,13 +5,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from itertools import count
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from judging_doubles import Doubles, side_of, softmax, steady, write_spec
 
 import perf  # isort: skip

@@ -4,12 +4,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from judging_doubles import SPEC, Doubles, careful_softmax, softmax, write_spec
 
 import unseen  # isort: skip

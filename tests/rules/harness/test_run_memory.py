@@ -4,19 +4,15 @@
 
 import mmap
 import os
-import sys
-from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
 import run_support  # noqa: F401 (finds the tools)
 import torch
 from buffers import GuardDamage, InputArena, OutputArena, shared_memory
 from control_block import ControlBlock, Region
 from dtypes import DTYPES, poison_mask, torch_dtype
+from hypothesis import given
+from hypothesis import strategies as st
 from protocol import SIZE, Kind, Message
 
 NAMES = st.text("abcxyz_", min_size=1, max_size=31)

@@ -2,12 +2,9 @@
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 import torch
 from run_support import (
     DOUBLING,

@@ -3,11 +3,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 
 import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 import torch
 from run_support import DOUBLING, QUICK, config, draws, fault_of, is_doubled, module, run_doubling
 
@@ -108,7 +105,12 @@ atexit.register(lambda: os.write(2, b"exit handler"))
 
 @pytest.fixture(scope="module")
 def launcher():
-    with Launcher.start() as started:
+    """Started as a gate does it: before any module of the judge is imported."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in sys.modules if name.startswith(("judge", "seeds", "oracle"))]:
+            patch.delitem(sys.modules, name)
+        started = Launcher.start()
+    with started:
         yield started
 
 

@@ -10,11 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from edges import edges, reduced
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "rules" / "harness" / "tools"))
-from edges import edges, reduced
 from program import Argument, Config, Signature
 from sampler import CLASSES, SHIFTS, Ground, belongs, draw
 from spec import Space, config_name, largest_tensor

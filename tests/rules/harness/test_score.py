@@ -8,15 +8,12 @@ import json
 import math
 import subprocess
 import sys
-from pathlib import Path
 
+import policies
 import pytest
+import score
 from hypothesis import given
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "rules" / "harness" / "tools"))
-import policies
-import score
 from policies import Outcome, TimesError
 
 NAN, INF = math.nan, math.inf

@@ -12,17 +12,15 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-from triton.language.extra import libdevice
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "rules" / "harness" / "tools"))
 import triton_cpu
+from triton.language.extra import libdevice
 from triton_builder import UnsupportedOperationError
 from triton_launch import LaunchError
 from triton_rewrite import KernelSourceError
 
 triton_cpu.install()
 
-TOOLS = sys.path[0]
+TOOLS = str(Path(__file__).parents[3] / "rules" / "harness" / "tools")
 KERNEL = """
 import torch, triton, triton.language as tl
 

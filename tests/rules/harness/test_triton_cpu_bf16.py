@@ -3,21 +3,16 @@
 # ruff: noqa: N803  (constants of a kernel are written in capitals)
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, allow-untyped-calls
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 import triton
 import triton.language as tl
+import triton_bf16
+import triton_cpu
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "rules" / "harness" / "tools"))
-import triton_bf16
-import triton_cpu
 
 triton_cpu.install()
 

@@ -3,17 +3,12 @@
 # ruff: noqa: N803  (constants of a kernel are written in capitals)
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, allow-untyped-calls
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 import triton
 import triton.language as tl
-from triton.tools.tensor_descriptor import TensorDescriptor
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "rules" / "harness" / "tools"))
 import triton_cpu
+from triton.tools.tensor_descriptor import TensorDescriptor
 from triton_bounds import Allocation, Memory, OutOfBoundsError
 
 triton_cpu.install()

@@ -7,12 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import compile as gate
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "rules" / "triton2triton" / "tools"))
-import compile as gate
-
-TOOL = Path(sys.path[0]) / "compile.py"
+TOOL = Path(gate.__file__)
 SIGNATURE = {
     "inputs": [["x", "T", ["rows", "cols"]]],
     "outputs": [["y", "T", ["rows", "cols"]]],

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.toolchains.hip.support import DRIVER, HERE, Completed, Driver, InProcess, Library, Load
-
-sys.path.insert(0, str(DRIVER))
+from tests.toolchains.hip.support import HERE, Completed, Driver, InProcess, Library, Load
 
 
 @pytest.fixture(scope="session")

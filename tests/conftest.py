@@ -1,0 +1,23 @@
+"""What all tests share: where the tools that run inside sandboxes import from.
+
+In a sandbox each tool's directory is the first of its path. Here they follow one another; no
+two have a module of the same name. ``kabuild/sandbox`` is last: only its three self-contained
+modules are found there, as in the input root of a gate.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TOOLS = (
+    "rules/harness/tools",
+    "rules/triton2triton/tools",
+    "rules/hip_cpu/tools",
+    "toolchains/hip/cpu/driver",
+    "tests/rules/harness",
+)
+
+sys.path[:0] = [str(ROOT / path) for path in TOOLS]
+sys.path.append(str(ROOT / "kabuild" / "sandbox"))

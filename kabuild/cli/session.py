@@ -132,7 +132,7 @@ def _print_all(summary: Summary) -> None:
     for row in summary.table:
         for cell in row.cells:
             verdict = cell.settled.verdict
-            text = printable(verdict.summary if verdict else cell.settled.message)
+            text = printable(cell.summary)
             click.echo(f"{cell.settled.label}: {cell.word}{f': {text}' if text else ''}")
             for line in printable(verdict.detail if verdict else "").splitlines():
                 click.echo(f"  {line}")

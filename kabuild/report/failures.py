@@ -13,11 +13,16 @@ _MOST_LINES, _MOST_COLUMNS = 40, 400
 
 
 def render_failures(
-    table: Sequence[TaskRow], settled: Iterable[Settled], *, rerun: Sequence[str] = ()
+    table: Sequence[TaskRow],
+    settled: Iterable[Settled],
+    *,
+    command: str = "test",
+    rerun: Sequence[str] = (),
 ) -> list[str]:
     """One paragraph per task that did not pass, and per action that broke.
 
-    ``rerun`` are the flags that the same verdict needs, such as ``--solution=x.hip``.
+    ``command`` is the one of kabuild that judged, and ``rerun`` are the flags that the same
+    verdict needs, such as ``--solution=x.hip``.
     """
     paragraphs = [_action_problem(item) for item in settled if _is_cause(item)]
     for row in table:
@@ -28,9 +33,10 @@ def render_failures(
         head = f"{problem.settled.label}: {verdict.verdict.value}"
         reason = f" ({verdict.reason})" if verdict.reason else ""
         repeated = verdict.detail.startswith(verdict.summary)
-        summary = f": {printable(verdict.summary)}" if not repeated else ""
+        shown = problem.settled.message if repeated else problem.summary
+        summary = f": {printable(shown)}" if shown else ""
         lines = [f"{head}{reason}{summary}", *_indented(verdict.detail)]
-        lines.append(f"  rerun it with: {_command(problem.settled.label, rerun)}")
+        lines.append(f"  rerun it with: {_command(command, problem.settled.label, rerun)}")
         paragraphs.append("\n".join(lines))
     return paragraphs
 
@@ -61,5 +67,5 @@ def _cut(line: str) -> str:
     return line if len(line) <= _MOST_COLUMNS else f"{line[:_MOST_COLUMNS]}..."
 
 
-def _command(label: Label, flags: Sequence[str]) -> str:
-    return " ".join(["kabuild test", *flags, "--nocache_test_results", str(label)])
+def _command(command: str, label: Label, flags: Sequence[str]) -> str:
+    return " ".join([f"kabuild {command}", *flags, "--nocache_test_results", str(label)])

@@ -44,9 +44,7 @@ def _entries(row: TaskRow) -> list[dict[str, Any]]:
             "gate": cell.gate,
             "verdict": cell.word,
             "reason": cell.reason,
-            "summary": cell.settled.verdict.summary
-            if cell.settled.verdict
-            else cell.settled.message,
+            "summary": cell.summary,
             "cached": cell.settled.cached,
             "seconds": round(cell.settled.seconds, 3),
             "key": cell.settled.key.hash if cell.settled.key else None,

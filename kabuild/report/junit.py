@@ -40,8 +40,9 @@ def _add_case(suite: Element, row: TaskRow, cell: GateCell) -> None:
         return
     kind = _KINDS[cell.verdict] if cell.verdict else "error"
     verdict = cell.settled.verdict
-    summary = verdict.summary if verdict else cell.settled.message
-    problem = SubElement(case, kind, message=_legal(summary), type=_legal(cell.reason or cell.word))
+    problem = SubElement(
+        case, kind, message=_legal(cell.summary), type=_legal(cell.reason or cell.word)
+    )
     problem.text = _legal(verdict.detail if verdict else cell.settled.message)
 
 

@@ -35,6 +35,16 @@ class GateCell:
         """Why, machine-readable; empty on PASS."""
         return self.settled.verdict.reason if self.settled.verdict else ""
 
+    @property
+    def summary(self) -> str:
+        """One line for people: the verdict's, after what differed between runs of a flake."""
+        settled = self.settled
+        if settled.verdict is None:
+            return settled.message
+        if settled.outcome is Outcome.DONE and settled.message:
+            return f"{settled.message}; {settled.verdict.summary}"
+        return settled.verdict.summary
+
 
 @dataclass(frozen=True)
 class TaskRow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).parents[2]
+_PROGRESS = re.compile(r"^\[\d+/\d+\] \w+ (//\S+)", re.MULTILINE)
 PROGRAM = (sys.executable, "-m", "kabuild")
 
 
@@ -28,11 +30,22 @@ class Ran:
         """What it printed with --json."""
         return json.loads(self.out)
 
+    @property
+    def executed(self) -> set[str]:
+        """The labels of the actions that ran, from its progress on stderr."""
+        return set(_PROGRESS.findall(self.err))
+
     def gate(self, gate: str) -> dict[str, Any]:
         """The entry of one gate, where one task was tested."""
         (entry,) = [item for item in self.json["targets"] if item["gate"] == gate]
         assert isinstance(entry, dict)
         return entry
+
+
+def copy_store(store: Path, target: Path) -> None:
+    """A store with the same content; blobs are shared by hard links, as they never change."""
+    shutil.copytree(store / "cas", target / "cas", copy_function=os.link)
+    shutil.copytree(store / "ac", target / "ac")
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,13 @@ class CliWorkspace:
         """Copy one task of the repository, such as ``tasks/hip2hip/softmax``."""
         shutil.copytree(REPOSITORY / task, self.root / task)
         return self.root / task
+
+    def copy(self, directory: Path) -> CliWorkspace:
+        """The same workspace at another place, with a store of its own that has the same."""
+        copy = CliWorkspace(directory / "workspace", directory / "store", self.env)
+        shutil.copytree(self.root, copy.root)
+        copy_store(self.store, copy.store)
+        return copy
 
     def command(self, *arguments: str) -> list[str]:
         """The argv of one call."""

@@ -264,3 +264,27 @@ def test_views_never_leave_out(tmp_path: Path, path: str) -> None:
     write_views(tmp_path, [result_with(path, b"x")], lambda _, target: linked.append(target))
 
     assert linked == []
+
+
+def test_a_flake_is_shown_wherever_its_verdict_is() -> None:
+    flake = replace(
+        settle("correctness", Verdict.FAIL, "WRONG_RESULT"), message="flaky: 1 x PASS, 1 x FAIL"
+    )
+    table = table_of(PASSED[0], flake)
+
+    (paragraph,) = render_failures(table, [flake])
+    entries = json.loads(
+        render_json(
+            table,
+            totals(table, [flake]),
+            version="1",
+            platform="cpu",
+            agent="",
+            seconds=1.0,
+            exit_code=3,
+        )
+    )["targets"]
+
+    assert "FAIL (WRONG_RESULT): flaky: 1 x PASS, 1 x FAIL" in paragraph
+    assert entries[1]["summary"] == "flaky: 1 x PASS, 1 x FAIL; why"
+    assert b'message="flaky: 1 x PASS, 1 x FAIL; why"' in render_junit(table)

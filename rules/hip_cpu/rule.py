@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from kabuild.rule import Artifact, Context, Limits, Rule, attr
+from kabuild.rule import AnalysisError, Artifact, Context, Limits, Reason, Rule, Toolchain, attr
 
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, portable
 from ..harness.providers import HipInfo
 
+ROLE = "c++-compiler"
+SOURCES = "toolchains/hip/cpu"
 BUILDING = Limits(timeout=600.0, memory=6 << 30, processes=128, scratch=2 << 30)
 
 
 def implement(ctx: Context) -> None:
     """Build the runtime and the runner once; tell tasks how to compile kernels."""
     attrs = ctx.attrs
-    zig = ctx.toolchain(attrs["compiler"])
-    toolchains = (ctx.toolchain(PYTHON_TOOLCHAIN), zig)
-    compiler = f"--compiler=zig:${{toolchain:{zig.name}}}"
-    driver: dict[str, Artifact] = {"driver": attrs["driver"], "include": attrs["include"]}
+    compiling = ctx.toolchain(attrs["compiler"])
+    toolchains = (ctx.toolchain(PYTHON_TOOLCHAIN), compiling)
+    compiler = f"--compiler={_program(ctx, compiling)}"
+    driver: dict[str, Artifact] = {
+        "driver": ctx.builtin(f"{SOURCES}/driver"),
+        "include": ctx.builtin(f"{SOURCES}/include"),
+    }
     runtime = ctx.action(
         "runtime",
         argv=(PYTHON, "driver/hipcpu.py", "runtime", "-o", "out/libhipcpu.so", compiler),
-        inputs={**driver, "runtime": attrs["runtime"]},
+        inputs={**driver, "runtime": ctx.builtin(f"{SOURCES}/runtime")},
         outputs=("libhipcpu.so",),
         mnemonic="Runtime",
         toolchains=toolchains,
@@ -48,15 +53,31 @@ def implement(ctx: Context) -> None:
     )
 
 
+def _program(ctx: Context, compiler: Toolchain) -> str:
+    """How the driver is told about a compiler. Raises AnalysisError(NO_TOOLCHAIN)."""
+    if compiler.role != ROLE:
+        raise AnalysisError(
+            Reason.NO_TOOLCHAIN,
+            f"{ctx.label.short} cannot compile with {ctx.attrs['compiler'].short}: "
+            f"its role is '{compiler.role}'",
+            position=ctx.target.position,
+            hint=f"compilers have the role '{ROLE}'",
+        )
+    home = f"${{toolchain:{compiler.name}}}"
+    program = ctx.attrs["program"]
+    return f"cxx:{home}/{program}" if program else f"zig:{home}"
+
+
 RULE = Rule(
     kind="hip_cpu",
     doc="HIP on the host's CPU.",
     implement=implement,
     attrs={
-        "compiler": attr.label("The zig toolchain.", default="//toolchains/zig"),
-        "driver": attr.tree("The source rewriter and compiler driver.", default="cpu/driver"),
-        "include": attr.tree("HIP headers for the host.", default="cpu/include"),
-        "runtime": attr.tree("The fiber runtime's sources.", default="cpu/runtime"),
+        "compiler": attr.label("A toolchain of role c++-compiler.", default="//toolchains/zig"),
+        "program": attr.string(
+            "Where in the toolchain its g++ or clang++ is; empty for the ziglang package.",
+            default="",
+        ),
         "wave": attr.string("Threads of a wave.", default="64", values=("32", "64")),
     },
     subtargets=("runtime", "runner"),

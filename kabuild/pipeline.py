@@ -59,6 +59,7 @@ class Request:
     policy: str | None = None
     salt_file: Path | None = None
     gates: tuple[str, ...] = ()
+    samples: int | None = None
     tags: str = ""
     jobs: int | None = None
     keep_going: bool = True
@@ -212,6 +213,7 @@ def _options(request: Request, workspace: Workspace) -> Options:
         agent=defaults.agent,
         solution=_solution(request),
         policy=policy,
+        samples=request.samples or defaults.samples,
         salt=_salt(request) or workspace.salt or defaults.salt,
     )
 
@@ -265,7 +267,8 @@ def _asked_gates(
     tasks: dict[Label, tuple[tuple[str, Label], ...]] = {}
     for label in analysis.requested:
         owner = analysis.owners[label]
-        pairs = ((analysis.graph.actions[str(part)].gate, part) for part in analysis.gates(label))
+        gates = analysis.gates(label, request.gates)
+        pairs = ((analysis.graph.actions[str(part)].gate, part) for part in gates)
         kept = tuple(p for p in pairs if not request.gates or p[0] in request.gates)
         if kept:
             tasks[owner] = tuple(dict.fromkeys((*tasks.get(owner, ()), *kept)))

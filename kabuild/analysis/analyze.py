@@ -145,17 +145,18 @@ class _Analyzer:
             raise self._bad_rule(target, f"{type(error).__name__}: {error}", error) from error
         self._check_actions(context, rule)
         judged = {action.label: action for action in context.actions if action.gate}
-        gates = (judged.get(target.label.sub(part)) for part in rule.gates)
-        self._providers[target.label] = context.provided
-        self.done[target.label] = AnalyzedTarget(
-            target, tuple(context.actions), tuple(gate for gate in gates if gate)
+        gates, on_request = (
+            tuple(gate for part in parts if (gate := judged.get(target.label.sub(part))))
+            for parts in (rule.gates, rule.on_request)
         )
+        self._providers[target.label] = context.provided
+        self.done[target.label] = AnalyzedTarget(target, tuple(context.actions), gates, on_request)
 
     def _check_actions(self, context: Context, rule: Rule) -> None:
         """A rule declares actions for its own sub-targets, one each."""
         target = context.target
         allowed = set(target.labels())
-        gates = {target.label.sub(part) for part in rule.gates}
+        gates = {target.label.sub(part) for part in (*rule.gates, *rule.on_request)}
         for action in context.actions:
             if action.label not in allowed:
                 raise self._bad_rule(

@@ -120,7 +120,8 @@ class _Evaluation:
         target = self._target(label).target
         if label == target.label:
             return f"{target.kind} rule"
-        gates = {target.label.sub(part) for part in self._loader.rule(target).gates}
+        rule = self._loader.rule(target)
+        gates = {target.label.sub(part) for part in (*rule.gates, *rule.on_request)}
         return f"{target.kind} {'gate' if label in gates else 'part'}"
 
     def _deps(self, of: Expression, depth: Word | None = None) -> Labels:
@@ -164,8 +165,11 @@ class _Evaluation:
         found: set[Label] = set()
         for label in self.evaluate(of):
             target = self._target(label).target
-            gates = {target.label.sub(part) for part in self._loader.rule(target).gates}
-            found.update(gates if label == target.label else gates & {label})
+            rule = self._loader.rule(target)
+            whole = label == target.label
+            parts = rule.gates if whole else (*rule.gates, *rule.on_request)
+            gates = {target.label.sub(part) for part in parts}
+            found.update(gates if whole else gates & {label})
         return frozenset(found)
 
     def _somepath(self, start: Expression, end: Expression) -> Labels:

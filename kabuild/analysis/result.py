@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from kabuild.base.errors import AnalysisError, Reason
@@ -22,11 +22,13 @@ class AnalyzedTarget:
         target: with the labels of this platform filled in.
         actions: all that the rule declared.
         gates: those that judge, in the order of the rule.
+        on_request: further ones, which a target stands for only where they are named.
     """
 
     target: Target
     actions: tuple[Action, ...] = ()
     gates: tuple[Action, ...] = ()
+    on_request: tuple[Action, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,15 +47,17 @@ class Analysis:
     targets: Mapping[Label, AnalyzedTarget] = field(hash=False)
     owners: Mapping[Label, Label] = field(hash=False)
 
-    def gates(self, label: Label) -> tuple[Label, ...]:
+    def gates(self, label: Label, named: Collection[str] = ()) -> tuple[Label, ...]:
         """The gates that a requested label means in ``test``; none where it is no test.
 
-        A target stands for all its gates; a gate stands for itself.
+        A target stands for all its gates, and for those on request that are ``named``; a gate
+        stands for itself.
         """
         owner = self.targets[self.owners[label]]
-        return tuple(
-            gate.label for gate in owner.gates if label in {owner.target.label, gate.label}
-        )
+        if label == owner.target.label:
+            named_ones = (gate for gate in owner.on_request if gate.gate in named)
+            return tuple(gate.label for gate in (*owner.gates, *named_ones))
+        return tuple(g.label for g in (*owner.gates, *owner.on_request) if g.label == label)
 
     def builds(self, label: Label) -> tuple[Label, ...]:
         """The actions that a requested label means in ``build``.

@@ -21,6 +21,7 @@ class Options:
         agent: the target that turns tasks into solutions.
         solution: a person's file or directory instead of the agent's, if given.
         policy: the scoring policy.
+        samples: on how many drawn configs the admission of a task tries its kernels.
         salt: what unseen configurations and seeds are drawn with; never shown to an agent.
     """
 
@@ -28,4 +29,5 @@ class Options:
     agent: Label
     solution: Source | None = None
     policy: str = "aka"
+    samples: int = 200
     salt: str = "kabuild-public-1"

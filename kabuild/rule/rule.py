@@ -32,6 +32,7 @@ class Rule:
         subtargets: the parts that ``implement`` declares actions for: ``compile`` makes
             ``softmax.compile`` a label.
         gates: those sub-targets that judge; a rule with gates is a test.
+        on_request: further ones that judge, but only where they are asked for by name.
         check: looks at all attributes together; raises ``AttributeProblem`` whose path
             starts with an attribute's name.
     """
@@ -42,4 +43,5 @@ class Rule:
     attrs: Mapping[str, Attr] = field(default_factory=dict)
     subtargets: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
+    on_request: tuple[str, ...] = ()
     check: Callable[[Mapping[str, Any]], None] = accept_all

@@ -98,7 +98,7 @@ def declare_judging(
 ) -> None:
     """``.correctness``, ``.perf``, ``.unseen`` and ``.score`` after ``.compile``."""
     signature = read_signature(ctx.attrs)
-    judged = _Judging(ctx, signature, candidate, baseline, runtime)
+    judged = Judging(ctx, signature, candidate, baseline, runtime)
     lease = ctx.platform.name
     correctness = judged.gate("correctness", requires=(compiled,))
     perf = judged.gate(
@@ -113,8 +113,8 @@ def declare_judging(
 
 
 @dataclass(frozen=True)
-class _Judging:
-    """The parts that the three judging gates of one task have in common."""
+class Judging:
+    """The parts that the judging gates of one task have in common."""
 
     ctx: Context
     signature: Signature
@@ -122,8 +122,15 @@ class _Judging:
     baseline: Side
     runtime: Runtime
 
-    def gate(self, gate: str, *, requires: tuple[Action, ...], **rest: Any) -> Action:
-        """Declare one judging gate."""
+    def gate(
+        self,
+        gate: str,
+        *,
+        requires: tuple[Action, ...],
+        policy: Mapping[str, Any] | None = None,
+        **rest: Any,
+    ) -> Action:
+        """Declare one judging gate, under the task's policy for it unless one is given."""
         ctx = self.ctx
         spec = judge_spec(
             ctx,
@@ -134,6 +141,7 @@ class _Judging:
             libraries=self.runtime.libraries,
             runner=self.runtime.runner,
             default_elements=self.runtime.default_elements,
+            policy=ctx.attrs[gate] if policy is None else policy,
         )
         inputs: dict[str, Artifact] = {
             "tools": ctx.builtin(TOOLS),

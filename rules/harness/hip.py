@@ -13,6 +13,7 @@ from kabuild.rule import (
     attr,
 )
 
+from .admission import expert_kernel
 from .gates import Runtime, Side, kernel_name, portable
 from .providers import HipInfo
 
@@ -60,6 +61,14 @@ def hip_side(ctx: Context, role: str, compiled: Action) -> Side:
         {"abi": "hip", "path": path, "entry": ctx.attrs["entry"]},
         {path: compiled.output(LIBRARY)},
     )
+
+
+def hip_expert(ctx: Context) -> Side | None:
+    """The task's expert, compiled, as a candidate; None where the task has none."""
+    kernel = expert_kernel(ctx)
+    if kernel is None:
+        return None
+    return hip_side(ctx, "candidate", declare_compile(ctx, "expert.compile", kernel))
 
 
 def hip_runtime(ctx: Context) -> Runtime:

@@ -10,8 +10,18 @@ from kabuild.rule import AttributeProblem, Context, attr
 from .configs import check_dtypes, read_configs, visible_configs
 from .signature import Signature, check_expression, read_ranges, read_signature
 
-SUBTARGETS = ("agent", "compile", "correctness", "perf", "unseen", "score")
+SUBTARGETS = (
+    "agent",
+    "compile",
+    "correctness",
+    "perf",
+    "unseen",
+    "score",
+    "admission",
+    "expert.compile",
+)
 GATES = ("compile", "correctness", "perf", "unseen", "score")
+ADMISSION = ("admission",)
 
 TASK_ATTRS: Mapping[str, attr.Attr] = {
     "kernel": attr.file("The file that a solution replaces.", required=True),
@@ -32,6 +42,9 @@ TASK_ATTRS: Mapping[str, attr.Attr] = {
     "correctness": attr.table("Changes to the policy of the gate correctness."),
     "perf": attr.table("Changes to the policy of the gate perf."),
     "unseen": attr.table("Changes to the policy of the gate unseen."),
+    "experts": attr.files(
+        "The expert's solution, which admission tries.", default=("solutions/expert/*",)
+    ),
     "solutions": attr.tree("Where solutions lie, by agent.", default="solutions"),
 }
 
@@ -64,6 +77,7 @@ def judge_spec(
     libraries: tuple[str, ...],
     runner: str,
     default_elements: int,
+    policy: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The ``spec.json`` of one gate: what the judge has to know, by paths of its sandbox.
 
@@ -91,5 +105,5 @@ def judge_spec(
         "flops": ctx.attrs["flops"],
         "limits": dict(caps),
         "salt": ctx.options.salt,
-        "policy": dict(ctx.attrs[gate]),
+        "policy": dict(policy),
     }

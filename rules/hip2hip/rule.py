@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from kabuild.rule import Context, Rule, Source
 
+from ..harness.admission import declare_admission
 from ..harness.gates import declare_judging, declare_solution, kernel_name
-from ..harness.hip import HIP_ATTRS, check_kernel_suffix, declare_compile, hip_runtime, hip_side
-from ..harness.task import GATES, SUBTARGETS, TASK_ATTRS, check_task
+from ..harness.hip import (
+    HIP_ATTRS,
+    check_kernel_suffix,
+    declare_compile,
+    hip_expert,
+    hip_runtime,
+    hip_side,
+)
+from ..harness.task import ADMISSION, GATES, SUBTARGETS, TASK_ATTRS, check_task
 
 
 def implement(ctx: Context) -> None:
@@ -16,13 +24,9 @@ def implement(ctx: Context) -> None:
     own: Source = ctx.attrs["kernel"]
     baseline = declare_compile(ctx, "baseline.compile", own)
     candidate = declare_compile(ctx, "compile", solution.output(f"solution/{kernel_name(ctx)}"))
-    declare_judging(
-        ctx,
-        candidate,
-        hip_side(ctx, "candidate", candidate),
-        hip_side(ctx, "baseline", baseline),
-        hip_runtime(ctx),
-    )
+    theirs, runtime = hip_side(ctx, "baseline", baseline), hip_runtime(ctx)
+    declare_judging(ctx, candidate, hip_side(ctx, "candidate", candidate), theirs, runtime)
+    declare_admission(ctx, theirs, hip_expert(ctx), runtime)
 
 
 RULE = Rule(
@@ -32,5 +36,6 @@ RULE = Rule(
     attrs={**TASK_ATTRS, **HIP_ATTRS},
     subtargets=(*SUBTARGETS, "baseline.compile"),
     gates=GATES,
+    on_request=ADMISSION,
     check=check_task,
 )

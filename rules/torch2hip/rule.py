@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from kabuild.rule import Context, Rule
 
+from ..harness.admission import declare_admission
 from ..harness.gates import Side, declare_judging, declare_solution, kernel_name
-from ..harness.hip import HIP_ATTRS, check_kernel_suffix, declare_compile, hip_runtime, hip_side
-from ..harness.task import GATES, SUBTARGETS, TASK_ATTRS, check_task
+from ..harness.hip import (
+    HIP_ATTRS,
+    check_kernel_suffix,
+    declare_compile,
+    hip_expert,
+    hip_runtime,
+    hip_side,
+)
+from ..harness.task import ADMISSION, GATES, SUBTARGETS, TASK_ATTRS, check_task
 
 
 def implement(ctx: Context) -> None:
@@ -15,9 +23,9 @@ def implement(ctx: Context) -> None:
     solution = declare_solution(ctx)
     candidate = declare_compile(ctx, "compile", solution.output(f"solution/{kernel_name(ctx)}"))
     baseline = Side({"abi": "torch", "path": "task/reference.py", "entry": "baseline"}, {})
-    declare_judging(
-        ctx, candidate, hip_side(ctx, "candidate", candidate), baseline, hip_runtime(ctx)
-    )
+    runtime = hip_runtime(ctx)
+    declare_judging(ctx, candidate, hip_side(ctx, "candidate", candidate), baseline, runtime)
+    declare_admission(ctx, baseline, hip_expert(ctx), runtime)
 
 
 RULE = Rule(
@@ -27,5 +35,6 @@ RULE = Rule(
     attrs={**TASK_ATTRS, **HIP_ATTRS},
     subtargets=SUBTARGETS,
     gates=GATES,
+    on_request=ADMISSION,
     check=check_task,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kabuild.rule import VERDICT_FILE, Action, Artifact, Context, Rule
 
+from ..harness.admission import declare_admission, expert_kernel
 from ..harness.gates import (
     PYTHON,
     PYTHON_TOOLCHAIN,
@@ -16,7 +17,7 @@ from ..harness.gates import (
 )
 from ..harness.hip import check_kernel_suffix
 from ..harness.signature import read_signature
-from ..harness.task import GATES, SUBTARGETS, TASK_ATTRS, check_task
+from ..harness.task import ADMISSION, GATES, SUBTARGETS, TASK_ATTRS, check_task
 
 MODULE = "kernel.py"
 INTERPRETED_ELEMENTS = 4096
@@ -30,13 +31,11 @@ def implement(ctx: Context) -> None:
     baseline = _declare_compile(ctx, "baseline.compile", own)
     candidate = _declare_compile(ctx, "compile", solution.output(f"solution/{kernel_name(ctx)}"))
     runtime = Runtime(default_elements=INTERPRETED_ELEMENTS)
-    declare_judging(
-        ctx,
-        candidate,
-        _side(ctx, "candidate", candidate),
-        _side(ctx, "baseline", baseline),
-        runtime,
-    )
+    theirs = _side(ctx, "baseline", baseline)
+    declare_judging(ctx, candidate, _side(ctx, "candidate", candidate), theirs, runtime)
+    expert = expert_kernel(ctx)
+    compiled = _declare_compile(ctx, "expert.compile", expert) if expert else None
+    declare_admission(ctx, theirs, _side(ctx, "candidate", compiled) if compiled else None, runtime)
 
 
 def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
@@ -81,5 +80,6 @@ RULE = Rule(
     attrs=TASK_ATTRS,
     subtargets=(*SUBTARGETS, "baseline.compile"),
     gates=GATES,
+    on_request=ADMISSION,
     check=check_task,
 )

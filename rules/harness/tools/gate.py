@@ -55,6 +55,7 @@ def _judge(path: Path, launcher: Launcher) -> int:
 
 def _run(spec: Spec, launcher: Launcher) -> dict[str, bytes]:
     """The output files of the gate that ``spec`` names."""
+    import admission
     import correctness
     import perf
     import unseen
@@ -62,8 +63,8 @@ def _run(spec: Spec, launcher: Launcher) -> dict[str, bytes]:
     if spec.gate == "perf":
         verdict, samples = perf.run(spec, launcher)
         return {"verdict.json": verdict.to_json(), "samples.json": samples}
-    run = correctness.run if spec.gate == "correctness" else unseen.run
-    return {"verdict.json": run(spec, launcher).to_json()}
+    judges = {"correctness": correctness.run, "unseen": unseen.run, "admission": admission.run}
+    return {"verdict.json": judges[spec.gate](spec, launcher).to_json()}
 
 
 def _complain(what: str, code: int) -> int:

@@ -74,16 +74,20 @@ class Oracle:
 
     def expected(self, config: Config, inputs: Tensors) -> dict[str, Tensor]:
         """The outputs for ``inputs``, floating ones in double precision. Raises TaskFault."""
-        exact = {name: _upcast(tensor.clone()) for name, tensor in inputs.items()}
-        with torch.no_grad():
-            made = _call("reference", self._reference, **exact, **config.scalars, **config.dims)
-        tensors = _validated("reference", made, self._signature.outputs, config)
+        tensors = self.compute(config, {name: _upcast(tensor) for name, tensor in inputs.items()})
         for argument in self._signature.outputs:
             wanted = torch_dtype(shapes.dtype_name(argument, config))
             found = tensors[argument.name]
             if found.is_floating_point() and not wanted.is_floating_point:
                 raise TaskFault(f"reference: '{argument.name}' is floating, declared {wanted}")
         return {name: _upcast(tensor) for name, tensor in tensors.items()}
+
+    def compute(self, config: Config, inputs: Tensors) -> dict[str, Tensor]:
+        """What ``reference`` makes of ``inputs`` in their own precision. Raises TaskFault."""
+        given = {name: tensor.clone() for name, tensor in inputs.items()}
+        with torch.no_grad():
+            made = _call("reference", self._reference, **given, **config.scalars, **config.dims)
+        return _validated("reference", made, self._signature.outputs, config)
 
     def sensitivity(self, config: Config, inputs: Tensors, expected: Tensors) -> dict[str, Tensor]:
         """By how much each output moves when every input moves by one rounding of float32.

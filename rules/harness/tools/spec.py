@@ -13,7 +13,7 @@ import shapes
 from dtypes import DTYPES
 from program import Abi, Argument, Config, Program, Signature
 
-GATES = ("correctness", "perf", "unseen")
+GATES = ("correctness", "perf", "unseen", "admission")
 FLOATING = ("f64", "f32", "f16", "bf16")
 ELEMENT = "T"
 _ABIS: tuple[Abi, ...] = ("hip", "python", "torch")

@@ -1,0 +1,51 @@
+"""The admission gate: whether a task deserves to be in a benchmark. It judges no candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kabuild.rule import Action, Context, Source
+
+from .configs import read_configs
+from .gates import Judging, Runtime, Side, kernel_name
+from .signature import Signature, read_signature
+
+COMPARISON = ("tolerance", "baseline_factor", "call_seconds", "deterministic")
+"""What of the correctness gate's policy admission is held to."""
+
+
+def expert_kernel(ctx: Context) -> Source | None:
+    """The expert's version of the editable file; None where the task has no expert."""
+    name = kernel_name(ctx)
+    experts: tuple[Source, ...] = ctx.attrs["experts"]
+    return next((e for e in experts if e.path.rpartition("/")[2] == name), None)
+
+
+def declare_admission(
+    ctx: Context, baseline: Side, expert: Side | None, runtime: Runtime
+) -> Action:
+    """``.admission``: the task's own kernels, all over its space, and its oracle.
+
+    It depends on no agent, and no other gate on it.
+    """
+    signature = read_signature(ctx.attrs)
+    judging = Judging(ctx, signature, expert or baseline, baseline, runtime)
+    correctness: Mapping[str, Any] = ctx.attrs["correctness"]
+    policy = {
+        **{name: correctness[name] for name in COMPARISON if name in correctness},
+        "samples": ctx.options.samples,
+        "expert": expert is not None,
+        "brief": ctx.attrs["brief"],
+        "declared": _declared_configs(ctx, signature),
+    }
+    return judging.gate("admission", requires=(), policy=policy)
+
+
+def _declared_configs(ctx: Context, signature: Signature) -> list[dict[str, Any]]:
+    """The configs of all platforms, which are visible on some other one."""
+    attrs = ctx.attrs
+    configs = list(read_configs(attrs["configs"], ("configs",), attrs, signature))
+    for platform, declared in sorted(attrs["platform_configs"].items()):
+        configs += read_configs(declared, ("platform_configs", platform), attrs, signature)
+    return [config.to_json() for config in configs]

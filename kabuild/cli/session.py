@@ -14,7 +14,7 @@ import click
 
 from kabuild import __version__
 from kabuild.base.clock import SystemClock
-from kabuild.base.errors import ExitCode
+from kabuild.base.errors import ExitCode, StoreError
 from kabuild.base.fs import atomic_write
 from kabuild.model.event import EventSink, Warned
 from kabuild.pipeline import Request, Summary, execute, load, plan
@@ -77,7 +77,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def _leave_views(
     out: Path, summary: Summary, store: Store, profile: Profile, sink: EventSink
 ) -> None:
-    """Write ``out/``. It is disposable: that it cannot be written is a warning."""
+    """Write ``out/``. It is disposable: what cannot be shown is a warning, and no more."""
     try:
         write_views(out, summary.settled.values(), store.cas.link_to)
         if summary.table:
@@ -85,6 +85,8 @@ def _leave_views(
         atomic_write(out / "profile.json", profile.render())
     except OSError as error:
         sink.emit(Warned(f"out/ is not complete: {error.strerror}: {error.filename}"))
+    except StoreError as error:
+        sink.emit(Warned(f"out/ is not complete; the next build mends it: {error}"))
 
 
 def _explain(path: Path, summary: Summary, out: Path, store: Store) -> None:

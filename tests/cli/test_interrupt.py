@@ -1,0 +1,138 @@
+"""Ctrl-C, SIGTERM and sudden death: nothing half-written, nothing left running."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.kabuild.sandbox.survivors import all_end
+from tests.testkit.cli import CliWorkspace, Ran, copy_store
+from tests.testkit.processes import busy_seconds, descendants
+
+from .conftest import KERNEL, declare
+
+FAST = "--gates=compile,correctness"
+ENDLESS = KERNEL.replace("  return hip", "  for (volatile int i = 0;; i = i + 1) {}\n  return hip")
+
+
+@pytest.fixture
+def hanging(tmp_path: Path, shared_store: Path) -> CliWorkspace:
+    """Task ``//double`` whose candidate never ends, on a store of its own."""
+    copy_store(shared_store, tmp_path / "store")
+    workspace = CliWorkspace.make(tmp_path)
+    declare(workspace, "double", solution=ENDLESS)
+    return workspace
+
+
+def start(workspace: CliWorkspace, *flags: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        workspace.command("test", "//double", *flags),
+        cwd=workspace.root,
+        env=workspace.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def candidate_runs(process: subprocess.Popen[str]) -> list[int]:
+    """Wait until the native runner is busy with the candidate; the processes by then."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        below = descendants(process.pid)
+        if any(busy_seconds(pid, "hip-runner") > 0.2 for pid in below):
+            return below
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            pytest.fail(f"it ended with {process.wait(0.02)}: {process.communicate()}")
+    pytest.fail("the candidate never ran")
+
+
+def finish(process: subprocess.Popen[str]) -> Ran:
+    out, err = process.communicate(timeout=60)
+    return Ran(process.returncode, out, err)
+
+
+def make_honest(workspace: CliWorkspace) -> None:
+    workspace.write("double/solutions/expert/double.hip", KERNEL.replace("256", "32"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_the_build_in_order(hanging: CliWorkspace, number: int) -> None:
+    process = start(hanging, FAST)
+    below = candidate_runs(process)
+    process.send_signal(number)
+    ran = finish(process)
+
+    assert ran.code == 8
+    assert "interrupted" in ran.err
+    assert "Traceback" not in ran.err
+    assert "CANCELLED" in ran.out
+    assert all_end(below)
+    assert list((hanging.store / "tmp").iterdir()) == []
+
+    make_honest(hanging)
+    after = hanging.run("test", "//double", FAST)
+    assert after.code == 0
+    assert "//double:double.baseline.compile" not in after.executed, "finished work was lost"
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_whole_group(hanging: CliWorkspace) -> None:
+    """A terminal sends SIGINT to every process of the foreground group."""
+    process = start(hanging, FAST, "--json")
+    candidate_runs(process)
+    os.killpg(process.pid, signal.SIGINT)
+    ran = finish(process)
+
+    assert ran.code == 8
+    assert ran.json["exit_code"] == 8
+    assert ran.gate("correctness")["verdict"] == "CANCELLED"
+    assert ran.gate("compile")["verdict"] == "PASS"
+    assert "Traceback" not in ran.err
+
+
+def test_a_second_ctrl_c_ends_it_at_once(hanging: CliWorkspace) -> None:
+    process = start(hanging, FAST)
+    below = candidate_runs(process)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+
+    assert finish(process).code == 8
+    assert all_end(below)
+
+
+def test_after_sudden_death_nothing_runs_and_the_store_works(hanging: CliWorkspace) -> None:
+    process = start(hanging, FAST)
+    below = candidate_runs(process)
+    process.kill()
+    finish(process)
+    assert all_end(below)
+
+    make_honest(hanging)
+    after = hanging.run("test", "//double", FAST)
+    assert after.code == 0, after.err
+    assert "//double:double.baseline.compile" not in after.executed, "finished work was lost"
+    assert list((hanging.store / "tmp").iterdir()) == []
+
+
+def test_ctrl_c_before_anything_runs(hanging: CliWorkspace) -> None:
+    """During loading there is no build to stop yet."""
+    hanging.write(
+        "rules/slow/rule.py",
+        "import os, signal\nfrom kabuild.rule import Rule\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+        'RULE = Rule(kind="slow", doc="Slow.", implement=lambda ctx: None)\n',
+    )
+    hanging.write("slow/BUILD.toml", '[[slow]]\nname = "slow"\n')
+
+    ran = hanging.run("test", "//slow")
+
+    assert ran.code == 8
+    assert "interrupted" in ran.err
+    assert "Traceback" not in ran.err

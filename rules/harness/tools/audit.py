@@ -10,10 +10,51 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from program import Batch
 
 SPREADS = 3.0
+
+
+class Reading(Protocol):
+    """A batch by both clocks."""
+
+    @property
+    def reported_ns(self) -> int:
+        """By the runner's."""
+
+    @property
+    def wall_ns(self) -> int:
+        """By the judge's."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What a program pays for time that its reports leave unexplained, so that no lie pays.
+
+    A lie of the same size in every batch shows in the median, however small. One that comes now
+    and then shows beyond what the baseline's own readings vary by.
+
+    Attributes:
+        always_ns: for every batch.
+        free_ns: unexplained time beyond this is paid in the batch that has it.
+    """
+
+    always_ns: float
+    free_ns: float
+
+    @classmethod
+    def settle(cls, own: Sequence[float], trusted: Sequence[float]) -> Charge:
+        """From the unexplained time of a program's batches and of the baseline's."""
+        middle = statistics.median(trusted)
+        spread = statistics.median(abs(value - middle) for value in trusted)
+        return cls(max(0.0, statistics.median(own) - middle), middle + SPREADS * spread)
+
+    def of(self, unexplained_ns: float) -> float:
+        """What one batch pays."""
+        return max(self.always_ns, unexplained_ns - self.free_ns)
 
 
 class Clock:
@@ -54,7 +95,7 @@ class Clock:
         """Take note of a timed batch of a program that is trusted."""
         self._noise_ns = max(self._noise_ns, self.unexplained_ns(batch))
 
-    def unexplained_ns(self, batch: Batch) -> float:
+    def unexplained_ns(self, batch: Reading) -> float:
         """Wall time beyond what was reported and what an empty batch costs."""
         return batch.wall_ns - batch.reported_ns - self.overhead_ns
 

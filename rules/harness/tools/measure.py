@@ -63,12 +63,15 @@ class Series:
 class Meter:
     """Runs rounds: in each, one fresh process a side, and no two at the same time.
 
-    A process that waits could slow down the other side's.
+    A process that waits could slow down the other side's. ``draw`` is randomness of this
+    judging alone: seeds that follow from the public salt and the candidate's own file could be
+    derived by it too, and what is to be computed under the clock be computed before.
     """
 
-    def __init__(self, judge: Judge, clock: Clock) -> None:
+    def __init__(self, judge: Judge, clock: Clock, draw: int) -> None:
         self._judge = judge
         self._clock = clock
+        self._draw_number = draw
         self._draws: list[float] = []
 
     @property
@@ -105,7 +108,7 @@ class Meter:
 
     def _draw(self, number: int, plan: Plan, batch: int, size: int, attempt: int = 0) -> list[Call]:
         """Inputs that no call had before."""
-        first = ((number << 4 | attempt) << 8 | batch) << 16
+        first = (((self._draw_number << 16 | number) << 4 | attempt) << 8 | batch) << 16
         calls = []
         for slot in range(size):
             before = time.monotonic()

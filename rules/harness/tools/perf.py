@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 
 import confidence
 import plausibility
-from audit import Clock
+from audit import Charge, Clock
 from confidence import Ratio
 from judge import Judge, JudgingPolicy, Launching
 from measure import Meter, Plan, Sample, Series
@@ -43,6 +44,8 @@ class PerfPolicy(JudgingPolicy):
         max_slots: calls of one batch, at most.
         memory_bytes: of the tensors of one batch, at most.
         clock_ms, clock_share: unexplained time that the audit allows, whichever is more.
+        draw: the randomness of the timed inputs, as ``samples.json`` of an earlier judging has
+            it; 0 for new.
     """
 
     processes: int = 3
@@ -55,6 +58,7 @@ class PerfPolicy(JudgingPolicy):
     memory_bytes: int = 64 << 20
     clock_ms: float = 2.0
     clock_share: float = 0.1
+    draw: int = 0
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,8 @@ class PerfGate:
         self._started = now()
         self._clock = Clock(policy.clock_ms * 1e6, policy.clock_share)
         self._judge = Judge.assemble(spec, launcher, policy)
-        self._meter = Meter(self._judge, self._clock)
+        self._drawn = policy.draw or secrets.randbits(48)
+        self._meter = Meter(self._judge, self._clock, self._drawn)
         self._series = {config.name: Series() for config in spec.configs}
         self._budget = policy.budget_seconds or _BUDGETS[spec.candidate.abi]
 
@@ -160,27 +165,31 @@ class PerfGate:
     def _timing(self, plan: Plan) -> Timing:
         """The ratio of one config.
 
-        Time that the candidate's samples leave unexplained beyond the baseline's is charged
-        to it: what the audit tolerates as noise must not pay when it comes every time.
+        Both sides pay for unexplained time: what the audit tolerates as noise must not pay.
         """
         series = self._series[plan.config.name]
-        charged = max(0.0, self._unexplained(series.candidate) - self._unexplained(series.baseline))
-        charged /= plan.slots
-        candidate = [[s.per_call_ns + charged for s in process] for process in series.candidate]
-        baseline = [[s.per_call_ns for s in process] for process in series.baseline]
+        trusted = self._unexplained(series.baseline)
+        own = Charge.settle(self._unexplained(series.candidate), trusted)
+        candidate = self._charged(series.candidate, own)
+        baseline = self._charged(series.baseline, Charge.settle(trusted, trusted))
         seed = int.from_bytes(derive("bootstrap", plan.config.name)[:8], "big")
-        ratio = confidence.ratio(candidate, baseline, seed)
         return Timing(
-            plan, confidence.typical(candidate), confidence.typical(baseline), charged, ratio
+            plan,
+            confidence.typical(candidate),
+            confidence.typical(baseline),
+            own.always_ns / plan.slots,
+            confidence.ratio(candidate, baseline, seed),
         )
 
-    def _unexplained(self, processes: Sequence[Sequence[Sample]]) -> float:
-        overhead = self._clock.overhead_ns
-        return statistics.median(
-            sample.wall_ns - sample.reported_ns - overhead
+    def _unexplained(self, processes: Sequence[Sequence[Sample]]) -> list[float]:
+        return [self._clock.unexplained_ns(sample) for process in processes for sample in process]
+
+    def _charged(self, processes: Sequence[Sequence[Sample]], charge: Charge) -> list[list[float]]:
+        """The times per call that count."""
+        return [
+            [s.per_call_ns + charge.of(self._clock.unexplained_ns(s)) / s.slots for s in process]
             for process in processes
-            for sample in process
-        )
+        ]
 
     def _refuse_implausible(self, timings: Sequence[Timing]) -> None:
         spec, model = self._spec, plausibility.device(self._spec.platform)
@@ -211,6 +220,7 @@ class PerfGate:
             {
                 "schema": 1,
                 "configs": configs,
+                "draw": self._drawn,
                 "empty_ns": list(self._clock.empty_ns),
                 "machine": {"cores": os.cpu_count(), "load": os.getloadavg()},
             }

@@ -116,6 +116,44 @@ def test_a_lie_within_the_tolerance_gains_nothing(tmp_path):
     assert verdict.cases[0]["speedup"] == pytest.approx(2.0, rel=0.01)
 
 
+def test_a_lie_now_and_then_gains_nothing(tmp_path):
+    """One of two batches in two of three processes: the audit calls it noise, the median too."""
+    batches = count()  # one to warm up and two timed ones for each of two configs
+
+    def sometimes(program, calls):
+        reported, wall = steady(program, calls)
+        if side_of(program) == "candidate" and calls:
+            process, batch = divmod(next(batches), 6)
+            reported -= 1_900_000 if batch % 3 == 1 and process % 3 else 0
+        return reported, wall
+
+    verdict, _, _ = judge(tmp_path, clock=sometimes, min_batch_ms=1.0, max_slots=1)
+
+    assert verdict.outcome == "PASS"
+    for case in verdict.cases:
+        assert case["high"] == pytest.approx(2.0, rel=0.01)
+
+
+def test_inputs_differ_from_judging_to_judging_and_can_be_drawn_again(tmp_path):
+    seen = []
+
+    def records(x, y, scale, **_):
+        seen.append(x.double().sum().item())
+        softmax(x, y, scale)
+
+    def inputs(**policy):
+        seen.clear()
+        samples = judge(tmp_path, records, **policy)[1]
+        return samples["draw"], list(seen)
+
+    draw, first = inputs()
+    _, second = inputs()
+    _, again = inputs(draw=draw)
+
+    assert not set(first) & set(second)
+    assert set(first) == set(again)
+
+
 def test_one_late_reading_is_noise_and_is_taken_again(tmp_path):
     batches = count()
 

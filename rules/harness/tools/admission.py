@@ -1,8 +1,9 @@
 """The admission gate: whether a task deserves to be in a benchmark.
 
-It judges the task, not a candidate. The checks on the oracle come first and cost little; then
-the task's own kernels run on the visible configs; last, on many sampled ones. What fails in
-one of the three stops the next.
+It judges the task, not a candidate. The checks on the declaration and the oracle come first and
+cost little; then the task's own kernels run on the visible configs, and what they do is compared
+with results that nobody computed; last, they run on many sampled configs. A stage in which
+something fails stops the later ones.
 """
 
 from __future__ import annotations
@@ -104,7 +105,15 @@ class _Admission:
     def reports(self) -> tuple[list[Report], str]:
         """What every check found, and what was tried, in words."""
         reports: list[Report] = []
-        for stage in (self._declared(), self._oracle(), self._visible(), self._sampled()):
+        for checks in (
+            self._declared,
+            self._runs,
+            self._oracle,
+            self._visible,
+            self._compared,
+            self._sampled,
+        ):
+            stage = checks()
             if any(report.outcome == REJECTED for report in reports):
                 reports += (Report(check.reason, outcome=SKIPPED) for check in stage)
             else:
@@ -117,6 +126,10 @@ class _Admission:
         return (
             Check("BRIEF_TOO_SHORT", self._brief),
             Check("CONFIG_INVALID", self._configs),
+        )
+
+    def _runs(self) -> Sequence[Check]:
+        return (
             Check("ORACLE_NOT_FLOAT64", lambda: exactness.refuses_float64(self._subject)),
             Check("REFERENCE_FAILS", self._reference),
         )
@@ -135,13 +148,12 @@ class _Admission:
         )
 
     def _visible(self) -> Sequence[Check]:
-        checks = [
-            Check("VISIBLE_NOT_COVERED", self._visible_configs),
-            Check("TOO_TOLERANT", self._tolerant),
-        ]
-        if self._policy.deterministic:
-            checks.append(Check("BASELINE_NONDETERMINISTIC", self._repeated))
-        return checks
+        return (Check("SPACE_NOT_COVERED", self._visible_configs),)
+
+    def _compared(self) -> Sequence[Check]:
+        tolerant = Check("TOO_TOLERANT", self._tolerant)
+        repeated = Check("BASELINE_NONDETERMINISTIC", self._repeated)
+        return (tolerant, repeated) if self._policy.deterministic else (tolerant,)
 
     def _sampled(self) -> Sequence[Check]:
         return (Check("SPACE_NOT_COVERED", self._sampled_configs),)

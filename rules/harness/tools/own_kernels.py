@@ -20,6 +20,7 @@ REPEATS = 3
 _ELEMENTS = {"hip": 16384, "torch": 16384, "python": 4096}
 _EXTENTS = {"hip": 4096, "torch": 4096, "python": 128}
 _ELEMENTS_ELSEWHERE = 1 << 20
+_MORE_CYCLES = 3
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,6 @@ def nondeterministic(subject: Subject, baseline: Side) -> str:
 
 def draw(spec: Spec, samples: int) -> tuple[Drawn, ...]:
     """Up to ``samples`` configs of the unseen sampler, of sizes that cost little."""
-    cycles = math.ceil(samples / len(sampler.CLASSES))
     ground = sampler.Ground.of(spec)
     abi = spec.candidate.abi
     if spec.platform == "cpu":
@@ -74,7 +74,12 @@ def draw(spec: Spec, samples: int) -> tuple[Drawn, ...]:
         )
     else:
         small = replace(ground, elements=min(ground.elements, _ELEMENTS_ELSEWHERE))
-    return sampler.draw(small, spec.salt, cycles).configs[:samples]
+    # Where the space has no room for some classes, more cycles make up for them.
+    cycles = math.ceil(samples / len(sampler.CLASSES))
+    drawn = sampler.draw(small, spec.salt, cycles).configs
+    if len(drawn) < samples:
+        drawn = sampler.draw(small, spec.salt, cycles * _MORE_CYCLES).configs
+    return drawn[:samples]
 
 
 def sampled(judge: Judge, kernels: Mapping[str, Side], drawn: tuple[Drawn, ...]) -> str:

@@ -22,6 +22,10 @@ _STORE_PARTS = (
 def command(*, expunge: bool) -> None:
     """Remove out/, and with --expunge the store's results.
 
+    \b
+    kabuild clean
+    kabuild clean --expunge
+
     Cached results are shared by all workspaces of this user; without --expunge they stay
     and the next build finds them.
     """

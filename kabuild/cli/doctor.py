@@ -119,6 +119,10 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (_python, _sandbox, _resou
 def command(*, as_json: bool) -> None:
     """Say what this machine can do, and how to get what is missing.
 
+    \b
+    kabuild doctor
+    kabuild doctor --json | jq '.[] | select(.state == "PROBLEM")'
+
     Exits with 36 when something is missing that judging on this machine needs.
     """
     findings = [finding for check in CHECKS for finding in check()]

@@ -23,6 +23,11 @@ _COMMANDS = {
     "version": "Print the version.",
 }
 
+_INTERNAL = (
+    "internal error: kabuild itself is wrong; nothing above says anything about a kernel\n"
+    "  please report what you did and the lines above"
+)
+
 
 class LazyGroup(click.Group):
     """A group whose commands live in modules of their own, imported on demand."""
@@ -82,7 +87,8 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line and exit with one of ``ExitCode``."""
     try:
-        code = int(cli.main(standalone_mode=False) or ExitCode.OK)  # what a command exits with
+        # Its value is the code of the command's ``Exit``.
+        code = int(cli.main(prog_name="kabuild", standalone_mode=False) or ExitCode.OK)
     except click.ClickException as problem:
         problem.show()
         code = int(ExitCode.COMMAND_LINE)
@@ -95,4 +101,8 @@ def main() -> NoReturn:
     except BrokenPipeError:
         sys.stderr.close()
         code = int(ExitCode.OK)
+    except Exception:  # noqa: BLE001 - whatever it is, it is ours and no verdict
+        sys.excepthook(*sys.exc_info())
+        click.echo(_INTERNAL, err=True)
+        code = int(ExitCode.INTERNAL)
     sys.exit(code)

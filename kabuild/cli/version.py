@@ -9,5 +9,9 @@ from kabuild import __version__
 
 @click.command("version")
 def command() -> None:
-    """Print the version."""
+    """Print the version.
+
+    \b
+    kabuild version
+    """
     click.echo(f"kabuild {__version__}")

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from kabuild.model.label import Label
 from kabuild.model.result import Outcome, Settled
-from kabuild.report.scoreboard import TaskRow
+from kabuild.model.verdict import Verdict
+from kabuild.report.scoreboard import GateCell, TaskRow
 
 _MOST_LINES, _MOST_COLUMNS = 40, 400
 """What is printed of one detail: a candidate may have written any amount into it."""
@@ -19,26 +20,19 @@ def render_failures(
     command: str = "test",
     rerun: Sequence[str] = (),
 ) -> list[str]:
-    """One paragraph per task that did not pass, and per action that broke.
+    """One paragraph per action that broke, per task that did not pass, and per gate that
+    said no but was not asked for: it is the cause of something that was.
 
     ``command`` is the one of kabuild that judged, and ``rerun`` are the flags that the same
     verdict needs, such as ``--solution=x.hip``.
     """
-    paragraphs = [_action_problem(item) for item in settled if _is_cause(item)]
-    for row in table:
-        problem = row.first_problem
-        if problem is None or problem.settled.verdict is None:
-            continue
-        verdict = problem.settled.verdict
-        head = f"{problem.settled.label}: {verdict.verdict.value}"
-        reason = f" ({verdict.reason})" if verdict.reason else ""
-        repeated = verdict.detail.startswith(verdict.summary)
-        shown = problem.settled.message if repeated else problem.summary
-        summary = f": {printable(shown)}" if shown else ""
-        lines = [f"{head}{reason}{summary}", *_indented(verdict.detail)]
-        lines.append(f"  rerun it with: {_command(command, problem.settled.label, rerun)}")
-        paragraphs.append("\n".join(lines))
-    return paragraphs
+    items = list(settled)
+    asked = {cell.settled.label for row in table for cell in row.cells}
+    problems = [GateCell("", item) for item in items if item.label not in asked]
+    problems = [cell for cell in problems if cell.verdict in {Verdict.FAIL, Verdict.REJECTED}]
+    problems += [row.first_problem for row in table if row.first_problem]
+    paragraphs = [_action_problem(item) for item in items if _is_cause(item)]
+    return paragraphs + [_gate_problem(cell, command, rerun) for cell in problems if cell.verdict]
 
 
 def printable(text: str) -> str:
@@ -54,6 +48,19 @@ def _is_cause(item: Settled) -> bool:
 def _action_problem(item: Settled) -> str:
     what = "could not be judged" if item.outcome is Outcome.INFRA else "failed"
     return "\n".join([f"{item.label}: {what}", *_indented(item.message)])
+
+
+def _gate_problem(cell: GateCell, command: str, rerun: Sequence[str]) -> str:
+    settled, verdict = cell.settled, cell.settled.verdict
+    assert verdict is not None
+    head = f"{settled.label}: {verdict.verdict.value}"
+    reason = f" ({verdict.reason})" if verdict.reason else ""
+    repeated = verdict.detail.startswith(verdict.summary)
+    shown = settled.message if repeated else cell.summary
+    summary = f": {printable(shown)}" if shown else ""
+    lines = [f"{head}{reason}{summary}", *_indented(verdict.detail)]
+    lines.append(f"  rerun it with: {_command(command, settled.label, rerun)}")
+    return "\n".join(lines)
 
 
 def _indented(text: str) -> list[str]:

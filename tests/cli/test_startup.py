@@ -1,0 +1,176 @@
+"""The command starts at once: it imports what it needs and nothing of what candidates need."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kabuild.cli.main import _COMMANDS
+from tests.testkit.cli import PROGRAM, CliWorkspace
+
+from .conftest import declare
+
+HEAVY = {"torch", "triton", "numpy", "grpc", "rich", "structlog", "psutil", "ziglang", "asyncio"}
+MODULES = """\
+import atexit, json, sys
+report = sys.argv.pop(1)
+atexit.register(lambda: open(report, "w").write(json.dumps(sorted(sys.modules))))
+from kabuild.cli.main import main
+main()
+"""
+
+
+def modules_of(workspace: CliWorkspace, *arguments: str) -> set[str]:
+    """The modules that one successful call imported."""
+    report = workspace.root.parent / "modules.json"
+    done = subprocess.run(
+        [sys.executable, "-c", MODULES, str(report), *arguments],
+        cwd=workspace.root,
+        env=workspace.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return set(json.loads(report.read_text()))
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("version",), ("query", "//..."), ("info",), ("test", "--help")]
+)
+def test_a_question_imports_nothing_heavy(task: CliWorkspace, arguments: tuple[str, ...]) -> None:
+    assert not modules_of(task, *arguments) & HEAVY
+
+
+def test_help_does_not_even_import_the_commands(workspace: CliWorkspace) -> None:
+    modules = modules_of(workspace, "--help")
+
+    assert {name for name in modules if name.startswith("kabuild.")} == {
+        *("kabuild.base", "kabuild.base.errors", "kabuild.base.suggest"),
+        *("kabuild.cli", "kabuild.cli.main"),
+    }
+
+
+def test_a_cached_build_imports_nothing_heavy(quick: CliWorkspace) -> None:
+    gates = "--gates=compile,correctness"
+    assert quick.run("test", "//...", gates).code == 0
+
+    assert not modules_of(quick, "test", "//...", gates) & HEAVY
+
+
+def test_a_build_imports_no_torch_either(quick: CliWorkspace) -> None:
+    """Judging does, in processes of its own."""
+    declare(quick, "new", solution="// Never seen.\n#include <hip/hip_runtime.h>\n")
+    gate = ("build", "//new:new.agent")
+
+    assert not modules_of(quick, *gate) & (HEAVY - {"rich"})
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_every_command_explains_itself_with_an_example(
+    workspace: CliWorkspace, command: str, flag: str
+) -> None:
+    ran = workspace.run(command, flag)
+
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"Usage: kabuild {command} ")
+    lines = [line.strip() for line in ran.out.splitlines()]
+    assert any(line.startswith(f"kabuild {command}") for line in lines[1:])
+
+
+def test_the_program_names_its_commands(workspace: CliWorkspace) -> None:
+    ran = workspace.run("-h")
+
+    assert (ran.code, ran.err) == (0, "")
+    for command in _COMMANDS:
+        assert f"\n  {command} " in ran.out
+
+
+def test_without_arguments_it_explains_itself(workspace: CliWorkspace) -> None:
+    ran = workspace.run()
+
+    assert ran.code == 2
+    assert "Usage: kabuild" in ran.out + ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_it_runs_as_a_module_and_as_a_script(workspace: CliWorkspace) -> None:
+    script = Path(sys.executable).parent / "kabuild"
+    said = [
+        subprocess.run([*call, "version"], capture_output=True, text=True, check=True).stdout
+        for call in (PROGRAM, (str(script),))
+    ]
+
+    assert said[0] == said[1]
+    assert said[0].startswith("kabuild ")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("kabuild te", ["test"]),
+        ("kabuild ", list(_COMMANDS)),
+        ("kabuild test --test_out", ["--test_output"]),
+        ("kabuild test --test_output ", ["errors", "all", "summary"]),
+        ("kabuild query --output l", ["label", "label_kind", "location"]),
+    ],
+)
+def test_the_shell_can_complete(workspace: CliWorkspace, words: str, expected: list[str]) -> None:
+    env = {
+        "_KABUILD_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
+    done = subprocess.run(
+        PROGRAM,
+        cwd=workspace.root,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert [line.removeprefix("plain,") for line in done.stdout.split()] == expected
+    assert not done.stderr
+
+
+def test_a_closed_pipe_is_no_error(task: CliWorkspace) -> None:
+    """``kabuild query ... | head -0``"""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        task.command("query", "deps(//...)"),
+        cwd=task.root,
+        env=task.environment(),
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(write)
+
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+
+
+def test_a_mistake_of_kabuilds_own_has_its_own_code(workspace: CliWorkspace) -> None:
+    """It says where, and is not mistaken for a build that failed."""
+    broken = "import kabuild.cli.version as v; v.command.callback = len"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{broken}; from kabuild.cli.main import main; main()", "version"],
+        cwd=workspace.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 37
+    assert "Traceback" in done.stderr
+    assert "internal error: kabuild itself is wrong" in done.stderr

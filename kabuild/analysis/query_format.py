@@ -40,6 +40,20 @@ def format_json(nodes: Sequence[Node]) -> str:
     return json.dumps(values, indent=2, ensure_ascii=False, default=str) + "\n"
 
 
+def format_build(nodes: Sequence[Node]) -> str:
+    """Declarations as BUILD.toml has them, each with all of its attributes."""
+    import toml  # only here is TOML written
+
+    texts = []
+    for node in nodes:
+        kind, _, role = node.kind.partition(" ")
+        if role == "rule":
+            declared = {key: value for key, value in node.attrs.items() if value not in (None, {})}
+            table = {"name": node.label.name, **declared, "tags": list(node.tags)}
+            texts.append(f"# {node.position}\n" + toml.dumps({kind: [table]}))
+    return "\n".join(texts)
+
+
 def format_graph(nodes: Sequence[Node]) -> str:
     """The nodes and the edges between them, in Graphviz' language."""
     shown = {node.label for node in nodes}
@@ -55,5 +69,6 @@ FORMATS: Mapping[str, Callable[[Sequence[Node]], str]] = {
     "label_kind": format_label_kind,
     "location": format_location,
     "json": format_json,
+    "build": format_build,
     "graph": format_graph,
 }

@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 import click
+import psutil
 
 from kabuild.sandbox.namespaces import probe
 from kabuild.store import default_path
@@ -47,6 +48,7 @@ def _python() -> Iterator[Finding]:
         ("triton", "triton2triton"),
         ("numpy", "Triton's interpreter"),
         ("ziglang", "the compiler of the cpu platform"),
+        ("hip-python", "AMD devices"),
     ):
         yield _distribution(name, use)
 
@@ -76,17 +78,18 @@ def _sandbox() -> Iterator[Finding]:
 
 def _resources() -> Iterator[Finding]:
     cores = len(os.sched_getaffinity(0))
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    enough = memory >= 4 << 30
+    memory = psutil.virtual_memory()
+    enough = memory.available >= 4 << 30
     yield Finding(
         "machine",
         State.OK if enough else State.PROBLEM,
-        f"{cores} cores, {memory >> 30} GiB of memory, {machine.machine()}",
-        "" if enough else "judging needs about 4 GiB of memory",
+        f"{cores} cores, {memory.total >> 30} GiB of memory, {memory.available >> 30} GiB of it "
+        f"available, {machine.machine()}",
+        "" if enough else "judging needs about 4 GiB of available memory",
     )
     store = default_path()
     existing = next(path for path in (store, *store.parents) if path.exists())
-    free = shutil.disk_usage(existing).free
+    free = psutil.disk_usage(str(existing)).free
     writable = os.access(existing, os.W_OK)
     advice = "" if writable else "choose another place: export KABUILD_CACHE=/some/where"
     state = State.OK if writable and free > 1 << 30 else State.PROBLEM

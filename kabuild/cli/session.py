@@ -18,6 +18,7 @@ from kabuild.base.errors import ExitCode, StoreError
 from kabuild.base.fs import atomic_write
 from kabuild.model.event import EventSink, Warned
 from kabuild.pipeline import Request, Summary, execute, load, plan
+from kabuild.report.event_log import EventLog
 from kabuild.report.explain import render_explanation
 from kabuild.report.failures import printable, render_failures
 from kabuild.report.json_report import render_json
@@ -34,13 +35,13 @@ def run_session(request: Request, *, output: str, as_json: bool, explain: Path |
     began = time.monotonic()
     clock = SystemClock()
     profile = Profile()
-    sink = Fan(make_progress(clock), profile)
     loaded = load(request)
+    out = loaded.workspace.root / "out"
+    sink = Fan(make_progress(clock), profile, EventLog(out / "build.log"))
     with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
         planned = plan(request, loaded, store)
         with interruptible() as stop:
             summary = execute(request, planned, store, sink, stop=stop, clock=clock)
-        out = loaded.workspace.root / "out"
         if explain:
             _explain(explain, summary, out, store)
         _leave_views(out, summary, store, profile, sink)

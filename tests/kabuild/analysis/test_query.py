@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -162,6 +163,17 @@ def test_json(nodes: tuple[Node, ...]) -> None:
     }
     assert perf["attrs"]["source"] == "t/top/top.src"
     assert perf["attrs"]["wave"] == 64
+
+
+def test_declarations_read_back(nodes: tuple[Node, ...]) -> None:
+    """Sub-targets have no declaration of their own."""
+    text = FORMATS["build"](nodes)
+
+    assert "# t/right/BUILD.toml:3\n" in text
+    assert tomllib.loads(text)["group"] == [
+        {"name": "end", "deps": [], "tags": []},
+        {"name": "right", "deps": ["//t/end:end"], "tags": []},
+    ]
 
 
 def test_values_that_json_cannot_hold_become_text(project: Project) -> None:

@@ -22,6 +22,7 @@ from kabuild.model.event import (
 from kabuild.model.label import Label
 from kabuild.model.result import ActionResult, Outcome, OutputFile, Settled
 from kabuild.model.verdict import GateVerdict, Verdict
+from kabuild.report.event_log import EventLog
 from kabuild.report.failures import render_failures
 from kabuild.report.json_report import render_json
 from kabuild.report.junit import render_junit
@@ -195,6 +196,31 @@ def test_plain_progress_is_silent_about_cached_actions() -> None:
         "[2/2] Correctness //tasks/softmax:softmax.correctness FAIL WRONG_RESULT 1.50 s",
         "warning: careful",
     ]
+
+
+def test_the_log_has_a_line_for_each_event_of_a_build_that_ran(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "out/build.log")
+    log.emit(ActionExecuting(FAILED[1].label, 1.0))
+    log.emit(ActionSettled(FAILED[1], "Correctness", 2.0))
+    log.emit(Warned("careful"))
+    log.emit(BuildFinished(interrupted=False, at=3.0))
+
+    lines = [json.loads(line) for line in (tmp_path / "out/build.log").read_text().splitlines()]
+    assert [line["event"] for line in lines] == [
+        "action_executing",
+        "action_settled",
+        "warning",
+        "build_finished",
+    ]
+    assert (lines[1]["verdict"], lines[1]["reason"]) == ("FAIL", "WRONG_RESULT")
+
+
+def test_a_build_from_the_cache_leaves_the_log_alone(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "build.log")
+    log.emit(ActionSettled(replace(PASSED[0], cached=True), "Compile", 1.0))
+    log.emit(BuildFinished(interrupted=False, at=3.0))
+
+    assert not (tmp_path / "build.log").exists()
 
 
 class Terminal(io.StringIO):

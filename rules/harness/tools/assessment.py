@@ -112,6 +112,17 @@ class Assessor:
         ]
         return max(found, key=severity)
 
+    def share_right(self, call: Call, outputs: Tensors) -> float:
+        """Of the elements that should not be zero, the share that is right; the best output's."""
+        shares = [0.0]
+        for argument in self._signature.outputs:
+            compared = self._compare(call, argument.name, outputs[argument.name])
+            told = call.expected[argument.name] != 0  # zero is what memory is cleared to
+            count = int(told.sum().item())
+            if count:
+                shares.append(int((told & (compared.over <= 1)).sum().item()) / count)
+        return max(shares)
+
     def _written(self, call: Call, name: str, got: Tensor) -> Finding | None:
         mask = tolerance.unwritten(got, call.expected[name], self._dtype(call, name))
         count = int(mask.sum().item())

@@ -72,6 +72,11 @@ def limit_address_space(program: Program, policy: RunnerPolicy) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (total, total))
 
 
+def environment(policy: RunnerPolicy) -> dict[str, str]:
+    """The variables of a native runner."""
+    return ENVIRONMENT if policy.launches else {**ENVIRONMENT, "KABUILD_CPU_LAUNCHES": "skip"}
+
+
 def candidate_path(program: Program) -> str:
     """Where the runner sees the candidate."""
     return f"{CANDIDATE}/{Path(program.path).name}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -124,6 +124,11 @@ class Side:
         if not any(isinstance(result, CandidateFault) for result in singly):
             singly[0] = batch_fault
         return singly
+
+    def without_launches(self) -> Side:
+        """The same program in a runner where launched kernels do not run."""
+        policy = replace(self._policy or RunnerPolicy(), launches=False)
+        return Side(self._launcher, self._program, self._signature, policy)
 
     def close(self) -> None:
         """End the runner, if there is one. Raises CandidateFault for a bad end."""

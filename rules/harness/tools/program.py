@@ -42,6 +42,7 @@ class Reason(Enum):
     IMPLAUSIBLE = "IMPLAUSIBLE"
     EXCEPTION = "EXCEPTION"
     FORBIDDEN_SYSCALL = "FORBIDDEN_SYSCALL"
+    KERNEL_BYPASSED = "KERNEL_BYPASSED"
     EARLIER_GATE = "EARLIER_GATE"
 
     @property
@@ -58,6 +59,7 @@ _REJECTING = frozenset(
         Reason.CLOCK_MISMATCH,
         Reason.IMPLAUSIBLE,
         Reason.FORBIDDEN_SYSCALL,
+        Reason.KERNEL_BYPASSED,
     }
 )
 
@@ -159,6 +161,8 @@ class RunnerPolicy:
         call_seconds: for each call of a batch, on top of ``batch_seconds``.
         batch_seconds: for a batch of any size.
         stderr_bytes: how much of the end of its output is kept for people.
+        launches: whether kernels run when they are launched. Where they do not, outputs show
+            what else writes them.
     """
 
     memory_bytes: int = 4 << 30
@@ -171,6 +175,7 @@ class RunnerPolicy:
     call_seconds: float = 10.0
     batch_seconds: float = 10.0
     stderr_bytes: int = 4096
+    launches: bool = True
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def run(program: Program, policy: RunnerPolicy, control: int, output: int) -> in
     confinement.limit_address_space(program, policy)
     lockdown.install(lockdown.assemble())
     if program.abi == "python" and importlib.util.find_spec("triton_cpu"):
-        importlib.import_module("triton_cpu").install()
+        importlib.import_module("triton_cpu").install(launches=policy.launches)
     with socket.socket(fileno=CONTROL_FD) as judge:
         server = _Server(program, judge)
         server.reply(Kind.READY)

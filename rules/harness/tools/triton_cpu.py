@@ -37,8 +37,10 @@ VERSION = "3.6.0"
 _memory = Memory()
 
 
-def install() -> None:
+def install(*, launches: bool = True) -> None:
     """Turn this process's Triton into the cpu platform. A second call does nothing.
+
+    Without ``launches`` kernels are bound to their arguments but do not run.
 
     Works whether or not Triton was imported before, with or without TRITON_INTERPRET. Raises
     RuntimeError for another version of Triton, whose internals may differ.
@@ -53,6 +55,7 @@ def install() -> None:
     interpreter._validate_np_data_size = triton_builder.fits  # noqa: SLF001
     builder = triton_builder.CheckedBuilder(_memory)
     HostFunction.builder = builder
+    HostFunction.launches = launches
     HostFunction.semantic = TritonSemantic(builder)
     interpreter.interpreter_builder = builder
     interpreter.interpreter_semantic = HostFunction.semantic

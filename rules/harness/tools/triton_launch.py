@@ -36,6 +36,7 @@ class HostFunction(jit.KernelInterface):  # type: ignore[misc]  # Triton has no 
 
     builder: CheckedBuilder
     semantic: Any
+    launches = True
 
     def __init__(self, fn: Callable[..., Any], **_: Any) -> None:
         self.fn = fn
@@ -76,6 +77,8 @@ class HostFunction(jit.KernelInterface):  # type: ignore[misc]  # Triton has no 
             hook(*args, **kwargs)
         shape = self._grid(grid(bound) if callable(grid) else grid)
         allocations = list(self._allocations(bound))
+        if not self.launches:
+            return
         values = {
             name: _constant(value) if name in self._constants else _device_value(value)
             for name, value in bound.items()

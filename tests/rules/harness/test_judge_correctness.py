@@ -16,7 +16,7 @@ from oracle import Oracle, TaskFault  # isort: skip
 from program import CandidateFault, Reason  # isort: skip
 from spec import SpecError, parse_spec  # isort: skip
 
-STAGES = ["smoke", "sweep", "distributions", "determinism", "edges"]
+STAGES = ["smoke", "sweep", "distributions", "determinism", "edges", "kernels"]
 
 
 def judge(folder, candidate, baseline=softmax, doubles=None, reference=REFERENCE, **changes):
@@ -32,14 +32,14 @@ def stage(verdict, name):
 
 
 @pytest.mark.parametrize("kernel", [softmax, careful_softmax])
-def test_an_honest_kernel_passes_all_five_stages(tmp_path, kernel):
+def test_an_honest_kernel_passes_all_stages(tmp_path, kernel):
     verdict = judge(tmp_path, kernel)
 
     assert verdict.outcome == "PASS", verdict.detail
     assert [case["stage"] for case in verdict.cases] == STAGES
     assert {case["verdict"] for case in verdict.cases} == {"PASS"}
     assert stage(verdict, "sweep")["configs"] == ["f32 rows=8 cols=64", "f16 rows=3 cols=257"]
-    assert len(stage(verdict, "distributions")["configs"]) == 18
+    assert len(stage(verdict, "distributions")["configs"]) == 20
     assert len(stage(verdict, "edges")["configs"]) == 6
 
 

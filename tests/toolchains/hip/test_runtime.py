@@ -53,6 +53,20 @@ k.launch_large_frame((ctypes.c_int * 64)())
     assert "Segmentation fault" in done.stderr
 
 
+@pytest.mark.parametrize(("launches", "written"), [("skip", 0), ("run", 7)])
+def test_a_judge_can_leave_launches_out(
+    load: Load, in_process: InProcess, launches: str, written: int
+) -> None:
+    """Results are what kernels compute: without them an output stays as it was."""
+    code = f"""
+k = ctypes.CDLL({str(load("launch").path)!r})
+out = (ctypes.c_float * 7)()
+print(k.launch_fill(out, ctypes.c_float(3), 7, None), sum(value == 3 for value in out))
+"""
+    done = in_process(code, KABUILD_CPU_LAUNCHES=launches)
+    assert done.stdout.split() == ["0", str(written)], done.stderr
+
+
 FILL = """
 k = ctypes.CDLL({path!r})
 def fill():

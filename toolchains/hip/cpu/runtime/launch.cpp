@@ -1,4 +1,7 @@
 // Checks a launch, runs it, and says how it went.
+#include <stdlib.h>
+#include <string.h>
+
 #include "pool.h"
 #include "runtime.h"
 
@@ -17,6 +20,13 @@ bool is_valid(const dim3& grid, const dim3& block, size_t shared_bytes) {
   return !empty && !large && !long_grid && shared_bytes <= kMaxSharedBytes;
 }
 
+// With KABUILD_CPU_LAUNCHES=skip a launch is checked and does nothing: what is in an output then,
+// no kernel has written.
+bool launches_are_skipped() {
+  static const char* text = getenv("KABUILD_CPU_LAUNCHES");
+  return text != nullptr && strcmp(text, "skip") == 0;
+}
+
 }  // namespace
 }  // namespace hipcpu
 
@@ -30,6 +40,7 @@ extern "C" hipError_t hipcpu_launch(const dim3* grid, const dim3* block, size_t 
   }
   if (device_state() != hipSuccess) return record(device_state());
   if (!is_valid(*grid, *block, shared_bytes)) return record(hipErrorInvalidConfiguration);
+  if (launches_are_skipped()) return hipSuccess;
   Job job = {};
   job.grid = *grid;
   job.block = *block;

@@ -159,7 +159,9 @@ def execute(
         sink.emit(Warned(text))
 
     with Spawner() as spawner:
-        strategy = LocalStrategy(store, spawner, debug=request.keep_sandboxes, warn=warn)
+        strategy = LocalStrategy(
+            store, spawner, debug=request.keep_sandboxes, isolate=request.hermetic, warn=warn
+        )
         inputs = Inputs({str(k): v for k, v in source_roots(root).items()}, store.index)
         executor = CachedExecutor(inputs, store.cas, store.actions, strategy, policy)
         scheduler = Scheduler(

@@ -71,8 +71,8 @@ def _sandbox() -> Iterator[Finding]:
         State.PROBLEM,
         refused,
         "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, "
-        "kernel.apparmor_restrict_unprivileged_userns=0), or judge with --sandbox=none: "
-        "such results are not hermetic and are never shared",
+        "kernel.apparmor_restrict_unprivileged_userns=0); without them kernels can be compiled, "
+        "but no candidate is let near its judge",
     )
 
 

@@ -16,6 +16,7 @@ from kabuild.execution.strategy import Execution
 from kabuild.model.action import OUTPUT_ROOT, Action
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
+from kabuild.sandbox.run import UnsavedOutputsError
 from kabuild.sandbox.spec import (
     Completed,
     Limit,
@@ -24,7 +25,7 @@ from kabuild.sandbox.spec import (
     SandboxSpec,
 )
 from kabuild.store.cas import Cas
-from kabuild.store.faults import writing
+from kabuild.store.faults import store_error, writing
 from kabuild.store.merkle import Directory
 from kabuild.store.store import Store
 
@@ -44,7 +45,8 @@ class LocalStrategy:
 
     Stages lie in the store's scratch directory: a killed process leaves nothing that the next
     one does not sweep. With ``debug`` they are kept below the store's ``debug/`` instead, and
-    ``warn`` is told where.
+    ``warn`` is told where. Without ``isolate``, or where the machine refuses, commands run with
+    limits but without namespaces.
     """
 
     def __init__(
@@ -53,25 +55,25 @@ class LocalStrategy:
         spawner: Spawner,
         *,
         debug: bool = False,
+        isolate: bool = True,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._spawner = spawner
         self._debug = debug
+        self._isolate = isolate
         self._warn = warn
         self._hermetic: bool | None = None
 
     def hermetic(self) -> bool:
-        """Whether this machine lets us use namespaces; asked once."""
+        """Whether commands see nothing but their inputs; the machine is asked once."""
         if self._hermetic is None:
-            from kabuild.sandbox.namespaces import probe  # a null build does without
-
-            refusal = probe()
-            self._hermetic = refusal is None
-            if refusal:
+            why_not = _refusal() if self._isolate else "actions run without sandboxes, as asked"
+            self._hermetic = not why_not
+            if why_not:
                 self._warn(
-                    f"this machine refuses sandboxes ({refusal}): actions can see and change "
-                    "its files, and their results are kept apart"
+                    f"{why_not}: they can see and change this machine's files, and their results "
+                    "are not hermetic and kept apart"
                 )
         return self._hermetic
 
@@ -81,7 +83,10 @@ class LocalStrategy:
         stage = self._store.scratch.path("stage")
         try:
             self._fill(stage, prepared.root)
-            completed = self._spawner.run(_spec(prepared, stage), cancel)
+            try:
+                completed = self._spawner.run(_spec(prepared, stage), cancel)
+            except UnsavedOutputsError as error:
+                raise store_error(error, str(self._store.root)) from error
             if completed.cancelled:
                 raise Interrupted(Reason.INTERRUPTED, f"{action.label} was interrupted")
             return self._store_result(action, completed, stage / "collected")
@@ -134,6 +139,16 @@ class LocalStrategy:
             name = str(action.label).strip("/").replace("/", "_").replace(":", "_")
             kept = self._store.scratch.keep(stage, self._store.root / "debug" / name)
             self._warn(f"the sandbox of {action.label} is kept at {kept}")
+
+
+def _refusal() -> str:
+    """Why this machine grants no namespaces; empty where it does."""
+    from kabuild.sandbox.namespaces import probe  # a null build does without
+
+    refusal = probe()
+    if refusal is None:
+        return ""
+    return f"this machine refuses sandboxes to actions ({refusal}; see kabuild doctor)"
 
 
 def _spec(prepared: Prepared, stage: Path) -> SandboxSpec:

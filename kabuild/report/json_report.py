@@ -46,6 +46,7 @@ def _entries(row: TaskRow) -> list[dict[str, Any]]:
             "reason": cell.reason,
             "summary": cell.summary,
             "cached": cell.settled.cached,
+            "hermetic": cell.hermetic,
             "seconds": round(cell.settled.seconds, 3),
             "key": cell.settled.key.hash if cell.settled.key else None,
             "speedup": row.figure("speedup") if cell.gate in {"perf", "score"} else None,

@@ -36,6 +36,11 @@ class GateCell:
         return self.settled.verdict.reason if self.settled.verdict else ""
 
     @property
+    def hermetic(self) -> bool:
+        """Whether nothing but its inputs was in reach of what ran, if anything ran."""
+        return self.settled.result is None or self.settled.result.hermetic
+
+    @property
     def summary(self) -> str:
         """One line for people: the verdict's, after what differed between runs of a flake."""
         settled = self.settled
@@ -67,6 +72,11 @@ class TaskRow:
     def cached(self) -> bool:
         """Whether no gate of this task ran."""
         return all(cell.settled.cached or cell.word == "SKIPPED" for cell in self.cells)
+
+    @property
+    def hermetic(self) -> bool:
+        """Whether every gate of this task ran in a sandbox."""
+        return all(cell.hermetic for cell in self.cells)
 
     @property
     def first_problem(self) -> GateCell | None:

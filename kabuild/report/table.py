@@ -66,7 +66,8 @@ def _texts(row: TaskRow, gates: Sequence[str], *, scored: bool) -> list[str]:
         speedup, score = row.figure("speedup"), row.figure("score")
         texts.append("-" if speedup is None else f"{speedup:.2f}x")
         texts.append("-" if score is None else f"{score:.1f}")
-    texts.append("cached" if row.cached else "")
+    notes = ("cached" if row.cached else "", "" if row.hermetic else "not hermetic")
+    texts.append(", ".join(note for note in notes if note))
     return texts
 
 

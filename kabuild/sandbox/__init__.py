@@ -5,7 +5,7 @@
 
 ``Spawner.run`` takes a frozen ``SandboxSpec`` and gives a frozen ``Completed``, from any number
 of threads at once. A command that fails, crashes or breaks a limit is a result; only a machine
-that fails raises ``kabuild.base.errors.SandboxError``. ``probe()`` says why a machine refuses
+that fails raises ``kabuild.base.errors.SandboxError``, or ``UnsavedOutputsError``. ``probe()`` says why a machine refuses
 sandboxes; ``SandboxSpec(hermetic=False)`` then runs commands without one, on request only.
 
 What a command sees: ``/exec`` (its inputs, read-only, the working directory), ``/exec/out``,
@@ -19,7 +19,7 @@ input trees, so that a judge can put a candidate into a sandbox of its own.
 
 from kabuild.sandbox.namespaces import probe
 from kabuild.sandbox.process import Spawner
-from kabuild.sandbox.run import Cancel
+from kabuild.sandbox.run import Cancel, UnsavedOutputsError
 from kabuild.sandbox.spec import (
     EXEC_ROOT,
     OUTPUT_ROOT,
@@ -42,5 +42,6 @@ __all__ = [
     "SandboxLimits",
     "SandboxSpec",
     "Spawner",
+    "UnsavedOutputsError",
     "probe",
 ]

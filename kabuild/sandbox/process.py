@@ -93,7 +93,8 @@ class Spawner:
 
         ``cancel`` (``threading.Event`` will do) is polled 20 times a second; once it is set
         the tree is killed and the result says ``cancelled``. Raises ``SandboxError`` when the
-        machine failed: no sandbox, a zygote that died twice, no room for the outputs.
+        machine failed: no sandbox, a zygote that died twice; and ``UnsavedOutputsError`` when
+        ``collect_into`` does not take the outputs.
         """
         for start in range(_STARTS):
             try:

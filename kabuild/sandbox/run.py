@@ -32,6 +32,10 @@ class SupervisorLost(Exception):  # noqa: N818 - the spawner decides what it mea
     """A run ended without a report, or its report says that the machine failed."""
 
 
+class UnsavedOutputsError(OSError):
+    """The directory for the outputs does not take them: it is full, perhaps."""
+
+
 @dataclass(frozen=True)
 class Ended:
     """The supervisor's report (see ``supervisor``), and what was seen from outside."""
@@ -65,7 +69,7 @@ class Run:
         self._report: dict[str, Any] | None = None
 
     def wait(self) -> Ended:
-        """The end of the run. Raises ``ZygoteLost`` or ``SupervisorLost``."""
+        """The end of the run. Raises ZygoteLost, SupervisorLost and UnsavedOutputsError."""
         with contextlib.ExitStack() as stack:
             control, streams = self._start(stack)
             outputs = {fd: BoundedOutput(self._limits["output_bytes"]) for fd in streams}
@@ -73,6 +77,9 @@ class Run:
             stdout, stderr = (outputs[fd].value() for fd in streams)
         if self._report is None:
             raise SupervisorLost("a sandbox ended without a report")
+        if "unsaved" in self._report:
+            number = self._report["unsaved"]
+            raise UnsavedOutputsError(number, os.strerror(number), str(self._collect_into))
         if "error" in self._report:
             raise SupervisorLost(str(self._report["error"]))
         return Ended(self._report, stdout, stderr, self._cancelled, self._flooded)

@@ -57,7 +57,7 @@ def supervise(orders: Orders, worker: int, control_fd: int, collect_fd: int) -> 
     try:
         report["outputs"] = collector.collect(orders.outputs)
     except OSError as error:
-        report = {"error": f"cannot save outputs: {error}"}
+        report = {"unsaved": error.errno}
     try:
         protocol.send(control, report)
     except OSError:

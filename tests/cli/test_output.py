@@ -62,6 +62,7 @@ TARGET: dict[str, Callable[[Any], bool]] = {
     "reason": lambda value: bool(re.fullmatch("[A-Z_]*", value)),
     "summary": text,
     "cached": flag,
+    "hermetic": flag,
     "seconds": number,
     "key": key,
     "speedup": figure,

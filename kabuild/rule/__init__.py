@@ -22,6 +22,7 @@ A rule file in full::
 """
 
 from kabuild.base.errors import AnalysisError, Position, Reason
+from kabuild.base.suggest import suggest
 from kabuild.model.action import VERDICT_FILE, Action, Limits, Resources
 from kabuild.model.artifact import Artifact, Literal, Output, Source
 from kabuild.model.label import Label
@@ -56,4 +57,5 @@ __all__ = [
     "Source",
     "Toolchain",
     "attr",
+    "suggest",
 ]

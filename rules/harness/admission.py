@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kabuild.rule import Action, Context, Source
 
 from .configs import read_configs
 from .gates import Judging, Runtime, Side, kernel_name
+from .policy import gate_policy
 from .signature import Signature, read_signature
 
 COMPARISON = ("tolerance", "baseline_factor", "call_seconds", "deterministic")
@@ -31,7 +31,7 @@ def declare_admission(
     """
     signature = read_signature(ctx.attrs)
     judging = Judging(ctx, signature, expert or baseline, baseline, runtime)
-    correctness: Mapping[str, Any] = ctx.attrs["correctness"]
+    correctness = gate_policy(ctx.attrs, "correctness")
     policy = {
         **{name: correctness[name] for name in COMPARISON if name in correctness},
         "samples": ctx.options.samples,

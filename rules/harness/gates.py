@@ -18,6 +18,7 @@ from kabuild.rule import (
     Source,
 )
 
+from .policy import gate_policy
 from .providers import AgentInfo
 from .signature import Signature, read_signature
 from .task import GATES, judge_spec
@@ -141,7 +142,7 @@ class Judging:
             libraries=self.runtime.libraries,
             runner=self.runtime.runner,
             default_elements=self.runtime.default_elements,
-            policy=ctx.attrs[gate] if policy is None else policy,
+            policy=gate_policy(ctx.attrs, gate) if policy is None else policy,
         )
         inputs: dict[str, Artifact] = {
             "tools": ctx.builtin(TOOLS),

@@ -24,6 +24,10 @@ from .conftest import TASK
         ('"1..65536"', '"65536..1"', 9, ("is no range for dim 'n'",)),
         ('flops     = "n"', 'flops     = "n ** 2"', 12, ("is no integer expression",)),
         ('"twice"', "7", 6, ("'entry'", "a string")),
+        ("flops ", "perf = { sample = 3 }\nflops ", 12, ("'sample'", "did you mean 'samples'?")),
+        ("flops ", "unseen = { cycles = 0 }\nflops ", 12, ("'cycles' is 0", "at least 1")),
+        ("flops ", "tolerance = { f17 = { atol = 1 } }\nflops ", 12, ("unknown dtype 'f17'",)),
+        ("flops ", 'correctness = { distributions = ["zero"] }\nflops ', 12, ("mean 'zeros'?",)),
     ],
 )
 def test_a_bad_declaration_names_line_and_cure(

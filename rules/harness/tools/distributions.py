@@ -1,7 +1,8 @@
 """Which values a kernel is tried on: changes to the task's own inputs.
 
 Every change keeps shapes, dtypes and integer inputs as they are. Values stay below the bound
-of their dtype, so that what overflows is the kernel's arithmetic and not the input.
+of their dtype, so that what overflows is the kernel's arithmetic and not the input; except in
+``non_finite``, which only a task whose reference says what becomes of NaN can ask for.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ _SCALE = 100.0
 _SPIKE = 1000.0
 _SPIKE_SHARE = 0.01
 _CONSTANT = 0.75
+_OFFSETS = {"float16": 100.0, "bfloat16": 100.0}  # what leaves them some of the spread
+_OFFSET = 1000.0
+_STRANGE = ("nan", "inf", "-inf")
 _BOUNDS = {"float16": 1000.0}
 _BOUND = 1e6
 
@@ -25,13 +29,18 @@ Change = Callable[["Tensor", "Generator"], "Tensor"]
 
 def apply(name: str, inputs: Mapping[str, Tensor], generator: Generator) -> dict[str, Tensor]:
     """``inputs`` with the floating ones changed; a name without a change leaves them."""
-    change = CHANGES.get(name)
+    change = CHANGES.get(name) or ON_REQUEST.get(name)
     if change is None:
         return dict(inputs)
+    bounded = _bounded if name in CHANGES else _typed
     return {
-        key: _bounded(change(tensor, generator), tensor) if tensor.is_floating_point() else tensor
+        key: bounded(change(tensor, generator), tensor) if tensor.is_floating_point() else tensor
         for key, tensor in inputs.items()
     }
+
+
+def _typed(changed: Tensor, original: Tensor) -> Tensor:
+    return changed.to(original.dtype)
 
 
 def _bounded(changed: Tensor, original: Tensor) -> Tensor:
@@ -65,6 +74,22 @@ def _constant(tensor: Tensor, _: Generator) -> Tensor:
     return tensor.new_full(tensor.shape, _CONSTANT)
 
 
+def _offset(tensor: Tensor, _: Generator) -> Tensor:
+    """Far from zero beside its spread: where sums of squares cancel."""
+    return tensor.double() + _OFFSETS.get(str(tensor.dtype).rpartition(".")[2], _OFFSET)
+
+
+def _non_finite(tensor: Tensor, generator: Generator) -> Tensor:
+    """One NaN and one infinity of each sign, in elements that differ where there are enough."""
+    import torch
+
+    changed = tensor.double().clone().contiguous()
+    places = torch.randperm(changed.numel(), generator=generator)[: len(_STRANGE)]
+    for place, value in zip(places, _STRANGE, strict=False):
+        changed.view(-1)[place] = float(value)
+    return changed
+
+
 def _spikes(tensor: Tensor, generator: Generator) -> Tensor:
     """About one element in a hundred, and at least one, a thousand times larger."""
     import torch
@@ -92,6 +117,8 @@ CHANGES: Mapping[str, Change] = {
     "zeros": _zeros,
     "spikes": _spikes,
     "constant": _constant,
+    "offset": _offset,
     "denormal": _denormal,
 }
+ON_REQUEST: Mapping[str, Change] = {"non_finite": _non_finite}
 NAMES = (DEFAULT, *CHANGES)

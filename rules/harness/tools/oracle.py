@@ -52,7 +52,7 @@ class Oracle:
         A distribution that is none of ours is the task's: it is passed on to ``inputs``.
         Raises TaskFault.
         """
-        ours = distribution in distributions.NAMES
+        ours = distribution in {*distributions.NAMES, *distributions.ON_REQUEST}
         request = {
             **config.dims,
             **config.scalars,

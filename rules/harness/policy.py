@@ -1,0 +1,151 @@
+"""What a task may change about the gates that judge it, checked when the task is loaded.
+
+The judge in ``tools/`` has these policies as dataclasses, which need torch; here are only their
+names and types, so that a mistake is found at once and with its line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kabuild.rule import AttributeProblem, suggest
+
+from .signature import DTYPES
+
+JUDGED = ("correctness", "perf", "unseen")
+DISTRIBUTIONS = (
+    "default",
+    "scaled_up",
+    "scaled_down",
+    "positive",
+    "negative",
+    "zeros",
+    "spikes",
+    "constant",
+    "offset",
+    "denormal",
+)
+"""What the gate correctness tries of its own accord; ``non_finite`` only where a task asks."""
+
+_COMMON: Mapping[str, type] = {
+    "tolerance": dict,
+    "baseline_factor": float,
+    "call_seconds": float,
+}
+KEYS: Mapping[str, Mapping[str, type]] = {
+    "correctness": {
+        **_COMMON,
+        "distributions": tuple,
+        "deterministic": bool,
+        "repeats": int,
+        "edges": int,
+        "reduced_elements": int,
+    },
+    "perf": {
+        **_COMMON,
+        "processes": int,
+        "max_processes": int,
+        "samples": int,
+        "half_width": float,
+        "budget_seconds": float,
+        "min_batch_ms": float,
+        "max_slots": int,
+        "memory_bytes": int,
+        "clock_ms": float,
+        "clock_share": float,
+        "draw": int,
+    },
+    "unseen": {**_COMMON, "cycles": int},
+}
+"""The names and types of each gate's policy."""
+
+_LEAST = {"processes": 3, "max_processes": 3, "samples": 2, "repeats": 2, "max_slots": 1}
+_LEAST["cycles"] = 1
+_WORDS = {dict: "a table", tuple: "a list of names", bool: "true or false", int: "an integer"}
+_TOLERANCE_HINT = "write tolerance = { f16 = { atol = 1e-3, rtol = 1e-3 } }"
+
+
+def check_policies(attrs: Mapping[str, Any]) -> None:
+    """Refuse unknown names and values that mean nothing. Raises AttributeProblem."""
+    _check_tolerance(attrs["tolerance"], ("tolerance",))
+    for index, name in enumerate(attrs["distributions"]):
+        if name in DISTRIBUTIONS:
+            raise AttributeProblem(
+                f"distribution '{name}' is tried anyway", ("distributions", index)
+            )
+    for gate in JUDGED:
+        for name, value in attrs[gate].items():
+            _check_key(gate, name, value)
+        least = attrs[gate].get("processes", 0)
+        if attrs[gate].get("max_processes", least) < least:
+            raise AttributeProblem(
+                "'max_processes' is less than 'processes'", (gate, "max_processes")
+            )
+    known = (*DISTRIBUTIONS, *attrs["distributions"])
+    for index, name in enumerate(attrs["correctness"].get("distributions", ())):
+        if name not in known:
+            raise AttributeProblem(
+                f"unknown distribution '{name}'",
+                ("correctness", "distributions", index),
+                _hint(str(name), known),
+            )
+
+
+def gate_policy(attrs: Mapping[str, Any], gate: str) -> dict[str, Any]:
+    """The policy of one gate: its own table, completed by what holds for the whole task.
+
+    A dtype's tolerance in the gate's own table wins over the task's. The task's own
+    distributions follow ours, unless the gate's table lists what to try.
+    """
+    policy = dict(attrs[gate])
+    if attrs["tolerance"]:
+        policy["tolerance"] = {**attrs["tolerance"], **policy.get("tolerance", {})}
+    if gate == "correctness" and attrs["distributions"]:
+        policy.setdefault("distributions", [*DISTRIBUTIONS, *attrs["distributions"]])
+    return policy
+
+
+def _check_key(gate: str, name: str, value: Any) -> None:
+    path = (gate, name)
+    wanted = KEYS[gate].get(name)
+    if wanted is None:
+        others = [other for other in JUDGED if name in KEYS[other]]
+        hint = f"it is known to '{others[0]}'" if others else _hint(name, KEYS[gate])
+        raise AttributeProblem(f"'{gate}' has no policy '{name}'", path, hint)
+    if wanted is float:
+        if type(value) not in {int, float} or not math.isfinite(value) or value < 0:
+            raise AttributeProblem(f"'{name}' is {value!r}, which is no number from 0", path)
+    elif type(value) is not (list if wanted is tuple else wanted):
+        raise AttributeProblem(f"'{name}' is {value!r}, which is not {_WORDS[wanted]}", path)
+    elif isinstance(value, int) and value < _LEAST.get(name, 0):
+        raise AttributeProblem(f"'{name}' is {value}: at least {_LEAST.get(name, 0)}", path)
+    elif wanted is tuple and not value:
+        raise AttributeProblem(f"'{name}' is empty: something has to be tried", path)
+    if name == "tolerance":
+        _check_tolerance(value, path)
+
+
+def _check_tolerance(value: Mapping[str, Any], path: tuple[str, ...]) -> None:
+    for dtype, bound in value.items():
+        if dtype not in DTYPES:
+            raise AttributeProblem(
+                f"unknown dtype '{dtype}'", (*path, dtype), f"known: {', '.join(DTYPES)}"
+            )
+        if not isinstance(bound, Mapping):
+            raise AttributeProblem(f"{bound!r} is no tolerance", (*path, dtype), _TOLERANCE_HINT)
+        for name, number in bound.items():
+            if name not in {"atol", "rtol"}:
+                raise AttributeProblem(
+                    f"a tolerance has no '{name}'", (*path, dtype, name), _TOLERANCE_HINT
+                )
+            if type(number) not in {int, float} or not math.isfinite(number) or number < 0:
+                raise AttributeProblem(
+                    f"'{name}' is {number!r}, which is no number from 0", (*path, dtype, name)
+                )
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    names = tuple(known)
+    return suggest(name, names) or f"known: {', '.join(names)}"

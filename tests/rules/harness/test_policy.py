@@ -1,0 +1,107 @@
+"""What tasks may change about the gates: checked when they are loaded, completed for the judge."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+import distributions  # isort: skip
+import correctness  # isort: skip
+import perf  # isort: skip
+import unseen  # isort: skip
+from kabuild.rule import AttributeProblem
+from rules.harness.policy import DISTRIBUTIONS, JUDGED, KEYS, check_policies, gate_policy
+
+POLICIES = {
+    "correctness": correctness.CorrectnessPolicy,
+    "perf": perf.PerfPolicy,
+    "unseen": unseen.UnseenPolicy,
+}
+
+
+def attrs(**changes):
+    """The attributes of a task that concern its policies."""
+    return {"tolerance": {}, "distributions": (), **{gate: {} for gate in JUDGED}, **changes}
+
+
+@pytest.mark.parametrize("gate", JUDGED)
+def test_names_and_types_are_those_of_the_judge(gate):
+    policy = POLICIES[gate]()
+    fields = {f.name: getattr(policy, f.name) for f in dataclasses.fields(policy)}
+
+    assert {name: type(value) for name, value in fields.items()} == KEYS[gate]
+
+
+def test_the_distributions_are_those_of_the_judge():
+    assert set(DISTRIBUTIONS) == set(distributions.NAMES)
+    assert not set(distributions.ON_REQUEST) & set(DISTRIBUTIONS)
+
+
+@pytest.mark.parametrize(
+    "sound",
+    [
+        {},
+        {"tolerance": {"f16": {"atol": 0, "rtol": 1e-2}}},
+        {"distributions": ("sorted",), "correctness": {"distributions": ["sorted", "zeros"]}},
+        {"perf": {"processes": 4, "max_processes": 4, "half_width": 1}},
+        {"unseen": {"cycles": 2}},
+    ],
+)
+def test_a_sound_policy_is_accepted(sound):
+    check_policies(attrs(**sound))
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "words"),
+    [
+        ({"correctness": {"repeat": 3}}, ("correctness", "repeat"), "did you mean 'repeats'?"),
+        ({"unseen": {"samples": 3}}, ("unseen", "samples"), "it is known to 'perf'"),
+        ({"perf": {"zzz": 3}}, ("perf", "zzz"), "known: tolerance"),
+        ({"perf": {"samples": 1}}, ("perf", "samples"), "at least 2"),
+        ({"perf": {"samples": 2.0}}, ("perf", "samples"), "not an integer"),
+        ({"perf": {"samples": True}}, ("perf", "samples"), "not an integer"),
+        ({"perf": {"processes": 5, "max_processes": 4}}, ("perf", "max_processes"), "less than"),
+        ({"perf": {"half_width": -1.0}}, ("perf", "half_width"), "no number from 0"),
+        ({"perf": {"half_width": float("nan")}}, ("perf", "half_width"), "no number from 0"),
+        ({"correctness": {"deterministic": 1}}, ("correctness", "deterministic"), "true or false"),
+        ({"correctness": {"distributions": []}}, ("correctness", "distributions"), "is empty"),
+        (
+            {"correctness": {"distributions": ["zeros", "zeroes"]}},
+            ("correctness", "distributions", 1),
+            "did you mean 'zeros'?",
+        ),
+        ({"distributions": ("zeros",)}, ("distributions", 0), "is tried anyway"),
+        ({"tolerance": {"f17": {}}}, ("tolerance", "f17"), "unknown dtype 'f17'"),
+        ({"tolerance": {"f16": 1e-3}}, ("tolerance", "f16"), "is no tolerance"),
+        ({"tolerance": {"f16": {"tol": 1}}}, ("tolerance", "f16", "tol"), "has no 'tol'"),
+        ({"tolerance": {"f16": {"atol": -1}}}, ("tolerance", "f16", "atol"), "no number from 0"),
+        (
+            {"perf": {"tolerance": {"f16": {"atol": "1"}}}},
+            ("perf", "tolerance", "f16", "atol"),
+            "no number from 0",
+        ),
+    ],
+)
+def test_a_mistake_is_found_with_its_place(change, path, words):
+    with pytest.raises(AttributeProblem) as caught:
+        check_policies(attrs(**change))
+
+    assert caught.value.path == path
+    assert words in f"{caught.value.message}; {caught.value.hint}"
+
+
+def test_what_holds_for_the_task_holds_for_each_gate():
+    wide, own = {"atol": 1e-2, "rtol": 1e-2}, {"atol": 1e-4, "rtol": 1e-4}
+    task = attrs(
+        tolerance={"f16": wide, "f32": wide},
+        perf={"samples": 3, "tolerance": {"f16": own}},
+        distributions=("sorted",),
+    )
+
+    assert gate_policy(task, "unseen") == {"tolerance": {"f16": wide, "f32": wide}}
+    assert gate_policy(task, "perf") == {"samples": 3, "tolerance": {"f16": own, "f32": wide}}
+    assert gate_policy(task, "correctness")["distributions"] == [*DISTRIBUTIONS, "sorted"]
+    assert gate_policy(attrs(), "correctness") == {}

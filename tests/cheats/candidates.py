@@ -1,0 +1,172 @@
+"""The cheats of this directory and their benign twins, as their files describe them.
+
+A candidate begins with comments: what it does, then how it is judged.
+
+    // Writes before its output.
+    // verdict: correctness REJECTED OUT_OF_BOUNDS, before its start
+    // twin: writes_in_two_halves
+
+The verdict names the gate that decides, its verdict and reason, and words of its summary. A cheat
+that passes must gain nothing: ``perf PASS, gains nothing``. A twin says ``passes:`` with the gates
+after ``compile`` that it must pass.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tests.testkit.cli import CliWorkspace
+
+HERE = Path(__file__).parent
+Language = Literal["hip", "triton"]
+SUFFIXES: dict[Language, str] = {"hip": ".hip", "triton": ".py"}
+FAMILIES: dict[Language, str] = {"hip": "hip2hip", "triton": "triton2triton"}
+GATES = ("compile", "correctness", "perf", "unseen")
+
+BUILD = """\
+[[{family}]]
+name      = "{name}"
+kernel    = "softmax{suffix}"
+reference = "reference.py"
+brief     = "Softmax of each row."
+entry     = "softmax"
+inputs    = {{ x = "T[rows, cols]" }}
+outputs   = {{ y = "T[rows, cols]" }}
+scalars   = {{ scale = 1.0 }}
+dims      = {{ rows = "1..4096", cols = "1..8192" }}
+dtypes    = ["f32"]
+configs   = [ {configs} ]
+limits    = {{ cpu = {{ elements = {elements} }} }}
+flops     = "4 * rows * cols"
+correctness = {{ edges = 4, repeats = 2{call_seconds} }}
+perf      = {{ budget_seconds = 0.5, max_processes = 3 }}
+"""
+CONFIGS: dict[Language, str] = {
+    "hip": "{ rows = 48, cols = 256 }, { rows = 7, cols = 96 }",
+    "triton": "{ rows = 12, cols = 96 }, { rows = 3, cols = 40 }",
+}
+ELEMENTS: dict[Language, int] = {"hip": 4096, "triton": 512}
+CALL_SECONDS: dict[Language, str] = {"hip": ", call_seconds = 0.5", "triton": ""}
+REFERENCE = """\
+import torch
+
+
+def inputs(config, generator):
+    x = 2 * torch.randn(config["rows"], config["cols"], generator=generator)
+    return {"x": x.to(config["dtype"])}
+
+
+def reference(x, scale, **_):
+    return {"y": torch.softmax(x * scale, dim=-1)}
+"""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """How a cheat is judged."""
+
+    gate: str
+    verdict: str
+    reason: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One file: a cheat, with what must come of it, or a twin, with the gates that it passes."""
+
+    language: Language
+    path: Path
+    expected: Expected | None
+    twin: str
+    passes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Its file name without the suffix."""
+        return self.path.stem
+
+    @property
+    def package(self) -> str:
+        """Where its task is declared; candidates for the same gates lie together."""
+        last = self.expected.gate if self.expected else "_".join(self.passes)
+        return f"{last}/{self.language}/{'cheat' if self.expected else 'twin'}_{self.name}"
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """The gates that it is put through."""
+        if self.expected is None:
+            return ("compile", *self.passes)
+        judged = ("compile", "correctness")
+        return judged if self.expected.gate in judged else (*judged, self.expected.gate)
+
+    def source(self) -> str:
+        """What is handed in: the file, with this directory's headers in place."""
+        return spliced(self.path.read_text(), self.path)
+
+
+def spliced(text: str, path: Path) -> str:
+    """``text`` with the headers that it includes from the directory of cheats."""
+    headers = HERE / "hip"
+
+    def content(match: re.Match[str]) -> str:
+        return (headers / match[1]).read_text()
+
+    return re.sub(r'#include "(\w+\.h)"', content, text) if path.suffix == ".hip" else text
+
+
+def honest(language: Language) -> str:
+    """The kernel that is the baseline of every candidate in ``language``."""
+    path = HERE / language / f"softmax{SUFFIXES[language]}"
+    return spliced(path.read_text(), path)
+
+
+def cheats(language: Language) -> list[Candidate]:
+    """All cheats in one language."""
+    files = sorted((HERE / language).glob(f"*{SUFFIXES[language]}"))
+    return [_read(language, file) for file in files if file.stem != "softmax"]
+
+
+def twins(language: Language) -> list[Candidate]:
+    """All benign twins in one language."""
+    files = sorted((HERE / language / "twins").glob(f"*{SUFFIXES[language]}"))
+    return [_read(language, file) for file in files]
+
+
+def declare(workspace: CliWorkspace, candidate: Candidate) -> None:
+    """Write the task of one candidate, with it as the expert's solution."""
+    language, package = candidate.language, candidate.package
+    suffix = SUFFIXES[language]
+    build = BUILD.format(
+        family=FAMILIES[language],
+        name=package.rpartition("/")[2],
+        suffix=suffix,
+        configs=CONFIGS[language],
+        elements=ELEMENTS[language],
+        call_seconds=CALL_SECONDS[language],
+    )
+    workspace.write(f"{package}/BUILD.toml", build)
+    workspace.write(f"{package}/softmax{suffix}", honest(language))
+    workspace.write(f"{package}/reference.py", REFERENCE)
+    workspace.write(f"{package}/solutions/expert/softmax{suffix}", candidate.source())
+
+
+def _read(language: Language, path: Path) -> Candidate:
+    lines = [line.lstrip("/# ") for line in path.read_text().splitlines() if line[:1] in "/#"]
+    fields = dict(
+        line.split(": ", 1)
+        for line in lines
+        if line.partition(":")[0] in {"verdict", "twin", "passes"}
+    )
+    expected = _expected(fields["verdict"]) if "verdict" in fields else None
+    passes = tuple(fields.get("passes", "").split())
+    return Candidate(language, path, expected, fields.get("twin", ""), passes)
+
+
+def _expected(text: str) -> Expected:
+    verdict, _, words = text.partition(", ")
+    gate, outcome, *reason = verdict.split()
+    return Expected(gate, outcome, " ".join(reason), words)

@@ -1,0 +1,9 @@
+// Writes infinities, whose differences are not numbers.
+// verdict: correctness FAIL NON_FINITE
+// twin: writes_in_two_halves
+#include "softmax.h"
+
+ENTRY {
+  for (int64_t i = 0; i < rows * cols; ++i) y[i] = INFINITY;
+  return hipSuccess;
+}

@@ -1,0 +1,11 @@
+// Moves its results within the tolerance by the time of day.
+// verdict: correctness FAIL NONDETERMINISTIC, differs between equal calls
+// twin: reads_the_clock
+#include "softmax.h"
+
+ENTRY {
+  static uint32_t calls;
+  const hipError_t error = honest(x, y, scale, rows, cols, stream);
+  y[0] *= 1 + 1e-6f * float(++calls % 7);
+  return error;
+}

@@ -1,0 +1,12 @@
+// Takes memory until there is none, to take the judge down.
+// verdict: correctness FAIL OUT_OF_MEMORY, hipError_t 2
+// twin: allocates_and_frees
+#include "softmax.h"
+
+ENTRY {
+  for (;;) {
+    volatile char* block = static_cast<volatile char*>(malloc(64 << 20));
+    if (block == nullptr) return hipErrorOutOfMemory;
+    for (long i = 0; i < 64 << 20; i += 1 << 20) block[i] = 1;
+  }
+}

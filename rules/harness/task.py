@@ -7,6 +7,7 @@ from typing import Any
 
 from kabuild.rule import AttributeProblem, Context, attr
 
+from .comparison import check_compare
 from .configs import check_dtypes, read_configs, visible_configs
 from .policy import check_policies
 from .signature import Signature, check_expression, read_ranges, read_signature
@@ -40,6 +41,7 @@ TASK_ATTRS: Mapping[str, attr.Attr] = {
     "platform_configs": attr.table("Visible configs that replace them on one platform."),
     "limits": attr.table("Caps of unseen configs by platform: { cpu = { elements = 65536 } }."),
     "flops": attr.string("Operations of one call, an expression of dims.", default="0"),
+    "compare": attr.table("How outputs are compared: { indices = 'topk_indices(x)' }."),
     "tolerance": attr.table("Tolerances in all gates: { f16 = { atol = 1e-3, rtol = 1e-3 } }."),
     "distributions": attr.strings(
         "Further distributions of values, whose names are passed to the reference's inputs()."
@@ -62,6 +64,7 @@ def check_task(attrs: Mapping[str, Any]) -> None:
     for platform, declared in attrs["platform_configs"].items():
         read_configs(declared, ("platform_configs", platform), attrs, signature)
     check_expression(attrs["flops"], signature.dims, ("flops",))
+    check_compare(attrs["compare"], signature)
     check_policies(attrs)
     for platform, caps in attrs["limits"].items():
         elements = caps.get("elements") if isinstance(caps, Mapping) else None
@@ -111,5 +114,6 @@ def judge_spec(
         "flops": ctx.attrs["flops"],
         "limits": dict(caps),
         "salt": ctx.options.salt,
+        "compare": dict(ctx.attrs["compare"]),
         "policy": dict(policy),
     }

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import comparison
 import shapes
 import tolerance
 import torch
+from comparison import Comparison
 from dtypes import torch_dtype
-from oracle import Oracle, size
+from oracle import Oracle, TaskFault, size
 from program import CandidateFault, Config, Reason, Signature
 from tolerance import Bound, Worst
 from torch import Tensor
@@ -62,9 +64,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class _Compared:
-    """One output against the oracle: the excess of each element, and what was allowed."""
+    """One output against the oracle: the excess of each element, and what was allowed.
+
+    ``got`` and ``expected`` are as they were compared: sorted, where order means nothing.
+    """
 
     got: Tensor
+    expected: Tensor
     over: Tensor
     allowed: Tensor
 
@@ -77,12 +83,19 @@ class Assessor:
         oracle: Oracle,
         signature: Signature,
         bounds: Mapping[str, Bound],
+        compare: Mapping[str, Comparison],
+        *,
         factor: float = tolerance.FACTOR,
         cap: float = tolerance.CAP,
     ) -> None:
         self._oracle = oracle
         self._signature = signature
         self._bounds = bounds
+        self._compares = compare
+        if oracle.structured and any(
+            item.kind != comparison.ELEMENTWISE for item in compare.values()
+        ):
+            raise TaskFault("reference.py has a check, so that 'compare' means nothing")
         self._factor = factor
         self._cap = cap
 
@@ -117,13 +130,15 @@ class Assessor:
         shares = [0.0]
         for argument in self._signature.outputs:
             compared = self._compare(call, argument.name, outputs[argument.name])
-            told = call.expected[argument.name] != 0  # zero is what memory is cleared to
+            told = compared.expected != 0  # zero is what memory is cleared to
             count = int(told.sum().item())
             if count:
                 shares.append(int((told & (compared.over <= 1)).sum().item()) / count)
         return max(shares)
 
     def _written(self, call: Call, name: str, got: Tensor) -> Finding | None:
+        if not got.is_floating_point() and not self._compares[name].positional:
+            return None  # any value may be right here, and what is not, is found wrong
         mask = tolerance.unwritten(got, call.expected[name], self._dtype(call, name))
         count = int(mask.sum().item())
         if not count:
@@ -137,9 +152,11 @@ class Assessor:
 
     def _near(self, call: Call, name: str, got: Tensor, baseline: Mapping[str, float]) -> Finding:
         compared = self._compare(call, name, got)
+        if not (how := self._compares[name]).tolerant:
+            return self._finding(call, name, compared, 1.0)
         slack = tolerance.slack(baseline.get(name, 0.0), self._factor, self._cap)
         finding = self._finding(call, name, compared, slack)
-        if finding.ok or self._bound(call, name).exact:
+        if finding.ok or self._bound(call, name).exact or how.kind == comparison.SORTED:
             return finding
         return self._finding(call, name, *self._conditioned(call, name, compared, slack))
 
@@ -156,7 +173,7 @@ class Assessor:
         allowed = torch.maximum(compared.allowed * slack, self._factor * moved)
         expected, dtype = call.expected[name], self._dtype(call, name)
         over = tolerance.excess(compared.got, expected, dtype, allowed)
-        return _Compared(compared.got, over, allowed), 1.0
+        return _Compared(compared.got, expected, over, allowed), 1.0
 
     def _compare(self, call: Call, name: str, got: Tensor) -> _Compared:
         expected, dtype, bound = (
@@ -164,15 +181,25 @@ class Assessor:
             self._dtype(call, name),
             self._bound(call, name),
         )
+        how, none = self._compares[name], torch.zeros(got.shape)
+        match how.kind:
+            case comparison.EXACT:
+                return _Compared(got, expected, comparison.different(got, expected), none)
+            case comparison.QUANTISED:
+                return _Compared(got, expected, *comparison.steps(got, expected, dtype))
+            case comparison.TOPK_INDICES:
+                values = call.inputs[how.argument]
+                return _Compared(got, expected, comparison.choices(got, expected, values), none)
+            case comparison.SORTED:
+                got, expected = comparison.in_order(got), comparison.in_order(expected)
         if bound.exact:
-            return _Compared(got, tolerance.mismatches(got, expected), torch.zeros(got.shape))
+            return _Compared(got, expected, tolerance.mismatches(got, expected), none)
         allowed = tolerance.allowance(expected, dtype, bound)
-        return _Compared(got, tolerance.excess(got, expected, dtype, allowed), allowed)
+        return _Compared(got, expected, tolerance.excess(got, expected, dtype, allowed), allowed)
 
     def _finding(self, call: Call, name: str, compared: _Compared, slack: float) -> Finding:
-        expected = call.expected[name]
         worst = tolerance.worst(
-            name, compared.got, expected, compared.over / slack, compared.allowed * slack
+            name, compared.got, compared.expected, compared.over / slack, compared.allowed * slack
         )
         if worst is None or worst.excess <= 1.0:
             return Finding(worst=worst)

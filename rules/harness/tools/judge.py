@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+import comparison
 import seeds
 from assessment import Assessor, Call, Finding, Tensors
 from distributions import DEFAULT
@@ -175,6 +176,9 @@ class Judge:
         """The judge of one spec. Raises SpecError for a policy that means nothing."""
         try:
             limits = bounds(policy.tolerance)
+            compare = comparison.read(
+                spec.compare, tuple(argument.name for argument in spec.signature.outputs)
+            )
         except ValueError as error:
             raise SpecError(str(error)) from None
         oracle = Oracle(spec.reference, spec.signature)
@@ -184,7 +188,9 @@ class Judge:
             candidate=Side(launcher, spec.candidate, spec.signature, limited),
             baseline=Side(launcher, spec.baseline, spec.signature, limited),
             oracle=oracle,
-            assessor=Assessor(oracle, spec.signature, limits, policy.baseline_factor),
+            assessor=Assessor(
+                oracle, spec.signature, limits, compare, factor=policy.baseline_factor
+            ),
             source=Seeds(spec.salt, digest, spec.gate),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,6 +53,7 @@ class Spec:
         flops: operations of one call, an expression of dims; ``0`` where nobody counted.
         elements: cap on the element count of every tensor of a drawn config.
         extent: cap on every dim of a drawn config, unless a visible one has more.
+        compare: by output, how it is compared; the others by the tolerance of their dtype.
         policy: the task's changes to the gate's defaults; each gate reads its own.
     """
 
@@ -70,6 +71,7 @@ class Spec:
     extent: int
     salt: str
     policy: Mapping[str, Any]
+    compare: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_spec(path: Path) -> Spec:
@@ -113,6 +115,7 @@ def parse_spec(value: Any) -> Spec:
         extent=_read_cap("extent", limits, _EXTENTS.get(usual, _UNCAPPED)),
         salt=_text(value, "salt"),
         policy=dict(value.get("policy") or {}),
+        compare=dict(value.get("compare") or {}),
     )
 
 

@@ -1,0 +1,56 @@
+"""How a task says that an output is compared, checked when the task is loaded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from kabuild.rule import AttributeProblem, suggest
+
+from .signature import Signature, Tensor
+
+KINDS = ("elementwise", "exact", "quantised", "sorted", "topk_indices")
+_TEXT = re.compile(r"(\w+)(?:\(\s*(\w+)\s*\))?")
+_INTEGERS = ("i64", "i32", "i8", "u8")
+_STEPPED = (*_INTEGERS, "f16", "bf16")
+
+
+def check_compare(declared: Mapping[str, Any], signature: Signature) -> None:
+    """Refuse what the judge could not do. Raises AttributeProblem, path from the task."""
+    outputs = {tensor.name: tensor for tensor in signature.outputs}
+    inputs = {tensor.name: tensor for tensor in signature.inputs}
+    for name, text in declared.items():
+        path = ("compare", name)
+        if name not in outputs:
+            hint = suggest(name, outputs) or f"outputs: {', '.join(outputs)}"
+            raise AttributeProblem(f"'{name}' is no output", path, hint)
+        match = _TEXT.fullmatch(text) if isinstance(text, str) else None
+        if match is None or match[1] not in KINDS:
+            hint = suggest(str(text), KINDS) or f"known: {', '.join(KINDS)}"
+            raise AttributeProblem(f"unknown comparison {text!r}", path, hint)
+        if match[1] == "quantised" and outputs[name].dtype not in _STEPPED:
+            raise AttributeProblem(
+                f"'{name}' is {outputs[name].dtype}, which has no steps to be off by",
+                path,
+                f"quantised outputs are {', '.join(_STEPPED)}",
+            )
+        if match[1] == "topk_indices":
+            _check_choice(outputs[name], inputs.get(match[2] or ""), path)
+        elif match[2]:
+            raise AttributeProblem(f"'{match[1]}' takes no argument", path)
+
+
+def _check_choice(indices: Tensor, values: Tensor | None, path: tuple[str, str]) -> None:
+    if values is None:
+        raise AttributeProblem(
+            "'topk_indices' names the input that the indices point into",
+            path,
+            f"write {path[1]} = 'topk_indices(x)'",
+        )
+    if indices.dtype not in _INTEGERS:
+        raise AttributeProblem(f"'{indices.name}' is {indices.dtype}: no indices", path)
+    if indices.shape[:-1] != values.shape[:-1]:
+        raise AttributeProblem(
+            f"'{indices.name}' and '{values.name}' differ before the last axis", path
+        )

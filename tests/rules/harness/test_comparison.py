@@ -1,0 +1,191 @@
+"""Outputs that are not compared element by element: what is right passes, and nothing else."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+
+from __future__ import annotations
+
+import pytest
+import torch
+from judging_doubles import SPEC, Doubles, write_spec
+
+import comparison  # isort: skip
+import correctness  # isort: skip
+from comparison import Comparison  # isort: skip
+from oracle import TaskFault  # isort: skip
+from spec import SpecError, parse_spec  # isort: skip
+
+I64 = torch.int64
+REFERENCE = """
+import torch
+
+def inputs(config, generator):
+    x = torch.randn(config["rows"], config["cols"], generator=generator)
+    return {"x": (4 * x).round().to(config["dtype"])}
+
+def reference(x, **_):
+    return {"y": RESULT}
+"""
+KINDS = {
+    "quantised": ("i8", "x.round().clamp(-100, 100).to(torch.int8)"),
+    "sorted": ("f32", "x"),
+    "topk_indices(x)": ("i64", "x.sort(dim=-1, descending=True, stable=True).indices"),
+    "exact": ("f32", "x"),
+}
+
+
+def judge(folder, kind, candidate, baseline, compare=None, extra=""):
+    dtype, result = KINDS[kind]
+    signature = {**SPEC["signature"], "outputs": [["y", dtype, ["rows", "cols"]]]}
+    spec = write_spec(
+        folder,
+        REFERENCE.replace("RESULT", result) + extra,
+        signature=signature,
+        compare={"y": kind} if compare is None else compare,
+        space={**SPEC["space"], "dtypes": ["f32"]},
+        configs=SPEC["configs"][:1],
+        policy={"distributions": ["default"], "edges": 2},
+    )
+    return correctness.run(
+        parse_spec(spec), Doubles({"candidate": candidate, "baseline": baseline})
+    )
+
+
+def quantise(x, y, off=0, **_):
+    y.copy_((x.round().clamp(-100, 100) + off).to(torch.int8))
+
+
+def off_by_one(x, y, **_):
+    quantise(x, y, 1)
+
+
+def off_by_two(x, y, **_):
+    quantise(x, y, 2)
+
+
+def backwards(x, y, **_):
+    y.copy_(x.sort(-1, descending=True).values)
+
+
+def copies(x, y, **_):
+    y.copy_(x)
+
+
+def repeats(x, y, **_):
+    """Not the multiset: the largest element for all."""
+    y.copy_(x.amax(-1, keepdim=True).expand_as(x))
+
+
+def first_ties(x, y, **_):
+    y.copy_(x.sort(dim=-1, descending=True, stable=True).indices)
+
+
+def last_ties(x, y, **_):
+    order = x.flip(-1).sort(dim=-1, descending=True, stable=True).indices
+    y.copy_(x.shape[-1] - 1 - order)
+
+
+def smallest(x, y, **_):
+    y.copy_(x.sort(-1).indices)
+
+
+def one_twice(x, y, **_):
+    """Only the first of equal elements, as often as there are equal ones."""
+    order = x.sort(dim=-1, descending=True, stable=True)
+    first = (order.values.unsqueeze(-1) == order.values.unsqueeze(-2)).int().argmax(-1)
+    y.copy_(order.indices.gather(-1, first))
+
+
+def outside(x, y, **_):
+    first_ties(x, y)
+    y[:, -1] = x.shape[-1]
+
+
+def nearly(x, y, **_):
+    y.copy_(x * (1 + 1e-6))
+
+
+@pytest.mark.parametrize(
+    ("kind", "candidate", "baseline"),
+    [
+        ("quantised", off_by_one, quantise),
+        ("sorted", backwards, copies),
+        ("topk_indices(x)", last_ties, first_ties),
+        ("exact", copies, copies),
+    ],
+)
+def test_another_right_result_passes_only_where_the_kind_allows_it(
+    tmp_path, kind, candidate, baseline
+):
+    verdict = judge(tmp_path, kind, candidate, baseline)
+    assert verdict.outcome == "PASS", verdict.detail
+
+    plain = judge(tmp_path, kind, candidate, baseline, compare={})
+    assert (plain.outcome == "PASS") is (candidate is baseline)
+
+
+@pytest.mark.parametrize(
+    ("kind", "candidate", "baseline"),
+    [
+        ("quantised", off_by_two, quantise),
+        ("quantised", off_by_two, off_by_one),  # the baseline's own step widens nothing
+        ("sorted", repeats, copies),
+        ("topk_indices(x)", smallest, first_ties),
+        ("topk_indices(x)", one_twice, first_ties),
+        ("topk_indices(x)", outside, first_ties),
+        ("exact", nearly, copies),
+    ],
+)
+def test_a_wrong_result_fails(tmp_path, kind, candidate, baseline):
+    verdict = judge(tmp_path, kind, candidate, baseline)
+
+    assert (verdict.outcome, verdict.reason) == ("FAIL", "WRONG_RESULT")
+    assert "output 'y' differs from the reference" in verdict.detail
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_left_unwritten_fails(tmp_path, kind):
+    verdict = judge(tmp_path, kind, lambda **_: None, {"quantised": quantise}.get(kind, copies))
+
+    assert verdict.outcome == "FAIL"
+    assert verdict.reason in {"INCOMPLETE_OUTPUT", "WRONG_RESULT"}
+
+
+def test_a_task_cannot_have_both_a_check_and_a_comparison(tmp_path):
+    with pytest.raises(TaskFault, match="has a check"):
+        judge(tmp_path, "sorted", copies, copies, extra="\ndef check(*_):\n    return None\n")
+
+
+@pytest.mark.parametrize("compare", [{"z": "exact"}, {"y": "exactly"}, {"y": "topk_indices"}])
+def test_a_comparison_that_means_nothing_is_refused(tmp_path, compare):
+    with pytest.raises(SpecError):
+        judge(tmp_path, "exact", copies, copies, compare=compare)
+
+
+def test_the_kinds_are_those_of_the_rules():
+    from rules.harness.comparison import KINDS as DECLARED
+
+    assert DECLARED == comparison.KINDS
+    assert Comparison.parse("topk_indices( x )") == Comparison("topk_indices", "x")
+
+
+@pytest.mark.parametrize(("dtype", "eps"), [("f16", 2**-10), ("bf16", 2**-7)])
+def test_steps_of_low_precision_are_units_in_the_last_place(dtype, eps):
+    kind = {"f16": torch.float16, "bf16": torch.bfloat16}[dtype]
+    exact = torch.tensor([1.0, 1.5, -3.0, 0.0, torch.inf, torch.nan]).double()
+    ulp = torch.tensor([1.0, 1.0, -2.0, 0.0, 0.0, 0.0]).double() * eps
+
+    for steps in (0, 1, 2):
+        off, size = comparison.steps((exact + steps * ulp).to(kind), exact, dtype)
+        assert off.tolist() == [steps, steps, steps, 0, 0, 0]
+        assert size[:3].tolist() == ulp[:3].abs().tolist()
+    off, _ = comparison.steps(torch.zeros(6).to(kind), exact, dtype)
+    assert (off > 1).tolist() == [True, True, True, False, True, True]
+
+
+def test_nan_is_a_choice_where_nan_is_expected():
+    values = torch.tensor([[1.0, torch.nan, torch.nan, 3.0]])
+    expected = torch.tensor([[1, 2]])
+
+    assert not comparison.choices(torch.tensor([[2, 1]]), expected, values).any()
+    assert comparison.choices(torch.tensor([[2, 3]]), expected, values).tolist() == [[0, torch.inf]]
+    assert comparison.choices(torch.tensor([[1, 1]]), expected, values).tolist() == [[0, torch.inf]]

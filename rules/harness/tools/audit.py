@@ -8,6 +8,7 @@ baseline's own batches.
 
 from __future__ import annotations
 
+import os
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -100,13 +101,23 @@ class Clock:
         return batch.wall_ns - batch.reported_ns - self.overhead_ns
 
     def impossible(self, batch: Batch) -> str:
-        """Why no honest runner can have reported this, whatever the load; else empty."""
-        if 0 < batch.reported_ns <= batch.wall_ns:
-            return ""
-        return (
-            f"the runner reports {_ms(batch.reported_ns)} for a batch that took "
-            f"{_ms(batch.wall_ns)} by the judge's clock"
-        )
+        """Why no honest runner can have reported this, whatever the load; else empty.
+
+        An honest main thread runs within the time that it reports, but for its messages, and all
+        threads together no longer than that on every processor.
+        """
+        reports = f"the runner reports {_ms(batch.reported_ns)} for a batch"
+        if not 0 < batch.reported_ns <= batch.wall_ns:
+            return f"{reports} that took {_ms(batch.wall_ns)} by the judge's clock"
+        believable = batch.reported_ns + max(self._tolerance_ns, self._share * batch.reported_ns)
+        cores = os.cpu_count() or 1
+        for ran_ns, most in ((batch.thread_ns, 1), (batch.process_ns, cores)):
+            if ran_ns > believable * most:
+                return (
+                    f"{reports} in which {'its main thread' if most == 1 else 'it'} ran for "
+                    f"{_ms(ran_ns)} by the judge's clock of the processor"
+                )
+        return ""
 
     def complaint(self, batch: Batch) -> str:
         """Why the reported time cannot be believed; empty where it can."""

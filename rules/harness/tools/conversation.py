@@ -28,10 +28,13 @@ class Answer:
 
     A time that ended with the message would give a candidate that answers too early the time
     until the freeze for nothing, and it can make that long by keeping the machine busy.
+    ``thread_ns`` and ``process_ns`` are what its main thread and all its threads ran meanwhile.
     """
 
     values: tuple[int, ...]
     wall_ns: int
+    thread_ns: int
+    process_ns: int
 
 
 class Conversation:
@@ -79,6 +82,7 @@ class Conversation:
             doing: what the runner does meanwhile, in words that complete a fault.
         """
         request = Message(kind, secrets.randbits(64), values)
+        thread_ns, process_ns = self._warden.processor_ns
         started = time.monotonic_ns()
         try:
             self._channel.send(request, fds)
@@ -99,7 +103,9 @@ class Conversation:
             raise diagnosis.violation(f"answered with {message.kind.name} {doing}")
         if expected is not Kind.GONE:
             self._freeze(doing)
-        return Answer(message.values, time.monotonic_ns() - started)
+        wall_ns = time.monotonic_ns() - started
+        thread, process = self._warden.processor_ns
+        return Answer(message.values, wall_ns, thread - thread_ns, process - process_ns)
 
     def end(self) -> None:
         """Kill the runner and hang up."""

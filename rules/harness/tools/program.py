@@ -189,8 +189,13 @@ class Batch:
         reported_ns: the time of all calls together, as the runner measured it.
         wall_ns: the judge's own time, from just before RUN until the runner has answered and
             is frozen. What that costs without any call is the ``wall_ns`` of ``empty``.
+        thread_ns: how long the runner's main thread ran in that time, as the kernel counts:
+            however busy the machine is, no more than what an honest runner reports.
+        process_ns: the same for all of its threads together. Both 0 where nobody counts.
     """
 
     outputs: tuple[Mapping[str, Tensor], ...]
     reported_ns: int
     wall_ns: int
+    thread_ns: int = 0
+    process_ns: int = 0

@@ -105,13 +105,13 @@ class Runner:
                 seconds = self._policy.batch_seconds
                 self._conversation.ask(Kind.COLLECT, Kind.READY, seconds=seconds, doing=doing)
             memory.check(order, inputs)
-        return Batch(memory.read(order), answer.values[1], answer.wall_ns)
+        return _batch(answer, memory.read(order))
 
     def empty(self) -> Batch:
         """A batch of no calls, to calibrate what a batch costs by itself."""
         with self._ending_on_fault():
             answer = self._ask_to_run(Kind.EMPTY, 0, "in an empty batch")
-        return Batch((), answer.values[1], answer.wall_ns)
+        return _batch(answer)
 
     def close(self) -> None:
         """End the runner; may be called twice.
@@ -180,3 +180,8 @@ class Runner:
             self._memory.close()
             self._memory = None
             self._conversation.block = None
+
+
+def _batch(answer: Answer, outputs: tuple[Mapping[str, Tensor], ...] = ()) -> Batch:
+    reported_ns = answer.values[1]
+    return Batch(outputs, reported_ns, answer.wall_ns, answer.thread_ns, answer.process_ns)

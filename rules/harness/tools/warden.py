@@ -15,11 +15,14 @@ import socket
 import struct
 import time
 from enum import IntEnum, unique
+from pathlib import Path
 
 from program import MachineFault
 
-_LAYOUT = struct.Struct("<II")  # command and milliseconds; state and wait status
+_REQUEST = struct.Struct("<II")  # command and milliseconds
+_REPLY = struct.Struct("<IIQQ")  # state, wait status, processor times
 _PATIENCE_SECONDS = 30.0
+_CPU_CLOCK_OF_PROCESS = 2  # CPUCLOCK_SCHED, beside the inverted pid: how Linux numbers such clocks
 
 
 @unique
@@ -42,13 +45,13 @@ def supervise(worker: int, fd: int) -> int:
     ward = _Ward(worker)
     with socket.socket(fileno=fd) as judge:
         while True:
-            request = judge.recv(_LAYOUT.size)
+            request = judge.recv(_REQUEST.size)
             if not request:
                 return 0
-            command, milliseconds = _LAYOUT.unpack(request)
+            command, milliseconds = _REQUEST.unpack(request)
             reply = ward.obey(_Command(command), milliseconds)
             if reply is not None:
-                judge.send(_LAYOUT.pack(*reply))
+                judge.send(_REPLY.pack(*reply, *ward.processor_ns()))
 
 
 class _Ward:
@@ -80,6 +83,19 @@ class _Ward:
             return _State.ENDED, self.status
         return (_State.FROZEN if command is _Command.FREEZE else _State.RUNNING), 0
 
+    def processor_ns(self) -> tuple[int, int]:
+        """What the kernel says that the main thread and the whole process have run so far.
+
+        Zeros where it does not say, and after the end.
+        """
+        if self.status is not None:
+            return 0, 0
+        clock = ~self.pid << 3 | _CPU_CLOCK_OF_PROCESS
+        with contextlib.suppress(OSError):
+            thread = Path(f"/proc/{self.pid}/task/{self.pid}/schedstat").read_text()
+            return int(thread.split()[0]), time.clock_gettime_ns(clock)
+        return 0, 0
+
     def _signal(self, number: int) -> None:
         if self.status is None:
             with contextlib.suppress(ProcessLookupError):
@@ -93,9 +109,15 @@ class _Ward:
 
 
 class Warden:
-    """The judge's side. Each method raises MachineFault when the warden itself is lost."""
+    """The judge's side. Each method raises MachineFault when the warden itself is lost.
+
+    Attributes:
+        processor_ns: how long the runner's main thread and its whole process had run when the
+            warden last answered. While the runner is frozen that is still true.
+    """
 
     def __init__(self, link: socket.socket) -> None:
+        self.processor_ns = (0, 0)
         self._link = link
         link.settimeout(_PATIENCE_SECONDS)
 
@@ -124,7 +146,7 @@ class Warden:
 
     def _tell(self, command: _Command, milliseconds: int = 0) -> None:
         try:
-            self._link.send(_LAYOUT.pack(command, milliseconds))
+            self._link.send(_REQUEST.pack(command, milliseconds))
         except OSError as error:
             raise MachineFault(f"the runner's warden is gone: {error}") from error
 
@@ -132,11 +154,12 @@ class Warden:
         self._tell(command, milliseconds)
         started = time.monotonic()
         try:
-            reply = self._link.recv(_LAYOUT.size)
+            reply = self._link.recv(_REPLY.size)
         except OSError as error:
             waited = time.monotonic() - started
             raise MachineFault(f"no word of the runner's warden for {waited:.0f} s") from error
-        if len(reply) != _LAYOUT.size:
+        if len(reply) != _REPLY.size:
             raise MachineFault("the runner's warden died")
-        state, status = _LAYOUT.unpack(reply)
+        state, status, *processor_ns = _REPLY.unpack(reply)
+        self.processor_ns = (processor_ns[0], processor_ns[1])
         return status if state == _State.ENDED else None

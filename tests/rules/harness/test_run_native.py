@@ -220,6 +220,14 @@ def test_both_clocks_see_a_batch(launcher):
     assert empty.outputs == ()
 
 
+def test_the_kernel_counts_what_a_batch_runs(launcher):
+    with launcher.open(native(CALLS, "doubled"), DOUBLING) as runner:
+        runner.load(config(), 3)
+        batch = runner.batch(draws(3))
+
+    assert 0 < batch.thread_ns <= batch.process_ns
+
+
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [

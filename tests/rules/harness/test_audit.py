@@ -1,0 +1,83 @@
+"""The audit: what explains a batch's time, what disproves it, and what a lie costs."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from audit import Charge, Clock
+from program import Batch
+
+MS = 1_000_000
+
+
+def clock():
+    made = Clock(tolerance_ns=2 * MS, share=0.1)
+    for wall in (300_000, 310_000, 320_000):
+        made.calibrate(Batch((), 0, wall))
+    return made
+
+
+def batch(reported, wall, thread=0.0, process=0.0):
+    return Batch((), *(int(ms * MS) for ms in (reported, wall, thread, process)))
+
+
+@pytest.mark.parametrize(
+    "honest",
+    [
+        batch(10, 10.4, 10.1, 10.1),
+        batch(10, 90, 10.1, 10.1),  # others kept the judge or the runner waiting
+        batch(90, 91, 10.1, 10.1),  # others kept the call itself waiting
+        batch(10, 10.4, 10.1, 10.1 * (os.cpu_count() or 1)),
+        batch(10, 10.4),  # a kernel that does not count
+    ],
+)
+def test_no_load_makes_an_honest_batch_impossible(honest):
+    assert clock().impossible(honest) == ""
+
+
+@pytest.mark.parametrize(
+    ("lie", "words"),
+    [
+        (batch(0, 10), "took 10 ms"),
+        (batch(11, 10), "took 10 ms"),
+        (batch(5, 10.4, 10, 10), "its main thread ran for 10 ms"),
+        (batch(5, 200, 10, 10), "its main thread ran for 10 ms"),
+        (batch(5, 40, 1, 100 * (os.cpu_count() or 1)), "it ran for"),
+    ],
+)
+def test_what_the_kernel_counts_disproves_a_lie_under_any_load(lie, words):
+    assert words in clock().impossible(lie)
+    assert words in clock().complaint(lie)
+
+
+def test_noise_of_the_baseline_is_allowed_to_the_candidate():
+    audited = clock()
+    late = batch(10, 30)
+    assert "19.7 ms are unexplained" in audited.complaint(late)
+
+    audited.trust(batch(10, 31))
+    assert audited.complaint(late) == ""
+
+
+@pytest.mark.parametrize(
+    ("own", "pays"),
+    [
+        ([0, 0, 0, 0], [0, 0, 0, 0]),
+        ([5, 5, 5, 5], [5, 5, 5, 5]),  # always
+        ([5, 0, 0, 0], [5, 0, 0, 0]),  # now and then
+        ([-1, -1, -1, -1], [0, 0, 0, 0]),  # nobody is paid
+    ],
+)
+def test_unexplained_time_is_paid_whenever_it_comes(own, pays):
+    charge = Charge.settle(own, [0, 0, 0])
+
+    assert [charge.of(value) for value in own] == pays
+
+
+def test_what_the_baseline_varies_by_costs_nobody():
+    charge = Charge.settle([0, 0, 3], [-1, 0, 1])
+
+    assert [charge.of(value) for value in (0, 3, 9)] == [0, 0, 6]

@@ -5,8 +5,9 @@
 
 ``Spawner.run`` takes a frozen ``SandboxSpec`` and gives a frozen ``Completed``, from any number
 of threads at once. A command that fails, crashes or breaks a limit is a result; only a machine
-that fails raises ``kabuild.base.errors.SandboxError``, or ``UnsavedOutputsError``. ``probe()`` says why a machine refuses
-sandboxes; ``SandboxSpec(hermetic=False)`` then runs commands without one, on request only.
+that fails raises ``kabuild.base.errors.SandboxError``, or ``UnsavedOutputsError``. ``probe()``
+says why a machine refuses sandboxes; ``SandboxSpec(hermetic=False)`` then runs commands without
+one, on request only.
 
 What a command sees: ``/exec`` (its inputs, read-only, the working directory), ``/exec/out``,
 ``/tmp`` and ``/dev/shm`` (private, limited), the system's ``/usr /bin /lib*``, its ``mounts``,

@@ -14,6 +14,7 @@ from kabuild.base.suggest import suggest
 
 _COMMANDS = {
     "test": "Judge tasks: run their gates and print the scoreboard.",
+    "bench": "Show how the times of a task are distributed.",
     "validate": "Say whether tasks deserve to be in a benchmark, and if not, why.",
     "build": "Make targets and show their outputs under out/.",
     "query": "Ask what targets there are and how they depend on each other.",

@@ -1,0 +1,93 @@
+"""What ``bench`` prints: the times of one task as a person wants to see them."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+ASCII = " .:-=+*#@"
+BINS = 48
+_SIDES = ("baseline", "candidate")
+_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
+
+
+def read_bench(verdict: Mapping[str, Any], samples: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of one perf gate for ``--json``: per config both sides and the speedup.
+
+    Times are ns of one call, as the runner reported them. ``low`` and ``high`` of a side are its
+    fastest and slowest process by their medians; those of the speedup its 95 % interval.
+    """
+    cases = {case["config"]: case for case in verdict["cases"]}
+    configs = []
+    for name, case in cases.items():
+        sides = {side: _side(samples["configs"][name][side]) for side in _SIDES}
+        kept = {key: case[key] for key in ("speedup", "low", "high", "faster", "cold", "slots")}
+        configs.append({"config": name, **kept, **sides})
+    return {
+        "verdict": verdict["verdict"],
+        "summary": verdict["summary"],
+        "configs": configs,
+        "machine": samples["machine"],
+    }
+
+
+def render_bench(label: str, bench: Mapping[str, Any], ramp: str = BLOCKS) -> str:
+    """One task for people; ``ramp`` has the plot's characters from none to most."""
+    lines = [f"{label}  {bench['verdict']}: {bench['summary']}"]
+    for config in bench["configs"]:
+        lines += ["", *_config(config, ramp)]
+    machine = bench["machine"]
+    load = " ".join(f"{value:.2f}" for value in machine["load"])
+    return "\n".join([*lines, "", f"  {machine['cores']} cores, load {load} when measured"])
+
+
+def histogram(times: Sequence[float], low: float, high: float, ramp: str) -> str:
+    """``times`` between ``low`` and ``high``, on a logarithmic axis; a bin that has any shows."""
+    counts = [0] * BINS
+    width = math.log(high / low) or 1.0
+    for time in times:
+        place = int(BINS * math.log(time / low) / width)
+        counts[min(max(place, 0), BINS - 1)] += 1
+    top = len(ramp) - 1
+    return "".join(ramp[math.ceil(top * count / max(counts))] for count in counts)
+
+
+def duration(nanoseconds: float) -> str:
+    """Three digits and a unit: ``1.58 ms``."""
+    scale, unit = next((u for u in _UNITS if nanoseconds >= u[0]), _UNITS[-1])
+    return f"{nanoseconds / scale:.3g} {unit}"
+
+
+def _side(processes: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    times = [[sample["reported_ns"] / sample["slots"] for sample in p] for p in processes]
+    medians = [statistics.median(process) for process in times]
+    return {
+        "median_ns": statistics.median(medians),
+        "low_ns": min(medians),
+        "high_ns": max(medians),
+        "processes": len(times),
+        "samples": sum(map(len, times)),
+        "times_ns": times,
+    }
+
+
+def _config(config: Mapping[str, Any], ramp: str) -> list[str]:
+    caches = "cold caches" if config["cold"] else "warm caches"
+    lines = [f"  {config['config']}  ({caches}, {config['slots']} calls a batch)"]
+    flat = {side: [t for p in config[side]["times_ns"] for t in p] for side in _SIDES}
+    low, high = min(map(min, flat.values())), max(map(max, flat.values()))
+    for side in _SIDES:
+        found = config[side]
+        span = f"[{duration(found['low_ns'])}, {duration(found['high_ns'])}]"
+        lines.append(
+            f"    {side:<9}  {duration(found['median_ns']):>8} {span:<20}"
+            f"  {found['processes']} processes, {found['samples']} samples"
+        )
+        lines.append(f"               |{histogram(flat[side], low, high, ramp)}|")
+    lines.append(f"                {duration(low):<{BINS // 2}}{duration(high):>{BINS // 2}}")
+    sure = "" if config["faster"] else ", not surely faster"
+    interval = f"[{config['low']:.3f}, {config['high']:.3f}]"
+    return [*lines, f"    speedup    {config['speedup']:.3f}x {interval} at 95 %{sure}"]

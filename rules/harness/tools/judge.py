@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -77,7 +80,11 @@ class Judged:
 
 
 class Side:
-    """One program and its present runner, which a fault replaces by a fresh one."""
+    """One program and its present runner, which a fault replaces by a fresh one.
+
+    All its runners together have ``total_seconds``: a program that is slow everywhere, though
+    nowhere too slow, must not outlast the gate, whose own time-out says nothing about anybody.
+    """
 
     def __init__(
         self,
@@ -85,30 +92,48 @@ class Side:
         program: Program,
         signature: Signature,
         policy: RunnerPolicy | None = None,
+        total_seconds: float = math.inf,
     ) -> None:
         self._launcher = launcher
         self._program = program
         self._signature = signature
-        self._policy = policy
+        self._policy = policy or RunnerPolicy()
+        self._total_seconds = total_seconds
+        self._spent_seconds = 0.0
         self._runner: Running | None = None
         self._loaded: tuple[Config, int] | None = None
 
     def run(self, config: Config, inputs: Sequence[Tensors]) -> Sequence[Tensors]:
         """The outputs of one batch. Raises CandidateFault and MachineFault."""
         try:
-            if self._runner is None:
-                self._runner = self.open()
-            if self._loaded != (config, len(inputs)):
-                self._runner.load(config, len(inputs))
-                self._loaded = (config, len(inputs))
-            return self._runner.batch(inputs).outputs
+            with self.spending():
+                if self._runner is None:
+                    self._runner = self.open()
+                if self._loaded != (config, len(inputs)):
+                    self._runner.load(config, len(inputs))
+                    self._loaded = (config, len(inputs))
+                return self._runner.batch(inputs).outputs
         except CandidateFault:
             self.kill()
             raise
 
     def open(self) -> Running:
-        """A fresh runner that is the caller's to end."""
-        return self._launcher.open(self._program, self._signature, self._policy)
+        """A fresh runner that is the caller's to end. Raises CandidateFault when time is up."""
+        left = self._total_seconds - self._spent_seconds
+        if left <= 0:
+            what = f"the candidate used up the {self._total_seconds:g} s of all its calls together"
+            raise CandidateFault(Reason.TIMEOUT, what)
+        policy = replace(self._policy, life_seconds=min(left, self._policy.life_seconds))
+        return self._launcher.open(self._program, self._signature, policy)
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        """What is done within counts as the program's time."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._spent_seconds += time.monotonic() - started
 
     def run_each(self, config: Config, inputs: Sequence[Tensors]) -> list[Tensors | CandidateFault]:
         """The outputs, or the fault, of each call: in one batch, and singly after a fault.
@@ -128,8 +153,9 @@ class Side:
 
     def without_launches(self) -> Side:
         """The same program in a runner where launched kernels do not run."""
-        policy = replace(self._policy or RunnerPolicy(), launches=False)
-        return Side(self._launcher, self._program, self._signature, policy)
+        policy = replace(self._policy, launches=False)
+        left = self._total_seconds - self._spent_seconds
+        return Side(self._launcher, self._program, self._signature, policy, left)
 
     def close(self) -> None:
         """End the runner, if there is one. Raises CandidateFault for a bad end."""
@@ -152,11 +178,13 @@ class JudgingPolicy:
         tolerance: atol and rtol by dtype, ``{"f16": {"atol": 1e-3, "rtol": 1e-3}}``.
         baseline_factor: how many times the baseline's own error is forgiven.
         call_seconds: how long one call may take.
+        total_seconds: how long all calls of the candidate may take together; less than a gate.
     """
 
     tolerance: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     baseline_factor: float = FACTOR
     call_seconds: float = RunnerPolicy.call_seconds
+    total_seconds: float = 240.0
 
 
 class Judge:
@@ -185,7 +213,7 @@ class Judge:
         digest = seeds.artifact_digest([Path(spec.candidate.path)])
         limited = RunnerPolicy(call_seconds=policy.call_seconds)
         return cls(
-            candidate=Side(launcher, spec.candidate, spec.signature, limited),
+            candidate=Side(launcher, spec.candidate, spec.signature, limited, policy.total_seconds),
             baseline=Side(launcher, spec.baseline, spec.signature, limited),
             oracle=oracle,
             assessor=Assessor(

@@ -231,9 +231,10 @@ def _inputs(calls: Sequence[Call]) -> list[Tensors]:
 @contextmanager
 def _running(side: Side) -> Iterator[Running]:
     """A fresh runner that ends with the block. Raises CandidateFault for a bad end."""
-    runner = side.open()
-    try:
-        yield runner
-        runner.close()
-    finally:
-        runner.kill()
+    with side.spending():
+        runner = side.open()
+        try:
+            yield runner
+            runner.close()
+        finally:
+            runner.kill()

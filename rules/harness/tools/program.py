@@ -160,6 +160,7 @@ class RunnerPolicy:
         load_seconds: for a config to be mapped.
         call_seconds: for each call of a batch, on top of ``batch_seconds``.
         batch_seconds: for a batch of any size.
+        life_seconds: for all that it is asked together.
         stderr_bytes: how much of the end of its output is kept for people.
         launches: whether kernels run when they are launched. Where they do not, outputs show
             what else writes them.
@@ -174,6 +175,7 @@ class RunnerPolicy:
     load_seconds: float = 30.0
     call_seconds: float = 10.0
     batch_seconds: float = 10.0
+    life_seconds: float = 600.0
     stderr_bytes: int = 4096
     launches: bool = True
 

@@ -45,6 +45,7 @@ class Runner:
         self._policy = policy
         self._conversation = conversation
         self._memory: ConfigMemory | None = None
+        self._left_seconds = policy.life_seconds
         self._open = True
 
     def start(self) -> None:
@@ -56,7 +57,7 @@ class Runner:
         with self._ending_on_fault():
             self._conversation.await_start(seconds)
             doing = "while it was loaded"
-            self._conversation.ask(Kind.START, Kind.READY, seconds=seconds, doing=doing)
+            self._ask(Kind.START, Kind.READY, seconds=seconds, doing=doing)
 
     def load(self, config: Config, slots: int) -> None:
         """Share the buffers of a config, for batches of up to ``slots`` calls.
@@ -103,7 +104,7 @@ class Runner:
                 # Outside both clocks, so a program could put its work off until here: this
                 # ABI is for baselines, which come with the task.
                 seconds = self._policy.batch_seconds
-                self._conversation.ask(Kind.COLLECT, Kind.READY, seconds=seconds, doing=doing)
+                self._ask(Kind.COLLECT, Kind.READY, seconds=seconds, doing=doing)
             memory.check(order, inputs)
         return _batch(answer, memory.read(order))
 
@@ -122,7 +123,7 @@ class Runner:
         if self._open:
             with self._ending_on_fault():
                 seconds = self._policy.batch_seconds
-                self._conversation.ask(Kind.BYE, Kind.GONE, seconds=seconds, doing="at its end")
+                self._ask(Kind.BYE, Kind.GONE, seconds=seconds, doing="at its end")
             self.kill()
 
     def kill(self) -> None:
@@ -146,20 +147,33 @@ class Runner:
         else:
             self.kill()
 
+    def _ask(
+        self,
+        kind: Kind,
+        expected: Kind,
+        *,
+        seconds: float,
+        doing: str,
+        values: tuple[int, ...] = (),
+        fds: Sequence[int] = (),
+    ) -> Answer:
+        patience = max(0.0, min(seconds, self._left_seconds))
+        answer = self._conversation.ask(
+            kind, expected, seconds=patience, doing=doing, values=values, fds=fds
+        )
+        self._left_seconds -= answer.wall_ns / 1e9
+        return answer
+
     def _ask_to_load(
         self, kind: Kind, values: tuple[int, ...] = (), fds: Sequence[int] = ()
     ) -> Answer:
         seconds = self._policy.load_seconds
         doing = "while its config was loaded"
-        return self._conversation.ask(
-            kind, Kind.READY, seconds=seconds, doing=doing, values=values, fds=fds
-        )
+        return self._ask(kind, Kind.READY, seconds=seconds, doing=doing, values=values, fds=fds)
 
     def _ask_to_run(self, kind: Kind, calls: int, doing: str) -> Answer:
         seconds = self._policy.batch_seconds + calls * self._policy.call_seconds
-        answer = self._conversation.ask(
-            kind, Kind.DONE, seconds=seconds, doing=doing, values=(calls,)
-        )
+        answer = self._ask(kind, Kind.DONE, seconds=seconds, doing=doing, values=(calls,))
         count, reported_ns, *_ = answer.values
         if count != calls or reported_ns < 0:
             raise diagnosis.violation(f"reported {count} calls in {reported_ns} ns {doing}")

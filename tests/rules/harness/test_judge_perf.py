@@ -279,3 +279,12 @@ def test_a_baseline_that_fails_is_the_task_s_fault(tmp_path):
 def test_a_policy_with_too_few_samples_is_refused(tmp_path, policy):
     with pytest.raises(SpecError):
         judge(tmp_path, **policy)
+
+
+def test_all_calls_together_have_a_limit(tmp_path):
+    """A gate that timed out would judge nobody: who is slow enough would never be judged."""
+    verdict, _, launcher = judge(tmp_path, total_seconds=1e-9)
+
+    assert (verdict.outcome, verdict.reason) == ("FAIL", "TIMEOUT")
+    assert "of all its calls together" in verdict.detail
+    assert launcher.opened.count("candidate") == 1

@@ -100,6 +100,13 @@ def test_memory_has_a_limit(launcher, cheat):
     assert fault.reason is Reason.OUT_OF_MEMORY, fault.detail
 
 
+def test_all_requests_together_have_a_limit(launcher):
+    fault = fault_of(launcher, native(CHEATS, "hangs"), RunnerPolicy(life_seconds=0.3))
+
+    assert fault.reason is Reason.TIMEOUT
+    assert "no answer within 0." in fault.detail
+
+
 def test_processor_time_has_a_limit(launcher):
     fault = fault_of(launcher, native(CHEATS, "hangs"), RunnerPolicy(cpu_seconds=1))
 

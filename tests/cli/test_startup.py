@@ -68,7 +68,7 @@ def test_a_build_imports_no_torch_either(quick: CliWorkspace) -> None:
     declare(quick, "new", solution="// Never seen.\n#include <hip/hip_runtime.h>\n")
     gate = ("build", "//new:new.agent")
 
-    assert not modules_of(quick, *gate) & (HEAVY - {"rich"})
+    assert not modules_of(quick, *gate) & {"torch", "triton", "numpy", "grpc", "ziglang"}
 
 
 @pytest.mark.parametrize("command", _COMMANDS)

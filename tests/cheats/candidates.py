@@ -136,6 +136,12 @@ def twins(language: Language) -> list[Candidate]:
     return [_read(language, file) for file in files]
 
 
+def open_cheats(language: Language) -> list[Candidate]:
+    """Cheats that still work, as SECURITY.md says."""
+    files = sorted((HERE / language / "open").glob(f"*{SUFFIXES[language]}"))
+    return [_read(language, file) for file in files]
+
+
 def declare(workspace: CliWorkspace, candidate: Candidate) -> None:
     """Write the task of one candidate, with it as the expert's solution."""
     language, package = candidate.language, candidate.package

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import pytest
 
-from .candidates import GATES, Candidate, cheats, twins
+from .candidates import GATES, HERE, Candidate, cheats, open_cheats, twins
 from .conftest import Judged
 
+pytestmark = pytest.mark.slow  # the first test waits for all of them to be judged
 CHEATS = [*cheats("hip"), *cheats("triton")]
 GAIN = 2.0  # what equal programs cannot differ by, even on a busy machine
+OPEN = [*open_cheats("hip"), *open_cheats("triton")]
 TWINS = [*twins("hip"), *twins("triton")]
 
 
@@ -39,6 +41,14 @@ def test_benign_twin_is_accepted(judged: Judged, candidate: Candidate) -> None:
     for gate in candidate.gates:
         found = judged.gate(candidate, gate)
         assert found["verdict"] == "PASS", found
+
+
+@pytest.mark.parametrize("candidate", OPEN, ids=_id)
+def test_what_still_works_is_admitted(judged: Judged, candidate: Candidate) -> None:
+    """A cheat that no longer passes belongs with the others, and out of SECURITY.md."""
+    for gate in candidate.gates:
+        assert judged.gate(candidate, gate)["verdict"] == "PASS"
+    assert f"`{candidate.name}`" in (HERE.parents[1] / "SECURITY.md").read_text()
 
 
 def test_every_cheat_has_a_twin() -> None:

@@ -28,16 +28,17 @@ def _apply_config(ctx: click.Context, _: click.Parameter, names: tuple[str, ...]
 
 
 def _checked(ctx: click.Context, name: str, flags: Mapping[str, Any]) -> dict[str, Any]:
-    known = {param.name for param in ctx.command.params if isinstance(param, click.Option)}
+    options = (param for param in ctx.command.params if isinstance(param, click.Option))
+    known = {opt.removeprefix("--"): str(param.name) for param in options for opt in param.opts}
     for flag in flags:
         if flag not in known:
-            hint = suggest(flag, (item for item in known if item))
+            hint = suggest(flag, known)
             raise UsageError(
                 Reason.BAD_FLAG,
                 f"[config.{name}] sets unknown flag '{flag}' of kabuild {ctx.command.name}",
                 hint=hint,
             )
-    return {key: _as_flag(value) for key, value in flags.items()}
+    return {known[flag]: _as_flag(value) for flag, value in flags.items()}
 
 
 def _as_flag(value: Any) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.testkit.cli import CliWorkspace
+from tests.testkit.cli import CliWorkspace, copy_store
 
 TASK = """\
 [[hip2hip]]
@@ -66,19 +66,28 @@ def declare(workspace: CliWorkspace, package: str, *, solution: str = KERNEL) ->
 
 
 @pytest.fixture(scope="session")
-def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of this session that has the HIP runtime and the native runner."""
-    workspace = CliWorkspace.make(tmp_path_factory.mktemp("shared"))
+def runtime_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that has the HIP runtime and the native runner. Tests copy it and leave it alone."""
+    workspace = CliWorkspace.make(tmp_path_factory.mktemp("runtime"))
     made = workspace.run("build", "//toolchains/hip:cpu")
     assert made.code == 0, made.err
     return workspace.store
 
 
 @pytest.fixture
-def quick(tmp_path: Path, shared_store: Path) -> CliWorkspace:
-    """A workspace with one quick task, ``//double``, on the session's store."""
-    workspace = CliWorkspace.make(tmp_path, shared_store)
+def quick(tmp_path: Path, runtime_store: Path) -> CliWorkspace:
+    """A workspace with one quick task, ``//double``; its store has the runtime."""
+    workspace = CliWorkspace.make(tmp_path)
+    copy_store(runtime_store, workspace.store)
     declare(workspace, "double")
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def module_workspace(tmp_path_factory: pytest.TempPathFactory, runtime_store: Path) -> CliWorkspace:
+    """An empty workspace for what all tests of a module look at; its store has the runtime."""
+    workspace = CliWorkspace.make(tmp_path_factory.mktemp("module"))
+    copy_store(runtime_store, workspace.store)
     return workspace
 
 

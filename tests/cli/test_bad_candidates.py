@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,34 +31,32 @@ class Judged:
     def gates(self, name: str) -> dict[str, dict[str, Any]]:
         """The entries of one task by gate."""
         entries = self.first.json["targets"]
-        return {e["gate"]: e for e in entries if e["task"] == f"//{name}:{name}"}
+        return {e["gate"]: e for e in entries if e["task"].endswith(f"/{name}:{name}")}
 
     def paragraph(self, name: str) -> str:
         """What is printed about one task."""
         paragraphs = self.printed.out.split("\n\n")
-        (found,) = [text for text in paragraphs if text.startswith(f"//{name}:")]
+        (found,) = [text for text in paragraphs if text.startswith(f"//bad/{name}:")]
         return found
 
 
-def _judge(workspace: CliWorkspace, *flags: str) -> Judged:
-    first = workspace.run("test", "//...", *flags, "--json")
-    return Judged(first, workspace.run("test", "//...", *flags))
+def _judge(workspace: CliWorkspace, *arguments: str) -> Judged:
+    first = workspace.run("test", *arguments, "--json")
+    return Judged(first, workspace.run("test", *arguments))
 
 
 @pytest.fixture(scope="module")
-def bad(tmp_path_factory: pytest.TempPathFactory, shared_store: Path) -> Judged:
-    workspace = CliWorkspace.make(tmp_path_factory.mktemp("bad"), shared_store)
+def bad(module_workspace: CliWorkspace) -> Judged:
     for candidate in CANDIDATES:
-        declare(workspace, candidate.name, solution=candidate.source)
-    return _judge(workspace)
+        declare(module_workspace, f"bad/{candidate.name}", solution=candidate.source)
+    return _judge(module_workspace, "//bad/...")
 
 
 @pytest.fixture(scope="module")
-def twins(tmp_path_factory: pytest.TempPathFactory, shared_store: Path) -> Judged:
-    workspace = CliWorkspace.make(tmp_path_factory.mktemp("twins"), shared_store)
+def twins(module_workspace: CliWorkspace) -> Judged:
     for candidate in TWINS:
-        declare(workspace, candidate.name, solution=candidate.twin_source)
-    return _judge(workspace, "--gates=compile,correctness")
+        declare(module_workspace, f"twin/{candidate.name}", solution=candidate.twin_source)
+    return _judge(module_workspace, "//twin/...", "--gates=compile,correctness")
 
 
 def test_bad_candidates_fail_the_build_and_break_nothing(bad: Judged) -> None:
@@ -101,7 +98,7 @@ def test_people_read_what_was_wrong_and_how_to_see_it_again(
     for word in candidate.words:
         assert word in paragraph
     gate = "compile" if candidate in AT_COMPILE else "correctness"
-    target = f"//{candidate.name}:{candidate.name}.{gate}"
+    target = f"//bad/{candidate.name}:{candidate.name}.{gate}"
     assert paragraph.endswith(f"rerun it with: kabuild test --nocache_test_results {target}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -128,9 +127,9 @@ def _declare(workspace: CliWorkspace, name: str, solution: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory, shared_store: Path) -> tuple[Ran, Ran]:
+def judged(module_workspace: CliWorkspace) -> tuple[Ran, Ran]:
     """All candidates and the honest kernel in one build, and the same again as people see it."""
-    workspace = CliWorkspace.make(tmp_path_factory.mktemp("triton"), shared_store)
+    workspace = module_workspace
     _declare(workspace, "honest", KERNEL)
     for candidate in CANDIDATES:
         assert candidate.old in KERNEL

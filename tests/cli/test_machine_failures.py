@@ -8,19 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.testkit.cli import CliWorkspace, Ran, copy_store
+from tests.testkit.cli import CliWorkspace, Ran
 
 from .conftest import KERNEL
 
 FAST = "--gates=compile,correctness"
 PRIVATE_MOUNTS = "-m" if os.geteuid() == 0 else "-Urm"
-
-
-@pytest.fixture
-def own(tmp_path: Path, shared_store: Path, quick: CliWorkspace) -> CliWorkspace:
-    """The quick workspace on a store of its own."""
-    copy_store(shared_store, tmp_path / "own")
-    return CliWorkspace(quick.root, tmp_path / "own")
 
 
 def run_in_shell(workspace: CliWorkspace, unshare: str, script: str, *arguments: str) -> Ran:
@@ -70,17 +63,17 @@ def test_a_store_that_may_not_be_written_is_named(quick: CliWorkspace, tmp_path:
     assert "KABUILD_CACHE" in ran.err
 
 
-def test_a_full_disk_is_named_and_nothing_is_blamed(own: CliWorkspace, tmp_path: Path) -> None:
+def test_a_full_disk_is_named_and_nothing_is_blamed(quick: CliWorkspace, tmp_path: Path) -> None:
     """The store is on a file system that has 256 KiB left."""
     full = tmp_path / "full"
     full.mkdir()
-    needed = sum(f.stat().st_size + 4096 for f in own.store.rglob("*")) // 1024 + 256
+    needed = sum(f.stat().st_size + 4096 for f in quick.store.rglob("*")) // 1024 + 256
     mount = f"mount -t tmpfs -o size={needed}k none {full}"
-    script = f'{mount}; cp -r {own.store}/. {full}; exec "$@"'
-    own.write("double/solutions/expert/double.hip", KERNEL + "// x" * 200_000)
+    script = f'{mount}; cp -r {quick.store}/. {full}; exec "$@"'
+    quick.write("double/solutions/expert/double.hip", KERNEL + "// x" * 200_000)
 
     ran = run_in_shell(
-        CliWorkspace(own.root, full), PRIVATE_MOUNTS, script, "test", "//double", FAST
+        CliWorkspace(quick.root, full), PRIVATE_MOUNTS, script, "test", "//double", FAST
     )
 
     assert is_clear(ran), ran
@@ -89,25 +82,25 @@ def test_a_full_disk_is_named_and_nothing_is_blamed(own: CliWorkspace, tmp_path:
     assert "kabuild clean" in ran.out
 
 
-def test_a_store_that_becomes_writable_again_is_used(own: CliWorkspace) -> None:
+def test_a_store_that_becomes_writable_again_is_used(quick: CliWorkspace) -> None:
     """Nothing that could not be judged was remembered."""
-    blobs = own.store / "cas"
-    kept = own.store.parent / "kept"
+    blobs = quick.store / "cas"
+    kept = quick.store.parent / "kept"
     blobs.rename(kept)
     blobs.touch()
-    broken = own.run("test", "//double", FAST)
+    broken = quick.run("test", "//double", FAST)
     blobs.unlink()
     kept.rename(blobs)
 
     assert is_clear(broken), broken
-    assert own.run("test", "//double", FAST).code == 0
+    assert quick.run("test", "//double", "--gates=compile").code == 0
 
 
-def test_out_that_cannot_be_written_is_a_warning(own: CliWorkspace) -> None:
+def test_out_that_cannot_be_written_is_a_warning(quick: CliWorkspace) -> None:
     """It only shows what the store has."""
-    (own.root / "out").write_text("not a directory")
+    (quick.root / "out").write_text("not a directory")
 
-    ran = own.run("test", "//double", FAST)
+    ran = quick.run("test", "//double", "--gates=compile")
 
     assert ran.code == 0, ran.err
     assert "warning: out/ is not complete: Not a directory" in ran.err
@@ -118,9 +111,9 @@ def test_out_that_cannot_be_written_is_a_warning(own: CliWorkspace) -> None:
 REFUSE = 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"'
 
 
-def test_without_namespaces_there_is_a_warning_and_no_verdict(own: CliWorkspace) -> None:
+def test_without_namespaces_there_is_a_warning_and_no_verdict(quick: CliWorkspace) -> None:
     """Kernels are compiled, but no candidate is let near its judge."""
-    ran = run_in_shell(own, "-Ur", REFUSE, "test", "//double", FAST)
+    ran = run_in_shell(quick, "-Ur", REFUSE, "test", "//double", FAST)
 
     assert is_clear(ran), ran
     assert ran.err.count("warning: this machine refuses sandboxes to actions") == 1
@@ -129,14 +122,14 @@ def test_without_namespaces_there_is_a_warning_and_no_verdict(own: CliWorkspace)
     assert "correctness: could not be judged" in ran.out.replace("double.", "")
     assert "PASS     INFRA" in ran.out
 
-    after = own.run("test", "//double", "--gates=compile")
+    after = quick.run("test", "//double", "--gates=compile")
     assert after.code == 0
     assert "//double:double.agent" in after.executed, "a result without a sandbox was shared"
     assert "not hermetic" not in after.out
 
 
-def test_doctor_says_what_to_do_about_namespaces(own: CliWorkspace) -> None:
-    ran = run_in_shell(own, "-Ur", REFUSE, "doctor")
+def test_doctor_says_what_to_do_about_namespaces(quick: CliWorkspace) -> None:
+    ran = run_in_shell(quick, "-Ur", REFUSE, "doctor")
 
     assert ran.code == 36
     (line,) = [text for text in ran.out.splitlines() if text.startswith("PROBLEM  namespaces")]
@@ -144,13 +137,13 @@ def test_doctor_says_what_to_do_about_namespaces(own: CliWorkspace) -> None:
     assert "allow unprivileged user namespaces" in ran.out
 
 
-def test_sandboxes_can_be_done_without_and_results_say_so(own: CliWorkspace) -> None:
+def test_sandboxes_can_be_done_without_and_results_say_so(quick: CliWorkspace) -> None:
     """The actions run bare; the judge still puts the candidate into a sandbox."""
     bare = (FAST, "--sandbox=none")
-    first = own.run("test", "//double", *bare, "--json")
-    again = own.run("test", "//double", *bare)
-    hermetic = own.run("test", "//double", "--gates=compile", "--json")
-    better = own.run("test", "//double", "--gates=compile", "--sandbox=none", "--json")
+    first = quick.run("test", "//double", *bare, "--json")
+    again = quick.run("test", "//double", *bare)
+    hermetic = quick.run("test", "//double", "--gates=compile", "--json")
+    better = quick.run("test", "//double", "--gates=compile", "--sandbox=none", "--json")
 
     assert first.code == 0, first.out + first.err
     assert first.err.count("warning: actions run without sandboxes, as asked") == 1
@@ -163,8 +156,8 @@ def test_sandboxes_can_be_done_without_and_results_say_so(own: CliWorkspace) -> 
     assert better.gate("compile")["hermetic"]
 
 
-def test_a_debugged_sandbox_is_kept_and_named(own: CliWorkspace) -> None:
-    ran = own.run("build", "//double:double.compile", "--sandbox_debug")
+def test_a_debugged_sandbox_is_kept_and_named(quick: CliWorkspace) -> None:
+    ran = quick.run("build", "//double:double.compile", "--sandbox_debug")
 
     assert ran.code == 0
     kept = [line.rpartition(" ")[2] for line in ran.err.splitlines() if " is kept at " in line]
@@ -175,15 +168,15 @@ def test_a_debugged_sandbox_is_kept_and_named(own: CliWorkspace) -> None:
 # --- tools -------------------------------------------------------------------------------------
 
 
-def test_a_missing_compiler_says_how_to_get_it(own: CliWorkspace) -> None:
+def test_a_missing_compiler_says_how_to_get_it(quick: CliWorkspace) -> None:
     """A workspace whose zig is a distribution that is not installed."""
-    own.write(
+    quick.write(
         "toolchains/zig/BUILD.toml",
         '[[toolchain]]\nname = "zig"\nrole = "c++-compiler"\n'
         'distribution = "no-such-compiler"\nversion = "1.2"\n',
     )
 
-    ran = own.run("test", "//double")
+    ran = quick.run("test", "//double")
 
     assert is_clear(ran), ran
     assert "toolchains/zig/BUILD.toml:1" in ran.err
@@ -191,14 +184,14 @@ def test_a_missing_compiler_says_how_to_get_it(own: CliWorkspace) -> None:
     assert "-m pip install 'no-such-compiler==1.2'" in ran.err
 
 
-def test_another_version_of_a_compiler_is_not_taken_for_it(own: CliWorkspace) -> None:
-    own.write(
+def test_another_version_of_a_compiler_is_not_taken_for_it(quick: CliWorkspace) -> None:
+    quick.write(
         "toolchains/zig/BUILD.toml",
         '[[toolchain]]\nname = "zig"\nrole = "c++-compiler"\n'
         'distribution = "ziglang"\nversion = "0.1.0"\n',
     )
 
-    ran = own.run("test", "//double")
+    ran = quick.run("test", "//double")
 
     assert is_clear(ran), ran
     assert "ziglang" in ran.err

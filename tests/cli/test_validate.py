@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.testkit.cli import REPOSITORY, CliWorkspace
+from tests.testkit.cli import REPOSITORY, CliWorkspace, copy_store
 
 from .conftest import KERNEL, REFERENCE, declare
 
@@ -20,8 +20,9 @@ def ready(workspace: CliWorkspace, package: str = "double") -> None:
 
 
 @pytest.mark.slow
-def test_all_tasks_that_ship_are_admitted(tmp_path: Path, shared_store: Path) -> None:
-    workspace = CliWorkspace.make(tmp_path, shared_store)
+def test_all_tasks_that_ship_are_admitted(tmp_path: Path, runtime_store: Path) -> None:
+    workspace = CliWorkspace.make(tmp_path)
+    copy_store(runtime_store, workspace.store)
     tasks = [
         str(file.parent.relative_to(REPOSITORY)) for file in REPOSITORY.glob("tasks/*/*/*.toml")
     ]

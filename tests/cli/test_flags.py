@@ -1,0 +1,306 @@
+"""The flags of ``test``, and the commands around it, in a workspace with a few tasks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.testkit.cli import CliWorkspace, Ran
+
+from .conftest import KERNEL, declare
+
+GATES = ("compile", "correctness", "perf", "score", "unseen")
+COMPILE = "--gates=compile"
+
+
+@pytest.fixture(scope="module")
+def judged(module_workspace: CliWorkspace) -> CliWorkspace:
+    """//a/one (tags: quick), //a/two and //b/three, which does not compile; all judged."""
+    for package in ("a/one", "a/two"):
+        declare(module_workspace, package)
+    declare(module_workspace, "b/three", solution=KERNEL.replace("2.0f", "factor"))
+    tagged = module_workspace.root / "a/one/BUILD.toml"
+    tagged.write_text(tagged.read_text().replace("flops ", 'tags = ["quick"]\nflops ', 1))
+    assert module_workspace.run("test", "//...").code == 3
+    return module_workspace
+
+
+@pytest.fixture
+def tasks(judged: CliWorkspace, tmp_path: Path) -> CliWorkspace:
+    """The judged workspace, free to be changed."""
+    return judged.copy(tmp_path)
+
+
+def tasks_of(ran: Ran) -> list[str]:
+    return list(dict.fromkeys(entry["task"].partition(":")[0] for entry in ran.json["targets"]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("//a/...",), ["//a/one", "//a/two"]),
+        (("//a/...", "//b/three", "--", "-//a/one"), ["//a/two", "//b/three"]),
+        (("--", "//...", "-//b/..."), ["//a/one", "//a/two"]),
+        (("//...", "--test_tag_filters=quick"), ["//a/one"]),
+        (("//a/...", "--test_tag_filters=-quick"), ["//a/two"]),
+        (("//a/one:all",), ["//a/one"]),
+        (("//a/two:two.score",), ["//a/two"]),
+    ],
+)
+def test_patterns_choose_tasks(
+    tasks: CliWorkspace, arguments: tuple[str, ...], expected: list[str]
+) -> None:
+    flags = () if "score" in arguments[0] else (COMPILE,)
+
+    assert tasks_of(tasks.run("test", *flags, "--json", *arguments)) == expected
+
+
+def test_a_relative_label_belongs_to_the_directory(tasks: CliWorkspace) -> None:
+    ran = tasks.run("test", ":one", COMPILE, "--json", cwd="a/one")
+
+    assert tasks_of(ran) == ["//a/one"]
+    assert (tasks.root / "out/a/one/one.compile").is_dir()
+
+
+def test_gates_limit_what_is_judged_and_asked(tasks: CliWorkspace) -> None:
+    ran = tasks.run("test", "//a/one", "--gates=correctness,compile", "--json")
+
+    assert [entry["gate"] for entry in ran.json["targets"]] == ["compile", "correctness"]
+    assert ran.json["totals"]["cached"] < 7
+
+
+def test_a_label_of_one_gate_runs_it_and_what_it_needs(tasks: CliWorkspace) -> None:
+    ran = tasks.run("test", "//a/one:one.correctness", "--json")
+
+    assert [entry["gate"] for entry in ran.json["targets"]] == ["correctness"]
+    assert ran.json["totals"]["passed"] == 1
+
+
+@pytest.mark.parametrize("flag", ["--nokeep_going", "--keep_going"])
+def test_a_failure_stops_the_others_only_where_asked(tasks: CliWorkspace, flag: str) -> None:
+    """Two new kernels; the first fails. One job makes the order plain."""
+    tasks.write("a/one/solutions/expert/double.hip", KERNEL.replace("2.0f", flag.strip("-")))
+    tasks.write("a/two/solutions/expert/double.hip", KERNEL.replace("256", f"2{len(flag)}"))
+
+    ran = tasks.run("test", "//a/...", COMPILE, flag, "--jobs=1", "--json")
+
+    words = {entry["task"]: entry["verdict"] for entry in ran.json["targets"]}
+    assert ran.code == 3
+    assert words["//a/one:one"] == "FAIL"
+    assert words["//a/two:two"] == ("CANCELLED" if flag == "--nokeep_going" else "PASS")
+
+
+@pytest.mark.parametrize(
+    ("output", "shown", "hidden"),
+    [
+        ("errors", ("//b/three:three.compile: FAIL", "'factor'"), ("//a/one:one.compile: PASS",)),
+        ("all", ("//b/three:three.compile: FAIL", "//a/one:one.compile: PASS"), ("rerun",)),
+        ("summary", ("//b/three", "//a/one"), ("'factor'", ".compile")),
+    ],
+)
+def test_output_says_as_much_as_asked(
+    tasks: CliWorkspace, output: str, shown: tuple[str, ...], hidden: tuple[str, ...]
+) -> None:
+    ran = tasks.run("test", "//...", COMPILE, f"--test_output={output}")
+
+    assert ran.code == 3
+    for word in shown:
+        assert word in ran.out
+    for word in hidden:
+        assert word not in ran.out
+
+
+def test_a_config_stands_for_flags_and_the_command_line_wins(tasks: CliWorkspace) -> None:
+    tasks.write(
+        "WORKSPACE.toml",
+        'name = "test"\n[config.ci]\ngates = ["compile"]\njson = true\njobs = 1\n'
+        "[config.tags]\ntest_tag_filters = 'quick'\n",
+    )
+
+    plain = tasks.run("test", "//a/...", "--config=ci")
+    both = tasks.run("test", "//a/...", "--config=ci", "--config=tags")
+    over = tasks.run("test", "//a/one", "--config=ci", "--gates=correctness")
+
+    assert [entry["gate"] for entry in plain.json["targets"]] == ["compile", "compile"]
+    assert tasks_of(both) == ["//a/one"]
+    assert [entry["gate"] for entry in over.json["targets"]] == ["correctness"]
+
+
+def test_a_config_with_an_unknown_flag_is_refused(tasks: CliWorkspace) -> None:
+    tasks.write("WORKSPACE.toml", 'name = "test"\n[config.ci]\njops = 2\n')
+
+    ran = tasks.run("test", "//...", "--config=ci")
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "[config.ci] sets unknown flag 'jops'" in ran.err
+    assert "did you mean 'jobs'?" in ran.err
+
+
+def test_a_config_with_a_bad_value_is_refused(tasks: CliWorkspace) -> None:
+    tasks.write("WORKSPACE.toml", 'name = "test"\n[config.ci]\njobs = "many"\n')
+
+    ran = tasks.run("test", "//...", "--config=ci")
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "many" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_agent_none_hands_in_the_tasks_own_kernel(tasks: CliWorkspace) -> None:
+    """A control: what it says of itself is what it says of the baseline."""
+    tasks.write("a/one/solutions/expert/double.hip", "no kernel")
+
+    assert tasks.run("test", "//a/one", COMPILE, "--agent=none").code == 0
+    assert tasks.run("test", "//a/one", COMPILE).code == 3
+
+
+def test_a_workspace_chooses_its_agent(tasks: CliWorkspace) -> None:
+    tasks.write("a/one/solutions/expert/double.hip", "no kernel")
+    tasks.write("WORKSPACE.toml", 'name = "test"\n[defaults]\nagent = "none"\n')
+
+    ran = tasks.run("test", "//a/one", COMPILE, "--json")
+
+    assert ran.code == 0
+    assert ran.json["agent"] == "//toolchains/agents:none"
+
+
+def test_a_private_salt_draws_other_unseen_configs(tasks: CliWorkspace) -> None:
+    tasks.write("salt", "0123456789abcdef\n")
+    tasks.write("short", "guess")
+    unseen = tasks.root / "out/a/one/one.unseen/verdict.json"
+
+    def cases(*flags: str) -> list[Any]:
+        assert tasks.run("test", "//a/one", "--gates=unseen", *flags).code == 0
+        return [case["config"] for case in json.loads(unseen.read_bytes())["cases"]]
+
+    assert cases() != cases("--unseen_salt_file=salt")
+    refused = tasks.run("test", "//a/one", "--unseen_salt_file=short")
+    assert refused.code == 2
+    assert "at least 16" in refused.err
+
+
+def test_another_policy_scores_again_and_judges_nothing(tasks: CliWorkspace) -> None:
+    aka = tasks.run("test", "//a/one", "--json")
+    other = tasks.run("test", "//a/one", "--policy=geomean", "--json")
+
+    assert (aka.code, other.code) == (0, 0)
+    assert other.executed == {"//a/one:one.score"}
+    assert other.gate("score")["speedup"] == aka.gate("score")["speedup"]
+    assert other.gate("score")["score"] == pytest.approx(aka.gate("score")["speedup"])
+
+
+def test_jobs_may_be_many_or_one(tasks: CliWorkspace) -> None:
+    results = [
+        tasks.run("test", "//a/...", COMPILE, "--nocache_test_results", f"-j{jobs}", "--json")
+        for jobs in (1, 8)
+    ]
+
+    assert [[e["verdict"] for e in ran.json["targets"]] for ran in results] == [["PASS"] * 2] * 2
+    assert tasks.run("test", "//...", "--jobs=0").code == 2
+
+
+# --- the commands around it ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("//...", ["//a/one:one", "//a/two:two", "//b/three:three"]),
+        ("kind(hip2hip, //...) except //a/...", ["//b/three:three"]),
+        ("attr(tags, quick, //...)", ["//a/one:one"]),
+        ("tests(//a/one)", [f"//a/one:one.{g}" for g in GATES]),
+        ("//a/one union //b/...", ["//a/one:one", "//b/three:three"]),
+    ],
+)
+def test_query_prints_labels(tasks: CliWorkspace, expression: str, expected: list[str]) -> None:
+    ran = tasks.run("query", expression)
+
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines() == expected
+
+
+def test_query_knows_dependencies_both_ways(tasks: CliWorkspace) -> None:
+    deps = tasks.run("query", "deps(//a/one)").out.splitlines()
+    rdeps = tasks.run("query", "rdeps(//..., //toolchains/zig)").out.splitlines()
+
+    assert {"//a/one:one", "//toolchains/hip:cpu", "//toolchains/zig:zig"} <= set(deps)
+    assert {"//a/one:one", "//a/two:two", "//b/three:three"} <= set(rdeps)
+
+
+@pytest.mark.parametrize("output", ["label", "label_kind", "location", "json", "graph"])
+def test_query_has_formats(tasks: CliWorkspace, output: str) -> None:
+    ran = tasks.run("query", "//a/...", f"--output={output}")
+
+    assert ran.code == 0
+    assert "//a/one" in ran.out
+    if output == "json":
+        json.loads(ran.out)
+    if output == "location":
+        assert "a/one/BUILD.toml:1" in ran.out
+
+
+def test_info_says_where_things_are(tasks: CliWorkspace) -> None:
+    everything = dict(line.split(": ", 1) for line in tasks.run("info").out.splitlines())
+
+    assert everything["workspace"] == str(tasks.root)
+    assert everything["store"] == str(tasks.store)
+    assert tasks.run("info", "workspace", cwd="a/one").out == f"{tasks.root}\n"
+    assert Path(everything["builtin"], "rules").is_dir()
+
+
+def test_doctor_is_readable_and_agrees_with_itself(tasks: CliWorkspace) -> None:
+    ran = tasks.run("doctor", "--json")
+    findings = {item["name"]: item for item in ran.json}
+
+    assert ran.code == (36 if any(f["state"] == "PROBLEM" for f in findings.values()) else 0)
+    for name in ("python", "torch", "triton", "ziglang", "namespaces", "store", "NVIDIA GPU"):
+        assert findings[name].keys() == {"name", "state", "found", "advice"}
+        assert findings[name]["state"] in {"ok", "absent", "PROBLEM"}
+    assert str(tasks.store) in findings["store"]["found"]
+    printed = tasks.run("doctor")
+    assert printed.code == ran.code
+    assert len(printed.out.splitlines()) >= len(findings)
+
+
+def test_clean_removes_the_views_and_keeps_the_results(tasks: CliWorkspace) -> None:
+    tasks.run("test", "//a/...", COMPILE)
+    ran = tasks.run("clean")
+
+    assert ran.code == 0
+    assert not (tasks.root / "out").exists()
+    assert tasks.run("test", "//a/...", COMPILE, "--json").json["totals"]["executed"] == 0
+    assert tasks.run("clean").code == 0
+    assert tasks.run("clean").out == ""
+
+
+def test_expunge_removes_what_is_the_stores_and_nothing_else(tmp_path: Path) -> None:
+    """A person chose the directory; it may hold other things."""
+    workspace = CliWorkspace.make(tmp_path)
+    declare(workspace, "one")
+    assert workspace.run("build", "//one:one.agent", "--sandbox_debug").code == 0
+    (workspace.store / "letters.txt").write_text("dear")
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / "kept").touch()
+
+    ran = workspace.run("clean", "--expunge")
+
+    assert ran.code == 0
+    assert [path.name for path in workspace.store.iterdir()] == ["letters.txt"]
+    assert not (workspace.root / "out").exists()
+    assert workspace.run("build", "//one:one.agent").code == 0
+
+
+def test_clean_does_not_follow_a_link(tasks: CliWorkspace, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "work").touch()
+    (tasks.root / "out").rename(tmp_path / "out")
+    (tasks.root / "out").symlink_to(precious)
+
+    assert tasks.run("clean").code == 0
+    assert (precious / "work").exists()
+    assert not (tasks.root / "out").exists()

@@ -33,6 +33,7 @@ _COMMON: Mapping[str, type] = {
     "tolerance": dict,
     "baseline_factor": float,
     "call_seconds": float,
+    "total_seconds": float,
 }
 KEYS: Mapping[str, Mapping[str, type]] = {
     "correctness": {

@@ -37,9 +37,14 @@ class Judged:
 
 
 @pytest.fixture(scope="session")
-def judged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Judged:
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
+    """Where all candidates are declared."""
+    return CliWorkspace.make(tmp_path_factory.mktemp("cheats"))
+
+
+@pytest.fixture(scope="session")
+def judged(request: pytest.FixtureRequest, workspace: CliWorkspace) -> Judged:
     """Every candidate that a selected test asks for, judged."""
-    workspace = CliWorkspace.make(tmp_path_factory.mktemp("cheats"))
     asked: dict[Path, Candidate] = {}
     for item in request.session.items:
         candidate = getattr(item, "callspec", None) and item.callspec.params.get("candidate")  # type: ignore[attr-defined]

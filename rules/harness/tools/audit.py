@@ -17,6 +17,7 @@ from typing import Protocol
 from program import Batch
 
 SPREADS = 3.0
+SLIGHT = 0.25  # of the time that is always allowed: what a thread runs varies less than the wall's
 
 
 class Reading(Protocol):
@@ -71,6 +72,7 @@ class Clock:
         self._share = share
         self._empty: list[int] = []
         self._noise_ns = 0.0
+        self._beside_ns = 0
 
     @property
     def empty_ns(self) -> Sequence[int]:
@@ -95,33 +97,43 @@ class Clock:
     def trust(self, batch: Batch) -> None:
         """Take note of a timed batch of a program that is trusted."""
         self._noise_ns = max(self._noise_ns, self.unexplained_ns(batch))
+        self._beside_ns = max(self._beside_ns, batch.thread_ns - batch.reported_ns)
 
     def unexplained_ns(self, batch: Reading) -> float:
         """Wall time beyond what was reported and what an empty batch costs."""
         return batch.wall_ns - batch.reported_ns - self.overhead_ns
 
     def impossible(self, batch: Batch) -> str:
-        """Why no honest runner can have reported this, whatever the load; else empty.
+        """Why no honest runner can have reported this, whatever the load; else empty."""
+        if 0 < batch.reported_ns <= batch.wall_ns:
+            return ""
+        return (
+            f"the runner reports {_ms(batch.reported_ns)} for a batch that took "
+            f"{_ms(batch.wall_ns)} by the judge's clock"
+        )
+
+    def hidden(self, batch: Batch) -> str:
+        """Which work the kernel has counted that was not reported; empty where there is none.
 
         An honest main thread runs within the time that it reports, but for its messages, and all
-        threads together no longer than that on every processor.
+        threads together no longer than that on every processor: no load of the machine adds to
+        what a thread runs.
         """
-        reports = f"the runner reports {_ms(batch.reported_ns)} for a batch"
-        if not 0 < batch.reported_ns <= batch.wall_ns:
-            return f"{reports} that took {_ms(batch.wall_ns)} by the judge's clock"
-        believable = batch.reported_ns + max(self._tolerance_ns, self._share * batch.reported_ns)
+        slight = self._tolerance_ns * SLIGHT
+        allowed = max(slight, self._share * batch.reported_ns, SPREADS * self._beside_ns)
         cores = os.cpu_count() or 1
         for ran_ns, most in ((batch.thread_ns, 1), (batch.process_ns, cores)):
-            if ran_ns > believable * most:
+            if ran_ns > (batch.reported_ns + allowed) * most:
                 return (
-                    f"{reports} in which {'its main thread' if most == 1 else 'it'} ran for "
-                    f"{_ms(ran_ns)} by the judge's clock of the processor"
+                    f"the runner reports {_ms(batch.reported_ns)} for a batch in which "
+                    f"{'its main thread' if most == 1 else 'it'} ran for {_ms(ran_ns)} by the "
+                    f"judge's clock of the processor"
                 )
         return ""
 
     def complaint(self, batch: Batch) -> str:
         """Why the reported time cannot be believed; empty where it can."""
-        if said := self.impossible(batch):
+        if said := self.impossible(batch) or self.hidden(batch):
             return said
         unexplained = self.unexplained_ns(batch) - SPREADS * self.spread_ns
         allowed = max(self._tolerance_ns, self._share * batch.wall_ns, self._noise_ns)

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import click
 
 from kabuild import __version__
 from kabuild.base.clock import SystemClock
-from kabuild.base.errors import ExitCode, StoreError
+from kabuild.base.errors import ExitCode, Reason, StoreError, UsageError
 from kabuild.base.fs import atomic_write
 from kabuild.model.event import EventSink, Warned
 from kabuild.pipeline import Request, Summary, execute, load, plan
@@ -44,7 +44,10 @@ def run_session(request: Request, *, output: str, as_json: bool, explain: Path |
             summary = execute(request, planned, store, sink, stop=stop, clock=clock)
         if explain:
             _explain(explain, summary, out, store)
-        _leave_views(out, summary, store, profile, sink)
+        reports = {"profile.json": profile.render()}
+        if summary.table:
+            reports["test.xml"] = render_junit(summary.table)
+        leave_views(out, summary, store, sink, reports)
     seconds = time.monotonic() - began
     if as_json:
         click.echo(_json(request, summary, seconds))
@@ -75,15 +78,17 @@ def interruptible() -> Iterator[threading.Event]:
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def _leave_views(
-    out: Path, summary: Summary, store: Store, profile: Profile, sink: EventSink
+def leave_views(
+    out: Path, summary: Summary, store: Store, sink: EventSink, reports: Mapping[str, bytes]
 ) -> None:
-    """Write ``out/``. It is disposable: what cannot be shown is a warning, and no more."""
+    """Write ``out/`` with ``reports`` by file name.
+
+    It is disposable: what cannot be shown is a warning, and no more.
+    """
     try:
         write_views(out, summary.settled.values(), store.cas.link_to)
-        if summary.table:
-            atomic_write(out / "test.xml", render_junit(summary.table))
-        atomic_write(out / "profile.json", profile.render())
+        for name, report in reports.items():
+            atomic_write(out / name, report)
     except OSError as error:
         sink.emit(Warned(f"out/ is not complete: {error.strerror}: {error.filename}"))
     except StoreError as error:
@@ -95,7 +100,10 @@ def _explain(path: Path, summary: Summary, out: Path, store: Store) -> None:
     text = render_explanation(
         summary.settled.values(), lambda label: last_key(out, label), store.cas
     )
-    atomic_write(path.absolute(), text.encode())
+    try:
+        atomic_write(path.absolute(), text.encode())
+    except OSError as error:
+        raise UsageError(Reason.BAD_FLAG, f"--explain: {path}: {error.strerror}") from None
 
 
 def _json(request: Request, summary: Summary, seconds: float) -> str:

@@ -10,7 +10,7 @@ import click
 
 from kabuild import __version__
 from kabuild.base.clock import SystemClock
-from kabuild.cli.session import interruptible
+from kabuild.cli.session import interruptible, leave_views
 from kabuild.model.event import Warned
 from kabuild.pipeline import Request, Summary, execute, load, plan
 from kabuild.report.admission import render_admission
@@ -18,7 +18,6 @@ from kabuild.report.failures import render_failures
 from kabuild.report.json_report import render_json
 from kabuild.report.progress import make_progress
 from kabuild.report.table import coloured, plain, render_totals
-from kabuild.report.views import write_views
 from kabuild.store import Store
 
 ADMISSION = "admission"
@@ -93,10 +92,7 @@ def _run(request: Request) -> Summary:
         with interruptible() as stop:
             summary = execute(request, planned, store, sink, stop=stop, clock=clock)
         out = loaded.workspace.root / "out"
-        try:
-            write_views(out, summary.settled.values(), store.cas.link_to)
-        except OSError as error:
-            sink.emit(Warned(f"out/ is not complete: {error.strerror}: {error.filename}"))
+        leave_views(out, summary, store, sink, {})
     return summary
 
 

@@ -304,3 +304,10 @@ def test_clean_does_not_follow_a_link(tasks: CliWorkspace, tmp_path: Path) -> No
     assert tasks.run("clean").code == 0
     assert (precious / "work").exists()
     assert not (tasks.root / "out").exists()
+
+
+def test_an_explanation_that_cannot_be_written_is_named(tasks: CliWorkspace) -> None:
+    ran = tasks.run("test", "//a/...", COMPILE, "--explain=WORKSPACE.toml/why.txt")
+
+    assert ran.code == 2
+    assert ran.err == "error: --explain: WORKSPACE.toml/why.txt: File exists\n"

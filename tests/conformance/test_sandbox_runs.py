@@ -197,7 +197,8 @@ def test_eight_at_once(box: Box, tmp_path: Path) -> None:
         own = replace(box, directory=tmp_path / str(number))
         own.directory.mkdir()
         done = own.shell(
-            f"for i in 1 2 3; do echo {number} >> out/n; done; ls /tmp; cat out/n",
+            f"for i in 1 2 3; do echo {number} >> out/n; done; touch /tmp/box-{number}; "
+            "ls /tmp | grep box-; cat out/n",
             outputs=("out/n",),
         )
         return done.stdout, (own.collected / "out/n").read_text()
@@ -208,7 +209,8 @@ def test_eight_at_once(box: Box, tmp_path: Path) -> None:
     expected = [f"{number}\n" * 3 for number in range(16)]
     assert [text for _, text in results] == expected
     if box.hermetic:
-        assert [stdout.decode() for stdout, _ in results] == expected
+        alone = [f"box-{number}\n{text}" for number, text in enumerate(expected)]
+        assert [stdout.decode() for stdout, _ in results] == alone
 
 
 @needs_namespaces

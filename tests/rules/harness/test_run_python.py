@@ -96,7 +96,8 @@ def looks_around(x, y, *, n):
     y[1] = float(len(sys.argv) > 1)
     y[2] = float(os.path.exists("/exec/spec.json") or os.path.exists(SECRET))
     y[3] = float(any(name.startswith(("judge", "seeds", "oracle")) for name in sys.modules))
-    y[4] = float(any(os.access(path, os.W_OK) for path in ("/", "/candidate", "/usr", *sys.path)))
+    installed = [path for path in sys.path if path.endswith("site-packages")]
+    y[4] = float(any(os.access(path, os.W_OK) for path in ("/", "/candidate", "/usr", *installed)))
     y[5] = float(os.access("/tmp", os.W_OK))
 
 atexit.register(lambda: os.write(2, b"exit handler"))

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from kabuild.analysis import Analysis, analyze
 from kabuild.base.clock import Clock, SystemClock
-from kabuild.base.errors import ExitCode, NoTestsError, Reason, UsageError
+from kabuild.base.errors import ExitCode, KabuildError, NoTestsError, Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.execution import CachedExecutor, CachePolicy, Inputs, LocalStrategy, fresh_gates
 from kabuild.execution.host import cpus
-from kabuild.execution.platforms import cpu_platform
+from kabuild.execution.platforms import machine_platform
 from kabuild.loading import Loader, expand, find_workspace, load_workspace, source_roots
 from kabuild.loading.workspace import Workspace
 from kabuild.model.artifact import Source
@@ -39,7 +39,6 @@ from kabuild.store import Store
 from kabuild.toolchain import resolve
 from kabuild.toolchain.record_memory import RecordMemory
 
-PLATFORMS = ("cpu",)
 DEFAULT_AGENT = "expert"
 
 
@@ -207,7 +206,7 @@ def _options(request: Request, workspace: Workspace) -> Options:
         hint = suggest(policy, POLICIES) or f"policies: {', '.join(POLICIES)}"
         raise UsageError(Reason.BAD_FLAG, f"unknown scoring policy '{policy}'", hint=hint)
     defaults = Options(
-        platform=_platform(request.platform or workspace.platform or "cpu"),
+        platform=_platform(request, workspace),
         agent=workspace.agent_label(request.agent or workspace.agent or DEFAULT_AGENT),
     )
     return Options(
@@ -220,14 +219,15 @@ def _options(request: Request, workspace: Workspace) -> Options:
     )
 
 
-def _platform(name: str) -> Platform:
-    if name not in PLATFORMS:
-        raise UsageError(
-            Reason.UNKNOWN_PLATFORM,
-            f"no platform '{name}' in this version of kabuild",
-            hint=suggest(name, PLATFORMS) or f"platforms: {', '.join(PLATFORMS)}",
-        )
-    return cpu_platform()
+def _platform(request: Request, workspace: Workspace) -> Platform:
+    """The platform by flag, or else by WORKSPACE.toml, whose line an error then names."""
+    if request.platform is not None:
+        return machine_platform(Platform.parse(request.platform))
+    try:
+        return machine_platform(Platform.parse(workspace.platform or "cpu"))
+    except KabuildError as error:
+        error.position = workspace.position("defaults", "platform")
+        raise
 
 
 def _solution(request: Request) -> Source | None:

@@ -72,6 +72,8 @@ class Reason(Enum):
     TOOLCHAIN_DRIFT = "toolchain drift"
     NO_PROVIDER = "no provider"
     NO_TESTS = "no tests"
+    NO_DEVICE = "no device"
+    DEVICE_LOST = "device lost"
     SANDBOX_UNAVAILABLE = "sandbox unavailable"
     SANDBOX_FAILED = "sandbox failed"
     STORE_UNWRITABLE = "store unwritable"

@@ -69,7 +69,11 @@ _SHARED = (
         metavar="NAME",
         help="Take the flags of [config.NAME] in WORKSPACE.toml.",
     ),
-    click.option("--platform", metavar="NAME", help="Where candidates run.  [default: cpu]"),
+    click.option(
+        "--platform",
+        metavar="NAME[:ARCH]",
+        help="Where candidates run: cpu, cuda, rocm, cuda:sm_90, ...  [default: cpu]",
+    ),
     click.option(
         "--agent",
         metavar="NAME",

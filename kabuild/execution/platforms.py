@@ -5,10 +5,36 @@ from __future__ import annotations
 import platform as machine
 from pathlib import Path
 
+from kabuild.base.errors import InfraError, Reason, UsageError
 from kabuild.execution.host import cpus
 from kabuild.model.platform import Platform
 
 _CPUINFO = Path("/proc/cpuinfo")
+
+
+def machine_platform(asked: Platform) -> Platform:
+    """What this machine has of the platform that was asked for.
+
+    Raises UsageError(UNKNOWN_PLATFORM) for a CPU of another architecture, and
+    InfraError(NO_DEVICE) where neither a device nor the user says which architecture.
+    """
+    if asked.name == "cpu":
+        found = cpu_platform()
+        if asked.get("arch", found.get("arch")) != found.get("arch"):
+            raise UsageError(
+                Reason.UNKNOWN_PLATFORM,
+                f"this machine is {found}, not {asked}",
+                hint="--platform=cpu",
+            )
+        return found
+    if not asked.get("arch"):
+        example = {"cuda": "cuda:sm_90", "rocm": "rocm:gfx942"}[asked.name]
+        raise InfraError(
+            Reason.NO_DEVICE,
+            f"no {asked.name} device on this machine",
+            hint=f"kernels can be compiled without one: --platform={example}",
+        )
+    return asked
 
 
 def cpu_platform() -> Platform:

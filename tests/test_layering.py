@@ -205,12 +205,13 @@ def check_cycles(root: Path) -> Iterator[str]:
 
 
 def _targets(module: Module, modules: list[Module]) -> Iterator[str]:
-    """The modules of one tree that a module imports; tools import those beside them by name."""
+    """The modules of one tree that a module imports; tools import from their directory by name."""
     names = {other.name for other in modules}
-    beside = module.name.rpartition(".")[0] if is_tool(module) else ""
+    parts = module.name.split(".")[:-1] if is_tool(module) else []
+    origins = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
     for _, name in module.imports():
         candidates = [name, name.rpartition(".")[0]]
-        candidates += [f"{beside}.{candidate}" for candidate in candidates if beside and candidate]
+        candidates += [f"{origin}.{item}" for origin in origins for item in candidates if item]
         found = next((candidate for candidate in candidates if candidate in names), None)
         if found and found != module.name:
             yield found

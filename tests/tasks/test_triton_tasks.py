@@ -13,7 +13,7 @@ from pathlib import Path
 import compile as gate
 import pytest
 import torch
-import triton_cpu
+from triton_cpu import interpreter as triton_cpu
 
 triton_cpu.install()
 

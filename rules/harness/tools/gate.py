@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launcher import Launcher
-from program import MachineFault
+from base.program import MachineFault
+from runners.launcher import Launcher
 
 if TYPE_CHECKING:
-    from spec import Spec
+    from base.spec import Spec
 
 BAD_INPUT = 2
 NOT_JUDGED = 3
@@ -35,8 +35,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _judge(path: Path, launcher: Launcher) -> int:
     import torch
-    from oracle import TaskFault
-    from spec import SpecError, read_spec
+    from base.spec import SpecError, read_spec
+    from truth.oracle import TaskFault
 
     torch.set_num_threads(1)  # so that an oracle's sums have one order on every machine
     try:
@@ -55,10 +55,10 @@ def _judge(path: Path, launcher: Launcher) -> int:
 
 def _run(spec: Spec, launcher: Launcher) -> dict[str, bytes]:
     """The output files of the gate that ``spec`` names."""
-    import admission
-    import correctness
-    import perf
-    import unseen
+    from admission import gate as admission
+    from correctness import gate as correctness
+    from perf import gate as perf
+    from unseen import gate as unseen
 
     if spec.gate == "perf":
         verdict, samples = perf.run(spec, launcher)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import policies
-from verdict import EARLIER_GATE, FAIL, PASS, SKIPPED, Verdict, canonical_json, read_verdict
+from base import policies
+from base.verdict import EARLIER_GATE, FAIL, PASS, SKIPPED, Verdict, canonical_json, read_verdict
 
 NEEDED = ("compile", "correctness", "perf", "unseen")
 UNUSABLE_TIMES = "UNUSABLE_TIMES"

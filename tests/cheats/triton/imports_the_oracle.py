@@ -26,7 +26,7 @@ def module(name):
     everything = operator.attrgetter("__globals__")(functools.wraps(len).func)
     builtins = everything["__builtins__"]
     builtins = builtins if isinstance(builtins, dict) else operator.attrgetter("__dict__")(builtins)
-    return builtins["__import__"](name)
+    return builtins["__import__"](name, fromlist=["*"])
 
 
 def softmax(x, y, *, scale, rows, cols):

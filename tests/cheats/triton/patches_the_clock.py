@@ -26,10 +26,10 @@ def module(name):
     everything = operator.attrgetter("__globals__")(functools.wraps(len).func)
     builtins = everything["__builtins__"]
     builtins = builtins if isinstance(builtins, dict) else operator.attrgetter("__dict__")(builtins)
-    return builtins["__import__"](name)
+    return builtins["__import__"](name, fromlist=["*"])
 
 
-calls = module("pyrunner_calls")
+calls = module("pyrunner.calls")
 true_clock = module("time").perf_counter_ns
 start = true_clock()
 calls.perf_counter_ns = lambda: start + (true_clock() - start) // 2

@@ -26,7 +26,7 @@ def module(name):
     everything = operator.attrgetter("__globals__")(functools.wraps(len).func)
     builtins = everything["__builtins__"]
     builtins = builtins if isinstance(builtins, dict) else operator.attrgetter("__dict__")(builtins)
-    return builtins["__import__"](name)
+    return builtins["__import__"](name, fromlist=["*"])
 
 
 clocks = module("time")
@@ -34,7 +34,7 @@ true_clock = clocks.perf_counter_ns
 start = true_clock()
 for name in ("perf_counter_ns", "monotonic_ns", "time_ns", "perf_counter", "monotonic"):
     operator.attrgetter("__dict__")(clocks)[name] = lambda: start + (true_clock() - start) // 4
-module("pyrunner_calls").perf_counter_ns = clocks.perf_counter_ns
+module("pyrunner.calls").perf_counter_ns = clocks.perf_counter_ns
 
 
 def softmax(x, y, *, scale, rows, cols):

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import shapes
 import torch
-from dtypes import DTYPES, torch_dtype
-from program import Batch, CandidateFault, Config, Program, Reason, RunnerPolicy, Signature
+from base import shapes
+from base.dtypes import DTYPES, torch_dtype
+from base.program import Batch, CandidateFault, Config, Program, Reason, RunnerPolicy, Signature
 from torch import Tensor
 
 Entry = Callable[..., None]

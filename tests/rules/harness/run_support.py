@@ -10,7 +10,7 @@ import textwrap
 from pathlib import Path
 
 import torch
-from program import (
+from base.program import (
     Abi,
     Argument,
     CandidateFault,

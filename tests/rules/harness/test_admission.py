@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 import torch
+from base.program import CandidateFault, Reason
 from judging_doubles import Doubles, write_spec
-from program import CandidateFault, Reason
 
-import admission  # isort: skip
-import exactness  # isort: skip
-from spec import SpecError, parse_spec  # isort: skip
-from subject import Subject  # isort: skip
+from admission import gate as admission  # isort: skip
+from admission import exactness  # isort: skip
+from base.spec import SpecError, parse_spec  # isort: skip
+from admission.subject import Subject  # isort: skip
 
 REFERENCE = """
 import torch

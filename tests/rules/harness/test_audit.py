@@ -7,8 +7,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from audit import Charge, Clock
-from program import Batch
+from base.program import Batch
+from perf.audit import Charge, Clock
 
 MS = 1_000_000
 

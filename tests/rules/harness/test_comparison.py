@@ -8,11 +8,11 @@ import pytest
 import torch
 from judging_doubles import SPEC, Doubles, write_spec
 
-import comparison  # isort: skip
-import correctness  # isort: skip
-from comparison import Comparison  # isort: skip
-from oracle import TaskFault  # isort: skip
-from spec import SpecError, parse_spec  # isort: skip
+from truth import comparison  # isort: skip
+from correctness import gate as correctness  # isort: skip
+from truth.comparison import Comparison  # isort: skip
+from truth.oracle import TaskFault  # isort: skip
+from base.spec import SpecError, parse_spec  # isort: skip
 
 I64 = torch.int64
 REFERENCE = """

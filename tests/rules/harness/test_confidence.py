@@ -8,9 +8,9 @@ import math
 import random
 
 import pytest
-from confidence import ratio, typical
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from perf.confidence import ratio, typical
 
 times = st.floats(1e2, 1e9)
 sides = st.lists(st.lists(times, min_size=1, max_size=3), min_size=1, max_size=5)

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from judging_doubles import REFERENCE, Doubles, softmax, write_spec
 
-import correctness  # isort: skip
-from spec import parse_spec  # isort: skip
+from correctness import gate as correctness  # isort: skip
+from base.spec import parse_spec  # isort: skip
 
 
 def judge(folder, doubles, reference=REFERENCE):

@@ -11,10 +11,10 @@ import pytest
 import torch
 from judging_doubles import REFERENCE, Doubles, careful_softmax, softmax, write_spec
 
-import correctness  # isort: skip
-from oracle import Oracle, TaskFault  # isort: skip
-from program import CandidateFault, Reason  # isort: skip
-from spec import SpecError, parse_spec  # isort: skip
+from correctness import gate as correctness  # isort: skip
+from truth.oracle import Oracle, TaskFault  # isort: skip
+from base.program import CandidateFault, Reason  # isort: skip
+from base.spec import SpecError, parse_spec  # isort: skip
 
 STAGES = ["smoke", "sweep", "distributions", "determinism", "edges", "kernels"]
 

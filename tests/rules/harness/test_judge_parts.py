@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging_doubles import REFERENCE, SPEC, write_spec
 
-import distributions  # isort: skip
-import plausibility  # isort: skip
-import shapes  # isort: skip
-import tolerance  # isort: skip
-import verdict  # isort: skip
-from audit import Clock  # isort: skip
-from dtypes import DTYPES, torch_dtype  # isort: skip
-from oracle import Oracle  # isort: skip
-from program import Batch, Config  # isort: skip
-from seeds import Seeds, Stream, derive  # isort: skip
-from spec import SpecError, parse_spec, read_spec  # isort: skip
-from tolerance import Bound  # isort: skip
+from truth import distributions  # isort: skip
+from perf import plausibility  # isort: skip
+from base import shapes  # isort: skip
+from truth import tolerance  # isort: skip
+from base import verdict  # isort: skip
+from perf.audit import Clock  # isort: skip
+from base.dtypes import DTYPES, torch_dtype  # isort: skip
+from truth.oracle import Oracle  # isort: skip
+from base.program import Batch, Config  # isort: skip
+from base.seeds import Seeds, Stream, derive  # isort: skip
+from base.spec import SpecError, parse_spec, read_spec  # isort: skip
+from truth.tolerance import Bound  # isort: skip
 
 F32 = tolerance.BOUNDS["f32"]
 

@@ -10,10 +10,10 @@ from itertools import count
 import pytest
 from judging_doubles import Doubles, side_of, softmax, steady, write_spec
 
-import perf  # isort: skip
-from oracle import TaskFault  # isort: skip
-from program import CandidateFault, MachineFault, Reason  # isort: skip
-from spec import SpecError, parse_spec  # isort: skip
+from perf import gate as perf  # isort: skip
+from truth.oracle import TaskFault  # isort: skip
+from base.program import CandidateFault, MachineFault, Reason  # isort: skip
+from base.spec import SpecError, parse_spec  # isort: skip
 
 
 def judge(folder, candidate=softmax, baseline=softmax, clock=steady, **policy):

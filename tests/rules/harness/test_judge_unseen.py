@@ -7,10 +7,10 @@ from __future__ import annotations
 import pytest
 from judging_doubles import SPEC, Doubles, careful_softmax, softmax, write_spec
 
-import unseen  # isort: skip
-from sampler import CLASSES  # isort: skip
-from oracle import TaskFault  # isort: skip
-from spec import SpecError, parse_spec  # isort: skip
+from unseen import gate as unseen  # isort: skip
+from base.sampler import CLASSES  # isort: skip
+from truth.oracle import TaskFault  # isort: skip
+from base.spec import SpecError, parse_spec  # isort: skip
 
 
 def judge(folder, candidate, baseline=softmax, **changes):

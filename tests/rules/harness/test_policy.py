@@ -8,10 +8,10 @@ import dataclasses
 
 import pytest
 
-import distributions  # isort: skip
-import correctness  # isort: skip
-import perf  # isort: skip
-import unseen  # isort: skip
+from truth import distributions  # isort: skip
+from correctness import gate as correctness  # isort: skip
+from perf import gate as perf  # isort: skip
+from unseen import gate as unseen  # isort: skip
 from kabuild.rule import AttributeProblem
 from rules.harness.policy import DISTRIBUTIONS, JUDGED, KEYS, check_policies, gate_policy
 

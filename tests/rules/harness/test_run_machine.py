@@ -22,8 +22,8 @@ from run_support import (
 
 import namespaces  # type: ignore[import-not-found] # isort: skip
 
-from launcher import Launcher  # isort: skip
-from program import MachineFault  # isort: skip
+from runners.launcher import Launcher  # isort: skip
+from base.program import MachineFault  # isort: skip
 
 HONEST = """
 int honest(const float* x, float* y, long n, void* s) {

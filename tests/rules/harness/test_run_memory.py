@@ -8,12 +8,12 @@ import os
 import pytest
 import run_support  # noqa: F401 (finds the tools)
 import torch
-from buffers import GuardDamage, InputArena, OutputArena, shared_memory
-from control_block import ControlBlock, Region
-from dtypes import DTYPES, poison_mask, torch_dtype
+from base.dtypes import DTYPES, poison_mask, torch_dtype
 from hypothesis import given
 from hypothesis import strategies as st
-from protocol import SIZE, Kind, Message
+from runners.buffers import GuardDamage, InputArena, OutputArena, shared_memory
+from runners.control_block import ControlBlock, Region
+from runners.protocol import SIZE, Kind, Message
 
 NAMES = st.text("abcxyz_", min_size=1, max_size=31)
 I64 = st.integers(-(2**63), 2**63 - 1)

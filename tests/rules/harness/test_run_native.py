@@ -17,8 +17,8 @@ from run_support import (
     run_doubling,
 )
 
-from launcher import Launcher  # isort: skip
-from program import Argument, CandidateFault, Config, Reason, Signature  # isort: skip
+from runners.launcher import Launcher  # isort: skip
+from base.program import Argument, CandidateFault, Config, Reason, Signature  # isort: skip
 
 CALLS = """
 #include <stdint.h>

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from run_support import DOUBLING, QUICK, config, draws, fault_of, is_doubled, native, run_doubling
 
-from dtypes import poison_mask  # isort: skip
-from launcher import Launcher  # isort: skip
-from program import CandidateFault, Reason, RunnerPolicy  # isort: skip
+from base.dtypes import poison_mask  # isort: skip
+from runners.launcher import Launcher  # isort: skip
+from base.program import CandidateFault, Reason, RunnerPolicy  # isort: skip
 
 CHEATS = (Path(__file__).parent / "run_cheats.c").read_text()
 SMALL = RunnerPolicy(memory_bytes=128 << 20, tmp_bytes=4 << 20)
@@ -89,7 +89,7 @@ def test_fault_has_its_reason(launcher, cheat, reason, word):
 
 @pytest.mark.parametrize("cheat", ["sends_nothing", "hangs_up", "fakes_a_signal"])
 def test_runner_that_neither_answers_nor_ends_violates_the_protocol(launcher, monkeypatch, cheat):
-    monkeypatch.setattr("conversation._LAST_WORDS_SECONDS", 0.1)
+    monkeypatch.setattr("runners.conversation._LAST_WORDS_SECONDS", 0.1)
     assert fault_of(launcher, native(CHEATS, cheat)).reason is Reason.PROTOCOL_VIOLATION
 
 

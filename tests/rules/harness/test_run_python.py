@@ -8,9 +8,9 @@ import pytest
 import torch
 from run_support import DOUBLING, QUICK, config, draws, fault_of, is_doubled, module, run_doubling
 
-from dtypes import poison_mask  # isort: skip
-from launcher import Launcher  # isort: skip
-from program import Argument, CandidateFault, Config, Reason, RunnerPolicy, Signature  # isort: skip
+from base.dtypes import poison_mask  # isort: skip
+from runners.launcher import Launcher  # isort: skip
+from base.program import Argument, CandidateFault, Config, Reason, RunnerPolicy, Signature  # isort: skip
 
 CHEATS = """
 import atexit, ctypes, os, signal, socket, sys, threading, time
@@ -81,7 +81,7 @@ def forges(x, y, *, n):
     socket.socket(fileno=3).send(b"1" * 64)
 
 def patches_the_clock(x, y, *, n):
-    sys.modules["pyrunner_calls"].perf_counter_ns = lambda: 1 << 62
+    sys.modules["pyrunner.calls"].perf_counter_ns = lambda: 1 << 62
     y.copy_(2 * x)
 
 def later(x, y, *, n):
@@ -95,7 +95,7 @@ def looks_around(x, y, *, n):
     y[0] = float("SALT" in os.environ)
     y[1] = float(len(sys.argv) > 1)
     y[2] = float(os.path.exists("/exec/spec.json") or os.path.exists(SECRET))
-    y[3] = float(any(name.startswith(("judge", "seeds", "oracle")) for name in sys.modules))
+    y[3] = float(any(name.startswith(("truth", "base.seeds")) for name in sys.modules))
     installed = [path for path in sys.path if path.endswith("site-packages")]
     y[4] = float(any(os.access(path, os.W_OK) for path in ("/", "/candidate", "/usr", *installed)))
     y[5] = float(os.access("/tmp", os.W_OK))
@@ -108,7 +108,7 @@ atexit.register(lambda: os.write(2, b"exit handler"))
 def launcher():
     """Started as a gate does it: before any module of the judge is imported."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in sys.modules if name.startswith(("judge", "seeds", "oracle"))]:
+        for name in [name for name in sys.modules if name.startswith(("truth", "base.seeds"))]:
             patch.delitem(sys.modules, name)
         started = Launcher.start()
     with started:

@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from edges import edges, reduced
+from base.program import Argument, Config, Signature
+from base.sampler import CLASSES, SHIFTS, Ground, belongs, draw
+from base.spec import Space, config_name, largest_tensor
+from correctness.edges import edges, reduced
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from program import Argument, Config, Signature
-from sampler import CLASSES, SHIFTS, Ground, belongs, draw
-from spec import Space, config_name, largest_tensor
 
 NAMES = ("rows", "cols", "depth")
 
@@ -215,10 +215,13 @@ def test_a_reduced_config_is_small_or_as_small_as_the_space_allows(ground, eleme
 
 def test_sampling_needs_the_standard_library_alone():
     code = (
-        "import sys, sampler, edges, score, policies, confidence; assert 'torch' not in sys.modules"
+        "import sys, base.sampler, base.policies, correctness.edges, perf.confidence, score; "
+        "assert 'torch' not in sys.modules"
     )
     subprocess.run(
-        [sys.executable, "-S", "-c", code], check=True, cwd=Path(draw.__code__.co_filename).parent
+        [sys.executable, "-S", "-c", code],
+        check=True,
+        cwd=Path(draw.__code__.co_filename).parents[1],
     )
 
 

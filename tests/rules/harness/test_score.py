@@ -9,12 +9,12 @@ import math
 import subprocess
 import sys
 
-import policies
 import pytest
 import score
+from base import policies
+from base.policies import Outcome, TimesError
 from hypothesis import given
 from hypothesis import strategies as st
-from policies import Outcome, TimesError
 
 NAN, INF = math.nan, math.inf
 GATES = ["compile", "correctness", "perf", "unseen"]

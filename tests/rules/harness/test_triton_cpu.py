@@ -12,11 +12,11 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-import triton_cpu
 from triton.language.extra import libdevice
-from triton_builder import UnsupportedOperationError
-from triton_launch import LaunchError
-from triton_rewrite import KernelSourceError
+from triton_cpu import interpreter as triton_cpu
+from triton_cpu.builder import UnsupportedOperationError
+from triton_cpu.launch import LaunchError
+from triton_cpu.rewrite import KernelSourceError
 
 triton_cpu.install()
 
@@ -34,9 +34,9 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {tools!r})
 {before}
-import triton_cpu
-triton_cpu.install()
-triton_cpu.install()
+from triton_cpu import interpreter
+interpreter.install()
+interpreter.install()
 import kernel, torch
 x = torch.randn(3, 5)
 y = torch.empty_like(x)

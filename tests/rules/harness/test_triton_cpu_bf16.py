@@ -8,11 +8,11 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-import triton_bf16
-import triton_cpu
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from triton_cpu import bf16
+from triton_cpu import interpreter as triton_cpu
 
 triton_cpu.install()
 
@@ -178,7 +178,7 @@ def test_bit_casts_see_the_16_bit_pattern():
 
 def test_every_bit_pattern_survives_load_and_store():
     bits = np.arange(1 << 16, dtype=np.uint16)
-    assert np.array_equal(triton_bf16.to_bits(triton_bf16.from_bits(bits)), bits)
+    assert np.array_equal(bf16.to_bits(bf16.from_bits(bits)), bits)
     x = torch.from_numpy(bits.view(np.int16)).view(BF16)
     out = torch.empty_like(x)
     apply[(64,)](x, x, out, x.numel(), OP=convert, BLOCK=1024)
@@ -188,7 +188,7 @@ def test_every_bit_pattern_survives_load_and_store():
 @given(arrays(np.uint32, 32, elements=st.integers(0, 2**32 - 1)))
 def test_rounding_agrees_with_pytorch_for_any_float32(words):
     values = words.view(np.float32)
-    ours = torch.from_numpy(triton_bf16.rounded(values))
+    ours = torch.from_numpy(bf16.rounded(values))
     theirs = torch.from_numpy(values.copy()).to(BF16).float()
     assert torch.equal(ours.isnan(), theirs.isnan())
     assert torch.equal(ours.nan_to_num(7), theirs.nan_to_num(7))

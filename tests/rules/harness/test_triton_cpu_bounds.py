@@ -7,9 +7,9 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-import triton_cpu
 from triton.tools.tensor_descriptor import TensorDescriptor
-from triton_bounds import Allocation, Memory, OutOfBoundsError
+from triton_cpu import interpreter as triton_cpu
+from triton_cpu.bounds import Allocation, Memory, OutOfBoundsError
 
 triton_cpu.install()
 

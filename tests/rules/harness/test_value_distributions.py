@@ -8,9 +8,9 @@ import pytest
 import torch
 from judging_doubles import SPEC, Doubles, softmax, write_spec
 
-import correctness  # isort: skip
-import distributions  # isort: skip
-from spec import parse_spec  # isort: skip
+from correctness import gate as correctness  # isort: skip
+from truth import distributions  # isort: skip
+from base.spec import parse_spec  # isort: skip
 
 CENTRED = """
 import torch

@@ -1,0 +1,1 @@
+"""The admission gate: whether a task deserves to be in a benchmark."""

@@ -1,0 +1,92 @@
+"""Whether an oracle computes in double precision all the way, or only says so.
+
+An oracle that drops to single precision somewhere inside answers in steps: two small moves of
+its inputs, one twice the other, move its outputs by nothing or by whole float32 roundings. In
+double precision the second answer moves twice as far as the first.
+"""
+
+from __future__ import annotations
+
+import torch
+from base.program import Config
+from torch import Generator, Tensor
+from truth.oracle import TaskFault, Tensors
+
+from admission.subject import Subject
+
+_BASE = 2.0**-10
+_STEP = 2.0**-32
+_STRAIGHT = 0.1
+
+
+def refuses_float64(subject: Subject) -> str:
+    """Why the reference does not take float64, where it takes the task's own dtypes."""
+    for config in subject.configs:
+        inputs = subject.inputs(config, 0)
+        try:
+            subject.expected(config, inputs)
+        except TaskFault as fault:
+            try:
+                subject.oracle.compute(config, inputs)
+            except TaskFault:
+                continue
+            return f"the reference takes {config.dtype} and not float64: {fault}"
+    return ""
+
+
+def not_float64(subject: Subject) -> str:
+    """What is not in double precision; empty where everything is."""
+    for config in subject.configs:
+        if found := _of_config(subject, config):
+            return f"{found} ({config.name})"
+    return ""
+
+
+def _of_config(subject: Subject, config: Config) -> str:
+    generator = torch.Generator().manual_seed(0)
+    given = {name: _off_the_grid(t, generator) for name, t in subject.inputs(config, 0).items()}
+    directions = {name: _signs(tensor, generator) for name, tensor in given.items()}
+    points = [_moved(given, directions, times * _STEP) for times in (0, 1, 2)]
+    answers = [subject.oracle.compute(config, point) for point in points]
+    for argument in subject.signature.outputs:
+        base, near, far = (answer[argument.name] for answer in answers)
+        if base.is_floating_point() and (found := _of_output(argument.name, base, near, far)):
+            return found
+    return ""
+
+
+def _of_output(name: str, base: Tensor, near: Tensor, far: Tensor) -> str:
+    if base.dtype != torch.float64:
+        kind = str(base.dtype).rpartition(".")[2]
+        return f"output '{name}' of the reference is {kind} for float64 inputs"
+    once, twice = (torch.nan_to_num(moved - base, 0.0, 0.0, 0.0) for moved in (near, far))
+    if not bool(once.any()) and not bool(twice.any()):
+        whole = torch.nan_to_num(base, 0.0, 0.0, 0.0)
+        if bool((whole == whole.round()).all()):
+            return ""  # counts and signs, which any precision holds
+        return f"output '{name}' does not see digits that float32 lacks"
+    bent = float((twice - 2.0 * once).square().sum().sqrt().item())
+    moved = float(twice.square().sum().sqrt().item())
+    if bent <= _STRAIGHT * moved:
+        return ""
+    return f"output '{name}' moves in float32's steps: part of the reference is in float32"
+
+
+def _off_the_grid(tensor: Tensor, generator: Generator) -> Tensor:
+    """The same values with digits that float32 lacks; away from ties, where they are equal."""
+    if not tensor.is_floating_point():
+        return tensor
+    wide = tensor.double()
+    drawn = torch.rand(tensor.shape, generator=generator, dtype=torch.float64)
+    return wide * (1.0 + _BASE * (0.5 + drawn))
+
+
+def _signs(tensor: Tensor, generator: Generator) -> Tensor:
+    return torch.randint(0, 2, tensor.shape, generator=generator).double() * 2.0 - 1.0
+
+
+def _moved(inputs: Tensors, directions: Tensors, step: float) -> dict[str, Tensor]:
+    return {
+        name: tensor * (1.0 + step * directions[name]) if tensor.is_floating_point() else tensor
+        for name, tensor in inputs.items()
+    }

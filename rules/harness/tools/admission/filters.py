@@ -1,0 +1,128 @@
+"""Filters for tasks whose outputs say little: robust-kbench's, and two on what inputs do.
+
+Each looks at the oracle's answers to several draws of each visible config, and rejects where
+what it looks for holds on every one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from truth.oracle import TaskFault
+
+from admission.subject import DRAWS, Observed, Subject
+
+LEAST = 0.01
+
+
+def seeds_ignored(subject: Subject) -> str:
+    """Which input does not follow from the generator's seed, and from nothing else."""
+    for config in subject.configs:
+        first, again = subject.inputs(config, 0), subject.inputs(config, 0)
+        for name, tensor in first.items():
+            if not _equal(tensor, again[name]):
+                return f"input '{name}' differs between two draws of one seed ({config.name})"
+    for argument in subject.signature.inputs:
+        if all(_fixed(observed, argument.name) for observed in subject.observed):
+            return f"input '{argument.name}' is the same for {DRAWS} seeds on every visible config"
+    return ""
+
+
+def not_finite(subject: Subject) -> str:
+    """Which output has no finite element."""
+    for name, tensors in _by_output(subject):
+        if all(not bool(torch.isfinite(tensor).any()) for tensor in tensors):
+            return f"output '{name}' has no finite element on any visible config"
+    return ""
+
+
+def in_range(subject: Subject) -> str:
+    """Which output is so near to zero everywhere that its values hardly matter."""
+    for name, tensors in _by_output(subject):
+        largest = max(
+            float(tensor.nan_to_num(0.0, torch.inf, -torch.inf).abs().max().item())
+            for tensor in tensors
+        )
+        if largest < LEAST:
+            return f"output '{name}' is nowhere larger than {largest:.2g} on the visible configs"
+    return ""
+
+
+def seed_insensitive(subject: Subject) -> str:
+    """Which output hardly changes between draws."""
+    for name, tensors in _by_output(subject):
+        spread = max(_largest_spread(tensor, 0) for tensor in tensors)
+        if spread < LEAST:
+            return (
+                f"output '{name}' is nearly the same for {DRAWS} seeds: its standard deviation "
+                f"is at most {spread:.2g} on the visible configs"
+            )
+    return ""
+
+
+def axis_constant(subject: Subject) -> str:
+    """Which axis of an output has nearly equal values all along it, wherever it is long."""
+    for name, tensors in _by_output(subject):
+        for axis in range(1, tensors[0].ndim):
+            spreads = [_largest_spread(t, axis) for t in tensors if t.shape[axis] > 1]
+            if spreads and max(spreads) < LEAST:
+                return (
+                    f"output '{name}' is nearly constant along axis {axis - 1}: its standard "
+                    f"deviation is at most {max(spreads):.2g} on the visible configs"
+                )
+    return ""
+
+
+def input_ignored(subject: Subject) -> str:
+    """Which input may be drawn anew without any output changing."""
+    for argument in subject.signature.inputs:
+        spreads = [_redrawn(subject, observed, argument.name) for observed in subject.observed]
+        if max(spreads) < LEAST:
+            return (
+                f"no output depends on input '{argument.name}': redrawn, it moves them by a "
+                f"standard deviation of at most {max(spreads):.2g} on the visible configs"
+            )
+    return ""
+
+
+def _by_output(subject: Subject) -> Iterator[tuple[str, list[Tensor]]]:
+    for argument in subject.signature.outputs:
+        yield argument.name, [seen.outputs[argument.name] for seen in subject.observed]
+
+
+def _redrawn(subject: Subject, observed: Observed, name: str) -> float:
+    """The largest spread of any output when one input alone is drawn anew.
+
+    An oracle that cannot take the input of another draw depends on it.
+    """
+    first = observed.calls[0]
+    outputs = [first.expected]
+    for call in observed.calls[1:]:
+        try:
+            outputs.append(
+                subject.expected(observed.config, {**first.inputs, name: call.inputs[name]})
+            )
+        except TaskFault:
+            return float("inf")
+    return max(
+        _largest_spread(torch.stack([made[output].double() for made in outputs]), 0)
+        for output in first.expected
+    )
+
+
+def _largest_spread(values: Tensor, axis: int) -> float:
+    """The largest standard deviation along ``axis``; where it is undefined it counts as 0."""
+    spread = torch.nan_to_num(values.std(dim=axis), nan=0.0)
+    return float(spread.max().item())
+
+
+def _fixed(observed: Observed, name: str) -> bool:
+    first = observed.calls[0].inputs[name]
+    return all(_equal(first, call.inputs[name]) for call in observed.calls[1:])
+
+
+def _equal(first: Tensor, second: Tensor) -> bool:
+    both_nan = torch.isnan(first) & torch.isnan(second)
+    return bool(((first == second) | both_nan).all())

@@ -1,0 +1,115 @@
+"""Whether a task's own kernels do what the task asks for, all over its shape space."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from base import sampler
+from base.program import CandidateFault
+from base.sampler import Drawn
+from base.spec import Spec
+from correctness import determinism
+from correctness.stage import label
+from truth.assessment import Finding
+from truth.judge import Case, Judge, Side
+
+from admission.subject import Observed, Subject
+
+REPEATS = 3
+_ELEMENTS = {"hip": 16384, "torch": 16384, "python": 4096}
+_EXTENTS = {"hip": 4096, "torch": 4096, "python": 128}
+_ELEMENTS_ELSEWHERE = 1 << 20
+_MORE_CYCLES = 3
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a task's kernels did on the visible configs.
+
+    Attributes:
+        problem: what failed first; empty where nothing did.
+        slacks: by config, for each draw, how wrong the baseline was, in allowances.
+    """
+
+    problem: str
+    slacks: Mapping[str, list[Mapping[str, float]]]
+
+
+def visible(judge: Judge, subject: Subject, kernels: Mapping[str, Side]) -> Ran:
+    """Run the kernels on the draws of the visible configs. Raises MachineFault."""
+    slacks: dict[str, list[Mapping[str, float]]] = {}
+    for observed in subject.observed:
+        slack = slacks[observed.config.name] = []
+        for who, side in kernels.items():
+            if found := _draws(judge, observed, side, slack):
+                return Ran(f"the {who} fails on {observed.config.name}\n{found}", slacks)
+    return Ran("", slacks)
+
+
+def nondeterministic(subject: Subject, baseline: Side) -> str:
+    """Where the baseline's equal calls differ, in one process or in two. Raises MachineFault."""
+    for observed in subject.observed:
+        inputs, config = observed.calls[0].inputs, observed.config
+        try:
+            first = baseline.run(config, [inputs] * REPEATS)
+            baseline.kill()
+            again = baseline.run(config, [inputs])
+        except CandidateFault as fault:
+            return f"the baseline fails when it is repeated: {fault.detail}"
+        if different := determinism.difference([*first, *again]):
+            return f"{different}\n  in {config.name}"
+    return ""
+
+
+def draw(spec: Spec, samples: int) -> tuple[Drawn, ...]:
+    """Up to ``samples`` configs of the unseen sampler, of sizes that cost little."""
+    ground = sampler.Ground.of(spec)
+    abi = spec.candidate.abi
+    if spec.platform == "cpu":
+        small = replace(
+            ground,
+            elements=min(ground.elements, _ELEMENTS[abi]),
+            extent=min(ground.extent, _EXTENTS[abi]),
+        )
+    else:
+        small = replace(ground, elements=min(ground.elements, _ELEMENTS_ELSEWHERE))
+    # Where the space has no room for some classes, more cycles make up for them.
+    cycles = math.ceil(samples / len(sampler.CLASSES))
+    drawn = sampler.draw(small, spec.salt, cycles).configs
+    if len(drawn) < samples:
+        drawn = sampler.draw(small, spec.salt, cycles * _MORE_CYCLES).configs
+    return drawn[:samples]
+
+
+def sampled(judge: Judge, kernels: Mapping[str, Side], drawn: tuple[Drawn, ...]) -> str:
+    """The first drawn config on which a kernel fails, and how. Raises MachineFault."""
+    for item in drawn:
+        case = Case("admission", item.config, item.distribution)
+        call = judge.call(case)
+        observed = Observed(item.config, (call,), {})
+        slack: list[Mapping[str, float]] = []
+        for who, side in kernels.items():
+            if found := _draws(judge, observed, side, slack):
+                return f"the {who} fails on {label(case)} ({item.class_})\n{found}"
+    return ""
+
+
+def _draws(judge: Judge, observed: Observed, side: Side, slack: list[Mapping[str, float]]) -> str:
+    """What is wrong with one kernel's results; the first kernel's errors become the slack."""
+    made = side.run_each(observed.config, [call.inputs for call in observed.calls])
+    for index, (call, outputs) in enumerate(zip(observed.calls, made, strict=True)):
+        if isinstance(outputs, CandidateFault):
+            return f"{outputs.reason.value}: {outputs.detail}"
+        if len(slack) == index:
+            slack.append(judge.assessor.excesses(call, outputs))
+        finding = judge.assessor.assess(call, outputs, slack[index])
+        if not finding.ok:
+            return _words(finding)
+    return ""
+
+
+def _words(finding: Finding) -> str:
+    assert finding.reason is not None
+    return f"{finding.reason.value}: {finding.detail}"

@@ -1,0 +1,1 @@
+"""What is asked and answered: specs, shapes, dtypes, seeds, verdicts, policies."""

@@ -1,0 +1,289 @@
+"""What a judging gate is told: ``spec.json``, validated."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from base import shapes
+from base.dtypes import DTYPES
+from base.program import Abi, Argument, Config, Program, Signature
+
+GATES = ("correctness", "perf", "unseen", "admission")
+FLOATING = ("f64", "f32", "f16", "bf16")
+ELEMENT = "T"
+_ABIS: tuple[Abi, ...] = ("hip", "python", "torch")
+_ELEMENTS = {"hip": 65536, "torch": 65536, "python": 4096}
+# A dim is often a grid's: the interpreter takes about 1 ms for a program, HIP on the host 0.1 ms
+# for a block that has barriers.
+_EXTENTS = {"hip": 8192, "torch": 8192, "python": 1024}
+_UNCAPPED = 1 << 28
+
+Policy = TypeVar("Policy")
+
+
+class SpecError(ValueError):
+    """``spec.json`` is malformed: whoever wrote it is wrong, nobody was judged."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """The shape space: bounds of each dim, both inclusive, and the element types."""
+
+    dims: Mapping[str, tuple[int, int]]
+    dtypes: tuple[str, ...]
+
+    def contains(self, dims: Mapping[str, int]) -> bool:
+        """Whether ``dims`` names exactly the dims of the space, each within its bounds."""
+        return dims.keys() == self.dims.keys() and all(
+            low <= dims[name] <= high for name, (low, high) in self.dims.items()
+        )
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Everything that one judging needs to know.
+
+    Attributes:
+        reference: path of the task's oracle.
+        flops: operations of one call, an expression of dims; ``0`` where nobody counted.
+        elements: cap on the element count of every tensor of a drawn config.
+        extent: cap on every dim of a drawn config, unless a visible one has more.
+        compare: by output, how it is compared; the others by the tolerance of their dtype.
+        policy: the task's changes to the gate's defaults; each gate reads its own.
+    """
+
+    gate: str
+    platform: str
+    family: str
+    candidate: Program
+    baseline: Program
+    reference: str
+    signature: Signature
+    space: Space
+    configs: tuple[Config, ...]
+    flops: str
+    elements: int
+    extent: int
+    salt: str
+    policy: Mapping[str, Any]
+    compare: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_spec(path: Path) -> Spec:
+    """The spec in ``path``. Raises SpecError for a malformed one."""
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{path.name}: {error}") from None
+    return parse_spec(value)
+
+
+def parse_spec(value: Any) -> Spec:
+    """The spec that a JSON value stands for. Raises SpecError for a malformed one."""
+    if not isinstance(value, dict) or value.get("schema") != 1:
+        raise SpecError("the spec is not of schema 1")
+    gate = _text(value, "gate")
+    if gate not in GATES:
+        raise SpecError(f"no judging gate {gate!r}; known: {', '.join(GATES)}")
+    libraries = tuple(str(item) for item in _list(value, "libraries"))
+    runner = _text(value, "runner") or None
+    space = _read_space(_table(value, "space"))
+    signature = _read_signature(_table(value, "signature"), space)
+    candidate = _read_program(_table(value, "candidate"), libraries, runner)
+    platform = _text(value, "platform")
+    usual = candidate.abi if platform == "cpu" else ""
+    limits = value.get("limits") or {}
+    flops = str(value.get("flops") or "0")
+    _check_expression(flops, signature.dims)
+    return Spec(
+        gate=gate,
+        platform=platform,
+        family=_text(value, "family"),
+        candidate=candidate,
+        baseline=_read_program(_table(value, "baseline"), libraries, runner),
+        reference=_text(value, "reference"),
+        signature=signature,
+        space=space,
+        configs=_read_configs(_list(value, "configs"), signature, space),
+        flops=flops,
+        elements=_read_cap("elements", limits, _ELEMENTS.get(usual, _UNCAPPED)),
+        extent=_read_cap("extent", limits, _EXTENTS.get(usual, _UNCAPPED)),
+        salt=_text(value, "salt"),
+        policy=dict(value.get("policy") or {}),
+        compare=dict(value.get("compare") or {}),
+    )
+
+
+def config_name(dtype: str, dims: Mapping[str, int]) -> str:
+    """What people call a config: ``f16 rows=4096 cols=1024``."""
+    return " ".join((dtype, *(f"{name}={value}" for name, value in dims.items())))
+
+
+def largest_tensor(signature: Signature, dims: Mapping[str, int]) -> int:
+    """Elements of the largest input or output. Raises ShapeError where one has no shape."""
+    return max(_elements(argument, dims) for argument in (*signature.inputs, *signature.outputs))
+
+
+def _elements(argument: Argument, dims: Mapping[str, int]) -> int:
+    count = 1
+    for extent in shapes.shape(argument, dims):
+        count *= extent
+    return count
+
+
+def read_policy(kind: type[Policy], values: Mapping[str, Any]) -> Policy:
+    """A policy dataclass with the task's ``values`` in place of its defaults.
+
+    Raises SpecError for a name that the policy lacks and for a value of another type than
+    the default's.
+    """
+    assert dataclasses.is_dataclass(kind)
+    default = kind()
+    defaults = {item.name: getattr(default, item.name) for item in dataclasses.fields(kind)}
+    changes: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in defaults:
+            raise SpecError(f"unknown policy {name!r}; known: {', '.join(sorted(defaults))}")
+        changes[name] = _like(name, value, defaults[name])
+    return kind(**changes)
+
+
+def _like(name: str, value: Any, default: Any) -> Any:
+    wanted = type(default)
+    if wanted is float and type(value) is int:
+        return float(value)
+    if wanted is tuple and isinstance(value, list):
+        return tuple(value)
+    if default is None or type(value) is wanted:
+        return value
+    raise SpecError(f"policy {name!r} is {value!r}, which is no {wanted.__name__}")
+
+
+def _read_program(
+    value: Mapping[str, Any], libraries: tuple[str, ...], runner: str | None
+) -> Program:
+    for abi in _ABIS:
+        if value.get("abi") == abi:
+            path, entry = _text(value, "path"), _text(value, "entry")
+            if abi == "hip":
+                return Program(abi, path, entry, libraries, runner)
+            return Program(abi, path, entry)
+    raise SpecError(f"no abi {value.get('abi')!r}; known: {', '.join(_ABIS)}")
+
+
+def _read_space(value: Mapping[str, Any]) -> Space:
+    dims: dict[str, tuple[int, int]] = {}
+    for name, bounds in _table(value, "dims").items():
+        match bounds:
+            case [int(low), int(high)] if 0 <= low <= high:
+                dims[str(name)] = (low, high)
+            case _:
+                raise SpecError(f"the bounds of dim {name!r} are {bounds!r}")
+    dtypes = tuple(_list(value, "dtypes"))
+    if not dtypes or any(dtype not in DTYPES for dtype in dtypes):
+        raise SpecError(f"the dtypes are {list(dtypes)!r}; known: {', '.join(DTYPES)}")
+    return Space(dims, dtypes)
+
+
+def _read_signature(value: Mapping[str, Any], space: Space) -> Signature:
+    dims = tuple(str(name) for name in _list(value, "dims"))
+    if set(dims) != space.dims.keys() or len(dims) != len(space.dims):
+        raise SpecError(f"the signature's dims are {list(dims)}, the space's {list(space.dims)}")
+    signature = Signature(
+        inputs=tuple(_read_argument(item, dims) for item in _list(value, "inputs")),
+        outputs=tuple(_read_argument(item, dims) for item in _list(value, "outputs")),
+        scalars=tuple(_read_scalar(item) for item in _list(value, "scalars")),
+        dims=dims,
+    )
+    if not signature.outputs:
+        raise SpecError("a kernel without outputs cannot be judged")
+    named = [argument.name for argument in (*signature.inputs, *signature.outputs)]
+    named += [*(name for name, _ in signature.scalars), *dims]
+    if len(set(named)) != len(named):
+        raise SpecError("two arguments have one name")
+    return signature
+
+
+def _read_argument(value: Any, dims: tuple[str, ...]) -> Argument:
+    match value:
+        case [str(name), str(dtype), [*shape]] if dtype in {ELEMENT, *DTYPES}:
+            for expression in shape:
+                _check_expression(str(expression), dims)
+            return Argument(name, dtype, tuple(str(expression) for expression in shape))
+        case _:
+            raise SpecError(f"no tensor argument: {value!r}")
+
+
+def _check_expression(expression: str, dims: tuple[str, ...]) -> None:
+    try:
+        unknown = shapes.names(expression) - set(dims)
+    except shapes.ShapeError as error:
+        raise SpecError(str(error)) from None
+    if unknown:
+        raise SpecError(f"{expression!r} names {min(unknown)!r}, which is no dim")
+
+
+def _read_scalar(value: Any) -> tuple[str, float | int]:
+    match value:
+        case [str(name), int(default) | float(default)] if type(default) is not bool:
+            return name, default
+        case _:
+            raise SpecError(f"no scalar: {value!r}")
+
+
+def _read_configs(values: list[Any], signature: Signature, space: Space) -> tuple[Config, ...]:
+    configs = tuple(_read_config(value, signature, space) for value in values)
+    if not configs:
+        raise SpecError("no configs")
+    if len({config.name for config in configs}) != len(configs):
+        raise SpecError("two configs have one name")
+    return configs
+
+
+def _read_config(value: Any, signature: Signature, space: Space) -> Config:
+    if not isinstance(value, dict):
+        raise SpecError(f"no config: {value!r}")
+    name, dims = _text(value, "name"), _table(value, "dims")
+    scalars = value.get("scalars") or {}
+    known = dict(signature.scalars)
+    if not name or not all(type(extent) is int for extent in dims.values()):
+        raise SpecError(f"no config: {value!r}")
+    if not space.contains(dims) or value.get("dtype") not in space.dtypes:
+        raise SpecError(f"config {name!r} is outside the shape space")
+    if unknown := [key for key in scalars if key not in known]:
+        raise SpecError(f"config {name!r} sets {unknown[0]!r}, which is no scalar")
+    ordered = {dim: dims[dim] for dim in signature.dims}
+    return Config(name, ordered, value["dtype"], {**known, **scalars})
+
+
+def _read_cap(name: str, limits: Any, default: int) -> int:
+    cap = limits.get(name, default) if isinstance(limits, dict) else None
+    if type(cap) is not int or cap < 1:
+        raise SpecError(f"the limits are {limits!r}")
+    return cap
+
+
+def _text(value: Mapping[str, Any], key: str) -> str:
+    text = value.get(key, "")
+    if not isinstance(text, str):
+        raise SpecError(f"{key!r} is {text!r}, which is no text")
+    return text
+
+
+def _list(value: Mapping[str, Any], key: str) -> list[Any]:
+    items = value.get(key, [])
+    if not isinstance(items, list):
+        raise SpecError(f"{key!r} is {items!r}, which is no list")
+    return items
+
+
+def _table(value: Mapping[str, Any], key: str) -> dict[str, Any]:
+    table = value.get(key)
+    if not isinstance(table, dict):
+        raise SpecError(f"{key!r} is {table!r}, which is no table")
+    return table

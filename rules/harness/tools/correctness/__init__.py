@@ -1,0 +1,1 @@
+"""The correctness gate and its stages."""

@@ -1,0 +1,1 @@
+"""The perf gate: verified timing, audits, intervals, floors."""

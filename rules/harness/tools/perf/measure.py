@@ -1,0 +1,241 @@
+"""Takes timed samples of both sides, every one of them verified and audited."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+from base.program import Batch, CandidateFault, Config, MachineFault, Reason
+from truth.assessment import Call, Tensors
+from truth.judge import Case, Judge, Running, Side
+from truth.oracle import TaskFault
+
+from perf.audit import Clock
+
+Drawn = list[list[Call]]  # the calls of each batch of a process; the first is the warm-up
+SideName = Literal["candidate", "baseline"]
+STAGE = "perf"
+EMPTY_BATCHES = 5
+ATTEMPTS = 8
+LISTENS = (4, ATTEMPTS)  # attempts before whose judgement the machine's noise is heard again
+LISTENED = 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How one config is timed: calls per batch, and whether that defeats the caches."""
+
+    config: Config
+    slots: int
+    cold: bool = False
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One timed batch. ``attempts`` counts the readings taken until one was believable."""
+
+    slots: int
+    reported_ns: int
+    wall_ns: int
+    attempts: int = 1
+
+    @property
+    def per_call_ns(self) -> float:
+        """The reported time of one call."""
+        return self.reported_ns / self.slots
+
+
+@dataclass
+class Series:
+    """All samples of one config, by side and process."""
+
+    candidate: list[list[Sample]] = field(default_factory=list)
+    baseline: list[list[Sample]] = field(default_factory=list)
+
+    def of(self, side: SideName) -> list[list[Sample]]:
+        """The processes of one side."""
+        return self.candidate if side == "candidate" else self.baseline
+
+
+class Meter:
+    """Runs rounds: in each, one fresh process a side, and no two at the same time.
+
+    A process that waits could slow down the other side's. ``draw`` is randomness of this
+    judging alone: seeds that follow from the public salt and the candidate's own file could be
+    derived by it too, and what is to be computed under the clock be computed before.
+    """
+
+    def __init__(self, judge: Judge, clock: Clock, draw: int) -> None:
+        self._judge = judge
+        self._clock = clock
+        self._draw_number = draw
+        self._draws: list[float] = []
+
+    @property
+    def seconds_per_call(self) -> float:
+        """What one call costs the judge: about as much to draw as to verify, on both sides."""
+        return 3.0 * statistics.median(self._draws)
+
+    def round(
+        self, number: int, plans: Sequence[Plan], samples: int
+    ) -> Mapping[str, Mapping[SideName, list[Sample]]]:
+        """One process a side through all ``plans``: the samples by config name and side.
+
+        The baseline goes first in even rounds, the candidate in odd ones (ABBA). Raises
+        CandidateFault for the candidate's faults, wrong outputs of timed calls included;
+        TaskFault for the baseline's; MachineFault where a clock of this machine is broken.
+        """
+        calls: Mapping[str, Drawn] = {
+            plan.config.name: [
+                self._draw(number, plan, batch, plan.slots if batch else 1)
+                for batch in range(samples + 1)
+            ]
+            for plan in plans
+        }
+        order: Sequence[SideName] = ("baseline", "candidate")
+        made: dict[SideName, _Process] = {}
+        for side in order if number % 2 == 0 else order[::-1]:
+            made[side] = self._process(side, number, plans, calls)
+        for plan in plans:
+            self._verify(plan, made["candidate"], made["baseline"])
+        return {
+            plan.config.name: {side: made[side].samples[plan.config.name] for side in order}
+            for plan in plans
+        }
+
+    def _draw(self, number: int, plan: Plan, batch: int, size: int, attempt: int = 0) -> list[Call]:
+        """Inputs that no call had before."""
+        first = (((self._draw_number << 16 | number) << 4 | attempt) << 8 | batch) << 16
+        calls = []
+        for slot in range(size):
+            before = time.monotonic()
+            calls.append(self._judge.call(Case(STAGE, plan.config, round=first + slot)))
+            self._draws.append(time.monotonic() - before)
+        return calls
+
+    def _process(
+        self, side: SideName, number: int, plans: Sequence[Plan], calls: Mapping[str, Drawn]
+    ) -> _Process:
+        made = _Process(side, number)
+        try:
+            with _running(self._side(side)) as runner:
+                for plan in plans:
+                    self._time(made, runner, plan, calls[plan.config.name])
+        except CandidateFault as fault:
+            if side == "baseline":
+                raise TaskFault(f"the baseline fails when timed: {fault}") from fault
+            raise
+        return made
+
+    def _time(self, made: _Process, runner: Running, plan: Plan, calls: Drawn) -> None:
+        runner.load(plan.config, plan.slots)
+        warm, *timed = calls
+        made.add(plan, warm, runner.batch(_inputs(warm)))
+        if made.side == "baseline":
+            for _ in range(EMPTY_BATCHES):
+                self._clock.calibrate(runner.empty())
+        for index, batch in enumerate(timed, start=1):
+            if made.side == "baseline":
+                self._time_trusted(made, runner, plan, batch)
+            else:
+                self._time_audited(made, runner, plan, index, batch)
+
+    def _time_trusted(
+        self, made: _Process, runner: Running, plan: Plan, calls: Sequence[Call]
+    ) -> None:
+        """A batch of the baseline, which also shows how noisy the machine is."""
+        result = runner.batch(_inputs(calls))
+        if impossible := self._clock.impossible(result):
+            raise MachineFault(f"a clock of this machine is broken: {impossible}")
+        self._clock.trust(result)
+        made.add(plan, calls, result)
+        made.time(plan, result, 1)
+
+    def _time_audited(
+        self, made: _Process, runner: Running, plan: Plan, index: int, calls: Sequence[Call]
+    ) -> None:
+        """A batch of the candidate whose time the judge's clock confirms.
+
+        Noise comes and goes, and a lie that pays comes every time: a doubtful reading is taken
+        again, with inputs of its own, since results that were kept from it would be fast. When
+        doubt stays, the baseline is asked how noisy the machine is now; a candidate whose
+        readings are all worse than all of the baseline's is rejected.
+        """
+        best: Batch | None = None
+        for attempt in range(1, ATTEMPTS + 1):
+            result = runner.batch(_inputs(calls))
+            made.add(plan, calls, result)
+            if impossible := self._clock.impossible(result):
+                raise CandidateFault(Reason.CLOCK_MISMATCH, impossible)
+            best = min(best or result, result, key=self._clock.unexplained_ns)
+            if attempt in LISTENS and self._clock.complaint(best):
+                self._listen(plan, calls)
+            complaint = self._clock.complaint(best)
+            if not complaint:
+                made.time(plan, best, attempt)
+                return
+            calls = self._draw(made.number, plan, index, plan.slots, attempt)
+        raise CandidateFault(Reason.CLOCK_MISMATCH, f"{complaint}\n  in {plan.config.name}")
+
+    def _listen(self, plan: Plan, calls: Sequence[Call]) -> None:
+        """Time the baseline for the machine's noise alone, the candidate's process frozen."""
+        with _running(self._judge.baseline) as runner:
+            runner.load(plan.config, plan.slots)
+            for _ in range(LISTENED):
+                self._clock.trust(runner.batch(_inputs(calls)))
+
+    def _verify(self, plan: Plan, candidate: _Process, baseline: _Process) -> None:
+        """Judge all outputs of the candidate beside the baseline's own error."""
+        slack: dict[str, float] = {}
+        for call, outputs in baseline.ran[plan.config.name]:
+            for output, excess in self._judge.assessor.excesses(call, outputs).items():
+                slack[output] = max(excess, slack.get(output, 0.0))
+        for call, outputs in candidate.ran[plan.config.name]:
+            finding = self._judge.assessor.assess(call, outputs, slack)
+            if finding.reason is not None:
+                detail = finding.detail or finding.reason.value
+                where = f"in a timed call of {plan.config.name}"
+                raise CandidateFault(finding.reason, f"{detail}\n  {where}")
+
+    def _side(self, side: SideName) -> Side:
+        return self._judge.candidate if side == "candidate" else self._judge.baseline
+
+
+class _Process:
+    """What one process gave: per config its samples, and every call with its outputs."""
+
+    def __init__(self, side: SideName, number: int) -> None:
+        self.side = side
+        self.number = number
+        self.samples: dict[str, list[Sample]] = {}
+        self.ran: dict[str, list[tuple[Call, Tensors]]] = {}
+
+    def add(self, plan: Plan, calls: Sequence[Call], batch: Batch) -> None:
+        """Keep the outputs of a batch, to be verified."""
+        kept = self.ran.setdefault(plan.config.name, [])
+        kept += zip(calls, batch.outputs, strict=True)
+
+    def time(self, plan: Plan, batch: Batch, attempts: int) -> None:
+        """Keep the times of a batch."""
+        sample = Sample(plan.slots, batch.reported_ns, batch.wall_ns, attempts)
+        self.samples.setdefault(plan.config.name, []).append(sample)
+
+
+def _inputs(calls: Sequence[Call]) -> list[Tensors]:
+    return [call.inputs for call in calls]
+
+
+@contextmanager
+def _running(side: Side) -> Iterator[Running]:
+    """A fresh runner that ends with the block. Raises CandidateFault for a bad end."""
+    with side.spending():
+        runner = side.open()
+        try:
+            yield runner
+            runner.close()
+        finally:
+            runner.kill()

@@ -1,0 +1,62 @@
+"""The time below which no machine of a kind can do the work: a lie, or work not done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from base import shapes
+from base.dtypes import DTYPES
+from base.program import Config, Signature
+
+
+@dataclass(frozen=True)
+class Device:
+    """Ceilings that a device cannot exceed, generous by design.
+
+    Attributes:
+        bytes_per_second: of its fastest memory.
+        flops_per_second: of its fastest arithmetic.
+    """
+
+    bytes_per_second: float
+    flops_per_second: float
+
+
+PER_CORE = Device(bytes_per_second=200e9, flops_per_second=2e12)
+DEVICES: Mapping[str, Device] = {
+    "cuda": Device(bytes_per_second=40e12, flops_per_second=20e15),
+    "rocm": Device(bytes_per_second=40e12, flops_per_second=20e15),
+}
+
+
+def device(platform: str) -> Device:
+    """The model of this machine's device on ``platform``."""
+    if platform in DEVICES:
+        return DEVICES[platform]
+    cores = os.cpu_count() or 1
+    return Device(PER_CORE.bytes_per_second * cores, PER_CORE.flops_per_second * cores)
+
+
+def traffic(signature: Signature, config: Config) -> int:
+    """Bytes of all inputs and outputs, each counted once: what a call cannot avoid."""
+    total = 0
+    for argument in (*signature.inputs, *signature.outputs):
+        size = DTYPES[shapes.dtype_name(argument, config)].size
+        for extent in shapes.shape(argument, config.dims):
+            size *= extent
+        total += size
+    return total
+
+
+def floor_ns(signature: Signature, flops: str, config: Config, model: Device) -> float:
+    """The least time of one call: all of its outputs written and its operations done.
+
+    Inputs are not counted here, since a correct kernel may not need them all (a gather reads
+    what its indices name).
+    """
+    outputs = Signature((), signature.outputs, (), signature.dims)
+    moving = traffic(outputs, config) / model.bytes_per_second
+    computing = shapes.evaluate(flops, config.dims) / model.flops_per_second
+    return max(moving, computing) * 1e9

@@ -1,0 +1,39 @@
+"""Loads a Python candidate from its file."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from base.program import Program
+
+MODULE = "kabuild_candidate"
+Entry = Callable[..., Any]
+
+
+class MissingEntry(Exception):  # noqa: N818 (the candidate's, no error of ours)
+    """The candidate's module has no function of the wanted name."""
+
+
+def load_entry(program: Program, path: str) -> Entry:
+    """Import the file at ``path`` under a name of its own, and return its entry.
+
+    A ``torch`` module without ``baseline`` is its own baseline: its ``reference``. Raises
+    MissingEntry, and whatever the module raises.
+    """
+    spec = importlib.util.spec_from_file_location(MODULE, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[MODULE] = module
+    spec.loader.exec_module(module)
+    names = [program.entry]
+    if (program.abi, program.entry) == ("torch", "baseline"):
+        names.append("reference")
+    for name in names:
+        entry = getattr(module, name, None)
+        if callable(entry):
+            return entry  # type: ignore[no-any-return]
+    raise MissingEntry(f"no function '{program.entry}'")

@@ -1,0 +1,135 @@
+"""The Python runner: the process that holds a Triton or PyTorch candidate.
+
+It is forked warm from the launcher, inside its sandbox, and speaks the protocol of the
+native runner. Nothing here is secret or trusted: the candidate shares this interpreter.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.util
+import os
+import signal
+import socket
+import sys
+from typing import NoReturn
+
+import torch
+from base.program import Program, RunnerPolicy
+from runners import confinement, lockdown, native_start
+from runners.protocol import CONTROL_FD, SIZE, FaultCode, Kind, Message
+
+from pyrunner.calls import Calls
+from pyrunner.excerpt import chain, excerpt
+from pyrunner.module import Entry, load_entry
+
+_FDS = 3
+_ALLOCATOR_COMPLAINTS = ("can't allocate memory", "Cannot allocate memory")
+_CODES = {
+    ("pyrunner.module", "MissingEntry"): FaultCode.MISSING_ENTRY,
+    ("pyrunner.calls", "WrongShape"): FaultCode.SHAPE,
+    ("pyrunner.calls", "WrongDtype"): FaultCode.DTYPE,
+    ("triton_cpu.bounds", "OutOfBoundsError"): FaultCode.BOUNDS,
+    ("triton_cpu.builder", "UnsupportedOperationError"): FaultCode.UNSUPPORTED,
+    ("triton_cpu.rewrite", "KernelSourceError"): FaultCode.UNSUPPORTED,
+}
+
+
+def run(program: Program, policy: RunnerPolicy, control: int, output: int) -> int:
+    """Serve the judge until BYE; called in a fresh sandbox, right after the fork."""
+    native_start.arrange({CONTROL_FD: control, 1: output, 2: output})
+    _settle()
+    torch.set_num_threads(1)  # a sum's order, and a busy machine, must not decide anything
+    confinement.limit_address_space(program, policy)
+    lockdown.install(lockdown.assemble())
+    if program.abi == "python" and importlib.util.find_spec("triton_cpu"):
+        importlib.import_module("triton_cpu.interpreter").install(launches=policy.launches)
+    with socket.socket(fileno=CONTROL_FD) as judge:
+        server = _Server(program, judge)
+        server.reply(Kind.READY)
+        server.serve()
+    return 0
+
+
+class _Server:
+    """Answers the judge's requests."""
+
+    def __init__(self, program: Program, judge: socket.socket) -> None:
+        self._program = program
+        self._path = confinement.candidate_path(program)
+        self._judge = judge
+        self._nonce = 0
+        self._entry: Entry | None = None
+        self._calls: Calls | None = None
+
+    def serve(self) -> NoReturn:
+        """Answer until BYE, or until the judge is gone."""
+        while True:
+            data, fds, _, _ = socket.recv_fds(self._judge, SIZE, _FDS)
+            if not data:
+                os._exit(1)
+            request = Message.decode(data)
+            self._nonce = request.nonce
+            try:
+                self._obey(request, fds)
+            except BaseException as error:  # noqa: BLE001 - a candidate may raise anything
+                self._fail(error)
+
+    def reply(self, kind: Kind, *values: int) -> None:
+        """Answer the request in hand."""
+        self._judge.sendall(Message(kind, self._nonce, values).encode())
+
+    def _obey(self, request: Message, fds: list[int]) -> None:
+        match request.kind:
+            case Kind.START:
+                self._entry = load_entry(self._program, self._path)
+                gc.freeze()  # later collections look at what the calls have made, no more
+                self.reply(Kind.READY)
+            case Kind.LOAD:
+                assert self._entry is not None
+                self._calls = None
+                self._calls = Calls(self._program.abi, self._entry, fds)
+                self.reply(Kind.READY, 0)
+            case Kind.RUN:
+                assert self._calls is not None
+                calls = request.values[0]
+                self.reply(Kind.DONE, calls, self._calls.run(calls))
+            case Kind.EMPTY:
+                self.reply(Kind.DONE, 0, self._calls.run(0) if self._calls else 0)
+            case Kind.COLLECT:
+                assert self._calls is not None
+                self._calls.collect()
+                self.reply(Kind.READY)
+            case _:
+                self.reply(Kind.GONE)
+                os._exit(0)  # without exit handlers: the candidate may have installed some
+
+    def _fail(self, error: BaseException) -> NoReturn:
+        sys.stdout.flush()
+        text = excerpt(error, self._path)
+        os.write(2, text.encode(errors="replace"))
+        self.reply(Kind.FAULT, _code(error))
+        os._exit(1)
+
+
+def _code(error: BaseException) -> FaultCode:
+    for cause in chain(error):
+        if isinstance(cause, MemoryError) or any(c in str(cause) for c in _ALLOCATOR_COMPLAINTS):
+            return FaultCode.MEMORY
+        kind = type(cause)
+        if (kind.__module__, kind.__name__) in _CODES:
+            return _CODES[kind.__module__, kind.__name__]
+    return FaultCode.EXCEPTION
+
+
+def _settle() -> None:
+    """Drop what the fork has inherited and a program should not find."""
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - for the life of the process
+    sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
+    sys.argv = ["runner"]
+    os.environ.clear()
+    os.environ.update(confinement.ENVIRONMENT)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)

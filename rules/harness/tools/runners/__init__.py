@@ -1,0 +1,1 @@
+"""How a hostile program is run: launcher, sandbox, shared memory, and the conversation."""

@@ -1,0 +1,203 @@
+"""The shared buffers of a config: the judge's memory, lent to a runner.
+
+Each arena is one memfd that nobody can resize, divided into equal slots, one per call of a
+batch. In a slot every tensor lies in pages of its own:
+
+    inputs    gap page | data, pushed to the end of its last page
+    outputs   gap page | guard page | data, from the start of a page | guard to the page's
+              end and one page more
+
+A gap belongs to nobody: the native runner unmaps it, so that a wild access faults. Guards
+hold random bytes that the judge compares after each batch. A sealed input arena cannot be
+mapped writable by anyone else, whatever they do with the descriptor.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+from collections.abc import Mapping, Sequence
+
+import torch
+from base.dtypes import BY_CODE
+from torch import Tensor
+
+from runners.control_block import Region
+
+_ALIGNMENT = 256  # of an input's first byte, as device allocators give it
+_F_ADD_SEALS = 1033
+_SEAL_SEAL, _SEAL_SHRINK, _SEAL_GROW, _SEAL_FUTURE_WRITE = 1, 2, 4, 16
+
+
+class GuardDamage(Exception):  # noqa: N818 (what the candidate did, no error of ours)
+    """Something was written outside an output.
+
+    Attributes:
+        slot: whose guard is damaged.
+        offset: of the first damaged byte: negative before the tensor, else past its end.
+    """
+
+    def __init__(self, name: str, slot: int, offset: int) -> None:
+        where = (
+            f"{-offset} bytes before its start" if offset < 0 else f"{offset} bytes past its end"
+        )
+        super().__init__(f"a write {where} of '{name}'")
+        self.name = name
+        self.slot = slot
+        self.offset = offset
+
+
+class Arena:
+    """Shared memory of ``slots`` equal slots.
+
+    Attributes:
+        fd: the memfd, for the runner.
+        stride: bytes of a slot.
+        size: bytes of all, with one gap page behind the last slot.
+    """
+
+    def __init__(self, regions: Sequence[Region], stride: int, slots: int, *, sealed: bool) -> None:
+        self.regions = tuple(regions)
+        self.stride = stride
+        self.slots = slots
+        self.size = stride * slots + mmap.PAGESIZE
+        self.fd, self._memory = shared_memory(self.size, sealed=sealed)
+        flat = torch.frombuffer(self._memory, dtype=torch.uint8)
+        self._grid = flat[: stride * slots].view(slots, stride)
+
+    def close(self) -> None:
+        """Give up the descriptor; the memory goes with the last mapping."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def _bytes(self, region: Region) -> Tensor:
+        """The bytes of a tensor in every slot: uint8 [slots, size]."""
+        return self._grid[:, region.first : region.first + region.size]
+
+
+class InputArena(Arena):
+    """The inputs of all slots. Sealed, unless the runner's language cannot map it read-only."""
+
+    def __init__(self, regions: Sequence[Region], slots: int, *, sealed: bool) -> None:
+        placed, stride = _place_inputs(regions)
+        super().__init__(placed, stride, slots, sealed=sealed)
+
+    def write(self, slot: int, tensors: Mapping[str, Tensor]) -> None:
+        """Put one call's inputs into a slot.
+
+        Raises ValueError for a missing tensor or one of another shape or dtype.
+        """
+        for region in self.regions:
+            tensor = _checked(region, tensors)
+            self._bytes(region)[slot].copy_(_flat_bytes(tensor))
+
+    def mutated(self, slot: int, tensors: Mapping[str, Tensor]) -> str | None:
+        """The name of an input that no longer holds what was written into it."""
+        for region in self.regions:
+            if not torch.equal(self._bytes(region)[slot], _flat_bytes(tensors[region.name])):
+                return region.name
+        return None
+
+
+class OutputArena(Arena):
+    """The outputs of all slots, poisoned, between guards."""
+
+    def __init__(self, regions: Sequence[Region], slots: int) -> None:
+        placed, stride = _place_outputs(regions)
+        super().__init__(placed, stride, slots, sealed=False)
+        longest = 2 * mmap.PAGESIZE
+        self._pattern = torch.frombuffer(bytearray(os.urandom(longest)), dtype=torch.uint8)
+        for region in self.regions:
+            for start, end in _guards(region):
+                self._grid[:, start:end] = self._pattern[: end - start]
+
+    def poison(self) -> None:
+        """Overwrite every output with its dtype's poison."""
+        for region in self.regions:
+            dtype = BY_CODE[region.code]
+            if region.size:
+                bits = self._bytes(region).view(getattr(torch, dtype.bits_name))
+                bits.fill_(dtype.poison)
+
+    def read(self, slot: int) -> dict[str, Tensor]:
+        """Copies of one call's outputs."""
+        return {region.name: self._tensor(region, slot) for region in self.regions}
+
+    def check_guards(self) -> None:
+        """Raise GuardDamage for the first guard that changed."""
+        for region in self.regions:
+            for start, end in _guards(region):
+                wrong = self._grid[:, start:end] != self._pattern[: end - start]
+                if bool(wrong.any()):
+                    slot, column = (int(index) for index in wrong.nonzero()[0])
+                    past = start + column - region.first
+                    offset = past if past < 0 else past - region.size
+                    raise GuardDamage(region.name, slot, offset)
+
+    def _tensor(self, region: Region, slot: int) -> Tensor:
+        dtype: torch.dtype = getattr(torch, BY_CODE[region.code].torch_name)
+        return self._bytes(region)[slot].clone().view(dtype).view(region.shape)
+
+
+def shared_memory(size: int, *, sealed: bool) -> tuple[int, mmap.mmap]:
+    """A memfd of fixed size and the judge's mapping of it; sealed, the only writable one."""
+    fd = os.memfd_create("kabuild", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, size)
+    memory = mmap.mmap(fd, size)
+    seals = _SEAL_SHRINK | _SEAL_GROW | _SEAL_SEAL
+    fcntl.fcntl(fd, _F_ADD_SEALS, seals | _SEAL_FUTURE_WRITE if sealed else seals)
+    return fd, memory
+
+
+def _place_inputs(regions: Sequence[Region]) -> tuple[list[Region], int]:
+    cursor = 0
+    placed = []
+    for region in regions:
+        cursor += mmap.PAGESIZE + _page_up(region.size)
+        first = (cursor - region.size) // _ALIGNMENT * _ALIGNMENT
+        placed.append(_at(region, first))
+    return placed, max(cursor, mmap.PAGESIZE)
+
+
+def _place_outputs(regions: Sequence[Region]) -> tuple[list[Region], int]:
+    cursor = 0
+    placed = []
+    for region in regions:
+        cursor += 2 * mmap.PAGESIZE
+        placed.append(_at(region, cursor))
+        cursor += _page_up(region.size) + mmap.PAGESIZE
+    return placed, max(cursor, mmap.PAGESIZE)
+
+
+def _guards(region: Region) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Bounds within a slot of the guards before and behind an output."""
+    end = region.first + region.size
+    behind = region.first + _page_up(region.size) + mmap.PAGESIZE
+    return (region.first - mmap.PAGESIZE, region.first), (end, behind)
+
+
+def _at(region: Region, first: int) -> Region:
+    return Region(region.name, first, region.size, region.code, region.shape)
+
+
+def _page_up(size: int) -> int:
+    return -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+
+
+def _checked(region: Region, tensors: Mapping[str, Tensor]) -> Tensor:
+    tensor = tensors.get(region.name)
+    expected = BY_CODE[region.code].torch_name
+    if tensor is None:
+        raise ValueError(f"no tensor for the input '{region.name}'")
+    if tuple(tensor.shape) != region.shape or tensor.dtype != getattr(torch, expected):
+        raise ValueError(
+            f"the input '{region.name}' is {tensor.dtype} {tuple(tensor.shape)}"
+            f" and not {expected} {region.shape}"
+        )
+    return tensor
+
+
+def _flat_bytes(tensor: Tensor) -> Tensor:
+    return tensor.detach().contiguous().view(-1).view(torch.uint8)

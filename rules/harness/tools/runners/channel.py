@@ -1,0 +1,112 @@
+"""The judge's end of a runner: control messages, and the tail of what it prints.
+
+Nothing that arrives here is trusted. A message has the protocol's exact form or it is
+Malformed; what the runner prints is kept short and made printable, for people only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import time
+from collections.abc import Sequence
+
+from runners.protocol import SIZE, Message
+
+_CHUNK = 1 << 16
+
+
+class Hangup(Exception):  # noqa: N818 (an event, no error of ours)
+    """The runner's end is closed."""
+
+
+class Silence(Exception):  # noqa: N818
+    """The deadline passed without a message."""
+
+
+class Malformed(Exception):  # noqa: N818
+    """Something arrived that is no message."""
+
+
+class Channel:
+    """Owns the judge's control socket and the read end of the runner's output pipe."""
+
+    def __init__(self, control: socket.socket, output: int, kept_bytes: int) -> None:
+        self._control = control
+        self._output = output
+        self._kept_bytes = kept_bytes
+        self._tail = b""
+        control.settimeout(0)
+        os.set_blocking(output, False)
+
+    def send(self, message: Message, fds: Sequence[int] = ()) -> None:
+        """Send a message, with descriptors. Raises Hangup when nobody can receive it."""
+        try:
+            socket.send_fds(self._control, [message.encode()], list(fds))
+        except (BrokenPipeError, ConnectionResetError, BlockingIOError) as error:
+            raise Hangup from error
+
+    def receive(self, deadline: float) -> Message:
+        """The next message before ``deadline`` (of ``time.monotonic``).
+
+        Raises Hangup, Silence or Malformed.
+        """
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        poll.register(self._output, select.POLLIN)
+        while True:
+            left = deadline - time.monotonic()
+            ready = dict(poll.poll(max(0.0, left) * 1000))
+            if self._control.fileno() in ready:
+                return self._take()
+            if left <= 0:
+                raise Silence
+            if ready and not self._read_output():
+                poll.unregister(self._output)  # closed at the other end
+
+    def is_quiet(self) -> bool:
+        """Whether nothing more has arrived. Asked while the runner is frozen."""
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        return not poll.poll(0)
+
+    def text(self) -> str:
+        """The end of what the runner printed, safe to show."""
+        for _ in range(64):  # a pipe's worth; a runner that still prints is not waited for
+            if not self._read_output():
+                break
+        decoded = self._tail.decode(errors="replace")
+        shown = (c if c == "\n" or c.isprintable() else "?" for c in decoded.expandtabs())
+        return "".join(shown).strip()
+
+    def close(self) -> None:
+        """Close both ends; may be called twice."""
+        self._control.close()
+        if self._output >= 0:
+            os.close(self._output)
+            self._output = -1
+
+    def _take(self) -> Message:
+        try:
+            # No room for descriptors: the kernel drops those that a runner sends.
+            data, _, flags, _ = self._control.recvmsg(SIZE + 1)
+        except ConnectionResetError as error:
+            raise Hangup from error
+        if not data:
+            raise Hangup
+        if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
+            raise Malformed("a message that is too long, or with descriptors")
+        try:
+            return Message.decode(data)
+        except ValueError as error:
+            raise Malformed(str(error)) from None
+
+    def _read_output(self) -> bool:
+        """Keep the end of what is there; whether there was anything."""
+        data = b""
+        with contextlib.suppress(BlockingIOError):
+            data = os.read(self._output, _CHUNK) if self._output >= 0 else b""
+        self._tail = (self._tail + data)[-self._kept_bytes :]
+        return bool(data)

@@ -1,0 +1,111 @@
+"""The shared memory of one config: control block, inputs, outputs, workspace."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+from base import shapes
+from base.dtypes import DTYPES
+from base.program import Argument, Config, Program, Reason, Signature
+
+from runners import diagnosis
+from runners.buffers import GuardDamage, InputArena, OutputArena, shared_memory
+from runners.control_block import ControlBlock, Region
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class ConfigMemory:
+    """Owns what a runner maps for a config of ``slots`` slots."""
+
+    def __init__(self, program: Program, signature: Signature, config: Config, slots: int) -> None:
+        self.slots = slots
+        # Python's tensors cannot be read-only: there the judge compares the inputs instead.
+        self._sealed = program.abi == "hip"
+        inputs = [_region(argument, config) for argument in signature.inputs]
+        outputs = [_region(argument, config) for argument in signature.outputs]
+        self._inputs = InputArena(inputs, slots, sealed=self._sealed)
+        self._outputs = OutputArena(outputs, slots)
+        self._scratch: OutputArena | None = None
+        self.block = ControlBlock(
+            symbols=(f"{program.entry}_{config.dtype}", program.entry),
+            inputs=self._inputs.regions,
+            outputs=self._outputs.regions,
+            scalars=tuple(_scalar(pair, config) for pair in signature.scalars),
+            dims=tuple((name, config.dims[name]) for name in signature.dims),
+            strides=(self._inputs.stride, self._outputs.stride),
+            sizes=(self._inputs.size, self._outputs.size),
+            page=mmap.PAGESIZE,
+            slots=slots,
+        )
+        self._block_fd, self._block_memory = shared_memory(self.block.size, sealed=True)
+        self._block_memory[: self.block.order_offset] = self.block.encode()
+        self._outputs.poison()
+
+    @property
+    def fds(self) -> tuple[int, int, int]:
+        """What LOAD passes: control block, inputs, outputs."""
+        return self._block_fd, self._inputs.fd, self._outputs.fd
+
+    def add_scratch(self, size: int) -> OutputArena:
+        """A workspace of ``size`` bytes, guarded like an output."""
+        dtype = DTYPES["u8"]
+        self._scratch = OutputArena([Region("workspace", 0, size, dtype.code, (size,))], 1)
+        self._scratch.poison()
+        return self._scratch
+
+    def prepare(self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]]) -> None:
+        """Fill the slots of a batch with fresh inputs, poison everything that is written."""
+        for slot, tensors in zip(order, inputs, strict=True):
+            self._inputs.write(slot, tensors)
+        self._outputs.poison()
+        if self._scratch:
+            self._scratch.poison()
+        start = self.block.order_offset
+        self._block_memory[start : start + 4 * len(order)] = struct.pack(f"<{len(order)}I", *order)
+
+    def check(self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]]) -> None:
+        """Raise CandidateFault for a damaged guard or a changed input."""
+        try:
+            self._outputs.check_guards()
+            if self._scratch:
+                self._scratch.check_guards()
+        except GuardDamage as damage:
+            raise diagnosis.fault(Reason.OUT_OF_BOUNDS, f"wrote out of bounds: {damage}") from None
+        if not self._sealed:
+            for slot, tensors in zip(order, inputs, strict=True):
+                name = self._inputs.mutated(slot, tensors)
+                if name is not None:
+                    raise diagnosis.fault(Reason.INPUT_MUTATED, f"changed its input '{name}'")
+
+    def read(self, order: Sequence[int]) -> tuple[dict[str, Tensor], ...]:
+        """Copies of the outputs of each call."""
+        return tuple(self._outputs.read(slot) for slot in order)
+
+    def close(self) -> None:
+        """Give up the descriptors; may be called twice."""
+        for arena in (self._inputs, self._outputs, self._scratch):
+            if arena:
+                arena.close()
+        if self._block_fd >= 0:
+            os.close(self._block_fd)
+            self._block_fd = -1
+
+
+def _region(argument: Argument, config: Config) -> Region:
+    dtype = DTYPES[shapes.dtype_name(argument, config)]
+    shape = shapes.shape(argument, config.dims)
+    return Region(argument.name, 0, prod(shape) * dtype.size, dtype.code, shape)
+
+
+def _scalar(declared: tuple[str, float | int], config: Config) -> tuple[str, float | int]:
+    """The config's value, in the type of the declaration: that is the C type."""
+    name, default = declared
+    value = config.scalars.get(name, default)
+    return name, float(value) if isinstance(default, float) else int(value)

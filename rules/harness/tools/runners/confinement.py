@@ -1,0 +1,115 @@
+"""What a runner can see and use."""
+
+from __future__ import annotations
+
+import mmap
+import resource
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from base.program import Program, RunnerPolicy
+from namespaces import (  # type: ignore[import-not-found]
+    Bind,
+    Limits,
+    View,
+    system_binds,
+)
+
+CANDIDATE = "/candidate"
+RUNNER = "/runner"
+LIBRARIES = "/runner/lib"
+TMP = "/tmp"  # noqa: S108 - the sandbox's own
+ENVIRONMENT = {"HOME": TMP, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+_SHM = "/dev/shm"  # noqa: S108 - the sandbox's own, and of no use here
+_OPEN_FILES = 256
+_STACK_BYTES = 16 << 20
+_SYSTEM = ("/usr", "/lib", "/bin")
+
+
+def view(program: Program, policy: RunnerPolicy) -> View:
+    """The candidate's file, what is needed to run it, and a private ``/tmp``.
+
+    Raises ValueError for a ``hip`` program without a runner.
+    """
+    binds = [*system_binds(), Bind(_absolute(program.path), candidate_path(program))]
+    if program.abi == "hip":
+        if program.runner is None:
+            raise ValueError("a program of the hip ABI needs a native runner")
+        binds.append(Bind(_absolute(program.runner), native_runner_path(program)))
+        pairs = zip(program.libraries, library_paths(program), strict=True)
+        binds += [Bind(_absolute(library), path) for library, path in pairs]
+    else:
+        binds += [Bind(path, path) for path in _python_paths()]
+    return View(
+        binds=tuple(binds),
+        tmpfs=((TMP, policy.tmp_bytes), (_SHM, mmap.PAGESIZE)),
+        cwd=TMP,
+        hostname="runner",
+    )
+
+
+def limits(program: Program, policy: RunnerPolicy) -> Limits:
+    """The limits of the process; memory on top of what a Python runner is forked with."""
+    base = 0 if program.abi == "hip" else _private_bytes()
+    return Limits(
+        memory_bytes=base + policy.memory_bytes,
+        cpu_seconds=policy.cpu_seconds,
+        processes=policy.threads,
+        file_bytes=policy.tmp_bytes,
+        open_files=_OPEN_FILES,
+        stack_bytes=_STACK_BYTES,
+    )
+
+
+def limit_address_space(program: Program, policy: RunnerPolicy) -> None:
+    """Limit what the sandbox's limit on private memory does not count: shared mappings.
+
+    They get as much again, for the buffers that the judge shares.
+    """
+    base = 0 if program.abi == "hip" else _statm()[0] * mmap.PAGESIZE
+    total = base + 2 * policy.memory_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (total, total))
+
+
+def environment(policy: RunnerPolicy) -> dict[str, str]:
+    """The variables of a native runner."""
+    return ENVIRONMENT if policy.launches else {**ENVIRONMENT, "KABUILD_CPU_LAUNCHES": "skip"}
+
+
+def candidate_path(program: Program) -> str:
+    """Where the runner sees the candidate."""
+    return f"{CANDIDATE}/{Path(program.path).name}"
+
+
+def native_runner_path(program: Program) -> str:
+    """Where the native runner sees itself."""
+    return f"{RUNNER}/{Path(program.runner or '').name}"
+
+
+def library_paths(program: Program) -> tuple[str, ...]:
+    """Where the native runner sees the candidate's libraries."""
+    return tuple(f"{LIBRARIES}/{Path(library).name}" for library in program.libraries)
+
+
+def _python_paths() -> Iterator[str]:
+    """The trees that this interpreter imports from; never its working directory."""
+    here = str(Path(__file__).resolve().parents[1])
+    packages = (path for path in sys.path if Path(path).name.endswith("-packages"))
+    seen: list[str] = list(_SYSTEM)
+    for path in (sys.base_prefix, sys.prefix, here, *packages):
+        if Path(path).is_dir() and not any(Path(path).is_relative_to(other) for other in seen):
+            seen.append(path)
+            yield path
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).absolute())
+
+
+def _private_bytes() -> int:
+    return _statm()[5] * mmap.PAGESIZE  # data and stack, as RLIMIT_DATA counts them
+
+
+def _statm() -> list[int]:
+    return [int(field) for field in Path("/proc/self/statm").read_text().split()]

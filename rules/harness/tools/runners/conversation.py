@@ -1,0 +1,150 @@
+"""Requests to a runner and their answers, each checked; every lapse becomes a named fault.
+
+The runner is frozen whenever the judge is not waiting for it. It goes on only once the next
+request lies in its socket, so that nothing is finished late and nothing is begun early.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from base.program import MachineFault, Reason
+
+from runners import diagnosis
+from runners.channel import Channel, Hangup, Malformed, Silence
+from runners.control_block import ControlBlock
+from runners.protocol import FaultCode, Kind, Message
+from runners.warden import Warden
+
+_LAST_WORDS_SECONDS = 5.0  # for a process that has hung up or reported a signal to end
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a runner answered, and how long it was at large, until it was frozen again.
+
+    A time that ended with the message would give a candidate that answers too early the time
+    until the freeze for nothing, and it can make that long by keeping the machine busy.
+    ``thread_ns`` and ``process_ns`` are what its main thread and all its threads ran meanwhile.
+    """
+
+    values: tuple[int, ...]
+    wall_ns: int
+    thread_ns: int
+    process_ns: int
+
+
+class Conversation:
+    """One runner's channel and warden.
+
+    Attributes:
+        block: the config in force, for names in faults.
+    """
+
+    def __init__(self, channel: Channel, warden: Warden) -> None:
+        self._channel = channel
+        self._warden = warden
+        self.block: ControlBlock | None = None
+
+    def await_start(self, seconds: float) -> None:
+        """Wait until the runner's own code is up.
+
+        No candidate is loaded before that, so whatever goes wrong is the machine's fault:
+        raises MachineFault.
+        """
+        try:
+            message = self._channel.receive(time.monotonic() + seconds)
+        except (Hangup, Silence, Malformed) as error:
+            status = self._warden.wait(0)
+            what = type(error).__name__.lower() if status is None else f"wait status {status}"
+            raise MachineFault(f"a runner did not start: {what}\n{self._channel.text()}") from error
+        if message != Message(Kind.READY, 0, message.values):
+            raise MachineFault(f"a runner did not start\n{self._channel.text()}")
+        self._freeze("at its start")
+
+    def ask(
+        self,
+        kind: Kind,
+        expected: Kind,
+        *,
+        seconds: float,
+        doing: str,
+        values: tuple[int, ...] = (),
+        fds: Sequence[int] = (),
+    ) -> Answer:
+        """Send a request and return its answer. Raises CandidateFault for anything else.
+
+        Args:
+            seconds: how long to wait.
+            doing: what the runner does meanwhile, in words that complete a fault.
+        """
+        request = Message(kind, secrets.randbits(64), values)
+        thread_ns, process_ns = self._warden.processor_ns
+        started = time.monotonic_ns()
+        try:
+            self._channel.send(request, fds)
+            self._warden.thaw()
+            message = self._channel.receive(time.monotonic() + seconds)
+        except Hangup:
+            self._fail_by_end(doing)
+        except Silence:
+            what = f"gave no answer within {seconds:g} s {doing}"
+            raise diagnosis.fault(Reason.TIMEOUT, what, self._channel.text()) from None
+        except Malformed as error:
+            raise diagnosis.violation(f"sent {error} {doing}") from None
+        if message.nonce != request.nonce:
+            raise diagnosis.violation(f"sent a {message.kind.name} that nobody asked for {doing}")
+        if message.kind is Kind.FAULT:
+            self._fail_by_complaint(message, doing)
+        if message.kind is not expected:
+            raise diagnosis.violation(f"answered with {message.kind.name} {doing}")
+        if expected is not Kind.GONE:
+            self._freeze(doing)
+        wall_ns = time.monotonic_ns() - started
+        thread, process = self._warden.processor_ns
+        return Answer(message.values, wall_ns, thread - thread_ns, process - process_ns)
+
+    def end(self) -> None:
+        """Kill the runner and hang up."""
+        try:
+            self._warden.kill()
+        finally:
+            self.hang_up()
+
+    def hang_up(self) -> None:
+        """Close both sockets, without a runner or after its end."""
+        self._warden.close()
+        self._channel.close()
+
+    def _freeze(self, doing: str) -> None:
+        status = self._warden.freeze()
+        if status is not None:
+            raise diagnosis.ended(status, f"after its answer {doing}", self._channel.text())
+        if not self._channel.is_quiet():
+            raise diagnosis.violation(f"sent more than its answer {doing}")
+
+    def _fail_by_end(self, doing: str) -> NoReturn:
+        status = self._warden.wait(_LAST_WORDS_SECONDS)
+        said = self._channel.text()
+        if status is None:
+            raise diagnosis.violation(f"closed its control socket {doing}", said)
+        raise diagnosis.ended(status, doing, said)
+
+    def _fail_by_complaint(self, message: Message, doing: str) -> NoReturn:
+        try:
+            code = FaultCode(message.values[0])
+        except ValueError:
+            raise diagnosis.violation(f"sent an unknown fault {doing}") from None
+        if code is FaultCode.MACHINE:
+            raise diagnosis.violation(f"blamed the machine {doing}")
+        if code is not FaultCode.SIGNAL:
+            raise diagnosis.complained(message, self.block, doing, self._channel.text())
+        status = self._warden.wait(_LAST_WORDS_SECONDS)
+        said = self._channel.text()
+        if status is None:
+            raise diagnosis.violation(f"reported a signal and lives on {doing}", said)
+        raise diagnosis.crashed(message, status, self.block, doing, said)

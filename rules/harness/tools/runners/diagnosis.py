@@ -1,0 +1,122 @@
+"""What a runner's end or complaint means: the one place that names faults.
+
+The kernel's wait status is a fact. A FAULT message is the runner's word, which a hostile
+candidate may have written: it only makes a name more precise, among names that all fail.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+
+from base.program import CandidateFault, Reason
+
+from runners.control_block import ControlBlock, Region
+from runners.protocol import FLAG_FULL, FLAG_WRITE, FaultCode, Message, Place
+
+_HIP_OUT_OF_MEMORY = 2
+_BY_SIGNAL: dict[int, tuple[Reason, str]] = {
+    signal.SIGSYS: (Reason.FORBIDDEN_SYSCALL, "made a system call that no kernel needs"),
+    signal.SIGXCPU: (Reason.TIMEOUT, "used up its processor time"),
+    signal.SIGKILL: (Reason.OUT_OF_MEMORY, "was killed by the system, which ran out of memory"),
+}
+_APART: dict[int, str] = {
+    Place.CONTROL: "in the control block",
+    Place.WORKSPACE: "beside its workspace",
+}
+_BY_CODE = {
+    FaultCode.LOADING: (Reason.COMPILE_ERROR, "does not load"),
+    FaultCode.EXCEPTION: (Reason.EXCEPTION, "raised an exception"),
+    FaultCode.MEMORY: (Reason.OUT_OF_MEMORY, "ran out of memory"),
+    FaultCode.SHAPE: (Reason.WRONG_SHAPE, "returned a tensor of another shape"),
+    FaultCode.DTYPE: (Reason.WRONG_DTYPE, "returned a tensor of another dtype"),
+    FaultCode.BOUNDS: (Reason.OUT_OF_BOUNDS, "accessed memory outside its tensors"),
+    FaultCode.UNSUPPORTED: (Reason.UNSUPPORTED_FEATURE, "uses what is not emulated"),
+}
+
+
+def ended(status: int, doing: str, said: str = "") -> CandidateFault:
+    """The fault of a runner that ended by itself.
+
+    Args:
+        status: its wait status.
+        doing: what it was asked to do, such as ``in a batch of 4 calls``.
+        said: the end of its output.
+    """
+    if not os.WIFSIGNALED(status):
+        code = os.waitstatus_to_exitcode(status)
+        return fault(Reason.CRASH, f"ended its process with exit code {code} {doing}", said)
+    number = os.WTERMSIG(status)
+    reason, what = _BY_SIGNAL.get(number, (Reason.CRASH, f"died of {signal_name(number)}"))
+    return fault(reason, f"{what} {doing}", said)
+
+
+def crashed(
+    message: Message, status: int, block: ControlBlock | None, doing: str, said: str
+) -> CandidateFault:
+    """The fault of a runner that reported a signal and then ended."""
+    _, number, place, tensor, offset, flags = message.values
+    died = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    if number not in {died, signal.SIGABRT} or died in _BY_SIGNAL:
+        return ended(status, doing, said)
+    if flags & FLAG_FULL:
+        return fault(Reason.OUT_OF_MEMORY, f"ran out of memory {doing}", said)
+    reason, where = _where(place, tensor, offset, flags, block)
+    return fault(reason, f"died of {signal_name(number)} {doing}{where}", said)
+
+
+def complained(
+    message: Message, block: ControlBlock | None, doing: str, said: str
+) -> CandidateFault:
+    """The fault that a FAULT message other than SIGNAL and MACHINE names."""
+    code = FaultCode(message.values[0])
+    if code is FaultCode.MISSING_ENTRY:
+        wanted = " or ".join(f"'{s}'" for s in block.symbols) if block else "its entry"
+        return fault(Reason.MISSING_ENTRY, f"does not define {wanted}", said)
+    if code is FaultCode.LAUNCH:
+        error = message.values[1]
+        out_of_memory = error == _HIP_OUT_OF_MEMORY
+        reason = Reason.OUT_OF_MEMORY if out_of_memory else Reason.LAUNCH_ERROR
+        return fault(reason, f"returned hipError_t {error} {doing}", said)
+    reason, what = _BY_CODE[code]
+    return fault(reason, f"{what} {doing}", said)
+
+
+def violation(what: str, said: str = "") -> CandidateFault:
+    """The fault of a runner that does not keep to the protocol."""
+    return fault(Reason.PROTOCOL_VIOLATION, what, said)
+
+
+def fault(reason: Reason, what: str, said: str = "") -> CandidateFault:
+    """A fault of the candidate, with what it printed below what it did."""
+    return CandidateFault(reason, f"the candidate {what}" + (f"\n{said}" if said else ""))
+
+
+def signal_name(number: int) -> str:
+    """A name such as ``SIGSEGV``."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _where(
+    place: int, tensor: int, offset: int, flags: int, block: ControlBlock | None
+) -> tuple[Reason, str]:
+    """What an access at a place of the shared buffers means; the place in words."""
+    access = "write" if flags & FLAG_WRITE else "read"
+    if place in _APART:
+        return Reason.OUT_OF_BOUNDS, f": a {access} {_APART[place]}"
+    inputs, outputs = (block.inputs, block.outputs) if block else ((), ())
+    region = _region(inputs if place in {Place.INPUT, Place.INPUT_GAP} else outputs, tensor)
+    if region is None or place == Place.ELSEWHERE:
+        return Reason.CRASH, ""
+    if place == Place.INPUT:
+        return Reason.INPUT_MUTATED, f": a {access} of its input '{region.name}', byte {offset}"
+    distance = f"{-offset} bytes before" if offset < 0 else f"{offset - region.size} bytes behind"
+    return Reason.OUT_OF_BOUNDS, f": a {access} {distance} '{region.name}'"
+
+
+def _region(regions: Sequence[Region], index: int) -> Region | None:
+    return regions[index] if 0 <= index < len(regions) else None

@@ -1,0 +1,106 @@
+"""Starts runners, through a process that was forked before the judge knew any secret.
+
+A runner is a copy of the process that forks it. The judge reads its specification, with the
+salt and the unseen configs, only after ``Launcher.start``; from then on the launcher process
+knows what it is sent to start a runner, and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import socket
+from types import TracebackType
+from typing import Self
+
+from base.program import MachineFault, Program, RunnerPolicy, Signature
+
+from runners import launcher_process
+from runners.channel import Channel
+from runners.conversation import Conversation
+from runners.runner_process import Runner
+from runners.warden import Warden
+
+_START_SECONDS = 120.0  # the first Python runner waits for torch to be imported
+
+
+class Launcher:
+    """The judge's side of the launcher process. A context manager."""
+
+    def __init__(self, pid: int, link: socket.socket) -> None:
+        self._pid = pid
+        self._link = link
+        link.settimeout(_START_SECONDS)
+
+    @classmethod
+    def start(cls) -> Launcher:
+        """Fork the launcher process. Call it before anything secret is read."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        pid = os.fork()
+        if pid == 0:
+            ours.close()
+            launcher_process.serve(theirs)
+        theirs.close()
+        return cls(pid, ours)
+
+    def open(
+        self, program: Program, signature: Signature, policy: RunnerPolicy | None = None
+    ) -> Runner:
+        """A fresh runner process with the candidate loaded, in its own sandbox.
+
+        Raises CandidateFault when the candidate fails as it is loaded, MachineFault when
+        the runner cannot be started.
+        """
+        policy = policy or RunnerPolicy()
+        control, its_control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        orders, its_orders = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        output, its_output = os.pipe2(os.O_CLOEXEC)
+        conversation = Conversation(Channel(control, output, policy.stderr_bytes), Warden(orders))
+        lent = (its_control.fileno(), its_orders.fileno(), its_output)
+        try:
+            self._request(program, policy, lent)
+        except BaseException:
+            conversation.hang_up()
+            raise
+        finally:
+            its_control.close()
+            its_orders.close()
+            os.close(its_output)
+        runner = Runner(program, signature, policy, conversation)
+        runner.start()
+        return runner
+
+    def close(self) -> None:
+        """End the launcher process, and with it every runner; may be called twice."""
+        self._link.close()
+        if self._pid:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._pid, 0)
+            self._pid = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _request(self, program: Program, policy: RunnerPolicy, fds: tuple[int, ...]) -> None:
+        order = {
+            "program": dataclasses.asdict(program),
+            "policy": dataclasses.asdict(policy),
+        }
+        try:
+            socket.send_fds(self._link, [json.dumps(order).encode()], list(fds))
+            reply = self._link.recv(1 << 16)
+        except OSError as error:
+            raise MachineFault(f"the launcher is gone: {error}") from error
+        if reply != b"ok":
+            reason = reply.decode(errors="replace") or "the launcher died"
+            raise MachineFault(f"a runner could not be started: {reason}")

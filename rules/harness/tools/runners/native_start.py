@@ -1,0 +1,37 @@
+"""From the fork of a runner process to the native runner's first instruction."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+from base.program import Program, RunnerPolicy
+
+from runners import confinement, lockdown
+from runners.protocol import CONTROL_FD, FILTER_FD
+
+
+def run(program: Program, policy: RunnerPolicy, control: int, output: int) -> int:
+    """Become the native runner; called in its sandbox, and returns only by raising.
+
+    The runner finds its control socket and its system-call filter at fixed descriptors.
+    """
+    read_end, write_end = os.pipe()
+    os.write(write_end, lockdown.assemble())
+    os.close(write_end)
+    arrange({CONTROL_FD: control, FILTER_FD: read_end, 1: output, 2: output})
+    confinement.limit_address_space(program, policy)
+    runner = confinement.native_runner_path(program)
+    argv = [runner, confinement.candidate_path(program), *confinement.library_paths(program)]
+    os.execve(runner, argv, confinement.environment(policy))  # noqa: S606 - there is no shell here
+
+
+def arrange(fds: dict[int, int]) -> None:
+    """Move descriptors to fixed numbers: ``{number: present number}``."""
+    above = max(fds) + 1
+    copies = {number: fcntl.fcntl(fd, fcntl.F_DUPFD, above) for number, fd in fds.items()}
+    for number, copy in copies.items():
+        os.dup2(copy, number)
+        os.close(copy)
+    for fd in set(fds.values()) - set(fds):
+        os.close(fd)

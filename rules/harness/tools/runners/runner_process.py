@@ -1,0 +1,203 @@
+"""A runner as the judge uses it: load a config, run batches, close."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from base.program import (
+    Batch,
+    CandidateFault,
+    Config,
+    MachineFault,
+    Program,
+    Reason,
+    RunnerPolicy,
+    Signature,
+)
+
+from runners import diagnosis
+from runners.conversation import Answer, Conversation
+from runners.protocol import Kind
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from runners.config_memory import ConfigMemory
+
+
+class Runner:
+    """One runner process in its own sandbox. Obtained from ``Launcher.open``.
+
+    After a CandidateFault or a MachineFault the process is dead, and only ``close`` is left.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        signature: Signature,
+        policy: RunnerPolicy,
+        conversation: Conversation,
+    ) -> None:
+        self._program = program
+        self._signature = signature
+        self._policy = policy
+        self._conversation = conversation
+        self._memory: ConfigMemory | None = None
+        self._left_seconds = policy.life_seconds
+        self._open = True
+
+    def start(self) -> None:
+        """Wait until the runner is up, then have it load the candidate.
+
+        Raises MachineFault for the first, CandidateFault for the second.
+        """
+        seconds = self._policy.open_seconds
+        with self._ending_on_fault():
+            self._conversation.await_start(seconds)
+            doing = "while it was loaded"
+            self._ask(Kind.START, Kind.READY, seconds=seconds, doing=doing)
+
+    def load(self, config: Config, slots: int) -> None:
+        """Share the buffers of a config, for batches of up to ``slots`` calls.
+
+        Raises CandidateFault, or ValueError for a signature beyond the protocol's limits.
+        """
+        from runners.config_memory import ConfigMemory
+
+        if slots < 1:
+            raise ValueError("a config is loaded for at least one call")
+        with self._ending_on_fault():
+            self._forget_memory()
+            memory = ConfigMemory(self._program, self._signature, config, slots)
+            self._memory = memory
+            self._conversation.block = memory.block
+            wanted = self._ask_to_load(Kind.LOAD, fds=memory.fds).values[0]
+            if not 0 <= wanted <= self._policy.workspace_bytes:
+                allowed = self._policy.workspace_bytes
+                what = f"asked for a workspace of {wanted} bytes, where {allowed} are allowed"
+                raise diagnosis.fault(Reason.OUT_OF_MEMORY, what)
+            if wanted:
+                scratch = memory.add_scratch(wanted)
+                values = (scratch.size, scratch.regions[0].first, wanted)
+                self._ask_to_load(Kind.SCRATCH, values, (scratch.fd,))
+
+    def batch(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch:
+        """Call the candidate once for each element of ``inputs``; at most ``slots`` of them.
+
+        Raises CandidateFault for whatever goes wrong; ValueError for inputs of another
+        number, shape or dtype than the loaded config's.
+        """
+        memory = self._memory
+        if memory is None:
+            raise ValueError("no config is loaded")
+        calls = len(inputs)
+        if not 1 <= calls <= memory.slots:
+            raise ValueError(f"a batch of {calls} calls, where {memory.slots} slots are loaded")
+        order = random.SystemRandom().sample(range(memory.slots), calls)
+        memory.prepare(order, inputs)
+        with self._ending_on_fault():
+            doing = f"in a batch of {calls} call{'s' if calls > 1 else ''}"
+            answer = self._ask_to_run(Kind.RUN, calls, doing)
+            if self._program.abi == "torch":
+                # Outside both clocks, so a program could put its work off until here: this
+                # ABI is for baselines, which come with the task.
+                seconds = self._policy.batch_seconds
+                self._ask(Kind.COLLECT, Kind.READY, seconds=seconds, doing=doing)
+            memory.check(order, inputs)
+        return _batch(answer, memory.read(order))
+
+    def empty(self) -> Batch:
+        """A batch of no calls, to calibrate what a batch costs by itself."""
+        with self._ending_on_fault():
+            answer = self._ask_to_run(Kind.EMPTY, 0, "in an empty batch")
+        return _batch(answer)
+
+    def close(self) -> None:
+        """End the runner; may be called twice.
+
+        Raises CandidateFault when its end shows a broken protocol, such as an answer that
+        the candidate had prepared before.
+        """
+        if self._open:
+            with self._ending_on_fault():
+                seconds = self._policy.batch_seconds
+                self._ask(Kind.BYE, Kind.GONE, seconds=seconds, doing="at its end")
+            self.kill()
+
+    def kill(self) -> None:
+        """End the runner without asking it; may be called twice."""
+        if self._open:
+            self._open = False
+            self._forget_memory()
+            self._conversation.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self.kill()
+
+    def _ask(
+        self,
+        kind: Kind,
+        expected: Kind,
+        *,
+        seconds: float,
+        doing: str,
+        values: tuple[int, ...] = (),
+        fds: Sequence[int] = (),
+    ) -> Answer:
+        patience = max(0.0, min(seconds, self._left_seconds))
+        answer = self._conversation.ask(
+            kind, expected, seconds=patience, doing=doing, values=values, fds=fds
+        )
+        self._left_seconds -= answer.wall_ns / 1e9
+        return answer
+
+    def _ask_to_load(
+        self, kind: Kind, values: tuple[int, ...] = (), fds: Sequence[int] = ()
+    ) -> Answer:
+        seconds = self._policy.load_seconds
+        doing = "while its config was loaded"
+        return self._ask(kind, Kind.READY, seconds=seconds, doing=doing, values=values, fds=fds)
+
+    def _ask_to_run(self, kind: Kind, calls: int, doing: str) -> Answer:
+        seconds = self._policy.batch_seconds + calls * self._policy.call_seconds
+        answer = self._ask(kind, Kind.DONE, seconds=seconds, doing=doing, values=(calls,))
+        count, reported_ns, *_ = answer.values
+        if count != calls or reported_ns < 0:
+            raise diagnosis.violation(f"reported {count} calls in {reported_ns} ns {doing}")
+        return answer
+
+    @contextmanager
+    def _ending_on_fault(self) -> Iterator[None]:
+        if not self._open:
+            raise ValueError("the runner is closed")
+        try:
+            yield
+        except (CandidateFault, MachineFault):
+            self.kill()
+            raise
+
+    def _forget_memory(self) -> None:
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+            self._conversation.block = None
+
+
+def _batch(answer: Answer, outputs: tuple[Mapping[str, Tensor], ...] = ()) -> Batch:
+    reported_ns = answer.values[1]
+    return Batch(outputs, reported_ns, answer.wall_ns, answer.thread_ns, answer.process_ns)

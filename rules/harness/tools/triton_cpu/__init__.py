@@ -1,0 +1,1 @@
+"""Triton's interpreter made a correct, checked target: the cpu platform of Triton tasks."""

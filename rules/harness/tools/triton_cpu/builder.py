@@ -1,0 +1,330 @@
+"""The operations of Triton's interpreter, corrected: checked memory, real bfloat16, GPU rounding.
+
+Triton's front end emits each operation of a kernel through a builder; the interpreter's builder
+computes it at once with NumPy. This one inherits the operations that are right and replaces the
+others. What it cannot do correctly it refuses by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+import triton.language as tl
+from triton._C.libtriton import interpreter as native
+from triton._C.libtriton import ir
+from triton.runtime import interpreter
+
+from triton_cpu import bf16
+from triton_cpu.bounds import Memory
+
+Handle = interpreter.TensorHandle
+
+_COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
+_FP8 = ("fp8e4b15", "fp8e4b8", "fp8e4nv", "fp8e5", "fp8e5b16")
+_FLOAT32 = np.dtype(np.float32)
+# Triton builds its table anew at every question.
+_storage: dict[str, Any] = {}
+_upstream_numpy_dtype = interpreter._get_np_dtype  # noqa: SLF001 - the interpreter has no public API
+
+
+class UnsupportedOperationError(Exception):
+    """The cpu platform does not run <operation> of Triton: <why>."""
+
+    def __init__(self, operation: str, why: str = "its interpreter has no equivalent") -> None:
+        self.operation = operation
+        super().__init__(f"the cpu platform does not run '{operation}' of Triton: {why}")
+
+
+def numpy_dtype(dtype: Any) -> Any:
+    """Give the NumPy dtype in which values of a Triton type are held: float32 for bf16."""
+    return _FLOAT32 if dtype.scalar == tl.bfloat16 else storage_dtype(dtype)
+
+
+def storage_dtype(dtype: Any) -> Any:
+    """Give the NumPy dtype of one element in memory: uint16 for bf16."""
+    name = dtype.scalar.name
+    found = _storage.get(name)
+    if found is None:
+        found = _storage.setdefault(name, _upstream_numpy_dtype(dtype.scalar))
+    return found
+
+
+def fits(values: Any, dtype: Any) -> bool:
+    """Say whether a handle may hold `values` as `dtype` (no wider than the type, bf16 apart)."""
+    if isinstance(dtype, tl.pointer_type) or dtype.scalar == tl.bfloat16:
+        return True
+    return bool(values.itemsize * 8 <= max(dtype.primitive_bitwidth, 8))
+
+
+def conformed(values: Any, dtype: Any) -> Any:
+    """Make a handle of a computed array, rounded to its type."""
+    scalar = dtype.scalar
+    if scalar == tl.bfloat16:
+        return Handle(bf16.rounded(values), scalar)
+    return Handle(np.asarray(values).astype(numpy_dtype(scalar), copy=False), scalar)
+
+
+def _to_storage(handle: Any, dtype: Any) -> Any:
+    if dtype == tl.bfloat16:
+        return bf16.to_bits(handle.data)
+    return np.ascontiguousarray(handle.data, dtype=storage_dtype(dtype))
+
+
+def _from_storage(raw: Any, dtype: Any) -> Any:
+    return Handle(bf16.from_bits(raw) if dtype == tl.bfloat16 else raw, dtype)
+
+
+def _undefined(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Values of lanes that a load masks off without `other`: NaN, so that use of them shows."""
+    storage = storage_dtype(dtype)
+    if dtype == tl.bfloat16:
+        return np.full(shape, 0x7FC0, dtype=storage)
+    return np.full(shape, np.nan if dtype.is_floating() else 0, dtype=storage)
+
+
+class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
+    """Computes the operations of one program at a time, its memory accesses checked."""
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__()
+        # The check of integer overflow feeds a device assertion that is off anyway, at three
+        # times the cost of the addition.
+        self.options = interpreter.InterpreterOptions(
+            sanitize_overflow=False, default_dot_input_precision="ieee", supported_fp8_dtypes=()
+        )
+        self.memory = memory
+        self.grid_dim = (1, 1, 1)
+        self.grid_idx = (0, 0, 0)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith(("create_", "get_")):
+            raise UnsupportedOperationError(name.removeprefix("create_").removeprefix("get_"))
+        raise AttributeError(name)
+
+    # Constants and types.
+
+    def get_bf16(self, value: float) -> Any:
+        """Make a bf16 constant."""
+        return Handle(bf16.rounded(np.array([value], dtype=np.float32)), tl.bfloat16)
+
+    def get_fp8e4nv_ty(self) -> NoReturn:
+        """Refuse fp8: the interpreter's conversions round wrongly."""
+        self._refuse_fp8("float8e4nv")
+
+    def get_fp8e4b8_ty(self) -> NoReturn:
+        """Refuse fp8: the interpreter's conversions round wrongly."""
+        self._refuse_fp8("float8e4b8")
+
+    def get_fp8e4b15_ty(self) -> NoReturn:
+        """Refuse fp8: the interpreter's conversions round wrongly."""
+        self._refuse_fp8("float8e4b15")
+
+    def get_fp8e5_ty(self) -> NoReturn:
+        """Refuse fp8: the interpreter's conversions round wrongly."""
+        self._refuse_fp8("float8e5")
+
+    def get_fp8e5b16_ty(self) -> NoReturn:
+        """Refuse fp8: the interpreter's conversions round wrongly."""
+        self._refuse_fp8("float8e5b16")
+
+    def _refuse_fp8(self, name: str) -> NoReturn:
+        raise UnsupportedOperationError(name, "its interpreter rounds 8-bit floats wrongly")
+
+    # Memory.
+
+    def create_masked_load(  # noqa: PLR0917 - Triton's parameters
+        self,
+        ptrs: Any,
+        mask: Any,
+        other: Any,
+        cache_modifier: Any,  # noqa: ARG002 - these are hints to a GPU
+        eviction_policy: Any,  # noqa: ARG002
+        is_volatile: Any,  # noqa: ARG002
+    ) -> Any:
+        """Load one element a lane, after the bounds check."""
+        dtype = self._element(ptrs)
+        storage = storage_dtype(dtype)
+        lanes = _lanes(mask, ptrs)
+        self.memory.check("load", ptrs.data, lanes, storage.itemsize, self.grid_idx)
+        if other is None:
+            filler = _undefined(ptrs.data.shape, dtype)
+        else:
+            filler = np.broadcast_to(_to_storage(other, dtype), ptrs.data.shape)
+        return _from_storage(native.load(ptrs.data, lanes, filler, storage), dtype)
+
+    def create_load(self, ptr: Any, _cache: Any, _eviction: Any, is_volatile: Any) -> Any:
+        """Load one element a lane, all lanes active."""
+        return self.create_masked_load(ptr, _every(ptr), None, None, None, is_volatile)
+
+    def create_masked_store(
+        self, ptrs: Any, value: Any, mask: Any, _cache: Any, _eviction: Any
+    ) -> None:
+        """Store one element a lane, after the bounds check."""
+        dtype = self._element(ptrs)
+        data = np.broadcast_to(_to_storage(value, dtype), ptrs.data.shape)
+        lanes = _lanes(mask, ptrs)
+        self.memory.check("store", ptrs.data, lanes, data.itemsize, self.grid_idx)
+        native.store(ptrs.data, data, lanes)
+
+    def create_store(self, ptr: Any, val: Any, _cache: Any, _eviction: Any) -> None:
+        """Store one element a lane, all lanes active."""
+        self.create_masked_store(ptr, val, _every(ptr), None, None)
+
+    def create_atomic_cas(self, ptr: Any, cmp: Any, val: Any, sem: Any, _scope: Any) -> Any:
+        """Compare and swap by bit pattern, after the bounds check."""
+        dtype = cmp.dtype.scalar
+        width = storage_dtype(dtype).itemsize
+        self.memory.check("atomic", ptr.data, np.ones(1, dtype=bool), width, self.grid_idx)
+        old = native.atomic_cas(
+            ptr.data, _to_storage(cmp, dtype), _to_storage(val, dtype),
+            self.ir_sem_to_interpreter_sem[sem],
+        )  # fmt: skip
+        return _from_storage(old, dtype)
+
+    def create_atomic_rmw(
+        self, rmw: Any, ptr: Any, val: Any, mask: Any, sem: Any, _scope: Any
+    ) -> Any:
+        """Read, modify and write one element a lane in lane order, after the bounds check."""
+        dtype = val.dtype.scalar
+        lanes = _lanes(mask, ptr)
+        width = storage_dtype(dtype).itemsize
+        self.memory.check("atomic", ptr.data, lanes, width, self.grid_idx)
+        if dtype in (tl.bfloat16, tl.float16) and rmw == ir.ATOMIC_OP.FADD:
+            return self._add_in_order(ptr, val, lanes, dtype)
+        old = native.atomic_rmw(
+            self.ir_rmw_op_to_interpreter_rmw_op[rmw], ptr.data,
+            np.broadcast_to(_to_storage(val, dtype), ptr.data.shape), lanes,
+            self.ir_sem_to_interpreter_sem[sem],
+        )  # fmt: skip
+        return _from_storage(old, dtype)
+
+    def _add_in_order(self, ptr: Any, val: Any, lanes: Any, dtype: Any) -> Any:
+        """Add 16-bit floats atomically: Triton's own routine knows 32 and 64 bits only."""
+        addresses = ptr.data.reshape(-1)
+        values = np.broadcast_to(val.data, ptr.data.shape).reshape(-1)
+        old = np.zeros(addresses.shape, dtype=numpy_dtype(dtype))
+        storage = storage_dtype(dtype)
+        true = np.ones(1, dtype=bool)
+        for lane in np.flatnonzero(lanes.reshape(-1)):
+            at = addresses[lane : lane + 1]
+            before = _from_storage(native.load(at, true, np.zeros(1, storage), storage), dtype)
+            after = conformed(before.data + values[lane : lane + 1], dtype)
+            native.store(at, _to_storage(after, dtype), true)
+            old[lane] = before.data[0]
+        return Handle(old.reshape(ptr.data.shape), dtype)
+
+    def _element(self, ptrs: Any) -> Any:
+        dtype = ptrs.get_element_ty()
+        if dtype.name in _FP8:
+            self._refuse_fp8(str(dtype))
+        return dtype
+
+    # Casts.
+
+    def cast_impl(self, src: Any, dst_type: Any) -> Any:
+        """Convert values, rounding to nearest even."""
+        return conformed(src.data, dst_type)
+
+    def create_fp_to_fp(self, src: Any, dst_type: Any, rounding_mode: Any) -> Any:
+        """Narrow a float with a stated rounding."""
+        scalar = dst_type.scalar
+        towards_zero = rounding_mode == ir.ROUNDING_MODE.RTZ
+        if scalar == tl.bfloat16 and towards_zero:
+            return Handle(bf16.truncated(src.data), scalar)
+        nearest = conformed(src.data, scalar)
+        if not towards_zero:
+            return nearest
+        beyond = np.abs(nearest.data.astype(np.float64)) > np.abs(src.data)
+        return Handle(
+            np.where(beyond, np.nextafter(nearest.data, np.zeros_like(nearest.data)), nearest.data),
+            scalar,
+        )
+
+    def create_bitcast(self, src: Any, dst_type: Any) -> Any:
+        """Reinterpret bit patterns."""
+        scalar = dst_type.scalar
+        held = bf16.to_bits(src.data) if src.dtype.scalar == tl.bfloat16 else src.data
+        if scalar == tl.bfloat16:
+            return Handle(bf16.from_bits(np.ascontiguousarray(held)), scalar)
+        return Handle(np.ascontiguousarray(held).view(storage_dtype(dst_type)), scalar)
+
+    create_int_to_ptr = create_bitcast
+    create_ptr_to_int = create_bitcast
+
+    # Arithmetic.
+
+    def binary_op(self, lhs: Any, rhs: Any, op: Any) -> Any:
+        """Apply a NumPy function of two operands; comparisons give int1."""
+        values = op(lhs.data, rhs.data)
+        return conformed(values, tl.int1 if op in _COMPARISONS else lhs.dtype)
+
+    def ternary_op(self, lhs: Any, rhs: Any, other: Any, op: Any) -> Any:
+        """Apply a NumPy function of three operands (a select, a clamp)."""
+        return conformed(op(lhs.data, rhs.data, other.data), other.dtype)
+
+    def unary_op(self, arg: Any, op: Any) -> Any:
+        """Apply a NumPy function of one operand."""
+        return conformed(op(arg.data), arg.dtype)
+
+    def create_idiv(self, lhs: Any, rhs: Any) -> Any:
+        """Divide integers, truncating towards zero."""
+        return conformed((lhs.data - np.fmod(lhs.data, rhs.data)) // rhs.data, lhs.dtype)
+
+    def create_ashr(self, lhs: Any, rhs: Any) -> Any:
+        """Shift right, the sign kept."""
+        signed = interpreter._get_signed_np_dtype(lhs.data.dtype)  # noqa: SLF001
+        shifted = np.right_shift(lhs.data.astype(signed), rhs.data.astype(signed))
+        return conformed(shifted, lhs.dtype)
+
+    def create_fma(self, x: Any, y: Any, z: Any) -> Any:
+        """Multiply and add with one rounding (within that of float64)."""
+        exact = x.data.astype(np.float64) * y.data + z.data
+        return conformed(exact, z.dtype)
+
+    def create_fabs(self, arg: Any) -> Any:
+        """Clear the sign."""
+        return self.unary_op(arg, np.abs)
+
+    def create_erf(self, arg: Any) -> Any:
+        """Compute the error function."""
+        values = torch.special.erf(torch.from_numpy(np.array(arg.data)))
+        return conformed(values.numpy(), arg.dtype)
+
+    def create_rsqrt(self, arg: Any) -> Any:
+        """Compute 1/sqrt(x)."""
+        return conformed(1 / np.sqrt(arg.data), arg.dtype)
+
+    def create_dot(self, a: Any, b: Any, d: Any, _precision: Any, _imprecise: Any) -> Any:
+        """Multiply matrices: exact products, sums in float32 (float64 for f64 and integers)."""
+        scalar = d.dtype.scalar
+        # Integers are exact in float64 below 2**53, and NumPy's own integer product is slow.
+        wide = np.float64 if scalar.is_int() or scalar == tl.float64 else np.float32
+        # PyTorch, not NumPy, whose BLAS starts threads after a fork, which a sandbox forbids.
+        left, right = (torch.from_numpy(np.array(m.data, dtype=wide, order="C")) for m in (a, b))
+        product = torch.matmul(left, right).numpy()
+        if scalar.is_int():
+            product = product.astype(np.int64)
+        return conformed(product + d.data, scalar)
+
+    # What has no equivalent here.
+
+    def create_inline_asm(self, *_: Any) -> NoReturn:
+        """Refuse: the assembly is a GPU's."""
+        raise UnsupportedOperationError("inline_asm_elementwise", "the assembly is a GPU's")
+
+    def create_extern_elementwise(
+        self, _library: Any, _path: Any, symbol: Any, *_: Any
+    ) -> NoReturn:
+        """Refuse: the library is a GPU's."""
+        raise UnsupportedOperationError(str(symbol), "the library is a GPU's")
+
+
+def _lanes(mask: Any, ptrs: Any) -> Any:
+    """Give the active lanes; block pointers bring their mask as a bare array."""
+    return np.broadcast_to(np.asarray(mask.data), ptrs.data.shape)
+
+
+def _every(ptrs: Any) -> Any:
+    return Handle(np.ones(ptrs.data.shape, dtype=bool), tl.int1)

@@ -1,0 +1,246 @@
+"""What one call's outputs are worth: written at all, and near enough to the oracle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from base import shapes
+from base.dtypes import torch_dtype
+from base.program import CandidateFault, Config, Reason, Signature
+from base.verdict import number
+from torch import Tensor
+
+from truth import comparison, tolerance
+from truth.comparison import Comparison
+from truth.oracle import Oracle, TaskFault, size
+from truth.tolerance import Bound, Worst
+
+Tensors = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call with known inputs and true outputs."""
+
+    config: Config
+    distribution: str
+    inputs: Tensors
+    expected: Tensors
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of one call: right, or wrong for a reason.
+
+    Attributes:
+        detail: lines for people; empty when right.
+        worst: the element nearest to being wrong, or the most wrong; None where no element
+            was compared.
+    """
+
+    reason: Reason | None = None
+    detail: str = ""
+    worst: Worst | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.reason is None
+
+    @property
+    def rejected(self) -> bool:
+        """Whether a contract was broken and not just work done wrong."""
+        return self.reason is not None and self.reason.rejects
+
+    @classmethod
+    def of(cls, fault: CandidateFault) -> Finding:
+        """The finding that a fault of the runner stands for."""
+        return cls(fault.reason, fault.detail)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """One output against the oracle: the excess of each element, and what was allowed.
+
+    ``got`` and ``expected`` are as they were compared: sorted, where order means nothing.
+    """
+
+    got: Tensor
+    expected: Tensor
+    over: Tensor
+    allowed: Tensor
+
+
+class Assessor:
+    """Judges outputs by one task's oracle and tolerances."""
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        signature: Signature,
+        bounds: Mapping[str, Bound],
+        compare: Mapping[str, Comparison],
+        *,
+        factor: float = tolerance.FACTOR,
+        cap: float = tolerance.CAP,
+    ) -> None:
+        self._oracle = oracle
+        self._signature = signature
+        self._bounds = bounds
+        self._compares = compare
+        if oracle.structured and any(
+            item.kind != comparison.ELEMENTWISE for item in compare.values()
+        ):
+            raise TaskFault("reference.py has a check, so that 'compare' means nothing")
+        self._factor = factor
+        self._cap = cap
+
+    def excesses(self, call: Call, outputs: Tensors) -> dict[str, float]:
+        """How wrong each output is at most, in allowances: what a baseline is asked for."""
+        return {
+            argument.name: tolerance.largest(
+                self._compare(call, argument.name, outputs[argument.name]).over
+            )
+            for argument in self._signature.outputs
+        }
+
+    def assess(self, call: Call, outputs: Tensors, baseline: Mapping[str, float]) -> Finding:
+        """Judge one call's outputs beside a baseline that is off by ``baseline`` allowances.
+
+        An output that ``baseline`` lacks gets no slack.
+        """
+        for argument in self._signature.outputs:
+            if (finding := self._written(call, argument.name, outputs[argument.name])) is not None:
+                return finding
+        if self._oracle.structured:
+            said = self._oracle.check(call.config, call.inputs, outputs, call.expected)
+            return Finding(Reason.WRONG_RESULT, said) if said else Finding()
+        found = [
+            self._near(call, argument.name, outputs[argument.name], baseline)
+            for argument in self._signature.outputs
+        ]
+        return max(found, key=severity)
+
+    def share_right(self, call: Call, outputs: Tensors) -> float:
+        """Of the elements that should not be zero, the share that is right; the best output's."""
+        shares = [0.0]
+        for argument in self._signature.outputs:
+            compared = self._compare(call, argument.name, outputs[argument.name])
+            told = compared.expected != 0  # zero is what memory is cleared to
+            count = int(told.sum().item())
+            if count:
+                shares.append(int((told & (compared.over <= 1)).sum().item()) / count)
+        return max(shares)
+
+    def _written(self, call: Call, name: str, got: Tensor) -> Finding | None:
+        if not got.is_floating_point() and not self._compares[name].positional:
+            return None  # any value may be right here, and what is not, is found wrong
+        mask = tolerance.unwritten(got, call.expected[name], self._dtype(call, name))
+        count = int(mask.sum().item())
+        if not count:
+            return None
+        first = ", ".join(str(int(i)) for i in torch.nonzero(mask)[0])
+        return Finding(
+            Reason.INCOMPLETE_OUTPUT,
+            f"output '{name}' was left unwritten in {count} of {got.numel()} elements "
+            f"({self._kind(call, name)})\n  first at [{first}]",
+        )
+
+    def _near(self, call: Call, name: str, got: Tensor, baseline: Mapping[str, float]) -> Finding:
+        compared = self._compare(call, name, got)
+        if not (how := self._compares[name]).tolerant:
+            return self._finding(call, name, compared, 1.0)
+        slack = tolerance.slack(baseline.get(name, 0.0), self._factor, self._cap)
+        finding = self._finding(call, name, compared, slack)
+        if finding.ok or self._bound(call, name).exact or how.kind == comparison.SORTED:
+            return finding
+        return self._finding(call, name, *self._conditioned(call, name, compared, slack))
+
+    def _conditioned(
+        self, call: Call, name: str, compared: _Compared, slack: float
+    ) -> tuple[_Compared, float]:
+        """Compare again, allowing for what the problem itself makes of rounded inputs.
+
+        Costs further runs of the oracle, so it is done only where an output is too far off.
+        """
+        moved = self._oracle.sensitivity(call.config, call.inputs, call.expected)[name]
+        typical = tolerance.largest(moved / compared.allowed)
+        slack = max(slack, tolerance.slack(typical, self._factor, self._cap))
+        allowed = torch.maximum(compared.allowed * slack, self._factor * moved)
+        expected, dtype = call.expected[name], self._dtype(call, name)
+        over = tolerance.excess(compared.got, expected, dtype, allowed)
+        return _Compared(compared.got, expected, over, allowed), 1.0
+
+    def _compare(self, call: Call, name: str, got: Tensor) -> _Compared:
+        expected, dtype, bound = (
+            call.expected[name],
+            self._dtype(call, name),
+            self._bound(call, name),
+        )
+        how, none = self._compares[name], torch.zeros(got.shape)
+        match how.kind:
+            case comparison.EXACT:
+                return _Compared(got, expected, comparison.different(got, expected), none)
+            case comparison.QUANTISED:
+                return _Compared(got, expected, *comparison.steps(got, expected, dtype))
+            case comparison.TOPK_INDICES:
+                values = call.inputs[how.argument]
+                return _Compared(got, expected, comparison.choices(got, expected, values), none)
+            case comparison.SORTED:
+                got, expected = comparison.in_order(got), comparison.in_order(expected)
+        if bound.exact:
+            return _Compared(got, expected, tolerance.mismatches(got, expected), none)
+        allowed = tolerance.allowance(expected, dtype, bound)
+        return _Compared(got, expected, tolerance.excess(got, expected, dtype, allowed), allowed)
+
+    def _finding(self, call: Call, name: str, compared: _Compared, slack: float) -> Finding:
+        worst = tolerance.worst(
+            name, compared.got, compared.expected, compared.over / slack, compared.allowed * slack
+        )
+        if worst is None or worst.excess <= 1.0:
+            return Finding(worst=worst)
+        unwanted = not math.isfinite(worst.got) and math.isfinite(worst.expected)
+        reason = Reason.NON_FINITE if unwanted else Reason.WRONG_RESULT
+        index = ", ".join(map(str, worst.index))
+        return Finding(
+            reason,
+            f"output '{name}' differs from the reference ({self._kind(call, name)})\n"
+            f"  worst at [{index}]: expected {worst.expected:.6g}, got {worst.got:.6g} "
+            f"(tolerance {worst.tolerance:.2g})",
+            worst,
+        )
+
+    def _dtype(self, call: Call, name: str) -> str:
+        argument = next(a for a in self._signature.outputs if a.name == name)
+        return shapes.dtype_name(argument, call.config)
+
+    def _bound(self, call: Call, name: str) -> Bound:
+        return self._bounds[self._dtype(call, name)]
+
+    def _kind(self, call: Call, name: str) -> str:
+        dtype = str(torch_dtype(self._dtype(call, name))).rpartition(".")[2]
+        return f"{dtype}, {size(call.expected[name].shape)}"
+
+
+def severity(finding: Finding) -> tuple[bool, bool, float]:
+    """A key that sorts findings from right to badly wrong."""
+    excess = finding.worst.excess if finding.worst else 0.0
+    return (finding.rejected, not finding.ok, excess)
+
+
+def describe(worst: Worst | None) -> dict[str, Any] | None:
+    """A worst element for ``verdict.json``."""
+    if worst is None:
+        return None
+    return {
+        "output": worst.output,
+        "index": list(worst.index),
+        "expected": number(worst.expected),
+        "got": number(worst.got),
+        "error": number(worst.error, 3),
+        "tolerance": number(worst.tolerance, 3),
+    }

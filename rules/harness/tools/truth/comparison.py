@@ -1,0 +1,109 @@
+"""How an output is compared where an elementwise tolerance means nothing.
+
+=================== ====================================================================
+``elementwise``     within the tolerance of its dtype; the default
+``exact``           the expected value itself, NaN where NaN is expected
+``quantised``       at most one step of the output's dtype away
+``sorted``          elementwise, after both are sorted along the last axis
+``topk_indices(x)`` in each row, distinct indices of ``x``'s last axis that hold the values
+                    which the expected ones hold: among equal values any may be taken
+=================== ====================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from base.dtypes import torch_dtype
+from torch import Tensor
+
+ELEMENTWISE, EXACT, QUANTISED = "elementwise", "exact", "quantised"
+SORTED, TOPK_INDICES = "sorted", "topk_indices"
+KINDS = (ELEMENTWISE, EXACT, QUANTISED, SORTED, TOPK_INDICES)
+_TEXT = re.compile(r"(\w+)(?:\(\s*(\w+)\s*\))?")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One kind, and the input that it names: only ``topk_indices`` does."""
+
+    kind: str = ELEMENTWISE
+    argument: str = ""
+
+    @classmethod
+    def parse(cls, text: object) -> Comparison:
+        """What ``"topk_indices(x)"`` says. Raises ValueError."""
+        match = _TEXT.fullmatch(text) if isinstance(text, str) else None
+        if match is None or match[1] not in KINDS:
+            raise ValueError(f"no comparison: {text!r}; known: {', '.join(KINDS)}")
+        if (match[1] == TOPK_INDICES) is not bool(match[2]):
+            raise ValueError(f"no comparison: {text!r}; write topk_indices(x), the others alone")
+        return cls(match[1], match[2] or "")
+
+    @property
+    def tolerant(self) -> bool:
+        """Whether tolerances apply, and with them the allowance for the baseline's error."""
+        return self.kind in {ELEMENTWISE, SORTED}
+
+    @property
+    def positional(self) -> bool:
+        """Whether an integer that was left unwritten can be told from a right one."""
+        return self.kind in {ELEMENTWISE, EXACT}
+
+
+def different(got: Tensor, expected: Tensor) -> Tensor:
+    """For ``exact``: 0 where equal, infinite where not."""
+    same = got.to(expected.dtype) == expected
+    if got.is_floating_point():
+        same |= got.isnan() & expected.isnan()
+    return _verdict(same)
+
+
+def steps(got: Tensor, expected: Tensor, dtype: str) -> tuple[Tensor, Tensor]:
+    """For ``quantised``: how many steps of its dtype each element is off, and a step's size."""
+    kind = torch_dtype(dtype)
+    exact = expected.to(kind).double()
+    step = torch.ones_like(exact)
+    if kind.is_floating_point:
+        limits = torch.finfo(kind)
+        exponent = torch.frexp(torch.nan_to_num(exact).abs().clamp(min=limits.tiny)).exponent - 1
+        step = torch.ldexp(torch.full_like(exact, limits.eps), exponent)
+    given = got.double()
+    off = torch.nan_to_num((given - exact).abs() / step, nan=torch.inf, posinf=torch.inf)
+    return torch.where((given == exact) | (given.isnan() & exact.isnan()), 0.0, off), step
+
+
+def in_order(tensor: Tensor) -> Tensor:
+    """For ``sorted``: ascending along the last axis, NaN last."""
+    return tensor.sort(dim=-1).values if tensor.dim() else tensor
+
+
+def choices(got: Tensor, expected: Tensor, values: Tensor) -> Tensor:
+    """For ``topk_indices``: 0 where an index is a right choice, infinite where not.
+
+    ``values`` has the shape of ``got`` but for the last axis.
+    """
+    count = values.shape[-1]
+    inside = (got >= 0) & (got < count)
+    held = values.gather(-1, got.long().clamp(0, count - 1))
+    wanted = values.gather(-1, expected.long())
+    right = inside & ((held == wanted) | (held.isnan() & wanted.isnan()))
+    ordered, places = got.sort(dim=-1, stable=True)
+    again = torch.zeros_like(inside)
+    again[..., 1:] = ordered[..., 1:] == ordered[..., :-1]
+    repeated = torch.zeros_like(inside).scatter(-1, places, again)
+    return _verdict(right & ~repeated)
+
+
+def read(declared: Mapping[str, object], outputs: tuple[str, ...]) -> dict[str, Comparison]:
+    """The comparison of every output. Raises ValueError for an unknown output or kind."""
+    if unknown := sorted(set(declared) - set(outputs)):
+        raise ValueError(f"a comparison for {unknown[0]!r}, which is no output")
+    return {name: Comparison.parse(declared.get(name, ELEMENTWISE)) for name in outputs}
+
+
+def _verdict(right: Tensor) -> Tensor:
+    return torch.where(right, 0.0, torch.inf).double()

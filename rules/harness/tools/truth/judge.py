@@ -1,0 +1,273 @@
+"""Runs both sides on the same inputs and says what was found of each."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from base import seeds
+from base.program import Batch, CandidateFault, Config, Program, Reason, RunnerPolicy, Signature
+from base.seeds import Seeds
+from base.spec import Spec, SpecError
+from torch import Tensor
+
+from truth import comparison
+from truth.assessment import Assessor, Call, Finding, Tensors
+from truth.distributions import DEFAULT
+from truth.oracle import Oracle
+from truth.tolerance import FACTOR, bounds
+
+
+class Running(Protocol):
+    """A runner process with one program in it, as the launcher hands it out."""
+
+    def load(self, config: Config, slots: int) -> object:
+        """Make ready for batches of up to ``slots`` calls of one config."""
+
+    def batch(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch:
+        """One call per item of ``inputs``."""
+
+    def empty(self) -> Batch:
+        """A batch without calls, for its cost."""
+
+    def close(self) -> None:
+        """End the process. Raises CandidateFault where its end shows a broken protocol."""
+
+    def kill(self) -> None:
+        """End the process without asking it."""
+
+
+class Launching(Protocol):
+    """Starts runners."""
+
+    def open(
+        self, program: Program, signature: Signature, policy: RunnerPolicy | None = None
+    ) -> Running:
+        """A fresh runner process in its own sandbox."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call to be judged. Its seed follows from where it is asked: stage and round."""
+
+    stage: str
+    config: Config
+    distribution: str = DEFAULT
+    round: int = 0
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One case with what was found of both sides."""
+
+    case: Case
+    baseline: Finding
+    candidate: Finding
+
+    @property
+    def applicable(self) -> bool:
+        """Whether the case says anything about the candidate.
+
+        Where the baseline fails, the case asks for more than the task does; but a contract
+        that the candidate breaks in a way of its own is broken all the same.
+        """
+        own = self.candidate.rejected and self.candidate.reason is not self.baseline.reason
+        return self.baseline.ok or own
+
+
+class Side:
+    """One program and its present runner, which a fault replaces by a fresh one.
+
+    All its runners together have ``total_seconds``: a program that is slow everywhere, though
+    nowhere too slow, must not outlast the gate, whose own time-out says nothing about anybody.
+    """
+
+    def __init__(
+        self,
+        launcher: Launching,
+        program: Program,
+        signature: Signature,
+        policy: RunnerPolicy | None = None,
+        total_seconds: float = math.inf,
+    ) -> None:
+        self._launcher = launcher
+        self._program = program
+        self._signature = signature
+        self._policy = policy or RunnerPolicy()
+        self._total_seconds = total_seconds
+        self._spent_seconds = 0.0
+        self._runner: Running | None = None
+        self._loaded: tuple[Config, int] | None = None
+
+    def run(self, config: Config, inputs: Sequence[Tensors]) -> Sequence[Tensors]:
+        """The outputs of one batch. Raises CandidateFault and MachineFault."""
+        try:
+            with self.spending():
+                if self._runner is None:
+                    self._runner = self.open()
+                if self._loaded != (config, len(inputs)):
+                    self._runner.load(config, len(inputs))
+                    self._loaded = (config, len(inputs))
+                return self._runner.batch(inputs).outputs
+        except CandidateFault:
+            self.kill()
+            raise
+
+    def open(self) -> Running:
+        """A fresh runner that is the caller's to end. Raises CandidateFault when time is up."""
+        left = self._total_seconds - self._spent_seconds
+        if left <= 0:
+            what = f"the candidate used up the {self._total_seconds:g} s of all its calls together"
+            raise CandidateFault(Reason.TIMEOUT, what)
+        policy = replace(self._policy, life_seconds=min(left, self._policy.life_seconds))
+        return self._launcher.open(self._program, self._signature, policy)
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        """What is done within counts as the program's time."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._spent_seconds += time.monotonic() - started
+
+    def run_each(self, config: Config, inputs: Sequence[Tensors]) -> list[Tensors | CandidateFault]:
+        """The outputs, or the fault, of each call: in one batch, and singly after a fault.
+
+        A timeout counts for every call of its batch: finding out which hung takes too long.
+        """
+        try:
+            return list(self.run(config, inputs))
+        except CandidateFault as fault:
+            if len(inputs) == 1 or fault.reason is Reason.TIMEOUT:
+                return [fault] * len(inputs)
+            batch_fault = fault
+        singly = [self.run_each(config, [item])[0] for item in inputs]
+        if not any(isinstance(result, CandidateFault) for result in singly):
+            singly[0] = batch_fault
+        return singly
+
+    def without_launches(self) -> Side:
+        """The same program in a runner where launched kernels do not run."""
+        policy = replace(self._policy, launches=False)
+        left = self._total_seconds - self._spent_seconds
+        return Side(self._launcher, self._program, self._signature, policy, left)
+
+    def close(self) -> None:
+        """End the runner, if there is one. Raises CandidateFault for a bad end."""
+        runner, self._runner, self._loaded = self._runner, None, None
+        if runner is not None:
+            runner.close()
+
+    def kill(self) -> None:
+        """End the runner, if there is one, whatever state it is in."""
+        runner, self._runner, self._loaded = self._runner, None, None
+        if runner is not None:
+            runner.kill()
+
+
+@dataclass(frozen=True)
+class JudgingPolicy:
+    """What every judging gate lets a task change.
+
+    Attributes:
+        tolerance: atol and rtol by dtype, ``{"f16": {"atol": 1e-3, "rtol": 1e-3}}``.
+        baseline_factor: how many times the baseline's own error is forgiven.
+        call_seconds: how long one call may take.
+        total_seconds: how long all calls of the candidate may take together; less than a gate.
+    """
+
+    tolerance: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    baseline_factor: float = FACTOR
+    call_seconds: float = RunnerPolicy.call_seconds
+    total_seconds: float = 240.0
+
+
+class Judge:
+    """Judges cases by an oracle, with both programs in runners of their own."""
+
+    def __init__(
+        self, candidate: Side, baseline: Side, oracle: Oracle, assessor: Assessor, source: Seeds
+    ) -> None:
+        self.candidate = candidate
+        self.baseline = baseline
+        self.assessor = assessor
+        self._oracle = oracle
+        self._seeds = source
+
+    @classmethod
+    def assemble(cls, spec: Spec, launcher: Launching, policy: JudgingPolicy) -> Judge:
+        """The judge of one spec. Raises SpecError for a policy that means nothing."""
+        try:
+            limits = bounds(policy.tolerance)
+            compare = comparison.read(
+                spec.compare, tuple(argument.name for argument in spec.signature.outputs)
+            )
+        except ValueError as error:
+            raise SpecError(str(error)) from None
+        oracle = Oracle(spec.reference, spec.signature)
+        digest = seeds.artifact_digest([Path(spec.candidate.path)])
+        limited = RunnerPolicy(call_seconds=policy.call_seconds)
+        return cls(
+            candidate=Side(launcher, spec.candidate, spec.signature, limited, policy.total_seconds),
+            baseline=Side(launcher, spec.baseline, spec.signature, limited),
+            oracle=oracle,
+            assessor=Assessor(
+                oracle, spec.signature, limits, compare, factor=policy.baseline_factor
+            ),
+            source=Seeds(spec.salt, digest, spec.gate),
+        )
+
+    def call(self, case: Case) -> Call:
+        """Draw the inputs of a case and compute what is true of them."""
+        generator = self._seeds.generator(
+            f"{case.stage}/{case.distribution}", case.config.name, case.round
+        )
+        inputs = self._oracle.inputs(case.config, generator, case.distribution)
+        expected = self._oracle.expected(case.config, inputs)
+        return Call(case.config, case.distribution, inputs, expected)
+
+    def judge(self, cases: Sequence[Case]) -> list[Judged]:
+        """Judge cases of one config, each side running them in one batch."""
+        calls = [self.call(case) for case in cases]
+        inputs = [call.inputs for call in calls]
+        ran = self.baseline.run_each(cases[0].config, inputs)
+        made = self.candidate.run_each(cases[0].config, inputs)
+        return [
+            self._judged(case, call, theirs, ours)
+            for case, call, theirs, ours in zip(cases, calls, ran, made, strict=True)
+        ]
+
+    def _judged(
+        self,
+        case: Case,
+        call: Call,
+        baseline: Tensors | CandidateFault,
+        candidate: Tensors | CandidateFault,
+    ) -> Judged:
+        excesses: Mapping[str, float] = {}
+        if isinstance(baseline, CandidateFault):
+            found = Finding.of(baseline)
+        else:
+            excesses = self.assessor.excesses(call, baseline)
+            found = self.assessor.assess(call, baseline, excesses)
+        if isinstance(candidate, CandidateFault):
+            return Judged(case, found, Finding.of(candidate))
+        return Judged(case, found, self.assessor.assess(call, candidate, excesses))
+
+    def finish(self) -> None:
+        """End both runners in order. Raises CandidateFault for the candidate's bad end."""
+        try:
+            self.candidate.close()
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End both runners, whatever state they are in."""
+        self.candidate.kill()
+        self.baseline.kill()

@@ -1,0 +1,157 @@
+"""How far an output may be from the oracle, and how far it is.
+
+An element's *allowance* is ``atol * scale + rtol * |expected|``, where the scale is the root
+mean square of the expected output: so that a softmax over 100,000 columns, whose elements are
+all below a fixed atol, is not passed by a constant, and a product of large matrices is not
+failed for cancellation. The *excess* of an element is its error in units of its allowance.
+
+A kernel may be as wrong as ``factor`` times the baseline is on the same inputs, within
+``cap`` allowances: this widening is the *slack*. NaN is right only where the oracle has it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from base.dtypes import DTYPES, poison_mask, torch_dtype
+from torch import Tensor
+
+FACTOR = 4.0
+CAP = 16.0
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The tolerance of one dtype; both zero where results are exact."""
+
+    atol: float = 0.0
+    rtol: float = 0.0
+
+    @property
+    def exact(self) -> bool:
+        """Whether only the expected value itself is right."""
+        return self.atol == 0.0 and self.rtol == 0.0
+
+
+BOUNDS: Mapping[str, Bound] = {
+    "f64": Bound(1e-9, 1e-9),
+    "f32": Bound(1e-5, 1e-4),
+    "f16": Bound(1e-3, 1e-3),
+    "bf16": Bound(8e-3, 8e-3),
+}
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The worst element of an output, and what was allowed there.
+
+    ``excess`` is the error in units of the tolerance: above 1 it is too far.
+    """
+
+    output: str
+    index: tuple[int, ...]
+    expected: float
+    got: float
+    error: float
+    tolerance: float
+    excess: float
+
+
+def bounds(changes: Mapping[str, Mapping[str, float]]) -> dict[str, Bound]:
+    """The default bounds of all dtypes with a task's ``changes``.
+
+    Raises ``ValueError`` for an unknown dtype or key and for a negative or infinite value.
+    """
+    made = {name: BOUNDS.get(name, Bound()) for name in DTYPES}
+    for name, change in changes.items():
+        if name not in made or not isinstance(change, Mapping) or set(change) - {"atol", "rtol"}:
+            raise ValueError(f"no tolerance: {name} = {change!r}")
+        values = {key: float(value) for key, value in change.items()}
+        if not all(math.isfinite(value) and value >= 0 for value in values.values()):
+            raise ValueError(f"no tolerance: {name} = {change!r}")
+        made[name] = Bound(**values)
+    return made
+
+
+def allowance(expected: Tensor, dtype: str, bound: Bound) -> Tensor:
+    """What each element may be off by, in double precision."""
+    kind = torch_dtype(dtype)
+    limit = torch.finfo(kind).max if kind.is_floating_point else math.inf
+    magnitude = torch.nan_to_num(expected.double().abs(), nan=0.0, posinf=0.0)
+    scale = _root_mean_square(magnitude[magnitude <= limit])
+    return bound.rtol * magnitude + (bound.atol * scale + _smallest(dtype))
+
+
+def excess(got: Tensor, expected: Tensor, dtype: str, allowed: Tensor) -> Tensor:
+    """The error of each element in units of ``allowed``; infinite where NaN or sign differ.
+
+    An infinity is right where the oracle has it, and where rounding the oracle's value to the
+    dtype overflows within the allowance.
+    """
+    given, exact = got.double(), expected.double()
+    ratio = (given - exact).abs() / allowed
+    overflow = torch.copysign(exact.abs() + allowed, exact).to(torch_dtype(dtype)).double()
+    same = (given == exact) | (torch.isinf(given) & (given == overflow))
+    same |= torch.isnan(given) & torch.isnan(exact)
+    ratio = torch.where(torch.isnan(ratio), torch.inf, ratio)
+    return torch.where(same, 0.0, ratio)
+
+
+def mismatches(got: Tensor, expected: Tensor) -> Tensor:
+    """``excess`` for exact dtypes: 0 where equal, infinite where not."""
+    return torch.where(got.to(expected.dtype) == expected, 0.0, torch.inf).double()
+
+
+def slack(baseline_excess: float, factor: float = FACTOR, cap: float = CAP) -> float:
+    """How many allowances a kernel gets beside a baseline that is off by so many.
+
+    A baseline that is infinitely wrong says nothing about the difficulty of the problem.
+    """
+    if not math.isfinite(baseline_excess):
+        return 1.0
+    return min(max(1.0, factor * baseline_excess), cap)
+
+
+def largest(values: Tensor) -> float:
+    """The largest element; 0 of an empty tensor."""
+    return float(values.max().item()) if values.numel() else 0.0
+
+
+def worst(
+    output: str, got: Tensor, expected: Tensor, over: Tensor, allowed: Tensor
+) -> Worst | None:
+    """The element with the largest of ``over``; None for an empty output."""
+    if not over.numel():
+        return None
+    flat = int(over.reshape(-1).argmax().item())
+    index = tuple(int(i.item()) for i in torch.unravel_index(torch.tensor(flat), over.shape))
+    given, exact = float(got[index].item()), float(expected[index].item())
+    error = abs(given - exact) if given != exact else 0.0
+    return Worst(output, index, exact, given, error, float(allowed[index]), float(over[index]))
+
+
+def unwritten(got: Tensor, expected: Tensor, dtype: str) -> Tensor:
+    """Where the poison still stands and is not what the oracle expects, as a bool tensor."""
+    mask = poison_mask(got, dtype)
+    if got.is_floating_point():
+        return mask
+    return mask & (got.to(expected.dtype) != expected)
+
+
+def _root_mean_square(magnitude: Tensor) -> float:
+    """Of non-negative numbers, whose squares may overflow."""
+    top = largest(magnitude)
+    return top * math.sqrt((magnitude / top).square().mean().item()) if top > 0 else 0.0
+
+
+def _smallest(dtype: str) -> float:
+    """Two of the smallest numbers that the hardware keeps: half precision keeps denormals."""
+    kind = torch_dtype(dtype)
+    if not kind.is_floating_point:
+        return 0.0
+    limits = torch.finfo(kind)
+    kept = limits.smallest_normal * limits.eps if dtype == "f16" else limits.smallest_normal
+    return 2.0 * kept

@@ -1,0 +1,1 @@
+"""The unseen gate, and the sampler of its configs."""

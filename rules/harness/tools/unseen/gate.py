@@ -1,0 +1,146 @@
+"""The unseen gate: what the candidate is worth on configs that nobody was shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from base import sampler
+from base.program import CandidateFault
+from base.sampler import Drawn, Ground
+from base.spec import Spec, SpecError, read_policy
+from base.verdict import FAIL, PASS, REJECTED, Verdict, number
+from correctness.stage import label
+from truth.assessment import Finding, describe
+from truth.judge import Case, Judge, Judged, JudgingPolicy, Launching
+from truth.oracle import TaskFault
+
+QUADRANTS = {
+    (True, True): "both_pass",
+    (True, False): "opt_regression",
+    (False, False): "both_fail",
+    (False, True): "opt_improvement",
+}
+
+
+@dataclass(frozen=True)
+class UnseenPolicy(JudgingPolicy):
+    """What a task may change about this gate: how often the eight classes are drawn."""
+
+    cycles: int = 1
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One unseen config and what both sides made of it."""
+
+    drawn: Drawn
+    judged: Judged
+
+    @property
+    def quadrant(self) -> str:
+        """Which of the four outcomes this is."""
+        return QUADRANTS[self.judged.baseline.ok, self.judged.candidate.ok]
+
+    @property
+    def regressed(self) -> bool:
+        """Whether the candidate fails where it has no excuse."""
+        return self.judged.applicable and not self.judged.candidate.ok
+
+    def to_json(self) -> dict[str, Any]:
+        """As a case of ``verdict.json``."""
+        config, candidate = self.drawn.config, self.judged.candidate
+        return {
+            "config": config.name,
+            "dims": dict(config.dims),
+            "dtype": config.dtype,
+            "scalars": dict(config.scalars),
+            "class": self.drawn.class_,
+            "distribution": self.drawn.distribution,
+            "quadrant": self.quadrant,
+            "baseline": _found(self.judged.baseline),
+            "candidate": _found(candidate),
+            "worst": describe(candidate.worst),
+        }
+
+
+def run(spec: Spec, launcher: Launching) -> Verdict:
+    """Draw unseen configs under the salt and judge both sides on each.
+
+    Raises SpecError, TaskFault and MachineFault, where nothing was judged.
+    """
+    policy = read_policy(UnseenPolicy, spec.policy)
+    if policy.cycles < 1:
+        raise SpecError("a policy needs at least one cycle of unseen configs")
+    drawn = sampler.draw(Ground.of(spec), spec.salt, policy.cycles)
+    if not drawn.configs:
+        raise TaskFault("the shape space has no config beside the visible ones")
+    judge = Judge.assemble(spec, launcher, policy)
+    tried: list[Tried] = []
+    try:
+        tried += (Tried(item, _judge(judge, item)) for item in drawn.configs)
+        judge.finish()
+    except CandidateFault as fault:
+        outcome, reason = _outcome(Finding.of(fault))
+        verdict = _verdict(tried, drawn.missing)
+        return replace(
+            verdict, outcome=outcome, reason=reason, summary=fault.detail, detail=fault.detail
+        )
+    finally:
+        judge.kill()
+    return _verdict(tried, drawn.missing)
+
+
+def _judge(judge: Judge, drawn: Drawn) -> Judged:
+    return judge.judge([Case("unseen", drawn.config, drawn.distribution)])[0]
+
+
+def _verdict(tried: Sequence[Tried], missing: Sequence[str]) -> Verdict:
+    counts = Counter(item.quadrant for item in tried)
+    quadrants = {name: counts[name] for name in QUADRANTS.values()}
+    extra: Mapping[str, Any] = {
+        "quadrants": quadrants,
+        "conditional_correctness": conditional_correctness(quadrants),
+        "sampler": {"version": sampler.VERSION, "missing": list(missing)},
+    }
+    cases = [item.to_json() for item in tried]
+    regressed = [item for item in tried if item.regressed]
+    sound = quadrants["both_pass"] + quadrants["opt_improvement"]
+    count = f"{sound} of {len(tried)} unseen configs pass"
+    if not regressed:
+        return Verdict("unseen", PASS, "", count, "", cases, extra)
+    regressed.sort(key=lambda item: not item.judged.candidate.rejected)
+    first = regressed[0].judged
+    outcome, reason = _outcome(first.candidate)
+    return Verdict(
+        "unseen",
+        outcome,
+        reason,
+        summary=f"{count}; {len(regressed)} that the baseline passes fail",
+        detail="\n".join(_line(item) for item in regressed),
+        cases=cases,
+        extra=extra,
+    )
+
+
+def _outcome(finding: Finding) -> tuple[str, str]:
+    """The verdict's outcome and reason that a failure stands for."""
+    assert finding.reason is not None
+    return REJECTED if finding.rejected else FAIL, finding.reason.value
+
+
+def conditional_correctness(quadrants: Mapping[str, int]) -> float | str | None:
+    """P(candidate passes | baseline passes); None where the baseline never does."""
+    base = quadrants["both_pass"] + quadrants["opt_regression"]
+    return number(quadrants["both_pass"] / base) if base else None
+
+
+def _line(item: Tried) -> str:
+    finding = item.judged.candidate
+    return f"{finding.detail or finding.reason}\n  in {label(item.judged.case)}"
+
+
+def _found(finding: Finding) -> str:
+    return "PASS" if finding.reason is None else finding.reason.value

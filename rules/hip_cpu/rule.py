@@ -9,6 +9,7 @@ from ..harness.providers import HipInfo
 
 ROLE = "c++-compiler"
 SOURCES = "toolchains/hip/cpu"
+RUNNER = ("runner", "runner_host")
 BUILDING = Limits(timeout=600.0, memory=6 << 30, processes=128, scratch=2 << 30)
 
 
@@ -34,8 +35,8 @@ def implement(ctx: Context) -> None:
     )
     runner = ctx.action(
         "runner",
-        argv=(PYTHON, "driver/hipcpu.py", "program", "runner", "-o", "out/hip-runner", compiler),
-        inputs={**driver, "runner": ctx.builtin("rules/harness/tools/runner")},
+        argv=(PYTHON, "driver/hipcpu.py", "program", *RUNNER, "-o", "out/hip-runner", compiler),
+        inputs={**driver, **{part: ctx.builtin(f"rules/harness/tools/{part}") for part in RUNNER}},
         outputs=("hip-runner",),
         mnemonic="Runner",
         toolchains=toolchains,

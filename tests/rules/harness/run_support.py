@@ -46,7 +46,8 @@ def native_runner() -> str:
 
 def build_native_runner(out: Path, *flags: str) -> str:
     """The native runner, built from its sources without a C++ library."""
-    sources = sorted(str(path) for path in (TOOLS / "runner").glob("*.cpp"))
+    folders = (TOOLS / "runner", TOOLS / "runner_host")
+    sources = sorted(str(path) for folder in folders for path in folder.glob("*.cpp"))
     strict = ["-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-fno-exceptions", "-fno-rtti"]
     return compile_to(out, [*flags, *strict, *sources])
 

@@ -87,7 +87,7 @@ def built(tmp_path_factory):
     """Runtime, runner and all kernels, compiled once."""
     folder = tmp_path_factory.mktemp("built")
     drive("runtime", "-o", folder / "libhipcpu.so")
-    drive("program", TOOLS / "runner", "-o", folder / "hip-runner")
+    drive("program", TOOLS / "runner", TOOLS / "runner_host", "-o", folder / "hip-runner")
     for name, source in SOURCES.items():
         (folder / f"{name}.hip").write_text(source)
         drive("kernel", folder / f"{name}.hip", "-o", folder / f"{name}.so")

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "call.h"
+#include "clock.h"
 #include "crash.h"
 #include "mapping.h"
 #include "protocol.h"
@@ -22,7 +22,6 @@
 namespace {
 
 using protocol::Message;
-using Synchronize = int (*)();
 
 constexpr int kMostFds = 3;
 constexpr size_t kMostInstructions = 1024;
@@ -40,7 +39,6 @@ struct Candidate {
   void* library;
   void* entry;
   void* workspace_size;  // null where the candidate wants no workspace
-  Synchronize synchronize;
 };
 
 Buffers g_buffers;
@@ -175,13 +173,7 @@ void assemble(const Candidate& candidate, uint32_t slot, Arguments* arguments) {
   }
   push_dims(arguments);
   if (candidate.workspace_size != nullptr) push_pointer(arguments, g_buffers.workspace);
-  push_pointer(arguments, nullptr);  // the default stream
-}
-
-int64_t now_ns() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * 1000000000LL + time.tv_nsec;
+  push_pointer(arguments, stream());
 }
 
 // hipError_t is a 32-bit enumeration: the upper half of the register means nothing.
@@ -189,16 +181,34 @@ void check(int error) {
   if (error != 0) fail(protocol::kLaunch, error, nullptr);
 }
 
-void run(const Candidate& candidate, int64_t calls) {
+// One call for each slot of the batch; the first error ends it.
+int make_calls(const Candidate& candidate, int64_t calls) {
   const ControlBlock* block = g_buffers.control();
-  const int64_t started = now_ns();
-  for (int64_t i = 0; i < calls; ++i) {
+  int error = 0;
+  for (int64_t i = 0; i < calls && error == 0; ++i) {
     Arguments arguments;
     assemble(candidate, block->order()[i], &arguments);
-    check(static_cast<int>(call(candidate.entry, &arguments)));
+    error = static_cast<int>(call(candidate.entry, &arguments));
   }
-  if (candidate.synchronize != nullptr) check(candidate.synchronize());
-  const int64_t values[] = {calls, now_ns() - started};
+  return error;
+}
+
+void run(const Candidate& candidate, int64_t calls) {
+  int64_t elapsed_ns = 0;
+  check(start_clock());
+  check(make_calls(candidate, calls));
+  check(stop_clock(&elapsed_ns));
+  const int64_t values[] = {calls, elapsed_ns};
+  reply(protocol::kDone, values, 2);
+}
+
+// The same calls recorded and replayed as one graph; no calls where that cannot be done.
+void run_recorded(const Candidate& candidate, int64_t calls) {
+  int64_t values[] = {0, 0};
+  if (start_recording()) {
+    const int error = make_calls(candidate, calls);
+    if (replay(&values[1]) && error == 0) values[0] = calls;
+  }
   reply(protocol::kDone, values, 2);
 }
 
@@ -213,6 +223,8 @@ void obey(Candidate* candidate, const Request& request) {
       return load_scratch(request);
     case protocol::kRun:
       return run(*candidate, request.message.values[0]);
+    case protocol::kReplay:
+      return run_recorded(*candidate, request.message.values[0]);
     case protocol::kEmpty:
       return run(*candidate, 0);
     case protocol::kBye:
@@ -231,10 +243,10 @@ int main(int argc, char** argv) {
   for (int i = 2; i < argc; ++i) {
     if (dlopen(argv[i], RTLD_NOW | RTLD_GLOBAL) == nullptr) fail(protocol::kMachine, 0, dlerror());
   }
+  const char* problem = open_clock();
+  if (problem != nullptr) fail(protocol::kMachine, 0, problem);
   Candidate candidate = {};
   candidate.path = argv[1];
-  candidate.synchronize =
-      reinterpret_cast<Synchronize>(dlsym(RTLD_DEFAULT, "hipDeviceSynchronize"));
   report_crashes(&g_buffers, &g_nonce);
   reply(protocol::kReady, nullptr, 0);
   Request request;

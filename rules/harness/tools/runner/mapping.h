@@ -1,30 +1,32 @@
-// The judge's shared memory, as the runner maps it.
+// The judge's shared memory, as the runner maps it. The control block is a file on every
+// platform; where the tensors lie is the platform's business: `map_config`, `map_scratch`, `unmap`
+// and `locate` are in runner_host/ and runner_cuda/.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
 #include "control_block.h"
+#include "files.h"
 #include "protocol.h"
-
-// One mapped descriptor.
-struct Mapping {
-  char* base;
-  size_t size;
-};
 
 // Everything that belongs to the config in force.
 struct Buffers {
   Mapping block;
-  Mapping inputs;   // read-only
-  Mapping outputs;  // read and write
-  Mapping scratch;  // read and write
+  Mapping inputs;
+  Mapping outputs;
+  Mapping scratch;
   char* workspace;  // within scratch; null without one
 
   const ControlBlock* control() const {
     return reinterpret_cast<const ControlBlock*>(block.base);
   }
-  char* input(uint32_t index, uint32_t slot) const;
-  char* output(uint32_t index, uint32_t slot) const;
+  char* input(uint32_t index, uint32_t slot) const {
+    return inputs.base + slot * control()->input_stride + control()->tensors()[index].first;
+  }
+  char* output(uint32_t index, uint32_t slot) const {
+    const Tensor* tensor = control()->tensors() + control()->inputs + index;
+    return outputs.base + slot * control()->output_stride + tensor->first;
+  }
 };
 
 // Where an address lies.
@@ -34,8 +36,8 @@ struct Location {
   int64_t offset;  // from the tensor's first byte
 };
 
-// Maps the descriptors of LOAD and takes the gaps between tensors out. False when the kernel
-// refuses, which means that the address space is used up. The descriptors are closed.
+// Maps what LOAD brings: control block, inputs, outputs. False when the system refuses, which
+// means that memory or addresses are used up. The descriptors are closed.
 bool map_config(Buffers* buffers, const int fds[3]);
 
 // Maps the workspace of SCRATCH; like map_config.

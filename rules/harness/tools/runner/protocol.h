@@ -16,6 +16,7 @@ enum Kind : uint32_t {
   kRun = 4,
   kEmpty = 5,
   kBye = 6,
+  kReplay = 8,
   kReady = 16,
   kDone = 17,
   kFault = 18,

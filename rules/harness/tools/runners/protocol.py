@@ -14,6 +14,8 @@ SCRATCH  bytes of the file, offset    ``READY``
          (with 1 descriptor)
 RUN      n                            ``DONE`` n ns
 EMPTY                                 ``DONE`` 0 ns
+REPLAY   n                            ``DONE`` n ns of the calls recorded and run as one
+                                      graph; 0 where the platform or the candidate cannot
 COLLECT                               ``READY`` once the ``torch`` ABI's results are
                                       in the buffers
 BYE                                   ``GONE``
@@ -48,6 +50,7 @@ class Kind(IntEnum):
     EMPTY = 5
     BYE = 6
     COLLECT = 7
+    REPLAY = 8
     READY = 16
     DONE = 17
     FAULT = 18

@@ -1,8 +1,6 @@
-#include "mapping.h"
+#include "../runner/mapping.h"
 
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -13,23 +11,6 @@ namespace {
 
 // Each gap splits a mapping, and the kernel allows 65530 of them.
 constexpr uint64_t kMostGaps = 8192;
-
-bool map_whole(Mapping* mapping, int fd, int protection) {
-  struct stat info;
-  if (fstat(fd, &info) != 0) return false;
-  void* base = mmap(nullptr, info.st_size, protection, MAP_SHARED, fd, 0);
-  close(fd);
-  if (base == MAP_FAILED) return false;
-  mapping->base = static_cast<char*>(base);
-  mapping->size = info.st_size;
-  return true;
-}
-
-void unmap_one(Mapping* mapping) {
-  if (mapping->base != nullptr) munmap(mapping->base, mapping->size);
-  mapping->base = nullptr;
-  mapping->size = 0;
-}
 
 // One arena: slots of tensors, each between margins of `guard` bytes that stay mapped.
 struct Arena {
@@ -61,11 +42,6 @@ void prepare(const Arena& arena, uint32_t slots, uint64_t page, int populate) {
   if (remove_gaps && end > cursor) mprotect(base + cursor, end - cursor, PROT_NONE);
 }
 
-bool within(const Mapping& mapping, const char* address) {
-  return mapping.base != nullptr && address >= mapping.base &&
-         address < mapping.base + mapping.size;
-}
-
 // The tensor that holds the offset, or the one nearest to it, which may be the last one of the
 // slot before.
 Location nearest(const Tensor* tensors, uint32_t count, uint64_t stride, uint64_t offset,
@@ -91,20 +67,11 @@ Location nearest(const Tensor* tensors, uint32_t count, uint64_t stride, uint64_
 
 }  // namespace
 
-char* Buffers::input(uint32_t index, uint32_t slot) const {
-  return inputs.base + slot * control()->input_stride + control()->tensors()[index].first;
-}
-
-char* Buffers::output(uint32_t index, uint32_t slot) const {
-  const Tensor* tensor = control()->tensors() + control()->inputs + index;
-  return outputs.base + slot * control()->output_stride + tensor->first;
-}
-
 bool map_config(Buffers* buffers, const int fds[3]) {
   unmap(buffers);
-  if (!map_whole(&buffers->block, fds[0], PROT_READ) ||
-      !map_whole(&buffers->inputs, fds[1], PROT_READ) ||
-      !map_whole(&buffers->outputs, fds[2], PROT_READ | PROT_WRITE)) {
+  if (!map_file(&buffers->block, fds[0], PROT_READ) ||
+      !map_file(&buffers->inputs, fds[1], PROT_READ) ||
+      !map_file(&buffers->outputs, fds[2], PROT_READ | PROT_WRITE)) {
     return false;
   }
   const ControlBlock* block = buffers->control();
@@ -117,7 +84,7 @@ bool map_config(Buffers* buffers, const int fds[3]) {
 }
 
 bool map_scratch(Buffers* buffers, int fd, size_t size, size_t first, size_t bytes) {
-  if (!map_whole(&buffers->scratch, fd, PROT_READ | PROT_WRITE)) return false;
+  if (!map_file(&buffers->scratch, fd, PROT_READ | PROT_WRITE)) return false;
   if (buffers->scratch.size != size) return false;
   Tensor workspace = {};
   workspace.first = first;
@@ -130,26 +97,26 @@ bool map_scratch(Buffers* buffers, int fd, size_t size, size_t first, size_t byt
 }
 
 void unmap(Buffers* buffers) {
-  unmap_one(&buffers->block);
-  unmap_one(&buffers->inputs);
-  unmap_one(&buffers->outputs);
-  unmap_one(&buffers->scratch);
+  unmap_file(&buffers->block);
+  unmap_file(&buffers->inputs);
+  unmap_file(&buffers->outputs);
+  unmap_file(&buffers->scratch);
   buffers->workspace = nullptr;
 }
 
 Location locate(const Buffers& buffers, const void* pointer) {
   const char* address = static_cast<const char*>(pointer);
-  if (within(buffers.block, address)) return {protocol::kControl, -1, 0};
-  if (within(buffers.inputs, address)) {
+  if (holds(buffers.block, address)) return {protocol::kControl, -1, 0};
+  if (holds(buffers.inputs, address)) {
     const ControlBlock* block = buffers.control();
     return nearest(block->tensors(), block->inputs, block->input_stride,
                    address - buffers.inputs.base, protocol::kInput, protocol::kInputGap);
   }
-  if (within(buffers.outputs, address)) {
+  if (holds(buffers.outputs, address)) {
     const ControlBlock* block = buffers.control();
     return nearest(block->tensors() + block->inputs, block->outputs, block->output_stride,
                    address - buffers.outputs.base, protocol::kOutput, protocol::kOutputGap);
   }
-  if (within(buffers.scratch, address)) return {protocol::kWorkspace, -1, 0};
+  if (holds(buffers.scratch, address)) return {protocol::kWorkspace, -1, 0};
   return {protocol::kElsewhere, -1, 0};
 }

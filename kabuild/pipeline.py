@@ -31,6 +31,7 @@ from kabuild.model.event import EventSink, Warned
 from kabuild.model.label import Label
 from kabuild.model.options import POLICIES, Options
 from kabuild.model.platform import Platform
+from kabuild.model.request import Request
 from kabuild.model.result import Outcome, Settled
 from kabuild.report.scoreboard import TaskRow, Totals, rows, totals
 from kabuild.sandbox import Spawner
@@ -40,32 +41,6 @@ from kabuild.toolchain import resolve
 from kabuild.toolchain.record_memory import RecordMemory
 
 DEFAULT_AGENT = "expert"
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a user asked for: the flags of ``test`` and ``build``.
-
-    None means that the workspace, or else kabuild, decides. ``gates`` empty means all.
-    """
-
-    patterns: tuple[str, ...]
-    cwd: Path
-    judge: bool = True
-    platform: str | None = None
-    agent: str | None = None
-    solution: Path | None = None
-    policy: str | None = None
-    salt_file: Path | None = None
-    gates: tuple[str, ...] = ()
-    samples: int | None = None
-    tags: str = ""
-    jobs: int | None = None
-    keep_going: bool = True
-    read_cached_gates: bool = True
-    runs_per_gate: int = 1
-    hermetic: bool = True
-    keep_sandboxes: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from kabuild.cli.flags import build_flags
 from kabuild.cli.session import interruptible
 from kabuild.cli.test import request_fields
 from kabuild.model.event import Warned
+from kabuild.model.request import Request
 from kabuild.model.result import Settled
-from kabuild.pipeline import Request, Summary, execute, load, plan
+from kabuild.pipeline import Summary, execute, load, plan
 from kabuild.report.bench import ASCII, BLOCKS, read_bench, render_bench
 from kabuild.report.failures import printable, render_failures
 from kabuild.report.progress import make_progress

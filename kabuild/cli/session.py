@@ -17,7 +17,8 @@ from kabuild.base.clock import SystemClock
 from kabuild.base.errors import ExitCode, Reason, StoreError, UsageError
 from kabuild.base.fs import atomic_write
 from kabuild.model.event import EventSink, Warned
-from kabuild.pipeline import Request, Summary, execute, load, plan
+from kabuild.model.request import Request
+from kabuild.pipeline import Summary, execute, load, plan
 from kabuild.report.event_log import EventLog
 from kabuild.report.explain import render_explanation
 from kabuild.report.failures import printable, render_failures

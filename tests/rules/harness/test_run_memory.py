@@ -11,8 +11,9 @@ import torch
 from base.dtypes import DTYPES, poison_mask, torch_dtype
 from hypothesis import given
 from hypothesis import strategies as st
-from runners.buffers import GuardDamage, InputArena, OutputArena, shared_memory
+from runners.buffers import GuardDamage, InputArena, OutputArena
 from runners.control_block import ControlBlock, Region
+from runners.media import HOST, shared_file
 from runners.protocol import SIZE, Kind, Message
 
 NAMES = st.text("abcxyz_", min_size=1, max_size=31)
@@ -81,7 +82,7 @@ def test_control_block_has_limits(change, message):
 
 
 def test_sealed_memory_is_the_judges_alone():
-    fd, memory = shared_memory(8192, sealed=True)
+    fd, memory = shared_file(8192, sealed=True)
     memory[0] = 7
     try:
         assert mmap.mmap(fd, 8192, mmap.MAP_SHARED, mmap.PROT_READ)[0] == 7
@@ -102,7 +103,7 @@ def test_sealed_memory_is_the_judges_alone():
 
 
 def test_unsealed_memory_keeps_its_size():
-    fd, memory = shared_memory(8192, sealed=False)
+    fd, memory = shared_file(8192, sealed=False)
     os.pwrite(fd, b"x", 5)
     assert memory[5] == ord("x")
     with pytest.raises(PermissionError):
@@ -113,7 +114,7 @@ def test_unsealed_memory_keeps_its_size():
 @pytest.mark.parametrize("size", [0, 1, 4095, 4096, 4097, 100_000])
 def test_any_byte_beside_an_output_is_guarded(size):
     """One damaged byte anywhere in a guard is found, with its distance."""
-    arena = OutputArena([region("y", size), region("z", 3)], 3)
+    arena = OutputArena([region("y", size), region("z", 3)], 3, HOST)
     arena.poison()
     arena.check_guards()
     first = arena.regions[0].first
@@ -130,7 +131,7 @@ def test_any_byte_beside_an_output_is_guarded(size):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_poison_shows_what_was_not_written(dtype):
-    arena = OutputArena([region("y", 100, dtype)], 2)
+    arena = OutputArena([region("y", 100, dtype)], 2, HOST)
     arena.poison()
     arena._bytes(arena.regions[0])[1, : 40 * DTYPES[dtype].size] = 1
     untouched, written = arena.read(0)["y"], arena.read(1)["y"]
@@ -145,7 +146,7 @@ def test_poison_shows_what_was_not_written(dtype):
 
 
 def test_changed_input_is_found_by_its_bits():
-    arena = InputArena([region("x", 10, "f32"), region("i", 10, "i64")], 2, sealed=False)
+    arena = InputArena([region("x", 10, "f32"), region("i", 10, "i64")], 2, HOST, sealed=False)
     tensors = {"x": torch.full((10,), float("nan")), "i": torch.arange(10)}
     arena.write(1, tensors)
     assert arena.mutated(1, tensors) is None
@@ -158,7 +159,8 @@ def test_changed_input_is_found_by_its_bits():
 @given(st.lists(st.integers(0, 20_000), min_size=1, max_size=5), st.integers(1, 4))
 def test_inputs_end_where_a_gap_begins(sizes, slots):
     """An access 255 bytes past any input is in a page that belongs to no input."""
-    arena = InputArena([region(f"x{i}", size) for i, size in enumerate(sizes)], slots, sealed=True)
+    regions = [region(f"x{i}", size) for i, size in enumerate(sizes)]
+    arena = InputArena(regions, slots, HOST, sealed=True)
     spans = [(r.first, r.first + r.size) for r in arena.regions if r.size]
     pages = [set(range(low // mmap.PAGESIZE, -(-high // mmap.PAGESIZE))) for low, high in spans]
 

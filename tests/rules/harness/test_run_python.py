@@ -81,7 +81,7 @@ def forges(x, y, *, n):
     socket.socket(fileno=3).send(b"1" * 64)
 
 def patches_the_clock(x, y, *, n):
-    sys.modules["pyrunner.calls"].perf_counter_ns = lambda: 1 << 62
+    sys.modules["pyrunner.host"].perf_counter_ns = lambda: 1 << 62
     y.copy_(2 * x)
 
 def later(x, y, *, n):

@@ -43,7 +43,7 @@ def not_float64(subject: Subject) -> str:
 
 
 def _of_config(subject: Subject, config: Config) -> str:
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator(torch.get_default_device()).manual_seed(0)
     given = {name: _off_the_grid(t, generator) for name, t in subject.inputs(config, 0).items()}
     directions = {name: _signs(tensor, generator) for name, tensor in given.items()}
     points = [_moved(given, directions, times * _STEP) for times in (0, 1, 2)]

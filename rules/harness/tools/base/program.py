@@ -97,6 +97,8 @@ class Program:
             then as ``<entry>``; for ``torch`` a missing ``baseline`` means ``reference``.
         libraries: shared libraries loaded, in order, before a ``hip`` program.
         runner: the native runner executable of the ``hip`` ABI.
+        platform: where it runs: ``cpu``, or a GPU whose memory the judge then shares.
+        mode: of ``torch.compile``, for the ``torch`` ABI; empty to run it as it is.
     """
 
     abi: Abi
@@ -104,6 +106,13 @@ class Program:
     entry: str
     libraries: tuple[str, ...] = ()
     runner: str | None = None
+    platform: str = "cpu"
+    mode: str = ""
+
+    @property
+    def on_device(self) -> bool:
+        """Whether its tensors lie in a device's memory."""
+        return self.platform != "cpu"
 
 
 @dataclass(frozen=True)
@@ -178,6 +187,23 @@ class RunnerPolicy:
     life_seconds: float = 600.0
     stderr_bytes: int = 4096
     launches: bool = True
+
+    @classmethod
+    def suited(cls, program: Program, call_seconds: float) -> RunnerPolicy:
+        """What ``program`` needs at least: drivers and compilers of a device take more."""
+        if not program.on_device:
+            return cls(call_seconds=call_seconds)
+        compiling = program.abi != "hip"
+        return cls(
+            memory_bytes=64 << 30,  # drivers map much that they never touch
+            threads=1024,
+            tmp_bytes=1 << 30,
+            workspace_bytes=8 << 30,
+            open_seconds=180.0,
+            call_seconds=call_seconds,
+            batch_seconds=120.0 if compiling else cls.batch_seconds,
+            life_seconds=900.0,
+        )
 
 
 @dataclass(frozen=True)

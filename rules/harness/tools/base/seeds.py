@@ -42,11 +42,11 @@ class Seeds:
         return derive("inputs", *self._parts, stage, config, round_)
 
     def generator(self, stage: str, config: str, round_: int = 0) -> torch.Generator:
-        """A CPU generator for the inputs of one round."""
+        """A generator for the inputs of one round, on the device where tensors are made."""
         import torch
 
         seed = int.from_bytes(self.bytes(stage, config, round_)[:8], "big") >> 1
-        return torch.Generator().manual_seed(seed)
+        return torch.Generator(torch.get_default_device()).manual_seed(seed)
 
 
 class Stream:

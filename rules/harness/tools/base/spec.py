@@ -94,8 +94,9 @@ def parse_spec(value: Any) -> Spec:
     runner = _text(value, "runner") or None
     space = _read_space(_table(value, "space"))
     signature = _read_signature(_table(value, "signature"), space)
-    candidate = _read_program(_table(value, "candidate"), libraries, runner)
     platform = _text(value, "platform")
+    native = (libraries, runner)
+    candidate = _read_program(_table(value, "candidate"), platform, *native)
     usual = candidate.abi if platform == "cpu" else ""
     limits = value.get("limits") or {}
     flops = str(value.get("flops") or "0")
@@ -105,7 +106,7 @@ def parse_spec(value: Any) -> Spec:
         platform=platform,
         family=_text(value, "family"),
         candidate=candidate,
-        baseline=_read_program(_table(value, "baseline"), libraries, runner),
+        baseline=_read_program(_table(value, "baseline"), platform, *native),
         reference=_text(value, "reference"),
         signature=signature,
         space=space,
@@ -165,14 +166,14 @@ def _like(name: str, value: Any, default: Any) -> Any:
 
 
 def _read_program(
-    value: Mapping[str, Any], libraries: tuple[str, ...], runner: str | None
+    value: Mapping[str, Any], platform: str, libraries: tuple[str, ...], runner: str | None
 ) -> Program:
     for abi in _ABIS:
         if value.get("abi") == abi:
             path, entry = _text(value, "path"), _text(value, "entry")
             if abi == "hip":
-                return Program(abi, path, entry, libraries, runner)
-            return Program(abi, path, entry)
+                return Program(abi, path, entry, libraries, runner, platform)
+            return Program(abi, path, entry, platform=platform)
     raise SpecError(f"no abi {value.get('abi')!r}; known: {', '.join(_ABIS)}")
 
 

@@ -4,23 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import mmap
-import os
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from time import perf_counter_ns
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from base.dtypes import BY_CODE
 from runners.control_block import ControlBlock, Region
 from torch import Tensor
 
+from pyrunner import host
 from pyrunner.module import Entry
 
-_MADV_POPULATE_WRITE = 23
+Work = Callable[[], None]
+Shared = Callable[[int, int, torch.dtype], Tensor]  # first byte, elements, their dtype
+
+
+class Ground(Protocol):
+    """What calls run on: ``pyrunner.host`` or ``pyrunner.device``."""
+
+    def shared(self, fd: int, size: int) -> Shared:
+        """Views of the judge's memory behind a descriptor, which is closed."""
+
+    def timed(self, work: Work) -> int:
+        """Do the work, to its end; how many nanoseconds it took."""
+
+    def replayed(self, work: Work) -> int | None:
+        """The same with its launches recorded and run as one graph; None where they cannot be."""
+
+    def reserve(self, results: Callable[[], object]) -> None:
+        """Have memory at hand for what ``results`` allocates."""
 
 
 class WrongShape(Exception):  # noqa: N818 (the candidate's, no error of ours)
@@ -34,13 +49,14 @@ class WrongDtype(Exception):  # noqa: N818
 class Calls:
     """The loaded config: its slots as tensors, and how the entry is called with them."""
 
-    def __init__(self, abi: str, entry: Entry, fds: list[int]) -> None:
+    def __init__(self, abi: str, entry: Entry, fds: list[int], ground: Ground) -> None:
         self._abi = abi
         self._entry = entry
-        self._block_memory = _mapped(fds[0], writable=False)
+        self._ground = ground
+        self._block_memory = host.mapped(fds[0], writable=False)
         self.block = ControlBlock.decode(self._block_memory[:])
-        input_memory = _mapped(fds[1], writable=True)
-        output_memory = _mapped(fds[2], writable=True)
+        input_memory = ground.shared(fds[1], self.block.sizes[0])
+        output_memory = ground.shared(fds[2], self.block.sizes[1])
         strides = self.block.strides
         slots = range(self.block.slots)
         self._inputs = [
@@ -58,18 +74,13 @@ class Calls:
         A PyTorch program allocates what it returns, and that is part of its time. Copying
         it into the judge's buffers is not: ``collect`` does it when both clocks have stopped.
         """
-        start = self.block.order_offset
-        order = struct.unpack_from(f"<{calls}I", self._block_memory, start)
-        self._results = []
-        call = self._returning if self._abi == "torch" else self._writing
-        gc.disable()
-        started = perf_counter_ns()
-        with torch.no_grad():
-            for slot in order:
-                call(slot)
-        elapsed = perf_counter_ns() - started
-        gc.enable()
-        return elapsed
+        with self._ready(calls) as work:
+            return self._ground.timed(work)
+
+    def replay(self, calls: int) -> int | None:
+        """``run`` with the launches recorded and run as one graph; None where they cannot be."""
+        with self._ready(calls) as work:
+            return self._ground.replayed(work)
 
     def collect(self) -> None:
         """Copy what the calls of the last batch returned into the outputs of their slots.
@@ -79,6 +90,29 @@ class Calls:
         results, self._results = self._results, []
         for slot, result in results:
             self._deliver(slot, result)
+
+    @contextlib.contextmanager
+    def _ready(self, calls: int) -> Iterator[Work]:
+        """The calls of a batch as one piece of work."""
+        start = self.block.order_offset
+        order = struct.unpack_from(f"<{calls}I", self._block_memory, start)
+        self._results = []
+        call = self._writing
+        if self._abi == "torch":
+            call = self._returning
+            self._ground.reserve(lambda: [self._like_results(slot) for slot in order])
+
+        def work() -> None:
+            with torch.no_grad():
+                for slot in order:
+                    call(slot)
+
+        gc.disable()
+        yield work
+        gc.enable()
+
+    def _like_results(self, slot: int) -> list[Tensor]:
+        return [torch.empty_like(output) for output in self._outputs[slot].values()]
 
     def _writing(self, slot: int) -> None:
         inputs, outputs = self._inputs[slot], self._outputs[slot]
@@ -110,25 +144,12 @@ def _legal(tensors: dict[str, Tensor]) -> AbstractContextManager[None]:
     return context
 
 
-def _mapped(fd: int, *, writable: bool) -> mmap.mmap:
-    protection = mmap.PROT_READ | mmap.PROT_WRITE if writable else mmap.PROT_READ
-    memory = mmap.mmap(fd, os.fstat(fd).st_size, mmap.MAP_SHARED, protection)
-    os.close(fd)
-    if writable:
-        with contextlib.suppress(OSError):  # before Linux 5.14 the first call pays instead
-            memory.madvise(_MADV_POPULATE_WRITE)
-    return memory
-
-
-def _tensors(regions: tuple[Region, ...], memory: mmap.mmap, start: int) -> dict[str, Tensor]:
+def _tensors(regions: tuple[Region, ...], memory: Shared, start: int) -> dict[str, Tensor]:
     return {region.name: _tensor(region, memory, start) for region in regions}
 
 
-def _tensor(region: Region, memory: mmap.mmap, start: int) -> Tensor:
+def _tensor(region: Region, memory: Shared, start: int) -> Tensor:
     dtype = BY_CODE[region.code]
     kind: torch.dtype = getattr(torch, dtype.torch_name)
-    if not region.size:
-        return torch.empty(region.shape, dtype=kind)
-    count = region.size // dtype.size
-    flat = torch.frombuffer(memory, dtype=kind, count=count, offset=start + region.first)
+    flat = memory(start + region.first, region.size // dtype.size, kind)
     return flat.view(region.shape)

@@ -20,12 +20,23 @@ from base.program import Program, RunnerPolicy
 from runners import confinement, lockdown, native_start
 from runners.protocol import CONTROL_FD, SIZE, FaultCode, Kind, Message
 
-from pyrunner.calls import Calls
+from pyrunner.calls import Calls, Ground
 from pyrunner.excerpt import chain, excerpt
+from pyrunner.host import Host
 from pyrunner.module import Entry, load_entry
 
 _FDS = 3
-_ALLOCATOR_COMPLAINTS = ("can't allocate memory", "Cannot allocate memory")
+_ALLOCATOR_COMPLAINTS = (
+    "can't allocate memory",
+    "Cannot allocate memory",
+    "CUDA out of memory",
+    "CUDA error: out of memory",
+)
+_DEVICE_COMPLAINTS = {
+    "an illegal memory access was encountered": 700,
+    "misaligned address": 716,
+    "unspecified launch failure": 719,
+}
 _CODES = {
     ("pyrunner.module", "MissingEntry"): FaultCode.MISSING_ENTRY,
     ("pyrunner.calls", "WrongShape"): FaultCode.SHAPE,
@@ -39,24 +50,37 @@ _CODES = {
 def run(program: Program, policy: RunnerPolicy, control: int, output: int) -> int:
     """Serve the judge until BYE; called in a fresh sandbox, right after the fork."""
     native_start.arrange({CONTROL_FD: control, 1: output, 2: output})
-    _settle()
+    _settle(confinement.environment(program, policy))
     torch.set_num_threads(1)  # a sum's order, and a busy machine, must not decide anything
     confinement.limit_address_space(program, policy)
-    lockdown.install(lockdown.assemble())
-    if program.abi == "python" and importlib.util.find_spec("triton_cpu"):
-        importlib.import_module("triton_cpu.interpreter").install(launches=policy.launches)
+    # What runs on a device is compiled when it is first called, by programs.
+    lockdown.install(lockdown.assemble(children=program.on_device))
+    ground = _ground(program, policy)
     with socket.socket(fileno=CONTROL_FD) as judge:
-        server = _Server(program, judge)
+        server = _Server(program, judge, ground)
         server.reply(Kind.READY)
         server.serve()
     return 0
 
 
+def _ground(program: Program, policy: RunnerPolicy) -> Ground:
+    """Make ready for what the program runs on, with launches or without."""
+    if program.on_device:
+        if not policy.launches:
+            importlib.import_module("pyrunner.launches").leave_out()
+        device: Ground = importlib.import_module("pyrunner.device").Device(program)
+        return device
+    if program.abi == "python" and importlib.util.find_spec("triton_cpu"):
+        importlib.import_module("triton_cpu.interpreter").install(launches=policy.launches)
+    return Host()
+
+
 class _Server:
     """Answers the judge's requests."""
 
-    def __init__(self, program: Program, judge: socket.socket) -> None:
+    def __init__(self, program: Program, judge: socket.socket, ground: Ground) -> None:
         self._program = program
+        self._ground = ground
         self._path = confinement.candidate_path(program)
         self._judge = judge
         self._nonce = 0
@@ -83,18 +107,23 @@ class _Server:
     def _obey(self, request: Message, fds: list[int]) -> None:
         match request.kind:
             case Kind.START:
-                self._entry = load_entry(self._program, self._path)
+                self._entry = _compiled(self._program, load_entry(self._program, self._path))
                 gc.freeze()  # later collections look at what the calls have made, no more
                 self.reply(Kind.READY)
             case Kind.LOAD:
                 assert self._entry is not None
                 self._calls = None
-                self._calls = Calls(self._program.abi, self._entry, fds)
+                self._calls = Calls(self._program.abi, self._entry, fds, self._ground)
                 self.reply(Kind.READY, 0)
             case Kind.RUN:
                 assert self._calls is not None
                 calls = request.values[0]
                 self.reply(Kind.DONE, calls, self._calls.run(calls))
+            case Kind.REPLAY:
+                assert self._calls is not None
+                elapsed = self._calls.replay(request.values[0])
+                calls = 0 if elapsed is None else request.values[0]
+                self.reply(Kind.DONE, calls, elapsed or 0)
             case Kind.EMPTY:
                 self.reply(Kind.DONE, 0, self._calls.run(0) if self._calls else 0)
             case Kind.COLLECT:
@@ -109,27 +138,40 @@ class _Server:
         sys.stdout.flush()
         text = excerpt(error, self._path)
         os.write(2, text.encode(errors="replace"))
-        self.reply(Kind.FAULT, _code(error))
+        self.reply(Kind.FAULT, *_code(error))
         os._exit(1)
 
 
-def _code(error: BaseException) -> FaultCode:
+def _compiled(program: Program, entry: Entry) -> Entry:
+    """The entry, through ``torch.compile`` where the program asks for one of its modes."""
+    if not program.mode:
+        return entry
+    compiled: Entry = torch.compile(entry, mode=program.mode, dynamic=False)
+    return compiled
+
+
+def _code(error: BaseException) -> tuple[int, ...]:
+    """The fault's code, with the device's own behind it where that is what failed."""
     for cause in chain(error):
-        if isinstance(cause, MemoryError) or any(c in str(cause) for c in _ALLOCATOR_COMPLAINTS):
-            return FaultCode.MEMORY
+        text = str(cause)
+        if isinstance(cause, MemoryError) or any(c in text for c in _ALLOCATOR_COMPLAINTS):
+            return (FaultCode.MEMORY,)
+        for said, number in _DEVICE_COMPLAINTS.items():
+            if said in text:
+                return (FaultCode.LAUNCH, number)
         kind = type(cause)
         if (kind.__module__, kind.__name__) in _CODES:
-            return _CODES[kind.__module__, kind.__name__]
-    return FaultCode.EXCEPTION
+            return (_CODES[kind.__module__, kind.__name__],)
+    return (FaultCode.EXCEPTION,)
 
 
-def _settle() -> None:
+def _settle(environment: dict[str, str]) -> None:
     """Drop what the fork has inherited and a program should not find."""
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - for the life of the process
     sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
     sys.argv = ["runner"]
     os.environ.clear()
-    os.environ.update(confinement.ENVIRONMENT)
+    os.environ.update(environment)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)

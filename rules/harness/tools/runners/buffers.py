@@ -1,21 +1,20 @@
 """The shared buffers of a config: the judge's memory, lent to a runner.
 
-Each arena is one memfd that nobody can resize, divided into equal slots, one per call of a
-batch. In a slot every tensor lies in pages of its own:
+Each arena is one piece of memory that nobody can resize, divided into equal slots, one per call
+of a batch. In a slot every tensor lies in pages of its own:
 
     inputs    gap page | data, pushed to the end of its last page
     outputs   gap page | guard page | data, from the start of a page | guard to the page's
               end and one page more
 
-A gap belongs to nobody: the native runner unmaps it, so that a wild access faults. Guards
+A gap belongs to nobody: the native runner unmaps it, so that a wild access faults; where memory
+cannot be unmapped by such pages, as on a device, the gap before an output is a guard too. Guards
 hold random bytes that the judge compares after each batch. A sealed input arena cannot be
 mapped writable by anyone else, whatever they do with the descriptor.
 """
 
 from __future__ import annotations
 
-import fcntl
-import mmap
 import os
 from collections.abc import Mapping, Sequence
 
@@ -24,10 +23,9 @@ from base.dtypes import BY_CODE
 from torch import Tensor
 
 from runners.control_block import Region
+from runners.media import Medium
 
 _ALIGNMENT = 256  # of an input's first byte, as device allocators give it
-_F_ADD_SEALS = 1033
-_SEAL_SEAL, _SEAL_SHRINK, _SEAL_GROW, _SEAL_FUTURE_WRITE = 1, 2, 4, 16
 
 
 class GuardDamage(Exception):  # noqa: N818 (what the candidate did, no error of ours)
@@ -52,25 +50,30 @@ class Arena:
     """Shared memory of ``slots`` equal slots.
 
     Attributes:
-        fd: the memfd, for the runner.
         stride: bytes of a slot.
-        size: bytes of all, with one gap page behind the last slot.
+        page: what tensors are placed to.
+        size: bytes of all, with at least one gap page behind the last slot.
     """
 
-    def __init__(self, regions: Sequence[Region], stride: int, slots: int, *, sealed: bool) -> None:
+    def __init__(
+        self, regions: Sequence[Region], stride: int, slots: int, medium: Medium, *, sealed: bool
+    ) -> None:
         self.regions = tuple(regions)
         self.stride = stride
         self.slots = slots
-        self.size = stride * slots + mmap.PAGESIZE
-        self.fd, self._memory = shared_memory(self.size, sealed=sealed)
-        flat = torch.frombuffer(self._memory, dtype=torch.uint8)
-        self._grid = flat[: stride * slots].view(slots, stride)
+        self.page = medium.page
+        self._memory = medium.allocate(stride * slots + medium.page, sealed)
+        self.size = self._memory.size
+        self._grid = self._memory.flat()[: stride * slots].view(slots, stride)
+
+    @property
+    def fd(self) -> int:
+        """The memory's descriptor, for the runner."""
+        return self._memory.fd
 
     def close(self) -> None:
         """Give up the descriptor; the memory goes with the last mapping."""
-        if self.fd >= 0:
-            os.close(self.fd)
-            self.fd = -1
+        self._memory.close()
 
     def _bytes(self, region: Region) -> Tensor:
         """The bytes of a tensor in every slot: uint8 [slots, size]."""
@@ -80,9 +83,11 @@ class Arena:
 class InputArena(Arena):
     """The inputs of all slots. Sealed, unless the runner's language cannot map it read-only."""
 
-    def __init__(self, regions: Sequence[Region], slots: int, *, sealed: bool) -> None:
-        placed, stride = _place_inputs(regions)
-        super().__init__(placed, stride, slots, sealed=sealed)
+    def __init__(
+        self, regions: Sequence[Region], slots: int, medium: Medium, *, sealed: bool
+    ) -> None:
+        placed, stride = _place_inputs(regions, medium.page)
+        super().__init__(placed, stride, slots, medium, sealed=sealed)
 
     def write(self, slot: int, tensors: Mapping[str, Tensor]) -> None:
         """Put one call's inputs into a slot.
@@ -104,13 +109,15 @@ class InputArena(Arena):
 class OutputArena(Arena):
     """The outputs of all slots, poisoned, between guards."""
 
-    def __init__(self, regions: Sequence[Region], slots: int) -> None:
-        placed, stride = _place_outputs(regions)
-        super().__init__(placed, stride, slots, sealed=False)
-        longest = 2 * mmap.PAGESIZE
-        self._pattern = torch.frombuffer(bytearray(os.urandom(longest)), dtype=torch.uint8)
+    def __init__(self, regions: Sequence[Region], slots: int, medium: Medium) -> None:
+        placed, stride = _place_outputs(regions, medium.page)
+        super().__init__(placed, stride, slots, medium, sealed=False)
+        self._lead = medium.lead * medium.page
+        pattern = torch.frombuffer(bytearray(os.urandom(2 * medium.page)), dtype=torch.uint8)
+        self._pattern = pattern.to(self._grid.device)
+        self._taken: Tensor | None = None
         for region in self.regions:
-            for start, end in _guards(region):
+            for start, end in self._guards(region):
                 self._grid[:, start:end] = self._pattern[: end - start]
 
     def poison(self) -> None:
@@ -121,14 +128,29 @@ class OutputArena(Arena):
                 bits = self._bytes(region).view(getattr(torch, dtype.bits_name))
                 bits.fill_(dtype.poison)
 
+    def make_room(self) -> None:
+        """Allocate what ``take`` needs: while a clock runs that would be too late."""
+        self._taken = torch.empty_like(self._grid)
+
+    def take(self) -> None:
+        """Copy everything as it is at this moment, and wait until that is done."""
+        assert self._taken is not None
+        self._taken.copy_(self._grid)
+        torch.cuda.synchronize()
+
+    def changed(self) -> bool:
+        """Whether anything was written since ``take``."""
+        assert self._taken is not None
+        return not torch.equal(self._grid.view(torch.int64), self._taken.view(torch.int64))
+
     def read(self, slot: int) -> dict[str, Tensor]:
-        """Copies of one call's outputs."""
+        """One call's outputs, as they were taken; else copies of them."""
         return {region.name: self._tensor(region, slot) for region in self.regions}
 
     def check_guards(self) -> None:
         """Raise GuardDamage for the first guard that changed."""
         for region in self.regions:
-            for start, end in _guards(region):
+            for start, end in self._guards(region):
                 wrong = self._grid[:, start:end] != self._pattern[: end - start]
                 if bool(wrong.any()):
                     slot, column = (int(index) for index in wrong.nonzero()[0])
@@ -138,52 +160,44 @@ class OutputArena(Arena):
 
     def _tensor(self, region: Region, slot: int) -> Tensor:
         dtype: torch.dtype = getattr(torch, BY_CODE[region.code].torch_name)
+        end = region.first + region.size
+        if self._taken is not None:
+            return self._taken[slot, region.first : end].view(dtype).view(region.shape)
         return self._bytes(region)[slot].clone().view(dtype).view(region.shape)
 
-
-def shared_memory(size: int, *, sealed: bool) -> tuple[int, mmap.mmap]:
-    """A memfd of fixed size and the judge's mapping of it; sealed, the only writable one."""
-    fd = os.memfd_create("kabuild", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(fd, size)
-    memory = mmap.mmap(fd, size)
-    seals = _SEAL_SHRINK | _SEAL_GROW | _SEAL_SEAL
-    fcntl.fcntl(fd, _F_ADD_SEALS, seals | _SEAL_FUTURE_WRITE if sealed else seals)
-    return fd, memory
+    def _guards(self, region: Region) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Bounds within a slot of the guards before and behind an output."""
+        end = region.first + region.size
+        behind = region.first + _up(region.size, self.page) + self.page
+        return (region.first - self._lead, region.first), (end, behind)
 
 
-def _place_inputs(regions: Sequence[Region]) -> tuple[list[Region], int]:
+def _place_inputs(regions: Sequence[Region], page: int) -> tuple[list[Region], int]:
     cursor = 0
     placed = []
     for region in regions:
-        cursor += mmap.PAGESIZE + _page_up(region.size)
+        cursor += page + _up(region.size, page)
         first = (cursor - region.size) // _ALIGNMENT * _ALIGNMENT
         placed.append(_at(region, first))
-    return placed, max(cursor, mmap.PAGESIZE)
+    return placed, max(cursor, page)
 
 
-def _place_outputs(regions: Sequence[Region]) -> tuple[list[Region], int]:
+def _place_outputs(regions: Sequence[Region], page: int) -> tuple[list[Region], int]:
     cursor = 0
     placed = []
     for region in regions:
-        cursor += 2 * mmap.PAGESIZE
+        cursor += 2 * page
         placed.append(_at(region, cursor))
-        cursor += _page_up(region.size) + mmap.PAGESIZE
-    return placed, max(cursor, mmap.PAGESIZE)
-
-
-def _guards(region: Region) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Bounds within a slot of the guards before and behind an output."""
-    end = region.first + region.size
-    behind = region.first + _page_up(region.size) + mmap.PAGESIZE
-    return (region.first - mmap.PAGESIZE, region.first), (end, behind)
+        cursor += _up(region.size, page) + page
+    return placed, max(cursor, page)
 
 
 def _at(region: Region, first: int) -> Region:
     return Region(region.name, first, region.size, region.code, region.shape)
 
 
-def _page_up(size: int) -> int:
-    return -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+def _up(size: int, page: int) -> int:
+    return -(-size // page) * page
 
 
 def _checked(region: Region, tensors: Mapping[str, Tensor]) -> Tensor:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import mmap
 import os
+import statistics
 import struct
+import time
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING
@@ -13,12 +14,15 @@ from base import shapes
 from base.dtypes import DTYPES
 from base.program import Argument, Config, Program, Reason, Signature
 
-from runners import diagnosis
-from runners.buffers import GuardDamage, InputArena, OutputArena, shared_memory
+from runners import diagnosis, media
+from runners.buffers import GuardDamage, InputArena, OutputArena
 from runners.control_block import ControlBlock, Region
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+_TAKES = 3
 
 
 class ConfigMemory:
@@ -26,12 +30,15 @@ class ConfigMemory:
 
     def __init__(self, program: Program, signature: Signature, config: Config, slots: int) -> None:
         self.slots = slots
-        # Python's tensors cannot be read-only: there the judge compares the inputs instead.
-        self._sealed = program.abi == "hip"
+        self._medium = media.of(program)
+        self._on_device = program.on_device
+        # Python's tensors and a device's memory cannot be read-only: there the judge compares
+        # the inputs instead.
+        self._sealed = program.abi == "hip" and not program.on_device
         inputs = [_region(argument, config) for argument in signature.inputs]
         outputs = [_region(argument, config) for argument in signature.outputs]
-        self._inputs = InputArena(inputs, slots, sealed=self._sealed)
-        self._outputs = OutputArena(outputs, slots)
+        self._inputs = InputArena(inputs, slots, self._medium, sealed=self._sealed)
+        self._outputs = OutputArena(outputs, slots, self._medium)
         self._scratch: OutputArena | None = None
         self.block = ControlBlock(
             symbols=(f"{program.entry}_{config.dtype}", program.entry),
@@ -41,11 +48,12 @@ class ConfigMemory:
             dims=tuple((name, config.dims[name]) for name in signature.dims),
             strides=(self._inputs.stride, self._outputs.stride),
             sizes=(self._inputs.size, self._outputs.size),
-            page=mmap.PAGESIZE,
+            page=self._medium.page,
             slots=slots,
         )
-        self._block_fd, self._block_memory = shared_memory(self.block.size, sealed=True)
+        self._block_fd, self._block_memory = media.shared_file(self.block.size, sealed=True)
         self._block_memory[: self.block.order_offset] = self.block.encode()
+        self._taking_ns = 0.0
         self._outputs.poison()
 
     @property
@@ -56,7 +64,8 @@ class ConfigMemory:
     def add_scratch(self, size: int) -> OutputArena:
         """A workspace of ``size`` bytes, guarded like an output."""
         dtype = DTYPES["u8"]
-        self._scratch = OutputArena([Region("workspace", 0, size, dtype.code, (size,))], 1)
+        region = Region("workspace", 0, size, dtype.code, (size,))
+        self._scratch = OutputArena([region], 1, self._medium)
         self._scratch.poison()
         return self._scratch
 
@@ -69,6 +78,27 @@ class ConfigMemory:
             self._scratch.poison()
         start = self.block.order_offset
         self._block_memory[start : start + 4 * len(order)] = struct.pack(f"<{len(order)}I", *order)
+        if self._on_device:
+            self._outputs.make_room()
+        self._medium.settle()
+
+    def calibrate(self) -> None:
+        """Find out what ``take`` costs while nobody uses the device."""
+        if self._on_device:
+            self._outputs.make_room()
+            times = []
+            for _ in range(_TAKES):
+                self._medium.settle()
+                times.append(self._timed_take())
+            self._taking_ns = statistics.median(times)
+
+    def take(self) -> int:
+        """Copy the outputs as they are now; by how many ns that took longer than it should.
+
+        A frozen process does not stop what it has launched. What was launched too late is not
+        in the copy, or has held it up.
+        """
+        return round(max(0.0, self._timed_take() - self._taking_ns)) if self._on_device else 0
 
     def check(self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]]) -> None:
         """Raise CandidateFault for a damaged guard or a changed input."""
@@ -78,6 +108,8 @@ class ConfigMemory:
                 self._scratch.check_guards()
         except GuardDamage as damage:
             raise diagnosis.fault(Reason.OUT_OF_BOUNDS, f"wrote out of bounds: {damage}") from None
+        if self._on_device and self._outputs.changed():
+            raise diagnosis.violation("went on writing outputs after it had answered")
         if not self._sealed:
             for slot, tensors in zip(order, inputs, strict=True):
                 name = self._inputs.mutated(slot, tensors)
@@ -87,6 +119,11 @@ class ConfigMemory:
     def read(self, order: Sequence[int]) -> tuple[dict[str, Tensor], ...]:
         """Copies of the outputs of each call."""
         return tuple(self._outputs.read(slot) for slot in order)
+
+    def _timed_take(self) -> int:
+        started = time.monotonic_ns()
+        self._outputs.take()
+        return time.monotonic_ns() - started
 
     def close(self) -> None:
         """Give up the descriptors; may be called twice."""

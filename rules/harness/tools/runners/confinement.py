@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import resource
 import sys
 from collections.abc import Iterator
@@ -25,6 +26,14 @@ _SHM = "/dev/shm"  # noqa: S108 - the sandbox's own, and of no use here
 _OPEN_FILES = 256
 _STACK_BYTES = 16 << 20
 _SYSTEM = ("/usr", "/lib", "/bin")
+_DEVICE_FILES = {"cuda": ("nvidia*",), "rocm": ("kfd", "dri/renderD*")}
+_INHERITED = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "LD_LIBRARY_PATH")
+_DEVICE_ENVIRONMENT = {
+    "CUDA_CACHE_PATH": f"{TMP}/cuda",
+    "TRITON_CACHE_DIR": f"{TMP}/triton",
+    "TORCHINDUCTOR_CACHE_DIR": f"{TMP}/inductor",
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # in this process: others would have to import torch
+}
 
 
 def view(program: Program, policy: RunnerPolicy) -> View:
@@ -33,6 +42,8 @@ def view(program: Program, policy: RunnerPolicy) -> View:
     Raises ValueError for a ``hip`` program without a runner.
     """
     binds = [*system_binds(), Bind(_absolute(program.path), candidate_path(program))]
+    if program.on_device:
+        binds += device_binds(program.platform)
     if program.abi == "hip":
         if program.runner is None:
             raise ValueError("a program of the hip ABI needs a native runner")
@@ -67,14 +78,38 @@ def limit_address_space(program: Program, policy: RunnerPolicy) -> None:
 
     They get as much again, for the buffers that the judge shares.
     """
+    if program.on_device:
+        return  # drivers reserve far more addresses than there is memory
     base = 0 if program.abi == "hip" else _statm()[0] * mmap.PAGESIZE
     total = base + 2 * policy.memory_bytes
     resource.setrlimit(resource.RLIMIT_AS, (total, total))
 
 
-def environment(policy: RunnerPolicy) -> dict[str, str]:
-    """The variables of a native runner."""
-    return ENVIRONMENT if policy.launches else {**ENVIRONMENT, "KABUILD_CPU_LAUNCHES": "skip"}
+def environment(program: Program, policy: RunnerPolicy) -> dict[str, str]:
+    """The variables of a runner."""
+    variables = dict(ENVIRONMENT)
+    if program.on_device:
+        variables |= _DEVICE_ENVIRONMENT
+        variables |= {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    if not policy.launches:
+        variables["KABUILD_CPU_LAUNCHES"] = "skip"
+    return variables
+
+
+def device_binds(platform: str) -> Iterator[Bind]:
+    """The device files of ``platform`` that this process sees, and its driver's libraries.
+
+    The libraries are mostly below ``/usr``, which every runner sees; others are found by the
+    loader's search path.
+    """
+    for pattern in _DEVICE_FILES[platform]:
+        for path in sorted(Path("/dev").glob(pattern)):
+            yield Bind(str(path), str(path), writable=True)
+    for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
+        path = Path(folder)
+        inside = any(path.is_relative_to(other) for other in _SYSTEM)
+        if folder and path.is_dir() and not inside:
+            yield Bind(str(path.absolute()), str(path.absolute()))
 
 
 def candidate_path(program: Program) -> str:

@@ -31,6 +31,7 @@ _FATAL: dict[str, tuple[int | None, int]] = {
     "io_uring_setup": (425, 425),
 }
 _FATAL_X86 = {"fork": 57, "vfork": 58}
+_EXECUTING = ("execve", "execveat")
 _CLONE_THREAD = 0x10000
 _AF_UNIX = 1  # what the C library asks its name service with; there is nobody to talk to
 
@@ -44,17 +45,19 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
 
-def assemble(machine: str | None = None) -> bytes:
+def assemble(machine: str | None = None, *, children: bool = False) -> bytes:
     """The filter as an array of ``struct sock_filter``.
 
-    Raises OSError for a machine other than x86-64 and arm64.
+    With ``children`` processes may be forked and programs executed, as compilers are by what
+    compiles when it is called. Raises OSError for a machine other than x86-64 and arm64.
     """
     name = machine or os.uname().machine
     if name not in _COLUMN:
         raise OSError(f"no system-call filter for {name}")
     column = _COLUMN[name]
-    fatal = [pair[column] for pair in _FATAL.values()]
-    fatal += _FATAL_X86.values() if name == "x86_64" else ()
+    allowed = _EXECUTING if children else ()
+    fatal = [pair[column] for call, pair in _FATAL.items() if call not in allowed]
+    fatal += _FATAL_X86.values() if name == "x86_64" and not children else ()
     kill = _instruction(_RETURN, _KILL)
     code = _instruction(_LOAD, _ARCH) + _instruction(_JUMP_EQUAL, _AUDIT_ARCH[name], 1, 0) + kill
     code += _instruction(_LOAD, _NUMBER)
@@ -65,7 +68,8 @@ def assemble(machine: str | None = None) -> bytes:
     # that no limit counts.
     for call in (_CLONE3, _MEMFD):
         code += _when(call[column], _instruction(_RETURN, _NO_SUCH_CALL))
-    code += _when(_CLONE[column], _unless(_JUMP_SET, _CLONE_THREAD, kill))
+    if not children:
+        code += _when(_CLONE[column], _unless(_JUMP_SET, _CLONE_THREAD, kill))
     code += _when(_SOCKET[column], _unless(_JUMP_EQUAL, _AF_UNIX, kill))
     return code + _instruction(_RETURN, _ALLOW)
 

@@ -23,7 +23,7 @@ def run(program: Program, policy: RunnerPolicy, control: int, output: int) -> in
     confinement.limit_address_space(program, policy)
     runner = confinement.native_runner_path(program)
     argv = [runner, confinement.candidate_path(program), *confinement.library_paths(program)]
-    os.execve(runner, argv, confinement.environment(policy))  # noqa: S606 - there is no shell here
+    os.execve(runner, argv, confinement.environment(program, policy))  # noqa: S606 - there is no shell here
 
 
 def arrange(fds: dict[int, int]) -> None:

@@ -84,6 +84,7 @@ class Runner:
                 scratch = memory.add_scratch(wanted)
                 values = (scratch.size, scratch.regions[0].first, wanted)
                 self._ask_to_load(Kind.SCRATCH, values, (scratch.fd,))
+            memory.calibrate()
 
     def batch(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch:
         """Call the candidate once for each element of ``inputs``; at most ``slots`` of them.
@@ -91,6 +92,19 @@ class Runner:
         Raises CandidateFault for whatever goes wrong; ValueError for inputs of another
         number, shape or dtype than the loaded config's.
         """
+        batch = self._make(Kind.RUN, inputs)
+        assert batch is not None
+        return batch
+
+    def replay(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch | None:
+        """The same with the launches of all calls recorded and run as one graph.
+
+        None where the platform, or what the candidate calls, cannot be recorded. Faults are
+        those of ``batch``; after them, and after None, the runner is good for nothing more.
+        """
+        return self._make(Kind.REPLAY, inputs)
+
+    def _make(self, kind: Kind, inputs: Sequence[Mapping[str, Tensor]]) -> Batch | None:
         memory = self._memory
         if memory is None:
             raise ValueError("no config is loaded")
@@ -101,20 +115,24 @@ class Runner:
         memory.prepare(order, inputs)
         with self._ending_on_fault():
             doing = f"in a batch of {calls} call{'s' if calls > 1 else ''}"
-            answer = self._ask_to_run(Kind.RUN, calls, doing)
+            answer = self._ask_to_run(kind, calls, doing)
+            if kind is Kind.REPLAY and not answer.values[0]:
+                return None
+            late_ns = memory.take()
             if self._program.abi == "torch":
                 # Outside both clocks, so a program could put its work off until here: this
                 # ABI is for baselines, which come with the task.
                 seconds = self._policy.batch_seconds
                 self._ask(Kind.COLLECT, Kind.READY, seconds=seconds, doing=doing)
+                memory.take()
             memory.check(order, inputs)
-        return _batch(answer, memory.read(order))
+        return self._batch(answer, late_ns, memory.read(order))
 
     def empty(self) -> Batch:
         """A batch of no calls, to calibrate what a batch costs by itself."""
         with self._ending_on_fault():
             answer = self._ask_to_run(Kind.EMPTY, 0, "in an empty batch")
-        return _batch(answer)
+        return self._batch(answer)
 
     def close(self) -> None:
         """End the runner; may be called twice.
@@ -177,7 +195,8 @@ class Runner:
         seconds = self._policy.batch_seconds + calls * self._policy.call_seconds
         answer = self._ask(kind, Kind.DONE, seconds=seconds, doing=doing, values=(calls,))
         count, reported_ns, *_ = answer.values
-        if count != calls or reported_ns < 0:
+        gave_up = kind is Kind.REPLAY and not count
+        if not (count == calls or gave_up) or reported_ns < 0:
             raise diagnosis.violation(f"reported {count} calls in {reported_ns} ns {doing}")
         return answer
 
@@ -191,13 +210,16 @@ class Runner:
             self.kill()
             raise
 
+    def _batch(
+        self, answer: Answer, late_ns: int = 0, outputs: tuple[Mapping[str, Tensor], ...] = ()
+    ) -> Batch:
+        reported_ns, wall_ns = answer.values[1], answer.wall_ns + late_ns
+        if self._program.on_device:  # the processor waits, and that says nothing about the work
+            return Batch(outputs, reported_ns, wall_ns)
+        return Batch(outputs, reported_ns, wall_ns, answer.thread_ns, answer.process_ns)
+
     def _forget_memory(self) -> None:
         if self._memory is not None:
             self._memory.close()
             self._memory = None
             self._conversation.block = None
-
-
-def _batch(answer: Answer, outputs: tuple[Mapping[str, Tensor], ...] = ()) -> Batch:
-    reported_ns = answer.values[1]
-    return Batch(outputs, reported_ns, answer.wall_ns, answer.thread_ns, answer.process_ns)

@@ -96,7 +96,7 @@ class Oracle:
         A result that is exact for inputs so near to the given ones is no error of a kernel
         that computes in single precision. Elements with no finite movement count as 0.
         """
-        generator = torch.Generator().manual_seed(0)
+        generator = torch.Generator(torch.get_default_device()).manual_seed(0)
         moved = {name: torch.zeros(value.shape).double() for name, value in expected.items()}
         for _ in range(_PERTURBATIONS):
             near = {name: _nudged(tensor, generator) for name, tensor in inputs.items()}

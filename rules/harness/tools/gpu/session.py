@@ -1,0 +1,54 @@
+"""The judge's own use of the device: what it computes there, and what it knows of it."""
+
+from __future__ import annotations
+
+import torch
+from base.program import MachineFault
+from torch import Tensor
+
+from gpu.driver import DEVICE, driver
+
+_EVICTED = 2  # times the cache's size are written to take everything else out of it
+_FALLBACK_CACHE = 64 << 20
+
+
+def start() -> None:
+    """Have this process compute on the device: tensors are made there from now on.
+
+    Raises NoDevice, and MachineFault for a device that does not answer.
+    """
+    driver()
+    torch.set_default_device(f"cuda:{DEVICE}")
+    check()
+
+
+def check() -> None:
+    """Raise MachineFault where the device no longer works for the judge itself."""
+    try:
+        sound = int(torch.ones(8, device=_device()).sum().item()) == 8
+        torch.cuda.synchronize()
+    except RuntimeError as error:
+        raise MachineFault(f"the device is lost: {error}") from error
+    if not sound:
+        raise MachineFault("the device computes wrong sums")
+
+
+def cache_bytes() -> int:
+    """Bytes of the device's last-level cache."""
+    return int(getattr(torch.cuda.get_device_properties(DEVICE), "L2_cache_size", _FALLBACK_CACHE))
+
+
+def memory_bytes() -> int:
+    """Bytes of the device's memory."""
+    return int(torch.cuda.get_device_properties(DEVICE).total_memory)
+
+
+def evict() -> None:
+    """Fill the last-level cache with what nobody needs, and wait until the device is idle."""
+    scratch: Tensor = torch.empty(_EVICTED * cache_bytes(), dtype=torch.uint8, device=_device())
+    scratch.fill_(1)
+    torch.cuda.synchronize()
+
+
+def _device() -> torch.device:
+    return torch.device("cuda", DEVICE)

@@ -1,0 +1,52 @@
+"""Calls on the host: shared files, and the processor's clock."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+from collections.abc import Callable
+from time import perf_counter_ns
+
+import torch
+from torch import Tensor
+
+_MADV_POPULATE_WRITE = 23
+
+
+def mapped(fd: int, *, writable: bool) -> mmap.mmap:
+    """All of a shared file, whose descriptor is closed."""
+    protection = mmap.PROT_READ | mmap.PROT_WRITE if writable else mmap.PROT_READ
+    memory = mmap.mmap(fd, os.fstat(fd).st_size, mmap.MAP_SHARED, protection)
+    os.close(fd)
+    if writable:
+        with contextlib.suppress(OSError):  # before Linux 5.14 the first call pays instead
+            memory.madvise(_MADV_POPULATE_WRITE)
+    return memory
+
+
+class Host:
+    """The ``Ground`` of programs for the processor."""
+
+    def shared(self, fd: int, _: int) -> Callable[[int, int, torch.dtype], Tensor]:
+        """Views of the judge's memory behind a descriptor, which is closed."""
+        memory = mapped(fd, writable=True)
+
+        def view(first: int, count: int, kind: torch.dtype) -> Tensor:
+            if not count:
+                return torch.empty(0, dtype=kind)
+            return torch.frombuffer(memory, dtype=kind, count=count, offset=first)
+
+        return view
+
+    def timed(self, work: Callable[[], None]) -> int:
+        """Do the work; how many nanoseconds it took."""
+        started = perf_counter_ns()
+        work()
+        return perf_counter_ns() - started
+
+    def replayed(self, _: Callable[[], None]) -> None:
+        """Nothing here can be recorded."""
+
+    def reserve(self, _: Callable[[], object]) -> None:
+        """The host's allocator needs no preparation."""

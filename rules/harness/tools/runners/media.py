@@ -1,0 +1,97 @@
+"""What the shared buffers lie in: files in memory, or memory of a device."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from base.program import Program
+from torch import Tensor
+
+_F_ADD_SEALS = 1033
+_SEAL_SEAL, _SEAL_SHRINK, _SEAL_GROW, _SEAL_FUTURE_WRITE = 1, 2, 4, 16
+_DEVICE_PAGE = 64 << 10
+
+
+class Memory(Protocol):
+    """Memory that another process maps too, by its descriptor."""
+
+    @property
+    def fd(self) -> int:
+        """The descriptor to lend."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all of it."""
+
+    def flat(self) -> Tensor:
+        """All bytes: uint8 [size]."""
+
+    def close(self) -> None:
+        """Give up the descriptor; the memory goes with the last mapping."""
+
+
+@dataclass(frozen=True)
+class Medium:
+    """One kind of memory.
+
+    Attributes:
+        page: bytes to which tensors are placed, and of a guard.
+        lead: pages of guard before an output, which are two where the page before them cannot
+            be taken from the runner.
+        allocate: memory of at least so many bytes; sealed, nobody else can map it writable.
+        settle: what is to be done between filling the buffers and using them.
+    """
+
+    page: int
+    lead: int
+    allocate: Callable[[int, bool], Memory]
+    settle: Callable[[], None]
+
+
+class File:
+    """A memfd that nobody can resize, and this process's mapping of it."""
+
+    def __init__(self, size: int, *, sealed: bool) -> None:
+        self.size = size
+        self.fd, self._memory = shared_file(size, sealed=sealed)
+
+    def flat(self) -> Tensor:
+        """All bytes: uint8 [size]."""
+        return torch.frombuffer(self._memory, dtype=torch.uint8)
+
+    def close(self) -> None:
+        """Give up the descriptor; may be called twice."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+def shared_file(size: int, *, sealed: bool) -> tuple[int, mmap.mmap]:
+    """A memfd of fixed size and the judge's mapping of it; sealed, the only writable one."""
+    fd = os.memfd_create("kabuild", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, size)
+    memory = mmap.mmap(fd, size)
+    seals = _SEAL_SHRINK | _SEAL_GROW | _SEAL_SEAL
+    fcntl.fcntl(fd, _F_ADD_SEALS, seals | _SEAL_FUTURE_WRITE if sealed else seals)
+    return fd, memory
+
+
+HOST = Medium(mmap.PAGESIZE, 1, lambda size, sealed: File(size, sealed=sealed), lambda: None)
+
+
+def of(program: Program) -> Medium:
+    """The memory that ``program`` works on."""
+    return _device() if program.on_device else HOST
+
+
+def _device() -> Medium:
+    from gpu import session
+    from gpu.memory import DeviceMemory
+
+    return Medium(_DEVICE_PAGE, 2, lambda size, _: DeviceMemory.allocate(size), session.evict)

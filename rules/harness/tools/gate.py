@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from base.program import MachineFault
+from gpu.driver import choose_device
 from runners.launcher import Launcher
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run one gate in the working directory."""
     if len(arguments) != 1:
         return _complain("usage: gate.py SPEC", BAD_INPUT)
+    choose_device()
     try:
         # First of all, so that the runners' ancestor never held anything secret.
         with Launcher.start() as launcher:
@@ -36,14 +38,19 @@ def main(arguments: Sequence[str]) -> int:
 def _judge(path: Path, launcher: Launcher) -> int:
     import torch
     from base.spec import SpecError, read_spec
+    from gpu import session
     from truth.oracle import TaskFault
 
     torch.set_num_threads(1)  # so that an oracle's sums have one order on every machine
     try:
         spec = read_spec(path)
+        if spec.candidate.on_device:
+            session.start()
         files = _run(spec, launcher)
     except SpecError as error:
         return _complain(f"spec: {error}", BAD_INPUT)
+    except torch.OutOfMemoryError as error:
+        raise MachineFault(f"the device has no memory left for the judge: {error}") from error
     except TaskFault as fault:
         return _complain(f"task: {fault}", NOT_JUDGED)
     out = Path("out")

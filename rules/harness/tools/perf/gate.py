@@ -15,12 +15,13 @@ from base.program import CandidateFault, Config, MachineFault, Reason
 from base.seeds import derive
 from base.spec import Spec, SpecError, read_policy
 from base.verdict import FAIL, PASS, REJECTED, Verdict, canonical_json, number
+from gpu import session
 from truth.judge import Judge, JudgingPolicy, Launching
 
-from perf import confidence, plausibility
+from perf import confidence, on_device, plausibility
 from perf.audit import Charge, Clock
 from perf.confidence import Ratio
-from perf.measure import Meter, Plan, Sample, Series
+from perf.measure import Meter, Plan, Round, Sample, Series
 
 GATE = "perf"
 COLD_FACTOR = 3
@@ -106,6 +107,7 @@ class PerfGate:
         self._drawn = policy.draw or secrets.randbits(48)
         self._meter = Meter(self._judge, self._clock, self._drawn)
         self._series = {config.name: Series() for config in spec.configs}
+        self._baselines: Mapping[str, Mapping[str, Any]] = {}
         self._budget = policy.budget_seconds or _BUDGETS[spec.candidate.abi]
 
     def run(self) -> tuple[Verdict, bytes]:
@@ -121,8 +123,12 @@ class PerfGate:
 
     def _plans(self) -> list[Plan]:
         """How to time each config, from a pilot round that counts for nothing else."""
-        pilots = [Plan(config, 1) for config in self._spec.configs]
-        pilot = self._meter.round(0, pilots, 2)
+        slots = 1
+        if self._spec.candidate.on_device:
+            self._baselines = on_device.choose_baselines(self._meter, self._judge, self._spec)
+            slots = on_device.PILOT_SLOTS
+        pilots = [Plan(config, slots) for config in self._spec.configs]
+        pilot = self._round(0, pilots, 2)
         return [
             self._plan(
                 plan.config,
@@ -134,7 +140,7 @@ class PerfGate:
     def _plan(self, config: Config, times: Sequence[float]) -> Plan:
         policy = self._policy
         size = plausibility.traffic(self._spec.signature, config) or 1
-        cache = _last_level_cache()
+        cache = session.cache_bytes() if self._spec.candidate.on_device else _host_cache()
         batches = 2 * policy.processes * policy.samples * len(self._spec.configs)
         wanted = max(policy.min_batch_ms * 1e6 / min(times), COLD_FACTOR * cache / size)
         affordable = min(
@@ -150,12 +156,17 @@ class PerfGate:
         policy = self._policy
         for round_ in range(1, policy.max_processes + 1):
             before = self._now()
-            found = self._meter.round(round_, plans, policy.samples)
+            found = self._round(round_, plans, policy.samples)
             for name, sides in found.items():
                 for side, samples in sides.items():
                     self._series[name].of(side).append(samples)
             if round_ >= policy.processes and self._enough(plans, self._now() - before):
                 return
+
+    def _round(self, number: int, plans: Sequence[Plan], samples: int) -> Round:
+        if self._spec.candidate.on_device:
+            return on_device.round_of(self._meter, number, plans, samples)
+        return self._meter.round(number, plans, samples)
 
     def _enough(self, plans: Sequence[Plan], round_seconds: float) -> bool:
         if self._now() - self._started + round_seconds > self._budget:
@@ -192,7 +203,9 @@ class PerfGate:
         ]
 
     def _refuse_implausible(self, timings: Sequence[Timing]) -> None:
-        spec, model = self._spec, plausibility.device(self._spec.platform)
+        spec = self._spec
+        told = on_device.ceilings() if spec.candidate.on_device else (0.0, 0.0)
+        model = plausibility.device(spec.platform, told)
         for timing in timings:
             config = timing.plan.config
             floor = plausibility.floor_ns(spec.signature, spec.flops, config, model)
@@ -220,6 +233,7 @@ class PerfGate:
             {
                 "schema": 1,
                 "configs": configs,
+                "baselines": self._baselines,
                 "draw": self._drawn,
                 "empty_ns": list(self._clock.empty_ns),
                 "machine": {"cores": os.cpu_count(), "load": os.getloadavg()},
@@ -232,7 +246,8 @@ def run(spec: Spec, launcher: Launching) -> tuple[Verdict, bytes]:
 
     Raises SpecError, TaskFault and MachineFault, where nothing was judged.
     """
-    policy = read_policy(PerfPolicy, spec.policy)
+    settled = on_device.settled(spec.policy) if spec.candidate.on_device else spec.policy
+    policy = read_policy(PerfPolicy, settled)
     if policy.processes < 3 or policy.samples < 2 or policy.max_slots < 1:
         raise SpecError("a policy needs at least 3 processes, 2 samples and 1 slot")
     if policy.max_processes < policy.processes:
@@ -264,7 +279,7 @@ def _failed(fault: CandidateFault) -> Verdict:
     return Verdict(GATE, outcome, fault.reason.value, summary, fault.detail)
 
 
-def _last_level_cache() -> int:
+def _host_cache() -> int:
     """Bytes of this machine's last-level cache, or what is usual where it does not say."""
     sizes = [
         os.sysconf(name)

@@ -49,6 +49,9 @@ class Sample:
         return self.reported_ns / self.slots
 
 
+Round = Mapping[str, Mapping[SideName, list[Sample]]]  # by config and side
+
+
 @dataclass
 class Series:
     """All samples of one config, by side and process."""
@@ -67,9 +70,13 @@ class Meter:
     A process that waits could slow down the other side's. ``draw`` is randomness of this
     judging alone: seeds that follow from the public salt and the candidate's own file could be
     derived by it too, and what is to be computed under the clock be computed before.
+
+    Attributes:
+        baselines: by config, what is timed in place of the judge's baseline.
     """
 
     def __init__(self, judge: Judge, clock: Clock, draw: int) -> None:
+        self.baselines: dict[str, Side] = {}
         self._judge = judge
         self._clock = clock
         self._draw_number = draw
@@ -80,9 +87,7 @@ class Meter:
         """What one call costs the judge: about as much to draw as to verify, on both sides."""
         return 3.0 * statistics.median(self._draws)
 
-    def round(
-        self, number: int, plans: Sequence[Plan], samples: int
-    ) -> Mapping[str, Mapping[SideName, list[Sample]]]:
+    def round(self, number: int, plans: Sequence[Plan], samples: int) -> Round:
         """One process a side through all ``plans``: the samples by config name and side.
 
         The baseline goes first in even rounds, the candidate in odd ones (ABBA). Raises
@@ -122,7 +127,7 @@ class Meter:
     ) -> _Process:
         made = _Process(side, number)
         try:
-            with _running(self._side(side)) as runner:
+            with _running(self._side(side, plans[0])) as runner:
                 for plan in plans:
                     self._time(made, runner, plan, calls[plan.config.name])
         except CandidateFault as fault:
@@ -183,7 +188,7 @@ class Meter:
 
     def _listen(self, plan: Plan, calls: Sequence[Call]) -> None:
         """Time the baseline for the machine's noise alone, the candidate's process frozen."""
-        with _running(self._judge.baseline) as runner:
+        with _running(self._side("baseline", plan)) as runner:
             runner.load(plan.config, plan.slots)
             for _ in range(LISTENED):
                 self._clock.trust(runner.batch(_inputs(calls)))
@@ -201,8 +206,10 @@ class Meter:
                 where = f"in a timed call of {plan.config.name}"
                 raise CandidateFault(finding.reason, f"{detail}\n  {where}")
 
-    def _side(self, side: SideName) -> Side:
-        return self._judge.candidate if side == "candidate" else self._judge.baseline
+    def _side(self, side: SideName, plan: Plan) -> Side:
+        if side == "candidate":
+            return self._judge.candidate
+        return self.baselines.get(plan.config.name, self._judge.baseline)
 
 
 class _Process:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from base import shapes
@@ -25,16 +24,19 @@ class Device:
 
 
 PER_CORE = Device(bytes_per_second=200e9, flops_per_second=2e12)
-DEVICES: Mapping[str, Device] = {
-    "cuda": Device(bytes_per_second=40e12, flops_per_second=20e15),
-    "rocm": Device(bytes_per_second=40e12, flops_per_second=20e15),
-}
+ANY_GPU = Device(bytes_per_second=40e12, flops_per_second=20e15)
 
 
-def device(platform: str) -> Device:
-    """The model of this machine's device on ``platform``."""
-    if platform in DEVICES:
-        return DEVICES[platform]
+def device(platform: str, told: tuple[float, float] = (0.0, 0.0)) -> Device:
+    """The model of this machine's device on ``platform``.
+
+    ``told`` are the ceilings that the device itself admits, zero where it says nothing.
+    """
+    if platform != "cpu":
+        return Device(
+            bytes_per_second=told[0] or ANY_GPU.bytes_per_second,
+            flops_per_second=told[1] or ANY_GPU.flops_per_second,
+        )
     cores = os.cpu_count() or 1
     return Device(PER_CORE.bytes_per_second * cores, PER_CORE.flops_per_second * cores)
 

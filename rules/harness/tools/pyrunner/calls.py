@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import struct
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -33,6 +32,9 @@ class Ground(Protocol):
 
     def replayed(self, work: Work) -> int | None:
         """The same with its launches recorded and run as one graph; None where they cannot be."""
+
+    def legal(self, tensors: dict[str, Tensor]) -> AbstractContextManager[None]:
+        """Within it kernels may access these tensors, and what they have allocated."""
 
     def reserve(self, results: Callable[[], object]) -> None:
         """Have memory at hand for what ``results`` allocates."""
@@ -116,7 +118,7 @@ class Calls:
 
     def _writing(self, slot: int) -> None:
         inputs, outputs = self._inputs[slot], self._outputs[slot]
-        with _legal(inputs | outputs):
+        with self._ground.legal(inputs | outputs):
             self._entry(*inputs.values(), *outputs.values(), **self._keywords)
 
     def _returning(self, slot: int) -> None:
@@ -133,15 +135,6 @@ class Calls:
             if tensor.dtype != output.dtype:
                 raise WrongDtype(f"'{name}' is {tensor.dtype} instead of {output.dtype}")
             output.copy_(tensor)
-
-
-def _legal(tensors: dict[str, Tensor]) -> AbstractContextManager[None]:
-    """Names the tensors to Triton's interpreter, where it is in use."""
-    triton_cpu = sys.modules.get("triton_cpu.interpreter")
-    if triton_cpu is None:
-        return contextlib.nullcontext()
-    context: AbstractContextManager[None] = triton_cpu.tensors(**tensors)
-    return context
 
 
 def _tensors(regions: tuple[Region, ...], memory: Shared, start: int) -> dict[str, Tensor]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from time import perf_counter_ns
 
 import torch
@@ -47,6 +49,14 @@ class Host:
 
     def replayed(self, _: Callable[[], None]) -> None:
         """Nothing here can be recorded."""
+
+    def legal(self, tensors: dict[str, Tensor]) -> AbstractContextManager[None]:
+        """Names the tensors to Triton's interpreter, where it is in use."""
+        triton_cpu = sys.modules.get("triton_cpu.interpreter")
+        if triton_cpu is None:
+            return contextlib.nullcontext()
+        context: AbstractContextManager[None] = triton_cpu.tensors(**tensors)
+        return context
 
     def reserve(self, _: Callable[[], object]) -> None:
         """The host's allocator needs no preparation."""

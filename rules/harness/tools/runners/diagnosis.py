@@ -16,6 +16,18 @@ from runners.control_block import ControlBlock, Region
 from runners.protocol import FLAG_FULL, FLAG_WRITE, FaultCode, Message, Place
 
 _HIP_OUT_OF_MEMORY = 2
+# After these a device's context is lost; HIP and CUDA number them alike.
+_DEVICE_CRASHES = {
+    700: "accessed an address of the device that is not its own",
+    702: "was stopped by the driver for running too long",
+    710: "failed an assertion on the device",
+    714: "corrupted the stack of the device",
+    715: "executed an illegal instruction on the device",
+    716: "accessed a misaligned address of the device",
+    717: "accessed an address of the wrong space of the device",
+    718: "jumped to an illegal address of the device",
+    719: "crashed on the device",
+}
 _BY_SIGNAL: dict[int, tuple[Reason, str]] = {
     signal.SIGSYS: (Reason.FORBIDDEN_SYSCALL, "made a system call that no kernel needs"),
     signal.SIGXCPU: (Reason.TIMEOUT, "used up its processor time"),
@@ -76,6 +88,9 @@ def complained(
         return fault(Reason.MISSING_ENTRY, f"does not define {wanted}", said)
     if code is FaultCode.LAUNCH:
         error = message.values[1]
+        if error in _DEVICE_CRASHES:
+            what = f"{_DEVICE_CRASHES[error]} (hipError_t {error}) {doing}"
+            return fault(Reason.CRASH, what, said)
         out_of_memory = error == _HIP_OUT_OF_MEMORY
         reason = Reason.OUT_OF_MEMORY if out_of_memory else Reason.LAUNCH_ERROR
         return fault(reason, f"returned hipError_t {error} {doing}", said)

@@ -23,9 +23,11 @@ from runners import confinement, native_start, warden
 _REQUEST_BYTES = 1 << 16
 _PR_SET_PDEATHSIG = 1
 _PRELOADED = {
+    "hip": (),
     "torch": ("torch", "pyrunner.process"),
-    "python": ("torch", "triton", "triton_cpu.interpreter", "pyrunner.process"),
+    "python": ("torch", "triton", "pyrunner.process"),
 }
+_ONLY_ON_CPU = {"python": ("triton_cpu.interpreter",)}
 
 
 def serve(judge: socket.socket) -> NoReturn:
@@ -52,7 +54,7 @@ def _launch(data: bytes, fds: list[int]) -> bytes:
         program = Program(**request["program"])
         policy = RunnerPolicy(**request["policy"])
         control, orders, output = fds
-        _preload(program.abi)
+        _preload(program)
         namespaces.fork_contained(
             confinement.view(program, policy),
             confinement.limits(program, policy),
@@ -81,9 +83,12 @@ def _entrance(
     return partial(pyrunner.run, program, policy, control, output)
 
 
-def _preload(abi: str) -> None:
+def _preload(program: Program) -> None:
     """Import, once, what Python runners of this ABI need; a warm process has it already."""
-    missing = [name for name in _PRELOADED.get(abi, ()) if name not in sys.modules]
+    wanted: tuple[str, ...] = _PRELOADED[program.abi]
+    if not program.on_device:
+        wanted += _ONLY_ON_CPU.get(program.abi, ())
+    missing = [name for name in wanted if name not in sys.modules]
     for name in missing:
         if importlib.util.find_spec(name):
             importlib.import_module(name)

@@ -208,7 +208,15 @@ class Runner:
             yield
         except (CandidateFault, MachineFault):
             self.kill()
+            self._check_device()
             raise
+
+    def _check_device(self) -> None:
+        """Raise MachineFault where what failed was the device, for everybody."""
+        if self._program.on_device:
+            from gpu import session
+
+            session.check()
 
     def _batch(
         self, answer: Answer, late_ns: int = 0, outputs: tuple[Mapping[str, Tensor], ...] = ()

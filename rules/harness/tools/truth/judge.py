@@ -7,9 +7,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+import torch
 from base import seeds
 from base.program import Batch, CandidateFault, Config, Program, Reason, RunnerPolicy, Signature
 from base.seeds import Seeds
@@ -17,6 +19,7 @@ from base.spec import Spec, SpecError
 from torch import Tensor
 
 from truth import comparison
+from truth.answers import Answers
 from truth.assessment import Assessor, Call, Finding, Tensors
 from truth.distributions import DEFAULT
 from truth.oracle import Oracle
@@ -158,6 +161,11 @@ class Side:
         left = self._total_seconds - self._spent_seconds
         return Side(self._launcher, self._program, self._signature, policy, left)
 
+    def in_mode(self, mode: str) -> Side:
+        """The same program through ``torch.compile`` in one of its modes; as it is for ''."""
+        program = replace(self._program, mode=mode)
+        return Side(self._launcher, program, self._signature, self._policy, self._total_seconds)
+
     def close(self) -> None:
         """End the runner, if there is one. Raises CandidateFault for a bad end."""
         runner, self._runner, self._loaded = self._runner, None, None
@@ -192,12 +200,21 @@ class Judge:
     """Judges cases by an oracle, with both programs in runners of their own."""
 
     def __init__(
-        self, candidate: Side, baseline: Side, oracle: Oracle, assessor: Assessor, source: Seeds
+        self,
+        candidate: Side,
+        baseline: Side,
+        oracle: Oracle,
+        assessor: Assessor,
+        source: Seeds,
+        *,
+        on_device: bool = False,
     ) -> None:
         self.candidate = candidate
         self.baseline = baseline
         self.assessor = assessor
         self._oracle = oracle
+        self._answers = Answers(oracle)
+        self._on_device = on_device
         self._seeds = source
 
     @classmethod
@@ -212,23 +229,34 @@ class Judge:
             raise SpecError(str(error)) from None
         oracle = Oracle(spec.reference, spec.signature)
         digest = seeds.artifact_digest([Path(spec.candidate.path)])
-        limited = RunnerPolicy(call_seconds=policy.call_seconds)
+        limits_of = partial(RunnerPolicy.suited, call_seconds=policy.call_seconds)
         return cls(
-            candidate=Side(launcher, spec.candidate, spec.signature, limited, policy.total_seconds),
-            baseline=Side(launcher, spec.baseline, spec.signature, limited),
+            candidate=Side(
+                launcher,
+                spec.candidate,
+                spec.signature,
+                limits_of(spec.candidate),
+                policy.total_seconds,
+            ),
+            baseline=Side(launcher, spec.baseline, spec.signature, limits_of(spec.baseline)),
             oracle=oracle,
             assessor=Assessor(
                 oracle, spec.signature, limits, compare, factor=policy.baseline_factor
             ),
             source=Seeds(spec.salt, digest, spec.gate),
+            on_device=spec.candidate.on_device,
         )
 
     def call(self, case: Case) -> Call:
-        """Draw the inputs of a case and compute what is true of them."""
+        """Draw the inputs of a case and compute what is true of them; on a device, once asked."""
         generator = self._seeds.generator(
             f"{case.stage}/{case.distribution}", case.config.name, case.round
         )
         inputs = self._oracle.inputs(case.config, generator, case.distribution)
+        if self._on_device:
+            torch.cuda.synchronize()  # so that whoever times this call times its work
+            answer = self._answers.to(case.config, inputs)
+            return Call(case.config, case.distribution, inputs, answer)
         expected = self._oracle.expected(case.config, inputs)
         return Call(case.config, case.distribution, inputs, expected)
 

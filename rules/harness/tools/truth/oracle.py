@@ -71,7 +71,8 @@ class Oracle:
                     f"declared {str(wanted).rpartition('.')[2]}"
                 )
         changed = distributions.apply(distribution, tensors, generator)
-        return {name: tensor.contiguous() for name, tensor in changed.items()}
+        here = torch.get_default_device()
+        return {name: tensor.to(here).contiguous() for name, tensor in changed.items()}
 
     def expected(self, config: Config, inputs: Tensors) -> dict[str, Tensor]:
         """The outputs for ``inputs``, floating ones in double precision. Raises TaskFault."""

@@ -24,6 +24,7 @@ from kabuild.execution import CachedExecutor, CachePolicy, Inputs, LocalStrategy
 from kabuild.execution.host import cpus
 from kabuild.execution.platforms import machine_platform
 from kabuild.loading import Loader, expand, find_workspace, load_workspace, source_roots
+from kabuild.loading.request import Request
 from kabuild.loading.workspace import Workspace
 from kabuild.model.artifact import Source
 from kabuild.model.digest import Digest
@@ -31,7 +32,6 @@ from kabuild.model.event import EventSink, Warned
 from kabuild.model.label import Label
 from kabuild.model.options import POLICIES, Options
 from kabuild.model.platform import Platform
-from kabuild.model.request import Request
 from kabuild.model.result import Outcome, Settled
 from kabuild.report.scoreboard import TaskRow, Totals, rows, totals
 from kabuild.sandbox import Spawner
@@ -58,13 +58,14 @@ class Plan:
     """What will run, if no cache knows it.
 
     ``tasks`` has the (gate, label) pairs that were asked for, by task; ``roots`` all
-    actions that were asked for.
+    actions that were asked for; ``consulted`` the files that toolchains are known by.
     """
 
     loaded: Loaded
     analysis: Analysis
     tasks: Mapping[Label, tuple[tuple[str, Label], ...]] = field(hash=False)
     roots: tuple[Label, ...]
+    consulted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,10 +93,10 @@ def load(request: Request) -> Loaded:
 
 def plan(request: Request, loaded: Loaded, store: Store) -> Plan:
     """Turn labels into actions. Raises AnalysisError, LoadError and NoTestsError."""
-    analysis = _analyze(loaded, store)
+    analysis, consulted = _analyze(loaded, store)
     if not request.judge:
         builds = (part for label in analysis.requested for part in analysis.builds(label))
-        return Plan(loaded, analysis, {}, tuple(dict.fromkeys(builds)))
+        return Plan(loaded, analysis, {}, tuple(dict.fromkeys(builds)), consulted)
     tasks = _asked_gates(request, analysis)
     if not tasks:
         raise NoTestsError(
@@ -110,7 +111,7 @@ def plan(request: Request, loaded: Loaded, store: Store) -> Plan:
             hint="name the task that the solution is for",
         )
     roots = tuple(label for gates in tasks.values() for _, label in gates)
-    return Plan(loaded, analysis, tasks, roots)
+    return Plan(loaded, analysis, tasks, roots, consulted)
 
 
 def execute(
@@ -162,17 +163,22 @@ def execute(
     )
 
 
-def _analyze(loaded: Loaded, store: Store) -> Analysis:
-    """Analysis, with the store's memory of files, so that toolchains cost a few stats."""
+def _analyze(loaded: Loaded, store: Store) -> tuple[Analysis, tuple[str, ...]]:
+    """Analysis, with the store's memory of files, so that toolchains cost a few stats.
+
+    Also the files that it asked the memory for.
+    """
+    consulted: set[str] = set()
 
     def digest(path: Path) -> Digest:
+        consulted.add(str(path))
         return store.index.digest(str(path))[0]
 
     records = RecordMemory(store.root / "records.json", digest)
     remembered = partial(resolve, file_digest=digest, record_digest=records)
     analysis = analyze(loaded.loader, loaded.labels, loaded.options, resolve=remembered)
     records.save()
-    return analysis
+    return analysis, tuple(sorted(consulted))
 
 
 def _options(request: Request, workspace: Workspace) -> Options:

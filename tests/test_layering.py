@@ -33,8 +33,9 @@ LAYERS = {
     "scheduler": (10, "back"),
     "report": (11, ""),
     "pipeline": (12, ""),
-    "cli": (13, ""),
-    "__main__": (14, ""),
+    "incremental": (13, ""),
+    "cli": (14, ""),
+    "__main__": (15, ""),
 }
 """Order and tower of each part of kabuild: it imports only what comes before it."""
 

@@ -12,8 +12,8 @@ from kabuild.base.clock import SystemClock
 from kabuild.cli.flags import build_flags
 from kabuild.cli.session import interruptible
 from kabuild.cli.test import request_fields
+from kabuild.loading.request import Request
 from kabuild.model.event import Warned
-from kabuild.model.request import Request
 from kabuild.model.result import Settled
 from kabuild.pipeline import Summary, execute, load, plan
 from kabuild.report.bench import ASCII, BLOCKS, read_bench, render_bench

@@ -9,7 +9,7 @@ import click
 from kabuild.cli.flags import build_flags
 from kabuild.cli.session import run_session
 from kabuild.cli.test import request_fields
-from kabuild.model.request import Request
+from kabuild.loading.request import Request
 
 
 @click.command("build")

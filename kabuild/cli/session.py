@@ -7,18 +7,24 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
 
 from kabuild import __version__
 from kabuild.base.clock import SystemClock
-from kabuild.base.errors import ExitCode, Reason, StoreError, UsageError
+from kabuild.base.errors import ExitCode, KabuildError, Reason, StoreError, UsageError
 from kabuild.base.fs import atomic_write
+from kabuild.cli.answer import style
+from kabuild.incremental.merge import merge
+from kabuild.incremental.narrow import narrow
+from kabuild.incremental.recall import Recalled
+from kabuild.incremental.remember import remember
+from kabuild.loading.request import Request
+from kabuild.loading.roots import find_workspace
 from kabuild.model.event import EventSink, Warned
-from kabuild.model.request import Request
-from kabuild.pipeline import Summary, execute, load, plan
+from kabuild.pipeline import Plan, Summary, execute, load, plan
 from kabuild.report.event_log import EventLog
 from kabuild.report.explain import render_explanation
 from kabuild.report.failures import printable, render_failures
@@ -26,35 +32,56 @@ from kabuild.report.json_report import render_json
 from kabuild.report.junit import render_junit
 from kabuild.report.profile import Profile
 from kabuild.report.progress import Fan, make_progress
-from kabuild.report.table import coloured, plain, render_table, render_totals
+from kabuild.report.table import Line, render_table, render_totals
 from kabuild.report.views import last_key, view_of, write_views
 from kabuild.store import Store
+from kabuild.store.memory import MemoryStore
 
 
-def run_session(request: Request, *, output: str, as_json: bool, explain: Path | None) -> None:
-    """Carry out one request and exit with its code."""
-    began = time.monotonic()
+def run_session(
+    request: Request,
+    *,
+    output: str,
+    as_json: bool,
+    explain: Path | None,
+    recalled: Recalled | None = None,
+) -> None:
+    """Carry out one request and exit with its code; ``recalled`` need not be built again."""
+    began, began_ns = time.monotonic(), time.time_ns()
     clock = SystemClock()
     profile = Profile()
-    loaded = load(request)
-    out = loaded.workspace.root / "out"
+    out = find_workspace(request.cwd) / "out"
     sink = Fan(make_progress(clock), profile, EventLog(out / "build.log"))
     with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
-        planned = plan(request, loaded, store)
+        planned, recalled = _plan(request, recalled, store)
         with interruptible() as stop:
             summary = execute(request, planned, store, sink, stop=stop, clock=clock)
         if explain:
             _explain(explain, summary, out, store)
+        built = merge(summary, recalled) if recalled else summary
         reports = {"profile.json": profile.render()}
-        if summary.table:
-            reports["test.xml"] = render_junit(summary.table)
+        if built.table:
+            reports["test.xml"] = render_junit(built.table)
         leave_views(out, summary, store, sink, reports)
+        remember(request, MemoryStore(store.memories), built, recalled, began_ns)
     seconds = time.monotonic() - began
     if as_json:
-        click.echo(_json(request, summary, seconds))
+        click.echo(_json(request, built, seconds))
     else:
-        _print(request, summary, output, seconds)
-    raise click.exceptions.Exit(int(summary.exit_code))
+        _print(request, built, output, seconds)
+    raise click.exceptions.Exit(int(built.exit_code))
+
+
+def _plan(
+    request: Request, recalled: Recalled | None, store: Store
+) -> tuple[Plan, Recalled | None]:
+    """The plan of what is not recalled, or of everything where that makes no sense alone."""
+    if recalled:
+        narrowed = narrow(request, recalled.changed(), find_workspace(request.cwd))
+        with suppress(KabuildError):  # whatever is wrong is said of the whole request
+            if narrowed:
+                return plan(narrowed, load(narrowed), store), recalled
+    return plan(request, load(request), store), None
 
 
 @contextmanager
@@ -128,9 +155,8 @@ def _print(request: Request, summary: Summary, output: str, seconds: float) -> N
             click.echo(f"{paragraph}\n")
     elif output == "all":
         _print_all(summary)
-    style = coloured if os.isatty(1) and "NO_COLOR" not in os.environ else plain
     if summary.table:
-        click.echo(render_table(summary.table, style))
+        click.echo(render_table([Line.of(row) for row in summary.table], style()))
     else:
         for label in summary.plan.roots:
             item = summary.settled[label]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import click
 
+from kabuild.cli.answer import answer
 from kabuild.cli.flags import build_flags, read_gates
-from kabuild.cli.session import run_session
+from kabuild.loading.request import Request
 from kabuild.model.options import GATES
-from kabuild.model.request import Request
 
 
 @click.command("test", context_settings={"show_default": False})
@@ -68,6 +69,7 @@ def command(
 
     Exits with 0 when all gates passed, 3 when some did not, 36 when the machine failed.
     """
+    began = time.monotonic()
     request = Request(
         gates=gates,
         keep_going=keep_going,
@@ -75,7 +77,13 @@ def command(
         read_cached_gates=cache_test_results,
         **request_fields(shared),
     )
-    run_session(request, output=test_output, as_json=as_json, explain=shared["explain"])
+    in_full = as_json or shared["explain"] or test_output == "all"
+    recalled = None if in_full else answer(request, began)
+    from kabuild.cli.session import run_session  # what a build needs, an answer does not
+
+    run_session(
+        request, output=test_output, as_json=as_json, explain=shared["explain"], recalled=recalled
+    )
 
 
 def request_fields(shared: dict[str, Any]) -> dict[str, Any]:

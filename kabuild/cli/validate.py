@@ -11,8 +11,8 @@ import click
 from kabuild import __version__
 from kabuild.base.clock import SystemClock
 from kabuild.cli.session import interruptible, leave_views
+from kabuild.loading.request import Request
 from kabuild.model.event import Warned
-from kabuild.model.request import Request
 from kabuild.pipeline import Summary, execute, load, plan
 from kabuild.report.admission import render_admission
 from kabuild.report.failures import render_failures

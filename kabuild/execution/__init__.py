@@ -10,11 +10,16 @@
 A command that fails is data (``Outcome.FAILED``); failing to run it is an exception.
 """
 
-from kabuild.execution.cached import CachedExecutor, CachePolicy, fresh_gates
-from kabuild.execution.inputs import Inputs, MissingOutputError
-from kabuild.execution.local import LocalStrategy
-from kabuild.execution.prepare import Prepared, prepare
-from kabuild.execution.strategy import Execution, Strategy
+from typing import TYPE_CHECKING
+
+from kabuild.base.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kabuild.execution.cached import CachedExecutor, CachePolicy, fresh_gates
+    from kabuild.execution.inputs import Inputs, MissingOutputError
+    from kabuild.execution.local import LocalStrategy
+    from kabuild.execution.prepared import Prepared, prepare
+    from kabuild.execution.strategy import Execution, Strategy
 
 __all__ = [
     "CachePolicy",
@@ -28,3 +33,19 @@ __all__ = [
     "fresh_gates",
     "prepare",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "CachePolicy": "cached",
+        "CachedExecutor": "cached",
+        "Execution": "strategy",
+        "Inputs": "inputs",
+        "LocalStrategy": "local",
+        "MissingOutputError": "inputs",
+        "Prepared": "prepared",
+        "Strategy": "strategy",
+        "fresh_gates": "cached",
+        "prepare": "prepared",
+    },
+)

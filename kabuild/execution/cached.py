@@ -8,7 +8,7 @@ from threading import Event
 
 from kabuild.execution.inputs import Inputs
 from kabuild.execution.outcome import conclude, recall
-from kabuild.execution.prepare import Prepared, prepare
+from kabuild.execution.prepared import Prepared, prepare
 from kabuild.execution.strategy import Execution, Strategy
 from kabuild.model.action import VERDICT_FILE, Action
 from kabuild.model.result import ActionResult, Outcome, OutputFile, Settled

@@ -11,7 +11,7 @@ from threading import Event
 from typing import Protocol
 
 from kabuild.base.errors import AnalysisError, Interrupted, Reason
-from kabuild.execution.prepare import BASE_ENV, Prepared
+from kabuild.execution.prepared import BASE_ENV, Prepared
 from kabuild.execution.strategy import Execution
 from kabuild.model.action import OUTPUT_ROOT, Action
 from kabuild.model.digest import Digest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kabuild.base.errors import InfraError, Reason, StoreError
-from kabuild.execution.prepare import Prepared
+from kabuild.execution.prepared import Prepared
 from kabuild.execution.strategy import Execution
 from kabuild.model.action import VERDICT_FILE, Action
 from kabuild.model.digest import Digest

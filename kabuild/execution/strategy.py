@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Protocol
 
-from kabuild.execution.prepare import Prepared
+from kabuild.execution.prepared import Prepared
 from kabuild.model.result import ActionResult
 
 

@@ -13,12 +13,17 @@ Public names, in the order of use::
 Every error is a LoadError with file and line, or a UsageError about a pattern.
 """
 
-from kabuild.loading.build_file import Package
-from kabuild.loading.loader import Loader
-from kabuild.loading.patterns import TagFilter, expand
-from kabuild.loading.roots import builtin_root, kabuild_root, source_roots
-from kabuild.loading.rule_index import RuleIndex
-from kabuild.loading.workspace import Workspace, find_workspace, load_workspace
+from typing import TYPE_CHECKING
+
+from kabuild.base.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kabuild.loading.build_file import Package
+    from kabuild.loading.loader import Loader
+    from kabuild.loading.patterns import TagFilter, expand
+    from kabuild.loading.roots import builtin_root, find_workspace, kabuild_root, source_roots
+    from kabuild.loading.rule_index import RuleIndex
+    from kabuild.loading.workspace import Workspace, load_workspace
 
 __all__ = [
     "Loader",
@@ -33,3 +38,20 @@ __all__ = [
     "load_workspace",
     "source_roots",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Loader": "loader",
+        "Package": "build_file",
+        "RuleIndex": "rule_index",
+        "TagFilter": "patterns",
+        "Workspace": "workspace",
+        "builtin_root": "roots",
+        "expand": "patterns",
+        "find_workspace": "roots",
+        "kabuild_root": "roots",
+        "load_workspace": "workspace",
+        "source_roots": "roots",
+    },
+)

@@ -11,9 +11,10 @@ from kabuild.base.suggest import suggest
 from kabuild.loading.attributes import AttributeReader
 from kabuild.loading.build_file import Package, read_package
 from kabuild.loading.package_files import PackageFiles
-from kabuild.loading.roots import BUILD_FILE, SHARED, WORKSPACE_FILE, builtin_root
+from kabuild.loading.roots import BUILD_FILE, SHARED, builtin_root
 from kabuild.loading.rule_index import RuleIndex
 from kabuild.loading.toml_file import read_toml
+from kabuild.loading.walk import walk
 from kabuild.loading.workspace import Workspace
 from kabuild.model.artifact import Root
 from kabuild.model.label import Label
@@ -93,25 +94,10 @@ class Loader:
         Not looked into: dot directories, ``out`` at the root, virtual environments, and
         other workspaces.
         """
-        root = self.workspace.root
-        stack = [str(root / name) if name else str(root)]
-        while stack:
-            directory = stack.pop()
-            with os.scandir(directory) as entries:
-                found = {entry.name: entry for entry in entries}
-            at_root = directory == str(root)
-            if "pyvenv.cfg" in found or (WORKSPACE_FILE in found and not at_root):
-                continue
-            if BUILD_FILE in found:
-                yield "" if at_root else os.path.relpath(directory, root)
-            below = sorted(
-                entry.path
-                for entry in found.values()
-                if entry.is_dir(follow_symlinks=False)
-                and not entry.name.startswith(".")
-                and not (at_root and entry.name == "out")
-            )
-            stack.extend(reversed(below))
+        root = str(self.workspace.root)
+        for directory, is_package in walk(root, f"{root}/{name}" if name else root):
+            if is_package:
+                yield "" if directory == root else os.path.relpath(directory, root)
 
     def siblings(self, name: str) -> tuple[str, ...]:
         """The packages that lie directly below the directory ``name``, sorted."""

@@ -6,11 +6,28 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import kabuild
+from kabuild.base.errors import Reason, UsageError
 from kabuild.model.artifact import Root
 
 BUILD_FILE = "BUILD.toml"
 WORKSPACE_FILE = "WORKSPACE.toml"
 SHARED = ("rules", "toolchains")
+
+
+def find_workspace(start: Path) -> Path:
+    """The nearest directory at or above ``start`` with a WORKSPACE.toml, resolved.
+
+    Raises UsageError(NO_WORKSPACE).
+    """
+    here = start.resolve()
+    for directory in (here, *here.parents):
+        if (directory / WORKSPACE_FILE).is_file():
+            return directory
+    raise UsageError(
+        Reason.NO_WORKSPACE,
+        f"no {WORKSPACE_FILE} in {here} or above it",
+        hint=f"change into a workspace, or make one: echo 'name = \"mine\"' > {WORKSPACE_FILE}",
+    )
 
 
 def kabuild_root() -> Path:

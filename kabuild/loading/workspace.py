@@ -88,22 +88,6 @@ class Workspace:
         return "" if path == "." else path
 
 
-def find_workspace(start: Path) -> Path:
-    """The nearest directory at or above ``start`` with a WORKSPACE.toml, resolved.
-
-    Raises UsageError(NO_WORKSPACE).
-    """
-    here = start.resolve()
-    for directory in (here, *here.parents):
-        if (directory / WORKSPACE_FILE).is_file():
-            return directory
-    raise UsageError(
-        Reason.NO_WORKSPACE,
-        f"no {WORKSPACE_FILE} in {here} or above it",
-        hint=f"change into a workspace, or make one: echo 'name = \"mine\"' > {WORKSPACE_FILE}",
-    )
-
-
 def load_workspace(root: Path) -> Workspace:
     """Read ``root``/WORKSPACE.toml. Raises LoadError with the line that is wrong."""
     file = read_toml(root / WORKSPACE_FILE, WORKSPACE_FILE)

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kabuild.report.scoreboard import TaskRow, Totals
 
 Style = Callable[[str, str], str]
 
 _COLOURS = {"PASS": "32", "FAIL": "31", "REJECTED": "35", "SKIPPED": "33", "INFRA": "36"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One task in the table: a word for each gate that was asked for, and figures."""
+
+    task: str
+    words: Mapping[str, str] = field(hash=False)
+    speedup: float | None
+    score: float | None
+    notes: str
+
+    @classmethod
+    def of(cls, row: TaskRow) -> Line:
+        """The line of a task that was built."""
+        notes = ("cached" if row.cached else "", "" if row.hermetic else "not hermetic")
+        return cls(
+            row.label.short,
+            {cell.gate: cell.word for cell in row.cells},
+            row.figure("speedup"),
+            row.figure("score"),
+            ", ".join(note for note in notes if note),
+        )
 
 
 def plain(text: str, _: str) -> str:
@@ -22,16 +46,16 @@ def coloured(text: str, word: str) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if code else text
 
 
-def render_table(table: Sequence[TaskRow], style: Style = plain) -> str:
+def render_table(table: Sequence[Line], style: Style = plain) -> str:
     """Tasks down, gates across, then speedup, score and where the result came from."""
     if not table:
         return ""
-    gates = list(dict.fromkeys(cell.gate for row in table for cell in row.cells))
+    gates = list(dict.fromkeys(gate for line in table for gate in line.words))
     shown = [gate for gate in gates if gate != "score"]
     scored = "score" in gates
     header = ["task", *shown, *(("speedup", "score") if scored else ()), ""]
-    body = [_texts(row, shown, scored=scored) for row in table]
-    widths = [max(len(line[i]) for line in [header, *body]) for i in range(len(header))]
+    body = [_texts(line, shown, scored=scored) for line in table]
+    widths = [max(map(len, column)) for column in zip(header, *body, strict=True)]
     lines = [_line(header, widths, plain)]
     lines += [_line(texts, widths, style) for texts in body]
     return "\n".join(lines)
@@ -59,15 +83,12 @@ def render_totals(counts: Totals, seconds: float) -> str:
     )
 
 
-def _texts(row: TaskRow, gates: Sequence[str], *, scored: bool) -> list[str]:
-    words = {cell.gate: cell.word for cell in row.cells}
-    texts = [row.label.short, *(words.get(gate, "") for gate in gates)]
+def _texts(line: Line, gates: Sequence[str], *, scored: bool) -> list[str]:
+    texts = [line.task, *(line.words.get(gate, "") for gate in gates)]
     if scored:
-        speedup, score = row.figure("speedup"), row.figure("score")
-        texts.append("-" if speedup is None else f"{speedup:.2f}x")
-        texts.append("-" if score is None else f"{score:.1f}")
-    notes = ("cached" if row.cached else "", "" if row.hermetic else "not hermetic")
-    texts.append(", ".join(note for note in notes if note))
+        texts.append("-" if line.speedup is None else f"{line.speedup:.2f}x")
+        texts.append("-" if line.score is None else f"{line.score:.1f}")
+    texts.append(line.notes)
     return texts
 
 

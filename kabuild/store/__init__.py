@@ -10,10 +10,16 @@ keeps the store below a size. Any number of processes may use one store; killing
 moment leaves it whole.
 """
 
-from kabuild.store.action_cache import ActionCache, DiskActionCache
-from kabuild.store.cas import BlobMissingError, Cas, DiskCas
-from kabuild.store.signatures import FileIndex
-from kabuild.store.store import Store, default_path
+from typing import TYPE_CHECKING
+
+from kabuild.base.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kabuild.store.action_cache import ActionCache, DiskActionCache
+    from kabuild.store.cas import BlobMissingError, Cas, DiskCas
+    from kabuild.store.paths import default_path
+    from kabuild.store.signatures import FileIndex
+    from kabuild.store.store import Store
 
 __all__ = [
     "ActionCache",
@@ -25,3 +31,17 @@ __all__ = [
     "Store",
     "default_path",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "ActionCache": "action_cache",
+        "BlobMissingError": "cas",
+        "Cas": "cas",
+        "DiskActionCache": "action_cache",
+        "DiskCas": "cas",
+        "FileIndex": "signatures",
+        "Store": "store",
+        "default_path": "paths",
+    },
+)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -11,17 +10,9 @@ from typing import Self
 from kabuild.store.action_cache import ActionCache, DiskActionCache
 from kabuild.store.cas import Cas, DiskCas
 from kabuild.store.faults import writing
+from kabuild.store.paths import MEMORIES, default_path
 from kabuild.store.scratch import Scratch
 from kabuild.store.signatures import FileIndex
-
-
-def default_path(env: Mapping[str, str] = os.environ) -> Path:
-    """``$KABUILD_CACHE``, else ``$XDG_CACHE_HOME/kabuild``, else ``~/.cache/kabuild``."""
-    if chosen := env.get("KABUILD_CACHE"):
-        return Path(chosen).expanduser().absolute()
-    if base := env.get("XDG_CACHE_HOME"):
-        return Path(base).absolute() / "kabuild"
-    return Path(env.get("HOME") or "~").expanduser() / ".cache" / "kabuild"
 
 
 @dataclass(frozen=True)
@@ -71,6 +62,11 @@ class Store:
     def timings(self) -> Path:
         """File with how long actions took."""
         return self.root / "timings.json"
+
+    @property
+    def memories(self) -> Path:
+        """Directory of what earlier builds came to, see ``memory``."""
+        return self.root / MEMORIES
 
     def close(self) -> None:
         """Save the file index and remove this process's temporary files."""

@@ -7,7 +7,7 @@ from threading import Event
 
 from kabuild.base.clock import Clock
 from kabuild.base.errors import Interrupted, Reason
-from kabuild.execution.prepare import Prepared
+from kabuild.execution.prepared import Prepared
 from kabuild.execution.strategy import Execution
 from kabuild.model.action import VERDICT_FILE
 from kabuild.model.result import ActionResult, OutputFile

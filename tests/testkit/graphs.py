@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from kabuild.base.errors import InfraError, Reason
-from kabuild.execution.prepare import Prepared
+from kabuild.execution.prepared import Prepared
 from kabuild.execution.strategy import Execution
 from kabuild.model.action import VERDICT_FILE, Action, Resources
 from kabuild.model.artifact import Artifact, Literal, Output

@@ -8,7 +8,8 @@ import pytest
 
 import kabuild
 from kabuild.base.errors import KabuildError, LoadError, Reason, UsageError
-from kabuild.loading.workspace import Workspace, find_workspace, load_workspace
+from kabuild.loading.roots import find_workspace
+from kabuild.loading.workspace import Workspace, load_workspace
 from kabuild.model.label import Label
 
 FULL = """\

@@ -29,7 +29,7 @@ from kabuild.report.junit import render_junit
 from kabuild.report.profile import Profile
 from kabuild.report.progress import LiveProgress, PlainProgress
 from kabuild.report.scoreboard import TaskRow, rows, totals
-from kabuild.report.table import coloured, render_table, render_totals
+from kabuild.report.table import Line, coloured, render_table, render_totals
 from kabuild.report.views import view_of, write_views
 
 TASK = Label("tasks/softmax", "softmax")
@@ -68,7 +68,7 @@ FAILED = (
 
 
 def test_a_passing_task_shows_its_figures() -> None:
-    text = render_table(table_of(*PASSED))
+    text = render_table([Line.of(row) for row in table_of(*PASSED)])
 
     assert text.splitlines() == [
         "task             compile  correctness  speedup  score",
@@ -77,7 +77,7 @@ def test_a_passing_task_shows_its_figures() -> None:
 
 
 def test_colours_surround_words_and_keep_columns() -> None:
-    text = render_table(table_of(*FAILED), coloured)
+    text = render_table([Line.of(row) for row in table_of(*FAILED)], coloured)
 
     assert "\x1b[31mFAIL       \x1b[0m" in text
 

@@ -9,7 +9,7 @@ import pytest
 
 from kabuild.base.errors import InfraError, Interrupted, Reason, StoreError
 from kabuild.execution import CachedExecutor, CachePolicy, Inputs
-from kabuild.execution.prepare import Prepared
+from kabuild.execution.prepared import Prepared
 from kabuild.execution.strategy import Execution
 from kabuild.model.action import Action, Resources
 from kabuild.model.artifact import Source

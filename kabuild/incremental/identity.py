@@ -1,0 +1,56 @@
+"""Which request is which: everything outside of files that can change what comes out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import fields
+from hashlib import sha256
+from pathlib import Path
+
+from kabuild import __version__
+from kabuild.base.canonical import canonical_json
+from kabuild.execution.platforms import machine_platform
+from kabuild.loading.request import Request
+from kabuild.model.platform import Platform
+
+_WATCHED_ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
+_EVERY_RUN_ALIKE = {"jobs", "keep_going", "keep_sandboxes"}
+"""Flags that change how a build goes and not what comes out."""
+
+
+def can_be_remembered(request: Request) -> bool:
+    """Whether an earlier answer may stand for this request at all."""
+    return request.judge and request.read_cached_gates and request.runs_per_gate == 1
+
+
+def identity(request: Request, root: Path) -> str:
+    """A name for the request in the workspace at ``root``, by kabuild, Python and environment."""
+    asked = {
+        field.name: _plain(getattr(request, field.name))
+        for field in fields(request)
+        if field.name not in _EVERY_RUN_ALIKE
+    }
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _WATCHED_ENVIRONMENT or name.startswith("KABUILD_")
+    }
+    parts = {
+        "asked": asked,
+        "root": str(root),
+        "kabuild": __version__,
+        "python": [sys.version, sys.executable, sys.prefix, sys.base_prefix, *sys.path],
+        "environment": environment,
+    }
+    return sha256(canonical_json(parts)).hexdigest()
+
+
+def platform_text(asked: str) -> str:
+    """What this machine has of a platform, as text. Raises as ``machine_platform``."""
+    platform = machine_platform(Platform.parse(asked))
+    return canonical_json([platform.name, *platform.properties]).decode()
+
+
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,150 @@
+"""What a build leaves to remember: what it looked at, and what it came to."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from kabuild.base.fs import atomic_write
+from kabuild.incremental.identity import can_be_remembered, identity, platform_text
+from kabuild.incremental.recall import MARK, Recalled
+from kabuild.loading import builtin_root, kabuild_root
+from kabuild.loading.request import Request
+from kabuild.loading.roots import BUILD_FILE, SHARED, WORKSPACE_FILE
+from kabuild.loading.walk import walk
+from kabuild.model.label import Label, Pattern
+from kabuild.pipeline import Plan, Summary
+from kabuild.report.scoreboard import TaskRow
+from kabuild.store.memory import Memory, MemoryStore, PackageMemory, Remembered
+from kabuild.store.witness import Entry, witness_directories, witness_paths, witness_tree
+
+SKIPPED = frozenset({"__pycache__", ".git"})
+_ALWAYS = sys.maxsize
+"""Trust any time: a view is only asked whether it is still there."""
+
+Rows = dict[str, list[TaskRow]]
+
+
+def remember(
+    request: Request,
+    memories: MemoryStore,
+    summary: Summary,
+    recalled: Recalled | None,
+    began_ns: int,
+) -> None:
+    """Remember the packages of a build all of whose gates passed, in sandboxes.
+
+    ``began_ns`` is the time of day at which the build began to look at files: what is not
+    clearly older is not trusted the next time. Raises StoreError.
+    """
+    loaded = summary.plan.loaded
+    root = loaded.workspace.root
+    if not can_be_remembered(request) or summary.interrupted:
+        return
+    rows = _rows_by_package(summary.table)
+    built = {name for name in rows if recalled is None or name not in recalled.packages}
+    fresh = {
+        name: _package(name, rows, summary, root, began_ns)
+        for name in built
+        if name and all(row.passed and row.hermetic for row in rows[name])
+    }
+    asked = str(request.platform or loaded.workspace.platform or "cpu")
+    if recalled:
+        kept = {name: recalled.memory.packages[name] for name in recalled.packages}
+        shared, actions = recalled.memory.shared, recalled.memory.actions
+    else:
+        kept = {}
+        shared = list(_shared(request, summary.plan, set(rows), began_ns))
+        actions = sum(label.package not in rows for label in summary.settled)
+    memory = Memory(
+        asked_platform=asked,
+        platform=platform_text(asked),
+        shared=shared,
+        actions=actions,
+        packages={**kept, **fresh},
+        others=tuple(sorted(built - fresh.keys())),
+    )
+    name = identity(request, root)
+    memories.write(name, memory)
+    with suppress(OSError):
+        atomic_write(root / "out" / MARK, name.encode())
+
+
+def _rows_by_package(table: Iterable[TaskRow]) -> Rows:
+    rows: Rows = {}
+    for row in table:
+        rows.setdefault(row.label.package, []).append(row)
+    return rows
+
+
+def _package(name: str, rows: Rows, summary: Summary, root: Path, began_ns: int) -> PackageMemory:
+    own = [label for label in summary.settled if label.package == name]
+    return PackageMemory(
+        seen=[
+            *witness_tree(str(root / name), began_ns, SKIPPED),
+            *witness_directories(_directories(root / "out" / name), _ALWAYS),
+        ],
+        needs=tuple(sorted((_producers(summary.plan, own) & rows.keys()) - {name})),
+        tasks=tuple(map(_task, rows[name])),
+        actions=len(own),
+    )
+
+
+def _task(row: TaskRow) -> Remembered:
+    gates = tuple(cell.gate for cell in row.cells)
+    return Remembered(row.label.short, gates, row.figure("speedup"), row.figure("score"))
+
+
+def _producers(plan: Plan, labels: list[Label]) -> set[str]:
+    """The packages of all actions that these need, near and far."""
+    graph = plan.analysis.graph
+    seen = {str(label) for label in labels}
+    pending = list(seen)
+    while pending:
+        new = set(graph.actions[pending.pop()].dependencies()) - seen
+        seen |= new
+        pending += new
+    return {graph.actions[label].label.package for label in seen}
+
+
+def _shared(request: Request, plan: Plan, tasks: Collection[str], began_ns: int) -> Iterator[Entry]:
+    """What all packages depend on: kabuild, rules, toolchains, flags that name files."""
+    root = plan.loaded.workspace.root
+    trees = {str(kabuild_root())}
+    trees |= {str(base / name) for base in (root, builtin_root()) for name in SHARED}
+    for target in plan.analysis.targets.values():
+        package = target.target.label.package
+        if package not in tasks and package.split("/")[0] not in SHARED:
+            trees.add(str(root / package))
+    files = {str(root / WORKSPACE_FILE), os.path.realpath(sys.executable), *plan.consulted}
+    for given in (request.solution, request.salt_file):
+        if given is not None:
+            trees.add(str((request.cwd / given).absolute()))
+    for tree in sorted(trees):
+        yield from witness_tree(tree, began_ns, SKIPPED)
+    yield from witness_paths(files, began_ns)
+    directories = {path.rpartition("/")[0] for path in plan.consulted} | {*filter(None, sys.path)}
+    scaffold = set(_scaffold(request, plan, tasks))
+    yield from witness_directories(directories | scaffold, began_ns)
+    yield from witness_paths([f"{path}/{BUILD_FILE}" for path in scaffold], began_ns)
+
+
+def _scaffold(request: Request, plan: Plan, tasks: Collection[str]) -> Iterator[str]:
+    """The directories that wildcards look into, outside of packages with tasks."""
+    workspace = plan.loaded.workspace
+    root, here = str(workspace.root), workspace.package_of(request.cwd)
+    inside = tuple(f"{root}/{name}/" for name in tasks)
+    patterns = [Pattern.parse(text.rstrip("/"), package=here) for text in request.patterns]
+    for pattern in patterns:
+        if pattern.recursive:
+            start = f"{root}/{pattern.package}" if pattern.package else root
+            yield from (path for path, _ in walk(root, start) if not f"{path}/".startswith(inside))
+
+
+def _directories(top: Path) -> Iterator[str]:
+    """A directory and all below it."""
+    for directory, _, _ in os.walk(top):
+        yield directory

@@ -11,7 +11,7 @@ from threading import Event
 from kabuild.base.clock import Clock
 from kabuild.base.errors import Interrupted, KabuildError, LoadError
 from kabuild.execution.inputs import MissingOutputError
-from kabuild.execution.prepare import Prepared
+from kabuild.execution.prepared import Prepared
 from kabuild.model.action import Action
 from kabuild.model.digest import Digest
 from kabuild.model.event import ActionExecuting, ActionSettled, ActionStarted, EventSink, Warned

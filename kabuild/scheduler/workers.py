@@ -9,7 +9,7 @@ from typing import Protocol
 
 from kabuild.base.clock import Clock
 from kabuild.base.errors import KabuildError
-from kabuild.execution.prepare import Prepared
+from kabuild.execution.prepared import Prepared
 from kabuild.model.action import Action
 from kabuild.model.result import ActionResult, Settled
 

@@ -2,14 +2,66 @@
 
 from __future__ import annotations
 
-from kabuild.rule import Context, Rule, attr
+from collections.abc import Mapping
+from typing import Any
+
+from kabuild.rule import AnalysisError, Context, Reason, Rule, Source, attr
 
 from ..harness.providers import AgentInfo
+from .definition import check_agent, definition
+
+CLI_ROLE = "agent-cli"
 
 
 def implement(ctx: Context) -> None:
     """An agent makes nothing by itself; tasks run it."""
-    ctx.provide(AgentInfo(ctx.label.name, ctx.attrs["replays"]))
+    attrs = ctx.attrs
+    if attrs["replays"] is not None:
+        ctx.provide(AgentInfo(ctx.label.name, replays=attrs["replays"]))
+        return
+    toolchains = ()
+    if attrs["cli"] is not None:
+        cli = ctx.toolchain(attrs["cli"])
+        if cli.role != CLI_ROLE:
+            raise AnalysisError(
+                Reason.NO_TOOLCHAIN,
+                f"{ctx.label.short} cannot run {attrs['cli'].short}: its role is '{cli.role}'",
+                position=ctx.target.position,
+                hint=f"the command lines of agents have the role '{CLI_ROLE}'",
+            )
+        toolchains = (cli,)
+    ctx.provide(
+        AgentInfo(
+            ctx.label.name,
+            definition=definition(attrs, f"${{toolchain:{cli.name}}}" if toolchains else ""),
+            files=_by_name(ctx, attrs["files"]),
+            prompt=attrs["prompt"],
+            toolchains=toolchains,
+            secrets=attrs["secrets"],
+            network=attrs["network"] in {"proxy", "host"},
+            seconds=attrs["seconds"],
+            memory=attrs["memory"] << 20,
+        )
+    )
+
+
+def _by_name(ctx: Context, files: tuple[Source, ...]) -> Mapping[str, Source]:
+    """The agent's own files by their path in its package."""
+    prefix = f"{ctx.label.package}/" if ctx.label.package else ""
+    return {source.path.removeprefix(prefix): source for source in files}
+
+
+def _whole(minimum: int) -> Any:
+    def check(value: int) -> None:
+        if value < minimum:
+            raise attr.AttributeProblem(f"{value} is less than {minimum}")
+
+    return check
+
+
+def _positive(value: float) -> None:
+    if not 0 < value < float("inf"):
+        raise attr.AttributeProblem(f"{value} is no amount of time or money")
 
 
 RULE = Rule(
@@ -18,9 +70,44 @@ RULE = Rule(
     implement=implement,
     attrs={
         "replays": attr.string(
-            "The directory below a task's solutions that is handed in; "
-            "empty for the task's own kernel.",
-            default="",
+            "The directory below a task's solutions that is handed in, instead of running "
+            "anything; empty for the task's own kernel."
         ),
+        "command": attr.strings("What runs, an argument each, with {placeholders}; no shell."),
+        "files": attr.files("Files of this package that the command needs; it sees {files}."),
+        "prompt": attr.file("A template in place of our own prompt; knows {brief} and more."),
+        "prompt_by": attr.string(
+            "How the prompt gets to the command: as {prompt} in an argument, on stdin, or in "
+            "the file {prompt_file}.",
+            default="file",
+            values=("argument", "stdin", "file"),
+        ),
+        "model": attr.string("Which model; the command finds it as {model}.", default=""),
+        "env": attr.table("Environment variables, with {placeholders}."),
+        "secrets": attr.strings(
+            "Variables that are taken over from your environment by name. Their values are in "
+            "no key and are blotted out in everything that is kept."
+        ),
+        "network": attr.string(
+            "none; loopback (its own); proxy (loopback, and 'hosts' through a proxy); host "
+            "(all that this machine reaches).",
+            default="none",
+            values=("none", "loopback", "proxy", "host"),
+        ),
+        "hosts": attr.strings("What the proxy connects to, such as api.example.com:443."),
+        "service": attr.strings(
+            "A command that serves the loopback: it accepts on descriptor 3, outside of the "
+            "agent's sandbox, and the agent reaches it at {service}."
+        ),
+        "seconds": attr.number("Wall time.", default=3600.0, check=_positive),
+        "turns": attr.integer("Turns at most, where it reports them.", default=0, check=_whole(0)),
+        "tokens": attr.integer("Tokens at most, likewise.", default=0, check=_whole(0)),
+        "dollars": attr.number("Money at most, likewise.", default=0.0),
+        "memory": attr.integer("Memory in MiB.", default=8192, check=_whole(64)),
+        "cli": attr.label("The toolchain with its command line, at {cli}; role agent-cli."),
+        "version_command": attr.strings("Prints its version, which is recorded."),
+        "version": attr.string("What that has to contain.", default=""),
+        "adapter": attr.string("Who reads what it prints: adapters/NAME.py.", default="plain"),
     },
+    check=check_agent,
 )

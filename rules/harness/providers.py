@@ -4,20 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kabuild.rule import Artifact, Output, Provider, Toolchain
 
 
 @dataclass(frozen=True)
 class AgentInfo(Provider):
-    """How an agent makes a solution.
+    """How an agent makes a solution: by replaying one, or by running a command.
 
-    ``replays`` names the directory below a task's ``solutions`` that is handed in; empty
-    means the task's own kernel.
+    Attributes:
+        replays: the directory below a task's ``solutions`` that is handed in; empty for the
+            task's own kernel; None for an agent that runs.
+        definition: what the session in the sandbox is told of it, as JSON.
+        files: its own files, by path.
+        prompt: its template for the prompt, where it has one.
+        toolchains: its command line.
+        secrets: variables of the user's environment that it gets.
+        network: whether its session reaches what this machine reaches.
+        seconds: its wall time.
+        memory: in bytes, of all that it runs.
     """
 
     name: str
-    replays: str
+    replays: str | None = None
+    definition: Mapping[str, Any] = field(hash=False, default_factory=dict)
+    files: Mapping[str, Artifact] = field(hash=False, default_factory=dict)
+    prompt: Artifact | None = None
+    toolchains: tuple[Toolchain, ...] = ()
+    secrets: tuple[str, ...] = ()
+    network: bool = False
+    seconds: float = 0.0
+    memory: int = 0
 
 
 @dataclass(frozen=True)

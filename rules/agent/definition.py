@@ -1,0 +1,88 @@
+"""What an agent's declaration comes to: checked, and as the session in the sandbox reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kabuild.rule import AttributeProblem, suggest
+
+PLACEHOLDERS = (
+    *("workspace", "home", "files", "prompt", "prompt_file", "kernel", "brief", "python", "cli"),
+    *("model", "seconds", "turns", "tokens", "dollars", "service", "proxy", "trial", "seed"),
+)
+"""What ``{NAME}`` may stand for in ``command``, ``env``, ``service`` and ``version_command``."""
+
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HOST = re.compile(r"[A-Za-z0-9.-]+:\d{1,5}")
+_OURS = ("PATH", "HOME", "TMPDIR")
+_COMMANDS = ("command", "service", "version_command")
+
+
+def check_agent(attrs: Mapping[str, Any]) -> None:
+    """Refuse a declaration that means nothing. Raises AttributeProblem."""
+    if (attrs["replays"] is None) == (not attrs["command"]):
+        raise AttributeProblem(
+            "an agent either replays a solution or runs a command",
+            ("command",) if attrs["command"] else (),
+            'write replays = "expert" or command = ["python3", "{files}/agent.py"]',
+        )
+    for path, text in _templates(attrs):
+        _check_template(path, text)
+    for name in (*attrs["env"], *attrs["secrets"]):
+        _check_variable(name, attrs)
+    if attrs["prompt_by"] == "argument" and not any("{prompt}" in a for a in attrs["command"]):
+        raise AttributeProblem("no argument of the command is {prompt}", ("prompt_by",))
+    if bool(attrs["hosts"]) != (attrs["network"] == "proxy"):
+        raise AttributeProblem(
+            "'hosts' and network = \"proxy\" belong together",
+            ("hosts",) if attrs["hosts"] else ("network",),
+        )
+    for index, host in enumerate(attrs["hosts"]):
+        if not _HOST.fullmatch(host):
+            raise AttributeProblem(f"'{host}' is no HOST:PORT", ("hosts", index))
+    if attrs["service"] and attrs["network"] not in {"loopback", "proxy"}:
+        raise AttributeProblem("a service needs the agent's own loopback", ("network",))
+    if attrs["version"] and not attrs["version_command"]:
+        raise AttributeProblem("'version' needs a 'version_command'", ("version",))
+
+
+def definition(attrs: Mapping[str, Any], cli: str) -> dict[str, Any]:
+    """The part of the session's ``agent.json`` that is the agent's own; ``cli`` is a path."""
+    names = ("command", "service", "version_command", "secrets", "hosts")
+    plain = ("prompt_by", "model", "network", "seconds", "turns", "tokens", "dollars")
+    return {
+        **{name: list(attrs[name]) for name in names},
+        **{name: attrs[name] for name in (*plain, "version", "adapter")},
+        "env": dict(attrs["env"]),
+        "cli": cli,
+    }
+
+
+def _templates(attrs: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    for name in _COMMANDS:
+        for index, text in enumerate(attrs[name]):
+            yield (name, index), text
+    for name, text in attrs["env"].items():
+        yield ("env", name), text
+
+
+def _check_template(path: tuple[str | int, ...], text: Any) -> None:
+    if not isinstance(text, str):
+        raise AttributeProblem(f"{text!r} is no text", path)
+    for name in _PLACEHOLDER.findall(text):
+        if name not in PLACEHOLDERS:
+            hint = suggest(name, PLACEHOLDERS) or f"known: {', '.join(PLACEHOLDERS)}"
+            raise AttributeProblem(f"no placeholder '{{{name}}}'", path, hint)
+
+
+def _check_variable(name: str, attrs: Mapping[str, Any]) -> None:
+    path = ("env", name) if name in attrs["env"] else ("secrets", attrs["secrets"].index(name))
+    if not _VARIABLE.fullmatch(name):
+        raise AttributeProblem(f"'{name}' is no name of a variable", path)
+    if name in _OURS or name.startswith("KABUILD_"):
+        raise AttributeProblem(f"'{name}' is set by kabuild", path)
+    if name in attrs["env"] and name in attrs["secrets"]:
+        raise AttributeProblem(f"'{name}' is both in 'env' and a secret", path)

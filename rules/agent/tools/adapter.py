@@ -1,0 +1,179 @@
+"""Adapters: what kabuild has to know of one agent's command line that a definition cannot say.
+
+An adapter is a module ``adapters/NAME.py``, chosen by ``adapter = "NAME"`` in BUILD.toml. It runs
+inside the agent action's sandbox, outside of the agent's own one, and needs the standard library
+only. All that it may define::
+
+    def prepare(setup: Setup) -> None         files in ``setup.home`` that the command line wants
+    def meter() -> Meter                      reads usage while the agent runs, for its budgets
+    def read(captured: Captured) -> Report    transcript, usage and state, once it has ended
+
+``read`` is required. What it reads was written by the agent, which is hostile: a file may be
+missing, huge, a link, or no JSON. ``read_text`` takes care of the first three. Secrets need no
+care: everything that leaves the action is redacted after ``read``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+MOST_BYTES = 32 << 20
+"""Of one file that an agent left; the rest is not looked at."""
+
+
+@unique
+class State(Enum):
+    """How an agent ended. Its editable files are judged in every case but the last.
+
+    FINISHED by itself; TIMED_OUT at the end of its wall time; BUDGET at that of its turns,
+    tokens or money, by its own account; FAILED: it crashed or says so. UNAVAILABLE is no result
+    and is never remembered: it was not logged in, its model could not be reached, its quota
+    was used up.
+    """
+
+    FINISHED = "finished"
+    TIMED_OUT = "timed_out"
+    BUDGET = "budget"
+    FAILED = "failed"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a run cost, as far as the agent says. None is unknown, and exceeds no budget.
+
+    ``input_tokens`` counts all tokens that were sent; ``cached_tokens`` are those among them
+    that a cache of the provider knew.
+    """
+
+    turns: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    dollars: float | None = None
+
+    @property
+    def tokens(self) -> int | None:
+        """Sent and received together."""
+        if self.input_tokens is None and self.output_tokens is None:
+            return None
+        return (self.input_tokens or 0) + (self.output_tokens or 0)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What an adapter may arrange before the start.
+
+    ``home`` and ``workspace`` are host paths of the agent's directories, which it sees as
+    ``agent_home`` and ``agent_workspace``. ``variables`` are the placeholders of the
+    definition, by name (see ``definition.py``).
+    """
+
+    home: Path
+    workspace: Path
+    agent_home: str
+    agent_workspace: str
+    model: str
+    variables: Mapping[str, str] = field(hash=False)
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What is left of a run; all its processes are dead.
+
+    ``stdout`` and ``stderr`` keep their first and last parts, with a line that says how much
+    was left out. ``exit_code`` is None where the agent was killed; 128 + N after signal N.
+    ``state`` is what kabuild saw from outside: TIMED_OUT and BUDGET where it had to end the
+    run itself, else FINISHED or FAILED by the exit code.
+    """
+
+    stdout: bytes
+    stderr: bytes
+    exit_code: int | None
+    state: State
+    seconds: float
+    home: Path
+    workspace: Path
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an adapter makes of a run.
+
+    ``transcript`` is what was said and done, in order, one JSON object an entry: ``role``
+    (``system``, ``user``, ``assistant``, ``tool``) and ``text`` at least, where there are such.
+    ``message`` is one line for people where the state is not FINISHED.
+    """
+
+    state: State
+    usage: Usage = Usage()
+    transcript: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+    message: str = ""
+
+
+class Meter(Protocol):
+    """Follows a run by its output, so that a budget ends it in time."""
+
+    def feed(self, line: bytes) -> Usage | None:
+        """The usage so far, after one more line of stdout; None where it says nothing new."""
+
+
+class Adapter(Protocol):
+    """An adapter with its optional parts filled in."""
+
+    def prepare(self, setup: Setup) -> None:
+        """Arrange what the command line wants to find. Raises OSError."""
+
+    def meter(self) -> Meter:
+        """Whoever follows one run."""
+
+    def read(self, captured: Captured) -> Report:
+        """What became of one run."""
+
+
+class _Deaf:
+    """The meter of an adapter that has none."""
+
+    def feed(self, line: bytes) -> Usage | None:  # noqa: ARG002 - the interface's
+        return None
+
+
+@dataclass(frozen=True)
+class _Module:
+    """A module as an Adapter."""
+
+    module: Any
+
+    def prepare(self, setup: Setup) -> None:
+        if hasattr(self.module, "prepare"):
+            self.module.prepare(setup)
+
+    def meter(self) -> Meter:
+        return cast("Meter", getattr(self.module, "meter", _Deaf)())
+
+    def read(self, captured: Captured) -> Report:
+        return cast("Callable[[Captured], Report]", self.module.read)(captured)
+
+
+def load(name: str) -> Adapter:
+    """The adapter ``adapters/NAME.py``. Raises ModuleNotFoundError."""
+    return _Module(importlib.import_module(f"adapters.{name}"))
+
+
+def read_text(path: Path, most: int = MOST_BYTES) -> str:
+    """The beginning of a file that an agent left; empty where it is none. Follows no link."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return ""
+        return file.read(most).decode(errors="replace")

@@ -1,0 +1,58 @@
+"""Any command: what it prints is its transcript, and its last JSON line may report usage.
+
+An agent that wants its usage known ends its stdout with one line such as
+``{"usage": {"turns": 3, "input_tokens": 1200, "output_tokens": 300, "dollars": 0.02}}``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+from adapter import Captured, Report, State, Usage
+
+
+class UsageLines:
+    """Takes every line of that form at its word, while the agent runs."""
+
+    def feed(self, line: bytes) -> Usage | None:
+        """The usage that the line reports, if it is such a line."""
+        return _usage(line.decode(errors="replace"))
+
+
+def meter() -> UsageLines:
+    """Follows the usage lines of one run."""
+    return UsageLines()
+
+
+def read(captured: Captured) -> Report:
+    """Each line of stdout is an entry; stderr's last line says what went wrong."""
+    lines = captured.stdout.decode(errors="replace").splitlines()
+    usages = [usage for line in lines if (usage := _usage(line))]
+    complaint = captured.stderr.decode(errors="replace").strip().splitlines()
+    return Report(
+        state=captured.state,
+        usage=usages[-1] if usages else Usage(),
+        transcript=tuple({"role": "assistant", "text": line} for line in lines),
+        message="" if captured.state is State.FINISHED or not complaint else complaint[-1],
+    )
+
+
+def _usage(line: str) -> Usage | None:
+    if not line.startswith("{"):
+        return None
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    reported = value.get("usage")
+    if not isinstance(reported, dict):
+        return None
+    known = {item.name: _number(reported.get(item.name)) for item in fields(Usage)}
+    return Usage(**known)
+
+
+def _number(value: Any) -> Any:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and value >= 0 else None

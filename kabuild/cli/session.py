@@ -7,24 +7,24 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from kabuild import __version__
 from kabuild.base.clock import SystemClock
-from kabuild.base.errors import ExitCode, KabuildError, Reason, StoreError, UsageError
+from kabuild.base.errors import ExitCode, Reason, StoreError, UsageError
 from kabuild.base.fs import atomic_write
 from kabuild.cli.answer import style
 from kabuild.incremental.merge import merge
-from kabuild.incremental.narrow import narrow
+from kabuild.incremental.narrow import plan_changed
 from kabuild.incremental.recall import Recalled
 from kabuild.incremental.remember import remember
 from kabuild.loading.request import Request
 from kabuild.loading.roots import find_workspace
 from kabuild.model.event import EventSink, Warned
-from kabuild.pipeline import Plan, Summary, execute, load, plan
+from kabuild.pipeline import Summary, execute
 from kabuild.report.event_log import EventLog
 from kabuild.report.explain import render_explanation
 from kabuild.report.failures import printable, render_failures
@@ -53,7 +53,7 @@ def run_session(
     out = find_workspace(request.cwd) / "out"
     sink = Fan(make_progress(clock), profile, EventLog(out / "build.log"))
     with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
-        planned, recalled = _plan(request, recalled, store)
+        planned, recalled = plan_changed(request, recalled, store)
         with interruptible() as stop:
             summary = execute(request, planned, store, sink, stop=stop, clock=clock)
         if explain:
@@ -70,18 +70,6 @@ def run_session(
     else:
         _print(request, built, output, seconds)
     raise click.exceptions.Exit(int(built.exit_code))
-
-
-def _plan(
-    request: Request, recalled: Recalled | None, store: Store
-) -> tuple[Plan, Recalled | None]:
-    """The plan of what is not recalled, or of everything where that makes no sense alone."""
-    if recalled:
-        narrowed = narrow(request, recalled.changed(), find_workspace(request.cwd))
-        with suppress(KabuildError):  # whatever is wrong is said of the whole request
-            if narrowed:
-                return plan(narrowed, load(narrowed), store), recalled
-    return plan(request, load(request), store), None
 
 
 @contextmanager

@@ -1,13 +1,34 @@
-"""A request for some of its packages only."""
+"""The part of a request that has to be built."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from kabuild.base.errors import KabuildError
+from kabuild.incremental.recall import Recalled
 from kabuild.loading.request import Request
+from kabuild.loading.roots import find_workspace
 from kabuild.model.label import Pattern
+from kabuild.pipeline import Plan, load, plan
+from kabuild.store import Store
+
+
+def plan_changed(
+    request: Request, recalled: Recalled | None, store: Store
+) -> tuple[Plan, Recalled | None]:
+    """The plan of what is not recalled, or of everything where that makes no sense alone.
+
+    Raises as ``load`` and ``plan`` do, of the whole request.
+    """
+    if recalled:
+        narrowed = narrow(request, recalled.changed(), find_workspace(request.cwd))
+        with suppress(KabuildError):  # whatever is wrong is said of the whole request
+            if narrowed:
+                return plan(narrowed, load(narrowed), store), recalled
+    return plan(request, load(request), store), None
 
 
 def narrow(request: Request, packages: Collection[str], root: Path) -> Request | None:

@@ -6,38 +6,39 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-RULE = '''"""Five gates in a row, like a benchmark's, each a copy."""
+RULE = '''"""Five gates in a row, like a benchmark's: a kernel that says "bad" fails them."""
 
 from __future__ import annotations
 
-from kabuild.rule import VERDICT_FILE, GatesInfo, Resources, Rule, Source, attr
+from kabuild.rule import GatesInfo, Rule, Source, attr
 
 GATES = ("compile", "correctness", "perf", "unseen", "score")
+JUDGE = "cat kernel reference before >out/made 2>/dev/null; v=pass; grep -q bad out/made && v=fail;"
 
 
 def implement(ctx):
-    """Each gate takes the one before it, and says PASS."""
-    before, gates = None, []
+    """Each gate takes the one before it."""
+    gates = []
     for number, gate in enumerate(GATES):
-        verdict = {
-            "schema": 1, "gate": gate, "verdict": "PASS", "reason": "", "summary": "fine",
-            "detail": "", "speedup": 2.0, "score": 320.0,
+        said = {"schema": 1, "gate": gate, "summary": "", "detail": "", "score": 320.0}
+        inputs = {
+            "pass": ctx.literal({**said, "verdict": "PASS", "reason": "", "speedup": 2.0}),
+            "fail": ctx.literal({**said, "verdict": "FAIL", "reason": "WRONG_RESULT"}),
+            "shared": Source("rules/copied/data"),
         }
-        inputs = {"verdict.json": ctx.literal(verdict), "shared": Source("rules/copied/data")}
         if number == 0:
             inputs |= {"kernel": ctx.attrs["kernel"], "reference": ctx.attrs["reference"]}
         else:
-            inputs["before"] = before.output("made")
-        before = ctx.gate(
+            inputs["before"] = gates[-1].output("made")
+        made = ctx.gate(
             gate,
-            argv=("/bin/sh", "-c", "cp verdict.json out/; cat kernel before >out/made 2>/dev/null; :"),
+            argv=("/bin/sh", "-c", JUDGE + " cp $v out/verdict.json"),
             inputs=inputs,
             outputs=("made",),
             mnemonic=gate.capitalize(),
             requires=tuple(gates[-1:]),
-            resources=Resources(cpus=1),
         )
-        gates.append(before)
+        gates.append(made)
     ctx.provide(GatesInfo(tuple(gates)))
 
 
@@ -52,8 +53,7 @@ RULE = Rule(
     subtargets=GATES,
     gates=GATES,
 )
-'''  # noqa: E501
-AGENTS = '[[agent]]\nname = "expert"\nreplays = "expert"\n'
+'''
 WORKSPACE = 'name = "generated"\n'
 
 

@@ -144,9 +144,11 @@ class _Analyzer:
         except Exception as error:
             raise self._bad_rule(target, f"{type(error).__name__}: {error}", error) from error
         self._check_actions(context, rule)
-        judged = {action.label: action for action in context.actions if action.gate}
+        judged = [action for action in context.actions if action.gate]
         gates, on_request = (
-            tuple(gate for part in parts if (gate := judged.get(target.label.sub(part))))
+            tuple(
+                g for part in parts for g in judged if target.label.sub(part) == g.label.in_trial(1)
+            )
             for parts in (rule.gates, rule.on_request)
         )
         self._providers[target.label] = context.provided
@@ -156,18 +158,20 @@ class _Analyzer:
         """A rule declares actions for its own sub-targets, one each."""
         target = context.target
         allowed = set(target.labels())
+        declared: set[Label] = set()
         gates = {target.label.sub(part) for part in (*rule.gates, *rule.on_request)}
         for action in context.actions:
-            if action.label not in allowed:
+            part = action.label.in_trial(1)
+            if part not in allowed or action.label in declared:
                 raise self._bad_rule(
                     target, f"it declares {action.label}, which is none of its sub-targets"
                 )
-            if bool(action.gate) != (action.label in gates):
+            if bool(action.gate) != (part in gates):
                 is_gate = "a gate" if action.gate else "no gate"
                 raise self._bad_rule(
                     target, f"{action.label} is {is_gate}, unlike what the rule says of it"
                 )
-            allowed.remove(action.label)
+            declared.add(action.label)
 
     def _provided(self, configured: Configured, label: Label) -> Mapping[type[Provider], Provider]:
         """What a dependency provides; nothing where ``label`` is no dependency."""

@@ -51,13 +51,14 @@ class Analysis:
         """The gates that a requested label means in ``test``; none where it is no test.
 
         A target stands for all its gates, and for those on request that are ``named``; a gate
-        stands for itself.
+        stands for itself. Both stand for all trials, unless they have the number of one.
         """
         owner = self.targets[self.owners[label]]
-        if label == owner.target.label:
+        if label.in_trial(1) == owner.target.label:
             named_ones = (gate for gate in owner.on_request if gate.gate in named)
-            return tuple(gate.label for gate in (*owner.gates, *named_ones))
-        return tuple(g.label for g in (*owner.gates, *owner.on_request) if g.label == label)
+            gates = (gate.label for gate in (*owner.gates, *named_ones))
+            return tuple(g for g in gates if label.covers(label.in_trial(g.trial)))
+        return tuple(g.label for g in (*owner.gates, *owner.on_request) if label.covers(g.label))
 
     def builds(self, label: Label) -> tuple[Label, ...]:
         """The actions that a requested label means in ``build``.
@@ -68,9 +69,9 @@ class Analysis:
         """
         owner = self.targets[self.owners[label]]
         declared = tuple(action.label for action in owner.actions)
-        if label in declared:
-            return (label,)
-        if label != owner.target.label:
+        if covered := tuple(action for action in declared if label.covers(action)):
+            return covered
+        if label.in_trial(1) != owner.target.label:
             raise AnalysisError(
                 Reason.UNKNOWN_TARGET,
                 f"{owner.target.label.short} has no {label} with these flags",
@@ -78,4 +79,4 @@ class Analysis:
                 hint=f"it has: {', '.join(map(str, declared)) or 'no actions'}",
             )
         score = tuple(gate.label for gate in owner.gates if gate.gate == SCORE)
-        return score or declared
+        return tuple(p for p in score or declared if label.covers(label.in_trial(p.trial)))

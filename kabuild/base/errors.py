@@ -73,6 +73,7 @@ class Reason(Enum):
     NO_PROVIDER = "no provider"
     NO_TESTS = "no tests"
     NO_DEVICE = "no device"
+    NO_SECRET = "no secret"  # noqa: S105 - no password
     DEVICE_LOST = "device lost"
     SANDBOX_UNAVAILABLE = "sandbox unavailable"
     SANDBOX_FAILED = "sandbox failed"

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from kabuild.base.errors import AnalysisError, Interrupted, Reason
 from kabuild.execution.prepared import BASE_ENV, Prepared
+from kabuild.execution.secrets import Secrets
 from kabuild.execution.strategy import Execution
 from kabuild.model.action import OUTPUT_ROOT, Action
 from kabuild.model.digest import Digest
@@ -83,13 +84,14 @@ class LocalStrategy:
         stage = self._store.scratch.path("stage")
         try:
             self._fill(stage, prepared.root)
+            secrets = Secrets.of(action)
             try:
-                completed = self._spawner.run(_spec(prepared, stage), cancel)
+                completed = self._spawner.run(_spec(prepared, stage, secrets), cancel)
             except UnsavedOutputsError as error:
                 raise store_error(error, str(self._store.root)) from error
             if completed.cancelled:
                 raise Interrupted(Reason.INTERRUPTED, f"{action.label} was interrupted")
-            return self._store_result(action, completed, stage / "collected")
+            return self._store_result(action, completed, stage / "collected", secrets)
         finally:
             self._clear(action, stage)
 
@@ -106,7 +108,12 @@ class LocalStrategy:
                     made.add(target.parent)
                 self._store.cas.link_to(node.digest, target)
 
-    def _store_result(self, action: Action, completed: Completed, collected: Path) -> Execution:
+    def _store_result(
+        self, action: Action, completed: Completed, collected: Path, secrets: Secrets
+    ) -> Execution:
+        for path in collected.rglob("*") if action.secrets else ():
+            if path.is_file():
+                secrets.redact_file(path)
         cas = self._store.cas
         files: list[OutputFile] = []
         directories: list[str] = []
@@ -124,8 +131,8 @@ class LocalStrategy:
         result = ActionResult(
             exit_code=128 + (completed.signal or 0) if code is None else code,
             files=tuple(sorted(files, key=lambda file: file.path)),
-            stdout=_store_stream(cas, completed.stdout),
-            stderr=_store_stream(cas, completed.stderr),
+            stdout=_store_stream(cas, secrets.redact(completed.stdout)),
+            stderr=_store_stream(cas, secrets.redact(completed.stderr)),
             seconds=completed.wall_seconds,
             hermetic=completed.hermetic,
             directories=tuple(sorted(directories)),
@@ -151,7 +158,7 @@ def _refusal() -> str:
     return f"this machine refuses sandboxes to actions ({refusal}; see kabuild doctor)"
 
 
-def _spec(prepared: Prepared, stage: Path) -> SandboxSpec:
+def _spec(prepared: Prepared, stage: Path, secrets: Secrets) -> SandboxSpec:
     """What the sandbox needs to know, with this machine's paths instead of tokens."""
     action = prepared.action
     homes = {toolchain.name: toolchain.home for toolchain in action.toolchains}
@@ -182,6 +189,8 @@ def _spec(prepared: Prepared, stage: Path) -> SandboxSpec:
             ),
             preload=action.preload,
             nestable=action.nestable,
+            network=action.network,
+            secrets=secrets.values,
             hermetic=prepared.hermetic,
         )
     except ValueError as error:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
 from kabuild.base.errors import InfraError, Reason, StoreError
 from kabuild.execution.prepared import Prepared
 from kabuild.execution.strategy import Execution
@@ -39,7 +43,8 @@ def conclude(prepared: Prepared, execution: Execution, cas: Cas) -> Settled:
     if problem:
         message = "\n".join(filter(None, (problem, tail(result.stderr, cas))))
         return Settled(action.label, Outcome.FAILED, prepared.key, result, message=message)
-    return Settled(action.label, Outcome.DONE, prepared.key, result)
+    facts = read_facts(action, result, cas)
+    return Settled(action.label, Outcome.DONE, prepared.key, result, facts=facts)
 
 
 def recall(prepared: Prepared, result: ActionResult, cas: Cas) -> Settled | None:
@@ -53,7 +58,15 @@ def recall(prepared: Prepared, result: ActionResult, cas: Cas) -> Settled | None
         verdict = found
     elif _lacking(action, result):
         return None  # the result of an equal gate that did not pass
-    return Settled(action.label, Outcome.DONE, prepared.key, result, cached=True, verdict=verdict)
+    return Settled(
+        action.label,
+        Outcome.DONE,
+        prepared.key,
+        result,
+        cached=True,
+        verdict=verdict,
+        facts=read_facts(action, result, cas),
+    )
 
 
 def read_verdict(action: Action, result: ActionResult, cas: Cas) -> GateVerdict | str:
@@ -70,6 +83,18 @@ def read_verdict(action: Action, result: ActionResult, cas: Cas) -> GateVerdict 
     if verdict.gate != action.gate:
         return f"its {VERDICT_FILE} is that of gate '{verdict.gate}', not '{action.gate}'"
     return verdict
+
+
+def read_facts(action: Action, result: ActionResult, cas: Cas) -> Mapping[str, Any]:
+    """What an action says of itself; nothing where that is lost or is no JSON object."""
+    file = result.file(action.facts) if action.facts else None
+    if file is None:
+        return {}
+    try:
+        value = json.loads(cas.get(file.digest))
+    except (ValueError, StoreError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def tail(digest: Digest | None, cas: Cas) -> str:

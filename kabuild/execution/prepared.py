@@ -66,4 +66,8 @@ def _properties(action: Action, *, hermetic: bool) -> list[tuple[str, str]]:
         ("limits.processes", str(limits.processes)),
         ("limits.scratch", str(limits.scratch)),
     ]
+    if action.network:
+        properties.append(("network", "host"))
+    if action.secrets:
+        properties.append(("secrets", ",".join(action.secrets)))
     return properties if hermetic else [*properties, ("hermetic", "false")]

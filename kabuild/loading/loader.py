@@ -60,7 +60,7 @@ class Loader:
         Raises UNKNOWN_TARGET as ``package`` raises UNKNOWN_PACKAGE.
         """
         package = self.package(label.package, position)
-        found = package.find(label.name)
+        found = package.find(label.in_trial(1).name)
         if found is None:
             names = package.names()
             raise _unknown(

@@ -23,6 +23,8 @@ class Request:
     salt_file: Path | None = None
     gates: tuple[str, ...] = ()
     samples: int | None = None
+    trials: int = 1
+    agent_rerun: int = 0
     tags: str = ""
     jobs: int | None = None
     keep_going: bool = True

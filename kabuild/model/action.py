@@ -46,7 +46,8 @@ class Action:
 
     In the key: ``argv`` and ``env`` (what runs), ``inputs`` (what it reads), ``outputs``
     (what counts of what it writes), the fingerprints of ``toolchains`` (what it runs
-    with), ``platform`` (where), ``limits`` (how much it may use).
+    with), ``platform`` (where), ``limits`` (how much it may use), ``network`` and ``secrets``
+    (whom it reaches, and as whom).
 
     Outside the key: ``label`` and ``mnemonic`` (display), ``gate`` and ``requires`` (order),
     ``resources`` (scheduling), ``preload`` (a warm start that gives the same bytes).
@@ -59,6 +60,10 @@ class Action:
         requires: gates that must have passed, else this action is skipped.
         preload: Python modules that a warm process may have imported already.
         nestable: whether the command puts processes of its own into inner sandboxes.
+        network: whether it reaches what this machine reaches; else it reaches nothing.
+        secrets: variables of the user's environment that it gets. Their names are in the key;
+            their values are in nothing that is kept.
+        facts: an output with a JSON object that reports may show, or ``""``.
     """
 
     label: Label
@@ -75,6 +80,9 @@ class Action:
     resources: Resources = field(compare=False, default=Resources())
     preload: tuple[str, ...] = field(compare=False, default=())
     nestable: bool = field(compare=False, default=False)
+    network: bool = False
+    secrets: tuple[str, ...] = ()
+    facts: str = field(compare=False, default="")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", tuple(sorted(self.inputs, key=lambda item: item[0])))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kabuild.base.errors import Reason, UsageError
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=-]*")
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=/-]*")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=/-]*(#[1-9][0-9]*)?")
 
 
 @dataclass(frozen=True, order=True)
@@ -16,7 +16,8 @@ class Label:
     """``//package:name``. Two labels that print alike are the same target.
 
     ``package`` is a POSIX path relative to the workspace, ``""`` for its root. A name may
-    have dotted parts: ``softmax.perf`` is the sub-target ``perf`` of ``softmax``.
+    have dotted parts: ``softmax.perf`` is the sub-target ``perf`` of ``softmax``. It may end
+    in the number of a trial, ``softmax.perf#2``; the first has none.
     """
 
     package: str
@@ -51,7 +52,22 @@ class Label:
 
     def sub(self, part: str) -> Label:
         """The sub-target ``part``: ``softmax`` and ``perf`` give ``softmax.perf``."""
-        return Label(self.package, f"{self.name}.{part}")
+        name, mark, number = self.name.partition("#")
+        return Label(self.package, f"{name}.{part}{mark}{number}")
+
+    @property
+    def trial(self) -> int:
+        """Which of several trials this is: 1 unless the name says otherwise."""
+        return int(self.name.partition("#")[2] or 1)
+
+    def in_trial(self, number: int) -> Label:
+        """The same target in the trial ``number``; the first is the plain label."""
+        name = self.name.partition("#")[0]
+        return Label(self.package, f"{name}#{number}" if number > 1 else name)
+
+    def covers(self, label: Label) -> bool:
+        """Whether ``label`` is this target or, where no number says which, a trial of it."""
+        return label == self or self == label.in_trial(1) or self.in_trial(self.trial) == label
 
     @property
     def short(self) -> str:

@@ -22,6 +22,8 @@ class Options:
         solution: a person's file or directory instead of the agent's, if given.
         policy: the scoring policy.
         samples: on how many drawn configs the admission of a task tries its kernels.
+        trials: how often an agent that is no replay solves each task.
+        run: a number that draws its trials anew; in their keys.
         salt: what unseen configurations and seeds are drawn with; never shown to an agent.
     """
 
@@ -31,3 +33,5 @@ class Options:
     policy: str = "aka"
     samples: int = 200
     salt: str = "kabuild-public-1"
+    trials: int = 1
+    run: int = 0

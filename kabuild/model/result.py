@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, unique
+from typing import Any
 
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
@@ -75,6 +77,7 @@ class Settled:
         cached: whether the result was found instead of made.
         seconds: wall time that this build spent on it.
         verdict: for gates.
+        facts: what the action says of itself for reports; see ``Action.facts``.
         message: what happened, where the action did not end well; for a gate that ran several
             times with differing verdicts, that it is flaky.
         stopped_by: the action whose end is the first cause that this one did not run.
@@ -89,3 +92,4 @@ class Settled:
     verdict: GateVerdict | None = None
     message: str = ""
     stopped_by: Label | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict, compare=False, hash=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any, TypeVar
 
 from kabuild.base.canonical import canonical_json
@@ -41,8 +42,21 @@ class Context:
         self.platform = options.platform
         self.actions: list[Action] = []
         self.provided: dict[type[Provider], Provider] = {}
+        self.number = 1
         self._providers = providers
         self._toolchains = toolchains
+
+    def trial(self, number: int) -> Context:
+        """The same target, ``number`` times over: its sub-targets are called ``part#number``.
+
+        What it declares and provides is this target's; the first trial is the target itself.
+        """
+        if number == 1:
+            return self
+        other = copy(self)
+        other.number = number
+        other.label = self.label.in_trial(number)
+        return other
 
     def toolchain(self, label: str | Label) -> Toolchain:
         """The toolchain that a label stands for in this workspace.
@@ -94,6 +108,9 @@ class Context:
         nestable: bool = False,
         gate: str = "",
         platform: Platform | None = None,
+        network: bool = False,
+        secrets: tuple[str, ...] = (),
+        facts: str = "",
     ) -> Action:
         """Declare the action of the sub-target ``part``, which is one of the rule's.
 
@@ -116,6 +133,9 @@ class Context:
             resources=resources or Resources(),
             preload=preload,
             nestable=nestable,
+            network=network,
+            secrets=secrets,
+            facts=facts,
         )
         self.actions.append(action)
         return action

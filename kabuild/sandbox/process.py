@@ -37,6 +37,10 @@ from kabuild.sandbox.zygote_process import PreloadRefused, ZygoteLost, ZygotePro
 
 _PYTHON = re.compile(r"python\d*(\.\d+)*")
 _SCRATCH = (f"{EXEC_ROOT}/{OUTPUT_ROOT}", "/tmp", "/dev/shm")  # noqa: S108 - inside the sandbox
+_NAMES_OF_HOSTS = (
+    *("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf"),
+    *("/etc/ssl", "/etc/pki", "/etc/ca-certificates"),
+)
 _MAX_PRELOADED = 4
 _STARTS = 2
 
@@ -166,13 +170,16 @@ class Spawner:
     def _order(self, spec: SandboxSpec, root: str, *, in_place: bool) -> dict[str, Any]:
         """The message to the zygote (see ``zygote``)."""
         mounts = [(mount, mount) for mount in spec.mounts]
+        if spec.network:
+            mounts += [(path, path) for path in _NAMES_OF_HOSTS if Path(path).exists()]
         return {
             "id": next(self._ids),
             "argv": list(spec.argv),
-            "env": dict(spec.env),
+            "env": {**spec.env, **spec.secrets},
             "in_place": in_place,
             "hermetic": spec.hermetic,
             "nestable": spec.nestable,
+            "network": spec.network,
             "root": root,
             "binds": [*self._system, *mounts, (str(spec.input_dir), EXEC_ROOT)],
             "scratch": _SCRATCH,

@@ -11,9 +11,11 @@ costs microseconds. Hence plain ``os`` calls: ``pathlib`` would double the time.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import socket
 import stat
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -27,6 +29,7 @@ _MNT_DETACH = 2
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 _AT_RECURSIVE = 0x8000
 _MOUNT_SETATTR = 442
+_SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 
 _OLD_ROOT = "/.host"
@@ -75,7 +78,8 @@ class View:
     directory to exist there. ``/dev`` holds null, zero, full, random, urandom and shm, besides
     what is bound into it; shm has 64 MiB unless ``tmpfs`` says otherwise. ``/etc`` holds stubs
     of passwd, group, hosts and nsswitch.conf where these are not bound. ``network`` keeps the
-    caller's network. Without ``mount_proc`` there is no ``/proc``.
+    caller's network; ``loopback`` brings 127.0.0.1 up in a network of its own. Without
+    ``mount_proc`` there is no ``/proc``.
     """
 
     binds: tuple[Bind, ...] = ()
@@ -83,6 +87,7 @@ class View:
     cwd: str = "/"
     hostname: str = "sandbox"
     network: bool = False
+    loopback: bool = False
     mount_proc: bool = True
 
 
@@ -111,6 +116,8 @@ def build_root(view: View) -> None:
 
     socket.sethostname(view.hostname)
     check(_libc.setdomainname(b"", ctypes.c_size_t(0)), "setdomainname")
+    if view.loopback and not view.network:
+        _bring_up_loopback()
     _enter_empty_root()
     if view.mount_proc:
         os.mkdir("/proc")
@@ -172,6 +179,11 @@ def _inspect(bind: Bind) -> tuple[_Kind, str]:
     source = os.path.realpath(bind.source)
     is_directory = stat.S_ISDIR(os.stat(source).st_mode)
     return _Kind.DIRECTORY if is_directory else _Kind.FILE, source
+
+
+def _bring_up_loopback() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
 
 
 def _enter_empty_root() -> None:

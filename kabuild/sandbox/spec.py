@@ -70,6 +70,8 @@ class SandboxSpec:
                       interpreter, ``preload`` and ``env`` share that process, so keep
                       ``env`` the same for all of them.
     ``nestable``      the command is trusted and builds sandboxes of its own.
+    ``network``       the command reaches what this machine reaches, instead of nothing.
+    ``secrets``       further variables; they are kept from every process but the command's.
     ``hermetic``      ``False`` runs it without namespaces: only limits and a temporary
                       directory as ``/exec``. For machines that refuse namespaces.
     """
@@ -83,6 +85,8 @@ class SandboxSpec:
     limits: SandboxLimits = field(default_factory=SandboxLimits)
     preload: tuple[str, ...] = ()
     nestable: bool = False
+    network: bool = False
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     hermetic: bool = True
 
     def __post_init__(self) -> None:

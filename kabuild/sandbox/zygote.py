@@ -167,6 +167,7 @@ def _view(run: dict[str, Any]) -> View:
         tmpfs=tuple((path, run["limits"]["scratch_bytes"]) for path in run["scratch"]),
         cwd=run["root"],
         hostname="kabuild",
+        network=run["network"],
     )
 
 

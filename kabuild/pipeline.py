@@ -21,6 +21,7 @@ from kabuild.base.clock import Clock, SystemClock
 from kabuild.base.errors import ExitCode, KabuildError, NoTestsError, Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.execution import CachedExecutor, CachePolicy, Inputs, LocalStrategy, fresh_gates
+from kabuild.execution.forecast import Forecast, forecast
 from kabuild.execution.host import cpus
 from kabuild.execution.platforms import machine_platform
 from kabuild.loading import Loader, expand, find_workspace, load_workspace, source_roots
@@ -114,6 +115,14 @@ def plan(request: Request, loaded: Loaded, store: Store) -> Plan:
     return Plan(loaded, analysis, tasks, roots, consulted)
 
 
+def foresee(request: Request, planned: Plan, store: Store) -> dict[str, Forecast]:
+    """What ``execute`` would do with every action that was asked for; nothing runs."""
+    with Spawner() as spawner:
+        strategy = LocalStrategy(store, spawner, isolate=request.hermetic)
+        executor = CachedExecutor(_inputs(planned, store), store.cas, store.actions, strategy)
+        return forecast(planned.analysis.graph, map(str, planned.roots), executor)
+
+
 def execute(
     request: Request,
     planned: Plan,
@@ -125,7 +134,6 @@ def execute(
 ) -> Summary:
     """Run what no cache knows, and say what came of everything."""
     jobs = request.jobs or cpus()
-    root = planned.loaded.workspace.root
     policy = CachePolicy(runs_per_gate=request.runs_per_gate)
     if not request.read_cached_gates:
         policy = CachePolicy(read=fresh_gates, runs_per_gate=request.runs_per_gate)
@@ -137,8 +145,9 @@ def execute(
         strategy = LocalStrategy(
             store, spawner, debug=request.keep_sandboxes, isolate=request.hermetic, warn=warn
         )
-        inputs = Inputs({str(k): v for k, v in source_roots(root).items()}, store.index)
-        executor = CachedExecutor(inputs, store.cas, store.actions, strategy, policy)
+        executor = CachedExecutor(
+            _inputs(planned, store), store.cas, store.actions, strategy, policy
+        )
         scheduler = Scheduler(
             executor,
             sink,
@@ -161,6 +170,11 @@ def execute(
         interrupted=result.interrupted,
         exit_code=_exit_code(table, settled, interrupted=result.interrupted, judge=request.judge),
     )
+
+
+def _inputs(planned: Plan, store: Store) -> Inputs:
+    roots = source_roots(planned.loaded.workspace.root)
+    return Inputs({str(name): path for name, path in roots.items()}, store.index)
 
 
 def _analyze(loaded: Loaded, store: Store) -> tuple[Analysis, tuple[str, ...]]:

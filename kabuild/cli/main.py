@@ -17,7 +17,10 @@ _COMMANDS = {
     "bench": "Show how the times of a task are distributed.",
     "validate": "Say whether tasks deserve to be in a benchmark, and if not, why.",
     "build": "Make targets and show their outputs under out/.",
+    "why": "Say why something is cached, or would run.",
     "query": "Ask what targets there are and how they depend on each other.",
+    "aquery": "Print actions, with all that their keys are made of.",
+    "diff-keys": "Say what differs between two keys.",
     "info": "Say where things are: workspace, store, toolchains, rules.",
     "doctor": "Say what this machine can do, and how to get what is missing.",
     "clean": "Remove out/, and with --expunge the store's results.",
@@ -45,7 +48,7 @@ class LazyGroup(click.Group):
         """Import one command."""
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"kabuild.cli.{cmd_name}")
+        module = importlib.import_module(f"kabuild.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 

@@ -87,8 +87,7 @@ class CachedExecutor:
         Raises InfraError (BlobMissingError when an earlier output is gone), Interrupted.
         """
         action = prepared.action
-        self._inputs.supply(prepared.root, self._cas)
-        self._remember_messages(prepared)
+        self.keep(prepared)
         before = self._inputs.observe(action)
         ran = [self._run(prepared, cancel) for _ in range(self._policy.runs(action))]
         self._inputs.check_unchanged(before)
@@ -98,6 +97,18 @@ class CachedExecutor:
         if settled.outcome is Outcome.DONE and settled.result and self._policy.write(action):
             self._actions.put(prepared.key, settled.result)
         return settled
+
+    def keep(self, prepared: Prepared) -> None:
+        """Store the inputs of an action and what its key is made of.
+
+        So that it can run, and a later key be compared with this one. Raises InfraError and
+        StoreError.
+        """
+        self._inputs.supply(prepared.root, self._cas)
+        self._cas.put(prepared.message)
+        self._cas.put(prepared.command)
+        for directory in prepared.root.all_directories():
+            self._cas.put(directory.wire)
 
     def skip(self, action: Action, because: str) -> Settled:
         """Settle an action that will not run; a gate still gets a verdict others can read."""
@@ -125,13 +136,6 @@ class CachedExecutor:
         execution = self._strategy.run(prepared, cancel)
         result = replace(execution.result, hermetic=prepared.hermetic)
         return conclude(prepared, Execution(result, execution.fault), self._cas)
-
-    def _remember_messages(self, prepared: Prepared) -> None:
-        """Store what the key is made of, so that a later key can be compared with it."""
-        self._cas.put(prepared.message)
-        self._cas.put(prepared.command)
-        for directory in prepared.root.all_directories():
-            self._cas.put(directory.wire)
 
 
 def _worst(ran: list[Settled]) -> Settled:

@@ -41,4 +41,4 @@ def _why(key: Digest, last: Digest | None, cas: Cas) -> Iterator[str]:
     if old is None or new is None:
         yield f"its key was {last.hash[:12]}; what that was made of is no longer stored"
         return
-    yield from changes(old, new)
+    yield from map(str, changes(old, new))

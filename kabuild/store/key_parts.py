@@ -23,6 +23,21 @@ class KeyParts:
     files: Mapping[str, Digest] = field(hash=False)
 
 
+@dataclass(frozen=True)
+class Change:
+    """One difference between two keys: what, and both values; ``none`` for an absent one."""
+
+    what: str
+    old: str
+    new: str
+    is_input: bool = False
+
+    def __str__(self) -> str:
+        if self.is_input:
+            return f"input {self.what}: {self.old[:12]} -> {self.new[:12]}"
+        return f"{self.what}: {self.old} -> {self.new}"
+
+
 def read_key(cas: Cas, key: Digest) -> KeyParts | None:
     """The parts of ``key``; None when the store no longer has all of its messages."""
     try:
@@ -36,22 +51,23 @@ def read_key(cas: Cas, key: Digest) -> KeyParts | None:
     return KeyParts(settings, files)
 
 
-def changes(old: KeyParts, new: KeyParts) -> list[str]:
-    """What differs, one line each: settings first, then inputs by path."""
-    lines = [
-        f"{name}: {old.settings.get(name, 'none')} -> {new.settings.get(name, 'none')}"
+def changes(old: KeyParts, new: KeyParts) -> list[Change]:
+    """What differs: settings first, then inputs by path."""
+    settings = [
+        Change(name, old.settings.get(name, "none"), new.settings.get(name, "none"))
         for name in sorted({*old.settings, *new.settings})
         if old.settings.get(name) != new.settings.get(name)
     ]
-    for path in sorted({*old.files, *new.files}):
-        before, after = old.files.get(path), new.files.get(path)
-        if before != after:
-            lines.append(f"input {path}: {_short(before)} -> {_short(after)}")
-    return lines
+    inputs = [
+        Change(path, _hash(old.files.get(path)), _hash(new.files.get(path)), is_input=True)
+        for path in sorted({*old.files, *new.files})
+        if old.files.get(path) != new.files.get(path)
+    ]
+    return settings + inputs
 
 
-def _short(digest: Digest | None) -> str:
-    return digest.hash[:12] if digest else "absent"
+def _hash(digest: Digest | None) -> str:
+    return digest.hash if digest else "absent"
 
 
 def _settings(fields: list[tuple[int, int | bytes]]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,124 @@
+"""``kabuild why`` and ``kabuild diff-keys``: what a key has that another has not."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from kabuild.base.errors import Reason, StoreError
+from kabuild.execution.forecast import Forecast
+from kabuild.model.digest import Digest
+from kabuild.model.label import Label
+from kabuild.report.failures import printable
+from kabuild.store.cas import Cas
+from kabuild.store.key_parts import Change, KeyParts, changes, read_key
+
+_TEXT_LIMIT = 200_000
+"""Bytes beyond which no differences of a text are shown."""
+
+_DIFF_LINES = 40
+
+
+def render_why(
+    labels: Sequence[str],
+    foreseen: Mapping[str, Forecast],
+    last_key: Callable[[Label], Digest | None],
+    cas: Cas,
+) -> str:
+    """Why each of the actions is cached, or would run; then the first causes, each once."""
+    causes: dict[str, None] = {}
+    lines: list[str] = []
+    for label in labels:
+        own = list(_first_causes(label, foreseen))
+        causes.update(dict.fromkeys(own))
+        if foreseen[label].waits_for:
+            lines.append(f"{label}: {foreseen[label].word}")
+            lines.append(f"  its inputs depend on {', '.join(own)}")
+    for cause in causes:
+        lines.append(f"{cause}: {foreseen[cause].word}")
+        lines += [f"  {line}" for line in _reasons(foreseen[cause], last_key, cas)]
+    return "\n".join(lines) + "\n"
+
+
+def render_differences(old: Digest, new: Digest, cas: Cas) -> str:
+    """What differs between two keys. Raises StoreError for one that is not stored."""
+    parts = []
+    for key in (old, new):
+        found = read_key(cas, key)
+        if found is None:
+            raise _not_stored(key)
+        parts.append(found)
+    lines = list(_differences(parts[0], parts[1], cas))
+    return "\n".join(lines or ["the keys are made of the same"]) + "\n"
+
+
+def _first_causes(label: str, foreseen: Mapping[str, Forecast]) -> Iterator[str]:
+    """The actions, at or before ``label``, that wait for no other."""
+    seen = {label}
+    pending = [label]
+    while pending:
+        here = pending.pop()
+        waits = foreseen[here].waits_for
+        if not waits:
+            yield here
+        pending += [other for other in waits if other not in seen]
+        seen.update(waits)
+
+
+def _reasons(item: Forecast, last_key: Callable[[Label], Digest | None], cas: Cas) -> Iterator[str]:
+    if item.problem:
+        yield item.problem
+        return
+    key = item.settled.key if item.settled else item.prepared.key if item.prepared else None
+    if key is None:
+        return
+    yield f"key {key.hash}"
+    last = last_key(item.action.label)
+    if item.settled:
+        yield "its result is stored under this key; nothing of it changed"
+        if last is None or last == key:
+            return
+        yield f"the last build here had another key, {last.hash}"
+    elif last is None:
+        yield "no earlier result of it in this workspace's out/"
+        return
+    elif last == key:
+        yield "its key did not change, but the result is no longer stored, or never was"
+        return
+    old, new = read_key(cas, last), read_key(cas, key)
+    if old is None or new is None:
+        yield f"its key was {last.hash}; what that was made of is no longer stored"
+        return
+    yield from _differences(old, new, cas)
+
+
+def _differences(old: KeyParts, new: KeyParts, cas: Cas) -> Iterator[str]:
+    for change in changes(old, new):
+        yield printable(str(change))
+        if change.is_input:
+            before, after = old.files.get(change.what), new.files.get(change.what)
+            if before and after:
+                yield from (f"  {line}" for line in _diff(change, before, after, cas))
+
+
+def _diff(change: Change, old: Digest, new: Digest, cas: Cas) -> list[str]:
+    """The lines that differ, where both are text of a readable size."""
+    if max(old.size, new.size) > _TEXT_LIMIT:
+        return []
+    try:
+        texts = [cas.get(digest).decode().splitlines() for digest in (old, new)]
+    except (StoreError, UnicodeDecodeError):
+        return []
+    name = change.what
+    lines = list(difflib.unified_diff(texts[0], texts[1], name, name, lineterm="", n=1))
+    shown = [printable(line) for line in lines[:_DIFF_LINES]]
+    left = len(lines) - len(shown)
+    return [*shown, f"... {left} more lines"] if left else shown
+
+
+def _not_stored(key: Digest) -> StoreError:
+    return StoreError(
+        Reason.BLOB_MISSING,
+        f"what the key {key.hash} is made of is not stored here",
+        hint="keys are shown by 'kabuild why', 'kabuild aquery' and --json",
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -13,26 +14,26 @@ COMPILE = "//tasks/family0/t0:t0.compile"
 
 
 @pytest.fixture
-def workspace(tmp_path):
+def workspace(tmp_path: Path) -> CliWorkspace:
     generate(tmp_path / "work", 2, shared=2, age=0)
     made = CliWorkspace(tmp_path / "work", tmp_path / "store")
     assert made.run("test", "//...").code == 0
     return made
 
 
-def edit(workspace, text):
+def edit(workspace: CliWorkspace, text: str) -> None:
     (workspace.root / "tasks/family0/t0/kernel.hip").write_text(text)
 
 
-def key(workspace, label=COMPILE):
+def key(workspace: CliWorkspace, label: str = COMPILE) -> str:
     (action,) = [
         item for item in workspace.run("aquery", label, "--json").json["actions"]
         if item["label"] == label
     ]  # fmt: skip
-    return action["key"]
+    return str(action["key"])
 
 
-def test_unchanged_is_cached_under_its_key(workspace):
+def test_unchanged_is_cached_under_its_key(workspace: CliWorkspace) -> None:
     ran = workspace.run("why", COMPILE)
     assert ran.code == 0
     assert ran.out.splitlines() == [
@@ -42,7 +43,7 @@ def test_unchanged_is_cached_under_its_key(workspace):
     ]
 
 
-def test_a_change_is_told_with_its_lines_at_the_first_cause(workspace):
+def test_a_change_is_told_with_its_lines_at_the_first_cause(workspace: CliWorkspace) -> None:
     edit(workspace, "// kernel 0\n// another\n")
     ran = workspace.run("why", "//tasks/family0/t0")
     lines = ran.out.splitlines()
@@ -53,19 +54,19 @@ def test_a_change_is_told_with_its_lines_at_the_first_cause(workspace):
     assert not ran.executed
 
 
-def test_what_is_not_text_is_told_by_digest_alone(workspace):
+def test_what_is_not_text_is_told_by_digest_alone(workspace: CliWorkspace) -> None:
     (workspace.root / "tasks/family0/t0/kernel.hip").write_bytes(b"\xff\x00")
     lines = workspace.run("why", COMPILE).out.splitlines()
     assert lines[-1].startswith("  input kernel: ")
 
 
-def test_without_an_earlier_build_it_says_so(tmp_path):
+def test_without_an_earlier_build_it_says_so(tmp_path: Path) -> None:
     generate(tmp_path / "work", 1, shared=1)
     ran = CliWorkspace(tmp_path / "work", tmp_path / "store").run("why", COMPILE)
     assert "no earlier result of it" in ran.out
 
 
-def test_a_missing_source_cannot_run(workspace):
+def test_a_missing_source_cannot_run(workspace: CliWorkspace) -> None:
     rule = workspace.root / "rules/copied/rule.py"
     rule.write_text(rule.read_text().replace('"rules/copied/data"', '"rules/copied/gone"'))
     ran = workspace.run("why", COMPILE)
@@ -73,7 +74,7 @@ def test_a_missing_source_cannot_run(workspace):
     assert "no file 'rules/copied/gone' in the workspace" in ran.out
 
 
-def test_actions_are_printed_with_what_their_keys_are_made_of(workspace):
+def test_actions_are_printed_with_what_their_keys_are_made_of(workspace: CliWorkspace) -> None:
     text = workspace.run("aquery", "//tasks/family0/t0:t0.correctness").out
     assert "input     kernel  <- workspace:tasks/family0/t0/kernel.hip" in text
     assert f"input     before  <- {COMPILE} made" in text
@@ -84,7 +85,7 @@ def test_actions_are_printed_with_what_their_keys_are_made_of(workspace):
     assert {action["state"] for action in actions["actions"]} == {"cached"}
 
 
-def test_two_keys_are_compared_by_prefix(workspace):
+def test_two_keys_are_compared_by_prefix(workspace: CliWorkspace) -> None:
     old = key(workspace)
     edit(workspace, "// quite another\n")
     new = key(workspace)
@@ -103,14 +104,14 @@ def test_two_keys_are_compared_by_prefix(workspace):
         ("0" * 64, "nothing stored begins with"),
     ],
 )
-def test_what_is_no_key_is_named(workspace, wrong, message):
+def test_what_is_no_key_is_named(workspace: CliWorkspace, wrong: str, message: str) -> None:
     ran = workspace.run("diff-keys", wrong, wrong)
     assert (ran.code, ran.out) == (2, "")
     assert message in ran.err
     assert "Traceback" not in ran.err
 
 
-def test_a_blob_that_is_no_key_is_named(workspace):
+def test_a_blob_that_is_no_key_is_named(workspace: CliWorkspace) -> None:
     verdict = json.loads(workspace.run("test", "//...", "--json").out)["targets"][0]["key"]
     blob = next(
         p.name

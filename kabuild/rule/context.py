@@ -91,6 +91,10 @@ class Context:
         """A value as a canonical JSON file."""
         return Literal(canonical_json(value))
 
+    def text(self, text: str) -> Literal:
+        """A text file."""
+        return Literal(text.encode())
+
     def action(
         self,
         part: str,

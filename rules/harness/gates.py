@@ -19,7 +19,6 @@ from kabuild.rule import (
 )
 
 from .policy import gate_policy
-from .providers import AgentInfo
 from .signature import Signature, read_signature
 from .task import GATES, judge_spec
 
@@ -63,35 +62,6 @@ def kernel_name(ctx: Context) -> str:
     """The file name of the editable kernel."""
     source: Source = ctx.attrs["kernel"]
     return source.path.rpartition("/")[2]
-
-
-def declare_solution(ctx: Context) -> Action:
-    """``.agent``: what the agent, or the person, hands in, as the tree ``out/solution``.
-
-    Only the editable file is taken; whatever lies beside it is not.
-    """
-    name = kernel_name(ctx)
-    inputs: dict[str, Artifact] = {"tools": ctx.builtin("rules/agent/tools")}
-    agent = ctx.provider(ctx.options.agent, AgentInfo)
-    given = ctx.options.solution
-    if given is not None:
-        is_directory = given.path.endswith("/")
-        inputs["solution" if is_directory else f"solution/{name}"] = given
-    elif agent.replays:
-        solutions: Source | None = ctx.attrs["solutions"]
-        base = solutions or ctx.package_file("solutions")
-        inputs[f"solution/{name}"] = Source(f"{base.path}/{agent.replays}/{name}", base.root)
-    else:
-        inputs[f"solution/{name}"] = ctx.attrs["kernel"]
-    return ctx.action(
-        "agent",
-        argv=(PYTHON, "tools/replay.py", "solution", name),
-        inputs=inputs,
-        outputs=("solution",),
-        mnemonic="Solve",
-        toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
-        platform=Platform("cpu"),
-    )
 
 
 def declare_judging(
@@ -187,4 +157,5 @@ def _declare_score(ctx: Context, gates: tuple[Action, ...]) -> None:
         platform=portable(ctx.platform),
     )
     declared = {action.gate: action for action in (*gates, score)}
-    ctx.provide(GatesInfo(tuple(declared[gate] for gate in GATES)))
+    if ctx.number == 1:
+        ctx.provide(GatesInfo(tuple(declared[gate] for gate in GATES)))

@@ -16,6 +16,7 @@ from kabuild.rule import (
 from .admission import expert_kernel
 from .gates import Runtime, Side, kernel_name, portable
 from .providers import HipInfo
+from .solution import Bench, Compiling
 
 HIP_ATTRS = {
     "hip": attr.label("How HIP is compiled and run.", default="//toolchains/hip:{platform}"),
@@ -35,23 +36,33 @@ def declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
     The compile gate of a task's own kernel is no gate: a task that does not compile is
     broken, and says so as an action that made no library.
     """
-    hip = hip_info(ctx)
-    name = kernel_name(ctx)
-    entries = tuple(f"--entry={ctx.attrs['entry']}_{dtype}" for dtype in ctx.attrs["dtypes"])
-    argv = (*hip.compile_argv, f"--source=candidate/{name}", *entries)
-    inputs = {**hip.inputs, f"candidate/{name}": kernel}
+    compiling = hip_compiling(ctx)
+    inputs = {**compiling.inputs, f"candidate/{kernel_name(ctx)}": kernel}
     declare = ctx.gate if part == "compile" else ctx.action
     outputs = (LIBRARY,) if part == "compile" else (VERDICT_FILE, LIBRARY)
     return declare(
         part,
-        argv=argv,
+        argv=compiling.argv,
         inputs=inputs,
         outputs=outputs,
         mnemonic="Compile",
-        toolchains=hip.toolchains,
+        toolchains=compiling.toolchains,
         limits=COMPILING,
         platform=portable(ctx.platform),
     )
+
+
+def hip_compiling(ctx: Context) -> Compiling:
+    """How any kernel of this task is compiled."""
+    hip = hip_info(ctx)
+    entries = tuple(f"--entry={ctx.attrs['entry']}_{dtype}" for dtype in ctx.attrs["dtypes"])
+    argv = (*hip.compile_argv, f"--source=candidate/{kernel_name(ctx)}", *entries)
+    return Compiling(argv, hip.inputs, hip.toolchains, LIBRARY)
+
+
+def hip_bench(ctx: Context, baseline: Side) -> Bench:
+    """What a check of HIP kernels needs."""
+    return Bench("hip", "hip", hip_compiling(ctx), baseline, hip_runtime(ctx))
 
 
 def hip_side(ctx: Context, role: str, compiled: Action) -> Side:

@@ -5,27 +5,31 @@ from __future__ import annotations
 from kabuild.rule import Context, Rule, Source
 
 from ..harness.admission import declare_admission
-from ..harness.gates import declare_judging, declare_solution, kernel_name
+from ..harness.gates import declare_judging, kernel_name
 from ..harness.hip import (
     HIP_ATTRS,
     check_kernel_suffix,
     declare_compile,
+    hip_bench,
     hip_expert,
     hip_runtime,
     hip_side,
 )
+from ..harness.solution import declare_solution, trials
 from ..harness.task import ADMISSION, GATES, SUBTARGETS, TASK_ATTRS, check_task
 
 
 def implement(ctx: Context) -> None:
     """Solution, compile both sides, judge, score."""
     check_kernel_suffix(ctx, ".hip")
-    solution = declare_solution(ctx)
     own: Source = ctx.attrs["kernel"]
     baseline = declare_compile(ctx, "baseline.compile", own)
-    candidate = declare_compile(ctx, "compile", solution.output(f"solution/{kernel_name(ctx)}"))
     theirs, runtime = hip_side(ctx, "baseline", baseline), hip_runtime(ctx)
-    declare_judging(ctx, candidate, hip_side(ctx, "candidate", candidate), theirs, runtime)
+    for trial in trials(ctx):
+        solution = declare_solution(trial, hip_bench(trial, theirs))
+        kernel = solution.output(f"solution/{kernel_name(trial)}")
+        candidate = declare_compile(trial, "compile", kernel)
+        declare_judging(trial, candidate, hip_side(trial, "candidate", candidate), theirs, runtime)
     declare_admission(ctx, theirs, hip_expert(ctx), runtime)
 
 

@@ -5,26 +5,31 @@ from __future__ import annotations
 from kabuild.rule import Context, Rule
 
 from ..harness.admission import declare_admission
-from ..harness.gates import Side, declare_judging, declare_solution, kernel_name
+from ..harness.gates import Side, declare_judging, kernel_name
 from ..harness.hip import (
     HIP_ATTRS,
     check_kernel_suffix,
     declare_compile,
+    hip_bench,
     hip_expert,
     hip_runtime,
     hip_side,
 )
+from ..harness.solution import declare_solution, trials
 from ..harness.task import ADMISSION, GATES, SUBTARGETS, TASK_ATTRS, check_task
 
 
 def implement(ctx: Context) -> None:
     """Solution, compile it, judge it against PyTorch, score."""
     check_kernel_suffix(ctx, ".hip")
-    solution = declare_solution(ctx)
-    candidate = declare_compile(ctx, "compile", solution.output(f"solution/{kernel_name(ctx)}"))
     baseline = Side({"abi": "torch", "path": "task/reference.py", "entry": "baseline"}, {})
     runtime = hip_runtime(ctx)
-    declare_judging(ctx, candidate, hip_side(ctx, "candidate", candidate), baseline, runtime)
+    for trial in trials(ctx):
+        solution = declare_solution(trial, hip_bench(trial, baseline))
+        kernel = solution.output(f"solution/{kernel_name(trial)}")
+        candidate = declare_compile(trial, "compile", kernel)
+        ours = hip_side(trial, "candidate", candidate)
+        declare_judging(trial, candidate, ours, baseline, runtime)
     declare_admission(ctx, baseline, hip_expert(ctx), runtime)
 
 

@@ -11,12 +11,12 @@ from ..harness.gates import (
     Runtime,
     Side,
     declare_judging,
-    declare_solution,
     kernel_name,
     portable,
 )
 from ..harness.hip import check_kernel_suffix
 from ..harness.signature import read_signature
+from ..harness.solution import Bench, Compiling, declare_solution, trials
 from ..harness.task import ADMISSION, GATES, SUBTARGETS, TASK_ATTRS, check_task
 
 MODULE = "kernel.py"
@@ -26,13 +26,16 @@ INTERPRETED_ELEMENTS = 4096
 def implement(ctx: Context) -> None:
     """Solution, normalise and check both sides, judge, score."""
     check_kernel_suffix(ctx, ".py")
-    solution = declare_solution(ctx)
     own: Artifact = ctx.attrs["kernel"]
     baseline = _declare_compile(ctx, "baseline.compile", own)
-    candidate = _declare_compile(ctx, "compile", solution.output(f"solution/{kernel_name(ctx)}"))
     runtime = Runtime(default_elements=INTERPRETED_ELEMENTS)
     theirs = _side(ctx, "baseline", baseline)
-    declare_judging(ctx, candidate, _side(ctx, "candidate", candidate), theirs, runtime)
+    bench = Bench("triton", "python", _compiling(ctx), theirs, runtime)
+    for trial in trials(ctx):
+        solution = declare_solution(trial, bench)
+        kernel = solution.output(f"solution/{kernel_name(trial)}")
+        candidate = _declare_compile(trial, "compile", kernel)
+        declare_judging(trial, candidate, _side(trial, "candidate", candidate), theirs, runtime)
     expert = expert_kernel(ctx)
     compiled = _declare_compile(ctx, "expert.compile", expert) if expert else None
     declare_admission(ctx, theirs, _side(ctx, "candidate", compiled) if compiled else None, runtime)
@@ -40,29 +43,34 @@ def implement(ctx: Context) -> None:
 
 def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
     """The module without comments and formatting, so that these change nothing further on."""
-    name = kernel_name(ctx)
     is_gate = part == "compile"
     declare = ctx.gate if is_gate else ctx.action
+    compiling = _compiling(ctx)
     return declare(
         part,
-        argv=(
-            PYTHON,
-            "tools/compile.py",
-            f"--source=candidate/{name}",
-            f"--entry={ctx.attrs['entry']}",
-            "--signature=signature.json",
-            "--out=out",
-        ),
-        inputs={
-            "tools": ctx.builtin("rules/triton2triton/tools"),
-            "signature.json": ctx.literal(read_signature(ctx.attrs).to_json()),
-            f"candidate/{name}": kernel,
-        },
+        argv=compiling.argv,
+        inputs={**compiling.inputs, f"candidate/{kernel_name(ctx)}": kernel},
         outputs=(MODULE,) if is_gate else (VERDICT_FILE, MODULE),
         mnemonic="Compile",
-        toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
+        toolchains=compiling.toolchains,
         platform=portable(ctx.platform),
     )
+
+
+def _compiling(ctx: Context) -> Compiling:
+    argv = (
+        PYTHON,
+        "tools/compile.py",
+        f"--source=candidate/{kernel_name(ctx)}",
+        f"--entry={ctx.attrs['entry']}",
+        "--signature=signature.json",
+        "--out=out",
+    )
+    inputs: dict[str, Artifact] = {
+        "tools": ctx.builtin("rules/triton2triton/tools"),
+        "signature.json": ctx.literal(read_signature(ctx.attrs).to_json()),
+    }
+    return Compiling(argv, inputs, (ctx.toolchain(PYTHON_TOOLCHAIN),), MODULE)
 
 
 def _side(ctx: Context, role: str, compiled: Action) -> Side:

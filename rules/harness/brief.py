@@ -1,0 +1,92 @@
+"""BRIEF.md: the task in words, for whoever is to solve it."""
+
+from __future__ import annotations
+
+from kabuild.rule import Context
+
+from .signature import Signature, Tensor, read_ranges
+
+_TEXT = """\
+# {name}
+
+{brief}
+
+## What you may change
+
+`{kernel}`, and nothing else: only this file is handed in. It has to keep what it offers:
+
+{offers}
+
+| argument | element type | shape |
+|---|---|---|
+{arguments}
+
+{scalars}`T` is one of: {dtypes}. It has to be right for every shape in this space, not only for
+those in configs.json, on which its speed is measured:
+
+{space}
+
+`reference.py` says what is right, and what inputs look like.
+
+## How it is judged
+
+It is compiled; compared with a float64 oracle on shapes, values and edges that you do not see
+all of; then timed against the {baseline}. Every timed call is verified.
+Score: {score}.
+
+`kabuild-check` does the same on the visible configs, as often as you like:
+
+    kabuild-check                  compile, then one quick correct-or-not
+    kabuild-check correctness      all stages
+    kabuild-check perf             times against the {baseline}
+    kabuild-check all              all of these, and --help for more
+
+CHEATSHEET.md and TARGET.md say how kernels are written here, and for which machine.
+"""
+
+_BASELINES = {"torch2hip": "PyTorch code"}
+_SCORES = {
+    "aka": "20 for compiling, 100 for correct, 100 x mean speedup",
+    "aka-v4": "1 - 1.05 / mean speedup, at least 0",
+    "fast_p": "correct and faster than the baseline",
+    "geomean": "geometric mean of the speedups",
+}
+
+
+def brief_text(ctx: Context, signature: Signature, kernel: str) -> str:
+    """The text for the task of ``ctx``."""
+    attrs = ctx.attrs
+    ranges = read_ranges(attrs["dims"])
+    scalars = "".join(f"- scalar `{name}`, usually {value}\n" for name, value in signature.scalars)
+    return _TEXT.format(
+        name=ctx.target.label.name,
+        brief=attrs["brief"].strip(),
+        kernel=kernel,
+        offers=_offers(ctx, signature, kernel),
+        arguments="\n".join(
+            (
+                *(_row("input", tensor) for tensor in signature.inputs),
+                *(_row("output", tensor) for tensor in signature.outputs),
+            )
+        ),
+        scalars=f"{scalars}\n" if scalars else "",
+        dtypes=", ".join(attrs["dtypes"]),
+        space="\n".join(f"- `{name}` from {low} to {high}" for name, (low, high) in ranges.items()),
+        baseline=_BASELINES.get(ctx.target.kind, "kernel as it is now"),
+        score=_SCORES[ctx.options.policy],
+    )
+
+
+def _offers(ctx: Context, signature: Signature, kernel: str) -> str:
+    entry, dtypes = ctx.attrs["entry"], ctx.attrs["dtypes"]
+    tensors = [tensor.name for tensor in (*signature.inputs, *signature.outputs)]
+    scalars = [name for name, _ in signature.scalars]
+    if kernel.endswith(".py"):
+        named = ", ".join([*scalars, *signature.dims])
+        return f"- `def {entry}({', '.join(tensors)}, *, {named})`, which writes its outputs"
+    order = ", ".join([*tensors, *scalars, *signature.dims, "stream"])
+    return "\n".join(f'- `extern "C" hipError_t {entry}_{d}({order})`' for d in dtypes)
+
+
+def _row(role: str, tensor: Tensor) -> str:
+    return f"| {role} `{tensor.name}` | {tensor.dtype} | {', '.join(tensor.shape)} |"

@@ -1,0 +1,208 @@
+"""``.agent``: where the solution of a task comes from: a replay, or an agent at work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kabuild.rule import Action, Artifact, Context, Limits, Platform, Source, Toolchain
+
+from .brief import brief_text
+from .configs import visible_configs
+from .gates import (
+    PRELOAD,
+    PYTHON,
+    PYTHON_TOOLCHAIN,
+    SANDBOX,
+    TOOLS,
+    Runtime,
+    Side,
+    kernel_name,
+    portable,
+)
+from .policy import gate_policy
+from .providers import AgentInfo
+from .signature import read_signature
+from .task import judge_spec
+
+AGENT_TOOLS = "rules/agent/tools"
+PROMPT = "rules/agent/prompt.md"
+SHEETS = "rules/agent/sheets"
+SUPERVISOR = ("supervisor.py", "protocol.py", "collect.py", "process_tree.py", "output.py")
+"""How the session watches the agent's sandbox, besides what builds it."""
+
+CHECKED = ("correctness", "perf")
+OVERHEAD = 120.0
+"""Seconds for what a session does before and after its agent runs."""
+
+OWN_MEMORY = 6 << 30
+"""Bytes for the session itself and the checks that it makes."""
+
+
+@dataclass(frozen=True)
+class Compiling:
+    """How a kernel of a task is compiled.
+
+    Attributes:
+        argv: the command; the kernel is ``candidate/<name>``, results are below ``out``.
+        inputs: what the command reads, besides the kernel.
+        toolchains: what it runs with.
+        artifact: the file that it makes, besides a verdict.
+    """
+
+    argv: tuple[str, ...]
+    inputs: Mapping[str, Artifact] = field(hash=False)
+    toolchains: tuple[Toolchain, ...]
+    artifact: str
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a check needs to say what the gates would say.
+
+    ``language`` names the sheet that an agent finds; ``abi`` is the candidate's.
+    """
+
+    language: str
+    abi: str
+    compiling: Compiling
+    baseline: Side
+    runtime: Runtime
+
+
+def trials(ctx: Context) -> Iterator[Context]:
+    """The task once for each trial of its agent; a replay has one."""
+    agent = ctx.provider(ctx.options.agent, AgentInfo)
+    replayed = ctx.options.solution is not None or agent.replays is not None
+    for number in range(1, 1 + (1 if replayed else ctx.options.trials)):
+        yield ctx.trial(number)
+
+
+def declare_solution(ctx: Context, bench: Bench) -> Action:
+    """``.agent``: what the agent, or the person, hands in, as the tree ``out/solution``.
+
+    Only the editable file is taken; whatever lies beside it is not.
+    """
+    agent = ctx.provider(ctx.options.agent, AgentInfo)
+    given = ctx.options.solution
+    if given is None and agent.replays is None:
+        return _declare_session(ctx, agent, bench)
+    name = kernel_name(ctx)
+    inputs: dict[str, Artifact] = {"tools/replay.py": ctx.builtin(f"{AGENT_TOOLS}/replay.py")}
+    if given is not None:
+        is_directory = given.path.endswith("/")
+        inputs["solution" if is_directory else f"solution/{name}"] = given
+    elif agent.replays:
+        solutions: Source | None = ctx.attrs["solutions"]
+        base = solutions or ctx.package_file("solutions")
+        inputs[f"solution/{name}"] = Source(f"{base.path}/{agent.replays}/{name}", base.root)
+    else:
+        inputs[f"solution/{name}"] = ctx.attrs["kernel"]
+    return ctx.action(
+        "agent",
+        argv=(PYTHON, "tools/replay.py", "solution", name),
+        inputs=inputs,
+        outputs=("solution",),
+        mnemonic="Solve",
+        toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
+        platform=Platform("cpu"),
+    )
+
+
+def _declare_session(ctx: Context, agent: AgentInfo, bench: Bench) -> Action:
+    """An agent at work. All that it may see is an input; all that it may not see is none."""
+    toolchains = dict.fromkeys(
+        (ctx.toolchain(PYTHON_TOOLCHAIN), *bench.compiling.toolchains, *agent.toolchains)
+    )
+    homes = (f"--toolchain={t.name}=${{toolchain:{t.name}}}" for t in toolchains)
+    inputs: dict[str, Artifact] = {
+        "tools": ctx.builtin(AGENT_TOOLS),
+        **{
+            f"tools/sandbox/{n}": Source(f"sandbox/{n}", "kabuild") for n in (*SANDBOX, *SUPERVISOR)
+        },
+        "agent.json": ctx.literal(_session_spec(ctx, agent, bench)),
+        "prompt.md": agent.prompt or ctx.builtin(PROMPT),
+        **_desk(ctx, bench),
+        **_check_files(ctx, bench),
+        **{f"agent/{path}": file for path, file in agent.files.items()},
+    }
+    return ctx.action(
+        "agent",
+        argv=(PYTHON, "tools/session.py", "agent.json", *homes),
+        inputs=inputs,
+        outputs=("solution", "agent.json", "transcript.jsonl", "calls.jsonl"),
+        mnemonic="Solve",
+        toolchains=tuple(toolchains),
+        limits=Limits(
+            timeout=agent.seconds + OVERHEAD,
+            memory=agent.memory + OWN_MEMORY,
+            processes=1024,
+            scratch=2 << 30,
+        ),
+        preload=PRELOAD,
+        nestable=True,
+        network=agent.network,
+        secrets=agent.secrets,
+        facts="agent.json",
+        platform=portable(ctx.platform),
+    )
+
+
+def _session_spec(ctx: Context, agent: AgentInfo, bench: Bench) -> dict[str, Any]:
+    """``agent.json``: everything that the session is told. The salt is none of it."""
+    artifact = bench.compiling.artifact
+    specs = {gate: _check_spec(ctx, gate, bench) for gate in CHECKED}
+    return {
+        "schema": 1,
+        "name": agent.name,
+        "agent": dict(agent.definition),
+        "kernel": kernel_name(ctx),
+        "trial": ctx.number,
+        "run": ctx.options.run,
+        "memory": agent.memory,
+        "check": {"compile": list(bench.compiling.argv), "artifact": artifact, "specs": specs},
+    }
+
+
+def _check_spec(ctx: Context, gate: str, bench: Bench) -> dict[str, Any]:
+    """The specification of a gate as a check has it: under a salt that the session makes up."""
+    artifact = f"candidate/{bench.compiling.artifact}"
+    spec = judge_spec(
+        ctx,
+        gate,
+        signature=read_signature(ctx.attrs),
+        candidate={"abi": bench.abi, "path": artifact, "entry": ctx.attrs["entry"]},
+        baseline=bench.baseline.program,
+        libraries=bench.runtime.libraries,
+        runner=bench.runtime.runner,
+        default_elements=bench.runtime.default_elements,
+        policy=gate_policy(ctx.attrs, gate),
+    )
+    return {**spec, "salt": ""}
+
+
+def _desk(ctx: Context, bench: Bench) -> dict[str, Artifact]:
+    """What lies in the agent's working directory; the kernel alone may be changed."""
+    signature = read_signature(ctx.attrs)
+    configs = visible_configs(ctx.attrs, signature, ctx.platform.name)
+    return {
+        f"desk/{kernel_name(ctx)}": ctx.attrs["kernel"],
+        "desk/BRIEF.md": ctx.text(brief_text(ctx, signature, kernel_name(ctx))),
+        "desk/reference.py": ctx.attrs["reference"],
+        "desk/configs.json": ctx.literal([config.to_json() for config in configs]),
+        "desk/CHEATSHEET.md": ctx.builtin(f"{SHEETS}/{bench.language}.md"),
+        "desk/TARGET.md": ctx.builtin(f"{SHEETS}/{ctx.platform.name}.md"),
+    }
+
+
+def _check_files(ctx: Context, bench: Bench) -> dict[str, Artifact]:
+    """What a check finds in its directory, laid out as it is for the gates."""
+    return {
+        **{f"toolkit/{path}": file for path, file in bench.compiling.inputs.items()},
+        "check/tools": ctx.builtin(TOOLS),
+        **{f"check/tools/{name}": Source(f"sandbox/{name}", "kabuild") for name in SANDBOX},
+        "check/task/reference.py": ctx.attrs["reference"],
+        **{f"check/{path}": file for path, file in bench.runtime.files.items()},
+        **{f"check/{path}": file for path, file in bench.baseline.files.items()},
+    }

@@ -11,15 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from compiler import INCLUDE, RUNTIME_SOURCES, Compiler, Completed, Link
+from compiler import INCLUDE, RUNTIME_SOURCES, SANITIZER_SOURCES, Compiler, Completed, Link
 from diagnostics import translate
 from elf import Symbol, read_symbols
 from faults import Position, SourceFault, ToolchainFault, describe
+from instrumentation import BUFFERS, CALLS
 from sources import MAIN, Sources, load
 from symbols import IMPLICIT, LIBC, LIBM, RUNTIME
 
-_OBJECT = "kernel.o"
-_OUTPUT = "output"
+KERNEL_OBJECT = "kernel.o"
+OUTPUT = "output"
 _OPERATORS = {
     "_Znwm": "operator new",
     "_Znam": "operator new[]",
@@ -46,34 +47,38 @@ def build_kernel(
     of the ``entries``. The library's bytes depend on the tokens of the source, not its layout.
     """
     sources = load(source, include)
-    with _workplace() as directory:
-        _write(sources, directory)
+    with workplace() as directory:
+        write(sources, directory)
         options = [f"-DHIPCPU_WAVE_SIZE={wave_size}", "-O3", f"-I{INCLUDE}", "-I."]
         # A large frame must not step over the guard below a fiber's stack.
         options += ["-fstack-clash-protection", *compiler.kernel_options]
-        done = compiler.compile(MAIN, _OBJECT, options, directory)
+        done = compiler.compile(MAIN, KERNEL_OBJECT, options, directory)
         if done.returncode:
             prefixes = (f"{INCLUDE}/", *compiler.prefixes)
             raise SourceFault(translate(done.messages, sources, prefixes))
-        symbols = read_symbols((directory / _OBJECT).read_bytes())
+        symbols = read_symbols((directory / KERNEL_OBJECT).read_bytes())
         exports = [s.name for s in symbols if s.defined and s.function and not _mangled(s.name)]
         _require_entries(source, entries, exports, symbols)
-        imports = _allowed_imports(symbols, sources, compiler)
-        link = Link([_OBJECT], _OUTPUT, imports, exports)
-        _require_tool(compiler.link_library(link, directory), "link the kernel")
-        _publish(directory / _OUTPUT, output)
+        imports = link_imports(symbols, sources, compiler)
+        link = Link([KERNEL_OBJECT], OUTPUT, imports, exports)
+        require_tool(compiler.link_library(link, directory), "link the kernel")
+        publish(directory / OUTPUT, output)
 
 
-def build_runtime(output: Path, compiler: Compiler) -> None:
-    """Compile the fiber runtime, ``libhipcpu.so``."""
+def build_runtime(output: Path, compiler: Compiler, *, sanitize: bool = False) -> None:
+    """Compile the fiber runtime, ``libhipcpu.so``; with the sanitizer in it where wanted."""
     files = sorted([*RUNTIME_SOURCES.glob("*.cpp"), *RUNTIME_SOURCES.glob("*.S")])
-    with _workplace() as directory:
-        objects = _compile_all(files, compiler, [f"-I{INCLUDE}"], directory)
+    options, offered = [f"-I{INCLUDE}"], RUNTIME
+    if sanitize:
+        files += sorted(SANITIZER_SOURCES.glob("*.cpp"))
+        options, offered = [*options, "-DHIPCPU_OBSERVED"], RUNTIME | CALLS | {BUFFERS}
+    with workplace() as directory:
+        objects = _compile_all(files, compiler, options, directory)
         symbols = _merge(objects, directory)
-        exports = [s.name for s in symbols if s.defined and s.name in RUNTIME]
-        link = Link(objects, _OUTPUT, _undefined(symbols), exports, soname="libhipcpu.so")
-        _require_tool(compiler.link_library(link, directory), "link the runtime")
-        _publish(directory / _OUTPUT, output)
+        exports = [s.name for s in symbols if s.defined and s.name in offered]
+        link = Link(objects, OUTPUT, _undefined(symbols), exports, soname="libhipcpu.so")
+        require_tool(compiler.link_library(link, directory), "link the runtime")
+        publish(directory / OUTPUT, output)
 
 
 def build_program(sources: Sequence[Path], output: Path, compiler: Compiler) -> None:
@@ -84,19 +89,20 @@ def build_program(sources: Sequence[Path], output: Path, compiler: Compiler) -> 
     files = [file for source in sources for file in _program_files(source)]
     if not files:
         raise SourceFault(f"no .cpp file in {', '.join(map(str, sources))}")
-    with _workplace() as directory:
+    with workplace() as directory:
         objects = _compile_all(files, compiler, [], directory)
         imports = _undefined(_merge(objects, directory))
         missing = [name for name in imports if _mangled(name)]
         if missing:
             raise SourceFault(f"error: undefined symbol '{missing[0]}'")
-        link = Link(objects, _OUTPUT, imports)
-        _require_tool(compiler.link_program(link, directory), "link the program")
-        _publish(directory / _OUTPUT, output)
+        link = Link(objects, OUTPUT, imports)
+        require_tool(compiler.link_program(link, directory), "link the program")
+        publish(directory / OUTPUT, output)
         output.chmod(0o755)
 
 
-def _write(sources: Sources, directory: Path) -> None:
+def write(sources: Sources, directory: Path) -> None:
+    """Put the files where the compiler finds them by their names for it."""
     for name, laid in sources.files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -152,14 +158,20 @@ def _require_entries(
         raise SourceFault(f'{source}:1:1: error: {message}\n  extern "C" functions: {found}')
 
 
-def _allowed_imports(symbols: Sequence[Symbol], sources: Sources, compiler: Compiler) -> list[str]:
+def link_imports(
+    symbols: Sequence[Symbol],
+    sources: Sources,
+    compiler: Compiler,
+    *,
+    provided: frozenset[str] = RUNTIME,
+) -> list[str]:
     """What the object wants of the C library; refuses what nothing provides."""
     wanted = _undefined(symbols)
-    allowed = RUNTIME | LIBM | LIBC | compiler.own_symbols
+    allowed = provided | LIBM | LIBC | compiler.own_symbols
     refused = [_describe_undefined(name, sources) for name in wanted if name not in allowed]
     if refused:
         raise SourceFault("\n".join(refused))
-    return [name for name in wanted if name not in RUNTIME]
+    return [name for name in wanted if name not in provided]
 
 
 def _describe_undefined(symbol: str, sources: Sources) -> str:
@@ -192,17 +204,20 @@ def _names_in(symbol: str) -> list[str]:
     return names
 
 
-def _require_tool(done: Completed, what: str) -> None:
+def require_tool(done: Completed, what: str) -> None:
+    """Raise ``ToolchainFault`` where a tool failed that no source can make fail."""
     if done.returncode:
         raise ToolchainFault(f"cannot {what}:\n{done.messages}")
 
 
 @contextmanager
-def _workplace() -> Iterator[Path]:
+def workplace() -> Iterator[Path]:
+    """A private directory for one build."""
     with tempfile.TemporaryDirectory(prefix="hipcpu-") as name:
         yield Path(name)
 
 
-def _publish(built: Path, output: Path) -> None:
+def publish(built: Path, output: Path) -> None:
+    """Copy what was built to where it is wanted."""
     output.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(built, output)

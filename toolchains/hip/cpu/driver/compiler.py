@@ -15,6 +15,7 @@ from faults import ToolchainFault
 DRIVER = Path(__file__).resolve().parent
 INCLUDE = DRIVER.parent / "include"
 RUNTIME_SOURCES = DRIVER.parent / "runtime"
+SANITIZER_SOURCES = DRIVER.parent / "sanitizer"
 
 # The same artefact on every machine of an architecture, so never what this machine has:
 # AVX2, FMA and F16C (2013 and later); atomics and half-precision arithmetic (2017 and later).
@@ -56,6 +57,10 @@ class Link:
     imports: Sequence[str]
     exports: Sequence[str] = ()
     soname: str = ""
+    debug: bool = False
+    """Whether lines of the source stay in the output."""
+    script: str = ""
+    """A linker script that adds to the usual one."""
 
 
 class Compiler(Protocol):

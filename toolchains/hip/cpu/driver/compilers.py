@@ -18,6 +18,7 @@ from compiler import (
 )
 from elf import Machine, stub_library
 from faults import ToolchainFault
+from instrumentation import ACCESSES, GAPS, pass_on
 from symbols import COMPILER_SUPPORT, LIBM, version
 
 _LOADER = {
@@ -73,9 +74,26 @@ class ZigCompiler:
             command += [*COMMON, "-x", "c++", *_ZIG_DEFINES, *self._headers()]
         return run_tool([*command, "-c", source, "-o", output], cwd)
 
+    def sanitize(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
+        """Compile one C++ file such that the sanitizer hears of its accesses to memory.
+
+        In two steps: LLVM instruments variables in the one, accesses in the other.
+        """
+        target = f"--target={_ZIG_NAMES[self.machine][0]}-unknown-linux-gnu"
+        clang = [str(self._zig), "clang", target, BASELINE[self.machine]]
+        language = [*COMMON, "-x", "c++", *_ZIG_DEFINES, *self._headers()]
+        whole = f"{output}.ll"
+        done = run_tool([*clang, *language, *options, *GAPS, source, "-o", whole], cwd)
+        if done.returncode:
+            return done
+        (cwd / whole).write_text(pass_on((cwd / whole).read_text("utf-8")), "utf-8")
+        return run_tool([*clang, *ACCESSES, "-x", "ir", whole, "-o", output], cwd)
+
     def link_library(self, link: Link, cwd: Path) -> Completed:
         """Link a shared library. What HIP's runtime provides is found when it is loaded."""
         options = ["-shared", write_version_script(link.exports, cwd)]
+        options += ["--strip-all"] if not link.debug else []
+        options += ["-T", link.script] if link.script else []
         if link.soname:
             options += [f"-soname={link.soname}", "-z", "nodelete"]
         return self._link(options, link.objects, link.imports, link.output, cwd)
@@ -85,7 +103,7 @@ class ZigCompiler:
         done = self.compile(str(DRIVER / "start.S"), "start.o", (), cwd)
         if done.returncode:
             return done
-        options = ["-pie", f"--dynamic-linker={_LOADER[self.machine]}"]
+        options = ["-pie", "--strip-all", f"--dynamic-linker={_LOADER[self.machine]}"]
         objects = ["start.o", *link.objects]
         imports = ["__libc_start_main", *link.imports]
         return self._link(options, objects, imports, link.output, cwd)
@@ -98,7 +116,7 @@ class ZigCompiler:
         output: str,
         cwd: Path,
     ) -> Completed:
-        fixed = ["--build-id=none", "--hash-style=gnu", "--strip-all"]
+        fixed = ["--build-id=none", "--hash-style=gnu"]
         fixed += ["-z", "relro", "-z", "now", "-z", "noexecstack"]
         stubs = self._write_stubs(imports, cwd)
         command = [str(self._zig), "ld.lld", *options, *fixed, *objects, *stubs, "-o", output]

@@ -66,6 +66,19 @@ def read_symbols(image: bytes) -> list[Symbol]:
     return symbols
 
 
+def read_section(image: bytes, name: str) -> bytes:
+    """The content of a section of an ELF64 file. Raises ValueError where there is none."""
+    header = _HEADER.unpack_from(image)
+    offset, count, names_at = header[6], header[12], header[13]
+    sections = [_SECTION.unpack_from(image, offset + i * _SECTION.size) for i in range(count)]
+    start = sections[names_at][4]
+    for section in sections:
+        at = start + section[0]
+        if image[at : image.index(b"\0", at)] == name.encode():
+            return image[section[4] : section[4] + section[5]]
+    raise ValueError(f"no section {name}")
+
+
 class _Strings:
     def __init__(self) -> None:
         self.image = bytearray(b"\0")

@@ -14,6 +14,7 @@ from pathlib import Path
 from builds import build_kernel, build_program, build_runtime
 from compilers import find_compiler
 from faults import SourceFault, ToolchainFault
+from sanitized import build_sanitized
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -32,7 +33,10 @@ def main(arguments: Sequence[str]) -> int:
 
 def _build(options: argparse.Namespace) -> None:
     compiler = find_compiler(options.compiler)
-    if options.command == "kernel":
+    if options.command == "kernel" and options.sanitize:
+        places = options.output.with_suffix(".places.json")
+        build_sanitized(options.source, options.output, places, compiler, wave_size=options.wave)
+    elif options.command == "kernel":
         build_kernel(
             options.source,
             options.output,
@@ -42,7 +46,7 @@ def _build(options: argparse.Namespace) -> None:
             entries=options.entry,
         )
     elif options.command == "runtime":
-        build_runtime(options.output, compiler)
+        build_runtime(options.output, compiler, sanitize=options.sanitize)
     else:
         build_program(options.source, options.output, compiler)
 
@@ -60,6 +64,12 @@ def _parser() -> argparse.ArgumentParser:
     runtime = commands.add_parser("runtime", help="the runtime, libhipcpu.so")
     program = commands.add_parser("program", help="C++ sources, or directories, to a program")
     program.add_argument("source", type=Path, nargs="+", metavar="SRC")
+    for command in (kernel, runtime):
+        command.add_argument(
+            "--sanitize",
+            action="store_true",
+            help="find faults of memory and barriers; a kernel also gets OUT.places.json",
+        )
     for command in (kernel, runtime, program):
         command.add_argument("-o", dest="output", type=Path, required=True, metavar="OUT")
         command.add_argument(

@@ -1,9 +1,11 @@
 // Barriers of a block.
+#include "observer.h"
 #include "worker.h"
 
 namespace hipcpu {
 
 void release_barrier(Worker& worker) {
+  observe_release(worker);
   for (uint32_t i = 0; i < worker.wave_count; ++i) {
     Wave& wave = worker.waves[i];
     wave.ready |= wave.at_barrier;
@@ -23,6 +25,7 @@ Worker& enter_barrier() {
 }
 
 void wait_for_block(Worker& worker) {
+  observe_arrival(worker);
   if (++worker.arrived == worker.live) {
     release_barrier(worker);
     return;

@@ -54,6 +54,16 @@ Fiber* take_fiber(Worker& worker) {
   return fiber;
 }
 
+#ifdef HIPCPU_OBSERVED
+bool is_stack(const Worker& worker, const void* address) {
+  const char* byte = static_cast<const char*>(address);
+  for (const char* chunk : worker.stacks) {
+    if (chunk != nullptr && byte >= chunk && byte < chunk + kChunkBytes) return true;
+  }
+  return false;
+}
+#endif
+
 bool is_guard_page(const Worker& worker, const void* address) {
   const char* byte = static_cast<const char*>(address);
   for (const char* chunk : worker.stacks) {

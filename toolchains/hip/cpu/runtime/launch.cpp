@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "observer.h"
 #include "pool.h"
 #include "runtime.h"
 
@@ -50,7 +51,10 @@ extern "C" hipError_t hipcpu_launch(const dim3* grid, const dim3* block, size_t 
   job.body = body;
   job.arguments = arguments;
   job.blocks = static_cast<uint64_t>(grid->x) * grid->y * grid->z;
-  if (!run_job(&job)) return record(hipErrorOutOfMemory);
+  observe_launch(job);
+  const bool ran = run_job(&job);
+  observe_end(job);
+  if (!ran) return record(hipErrorOutOfMemory);
   if (job.failed) {
     set_device_failed(true);
     return record(hipErrorLaunchFailure);

@@ -4,6 +4,7 @@
 #include <sys/sysinfo.h>
 
 #include "lock.h"
+#include "observer.h"
 #include "runtime.h"
 
 namespace hipcpu {
@@ -70,6 +71,7 @@ hipError_t hipcpu_malloc(void** pointer, size_t bytes) noexcept {
     free(memory);
     return record(hipErrorOutOfMemory);
   }
+  observe_allocation(memory, bytes);
   *pointer = memory;
   return hipSuccess;
 }
@@ -80,6 +82,7 @@ hipError_t hipFree(void* pointer) noexcept {
   const bool ours = remove(pointer);
   allocations.lock.leave();
   if (!ours) return record(hipErrorInvalidValue);
+  observe_free(pointer);
   free(pointer);
   return hipSuccess;
 }
@@ -90,6 +93,7 @@ hipError_t hipMemcpy(void* to, const void* from, size_t bytes, hipMemcpyKind kin
   if (bytes == 0) return hipSuccess;
   if (to == nullptr || from == nullptr) return record(hipErrorInvalidValue);
   memmove(to, from, bytes);
+  observe_host_write(to, bytes);
   return hipSuccess;
 }
 
@@ -98,6 +102,7 @@ hipError_t hipMemset(void* to, int value, size_t bytes) noexcept {
   if (bytes == 0) return hipSuccess;
   if (to == nullptr) return record(hipErrorInvalidValue);
   memset(to, value, bytes);
+  observe_host_write(to, bytes);
   return hipSuccess;
 }
 
@@ -106,6 +111,7 @@ hipError_t hipMemsetD32(hipDeviceptr_t to, int value, size_t count) noexcept {
   if (to == nullptr && count != 0) return record(hipErrorInvalidValue);
   int* words = static_cast<int*>(to);
   for (size_t i = 0; i < count; ++i) words[i] = value;
+  observe_host_write(to, count * sizeof *words);
   return hipSuccess;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lock.h"
+#include "observer.h"
 
 namespace hipcpu {
 
@@ -115,7 +116,7 @@ uint32_t worker_count() {
 bool run_job(Job* job) {
   launches.take();
   const bool sharing = job->blocks > 1 && job->blocks * job->threads > kWorthSharing &&
-                       worker_count() > 1;
+                       worker_count() > 1 && !kObserved;
   if (sharing && pool.process != getpid()) start_helpers();
   const bool ran = sharing && pool.helpers != 0 ? run_shared(job) : run_blocks(job);
   launches.leave();

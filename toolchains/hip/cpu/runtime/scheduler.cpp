@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include "observer.h"
 #include "overflow.h"
 #include "switch.h"
 
@@ -101,6 +102,7 @@ bool begin_block(Worker& worker) {
   context.current = 0;
   context.unstarted = job.threads;
   context.interleaved = 0;
+  observe_block(worker, block);
   return true;
 }
 

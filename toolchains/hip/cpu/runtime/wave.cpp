@@ -1,4 +1,5 @@
 // Exchanges among the lanes of a wave.
+#include "observer.h"
 #include "worker.h"
 
 namespace hipcpu {
@@ -32,6 +33,7 @@ uint64_t group_of(const Worker& worker, uint32_t wave_index, const Post& post) {
 
 // Shows the lanes of the group to each other and lets them continue.
 void complete(Worker& worker, uint32_t wave_index, uint64_t group) {
+  observe_exchange(worker, wave_index, group);
   Wave& wave = worker.waves[wave_index];
   const uint32_t first = wave_index << worker.wave_shift;
   for (uint64_t rest = group; rest != 0; rest &= rest - 1) {

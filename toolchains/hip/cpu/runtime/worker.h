@@ -96,6 +96,9 @@ bool run_blocks(Job* job);
 // fibers.cpp
 /// A fiber that will run threads, beginning with the current one; null when memory is out.
 Fiber* take_fiber(Worker& worker);
+#ifdef HIPCPU_OBSERVED
+bool is_stack(const Worker& worker, const void* address);
+#endif
 bool is_guard_page(const Worker& worker, const void* address);
 
 // scheduler.cpp

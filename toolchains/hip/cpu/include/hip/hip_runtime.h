@@ -8,3 +8,6 @@
 #include <hipcpu/context.h>
 #include <hipcpu/math.h>
 #include <hipcpu/wave.h>
+#ifdef HIPCPU_SANITIZE
+#include <hipcpu/sanitize.h>
+#endif

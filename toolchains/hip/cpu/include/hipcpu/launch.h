@@ -32,6 +32,7 @@ HIPCPU_INLINE LaunchShape launch_shape(dim3 grid, dim3 block, size_t shared_byte
   return {grid, block, shared_bytes, stream};
 }
 
+#ifndef HIPCPU_SANITIZE
 // Runs threads one after the other on the calling fiber until one of them waits: from then on the
 // others run on fibers of their own. The inner loop counts in registers, so a kernel without
 // barriers is an ordinary loop over threadIdx.x that the compiler may vectorise. There is one call
@@ -52,6 +53,16 @@ void run_threads(const void* arguments) {
     }
   } while (hipcpu_next_thread());
 }
+#else
+// The sanitizer has to be told of every thread: nothing may be moved out of the loop over them.
+template <class Thread>
+void run_threads(const void* arguments) {
+  const Thread thread = *static_cast<const Thread*>(arguments);
+  do {
+    thread();
+  } while (hipcpu_next_thread());
+}
+#endif
 
 template <class Kernel, class... Arguments>
 hipError_t launch(const LaunchShape& shape, Kernel kernel, Arguments... arguments) {

@@ -23,7 +23,10 @@ static_assert(HIPCPU_WAVE_SIZE == 32 || HIPCPU_WAVE_SIZE == 64, "the wave size i
 
 // A kernel is inlined into the loop over its threads. Unused out-of-line copies of it would be
 // compiled for nothing, so the compilers that can make it local to the object do so.
-#ifdef __clang__
+#if defined(HIPCPU_SANITIZE)
+// What is inlined into our headers loses its lines: the sanitizer has them left out.
+#define __global__ __attribute__((internal_linkage, noinline))
+#elif defined(__clang__)
 #define __global__ __attribute__((internal_linkage, always_inline))
 #else
 #define __global__ __attribute__((visibility("hidden"), always_inline))
@@ -35,7 +38,12 @@ static_assert(HIPCPU_WAVE_SIZE == 32 || HIPCPU_WAVE_SIZE == 64, "the wave size i
 #define __grid_constant__
 // One block runs on one host thread, so memory of a block is memory of a host thread. `__thread`,
 // not `thread_local`: the latter calls an initialisation wrapper at each access.
+#ifndef HIPCPU_SANITIZE
 #define __shared__ static __thread
+#else
+// A checked build runs on one host thread, and pads ordinary variables only.
+#define __shared__ static __attribute__((section(".hipcpu_shared")))
+#endif
 
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)

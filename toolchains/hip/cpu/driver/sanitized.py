@@ -1,0 +1,77 @@
+"""A kernel's library that says what it does to memory, and where in the source that is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from builds import KERNEL_OBJECT, OUTPUT, link_imports, publish, require_tool, workplace, write
+from compiler import INCLUDE, Compiler, Link
+from compilers import ZigCompiler
+from diagnostics import translate
+from elf import read_symbols
+from faults import SourceFault, ToolchainFault
+from instrumentation import CALLS, LINKER, SHARED_SECTION, hide_libraries
+from lines import Row, line_rows
+from sources import MAIN, Sources, load
+from symbols import RUNTIME
+
+_SCRIPT = "shared.ld"
+
+
+def build_sanitized(
+    source: Path, output: Path, places: Path, compiler: Compiler, *, wave_size: int
+) -> None:
+    """Compile a HIP source with a call to the sanitizer before each access to memory.
+
+    ``places`` becomes a table of where in the source each instruction stands. Raises
+    ``SourceFault`` as for a usual build, ``ToolchainFault`` where the compiler cannot do this.
+    """
+    if not isinstance(compiler, ZigCompiler):
+        raise ToolchainFault("only the clang of the ziglang package can sanitize")
+    loaded = load(source, [])
+    sources = Sources({name: hide_libraries(laid) for name, laid in loaded.files.items()})
+    with workplace() as directory:
+        write(sources, directory)
+        options = [f"-DHIPCPU_WAVE_SIZE={wave_size}", "-DHIPCPU_SANITIZE", f"-I{INCLUDE}", "-I."]
+        options += [f"-ffile-prefix-map={INCLUDE}=hip", "-fdebug-compilation-dir=."]
+        done = compiler.sanitize(MAIN, KERNEL_OBJECT, options, directory)
+        if done.returncode:
+            prefixes = (f"{INCLUDE}/", *compiler.prefixes)
+            raise SourceFault(translate(done.messages, sources, prefixes))
+        symbols = read_symbols((directory / KERNEL_OBJECT).read_bytes())
+        exports = [s.name for s in symbols if s.defined and s.function and s.name[:2] != "_Z"]
+        imports = link_imports(symbols, sources, compiler, provided=RUNTIME | CALLS | LINKER)
+        (directory / _SCRIPT).write_text(SHARED_SECTION)
+        link = Link([KERNEL_OBJECT], OUTPUT, imports, exports, debug=True, script=_SCRIPT)
+        require_tool(compiler.link_library(link, directory), "link the kernel")
+        table = _table(sources, line_rows((directory / OUTPUT).read_bytes()))
+        publish(directory / OUTPUT, output)
+        places.write_text(json.dumps(table, separators=(",", ":")) + "\n")
+
+
+def _table(sources: Sources, rows: list[Row]) -> dict[str, Any]:
+    """What a judge needs to name a place.
+
+    ``files``: by their names for the compiler, the author's name and, per line, the columns of
+    tokens with their original lines and columns. ``code``: offset in the library, index of a
+    file in ``files`` or -1 for none, line, column.
+    """
+    names = list(sources.files)
+    index = {name: number for number, name in enumerate(names)}
+    code: list[list[int]] = []
+    for row in rows:
+        number = index.get(row.file, -1)
+        if row.line == 0 and row.file and code:
+            continue  # of no line: the compiler has put several together; the last one counts
+        entry = [row.address, number, row.line, row.column]
+        if code and code[-1][0] == row.address:
+            code.pop()
+        if not code or code[-1][1:] != entry[1:]:
+            code.append(entry)
+    files = {
+        name: {"name": laid.path.rpartition("/")[2], "lines": laid.origins}
+        for name, laid in sources.files.items()
+    }
+    return {"schema": 1, "files": files, "code": code}

@@ -1,3 +1,24 @@
-"""kabuild: hermetic build and evaluation of GPU kernels written by agents."""
+"""kabuild: hermetic build and evaluation of GPU kernels written by agents.
 
-__version__ = "0.1.0"
+From Python: ``kabuild.evaluate`` and ``kabuild.Evaluator``, see ``kabuild.api``.
+"""
+
+from typing import TYPE_CHECKING
+
+from kabuild.base.lazy import lazy_names
+from kabuild.base.version import __version__
+
+if TYPE_CHECKING:
+    from kabuild.api import Evaluation, Evaluator, InfraFailureError, evaluate
+
+__all__ = ["Evaluation", "Evaluator", "InfraFailureError", "__version__", "evaluate"]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Evaluation": "api",
+        "Evaluator": "api",
+        "InfraFailureError": "api",
+        "evaluate": "api",
+    },
+)

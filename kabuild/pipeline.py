@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -131,8 +132,12 @@ def execute(
     *,
     stop: threading.Event,
     clock: Clock | None = None,
+    spawner: Spawner | None = None,
 ) -> Summary:
-    """Run what no cache knows, and say what came of everything."""
+    """Run what no cache knows, and say what came of everything.
+
+    ``spawner`` is used and left open where one is given, so that its interpreters stay warm.
+    """
     jobs = request.jobs or cpus()
     policy = CachePolicy(runs_per_gate=request.runs_per_gate)
     if not request.read_cached_gates:
@@ -141,9 +146,9 @@ def execute(
     def warn(text: str) -> None:
         sink.emit(Warned(text))
 
-    with Spawner() as spawner:
+    with nullcontext(spawner) if spawner else Spawner() as spawning:
         strategy = LocalStrategy(
-            store, spawner, debug=request.keep_sandboxes, isolate=request.hermetic, warn=warn
+            store, spawning, debug=request.keep_sandboxes, isolate=request.hermetic, warn=warn
         )
         executor = CachedExecutor(
             _inputs(planned, store), store.cas, store.actions, strategy, policy

@@ -34,8 +34,9 @@ LAYERS = {
     "report": (11, ""),
     "pipeline": (12, ""),
     "incremental": (13, ""),
-    "cli": (14, ""),
-    "__main__": (15, ""),
+    "api": (14, ""),
+    "cli": (15, ""),
+    "__main__": (16, ""),
 }
 """Order and tower of each part of kabuild: it imports only what comes before it."""
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from kabuild import __version__
 from kabuild.base.errors import Reason, UsageError
 from kabuild.base.suggest import suggest
+from kabuild.base.version import __version__
 from kabuild.execution.host import cpus
 from kabuild.loading import builtin_root, find_workspace, load_workspace
 from kabuild.store import default_path

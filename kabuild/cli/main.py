@@ -8,9 +8,9 @@ from typing import NoReturn
 
 import click
 
-from kabuild import __version__
 from kabuild.base.errors import ExitCode, KabuildError
 from kabuild.base.suggest import suggest
+from kabuild.base.version import __version__
 
 _COMMANDS = {
     "test": "Judge tasks: run their gates and print the scoreboard.",

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import click
 
-from kabuild import __version__
 from kabuild.base.clock import SystemClock
 from kabuild.base.errors import ExitCode, Reason, StoreError, UsageError
 from kabuild.base.fs import atomic_write
+from kabuild.base.version import __version__
 from kabuild.cli.answer import style
 from kabuild.incremental.merge import merge
 from kabuild.incremental.narrow import plan_changed

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from kabuild import __version__
 from kabuild.base.clock import SystemClock
+from kabuild.base.version import __version__
 from kabuild.cli.session import interruptible, leave_views
 from kabuild.loading.request import Request
 from kabuild.model.event import Warned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kabuild import __version__
+from kabuild.base.version import __version__
 
 
 @click.command("version")

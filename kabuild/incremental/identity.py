@@ -8,8 +8,8 @@ from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
 
-from kabuild import __version__
 from kabuild.base.canonical import canonical_json
+from kabuild.base.version import __version__
 from kabuild.execution.platforms import machine_platform
 from kabuild.loading.request import Request
 from kabuild.model.platform import Platform

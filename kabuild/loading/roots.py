@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import kabuild
 from kabuild.base.errors import Reason, UsageError
 from kabuild.model.artifact import Root
 
@@ -32,7 +31,7 @@ def find_workspace(start: Path) -> Path:
 
 def kabuild_root() -> Path:
     """The directory of the ``kabuild`` package."""
-    return Path(kabuild.__file__).parent
+    return Path(__file__).parents[1]
 
 
 def builtin_root() -> Path:

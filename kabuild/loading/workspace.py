@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kabuild import __version__
 from kabuild.base.errors import KabuildError, LoadError, Position, Reason, UsageError
 from kabuild.base.suggest import suggest
+from kabuild.base.version import __version__
 from kabuild.loading.roots import WORKSPACE_FILE
 from kabuild.loading.toml_file import TomlFile, read_toml
 from kabuild.model.label import Label

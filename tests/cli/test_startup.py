@@ -51,6 +51,7 @@ def test_help_does_not_even_import_the_commands(workspace: CliWorkspace) -> None
 
     assert {name for name in modules if name.startswith("kabuild.")} == {
         *("kabuild.base", "kabuild.base.errors", "kabuild.base.suggest"),
+        *("kabuild.base.lazy", "kabuild.base.version"),
         *("kabuild.cli", "kabuild.cli.main"),
     }
 

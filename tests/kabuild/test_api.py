@@ -1,0 +1,93 @@
+"""kabuild from Python: values for programs, on the command line's store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import kabuild
+from kabuild.api import Solution
+from kabuild.base.errors import KabuildError
+from tests.testkit.cli import CliWorkspace
+from tests.testkit.generated import generate
+
+TASK = "//tasks/family0/t0"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliWorkspace:
+    generate(tmp_path / "work", 2, shared=1, age=0)
+    rule = tmp_path / "work/rules/copied/rule.py"
+    text = rule.read_text().replace('"kernel": ctx.attrs["kernel"]', '"kernel": handed_in(ctx)')
+    rule.write_text(
+        text.replace(
+            "def implement(ctx):",
+            "def handed_in(ctx):\n"
+            "    return ctx.options.solution or ctx.attrs['kernel']\n\n\n"
+            "def implement(ctx):",
+        )
+    )
+    monkeypatch.setenv("KABUILD_CACHE", str(tmp_path / "store"))
+    return CliWorkspace(tmp_path / "work", tmp_path / "store")
+
+
+def test_a_solution_is_judged_from_its_text(workspace: CliWorkspace) -> None:
+    done = kabuild.evaluate(TASK, "// mine\n", workspace=workspace.root)
+
+    assert done.passed
+    assert (done.task, done.speedup, done.score, done.cached) == (TASK, 2.0, 320.0, False)
+    assert list(done.gates) == ["compile", "correctness", "perf", "unseen", "score"]
+    assert done.problem is None
+
+
+def test_a_failing_solution_names_the_gate_that_decided(workspace: CliWorkspace) -> None:
+    done = kabuild.evaluate(TASK, "bad\n", workspace=workspace.root, gates=("compile", "perf"))
+
+    assert not done.passed
+    assert done.problem is done["compile"]
+    assert (done["compile"].reason, done["perf"].reason) == ("WRONG_RESULT", "EARLIER_GATE")
+
+
+def test_many_are_judged_in_order_and_equal_ones_once(workspace: CliWorkspace) -> None:
+    texts = [f"// {n}\n" if n % 3 else "bad\n" for n in range(9)]
+    with kabuild.Evaluator(workspace.root, jobs=2) as evaluator:
+        first = list(evaluator.map(TASK, texts))
+        again = list(evaluator.map(TASK, texts))
+
+    assert [done.passed for done in first] == [bool(n % 3) for n in range(9)]
+    assert [done.gates for done in again] == [done.gates for done in first]
+    assert all(done.cached for done in again)
+
+
+def test_the_command_line_finds_cached_what_python_judged(workspace: CliWorkspace) -> None:
+    file = workspace.root / "mine.hip"
+    file.write_text("// from a file\n")
+    kabuild.evaluate(TASK, file, workspace=workspace.root)
+
+    ran = workspace.run("test", TASK, "--solution=mine.hip")
+    assert ran.code == 0
+    assert not ran.executed
+
+
+@pytest.mark.parametrize(
+    ("task", "solution", "message"),
+    [
+        ("//tasks/family0/t9", None, "no package"),
+        ("//tasks/...", None, "an evaluation is of one task"),
+        (TASK, "absent.hip", "no file or directory"),
+        (TASK, {"../out.hip": "x\n"}, "no path inside a solution"),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_raised(
+    workspace: CliWorkspace, task: str, solution: Solution, message: str
+) -> None:
+    with pytest.raises(KabuildError, match=message):
+        kabuild.evaluate(task, solution, workspace=workspace.root)
+
+
+def test_a_machine_that_fails_blames_no_solution(workspace: CliWorkspace) -> None:
+    rule = workspace.root / "rules/copied/rule.py"
+    rule.write_text(rule.read_text().replace('JUDGE + " cp $v', '"exit 9; cp $v'))
+    with pytest.raises(kabuild.InfraFailureError, match="compile"):
+        kabuild.evaluate(TASK, "// x\n", workspace=workspace.root)

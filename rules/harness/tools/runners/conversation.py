@@ -108,6 +108,10 @@ class Conversation:
         thread, process = self._warden.processor_ns
         return Answer(message.values, wall_ns, thread - thread_ns, process - process_ns)
 
+    def said(self) -> str:
+        """The end of what the runner has printed, safe to show."""
+        return self._channel.text()
+
     def end(self) -> None:
         """Kill the runner and hang up."""
         try:

@@ -134,6 +134,10 @@ class Runner:
             answer = self._ask_to_run(Kind.EMPTY, 0, "in an empty batch")
         return self._batch(answer)
 
+    def said(self) -> str:
+        """The end of what the runner has printed, safe to show; for people only."""
+        return self._conversation.said()
+
     def close(self) -> None:
         """End the runner; may be called twice.
 

@@ -35,6 +35,7 @@ LAYERS = {
     "pipeline": (12, ""),
     "incremental": (13, ""),
     "api": (14, ""),
+    "watch": (14, ""),
     "cli": (15, ""),
     "__main__": (16, ""),
 }

@@ -14,6 +14,7 @@ from kabuild.base.version import __version__
 
 _COMMANDS = {
     "test": "Judge tasks: run their gates and print the scoreboard.",
+    "watch": "Judge tasks again whenever a file that they read is saved.",
     "bench": "Show how the times of a task are distributed.",
     "validate": "Say whether tasks deserve to be in a benchmark, and if not, why.",
     "build": "Make targets and show their outputs under out/.",

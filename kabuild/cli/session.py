@@ -138,7 +138,7 @@ def _json(request: Request, summary: Summary, seconds: float) -> str:
 def _print(request: Request, summary: Summary, output: str, seconds: float) -> None:
     if output == "errors":
         for paragraph in render_failures(
-            summary.table, summary.settled.values(), rerun=_rerun_flags(request)
+            summary.table, summary.settled.values(), rerun=rerun_flags(request)
         ):
             click.echo(f"{paragraph}\n")
     elif output == "all":
@@ -165,7 +165,7 @@ def _print_all(summary: Summary) -> None:
     click.echo("")
 
 
-def _rerun_flags(request: Request) -> list[str]:
+def rerun_flags(request: Request) -> list[str]:
     """The flags without which the same verdict would not come out."""
     named = (
         ("platform", request.platform),

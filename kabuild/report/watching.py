@@ -1,0 +1,84 @@
+"""``kabuild watch``: gates as they settle, and how speedups went since it began."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kabuild.model.event import ActionSettled, Event, Warned
+from kabuild.model.label import Label
+from kabuild.model.result import Settled
+from kabuild.model.verdict import Verdict
+from kabuild.report.failures import printable, render_failures
+from kabuild.report.scoreboard import TaskRow
+from kabuild.report.table import Style, plain
+
+_KEPT = 8
+"""Speedups of one task that its line shows."""
+
+
+class WatchReport:
+    """Prints what is new: a gate whose key is the last one's has nothing to say.
+
+    ``write`` prints one line. ``emit`` may be called from any thread; the build's is one.
+    """
+
+    def __init__(
+        self, write: Callable[[str], None], style: Style = plain, rerun: Sequence[str] = ()
+    ) -> None:
+        self._print = write
+        self._style = style
+        self._rerun = rerun
+        self._spoke = False
+        self._said: dict[Label, str] = {}
+        self._speedups: dict[Label, list[float]] = {}
+
+    def emit(self, event: Event) -> None:
+        """Print the line of a gate that settled with something new."""
+        if isinstance(event, Warned):
+            self._write(f"warning: {event.message}")
+        elif isinstance(event, ActionSettled) and event.settled.verdict:
+            self._gate(event.settled)
+
+    def finish(self, table: Sequence[TaskRow], settled: Sequence[Settled], closing: str) -> None:
+        """After a build: what is wrong, the trend of each task's speedup, and ``closing``.
+
+        Where all that was said before, nothing.
+        """
+        for row in table:
+            speedup = row.figure("speedup")
+            trend = self._speedups.setdefault(row.label, [])
+            if row.passed and speedup is not None and (not trend or trend[-1] != speedup):
+                trend.append(speedup)
+                shown = " → ".join(f"{value:.2f}x" for value in trend[-_KEPT:])
+                self._write(f"{row.label.short}  speedup {shown}")
+        text = "\n".join(render_failures(table, settled, rerun=self._rerun))
+        if text and self._is_new(Label("", "failures"), text):
+            self._write(text)
+        elif not text:
+            self._said.pop(Label("", "failures"), None)
+        if self._spoke:
+            self._write(closing)
+            self._spoke = False
+
+    def _gate(self, settled: Settled) -> None:
+        verdict = settled.verdict
+        assert verdict is not None
+        if verdict.verdict is Verdict.SKIPPED:
+            return
+        word = verdict.verdict.value
+        key = settled.key.hash if settled.key else word
+        if self._is_new(settled.label, key):
+            seconds = "cached" if settled.cached else f"{settled.seconds:.2f} s"
+            padded = self._style(word.ljust(8), word)
+            summary = f"  {printable(verdict.summary)}" if verdict.summary else ""
+            self._write(f"{verdict.gate:<12} {padded} {seconds:>8}{summary}")
+
+    def _write(self, line: str) -> None:
+        self._spoke = True
+        self._print(line)
+
+    def _is_new(self, label: Label, text: str) -> bool:
+        if self._said.get(label) == text:
+            return False
+        self._said[label] = text
+        return True

@@ -1,0 +1,174 @@
+"""Watching: every save is judged, stale work is stopped, and silence means nothing new."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kabuild.loading.request import Request
+from kabuild.model.event import ActionExecuting, Event
+from kabuild.pipeline import Summary, load, plan
+from kabuild.report.watching import WatchReport
+from kabuild.store import Store
+from kabuild.watch import Watch, watched_paths
+from tests.testkit.cli import CliWorkspace
+from tests.testkit.generated import generate
+
+KERNEL = "tasks/family0/t0/kernel.hip"
+Step = Callable[[], Path | None]
+
+
+class Watched:
+    """A watch whose changes are told by the test, each once the build before it has ended."""
+
+    def __init__(self, root: Path, store: Path) -> None:
+        self.root = root
+        self.store = Store.open(store)
+        self.lines: list[str] = []
+        self.errors: list[str] = []
+        self.summaries: list[Summary] = []
+        self.report = WatchReport(self.lines.append)
+        self.settled = threading.Semaphore(0)
+        self.request = Request(
+            patterns=("//tasks/family0/t0",), cwd=root, gates=("compile", "perf")
+        )
+
+    def emit(self, event: Event) -> None:
+        self.report.emit(event)
+
+    def run(self, *steps: Step, wait: bool = True) -> None:
+        def changes(_: Iterable[Path]) -> Iterator[set[Path]]:
+            for step in steps:
+                assert not wait or self.settled.acquire(timeout=60)
+                changed = step()
+                yield {changed} if changed else set()
+            assert self.settled.acquire(timeout=60)
+
+        watch = Watch(self.request, self.store, self, on_summary=self._finish, on_error=self._fail)
+        watch.run(changes, plan(self.request, load(self.request), self.store))
+
+    def _finish(self, summary: Summary) -> None:
+        self.summaries.append(summary)
+        self.report.finish(summary.table, list(summary.settled.values()), "waiting")
+        self.settled.release()
+
+    def _fail(self, error: Exception) -> None:
+        self.errors.append(str(error))
+        self.settled.release()
+
+    def write(self, path: str, text: str) -> Step:
+        def step() -> Path:
+            (self.root / path).write_text(text)
+            return self.root / path
+
+        return step
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    generate(tmp_path / "work", 1, shared=1, age=0)
+    made = Watched(tmp_path / "work", tmp_path / "store")
+    with made.store:
+        yield made
+
+
+def words(lines: list[str]) -> list[str]:
+    return [" ".join(line.split()[:2]) for line in lines]
+
+
+def test_each_save_is_judged(watched: Watched) -> None:
+    watched.run(watched.write(KERNEL, "bad\n"), watched.write(KERNEL, "// good\n"))
+
+    assert [summary.table[0].passed for summary in watched.summaries] == [True, False, True]
+    gates = ["compile PASS", "correctness PASS", "perf PASS"]
+    assert words(watched.lines)[:5] == [*gates, "waiting", "compile FAIL"]
+
+
+def test_what_changes_nothing_says_nothing(watched: Watched) -> None:
+    watched.run(watched.write(KERNEL, (watched.root / KERNEL).read_text()))
+
+    assert len(watched.summaries) == 2
+    assert watched.lines[-1] == "waiting"
+    assert watched.lines.count("waiting") == 1
+
+
+def test_a_declaration_that_breaks_is_named_and_may_be_mended(watched: Watched) -> None:
+    build = "tasks/family0/t0/BUILD.toml"
+    good = (watched.root / build).read_text()
+    watched.run(
+        watched.write(build, good.replace("kernel ", "kernal ")), watched.write(build, good)
+    )
+
+    assert len(watched.errors) == 1
+    assert f"{build}:3" in watched.errors[0]
+    assert watched.summaries[-1].table[0].passed
+
+
+def test_stale_work_is_stopped(watched: Watched) -> None:
+    rule = watched.root / "rules/copied/rule.py"
+    rule.write_text(
+        rule.read_text().replace(
+            '"/bin/sh", "-c", ', '"/bin/sh", "-c", "grep -q slow kernel && sleep 60; " + '
+        )
+    )
+    (watched.root / KERNEL).write_text("// slow\n")
+    runs = threading.Event()
+    emit = watched.report.emit
+
+    def listen(event: Event) -> None:
+        if isinstance(event, ActionExecuting):
+            runs.set()
+        emit(event)
+
+    watched.emit = listen  # type: ignore[method-assign]
+
+    def save() -> Path:
+        assert runs.wait(30)
+        (watched.root / KERNEL).write_text("// fast\n")
+        return watched.root / KERNEL
+
+    watched.run(save, wait=False)
+
+    assert len(watched.summaries) == 1, "the slow version came to no end"
+    assert watched.summaries[0].table[0].passed
+
+
+def test_what_is_watched_is_what_the_actions_read(watched: Watched) -> None:
+    paths = watched_paths(
+        plan(watched.request, load(watched.request), watched.store), watched.request
+    )
+
+    assert {str(path.relative_to(watched.root)) for path in paths} == {
+        "WORKSPACE.toml",
+        "rules/copied/data",
+        "tasks/family0/t0/BUILD.toml",
+        KERNEL,
+        "tasks/family0/t0/reference.py",
+    }
+
+
+def test_the_program_follows_a_file_until_it_is_interrupted(tmp_path: Path) -> None:
+    generate(tmp_path / "work", 1, shared=1, age=0)
+    workspace = CliWorkspace(tmp_path / "work", tmp_path / "store")
+    with subprocess.Popen(
+        workspace.command("watch", "//tasks/family0/t0", "--gates=compile"),
+        cwd=workspace.root,
+        env=workspace.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline().startswith("compile      PASS")
+        assert "waiting for changes" in program.stdout.readline()
+        (workspace.root / KERNEL).write_text("bad\n")
+        assert program.stdout.readline().startswith("compile      FAIL")
+        program.send_signal(signal.SIGINT)
+        rest = program.stdout.read()
+    assert "Traceback" not in rest
+    assert program.returncode == 0

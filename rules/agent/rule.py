@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kabuild.rule import AnalysisError, Context, Reason, Rule, Source, attr
+from kabuild.rule import AnalysisError, Context, Reason, Rule, Source, Toolchain, attr
 
 from ..harness.providers import AgentInfo
 from .definition import check_agent, definition
@@ -19,7 +19,7 @@ def implement(ctx: Context) -> None:
     if attrs["replays"] is not None:
         ctx.provide(AgentInfo(ctx.label.name, replays=attrs["replays"]))
         return
-    toolchains = ()
+    toolchains: tuple[Toolchain, ...] = ()
     if attrs["cli"] is not None:
         cli = ctx.toolchain(attrs["cli"])
         if cli.role != CLI_ROLE:
@@ -33,7 +33,7 @@ def implement(ctx: Context) -> None:
     ctx.provide(
         AgentInfo(
             ctx.label.name,
-            definition=definition(attrs, f"${{toolchain:{cli.name}}}" if toolchains else ""),
+            definition=definition(attrs, "".join(f"${{toolchain:{t.name}}}" for t in toolchains)),
             files=_by_name(ctx, attrs["files"]),
             prompt=attrs["prompt"],
             toolchains=toolchains,

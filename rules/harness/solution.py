@@ -29,8 +29,11 @@ from .task import judge_spec
 AGENT_TOOLS = "rules/agent/tools"
 PROMPT = "rules/agent/prompt.md"
 SHEETS = "rules/agent/sheets"
-SUPERVISOR = ("supervisor.py", "protocol.py", "collect.py", "process_tree.py", "output.py")
-"""How the session watches the agent's sandbox, besides what builds it."""
+WATCHING = (
+    *SANDBOX,
+    *("supervisor.py", "protocol.py", "collect.py", "process_tree.py", "output.py"),
+)
+"""What builds the agent's sandbox, and what watches it."""
 
 CHECKED = ("correctness", "perf")
 OVERHEAD = 120.0
@@ -118,9 +121,7 @@ def _declare_session(ctx: Context, agent: AgentInfo, bench: Bench) -> Action:
     homes = (f"--toolchain={t.name}=${{toolchain:{t.name}}}" for t in toolchains)
     inputs: dict[str, Artifact] = {
         "tools": ctx.builtin(AGENT_TOOLS),
-        **{
-            f"tools/sandbox/{n}": Source(f"sandbox/{n}", "kabuild") for n in (*SANDBOX, *SUPERVISOR)
-        },
+        **{f"tools/sandbox/{name}": Source(f"sandbox/{name}", "kabuild") for name in WATCHING},
         "agent.json": ctx.literal(_session_spec(ctx, agent, bench)),
         "prompt.md": agent.prompt or ctx.builtin(PROMPT),
         **_desk(ctx, bench),

@@ -1,0 +1,203 @@
+"""Checks: compile a kernel and judge it as the gates do, on the visible configs.
+
+Runs in the session's sandbox, where the judge's tools are; the agent only gets what they say. The
+compiler runs in a sandbox of its own, laid out as for the compile gate; a judge runs in a fork of
+this process, which has everything imported by then, and puts the candidate's runner into a second
+sandbox as ever.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import secrets
+import select
+import shutil
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from desk import toolchain_mounts
+from order import Order
+from sandbox.namespaces import (  # type: ignore[import-not-found]
+    Bind,
+    Limits,
+    View,
+    fork_contained,
+    system_binds,
+)
+
+Verdict = dict[str, Any]
+
+SMOKE = "smoke"
+SMOKE_POLICY: Mapping[str, Any] = {"edges": 0, "repeats": 2, "distributions": ["default"]}
+_ROOT = "/exec"
+_COMPILE_SECONDS, _JUDGE_SECONDS = 120.0, 600.0
+_COMPILING = Limits(memory_bytes=4 << 30, processes=128)
+_SCRATCH = 1 << 30
+_WARM = ("correctness.gate", "perf.gate", "base.spec", "truth.oracle", "gpu.session")
+_WARM_BY_ABI = {"python": ("triton", "triton_cpu.interpreter", "pyrunner.process")}
+_ENVIRONMENT = {
+    "HOME": "/tmp",  # noqa: S108 - the sandbox's own
+    "LANG": "C.UTF-8",
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",
+    "TZ": "UTC",
+}
+
+
+class CheckError(Exception):
+    """Nothing was judged: the machine or the task failed, not the kernel."""
+
+
+class Bench:
+    """Where the kernels of one session are checked, one after the other.
+
+    ``root`` is the input root; ``scratch`` an empty directory of ours.
+    """
+
+    def __init__(self, order: Order, root: Path, scratch: Path) -> None:
+        self._order = order
+        self._root = root
+        self._scratch = scratch
+        self._salt = secrets.token_hex(16)
+        self._count = 0
+
+    def warm_up(self) -> None:
+        """Import what judges need, so that their forks find it."""
+        tools = str(self._root / "check" / "tools")
+        if tools in sys.path:
+            return
+        sys.path.insert(0, tools)
+        abi = str(self._order.check.specs["correctness"]["candidate"]["abi"])
+        for name in (*_WARM, *_WARM_BY_ABI.get(abi, ())):
+            importlib.import_module(name)
+
+    def compile(self, source: bytes) -> tuple[Verdict, Path]:
+        """The verdict of the compile gate, and the artifact where that is PASS."""
+        job = self._job()
+        (job / "candidate").mkdir()
+        (job / "candidate" / self._order.kernel).write_bytes(source)
+        binds = [
+            *system_binds(),
+            *(Bind(path, path) for path in toolchain_mounts()),
+            *(Bind(str(p), f"{_ROOT}/{p.name}") for p in (self._root / "toolkit").iterdir()),
+            Bind(str(job / "candidate"), f"{_ROOT}/candidate"),
+            Bind(str(job / "out"), f"{_ROOT}/out", writable=True),
+        ]
+        view = View(tuple(binds), ((_ENVIRONMENT["HOME"], _SCRATCH),), _ROOT, "kabuild")
+        argv = list(self._order.check.compile)
+        stderr = job / "stderr"
+        with stderr.open("wb") as log:
+            fd = log.fileno()
+            pid = fork_contained(
+                view, _COMPILING, lambda: _execute(argv, fd), keep_fds=(fd,), seccomp="strict"
+            )
+            _wait(pid, _COMPILE_SECONDS, "the compiler")
+        return _verdict(job, stderr), job / "out" / self._order.check.artifact
+
+    def judge(
+        self, gate: str, artifact: Path, only: str = "", changes: Mapping[str, Any] | None = None
+    ) -> Verdict:
+        """The verdict of a gate on a compiled kernel, on those configs whose name has ``only``.
+
+        ``gate`` is ``smoke``, ``correctness`` or ``perf``; ``changes`` are to its policy.
+        """
+        self.warm_up()
+        job = self._job()
+        for path in (self._root / "check").iterdir():
+            (job / path.name).symlink_to(path)
+        (job / "candidate").mkdir()
+        shutil.copyfile(artifact, job / "candidate" / artifact.name)
+        spec = self._spec(gate, only, changes or {})
+        (job / "spec.json").write_text(json.dumps(spec))
+        stderr = job / "stderr"
+        _wait(_fork(lambda: _run_gate(job, stderr)), _JUDGE_SECONDS, "the judge")
+        return {**_verdict(job, stderr), "gate": gate}
+
+    def clear(self) -> None:
+        """Forget all kernels so far."""
+        for path in self._scratch.iterdir():
+            shutil.rmtree(path, ignore_errors=True)
+
+    def _spec(self, gate: str, only: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        spec = dict(self._order.check.specs["correctness" if gate == SMOKE else gate])
+        configs = [config for config in spec["configs"] if only in config["name"]]
+        if not configs:
+            known = ", ".join(config["name"] for config in spec["configs"])
+            raise ValueError(f"no config is called '{only}'; there are: {known}")
+        policy = {**spec["policy"], **(SMOKE_POLICY if gate == SMOKE else {}), **changes}
+        chosen = configs[:1] if gate == SMOKE else configs
+        return {**spec, "salt": self._salt, "configs": chosen, "policy": policy}
+
+    def _job(self) -> Path:
+        self._count += 1
+        job = self._scratch / str(self._count)
+        (job / "out").mkdir(parents=True)
+        return job
+
+
+def _execute(argv: Sequence[str], stderr: int) -> int:
+    os.dup2(stderr, 2)
+    os.execvpe(argv[0], list(argv), _ENVIRONMENT)  # noqa: S606 - no shell, on purpose
+
+
+def _fork(child: Callable[[], None]) -> int:
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            child()
+            code = 0
+        except SystemExit as leaving:
+            code = leaving.code if isinstance(leaving.code, int) else 1
+        except Exception:  # noqa: BLE001 - said on stderr, which is what becomes of it
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return pid
+
+
+def _run_gate(job: Path, stderr: Path) -> None:
+    """In a fork: what ``python tools/gate.py spec.json`` does. Leaves by SystemExit."""
+    os.setsid()
+    os.chdir(job)
+    log = os.open(stderr, os.O_WRONLY | os.O_CREAT, 0o600)
+    os.dup2(log, 2)
+    os.environ.clear()
+    os.environ.update(_ENVIRONMENT)
+    gate = importlib.import_module("gate")
+    sys.exit(gate.main(["spec.json"]))
+
+
+def _wait(pid: int, seconds: float, what: str) -> None:
+    """Until it ends. Raises CheckError, with it killed, after ``seconds``."""
+    deadline = time.monotonic() + seconds
+    fd = os.pidfd_open(pid)
+    try:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        ended = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+    finally:
+        os.close(fd)
+    if not ended:
+        os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    if not ended:
+        raise CheckError(f"{what} took more than {seconds:g} s")
+
+
+def _verdict(job: Path, stderr: Path) -> Verdict:
+    try:
+        value = json.loads((job / "out" / "verdict.json").read_bytes())
+    except (OSError, ValueError):
+        last = stderr.read_text(errors="replace").strip()[-2000:] if stderr.exists() else ""
+        raise CheckError(last or "no verdict was given") from None
+    assert isinstance(value, dict)
+    return value

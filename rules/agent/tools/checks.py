@@ -1,0 +1,146 @@
+"""The server of ``kabuild-check``: answers an agent's checks, and keeps a record of each.
+
+One JSON object on one line each way, over a Unix socket that the agent sees::
+
+    {"source": "...", "gates": ["compile", "smoke"], "only": "", "budget": 0.0}
+    {"verdicts": [...]}  or  {"error": "...", "machine": true}
+
+The agent is hostile: a request is bounded in size and time, and anything that is none is refused.
+Requests are served in order, so that timings do not disturb each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from bench import SMOKE, Bench, CheckError, Verdict
+from hand_in import MOST_BYTES, RefusedError, check_text
+
+GATES = ("compile", SMOKE, "correctness", "perf")
+_REQUEST_BYTES = 4 * MOST_BYTES
+_REQUEST_SECONDS = 30.0
+_READ_BYTES = 1 << 16
+_LEAST_BUDGET = 0.05
+_SKIPPED = {"verdict": "SKIPPED", "reason": "EARLIER_GATE", "summary": "an earlier gate failed"}
+
+
+def listen(path: Path) -> socket.socket:
+    """A socket at ``path``, for ``serve``."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(path))
+    path.chmod(0o666)
+    listening.listen(16)
+    return listening
+
+
+def serve(listening: socket.socket, bench: Bench, record: Path) -> NoReturn:
+    """Serve for ever; each request leaves a line in ``record``."""
+    started = time.monotonic()
+    with record.open("w", buffering=1) as log:
+        while True:
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.settimeout(_REQUEST_SECONDS)
+                began = time.monotonic()
+                request, answer = _handle(connection, bench)
+                seconds = time.monotonic() - began
+                entry = _entry(request, answer, began - started, seconds)
+                log.write(json.dumps(entry, ensure_ascii=False) + "\n")
+                connection.sendall(json.dumps(answer).encode() + b"\n")
+
+
+def _handle(connection: socket.socket, bench: Bench) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    request: Mapping[str, Any] = {}
+    try:
+        request = _read(connection)
+        source = check_text(request["source"].encode())
+        return request, {"verdicts": list(_check(bench, source, request))}
+    except RefusedError as refusal:
+        return request, {"error": f"the kernel is refused: {refusal}", "machine": False}
+    except CheckError as error:
+        return request, {"error": str(error), "machine": True}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return {}, {"error": f"no request: {error}", "machine": False}
+    finally:
+        bench.clear()
+
+
+def _read(connection: socket.socket) -> Mapping[str, Any]:
+    data = bytearray()
+    deadline = time.monotonic() + _REQUEST_SECONDS
+    while not data.endswith(b"\n"):
+        part = connection.recv(_READ_BYTES)
+        data += part
+        if not part or len(data) > _REQUEST_BYTES or time.monotonic() > deadline:
+            raise ValueError("it is cut short, too long or too slow")
+    value = json.loads(data)
+    if not isinstance(value, dict) or any(gate not in GATES for gate in value["gates"]):
+        raise ValueError(f"gates are: {', '.join(GATES)}")
+    return value
+
+
+def _check(bench: Bench, source: bytes, request: Mapping[str, Any]) -> Iterator[Verdict]:
+    """The verdicts on the gates that were asked for; compiling comes first, asked for or not."""
+    asked = [gate for gate in GATES if gate in request["gates"]]
+    verdict, artifact = bench.compile(source)
+    passed = verdict["verdict"] == "PASS"
+    if "compile" in asked or not passed:
+        yield verdict
+    for gate in asked:
+        if gate == "compile":
+            continue
+        if not passed:
+            yield {"gate": gate, **_SKIPPED}
+            continue
+        only, changes = str(request.get("only", "")), {}
+        if gate == "perf" and request.get("budget"):
+            changes = {"budget_seconds": max(_LEAST_BUDGET, float(request["budget"]))}
+        verdict = bench.judge(gate, artifact, only, changes)
+        passed = verdict["verdict"] == "PASS"
+        yield verdict
+
+
+def _entry(
+    request: Mapping[str, Any], answer: Mapping[str, Any], at: float, seconds: float
+) -> dict[str, Any]:
+    """What is kept of one check; ``at`` is seconds since the session began."""
+    source = request.get("source")
+    digest = hashlib.sha256(source.encode(errors="replace")).hexdigest() if source else ""
+    verdicts = [
+        {
+            "gate": verdict["gate"],
+            "verdict": verdict["verdict"],
+            "reason": verdict.get("reason", ""),
+            "summary": verdict.get("summary", ""),
+            **({"speedup": verdict["mean_speedup"]} if "mean_speedup" in verdict else {}),
+        }
+        for verdict in answer.get("verdicts", ())
+    ]
+    return {
+        "at": round(at, 3),
+        "seconds": round(seconds, 3),
+        "kernel": digest,
+        "gates": list(request.get("gates", ())),
+        "verdicts": verdicts,
+        "error": str(answer.get("error", "")),
+    }
+
+
+def start(listening: socket.socket, bench: Bench, record: Path) -> int:
+    """Fork the server; its pid."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            serve(listening, bench, record)
+        finally:
+            os._exit(1)
+    return pid

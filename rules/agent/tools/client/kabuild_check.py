@@ -1,0 +1,129 @@
+"""``kabuild-check``: ask what the judge would say of a kernel, on the visible configs.
+
+    kabuild-check                     compile, then a quick look at the first config
+    kabuild-check correctness         all stages
+    kabuild-check perf                times against the baseline
+    kabuild-check all                 compile, correctness, perf
+
+As a library, for agents that are written in Python::
+
+    import kabuild_check
+    answer = kabuild_check.check(text, gates=("compile", "perf"), budget=0.5)
+    answer.passed, answer.speedup, answer.summary
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import socket
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SOCKET = "/kabuild/run/check"
+KERNEL = "/kabuild/kernel"
+NOT_PASSED, WRONG_USAGE, NOT_JUDGED = 3, 2, 36
+_ALL = ("compile", "correctness", "perf")
+
+
+class CheckError(Exception):
+    """Nothing was judged. ``machine`` is false where the request was wrong."""
+
+    def __init__(self, message: str, *, machine: bool) -> None:
+        super().__init__(message)
+        self.machine = machine
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The verdicts of a check, in order: each is the content of a ``verdict.json``."""
+
+    verdicts: tuple[dict[str, Any], ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all of them are PASS."""
+        return all(verdict["verdict"] == "PASS" for verdict in self.verdicts)
+
+    @property
+    def speedup(self) -> float | None:
+        """The mean over the configs, where ``perf`` passed."""
+        found = [v["mean_speedup"] for v in self.verdicts if "mean_speedup" in v]
+        return float(found[-1]) if found else None
+
+    @property
+    def summary(self) -> str:
+        """For people: a line for each verdict, with what is wrong below it."""
+        lines = []
+        for verdict in self.verdicts:
+            reason = f" ({verdict['reason']})" if verdict.get("reason") else ""
+            lines.append(f"{verdict['gate']}: {verdict['verdict']}{reason}: {verdict['summary']}")
+            lines += [f"  {line}" for line in verdict.get("detail", "").splitlines()]
+        return "\n".join(lines)
+
+
+def check(
+    source: str,
+    gates: Sequence[str] = ("compile", "smoke"),
+    *,
+    only: str = "",
+    budget: float = 0.0,
+    path: str = SOCKET,
+) -> Answer:
+    """Have ``source``, the text of a kernel, judged.
+
+    ``only`` picks the configs whose name has it; ``budget`` bounds the seconds of ``perf``
+    from below what it takes by itself. Raises CheckError.
+    """
+    request = {"source": source, "gates": list(gates), "only": only, "budget": budget}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        try:
+            connection.connect(path)
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            with connection.makefile("rb") as answers:
+                line = answers.readline()
+        except OSError as error:
+            raise CheckError(f"no check is possible: {error}", machine=True) from error
+    if not line:
+        raise CheckError("the check was cut short", machine=True)
+    answer = json.loads(line)
+    if "error" in answer:
+        raise CheckError(answer["error"], machine=answer["machine"])
+    return Answer(tuple(answer["verdicts"]))
+
+
+def kernel_here() -> Path:
+    """The editable file of this session."""
+    return Path("/workspace") / Path(KERNEL).read_text()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="kabuild-check", description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "gates", nargs="*", help="compile, smoke, correctness, perf or all; else the first two"
+    )
+    parser.add_argument("--file", type=Path, help="a kernel; else the one of this directory")
+    parser.add_argument("--config", default="", help="only configs whose name has this")
+    parser.add_argument("--budget", type=float, default=0.0, help="seconds for perf, about")
+    parser.add_argument("--json", action="store_true", help="the verdicts as JSON")
+    options = parser.parse_args(arguments)
+    gates = _ALL if "all" in options.gates else options.gates or ("compile", "smoke")
+    try:
+        source = (options.file or kernel_here()).read_text()
+        answer = check(source, gates, only=options.config, budget=options.budget)
+    except CheckError as error:
+        print(f"kabuild-check: {error}", file=sys.stderr)
+        return NOT_JUDGED if error.machine else WRONG_USAGE
+    except (OSError, UnicodeDecodeError) as error:
+        print(f"kabuild-check: the kernel cannot be read: {error}", file=sys.stderr)
+        return WRONG_USAGE
+    print(json.dumps(answer.verdicts, indent=1) if options.json else answer.summary)
+    return 0 if answer.passed else NOT_PASSED
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,182 @@
+"""Starts commands of an agent in its sandbox, and follows them to their end."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from order import fill
+from sandbox import protocol  # type: ignore[import-not-found]
+from sandbox.namespaces import Limits, View, fork_contained  # type: ignore[import-not-found]
+from sandbox.output import BoundedOutput  # type: ignore[import-not-found]
+from sandbox.supervisor import Orders, supervise  # type: ignore[import-not-found]
+
+PROCESSES = 400
+OUTPUT_BYTES = 8 << 20
+_FILE_BYTES = 1 << 30
+_DATA_FACTOR = 4  # of the tree's memory, which a single process may reserve
+_LINE_BYTES = 1 << 20
+_READ_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Command:
+    """What to run: templates, since its ports are known only inside of its network.
+
+    ``listeners`` names the sockets that are opened on its loopback before it starts; each
+    becomes a variable of that name, ``http://127.0.0.1:PORT``.
+    """
+
+    argv: Sequence[str]
+    variables: Mapping[str, str] = field(hash=False)
+    environment: Callable[[Mapping[str, str]], Mapping[str, str]]
+    stdin: str = "/dev/null"
+    listeners: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended. ``limit`` is the one that ended it, or empty.
+
+    ``exit_code`` is None where it was killed from outside; 128 + N after signal N of its own.
+    ``problem`` says why it could not be started.
+    """
+
+    stdout: bytes
+    stderr: bytes
+    exit_code: int | None
+    limit: str
+    seconds: float
+    problem: str = ""
+
+
+class Contained:
+    """One command in a sandbox of its own; the process tree is dead when ``wait`` returns.
+
+    ``sockets`` are the listening sockets that it asked for, open in its network: whoever
+    accepts on them need not be in it.
+    """
+
+    def __init__(self, command: Command, view: View, seconds: float, memory: int) -> None:
+        self._control, its_control = socket.socketpair()
+        self._news, its_news = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._streams: list[int] = []
+        lent = []
+        for _ in range(2):
+            read, write = os.pipe2(os.O_CLOEXEC)
+            self._streams.append(read)
+            lent.append(write)
+        orders = Orders("/", (), True, seconds, None, memory, PROCESSES, 1)  # noqa: FBT003
+        out = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._pid = fork_contained(
+                view,
+                _limits(memory),
+                lambda: _become(command, its_news, (lent[0], lent[1])),
+                keep_fds=(*lent, its_news.fileno()),
+                seccomp="strict",
+                supervisor=lambda worker: supervise(orders, worker, its_control.fileno(), out),
+                supervisor_fds=(its_control.fileno(), out),
+            )
+        finally:
+            for fd in (*lent, out):
+                os.close(fd)
+            its_news.close()
+            its_control.close()
+        self.sockets = self._receive_sockets(len(command.listeners))
+
+    def stop(self) -> None:
+        """Have it killed; ``wait`` returns soon after."""
+        self._control.sendall(b"stop")
+
+    def wait(self, on_line: Callable[[bytes], None] = lambda _: None) -> Ended:
+        """Follow it to its end, telling ``on_line`` each line of stdout."""
+        kept = {fd: BoundedOutput(OUTPUT_BYTES) for fd in self._streams}
+        line = bytearray()
+        poll = select.poll()
+        waiting = {self._control.fileno(), *kept}
+        for fd in waiting:
+            poll.register(fd, select.POLLIN)
+        report: dict[str, Any] = {}
+        while waiting:
+            for fd, _ in poll.poll():
+                data = b""
+                if fd == self._control.fileno():
+                    received = protocol.receive(self._control)
+                    report = received[0] if received else {}
+                else:
+                    data = os.read(fd, _READ_BYTES)
+                    kept[fd].add(data)
+                if fd == self._streams[0]:
+                    _split(line, data, on_line)
+                if not data:
+                    poll.unregister(fd)
+                    waiting.discard(fd)
+        os.waitpid(self._pid, 0)
+        return self._ended(report, *(kept[fd].value() for fd in self._streams))
+
+    def _ended(self, report: Mapping[str, Any], stdout: bytes, stderr: bytes) -> Ended:
+        if "status" not in report:
+            raise OSError("the sandbox of the agent ended without a report")
+        status = report["status"]
+        code = None if status is None else os.waitstatus_to_exitcode(status)
+        if code is not None and code < 0:
+            code = 128 - code
+        problem = self._news.recv(_READ_BYTES).decode()
+        for fd in self._streams:
+            os.close(fd)
+        self._news.close()
+        self._control.close()
+        limit = report["limit"] or ""
+        return Ended(stdout, stderr, code, limit, report["wall_seconds"], problem)
+
+    def _receive_sockets(self, count: int) -> list[socket.socket]:
+        if not count:
+            return []
+        _, fds, _, _ = socket.recv_fds(self._news, 16, count)
+        return [socket.socket(fileno=fd) for fd in fds]
+
+
+def _become(command: Command, news: socket.socket, streams: tuple[int, int]) -> int:
+    """In the sandbox: open the sockets, then become the command."""
+    known = dict(command.variables)
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in command.listeners]
+    for name, listening in zip(command.listeners, sockets, strict=True):
+        known[name] = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    if sockets:
+        socket.send_fds(news, [b"ports"], [listening.fileno() for listening in sockets])
+        for listening in sockets:
+            listening.close()
+    news.set_inheritable(False)
+    for number, fd in enumerate((os.open(command.stdin, os.O_RDONLY), *streams)):
+        os.dup2(fd, number)
+        os.close(fd)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
+        signal.signal(number, signal.SIG_DFL)
+    argv = [fill(argument, known) for argument in command.argv]
+    environment = dict(command.environment(known))
+    try:
+        os.execvpe(argv[0], argv, environment)  # noqa: S606 - no shell, on purpose
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        news.send(f"cannot start {argv[0]}: {why}".encode())
+    return 127
+
+
+def _split(line: bytearray, data: bytes, on_line: Callable[[bytes], None]) -> None:
+    """Collect a stream's lines; what is longer than any line we know is dropped."""
+    *complete, rest = data.split(b"\n")
+    for part in complete:
+        on_line(bytes(line + part))
+        line.clear()
+    if len(line) + len(rest) <= _LINE_BYTES:
+        line += rest
+
+
+def _limits(memory: int) -> Limits:
+    return Limits(memory_bytes=memory * _DATA_FACTOR, processes=PROCESSES, file_bytes=_FILE_BYTES)

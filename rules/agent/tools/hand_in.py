@@ -1,0 +1,125 @@
+"""What comes back from an agent: its editable files, and a list of what does not."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MOST_BYTES = 1 << 20
+"""Of one editable file."""
+
+_MOST_LISTED = 200
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_COMMENTS = {".py": "#"}
+
+
+class RefusedError(Exception):
+    """A file cannot be handed in; the text says why."""
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """What an agent hands in.
+
+    Attributes:
+        files: content by path, one for every editable file. In place of one that was refused
+            there is a comment, which no gate accepts.
+        refused: why, by path.
+        dropped: what else the agent left, sorted; at most 200 paths.
+        dropped_count: how many that were.
+    """
+
+    files: Mapping[str, bytes] = field(hash=False)
+    refused: Mapping[str, str] = field(hash=False)
+    dropped: tuple[str, ...]
+    dropped_count: int
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the paths and contents of all files."""
+        parts = {path: hashlib.sha256(data).hexdigest() for path, data in self.files.items()}
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def take(workspace: Path, editable: Iterable[str], given: Collection[str]) -> HandIn:
+    """Read the ``editable`` files of a workspace whose processes are dead.
+
+    ``given`` are the names of what was read-only there.
+    """
+    files: dict[str, bytes] = {}
+    refused: dict[str, str] = {}
+    for path in editable:
+        try:
+            files[path] = read_editable(workspace, path)
+        except RefusedError as refusal:
+            refused[path] = str(refusal)
+            mark = _COMMENTS.get(Path(path).suffix, "//")
+            files[path] = f"{mark} {path} was not handed in: {refusal}\n".encode()
+    others = sorted(_others(workspace, {*files, *given}))
+    return HandIn(files, refused, tuple(others[:_MOST_LISTED]), len(others))
+
+
+def read_editable(workspace: Path, path: str) -> bytes:
+    """One file, through no link. Raises RefusedError."""
+    *parents, name = path.split("/")
+    if not name or ".." in path.split("/") or path.startswith("/"):
+        raise RefusedError("its path leaves the workspace")
+    directory = os.open(workspace, _OPEN | os.O_DIRECTORY)
+    try:
+        for parent in parents:
+            inner = _open(parent, directory, os.O_DIRECTORY)
+            os.close(directory)
+            directory = inner
+        fd = _open(name, directory)
+    finally:
+        os.close(directory)
+    with open(fd, "rb") as file:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise RefusedError("it is no regular file")
+        if status.st_size > MOST_BYTES:
+            raise RefusedError(f"it has {status.st_size} bytes, and may have {MOST_BYTES}")
+        return check_text(file.read(MOST_BYTES + 1))
+
+
+def check_text(data: bytes) -> bytes:
+    """``data`` if it may be a kernel's source. Raises RefusedError."""
+    if len(data) > MOST_BYTES:
+        raise RefusedError(f"it has more than {MOST_BYTES} bytes")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise RefusedError(f"it is binary: byte {error.start} is no UTF-8") from None
+    if "\0" in text:
+        raise RefusedError(f"it is binary: byte {data.index(0)} is zero")
+    return data
+
+
+def _open(name: str, directory: int, flags: int = 0) -> int:
+    try:
+        return os.open(name, _OPEN | flags, dir_fd=directory)
+    except OSError as error:
+        reasons = {
+            errno.ENOENT: "it is gone",
+            errno.ELOOP: "it is a symbolic link",
+            errno.ENOTDIR: "a directory above it is a link or a file",
+            errno.EACCES: "it cannot be read",
+            errno.ENXIO: "it is no regular file",
+        }
+        raise RefusedError(reasons.get(error.errno or 0, str(error.strerror))) from None
+
+
+def _others(workspace: Path, known: Collection[str]) -> Iterable[str]:
+    for directory, names, files in os.walk(workspace):
+        base = Path(directory).relative_to(workspace)
+        links = [name for name in names if (Path(directory) / name).is_symlink()]
+        for name in (*files, *links):
+            path = (base / name).as_posix()
+            if path not in known:
+                yield path.encode(errors="backslashreplace").decode()

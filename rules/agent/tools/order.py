@@ -1,0 +1,89 @@
+"""What a session is told: ``agent.json``, with this machine's paths in place of tokens."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """An agent as its BUILD.toml declares it; see the rule ``agent``.
+
+    ``seconds`` is its wall time. ``turns``, ``tokens`` and ``dollars`` are budgets that it is
+    held to where it reports them; 0 is none. ``cli`` is the directory of its command line.
+    """
+
+    command: Sequence[str]
+    service: Sequence[str]
+    version_command: Sequence[str]
+    secrets: Sequence[str]
+    hosts: Sequence[str]
+    prompt_by: str
+    model: str
+    network: str
+    seconds: float
+    turns: int
+    tokens: int
+    dollars: float
+    version: str
+    adapter: str
+    env: Mapping[str, str] = field(hash=False)
+    cli: str = ""
+
+
+@dataclass(frozen=True)
+class Checking:
+    """How ``kabuild-check`` compiles, what that makes, and the specification of each gate."""
+
+    compile: Sequence[str]
+    artifact: str
+    specs: Mapping[str, Mapping[str, Any]] = field(hash=False)
+
+
+@dataclass(frozen=True)
+class Order:
+    """One trial of one agent at one task. ``memory`` is in bytes."""
+
+    name: str
+    agent: Definition
+    kernel: str
+    trial: int
+    run: int
+    memory: int
+    check: Checking
+
+    @property
+    def seed(self) -> int:
+        """What a seeded agent starts from: another number in every trial and every run."""
+        return self.run * 1_000_003 + self.trial
+
+
+def read_order(path: Path, homes: Iterable[str]) -> Order:
+    """The order in ``path``; ``homes`` are NAME=DIRECTORY for ``${toolchain:NAME}``.
+
+    Raises ValueError, KeyError or TypeError for what is none: the rule that wrote it is wrong.
+    """
+    text = path.read_text()
+    for home in homes:
+        name, _, directory = home.partition("=")
+        # Within a JSON string, hence escaped.
+        text = text.replace(f"${{toolchain:{name}}}", json.dumps(directory)[1:-1])
+    value = json.loads(text)
+    if value["schema"] != 1:
+        raise ValueError(f"no order of schema 1: {path}")
+    given = {item.name: value[item.name] for item in fields(Order)}
+    given["agent"] = Definition(**value["agent"])
+    given["check"] = Checking(**value["check"])
+    return Order(**given)
+
+
+def fill(template: str, variables: Mapping[str, str]) -> str:
+    """``template`` with ``{name}`` replaced where ``variables`` has that name; else as it is."""
+    return _PLACEHOLDER.sub(lambda match: variables.get(match[1], match[0]), template)

@@ -1,0 +1,297 @@
+"""One agent at one task: ``session.py agent.json --toolchain=NAME=DIRECTORY ...``.
+
+Lays out what the agent sees, starts the checks, runs the agent in a sandbox of its own, and takes
+back its editable files. Writes ``out/solution``, ``out/agent.json``, ``out/transcript.jsonl`` and
+``out/calls.jsonl``. Exit 0 whatever the agent did; 3 where the machine failed or the agent could
+not be run at all, with one line on stderr: that is no result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import adapter
+import checks
+import desk
+import hand_in
+import proxy
+from adapter import Adapter, Captured, Report, State, Usage
+from bench import Bench
+from contained import Command, Contained, Ended
+from desk import Desk
+from hand_in import HandIn
+from order import Order, fill, read_order
+
+NO_RESULT = 3
+_OUT = Path("out")
+_WRITABLE, _PRIVATE = Path("/dev/shm/agent"), Path("/tmp/session")  # noqa: S108 - the sandbox's
+_VERSION_SECONDS = 60.0
+_TRANSCRIPT_BYTES = 64 << 20
+_LISTEN_FD = 3
+
+
+class NoResultError(Exception):
+    """The agent could not be run; nobody is to blame but the set-up."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one session."""
+    path, *rest = arguments
+    homes = [argument.removeprefix("--toolchain=") for argument in rest]
+    order = read_order(Path(path), homes)
+    root = Path.cwd()
+    made = desk.lay_out(root, _WRITABLE, _PRIVATE, order.kernel)
+    session = Session(order, root, made)
+    try:
+        report, ended, version = session.run()
+        solution = hand_in.take(made.workspace, [order.kernel], made.read_only())
+        session.write(report, ended, version, solution)
+    except (NoResultError, OSError) as error:
+        print(f"session.py: {' '.join(str(error).split())}", file=sys.stderr)
+        return NO_RESULT
+    finally:
+        session.end_helpers()
+    return 0
+
+
+class Session:
+    """A session whose directories are laid out. ``root`` is the input root."""
+
+    def __init__(self, order: Order, root: Path, made: Desk) -> None:
+        self._order = order
+        self._root = root
+        self._desk = made
+        self._calls = _PRIVATE / "calls.jsonl"
+        self._helpers: list[int] = []
+        self._adapter: Adapter = adapter.load(order.agent.adapter)
+        template = (root / "prompt.md").read_text()
+        self._prompt = self._fill_prompt(template)
+        self._variables = desk.variables(order, self._prompt)
+
+    def run(self) -> tuple[Report, Ended, str]:
+        """The agent's run, as its adapter and as we see it, and the version that it reports.
+
+        Raises NoResultError where it could not be run.
+        """
+        agent, view = self._order.agent, self._desk.view(self._order.agent.network)
+        (self._desk.kit / "prompt.md").write_text(self._prompt)
+        self._start_checks()
+        version = self._version()
+        self._adapter.prepare(
+            adapter.Setup(
+                self._desk.home,
+                self._desk.workspace,
+                desk.HOME,
+                desk.WORKSPACE,
+                agent.model,
+                self._variables,
+            )
+        )
+        listeners = (
+            *(("service",) if agent.service else ()),
+            *(("proxy",) if agent.network == "proxy" else ()),
+        )
+        stdin = f"{desk.KIT}/prompt.md" if agent.prompt_by == "stdin" else "/dev/null"
+        command = self._command(agent.command, stdin, listeners)
+        running = Contained(command, view, agent.seconds, self._order.memory)
+        for name, listening in zip(listeners, running.sockets, strict=True):
+            self._serve(name, listening)
+        budget = _Budget(self._order, self._adapter, running)
+        ended = running.wait(budget.follow)
+        if ended.problem:
+            raise NoResultError(ended.problem)
+        report = self._report(ended, budget)
+        if report.state is State.UNAVAILABLE:
+            raise NoResultError(f"{self._order.name} is not available: {report.message}")
+        return report, ended, version
+
+    def write(self, report: Report, ended: Ended, version: str, solution: HandIn) -> None:
+        """Leave the outputs of the action."""
+        for path, data in solution.files.items():
+            target = _OUT / "solution" / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        calls = self._calls.read_bytes() if self._calls.exists() else b""
+        (_OUT / "calls.jsonl").write_bytes(calls)
+        entries = [{"role": "user", "text": self._prompt}, *report.transcript]
+        lines = "\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
+        encoded = lines.encode(errors="backslashreplace")[:_TRANSCRIPT_BYTES]
+        (_OUT / "transcript.jsonl").write_bytes(encoded + b"\n")
+        original = (self._root / "desk" / self._order.kernel).read_bytes()
+        result = {
+            "schema": 1,
+            "agent": self._order.name,
+            "model": self._order.agent.model,
+            "version": version,
+            "trial": self._order.trial,
+            "run": self._order.run,
+            "state": report.state.value,
+            "message": report.message,
+            "exit_code": ended.exit_code,
+            "limit": ended.limit,
+            "seconds": round(ended.seconds, 3),
+            "usage": asdict(report.usage),
+            "checks": len(calls.splitlines()),
+            "solution": {
+                "digest": solution.digest,
+                "changed": solution.files[self._order.kernel] != original,
+                "refused": dict(solution.refused),
+                "dropped": list(solution.dropped),
+                "dropped_count": solution.dropped_count,
+            },
+        }
+        text = json.dumps(result, sort_keys=True, ensure_ascii=False)
+        (_OUT / "agent.json").write_bytes(text.encode(errors="backslashreplace") + b"\n")
+
+    def end_helpers(self) -> None:
+        """End the server of the checks, the service and the proxy."""
+        for pid in self._helpers:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+
+    def _fill_prompt(self, template: str) -> str:
+        agent = self._order.agent
+        brief = (self._root / "desk" / "BRIEF.md").read_text()
+        limits = {"seconds": f"{agent.seconds:g}", "turns": str(agent.turns or "any number of")}
+        return fill(template, {"brief": brief, "kernel": self._order.kernel, **limits})
+
+    def _start_checks(self) -> None:
+        scratch = _PRIVATE / "checks"
+        scratch.mkdir()
+        listening = checks.listen(self._desk.socket)
+        bench = Bench(self._order, self._root, scratch)
+        self._helpers.append(checks.start(listening, bench, self._calls))
+        listening.close()
+
+    def _command(
+        self, argv: Sequence[str], stdin: str = "/dev/null", listeners: tuple[str, ...] = ()
+    ) -> Command:
+        names = self._order.agent.secrets
+        secrets = {name: os.environ[name] for name in names if name in os.environ}
+        environment = partial(_environment, self._order, secrets)
+        return Command(argv, self._variables, environment, stdin, listeners)
+
+    def _version(self) -> str:
+        """What the command line says of its version. Raises NoResultError if it is another."""
+        agent = self._order.agent
+        if not agent.version_command:
+            return ""
+        command = self._command(agent.version_command)
+        view = self._desk.view("none")
+        ended = Contained(command, view, _VERSION_SECONDS, self._order.memory).wait()
+        text = (ended.stdout + ended.stderr).decode(errors="replace").strip()
+        said = text.splitlines()[0] if text else ended.problem or "nothing"
+        if ended.exit_code != 0 or agent.version not in text:
+            wanted = f"version {agent.version}" if agent.version else "its version"
+            raise NoResultError(f"{self._order.name} should say {wanted} and says: {said}")
+        return said
+
+    def _serve(self, name: str, listening: socket.socket) -> None:
+        agent = self._order.agent
+        if name == "proxy":
+            self._helpers.append(proxy.start(listening, agent.hosts))
+        else:
+            known = {**self._variables, "files": str(self._desk.kit / "agent")}
+            argv = [fill(argument, known) for argument in agent.service]
+            self._helpers.append(_start_service(argv, listening))
+        listening.close()
+
+    def _report(self, ended: Ended, budget: _Budget) -> Report:
+        state, message = State.FINISHED if ended.exit_code == 0 else State.FAILED, ""
+        if budget.spent:
+            state, message = State.BUDGET, budget.spent
+        elif ended.limit == "wall":
+            state = State.TIMED_OUT
+            message = f"it was stopped after {self._order.agent.seconds:g} s"
+        elif ended.limit:
+            message = f"it was stopped at its limit of {ended.limit}"
+        captured = Captured(
+            ended.stdout,
+            ended.stderr,
+            ended.exit_code,
+            state,
+            ended.seconds,
+            self._desk.home,
+            self._desk.workspace,
+        )
+        try:
+            report = self._adapter.read(captured)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            # What an adapter reads is the agent's, which may have written anything.
+            said = f"what it left cannot be read: {type(error).__name__}: {error}"
+            return Report(State.FAILED if state is State.FINISHED else state, message=said)
+        stopped = state in {State.BUDGET, State.TIMED_OUT}
+        usage = report.usage if report.usage != Usage() else budget.usage
+        if stopped:
+            return replace(report, state=state, usage=usage, message=message)
+        return replace(report, usage=usage, message=message or report.message)
+
+
+class _Budget:
+    """Follows an agent's usage by its own account, and has it stopped when that is used up.
+
+    ``spent`` says which budget was, or is empty.
+    """
+
+    def __init__(self, order: Order, reader: Adapter, running: Contained) -> None:
+        self.spent = ""
+        self.usage = Usage()
+        self._order = order
+        self._meter = reader.meter()
+        self._running = running
+
+    def follow(self, line: bytes) -> None:
+        """Take note of one more line of stdout."""
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            self.usage = self._meter.feed(line) or self.usage
+        if not self.spent and (spent := self._exceeded()):
+            self.spent = spent
+            self._running.stop()
+
+    def _exceeded(self) -> str:
+        agent, usage = self._order.agent, self.usage
+        budgets: Mapping[str, tuple[float | None, float]] = {
+            "turns": (usage.turns, agent.turns),
+            "tokens": (usage.tokens, agent.tokens),
+            "dollars": (usage.dollars, agent.dollars),
+        }
+        for name, (used, most) in budgets.items():
+            if most and used is not None and used > most:
+                return f"it used {used:g} {name}, and may use {most:g}"
+        return ""
+
+
+def _environment(
+    order: Order, secrets: Mapping[str, str], known: Mapping[str, str]
+) -> Mapping[str, str]:
+    return desk.environment(order, known, secrets)
+
+
+def _start_service(argv: Sequence[str], listening: socket.socket) -> int:
+    """Start the program that serves the agent's loopback, with the socket as descriptor 3."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            os.dup2(listening.fileno(), _LISTEN_FD)
+            environment: dict[str, Any] = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}  # noqa: S108
+            environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
+            os.execvpe(argv[0], list(argv), environment)  # noqa: S606 - no shell, on purpose
+        finally:
+            os._exit(127)
+    return pid
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -11,7 +11,7 @@ import click
 from kabuild.base.errors import Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.loading import find_workspace, load_workspace
-from kabuild.model.options import GATES
+from kabuild.model.options import GATES, ON_REQUEST
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,16 +46,37 @@ def _as_flag(value: Any) -> Any:
 
 
 def read_gates(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ...]:
-    """``compile,correctness`` in the order of judging; empty means all."""
-    wanted = [part.strip() for part in text.split(",") if part.strip()]
-    for gate in wanted:
-        if gate not in GATES:
-            raise UsageError(
-                Reason.UNKNOWN_GATE,
-                f"unknown gate '{gate}'",
-                hint=suggest(gate, GATES) or f"gates: {', '.join(GATES)}",
-            )
-    return tuple(gate for gate in GATES if gate in wanted)
+    """Gates in the order of judging: these, or the usual ones with changes; empty means all.
+
+    ``compile,correctness`` means these; ``+sanitize,-perf`` all usual ones but ``perf``, and
+    ``sanitize`` besides.
+    """
+    words = [part.strip() for part in text.split(",") if part.strip()]
+    added = {_known_gate(word[1:]) for word in words if word[0] == "+"}
+    removed = {_known_gate(word[1:]) for word in words if word[0] == "-"}
+    wanted = {_known_gate(word) for word in words if word[0] not in "+-"}
+    if wanted and (added or removed):
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"--gates={text} both names gates and changes the usual ones",
+            hint="write --gates=compile,sanitize or --gates=+sanitize,-perf",
+        )
+    if added or removed:
+        wanted = ({*GATES} | added) - removed
+        if not wanted:
+            raise UsageError(Reason.BAD_FLAG, f"--gates={text} leaves no gate")
+    return tuple(gate for gate in (*GATES, *ON_REQUEST) if gate in wanted)
+
+
+def _known_gate(name: str) -> str:
+    known = (*GATES, *ON_REQUEST)
+    if name not in known:
+        raise UsageError(
+            Reason.UNKNOWN_GATE,
+            f"unknown gate '{name}'",
+            hint=suggest(name, known) or f"gates: {', '.join(known)}",
+        )
+    return name
 
 
 _SHARED = (

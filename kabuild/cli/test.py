@@ -11,7 +11,7 @@ import click
 from kabuild.cli.answer import answer
 from kabuild.cli.flags import build_flags, read_gates
 from kabuild.loading.request import Request
-from kabuild.model.options import GATES
+from kabuild.model.options import GATES, ON_REQUEST
 
 
 @click.command("test", context_settings={"show_default": False})
@@ -21,7 +21,8 @@ from kabuild.model.options import GATES
     default="",
     callback=read_gates,
     metavar="GATES",
-    help=f"Only these gates, comma-separated: {','.join(GATES)}.  [default: all]",
+    help=f"Only these gates, comma-separated: {','.join(GATES)}; or the usual ones with "
+    f"changes, such as +{ON_REQUEST[0]},-perf.  [default: all]",
 )
 @click.option(
     "--keep_going/--nokeep_going",

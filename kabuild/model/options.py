@@ -9,6 +9,8 @@ from kabuild.model.label import Label
 from kabuild.model.platform import Platform
 
 GATES = ("compile", "correctness", "perf", "unseen", "score")
+ON_REQUEST = ("sanitize",)
+"""Gates that run where they are named, and of which no score depends."""
 POLICIES = ("aka", "aka-v4", "fast_p", "geomean")
 
 

@@ -15,7 +15,7 @@ from kabuild.rule import (
 
 from .admission import expert_kernel
 from .gates import Runtime, Side, kernel_name, portable
-from .providers import HipInfo
+from .providers import HipInfo, Sanitizing
 from .solution import Bench, Compiling
 
 HIP_ATTRS = {
@@ -55,9 +55,14 @@ def declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
 def hip_compiling(ctx: Context) -> Compiling:
     """How any kernel of this task is compiled."""
     hip = hip_info(ctx)
-    entries = tuple(f"--entry={ctx.attrs['entry']}_{dtype}" for dtype in ctx.attrs["dtypes"])
-    argv = (*hip.compile_argv, f"--source=candidate/{kernel_name(ctx)}", *entries)
+    argv = (*hip.compile_argv, *kernel_arguments(ctx))
     return Compiling(argv, hip.inputs, hip.toolchains, LIBRARY)
+
+
+def kernel_arguments(ctx: Context) -> tuple[str, ...]:
+    """What the compiler's command is told of the kernel."""
+    entries = (f"--entry={ctx.attrs['entry']}_{dtype}" for dtype in ctx.attrs["dtypes"])
+    return (f"--source=candidate/{kernel_name(ctx)}", *entries)
 
 
 def hip_bench(ctx: Context, baseline: Side) -> Bench:
@@ -82,10 +87,11 @@ def hip_expert(ctx: Context) -> Side | None:
     return hip_side(ctx, "candidate", declare_compile(ctx, "expert.compile", kernel))
 
 
-def hip_runtime(ctx: Context) -> Runtime:
+def hip_runtime(ctx: Context, sanitizing: Sanitizing | None = None) -> Runtime:
     """The libraries and the native runner that HIP kernels need."""
     hip = hip_info(ctx)
-    libraries = {f"runtime/{name}": output for name, output in hip.libraries.items()}
+    named = sanitizing.libraries if sanitizing else hip.libraries
+    libraries = {f"runtime/{name}": output for name, output in named.items()}
     return Runtime(
         files={**libraries, "runner/hip-runner": hip.runner},
         libraries=tuple(sorted(libraries)),

@@ -39,6 +39,21 @@ class AgentInfo(Provider):
 
 
 @dataclass(frozen=True)
+class Sanitizing:
+    """How a platform has kernels say what they do wrong to memory and at barriers.
+
+    Attributes:
+        compile_argv: the command, with HIP's own inputs and toolchains.
+        libraries: what an instrumented kernel needs, by file name.
+        outputs: what the command makes besides the library, for the judge.
+    """
+
+    compile_argv: tuple[str, ...]
+    libraries: Mapping[str, Output] = field(hash=False)
+    outputs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class HipInfo(Provider):
     """HIP on one platform: how a kernel is compiled and what runs it.
 
@@ -48,6 +63,7 @@ class HipInfo(Provider):
         toolchains: what the command runs with.
         libraries: shared libraries that a kernel needs, by file name.
         runner: the native program that loads a kernel and calls it.
+        sanitizing: None where the platform has no such thing.
     """
 
     compile_argv: tuple[str, ...]
@@ -55,3 +71,4 @@ class HipInfo(Provider):
     toolchains: tuple[Toolchain, ...]
     libraries: Mapping[str, Output] = field(hash=False)
     runner: Output
+    sanitizing: Sanitizing | None = None

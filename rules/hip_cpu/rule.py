@@ -5,7 +5,7 @@ from __future__ import annotations
 from kabuild.rule import AnalysisError, Artifact, Context, Limits, Reason, Rule, Toolchain, attr
 
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, portable
-from ..harness.providers import HipInfo
+from ..harness.providers import HipInfo, Sanitizing
 
 ROLE = "c++-compiler"
 SOURCES = "toolchains/hip/cpu"
@@ -33,6 +33,23 @@ def implement(ctx: Context) -> None:
         limits=BUILDING,
         platform=portable(ctx.platform),
     )
+    checking = ctx.action(
+        "sanitize.runtime",
+        argv=(
+            *(PYTHON, "driver/hipcpu.py", "runtime", "--sanitize"),
+            *("-o", "out/libhipcpu.so", compiler),
+        ),
+        inputs={
+            **driver,
+            "runtime": ctx.builtin(f"{SOURCES}/runtime"),
+            "sanitizer": ctx.builtin(f"{SOURCES}/sanitizer"),
+        },
+        outputs=("libhipcpu.so",),
+        mnemonic="Runtime",
+        toolchains=toolchains,
+        limits=BUILDING,
+        platform=portable(ctx.platform),
+    )
     runner = ctx.action(
         "runner",
         argv=(PYTHON, "driver/hipcpu.py", "program", *RUNNER, "-o", "out/hip-runner", compiler),
@@ -43,13 +60,21 @@ def implement(ctx: Context) -> None:
         limits=BUILDING,
         platform=portable(ctx.platform),
     )
+    compile_argv = (PYTHON, "tools/compile_gate.py", compiler, f"--wave={attrs['wave']}")
+    sanitizing = Sanitizing(
+        compile_argv=(*compile_argv, "--sanitize"),
+        libraries={"libhipcpu.so": checking.output("libhipcpu.so")},
+        outputs=("kernel.places.json",),
+    )
     ctx.provide(
         HipInfo(
-            compile_argv=(PYTHON, "tools/compile_gate.py", compiler, f"--wave={attrs['wave']}"),
+            compile_argv=compile_argv,
             inputs={**driver, "tools": ctx.builtin("rules/hip_cpu/tools")},
             toolchains=toolchains,
             libraries={"libhipcpu.so": runtime.output("libhipcpu.so")},
             runner=runner.output("hip-runner"),
+            # Only the pinned clang can instrument kernels.
+            sanitizing=None if attrs["program"] else sanitizing,
         )
     )
 
@@ -81,5 +106,5 @@ RULE = Rule(
         ),
         "wave": attr.string("Threads of a wave.", default="64", values=("32", "64")),
     },
-    subtargets=("runtime", "runner"),
+    subtargets=("runtime", "runner", "sanitize.runtime"),
 )

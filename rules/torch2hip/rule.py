@@ -15,6 +15,7 @@ from ..harness.hip import (
     hip_runtime,
     hip_side,
 )
+from ..harness.sanitize import SANITIZE, SANITIZE_PARTS, declare_sanitize
 from ..harness.solution import declare_solution, trials
 from ..harness.task import ADMISSION, GATES, SUBTARGETS, TASK_ATTRS, check_task
 
@@ -30,6 +31,7 @@ def implement(ctx: Context) -> None:
         candidate = declare_compile(trial, "compile", kernel)
         ours = hip_side(trial, "candidate", candidate)
         declare_judging(trial, candidate, ours, baseline, runtime)
+        declare_sanitize(trial, candidate, kernel)
     declare_admission(ctx, baseline, hip_expert(ctx), runtime)
 
 
@@ -38,8 +40,8 @@ RULE = Rule(
     doc="Write a HIP kernel for a PyTorch operation.",
     implement=implement,
     attrs={**TASK_ATTRS, **HIP_ATTRS},
-    subtargets=SUBTARGETS,
+    subtargets=(*SUBTARGETS, *SANITIZE_PARTS),
     gates=GATES,
-    on_request=ADMISSION,
+    on_request=(*ADMISSION, *SANITIZE),
     check=check_task,
 )

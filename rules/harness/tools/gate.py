@@ -65,11 +65,14 @@ def _run(spec: Spec, launcher: Launcher) -> dict[str, bytes]:
     from admission import gate as admission
     from correctness import gate as correctness
     from perf import gate as perf
+    from sanitize import gate as sanitize
     from unseen import gate as unseen
 
     if spec.gate == "perf":
         verdict, samples = perf.run(spec, launcher)
         return {"verdict.json": verdict.to_json(), "samples.json": samples}
+    if spec.gate == "sanitize":
+        return {"verdict.json": sanitize.run(spec, launcher).to_json()}
     judges = {"correctness": correctness.run, "unseen": unseen.run, "admission": admission.run}
     return {"verdict.json": judges[spec.gate](spec, launcher).to_json()}
 

@@ -3,7 +3,8 @@
     python tools/compile_gate.py --compiler=zig:DIR --wave=64 --source=candidate/softmax.hip \
         --entry=softmax_f32 --entry=softmax_f16
 
-Writes ``out/verdict.json`` and, on PASS, ``out/kernel.so``. Exits 0 for any verdict, 3 when the
+Writes ``out/verdict.json`` and, on PASS, ``out/kernel.so``; with ``--sanitize`` an instrumented
+one, and ``out/kernel.places.json``. Exits 0 for any verdict, 3 when the
 tool chain failed, which says nothing about the kernel. Standard library only; the kernel is
 compiled, never run.
 """
@@ -21,9 +22,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "driver"))
 from builds import build_kernel
 from compilers import find_compiler
 from faults import SourceFault, ToolchainFault
+from sanitized import build_sanitized
 
 OUT = Path("out")
 LIBRARY = OUT / "kernel.so"
+PLACES = OUT / "kernel.places.json"
 TOOLCHAIN_FAILED = 3
 
 
@@ -31,14 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     """Compile one kernel and write the verdict."""
     options = _parser().parse_args(arguments)
     try:
-        build_kernel(
-            options.source,
-            LIBRARY,
-            find_compiler(options.compiler),
-            wave_size=options.wave,
-            include=[],
-            entries=options.entry,
-        )
+        _build(options)
     except SourceFault as fault:
         reason, summary, text = _explain(str(fault), options.source)
         print(text, file=sys.stderr)
@@ -49,6 +45,22 @@ def main(arguments: Sequence[str]) -> int:
         return TOOLCHAIN_FAILED
     _write_verdict("PASS", "", f"{LIBRARY.stat().st_size} bytes", "")
     return 0
+
+
+def _build(options: argparse.Namespace) -> None:
+    compiler = find_compiler(options.compiler)
+    if options.sanitize:
+        OUT.mkdir(exist_ok=True)
+        build_sanitized(options.source, LIBRARY, PLACES, compiler, wave_size=options.wave)
+    else:
+        build_kernel(
+            options.source,
+            LIBRARY,
+            compiler,
+            wave_size=options.wave,
+            include=[],
+            entries=options.entry,
+        )
 
 
 def _explain(text: str, source: Path) -> tuple[str, str, str]:
@@ -85,6 +97,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--wave", type=int, choices=(32, 64), required=True)
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--entry", action="append", default=[], metavar="NAME")
+    parser.add_argument(
+        "--sanitize", action="store_true", help="instrument it; writes out/kernel.places.json too"
+    )
     return parser
 
 

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include "announce.h"
+
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
@@ -80,6 +82,7 @@ bool map_config(Buffers* buffers, const int fds[3]) {
                          block->output_stride, block->page};
   prepare(inputs, block->slots, block->page, MADV_POPULATE_READ);
   prepare(outputs, block->slots, block->page, MADV_POPULATE_WRITE);
+  announce_config(*buffers);
   return true;
 }
 
@@ -93,6 +96,7 @@ bool map_scratch(Buffers* buffers, int fd, size_t size, size_t first, size_t byt
   const Arena arena = {&buffers->scratch, &workspace, 1, size, page};
   prepare(arena, 1, page, MADV_POPULATE_WRITE);
   buffers->workspace = buffers->scratch.base + first;
+  announce_workspace(*buffers, bytes);
   return true;
 }
 

@@ -1,0 +1,47 @@
+"""The sanitize gate: a second, instrumented build of the candidate, asked for by name."""
+
+from __future__ import annotations
+
+from kabuild.rule import VERDICT_FILE, Action, Artifact, Context
+
+from .gates import Judging, Side, kernel_name, portable
+from .hip import COMPILING, LIBRARY, hip_info, hip_runtime, hip_side, kernel_arguments
+from .providers import HipInfo, Sanitizing
+from .signature import read_signature
+
+SANITIZE = ("sanitize",)
+SANITIZE_PARTS = (*SANITIZE, "sanitize.compile")
+
+
+def declare_sanitize(ctx: Context, compiled: Action, kernel: Artifact) -> None:
+    """``.sanitize`` and what it runs, where the platform can; after ``.compile``.
+
+    No other gate depends on it: a score is the same whether it was asked for or not.
+    """
+    hip = hip_info(ctx)
+    if hip.sanitizing is None:
+        return
+    instrumented = _declare_compile(ctx, hip, hip.sanitizing, compiled, kernel)
+    side = hip_side(ctx, "candidate", instrumented)
+    files = {f"candidate/{name}": instrumented.output(name) for name in hip.sanitizing.outputs}
+    candidate = Side(side.program, {**side.files, **files})
+    runtime = hip_runtime(ctx, hip.sanitizing)
+    # The gate calls the candidate only, so that no baseline has to be built for it.
+    judging = Judging(ctx, read_signature(ctx.attrs), candidate, candidate, runtime)
+    judging.gate("sanitize", requires=(compiled,), policy={})
+
+
+def _declare_compile(
+    ctx: Context, hip: HipInfo, sanitizing: Sanitizing, compiled: Action, kernel: Artifact
+) -> Action:
+    return ctx.action(
+        "sanitize.compile",
+        argv=(*sanitizing.compile_argv, *kernel_arguments(ctx)),
+        inputs={**hip.inputs, f"candidate/{kernel_name(ctx)}": kernel},
+        outputs=(VERDICT_FILE, LIBRARY, *sanitizing.outputs),
+        mnemonic="Instrument",
+        toolchains=hip.toolchains,
+        limits=COMPILING,
+        requires=(compiled,),
+        platform=portable(ctx.platform),
+    )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -90,7 +90,9 @@ def load(request: Request) -> Loaded:
     loader = Loader(workspace)
     package = workspace.package_of(request.cwd)
     labels = expand(loader, request.patterns, package=package, tags=request.tags)
-    return Loaded(workspace, loader, labels, _options(request, workspace))
+    options = _options(request, workspace)
+    trials = max((request.trials, *(label.trial for label in labels)))
+    return Loaded(workspace, loader, labels, replace(options, trials=trials))
 
 
 def plan(request: Request, loaded: Loaded, store: Store) -> Plan:
@@ -165,7 +167,7 @@ def execute(
         )
         result = scheduler.run(planned.analysis.graph, planned.roots)
     settled = {item.label: item for item in result.settled.values()}
-    table = rows(planned.tasks, settled)
+    table = rows(planned.tasks, settled, _telling(planned))
     return Summary(
         plan=planned,
         table=table,
@@ -175,6 +177,17 @@ def execute(
         interrupted=result.interrupted,
         exit_code=_exit_code(table, settled, interrupted=result.interrupted, judge=request.judge),
     )
+
+
+def _telling(planned: Plan) -> dict[Label, Label]:
+    """By task and trial, the action whose facts a report shows."""
+    targets = planned.analysis.targets
+    return {
+        task: action.label
+        for task in planned.tasks
+        for action in targets[task.in_trial(1)].actions
+        if action.facts and action.label.trial == task.trial
+    }
 
 
 def _inputs(planned: Plan, store: Store) -> Inputs:
@@ -216,6 +229,7 @@ def _options(request: Request, workspace: Workspace) -> Options:
         policy=policy,
         samples=request.samples or defaults.samples,
         salt=_salt(request) or workspace.salt or defaults.salt,
+        run=request.agent_rerun,
     )
 
 
@@ -265,15 +279,16 @@ def _salt(request: Request) -> str:
 def _asked_gates(
     request: Request, analysis: Analysis
 ) -> dict[Label, tuple[tuple[str, Label], ...]]:
-    """By task, in order. A gate that the label does not name is not asked for."""
+    """By task and trial, in order. A gate that the label does not name is not asked for."""
     tasks: dict[Label, tuple[tuple[str, Label], ...]] = {}
     for label in analysis.requested:
         owner = analysis.owners[label]
         gates = analysis.gates(label, request.gates)
         pairs = ((analysis.graph.actions[str(part)].gate, part) for part in gates)
         kept = tuple(p for p in pairs if not request.gates or p[0] in request.gates)
-        if kept:
-            tasks[owner] = tuple(dict.fromkeys((*tasks.get(owner, ()), *kept)))
+        for pair in kept:
+            task = owner.in_trial(pair[1].trial)
+            tasks[task] = tuple(dict.fromkeys((*tasks.get(task, ()), pair)))
     return tasks
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -79,6 +80,22 @@ def _known_gate(name: str) -> str:
     return name
 
 
+ANEW = "anew"
+
+
+def _read_rerun(_: click.Context, __: click.Parameter, text: str) -> int:
+    """A number, or for the bare flag one that no rerun had: the seconds since 1970."""
+    if text == ANEW:
+        return int(time.time())
+    if not text.isdecimal():
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"--agent_rerun={text} is no number",
+            hint="for new trials write --agent_rerun last; --json says which number they got",
+        )
+    return int(text)
+
+
 _SHARED = (
     click.argument("patterns", nargs=-1, required=True),
     click.option(
@@ -104,6 +121,22 @@ _SHARED = (
         "--solution",
         type=click.Path(path_type=Path),
         help="Judge this file or directory instead of an agent's; for one task.",
+    ),
+    click.option(
+        "--trials",
+        type=click.IntRange(min=1),
+        default=1,
+        metavar="N",
+        help="How often an agent solves each task; replays do it once.  [default: 1]",
+    ),
+    click.option(
+        "--agent_rerun",
+        is_flag=False,
+        flag_value=ANEW,
+        default="0",
+        callback=_read_rerun,
+        metavar="[NUMBER]",
+        help="Have agents solve tasks again; a number asks for the trials of that rerun.",
     ),
     click.option("--policy", metavar="NAME", help="Scoring policy.  [default: aka]"),
     click.option(

@@ -33,6 +33,7 @@ from kabuild.report.junit import render_junit
 from kabuild.report.profile import Profile
 from kabuild.report.progress import Fan, make_progress
 from kabuild.report.table import Line, render_table, render_totals
+from kabuild.report.trials import render_trials, summarise_trials
 from kabuild.report.views import last_key, view_of, write_views
 from kabuild.store import Store
 from kabuild.store.memory import MemoryStore
@@ -145,6 +146,8 @@ def _print(request: Request, summary: Summary, output: str, seconds: float) -> N
         _print_all(summary)
     if summary.table:
         click.echo(render_table([Line.of(row) for row in summary.table], style()))
+        if summaries := summarise_trials(summary.table):
+            click.echo(f"\n{render_trials(summaries)}")
     else:
         for label in summary.plan.roots:
             item = summary.settled[label]
@@ -170,6 +173,7 @@ def rerun_flags(request: Request) -> list[str]:
     named = (
         ("platform", request.platform),
         ("agent", request.agent),
+        ("agent_rerun", request.agent_rerun or None),
         ("solution", request.solution),
         ("policy", request.policy),
         ("unseen_salt_file", request.salt_file),

@@ -99,6 +99,8 @@ def request_fields(shared: dict[str, Any]) -> dict[str, Any]:
         "salt_file": shared["unseen_salt_file"],
         "tags": shared["test_tag_filters"],
         "jobs": shared["jobs"],
+        "trials": shared["trials"],
+        "agent_rerun": shared["agent_rerun"],
         "hermetic": shared["sandbox"] == "auto",
         "keep_sandboxes": shared["sandbox_debug"],
     }

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from kabuild.report.scoreboard import TaskRow, Totals
+from kabuild.report.trials import summarise_trials
 
 SCHEMA = 1
 
@@ -22,13 +23,19 @@ def render_json(
     seconds: float,
     exit_code: int,
 ) -> str:
-    """One JSON object with ``targets`` (one entry per gate) and ``totals``."""
+    """One JSON object with ``targets`` (one entry per gate and trial) and ``totals``.
+
+    ``agents`` has what each trial's agent says of itself; ``trials`` each task's figures, where
+    it has several.
+    """
     report = {
         "schema": SCHEMA,
         "kabuild": version,
         "platform": platform,
         "agent": agent,
         "targets": [entry for row in table for entry in _entries(row)],
+        "agents": [{"task": str(row.label.in_trial(1)), **row.facts} for row in table if row.facts],
+        "trials": [found.to_json() for found in summarise_trials(table)],
         "totals": asdict(counts),
         "seconds": round(seconds, 3),
         "exit_code": exit_code,
@@ -40,7 +47,8 @@ def _entries(row: TaskRow) -> list[dict[str, Any]]:
     return [
         {
             "label": str(cell.settled.label),
-            "task": str(row.label),
+            "task": str(row.label.in_trial(1)),
+            "trial": row.label.trial,
             "gate": cell.gate,
             "verdict": cell.word,
             "reason": cell.reason,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kabuild.model.label import Label
@@ -53,10 +53,14 @@ class GateCell:
 
 @dataclass(frozen=True)
 class TaskRow:
-    """One task with the gates that were asked for, in the order in which they are judged."""
+    """One task with the gates that were asked for, in the order in which they are judged.
+
+    ``facts`` are those of its agent; the label has the number of the trial, after the first.
+    """
 
     label: Label
     cells: tuple[GateCell, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict, compare=False, hash=False)
 
     @property
     def passed(self) -> bool:
@@ -105,9 +109,13 @@ class Totals:
 
 
 def rows(
-    tasks: Mapping[Label, tuple[tuple[str, Label], ...]], settled: Mapping[Label, Settled]
+    tasks: Mapping[Label, tuple[tuple[str, Label], ...]],
+    settled: Mapping[Label, Settled],
+    telling: Mapping[Label, Label] | None = None,
 ) -> tuple[TaskRow, ...]:
     """One row per task: ``tasks`` maps each to its (gate, label) pairs.
+
+    ``telling`` maps tasks to the actions whose facts are theirs.
 
     Gates that never settled (the build stopped before them) show as CANCELLED: a task
     stays in the denominator whatever happens to it.
@@ -118,7 +126,8 @@ def rows(
             GateCell(gate, settled.get(part) or Settled(part, Outcome.CANCELLED))
             for gate, part in gates
         )
-        made.append(TaskRow(label, cells))
+        teller = settled.get(telling[label]) if telling and label in telling else None
+        made.append(TaskRow(label, cells, teller.facts if teller else {}))
     return tuple(made)
 
 

@@ -25,7 +25,12 @@ class Line:
     @classmethod
     def of(cls, row: TaskRow) -> Line:
         """The line of a task that was built."""
-        notes = ("cached" if row.cached else "", "" if row.hermetic else "not hermetic")
+        ended = str(row.facts.get("state", "finished"))
+        notes = (
+            "cached" if row.cached else "",
+            "" if row.hermetic else "not hermetic",
+            "" if ended == "finished" else f"agent: {ended}",
+        )
         return cls(
             row.label.short,
             {cell.gate: cell.word for cell in row.cells},

@@ -1,0 +1,107 @@
+"""Several trials of one agent at one task, as one result: pass@k, best@k, mean and spread."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+from kabuild.model.label import Label
+from kabuild.report.scoreboard import TaskRow
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What the trials of one task came to.
+
+    Attributes:
+        label: the task.
+        passed: for each trial, whether all gates that were asked for said PASS.
+        speedups: for each trial; 0 where it did not pass. Empty where no score was asked for.
+    """
+
+    label: Label
+    passed: tuple[bool, ...]
+    speedups: tuple[float, ...]
+
+    @property
+    def pass_at(self) -> tuple[float, ...]:
+        """For k = 1, 2, ...: the chance that one of k trials passes, estimated without bias.
+
+        That is one less the share of all choices of k among these trials that have none.
+        """
+        total, failed = len(self.passed), self.passed.count(False)
+        return tuple(1 - comb(failed, k) / comb(total, k) for k in range(1, total + 1))
+
+    @property
+    def best_at(self) -> tuple[float, ...]:
+        """For k = 1, 2, ...: the speedup to expect of the best of k trials, likewise."""
+        ordered, total = sorted(self.speedups), len(self.speedups)
+        return tuple(
+            sum(comb(index, k - 1) * value for index, value in enumerate(ordered)) / comb(total, k)
+            for k in range(1, total + 1)
+        )
+
+    @property
+    def mean(self) -> float | None:
+        """Of the speedups."""
+        return statistics.fmean(self.speedups) if self.speedups else None
+
+    @property
+    def spread(self) -> float | None:
+        """Their standard deviation, as of a sample."""
+        return statistics.stdev(self.speedups) if len(self.speedups) > 1 else None
+
+    def to_json(self) -> dict[str, Any]:
+        """For ``--json``; keys of ``pass_at`` and ``best_at`` are k."""
+        return {
+            "task": str(self.label),
+            "trials": len(self.passed),
+            "passed": self.passed.count(True),
+            "pass_at": {str(k): round(p, 6) for k, p in enumerate(self.pass_at, 1)},
+            "best_at": {str(k): round(b, 6) for k, b in enumerate(self.best_at, 1)},
+            "speedups": list(self.speedups),
+            "mean": self.mean,
+            "spread": self.spread,
+        }
+
+
+def summarise_trials(table: Iterable[TaskRow]) -> tuple[Trials, ...]:
+    """One result for each task that has several rows."""
+    groups: dict[Label, list[TaskRow]] = {}
+    for row in table:
+        groups.setdefault(row.label.in_trial(1), []).append(row)
+    return tuple(_summary(label, rows) for label, rows in groups.items() if len(rows) > 1)
+
+
+def render_trials(found: Sequence[Trials]) -> str:
+    """A line for each task, below the table of all trials."""
+    if not found:
+        return ""
+    header = ("task", "trials", "passed", "pass@1", "best@1", "best@all", "mean", "spread")
+    lines = [header, *map(_texts, found)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _summary(label: Label, rows: Sequence[TaskRow]) -> Trials:
+    scored = any(cell.gate == "score" for row in rows for cell in row.cells)
+    speedups = tuple((row.figure("speedup") or 0.0) if row.passed else 0.0 for row in rows)
+    return Trials(label, tuple(row.passed for row in rows), speedups if scored else ())
+
+
+def _texts(one: Trials) -> tuple[str, ...]:
+    figures = (*one.best_at[:1], *one.best_at[-1:], one.mean, one.spread)
+    shown = ["-" if figure is None else f"{figure:.2f}x" for figure in figures] or ["-"]
+    return (
+        one.label.short,
+        str(len(one.passed)),
+        str(one.passed.count(True)),
+        f"{one.pass_at[0]:.2f}",
+        *(shown if len(shown) == 4 else ["-"] * 4),
+    )

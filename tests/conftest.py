@@ -16,6 +16,7 @@ TOOLS = (
     "rules/triton2triton/tools",
     "rules/hip_cpu/tools",
     "toolchains/hip/cpu/driver",
+    "toolchains/hip/common",
     "tests/rules/harness",
 )
 

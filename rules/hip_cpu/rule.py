@@ -8,7 +8,8 @@ from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, portable
 from ..harness.providers import HipInfo, Sanitizing
 
 ROLE = "c++-compiler"
-SOURCES = "toolchains/hip/cpu"
+SOURCES = "toolchains/hip"
+DRIVER = "hip/cpu/driver/hipcpu.py"
 RUNNER = ("runner", "runner_host")
 BUILDING = Limits(timeout=600.0, memory=6 << 30, processes=128, scratch=2 << 30)
 
@@ -20,13 +21,14 @@ def implement(ctx: Context) -> None:
     toolchains = (ctx.toolchain(PYTHON_TOOLCHAIN), compiling)
     compiler = f"--compiler={_program(ctx, compiling)}"
     driver: dict[str, Artifact] = {
-        "driver": ctx.builtin(f"{SOURCES}/driver"),
-        "include": ctx.builtin(f"{SOURCES}/include"),
+        "hip/common": ctx.builtin(f"{SOURCES}/common"),
+        "hip/cpu/driver": ctx.builtin(f"{SOURCES}/cpu/driver"),
+        "hip/cpu/include": ctx.builtin(f"{SOURCES}/cpu/include"),
     }
     runtime = ctx.action(
         "runtime",
-        argv=(PYTHON, "driver/hipcpu.py", "runtime", "-o", "out/libhipcpu.so", compiler),
-        inputs={**driver, "runtime": ctx.builtin(f"{SOURCES}/runtime")},
+        argv=(PYTHON, DRIVER, "runtime", "-o", "out/libhipcpu.so", compiler),
+        inputs={**driver, "hip/cpu/runtime": ctx.builtin(f"{SOURCES}/cpu/runtime")},
         outputs=("libhipcpu.so",),
         mnemonic="Runtime",
         toolchains=toolchains,
@@ -36,13 +38,13 @@ def implement(ctx: Context) -> None:
     checking = ctx.action(
         "sanitize.runtime",
         argv=(
-            *(PYTHON, "driver/hipcpu.py", "runtime", "--sanitize"),
+            *(PYTHON, DRIVER, "runtime", "--sanitize"),
             *("-o", "out/libhipcpu.so", compiler),
         ),
         inputs={
             **driver,
-            "runtime": ctx.builtin(f"{SOURCES}/runtime"),
-            "sanitizer": ctx.builtin(f"{SOURCES}/sanitizer"),
+            "hip/cpu/runtime": ctx.builtin(f"{SOURCES}/cpu/runtime"),
+            "hip/cpu/sanitizer": ctx.builtin(f"{SOURCES}/cpu/sanitizer"),
         },
         outputs=("libhipcpu.so",),
         mnemonic="Runtime",
@@ -52,7 +54,7 @@ def implement(ctx: Context) -> None:
     )
     runner = ctx.action(
         "runner",
-        argv=(PYTHON, "driver/hipcpu.py", "program", *RUNNER, "-o", "out/hip-runner", compiler),
+        argv=(PYTHON, DRIVER, "program", *RUNNER, "-o", "out/hip-runner", compiler),
         inputs={**driver, **{part: ctx.builtin(f"rules/harness/tools/{part}") for part in RUNNER}},
         outputs=("hip-runner",),
         mnemonic="Runner",

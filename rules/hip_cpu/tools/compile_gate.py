@@ -17,7 +17,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "driver"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "hip" / "common"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "hip" / "cpu" / "driver"))
 
 from builds import build_kernel
 from compilers import find_compiler

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from compiler import Link
 from compilers import ZigCompiler
-from elf import Machine, read_symbols, stub_library
+from elf import Machine, read_symbols
+from stubs import stub_library
 from symbols import LIBC, LIBM, version
 
 from tests.toolchains.hip.support import ZIG

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from compiler import INCLUDE, RUNTIME_SOURCES, SANITIZER_SOURCES, Compiler, Completed, Link
 from diagnostics import translate
+from dialect import CPU
 from elf import Symbol, read_symbols
 from faults import Position, SourceFault, ToolchainFault, describe
 from instrumentation import BUFFERS, CALLS
@@ -46,7 +47,7 @@ def build_kernel(
     Raises ``SourceFault`` when the source does not compile, uses what is not there, or lacks one
     of the ``entries``. The library's bytes depend on the tokens of the source, not its layout.
     """
-    sources = load(source, include)
+    sources = load(source, include, CPU)
     with workplace() as directory:
         write(sources, directory)
         options = [f"-DHIPCPU_WAVE_SIZE={wave_size}", "-O3", f"-I{INCLUDE}", "-I."]

@@ -16,9 +16,10 @@ from compiler import (
     run_tool,
     write_version_script,
 )
-from elf import Machine, stub_library
+from elf import Machine
 from faults import ToolchainFault
 from instrumentation import ACCESSES, GAPS, pass_on
+from stubs import stub_library
 from symbols import COMPILER_SUPPORT, LIBM, version
 
 _LOADER = {

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "common"))
+
 from builds import build_kernel, build_program, build_runtime
 from compilers import find_compiler
 from faults import SourceFault, ToolchainFault

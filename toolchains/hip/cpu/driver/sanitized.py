@@ -10,6 +10,7 @@ from builds import KERNEL_OBJECT, OUTPUT, link_imports, publish, require_tool, w
 from compiler import INCLUDE, Compiler, Link
 from compilers import ZigCompiler
 from diagnostics import translate
+from dialect import CPU
 from elf import read_symbols
 from faults import SourceFault, ToolchainFault
 from instrumentation import CALLS, LINKER, SHARED_SECTION, hide_libraries
@@ -30,7 +31,7 @@ def build_sanitized(
     """
     if not isinstance(compiler, ZigCompiler):
         raise ToolchainFault("only the clang of the ziglang package can sanitize")
-    loaded = load(source, [])
+    loaded = load(source, [], CPU)
     sources = Sources({name: hide_libraries(laid) for name, laid in loaded.files.items()})
     with workplace() as directory:
         write(sources, directory)

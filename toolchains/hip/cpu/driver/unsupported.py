@@ -5,10 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from conditions import active
+from conditions import Undefined, active
 from faults import Position, SourceFault, source_fault
 from lexer import Chunk, Token
 from scopes import scoped_tokens
+
+# Macros that only a GPU's compiler defines.
+_UNDEFINED = Undefined(
+    frozenset(
+        {
+            "__CUDA_ARCH__",
+            "__CUDACC__",
+            "__NVCC__",
+            "__HIP_PLATFORM_NVIDIA__",
+            "__HIP_PLATFORM_NVCC__",
+            "__HIP_DEVICE_COMPILE__",
+            "__AMDGCN__",
+            "__HCC__",
+        }
+    ),
+    ("__gfx", "__GFX"),
+)
 
 _BUILTINS = """
     readfirstlane readlane ds_bpermute wave_barrier wavefrontsize s_barrier fence sched_barrier
@@ -60,7 +77,7 @@ def refuse_unsupported(chunks: Sequence[Chunk], path: str) -> None:
     Code under a condition that is known to be false here, such as ``#ifdef __CUDA_ARCH__``,
     is not looked at.
     """
-    kept = active(chunks)
+    kept = active(chunks, _UNDEFINED)
     for chunk in kept:
         for token in chunk.tokens:
             reason = _reason(token)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from faults import Position, SourceFault, source_fault
 from layout import Laid, lay_out
 from lexer import Chunk, Token, lex
-from rewriter import rewrite
-from unsupported import refuse_unsupported, unsupported_library
 
 MAIN = "kernel.hip"
 """What the compiler calls the source, whatever its name."""
@@ -43,12 +41,24 @@ class Sources:
     files: dict[str, Laid]
 
 
-def load(source: Path, include: Sequence[Path]) -> Sources:
+@dataclass(frozen=True)
+class Dialect:
+    """How a platform reads HIP."""
+
+    refuse: Callable[[Sequence[Chunk], str], None]
+    """Raises ``SourceFault`` for what the platform does not have; the text is the file's path."""
+    rewrite: Callable[[Sequence[Chunk], str], list[Chunk]]
+    """Makes of HIP what the platform's compiler reads."""
+    absent_library: Callable[[str], str | None]
+    """The library of a header, where the platform has none."""
+
+
+def load(source: Path, include: Sequence[Path], dialect: Dialect) -> Sources:
     """Read a source and, transitively, what it includes from its own or the given directories.
 
     Raises ``SourceFault`` for anything that the source may not do.
     """
-    loader = _Loader([source.parent, *include])
+    loader = _Loader([source.parent, *include], dialect)
     try:
         loader.add(MAIN, source, [])
     except RecursionError:
@@ -57,7 +67,8 @@ def load(source: Path, include: Sequence[Path]) -> Sources:
 
 
 class _Loader:
-    def __init__(self, roots: Sequence[Path]) -> None:
+    def __init__(self, roots: Sequence[Path], dialect: Dialect) -> None:
+        self._dialect = dialect
         self._roots = [root.resolve() for root in roots]
         self._names: dict[Path, str] = {}
         self.files: dict[str, Laid] = {}
@@ -75,9 +86,11 @@ class _Loader:
                 raise source_fault(included_from[-1], "error", f"cannot read '{shown}'") from None
             raise SourceFault(f"{shown}: error: cannot read it: {error.strerror}") from None
         chunks = lex(text, shown)
-        refuse_unsupported(chunks, shown)
+        self._dialect.refuse(chunks, shown)
         resolved = [self._directive(chunk, path) if chunk.directive else chunk for chunk in chunks]
-        self.files[name] = lay_out(rewrite([c for c in resolved if c.tokens], shown), shown)
+        self.files[name] = lay_out(
+            self._dialect.rewrite([c for c in resolved if c.tokens], shown), shown
+        )
 
     def _directive(self, chunk: Chunk, path: Path) -> Chunk:
         words = [token.text for token in chunk.tokens[1:]]
@@ -102,7 +115,7 @@ class _Loader:
         place = Position(str(path), chunk.tokens[2].line, chunk.tokens[2].column)
         found = self._find(header, quoted=quoted, near=path.parent, where=place)
         if found is None:
-            library = unsupported_library(header)
+            library = self._dialect.absent_library(header)
             if library is not None:
                 raise source_fault(place, "unsupported", f"library '{library}' ({header})")
             return chunk

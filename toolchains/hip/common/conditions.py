@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lexer import Chunk
 
-# Macros that only a GPU's compiler defines.
-_NEVER_DEFINED = frozenset(
-    {
-        "__CUDA_ARCH__",
-        "__CUDACC__",
-        "__NVCC__",
-        "__HIP_PLATFORM_NVIDIA__",
-        "__HIP_PLATFORM_NVCC__",
-        "__HIP_DEVICE_COMPILE__",
-        "__AMDGCN__",
-        "__HCC__",
-    }
-)
-_NEVER_DEFINED_PREFIXES = ("__gfx", "__GFX")
+
+@dataclass(frozen=True)
+class Undefined:
+    """Macros that a platform's compiler never defines."""
+
+    names: frozenset[str]
+    prefixes: tuple[str, ...] = ()
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the macro is one of them."""
+        return name in self.names or name.startswith(self.prefixes)
 
 
-def active(chunks: Sequence[Chunk]) -> list[Chunk]:
+def active(chunks: Sequence[Chunk], undefined: Undefined) -> list[Chunk]:
     """The chunks without those that a known condition excludes. What is not known is kept."""
     kept: list[Chunk] = []
     # Per open conditional: whether the branch may be compiled, and whether its #else may.
@@ -31,7 +29,7 @@ def active(chunks: Sequence[Chunk]) -> list[Chunk]:
         words = [token.text for token in chunk.tokens[1:]] if chunk.directive else []
         keyword = words[0] if words else ""
         if keyword in {"if", "ifdef", "ifndef"}:
-            branches.append(_evaluate(keyword, words[1:]))
+            branches.append(_evaluate(keyword, words[1:], undefined))
         elif keyword == "elif" and branches:
             branches[-1] = (branches[-1][1], branches[-1][1])
         elif keyword == "else" and branches:
@@ -43,19 +41,19 @@ def active(chunks: Sequence[Chunk]) -> list[Chunk]:
     return kept
 
 
-def _evaluate(keyword: str, words: Sequence[str]) -> tuple[bool, bool]:
+def _evaluate(keyword: str, words: Sequence[str], undefined: Undefined) -> tuple[bool, bool]:
     """Whether the branch, and whether another branch, may be compiled."""
     expression = "".join(words)
     if keyword == "if":
         if expression in {"0", "1"}:
             return expression == "1", expression == "0"
         tests = [_defined_name(part) for part in expression.split("||")]
-        if all(name is not None and _never_defined(name) for name in tests):
+        if all(name is not None and name in undefined for name in tests):
             return False, True
-        if any(_excludes(part) for part in expression.split("&&")):
+        if any(_excludes(part, undefined) for part in expression.split("&&")):
             return False, True
         return True, True
-    known_undefined = _never_defined(expression)
+    known_undefined = expression in undefined
     if keyword == "ifdef":
         return not known_undefined, True
     return True, not known_undefined
@@ -68,11 +66,7 @@ def _defined_name(expression: str) -> str | None:
     return expression.removeprefix("defined").removeprefix("(").removesuffix(")")
 
 
-def _excludes(expression: str) -> bool:
+def _excludes(expression: str, undefined: Undefined) -> bool:
     """Whether one operand of ``&&`` is known to be false."""
     name = _defined_name(expression)
-    return expression == "0" or (name is not None and name.isidentifier() and _never_defined(name))
-
-
-def _never_defined(name: str) -> bool:
-    return name in _NEVER_DEFINED or name.startswith(_NEVER_DEFINED_PREFIXES)
+    return expression == "0" or (name is not None and name.isidentifier() and name in undefined)

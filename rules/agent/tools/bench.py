@@ -40,6 +40,7 @@ _ROOT = "/exec"
 _COMPILE_SECONDS, _JUDGE_SECONDS = 120.0, 600.0
 _COMPILING = Limits(memory_bytes=4 << 30, processes=128)
 _SCRATCH = 1 << 30
+_MOST_COMPILED = 64
 _WARM = ("correctness.gate", "perf.gate", "base.spec", "truth.oracle", "gpu.session")
 _WARM_BY_ABI = {"python": ("triton", "triton_cpu.interpreter", "pyrunner.process")}
 _ENVIRONMENT = {
@@ -68,6 +69,7 @@ class Bench:
         self._scratch = scratch
         self._salt = secrets.token_hex(16)
         self._count = 0
+        self._compiled: dict[bytes, tuple[Verdict, Path]] = {}
 
     def warm_up(self) -> None:
         """Import what judges need, so that their forks find it."""
@@ -81,6 +83,16 @@ class Bench:
 
     def compile(self, source: bytes) -> tuple[Verdict, Path]:
         """The verdict of the compile gate, and the artifact where that is PASS."""
+        found = self._compiled.get(source)
+        if found is None:
+            found = self._compile(source)
+            if len(self._compiled) == _MOST_COMPILED:
+                oldest = next(iter(self._compiled))
+                shutil.rmtree(self._compiled.pop(oldest)[1].parent.parent, ignore_errors=True)
+            self._compiled[source] = found
+        return found
+
+    def _compile(self, source: bytes) -> tuple[Verdict, Path]:
         job = self._job()
         (job / "candidate").mkdir()
         (job / "candidate" / self._order.kernel).write_bytes(source)
@@ -119,12 +131,10 @@ class Bench:
         (job / "spec.json").write_text(json.dumps(spec))
         stderr = job / "stderr"
         _wait(_fork(lambda: _run_gate(job, stderr)), _JUDGE_SECONDS, "the judge")
-        return {**_verdict(job, stderr), "gate": gate}
-
-    def clear(self) -> None:
-        """Forget all kernels so far."""
-        for path in self._scratch.iterdir():
-            shutil.rmtree(path, ignore_errors=True)
+        try:
+            return {**_verdict(job, stderr), "gate": gate}
+        finally:
+            shutil.rmtree(job, ignore_errors=True)
 
     def _spec(self, gate: str, only: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         spec = dict(self._order.check.specs["correctness" if gate == SMOKE else gate])
@@ -197,7 +207,7 @@ def _verdict(job: Path, stderr: Path) -> Verdict:
     try:
         value = json.loads((job / "out" / "verdict.json").read_bytes())
     except (OSError, ValueError):
-        last = stderr.read_text(errors="replace").strip()[-2000:] if stderr.exists() else ""
-        raise CheckError(last or "no verdict was given") from None
+        said = stderr.read_text(errors="replace").strip() if stderr.exists() else ""
+        raise CheckError(said.splitlines()[-1] if said else "no verdict was given") from None
     assert isinstance(value, dict)
     return value

@@ -69,8 +69,6 @@ def _handle(connection: socket.socket, bench: Bench) -> tuple[Mapping[str, Any],
         return request, {"error": str(error), "machine": True}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return {}, {"error": f"no request: {error}", "machine": False}
-    finally:
-        bench.clear()
 
 
 def _read(connection: socket.socket) -> Mapping[str, Any]:

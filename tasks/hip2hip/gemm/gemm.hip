@@ -6,6 +6,7 @@
 
 namespace {
 
+// kabuild:tune kTile = 8, 16, 32
 constexpr int kTile = 16;
 
 __device__ float to_float(float v) { return v; }

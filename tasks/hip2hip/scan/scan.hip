@@ -6,6 +6,7 @@
 
 namespace {
 
+// kabuild:tune kTile = 128, 256, 512, 1024
 constexpr int kTile = 512;  // elements of a tile, one a thread
 
 __device__ float to_float(float v) { return v; }

@@ -6,6 +6,7 @@
 
 namespace {
 
+// kabuild:tune kThreads = 64, 128, 256, 512, 1024
 constexpr int kThreads = 256;
 constexpr int64_t kMaxBlocks = 1 << 20;
 

@@ -28,4 +28,8 @@ def cross_entropy_kernel(logits, target, loss, vocab, ignore_index, BLOCK: tl.co
 
 def cross_entropy(logits, target, loss, *, ignore_index, rows, vocab):
     """Write the loss of each row of logits [rows, vocab] into loss [rows]."""
-    cross_entropy_kernel[(rows,)](logits, target, loss, vocab, ignore_index, BLOCK=1024)
+    # kabuild:tune BLOCK = 512, 1024, 2048, 4096, 8192
+    # kabuild:tune num_warps = 2, 4, 8, 16
+    cross_entropy_kernel[(rows,)](
+        logits, target, loss, vocab, ignore_index, BLOCK=1024, num_warps=4
+    )

@@ -31,5 +31,9 @@ def apply_scale_kernel(x, weight, scale, y, cols, BLOCK: tl.constexpr):
 def rmsnorm(x, weight, y, *, eps, rows, cols):
     """Normalise x [rows, cols] into y."""
     scale = torch.empty(rows, dtype=torch.float32, device=x.device)
-    row_scale_kernel[(rows,)](x, scale, cols, eps, BLOCK=1024)
-    apply_scale_kernel[(rows,)](x, weight, scale, y, cols, BLOCK=1024)
+    # kabuild:tune BLOCK = 256, 512, 1024, 2048, 4096
+    # kabuild:tune num_warps = 1, 2, 4, 8, 16
+    row_scale_kernel[(rows,)](x, scale, cols, eps, BLOCK=1024, num_warps=4)
+    # kabuild:tune BLOCK = 256, 512, 1024, 2048, 4096
+    # kabuild:tune num_warps = 1, 2, 4, 8, 16
+    apply_scale_kernel[(rows,)](x, weight, scale, y, cols, BLOCK=1024, num_warps=4)

@@ -27,5 +27,9 @@ def multiply_kernel(x, activated, y, cols, BLOCK: tl.constexpr):
 def swiglu(x, y, *, rows, cols):
     """Gate and multiply x [rows, 2 * cols] into y [rows, cols]."""
     activated = torch.empty((rows, cols), dtype=torch.float32, device=x.device)
-    silu_kernel[(rows,)](x, activated, cols, BLOCK=1024)
-    multiply_kernel[(rows,)](x, activated, y, cols, BLOCK=1024)
+    # kabuild:tune BLOCK = 256, 512, 1024, 2048, 4096
+    # kabuild:tune num_warps = 1, 2, 4, 8, 16
+    silu_kernel[(rows,)](x, activated, cols, BLOCK=1024, num_warps=4)
+    # kabuild:tune BLOCK = 256, 512, 1024, 2048, 4096
+    # kabuild:tune num_warps = 1, 2, 4, 8, 16
+    multiply_kernel[(rows,)](x, activated, y, cols, BLOCK=1024, num_warps=4)

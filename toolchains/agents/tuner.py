@@ -1,0 +1,114 @@
+"""The offline agent ``tuner``: searches a kernel's tunables by the judge's own timings.
+
+    tuner.py KERNEL --seconds=300 --seed=1
+
+Successive halving over at most ``--points`` of the grid, the kernel's own values among them. The
+order follows from the seed; the times are the judge's, with all their noise. What measures fastest
+and is right is written to the kernel; where nothing beats the kernel as it is, it stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import kabuild_check
+from halving import choose, halve
+from kabuild_check import Answer
+from tunables import Assignment, TunableError, apply, describe, find
+
+SHORTEST = 0.2
+"""Seconds of a first measurement, besides what starting processes takes."""
+
+SHARE = 0.8
+"""Of the wall time, for measuring; the rest is for the proof that the winner is right."""
+
+Check = Callable[..., Answer]
+
+
+class Tuner:
+    """One search. ``check`` is ``kabuild_check.check``; ``now`` the monotonic clock."""
+
+    def __init__(
+        self, text: str, check: Check, *, deadline: float, now: Callable[[], float]
+    ) -> None:
+        self.checks = 0
+        self._text = text
+        self._check = check
+        self._deadline = deadline
+        self._now = now
+        self._tunables = find(text)
+
+    def search(self, points: int, seed: int) -> str:
+        """The kernel with the best values found."""
+        own = tuple(tunable.default for tunable in self._tunables)
+        grid = [tunable.values for tunable in self._tunables]
+        chosen = [own, *(point for point in choose(grid, points, seed) if point != own)]
+        ranked = halve(
+            chosen, self._measure, shortest=SHORTEST, enough=lambda: self._now() > self._deadline
+        )
+        for point, speedup in ranked:
+            if point == own:
+                break
+            if self._is_right(point):
+                say(f"best: {describe(self._assignment(point))}: {speedup:.3f}x")
+                return apply(self._text, self._assignment(point))
+        say("nothing beats the kernel as it is")
+        return self._text
+
+    def _assignment(self, point: tuple[str, ...]) -> Assignment:
+        return dict(zip(self._tunables, point, strict=True))
+
+    def _measure(self, point: tuple[str, ...], seconds: float) -> float | None:
+        """The speedup over the baseline; None where it does not compile, crashes or is wrong."""
+        answer = self._ask(point, ("perf",), seconds)
+        speedup = answer.speedup if answer.passed else None
+        shown = "-" if speedup is None else f"{speedup:.3f}x"
+        say(f"{describe(self._assignment(point))} ({seconds:g} s): {shown}")
+        return speedup
+
+    def _is_right(self, point: tuple[str, ...]) -> bool:
+        answer = self._ask(point, ("correctness",), 0.0)
+        if not answer.passed:
+            say(f"{describe(self._assignment(point))}: {answer.summary.splitlines()[0]}")
+        return answer.passed
+
+    def _ask(self, point: tuple[str, ...], gates: Sequence[str], seconds: float) -> Answer:
+        self.checks += 1
+        return self._check(apply(self._text, self._assignment(point)), gates=gates, budget=seconds)
+
+
+def say(text: str) -> None:
+    """A line of the transcript."""
+    print(text, flush=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="searches a kernel's tunables")
+    parser.add_argument("kernel", type=Path)
+    parser.add_argument("--seconds", type=float, default=300.0, help="wall time")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--points", type=int, default=27, help="how many to try at most")
+    options = parser.parse_args(arguments)
+    text = options.kernel.read_text()
+    deadline = time.monotonic() + SHARE * options.seconds
+    try:
+        tuner = Tuner(text, kabuild_check.check, deadline=deadline, now=time.monotonic)
+    except TunableError as error:
+        print(f"{options.kernel.name}: {error}", file=sys.stderr)
+        return 1
+    if not find(text):
+        say("the kernel declares no tunables: it is handed in as it is")
+        return 0
+    options.kernel.write_text(tuner.search(options.points, options.seed))
+    say(json.dumps({"usage": {"turns": tuner.checks}}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache
 from pathlib import Path
 
 from kabuild.analysis import Analysis, analyze
@@ -25,22 +25,33 @@ from kabuild.execution import CachedExecutor, CachePolicy, Inputs, LocalStrategy
 from kabuild.execution.forecast import Forecast, forecast
 from kabuild.execution.host import cpus
 from kabuild.execution.platforms import machine_platform
-from kabuild.loading import Loader, expand, find_workspace, load_workspace, source_roots
+from kabuild.loading import (
+    Loader,
+    builtin_root,
+    expand,
+    find_workspace,
+    load_workspace,
+    source_roots,
+)
 from kabuild.loading.request import Request
 from kabuild.loading.workspace import Workspace
 from kabuild.model.artifact import Source
 from kabuild.model.digest import Digest
 from kabuild.model.event import EventSink, Warned
 from kabuild.model.label import Label
-from kabuild.model.options import POLICIES, Options
+from kabuild.model.options import ON_REQUEST, POLICIES, Options
 from kabuild.model.platform import Platform
 from kabuild.model.result import Outcome, Settled
 from kabuild.report.scoreboard import TaskRow, Totals, rows, totals
 from kabuild.sandbox import Spawner
 from kabuild.scheduler import FileLeases, History, Scheduler
 from kabuild.store import Store
-from kabuild.toolchain import resolve
+from kabuild.store.paths import TOOLCHAINS
+from kabuild.toolchain import Declaration, Fetched, Resolver
+from kabuild.toolchain.fetched import Fetch
+from kabuild.toolchain.lock import LockedFile, read_locks
 from kabuild.toolchain.record_memory import RecordMemory
+from kabuild.toolchain.tree_store import TreeStore
 
 DEFAULT_AGENT = "expert"
 
@@ -97,7 +108,7 @@ def load(request: Request) -> Loaded:
 
 def plan(request: Request, loaded: Loaded, store: Store) -> Plan:
     """Turn labels into actions. Raises AnalysisError, LoadError and NoTestsError."""
-    analysis, consulted = _analyze(loaded, store)
+    analysis, consulted = _analyze(request, loaded, store)
     if not request.judge:
         builds = (part for label in analysis.requested for part in analysis.builds(label))
         return Plan(loaded, analysis, {}, tuple(dict.fromkeys(builds)), consulted)
@@ -108,6 +119,7 @@ def plan(request: Request, loaded: Loaded, store: Store) -> Plan:
             f"no tests match {' '.join(request.patterns)}",
             hint="kabuild query 'tests(//...)' lists what can be tested",
         )
+    _require_named(request, tasks, loaded.options.platform.name)
     if request.solution and len(tasks) > 1:
         raise UsageError(
             Reason.BAD_SOLUTION,
@@ -195,7 +207,7 @@ def _inputs(planned: Plan, store: Store) -> Inputs:
     return Inputs({str(name): path for name, path in roots.items()}, store.index)
 
 
-def _analyze(loaded: Loaded, store: Store) -> tuple[Analysis, tuple[str, ...]]:
+def _analyze(request: Request, loaded: Loaded, store: Store) -> tuple[Analysis, tuple[str, ...]]:
     """Analysis, with the store's memory of files, so that toolchains cost a few stats.
 
     Also the files that it asked the memory for.
@@ -207,10 +219,32 @@ def _analyze(loaded: Loaded, store: Store) -> tuple[Analysis, tuple[str, ...]]:
         return store.index.digest(str(path))[0]
 
     records = RecordMemory(store.root / "records.json", digest)
-    remembered = partial(resolve, file_digest=digest, record_digest=records)
-    analysis = analyze(loaded.loader, loaded.labels, loaded.options, resolve=remembered)
+    trees = TreeStore(store.root / TOOLCHAINS)
+    resolver = Resolver(
+        file_digest=digest,
+        record_digest=records,
+        lock=cache(lambda: read_locks(loaded.workspace.root, builtin_root())),
+        trees=trees,
+        fetch=_fetching_into(trees) if request.fetch else None,
+        locked=request.locked,
+    )
+    analysis = analyze(loaded.loader, loaded.labels, loaded.options, resolve=resolver)
     records.save()
     return analysis, tuple(sorted(consulted))
+
+
+def _fetching_into(trees: TreeStore) -> Fetch:
+    """Gets a toolchain that a build needs. Its network code is imported then and no earlier."""
+
+    def fetch(
+        declaration: Declaration, pin: Fetched, files: tuple[LockedFile, ...], digest: str
+    ) -> None:
+        from kabuild.report.fetch_progress import make_fetch_progress
+        from kabuild.toolchain.fetch.fetcher import Fetcher
+
+        Fetcher(trees, progress=make_fetch_progress())(declaration, pin, files, digest)
+
+    return fetch
 
 
 def _options(request: Request, workspace: Workspace) -> Options:
@@ -290,6 +324,20 @@ def _asked_gates(
             task = owner.in_trial(pair[1].trial)
             tasks[task] = tuple(dict.fromkeys((*tasks.get(task, ()), pair)))
     return tasks
+
+
+def _require_named(
+    request: Request, tasks: Mapping[Label, tuple[tuple[str, Label], ...]], platform: str
+) -> None:
+    """A gate that is asked for by name and that no task has was asked for in vain."""
+    offered = {gate for gates in tasks.values() for gate, _ in gates}
+    for gate in request.gates:
+        if gate in ON_REQUEST and gate not in offered:
+            raise UsageError(
+                Reason.UNKNOWN_GATE,
+                f"{gate} is not available on {platform} for {' '.join(request.patterns)}",
+                hint="leave it out, or test HIP tasks with --platform=cpu",
+            )
 
 
 def _exit_code(

@@ -9,7 +9,8 @@ KabuildError                 one clear message, with a machine-readable reason a
 ├── InfraError               the machine failed; nothing was judged                 exit 36
 │   ├── SandboxError         a sandbox could not be set up
 │   ├── StoreError           the store cannot be read or written
-│   └── ToolchainError       a toolchain is missing or is not what was pinned
+│   └── ToolchainError       a toolchain is missing or cannot be had
+│       └── DriftError       a toolchain is not what was pinned                     exit 45
 ├── RemoteError              a remote cache or executor failed                      exit 34
 ├── Interrupted              the user stopped the build                             exit 8
 └── InternalError            kabuild itself is wrong                                exit 37
@@ -70,6 +71,10 @@ class Reason(Enum):
     CYCLE = "cycle"
     NO_TOOLCHAIN = "no toolchain"
     TOOLCHAIN_DRIFT = "toolchain drift"
+    NOT_LOCKED = "not locked"
+    BAD_LOCK = "bad lock"
+    FETCH_FAILED = "fetch failed"
+    BAD_ARCHIVE = "bad archive"
     NO_PROVIDER = "no provider"
     NO_TESTS = "no tests"
     NO_DEVICE = "no device"
@@ -82,6 +87,10 @@ class Reason(Enum):
     BLOB_MISSING = "blob missing"
     BLOB_CORRUPT = "blob corrupt"
     INPUT_CHANGED = "input changed"
+    BUNDLE_DAMAGED = "bundle damaged"
+    BUNDLE_VERSION = "bundle version"
+    BUNDLE_TOO_LARGE = "bundle too large"
+    NOT_PUBLISHABLE = "not publishable"
     ACTION_CRASHED = "action crashed"
     OUTPUT_MISSING = "output missing"
     INTERRUPTED = "interrupted"
@@ -199,7 +208,19 @@ class StoreError(InfraError):
 
 
 class ToolchainError(InfraError):
-    """A toolchain is missing or is not what was pinned."""
+    """A toolchain is missing or cannot be had."""
+
+
+class DriftError(ToolchainError):
+    """A toolchain is not what was pinned, or is not pinned where it has to be."""
+
+    exit_code = ExitCode.TOOLCHAIN_DRIFT
+
+
+class BundleError(KabuildError):
+    """A published evaluation cannot be made, or is not what it says."""
+
+    exit_code = ExitCode.BUILD_FAILED
 
 
 class RemoteError(KabuildError):

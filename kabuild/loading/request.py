@@ -11,6 +11,8 @@ class Request:
     """What a user asked for: the flags of ``test`` and ``build``.
 
     None means that the workspace, or else kabuild, decides. ``gates`` empty means all.
+    ``locked`` refuses toolchains that the lock does not hold as they are; ``fetch`` allows to
+    get pinned ones that are not in the store.
     """
 
     patterns: tuple[str, ...]
@@ -32,3 +34,5 @@ class Request:
     runs_per_gate: int = 1
     hermetic: bool = True
     keep_sandboxes: bool = False
+    locked: bool = False
+    fetch: bool = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,22 @@ from kabuild.rule.attr import AttributeProblem
 from kabuild.rule.context import Context
 from kabuild.rule.rule import Rule
 
-PINS = ("environment", "distribution", "local")
+PINS = ("environment", "distribution", "local", "pypi", "deb", "archive")
+_FETCHED = ("pypi", "deb", "archive")
+_BELONGS = {
+    "version": ("distribution",),
+    "sha256": ("archive",),
+    "paths": ("local", *_FETCHED),
+    "machines": _FETCHED,
+    "strip_prefix": _FETCHED,
+    "links": _FETCHED,
+}
+"""Which pins an attribute is for."""
+
+_WHEEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9.!+_-]*")
+_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+=[0-9][A-Za-z0-9.+~:-]*")
+_MACHINE = re.compile(r"linux-[a-z0-9_]+")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def check_toolchain(attrs: Mapping[str, Any]) -> None:
@@ -23,13 +39,15 @@ def check_toolchain(attrs: Mapping[str, Any]) -> None:
             (given[1],) if given else (),
             f"pins: {', '.join(PINS)}",
         )
-    if bool(attrs["version"]) != (given == ["distribution"]):
-        raise AttributeProblem(
-            "'version' and 'distribution' belong together",
-            ("version",) if attrs["version"] else ("distribution",),
-        )
-    if attrs["paths"] and given != ["local"]:
-        raise AttributeProblem("'paths' belongs to 'local'", ("paths",))
+    for needed, pin in (("version", "distribution"), ("sha256", "archive")):
+        if bool(attrs[needed]) != (given == [pin]):
+            raise AttributeProblem(
+                f"'{needed}' and '{pin}' belong together", (needed if attrs[needed] else pin,)
+            )
+    for name, pins in _BELONGS.items():
+        if attrs[name] and given[0] not in pins:
+            owners = " or ".join(f"'{pin}'" for pin in pins)
+            raise AttributeProblem(f"'{name}' belongs to {owners}", (name,))
 
 
 def check_local(path: str) -> None:
@@ -39,10 +57,71 @@ def check_local(path: str) -> None:
 
 
 def check_paths(paths: list[str]) -> None:
-    """Parts of an adopted tree."""
+    """Parts of a tree."""
     for index, path in enumerate(paths):
-        if path.startswith("/") or ".." in path.split("/") or not path:
-            raise AttributeProblem(f"'{path}' is no path below 'local'", (index,))
+        if not _is_below(path):
+            raise AttributeProblem(f"'{path}' is no path below the tree", (index,))
+
+
+def check_prefix(path: str) -> None:
+    """A directory of an archive."""
+    if not _is_below(path):
+        raise AttributeProblem(f"'{path}' is no path of an archive", (), "such as nvidia/cu13")
+
+
+def check_links(links: Mapping[str, Any]) -> None:
+    """Symbolic links by path; each stays in the tree."""
+    for path, target in links.items():
+        if not _is_below(path):
+            raise AttributeProblem(f"'{path}' is no path below the tree", (path,))
+        if not isinstance(target, str) or not target or target.startswith("/"):
+            raise AttributeProblem(
+                f"the target of link '{path}' has to be a relative path",
+                (path,),
+                'such as links = { "lib64" = "lib" }',
+            )
+        depth = path.count("/")
+        for part in target.split("/"):
+            depth += -1 if part == ".." else 1
+            if depth < 0:
+                raise AttributeProblem(f"link '{path}' leaves the tree: {target}", (path,))
+
+
+def check_wheels(requirements: list[str]) -> None:
+    """Wheels, each of exactly one version."""
+    _check_each(requirements, _WHEEL, "no wheel of one version", "nvidia-nvvm==13.0.88")
+
+
+def check_packages(requirements: list[str]) -> None:
+    """Debian packages, each of exactly one version."""
+    _check_each(requirements, _PACKAGE, "no package of one version", "libamdhip64-dev=5.2.3-8")
+
+
+def check_machines(machines: list[str]) -> None:
+    """Kinds of machines."""
+    _check_each(machines, _MACHINE, "no kind of machine", "linux-x86_64")
+
+
+def check_archive(url: str) -> None:
+    """A URL that can be fetched."""
+    if not url.startswith(("https://", "http://", "file:///")):
+        raise AttributeProblem(f"'{url}' is no URL", (), "it starts with https://")
+
+
+def check_sha256(text: str) -> None:
+    """A digest as sha256sum prints it."""
+    if not _SHA256.fullmatch(text):
+        raise AttributeProblem(f"'{text}' is no SHA-256", (), "64 hexadecimal digits: sha256sum")
+
+
+def _check_each(values: list[str], form: re.Pattern[str], problem: str, example: str) -> None:
+    for index, value in enumerate(values):
+        if not form.fullmatch(value):
+            raise AttributeProblem(f"'{value}' is {problem}", (index,), f"such as {example}")
+
+
+def _is_below(path: str) -> bool:
+    return not path.startswith("/") and not {"", ".", ".."} & {*path.split("/")}
 
 
 def implement(_: Context) -> None:
@@ -63,8 +142,22 @@ TOOLCHAIN = Rule(
         "distribution": attr.string("Pin: one installed Python distribution."),
         "version": attr.string("The version that 'distribution' has to have."),
         "local": attr.string("Pin: a directory of this machine, by content.", check=check_local),
+        "pypi": attr.strings("Pin: wheels, as name==version.", check=check_wheels),
+        "deb": attr.strings("Pin: Debian packages, as name=version.", check=check_packages),
+        "archive": attr.string("Pin: the URL of a .tar.* or .zip file.", check=check_archive),
+        "sha256": attr.string("What 'archive' has to be.", check=check_sha256),
+        "machines": attr.strings(
+            "What is fetched for which machines; linux-aarch64 and linux-x86_64 when empty.",
+            check=check_machines,
+        ),
+        "strip_prefix": attr.string(
+            "The directory of the archives whose content is the tree.", check=check_prefix
+        ),
         "paths": attr.strings(
-            "The parts of 'local' that count; all when empty.", check=check_paths
+            "The parts of the tree that count; all when empty.", check=check_paths
+        ),
+        "links": attr.table(
+            "Symbolic links to add to what was unpacked, by path.", check=check_links
         ),
     },
     check=check_toolchain,

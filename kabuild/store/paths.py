@@ -9,6 +9,9 @@ from pathlib import Path
 MEMORIES = "memories"
 """Directory of what earlier builds came to, in a store."""
 
+TOOLCHAINS = "toolchains"
+"""Directory of unpacked toolchains, in a store."""
+
 
 def default_path(env: Mapping[str, str] = os.environ) -> Path:
     """``$KABUILD_CACHE``, else ``$XDG_CACHE_HOME/kabuild``, else ``~/.cache/kabuild``."""

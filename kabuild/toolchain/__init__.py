@@ -1,24 +1,33 @@
-"""Layer 2a: toolchains: what is declared, what is installed, and its fingerprint.
+"""Layer 2a: toolchains: what is declared, locked and installed, and its fingerprint.
 
 Public names::
 
     declaration = Declaration.of(target)                    # of a [[toolchain]] target
-    toolchain = resolve(declaration, name="zig")           # a model.toolchain.Toolchain
+    toolchain = Resolver(lock=..., trees=...)(declaration)  # a model.toolchain.Toolchain
 
 ``${toolchain:python}`` is the root of the running Python environment (``bin/python3`` in
-it), a distribution's toolchain is its package directory, a local one its directory.
+it), a distribution's toolchain is its package directory, a local or fetched one its
+directory. ``fetch`` gets files, ``unpack`` makes trees of them, ``tree_store`` keeps those.
 """
 
-from kabuild.toolchain.declaration import Declaration, Distribution, Environment, LocalTree
+from kabuild.toolchain.declaration import (
+    Declaration,
+    Distribution,
+    Environment,
+    Fetched,
+    LocalTree,
+)
 from kabuild.toolchain.fingerprint import FileDigest, hash_file, hash_record
-from kabuild.toolchain.resolution import resolve
+from kabuild.toolchain.resolution import Resolver, resolve
 
 __all__ = [
     "Declaration",
     "Distribution",
     "Environment",
+    "Fetched",
     "FileDigest",
     "LocalTree",
+    "Resolver",
     "hash_file",
     "hash_record",
     "resolve",

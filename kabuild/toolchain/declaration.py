@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from kabuild.base.errors import Position
 from kabuild.model.label import Label
 from kabuild.model.target import Target
+from kabuild.toolchain.machine import ANY, MACHINES
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,55 @@ class LocalTree:
     paths: tuple[str, ...] = ()
 
 
-Pin = Environment | Distribution | LocalTree
+@dataclass(frozen=True)
+class Layout:
+    """What is kept of the files of archives, and what is added to them.
+
+    Attributes:
+        strip_prefix: the directory whose content is kept, as the root; empty: all.
+        paths: the parts of that which are kept, files or directories; empty: all.
+        links: symbolic links to make, by path: the target, from the link's own directory.
+    """
+
+    strip_prefix: str = ""
+    paths: tuple[str, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def kept(self, path: str) -> str | None:
+        """Where ``path`` of an archive goes; None where it is left out, "" for the root."""
+        if self.strip_prefix:
+            if path == self.strip_prefix:
+                return ""
+            prefix = f"{self.strip_prefix}/"
+            if not path.startswith(prefix):
+                return None
+            path = path.removeprefix(prefix)
+        if not self.paths or not path:
+            return path
+        inside = any(path == part or path.startswith(f"{part}/") for part in self.paths)
+        return path if inside else None
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Files that are fetched and unpacked into one tree.
+
+    Attributes:
+        kind: ``pypi``, ``deb`` or ``archive``.
+        requirements: ``name==version`` of wheels, ``name=version`` of packages, a URL.
+        machines: which machines the files are locked for.
+        sha256: of the archive, where the declaration says it; wheels' and packages' are
+            in the lock alone.
+    """
+
+    kind: str
+    requirements: tuple[str, ...]
+    layout: Layout = field(default_factory=Layout)
+    machines: tuple[str, ...] = MACHINES
+    sha256: str = ""
+
+
+Pin = Environment | Distribution | LocalTree | Fetched
 
 
 @dataclass(frozen=True)
@@ -50,20 +101,45 @@ class Declaration:
     pin: Pin
     position: Position
     platforms: tuple[str, ...] = ()
+    doc: str = ""
 
     @classmethod
     def of(cls, target: Target) -> Declaration:
         """The declaration in a validated target of kind ``toolchain``."""
         attrs = target.attrs
-        pin: Pin
-        if attrs["environment"]:
-            pin = Environment(attrs["environment"])
-        elif attrs["distribution"]:
-            pin = Distribution(attrs["distribution"], attrs["version"])
-        else:
-            pin = LocalTree(attrs["local"], attrs["paths"])
-        return cls(target.label, attrs["role"], pin, target.position, attrs["platforms"])
+        return cls(
+            target.label,
+            attrs["role"],
+            _pin(attrs),
+            target.position,
+            attrs["platforms"],
+            attrs["doc"] or "",
+        )
 
     def supports(self, platform: str) -> bool:
         """Whether it can be used on the platform of that name."""
         return not self.platforms or platform in self.platforms
+
+    @property
+    def kind(self) -> str:
+        """The word for its pin, as in BUILD.toml."""
+        pin = self.pin
+        if isinstance(pin, Fetched):
+            return pin.kind
+        names = {Environment: "environment", Distribution: "distribution", LocalTree: "local"}
+        return names[type(pin)]
+
+
+def _pin(attrs: Mapping[str, Any]) -> Pin:
+    if attrs["environment"]:
+        return Environment(attrs["environment"])
+    if attrs["distribution"]:
+        return Distribution(attrs["distribution"], attrs["version"])
+    if attrs["local"]:
+        return LocalTree(attrs["local"], attrs["paths"])
+    layout = Layout(attrs["strip_prefix"] or "", attrs["paths"], dict(attrs["links"]))
+    if attrs["archive"]:
+        machines = attrs["machines"] or (ANY,)
+        return Fetched("archive", (attrs["archive"],), layout, machines, attrs["sha256"])
+    kind = "pypi" if attrs["pypi"] else "deb"
+    return Fetched(kind, attrs[kind], layout, attrs["machines"] or MACHINES)

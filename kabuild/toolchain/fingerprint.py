@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -77,17 +78,24 @@ def distribution_fingerprint(
     )
 
 
-def tree_fingerprint(home: Path, paths: Sequence[str], file_digest: FileDigest) -> bytes:
-    """Parts of a directory by content: paths, digests, executable bits, targets of links."""
+def tree_listing(home: Path, paths: Sequence[str], file_digest: FileDigest) -> bytes:
+    """Parts of a directory by content: paths, digests, executable bits, targets of links.
+
+    As canonical JSON, ``[[path, kind, digest or target], ...]``, sorted. Raises ``OSError``.
+    """
     entries: dict[str, list[str]] = {}
     for path in paths or ("",):
         entries.update(_entries(home, path, file_digest))
-    listing = canonical_json([[path, *entry] for path, entry in sorted(entries.items())])
+    return canonical_json([[path, *entry] for path, entry in sorted(entries.items())])
+
+
+def tree_fingerprint(listing: bytes) -> bytes:
+    """A directory of which ``tree_listing`` said that."""
     return canonical_json(
         {
             "schema": SCHEMA,
             "kind": "local",
-            "files": len(entries),
+            "files": len(json.loads(listing)),
             "tree": Digest.of(listing).hash,
         }
     )

@@ -1,28 +1,158 @@
-"""From what is declared to what is on this machine."""
+"""From what is declared, and locked, to what is on this machine."""
 
 from __future__ import annotations
 
-import os
-import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from kabuild.base.errors import Reason, ToolchainError
+from kabuild.base.errors import DriftError, Reason, ToolchainError
+from kabuild.model.digest import Digest
 from kabuild.model.toolchain import Toolchain
-from kabuild.toolchain.declaration import Declaration, Distribution, Environment, LocalTree
-from kabuild.toolchain.distributions import (
-    InstalledDistribution,
-    closure,
-    installed,
-    normalise,
+from kabuild.toolchain.adopted import drift, find_tree, list_tree, remember_listing
+from kabuild.toolchain.declaration import (
+    Declaration,
+    Distribution,
+    Environment,
+    Fetched,
+    LocalTree,
 )
-from kabuild.toolchain.fingerprint import (
-    FileDigest,
-    distribution_fingerprint,
-    environment_fingerprint,
-    hash_file,
-    hash_record,
-    tree_fingerprint,
-)
+from kabuild.toolchain.fetched import Fetch, locked_tree
+from kabuild.toolchain.fingerprint import FileDigest, hash_file, hash_record, tree_fingerprint
+from kabuild.toolchain.installed import Found, find_distribution, find_environment, versions
+from kabuild.toolchain.lock import Lock, LockEntry, is_current
+from kabuild.toolchain.tree_store import TreeStore
+
+ADOPTED = "adopted"
+"""Directory of a tree store with the listings of adopted trees."""
+
+
+def no_lock() -> Lock:
+    """A lock without entries."""
+    return Lock()
+
+
+@dataclass(frozen=True)
+class Resolver:
+    """Finds declared toolchains on this machine and fingerprints them.
+
+    Attributes:
+        file_digest, record_digest: read files in full; a caller may wrap them to remember
+            digests by signature (size, times, inode), so that a second run reads nothing.
+        lock: gives the lock, which is read when something needs it.
+        trees: the unpacked toolchains; None where there are none.
+        fetch: gets what is missing in ``trees``; None where that is forbidden.
+        locked: refuse what the lock does not hold, or holds otherwise.
+    """
+
+    file_digest: FileDigest = hash_file
+    record_digest: FileDigest = hash_record
+    lock: Callable[[], Lock] = no_lock
+    trees: TreeStore | None = None
+    fetch: Fetch | None = None
+    locked: bool = False
+
+    def __call__(self, declaration: Declaration, *, name: str = "") -> Toolchain:
+        """The toolchain; ``name`` is what ``${toolchain:NAME}`` will say, by default its own.
+
+        Raises ToolchainError(NO_TOOLCHAIN, FETCH_FAILED) for what is missing and DriftError
+        for what is not what was pinned.
+        """
+        fingerprint, home, mounts = self._find(declaration)
+        return Toolchain(
+            name=name or declaration.label.name,
+            role=declaration.role,
+            fingerprint=fingerprint,
+            home=home,
+            mounts=mounts,
+        )
+
+    def adoption(self, declaration: Declaration) -> tuple[LocalTree, LockEntry | None] | None:
+        """The installed tree that stands for a toolchain, with its lock entry; None for others."""
+        pin = declaration.pin
+        if not isinstance(pin, LocalTree | Fetched):
+            return None
+        entry = self.lock().find(declaration)
+        if entry and entry.kind == "local" and is_current(entry, declaration):
+            return LocalTree(entry.home, entry.paths), entry
+        return (pin, None) if isinstance(pin, LocalTree) else None
+
+    def _find(self, declaration: Declaration) -> Found:
+        pin = declaration.pin
+        if isinstance(pin, Environment):
+            self._check_versions(declaration, pin)
+            return find_environment(declaration, pin, self.record_digest)
+        if isinstance(pin, Distribution):
+            self._check_versions(declaration, pin)
+            return find_distribution(declaration, pin, self.record_digest)
+        if adoption := self.adoption(declaration):
+            return self._adopted(declaration, *adoption)
+        assert isinstance(pin, Fetched)
+        return self._fetched(declaration, pin)
+
+    def _adopted(self, declaration: Declaration, pin: LocalTree, entry: LockEntry | None) -> Found:
+        if entry is None:
+            if self.locked:
+                raise self._unlocked(declaration)
+            return find_tree(declaration, pin, self.file_digest)
+        listing = list_tree(declaration, pin, self.file_digest)
+        listings = self.trees.root / ADOPTED if self.trees else Path(ADOPTED)
+        if Digest.of(listing).hash != entry.tree:
+            position = self.lock().position(declaration)
+            raise drift(declaration, position, listing, listings / f"{entry.tree}.json", pin)
+        if self.trees:
+            with suppress(OSError):  # without it a later difference has no names
+                remember_listing(listings, listing)
+        home = str(Path(pin.home).resolve())
+        return tree_fingerprint(listing), home, (home,)
+
+    def _fetched(self, declaration: Declaration, pin: Fetched) -> Found:
+        wanted = locked_tree(declaration, pin, self.lock())
+        trees = self.trees
+        if trees is None or (not trees.has(wanted.digest) and self.fetch is None):
+            raise ToolchainError(
+                Reason.NO_TOOLCHAIN,
+                f"{declaration.label.short} is not in the store, and nothing may be fetched",
+                position=declaration.position,
+                hint=f"kabuild toolchain fetch {declaration.label.short}",
+            )
+        if self.fetch and not trees.has(wanted.digest):
+            self.fetch(declaration, pin, wanted.files, wanted.digest)
+        self.file_digest(trees.manifest(wanted.digest))  # whoever remembers files sees it go
+        trees.use(wanted.digest)
+        home = str(trees.tree(wanted.digest))
+        return wanted.fingerprint, home, (home,)
+
+    def _check_versions(self, declaration: Declaration, pin: Environment | Distribution) -> None:
+        """With ``locked``: what is installed is what was when the lock was written."""
+        if not self.locked:
+            return
+        entry = self.lock().find(declaration)
+        if entry is None or not is_current(entry, declaration):
+            raise self._unlocked(declaration)
+        found = versions(pin)
+        if found != entry.installed:
+            raise DriftError(
+                Reason.TOOLCHAIN_DRIFT,
+                f"{declaration.label.short} is not what was locked",
+                position=self.lock().position(declaration),
+                hint=f"locked:    {' '.join(entry.installed)}\ninstalled: {' '.join(found)}",
+            )
+
+    def _unlocked(self, declaration: Declaration) -> DriftError:
+        label, pin = declaration.label.short, declaration.pin
+        command = (
+            f"pin {label} --from {pin.home}" if isinstance(pin, LocalTree) else f"lock {label}"
+        )
+        entry = self.lock().find(declaration)
+        state = "has no entry in the lock" if entry is None else "changed since it was locked"
+        return DriftError(
+            Reason.NOT_LOCKED,
+            f"{label} {state}, and --locked forbids that",
+            position=declaration.position,
+            hint=f"kabuild toolchain {command}",
+        )
 
 
 def resolve(
@@ -32,118 +162,5 @@ def resolve(
     file_digest: FileDigest = hash_file,
     record_digest: FileDigest = hash_record,
 ) -> Toolchain:
-    """Find a declared toolchain on this machine and fingerprint it.
-
-    ``name`` is what ``${toolchain:NAME}`` will say, the target's name by default.
-    ``file_digest`` and ``record_digest`` read files in full; a caller may wrap them to
-    remember digests by signature (size, times, inode), so that a second run reads nothing.
-
-    Raises ToolchainError: NO_TOOLCHAIN for what is missing, TOOLCHAIN_DRIFT for what is not
-    what was pinned.
-    """
-    pin = declaration.pin
-    if isinstance(pin, Environment):
-        fingerprint, home, mounts = _environment(declaration, pin, record_digest)
-    elif isinstance(pin, Distribution):
-        fingerprint, home, mounts = _distribution(declaration, pin, record_digest)
-    else:
-        fingerprint, home, mounts = _local(declaration, pin, file_digest)
-    return Toolchain(
-        name=name or declaration.label.name,
-        role=declaration.role,
-        fingerprint=fingerprint,
-        home=home,
-        mounts=mounts,
-    )
-
-
-Found = tuple[bytes, str, tuple[str, ...]]
-
-
-def _environment(declaration: Declaration, pin: Environment, record_digest: FileDigest) -> Found:
-    """The running interpreter; home is the root of its (virtual) environment."""
-    known = installed(sys.path)
-    missing = [name for name in pin.distributions if normalise(name) not in known]
-    if missing:
-        raise _missing(declaration, missing[0], missing)
-    distributions = closure(pin.distributions, known)
-    for distribution in distributions:
-        _check_record(declaration, distribution)
-    directories = dict.fromkeys((sys.prefix, sys.base_prefix))
-    for distribution in distributions:
-        site = str(distribution.site)
-        if not any(_is_below(site, directory) for directory in directories):
-            directories[site] = None
-    fingerprint = environment_fingerprint(distributions, record_digest)
-    return fingerprint, sys.prefix, tuple(directories)
-
-
-def _distribution(declaration: Declaration, pin: Distribution, record_digest: FileDigest) -> Found:
-    """One distribution; home is the directory of its import package."""
-    found = installed(sys.path).get(normalise(pin.name))
-    requirement = f"{pin.name}=={pin.version}"
-    if found is None:
-        raise _missing(declaration, pin.name, [requirement])
-    if found.version != pin.version:
-        raise ToolchainError(
-            Reason.TOOLCHAIN_DRIFT,
-            f"{declaration.label.short} is pinned to {pin.name} {pin.version}; "
-            f"{found.version} is installed",
-            position=declaration.position,
-            hint=f"{sys.executable} -m pip install '{requirement}'",
-        )
-    _check_record(declaration, found)
-    home = found.site / found.info.name.partition("-")[0]
-    if not home.is_dir():
-        raise ToolchainError(
-            Reason.NO_TOOLCHAIN,
-            f"{pin.name} {pin.version} has no package directory: {home} does not exist",
-            position=declaration.position,
-            hint=f"{sys.executable} -m pip install --force-reinstall '{requirement}'",
-        )
-    return distribution_fingerprint(found, record_digest), str(home), (str(home),)
-
-
-def _local(declaration: Declaration, pin: LocalTree, file_digest: FileDigest) -> Found:
-    """An adopted directory; home is that directory."""
-    home = Path(pin.home)
-    for path in ("", *pin.paths):
-        if not os.path.lexists(home / path):
-            raise ToolchainError(
-                Reason.NO_TOOLCHAIN,
-                f"{declaration.label.short} is not on this machine: {home / path} does not exist",
-                position=declaration.position,
-            )
-    try:
-        fingerprint = tree_fingerprint(home, pin.paths, file_digest)
-    except OSError as error:
-        raise ToolchainError(
-            Reason.NO_TOOLCHAIN,
-            f"{declaration.label.short} cannot be read: {error.filename}: {error.strerror}",
-            position=declaration.position,
-        ) from error
-    return fingerprint, str(home), (str(home),)
-
-
-def _missing(declaration: Declaration, name: str, requirements: list[str]) -> ToolchainError:
-    return ToolchainError(
-        Reason.NO_TOOLCHAIN,
-        f"{declaration.label.short} needs {name}, which is not installed in {sys.prefix}",
-        position=declaration.position,
-        hint=f"{sys.executable} -m pip install {' '.join(map(repr, requirements))}",
-    )
-
-
-def _check_record(declaration: Declaration, distribution: InstalledDistribution) -> None:
-    if not distribution.record.is_file():
-        raise ToolchainError(
-            Reason.NO_TOOLCHAIN,
-            f"{declaration.label.short}: {distribution.name} {distribution.version} was "
-            "installed without a RECORD, so its content is unknown",
-            position=declaration.position,
-            hint=f"{sys.executable} -m pip install --force-reinstall {distribution.name}",
-        )
-
-
-def _is_below(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(f"{directory.rstrip(os.sep)}{os.sep}")
+    """Find what needs neither lock nor store: what is installed. As ``Resolver``."""
+    return Resolver(file_digest, record_digest)(declaration, name=name)

@@ -1,0 +1,94 @@
+"""Trees of this machine, adopted by content: found, fingerprinted, and compared with a lock."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from kabuild.base.errors import DriftError, Position, Reason, ToolchainError
+from kabuild.base.fs import atomic_write
+from kabuild.model.digest import Digest
+from kabuild.toolchain.declaration import Declaration, LocalTree
+from kabuild.toolchain.fingerprint import FileDigest, tree_fingerprint, tree_listing
+from kabuild.toolchain.installed import Found
+from kabuild.toolchain.tree_store import compare
+
+SHOWN = 10
+"""Changed files that an error names; the rest it counts."""
+
+
+def find_tree(declaration: Declaration, pin: LocalTree, file_digest: FileDigest) -> Found:
+    """An installed directory; home is that directory, with links in its own path followed.
+
+    Raises ToolchainError(NO_TOOLCHAIN).
+    """
+    home = Path(os.path.realpath(pin.home))
+    listing = list_tree(declaration, pin, file_digest)
+    return tree_fingerprint(listing), str(home), (str(home),)
+
+
+def list_tree(declaration: Declaration, pin: LocalTree, file_digest: FileDigest) -> bytes:
+    """What counts of an installed directory, with digests. Raises ToolchainError."""
+    home = Path(os.path.realpath(pin.home))
+    for path in ("", *pin.paths):
+        if not os.path.lexists(home / path):
+            raise ToolchainError(
+                Reason.NO_TOOLCHAIN,
+                f"{declaration.label.short} is not on this machine: "
+                f"{Path(pin.home) / path} does not exist",
+                position=declaration.position,
+                hint=f"kabuild toolchain pin {declaration.label.short} --from DIRECTORY",
+            )
+    try:
+        return tree_listing(home, pin.paths, file_digest)
+    except OSError as error:
+        raise ToolchainError(
+            Reason.NO_TOOLCHAIN,
+            f"{declaration.label.short} cannot be read: {error.filename}: {error.strerror}",
+            position=declaration.position,
+        ) from error
+
+
+def remember_listing(directory: Path, listing: bytes) -> str:
+    """Keep a listing, so that a later difference can be named; its digest. Raises ``OSError``."""
+    digest = Digest.of(listing).hash
+    path = directory / f"{digest}.json"
+    if not path.is_file():
+        atomic_write(path, listing)
+    return digest
+
+
+def drift(
+    declaration: Declaration, position: Position, listing: bytes, known: Path, pin: LocalTree
+) -> DriftError:
+    """The error for a tree that is not what was pinned, with the files that changed.
+
+    ``known`` is the file with the pinned listing, which is named by its digest; without it
+    the files cannot be named.
+    """
+    lines: list[str] = []
+    with suppress(OSError, ValueError):
+        pinned = known.read_bytes()
+        if Digest.of(pinned).hash == known.stem:
+            lines = compare(_by_path(pinned), _by_path(listing))
+    named = lines[:SHOWN]
+    if len(lines) > SHOWN:
+        named.append(f"and {len(lines) - SHOWN} more")
+    if not lines:
+        named = ["which files changed is not known: they were pinned on another machine"]
+    again = "".join(f" --path {path}" for path in pin.paths)
+    named.append(
+        f"to accept it: kabuild toolchain pin {declaration.label.short} --from {pin.home}{again}"
+    )
+    return DriftError(
+        Reason.TOOLCHAIN_DRIFT,
+        f"{declaration.label.short} is not what was pinned: {pin.home} changed",
+        position=position,
+        hint="\n".join(named),
+    )
+
+
+def _by_path(listing: bytes) -> dict[str, list[str]]:
+    return {path: entry for path, *entry in json.loads(listing)}

@@ -1,0 +1,98 @@
+"""Wheels, from the indexes that the user's pip asks."""
+
+from __future__ import annotations
+
+import urllib.error
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kabuild.base.errors import Reason, ToolchainError
+from kabuild.toolchain.distributions import normalise
+from kabuild.toolchain.fetch.download import measure
+from kabuild.toolchain.fetch.http import FAILURES, Http, shown, why
+from kabuild.toolchain.fetch.pip_settings import PipSettings
+from kabuild.toolchain.fetch.simple_index import IndexFile, project_files
+from kabuild.toolchain.fetch.wheel_name import WheelName
+from kabuild.toolchain.lock import LockedFile
+
+
+@dataclass
+class PypiSource:
+    """The simple indexes of a pip configuration. Each project is asked for once."""
+
+    settings: PipSettings
+    _pages: dict[str, list[IndexFile]] = field(default_factory=dict)
+
+    def find(self, requirement: str, machine: str) -> LockedFile:
+        """The wheel of exactly that version for a machine; as ``Source.find``."""
+        name, _, version = requirement.partition("==")
+        files = [file for file in self._files(name) if not file.yanked]
+        wheels = [(file, WheelName.parse(file.name)) for file in files]
+        known = [(file, wheel) for file, wheel in wheels if wheel and wheel.name == normalise(name)]
+        right = [(file, wheel) for file, wheel in known if wheel.is_version(version)]
+        if not right:
+            versions = sorted({wheel.version for _, wheel in known}, key=_order)[-5:]
+            raise _failure(
+                f"there is no wheel of {name} {version}",
+                f"the newest versions are: {', '.join(versions)}" if versions else "",
+            )
+        fitting = [file for file, wheel in right if wheel.fits(machine)]
+        if not fitting:
+            raise _failure(
+                f"no wheel of {requirement} is for {machine}",
+                "it has: " + ", ".join(sorted(file.name for file, _ in right)),
+            )
+        best = min(fitting, key=lambda file: file.name)
+        sha256, size = best.sha256, best.size
+        if not sha256 or size is None:
+            try:
+                sha256, size = measure(self._http, best.url, sha256)
+            except FAILURES as error:
+                raise _failure(f"{best.name} cannot be had: {why(error)}") from error
+        return LockedFile(best.name, requirement, sha256, size)
+
+    def urls(self, file: LockedFile) -> Iterator[str]:
+        """Where the indexes say the wheel is; those that say it is another one are left out."""
+        for known in self._files(file.pin.partition("==")[0]):
+            if known.name == file.name and known.sha256 in {"", file.sha256}:
+                yield known.url
+
+    @property
+    def http(self) -> Http:
+        """How to get what ``urls`` names."""
+        return self._http
+
+    @property
+    def _http(self) -> Http:
+        return Http(self.settings.certificates)
+
+    def _files(self, name: str) -> list[IndexFile]:
+        """The files of a project in all indexes, the first index first."""
+        project = normalise(name)
+        if project not in self._pages:
+            found: list[IndexFile] = []
+            problems: list[str] = []
+            answered = False
+            for index in self.settings.indexes:
+                try:
+                    found += project_files(self._http, index, project)
+                    answered = True
+                except (*FAILURES, ValueError) as error:
+                    answered |= isinstance(error, urllib.error.HTTPError) and error.code == 404
+                    problems.append(f"{shown(index)}: {why(error)}")
+            if not answered and not found:
+                raise _failure(
+                    f"no package index can be asked for {name}",
+                    "\n".join([*problems, "check the network, and pip config list"]),
+                )
+            self._pages[project] = found
+        return self._pages[project]
+
+
+def _order(version: str) -> list[tuple[int, str]]:
+    """Versions in their order, as far as a message needs it."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in version.split(".")]
+
+
+def _failure(message: str, hint: str = "") -> ToolchainError:
+    return ToolchainError(Reason.FETCH_FAILED, message, hint=hint)

@@ -1,0 +1,109 @@
+"""What is installed in the running Python: environments and single distributions."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from kabuild.base.errors import DriftError, Reason, ToolchainError
+from kabuild.toolchain.declaration import Declaration, Distribution, Environment
+from kabuild.toolchain.distributions import (
+    InstalledDistribution,
+    closure,
+    installed,
+    normalise,
+)
+from kabuild.toolchain.fingerprint import (
+    FileDigest,
+    distribution_fingerprint,
+    environment_fingerprint,
+)
+
+Found = tuple[bytes, str, tuple[str, ...]]
+"""Fingerprint, home and mounts of a toolchain."""
+
+
+def find_environment(
+    declaration: Declaration, pin: Environment, record_digest: FileDigest
+) -> Found:
+    """The running interpreter; home is the root of its (virtual) environment.
+
+    Raises ToolchainError(NO_TOOLCHAIN).
+    """
+    known = installed(sys.path)
+    missing = [name for name in pin.distributions if normalise(name) not in known]
+    if missing:
+        raise _missing(declaration, missing[0], missing)
+    distributions = closure(pin.distributions, known)
+    for distribution in distributions:
+        _check_record(declaration, distribution)
+    directories = dict.fromkeys((sys.prefix, sys.base_prefix))
+    for distribution in distributions:
+        site = str(distribution.site)
+        if not any(_is_below(site, directory) for directory in directories):
+            directories[site] = None
+    fingerprint = environment_fingerprint(distributions, record_digest)
+    return fingerprint, sys.prefix, tuple(directories)
+
+
+def find_distribution(
+    declaration: Declaration, pin: Distribution, record_digest: FileDigest
+) -> Found:
+    """One distribution; home is the directory of its import package.
+
+    Raises ToolchainError(NO_TOOLCHAIN), DriftError for another version.
+    """
+    found = installed(sys.path).get(normalise(pin.name))
+    requirement = f"{pin.name}=={pin.version}"
+    if found is None:
+        raise _missing(declaration, pin.name, [requirement])
+    if found.version != pin.version:
+        raise DriftError(
+            Reason.TOOLCHAIN_DRIFT,
+            f"{declaration.label.short} is pinned to {pin.name} {pin.version}; "
+            f"{found.version} is installed",
+            position=declaration.position,
+            hint=f"{sys.executable} -m pip install '{requirement}'",
+        )
+    _check_record(declaration, found)
+    home = found.site / found.info.name.partition("-")[0]
+    if not home.is_dir():
+        raise ToolchainError(
+            Reason.NO_TOOLCHAIN,
+            f"{pin.name} {pin.version} has no package directory: {home} does not exist",
+            position=declaration.position,
+            hint=f"{sys.executable} -m pip install --force-reinstall '{requirement}'",
+        )
+    return distribution_fingerprint(found, record_digest), str(home), (str(home),)
+
+
+def versions(pin: Environment | Distribution) -> tuple[str, ...]:
+    """``name==version`` of the distributions that a pin names and that are installed."""
+    known = installed(sys.path)
+    names = pin.distributions if isinstance(pin, Environment) else (pin.name,)
+    found = (known.get(normalise(name)) for name in names)
+    return tuple(sorted(f"{item.name}=={item.version}" for item in found if item))
+
+
+def _missing(declaration: Declaration, name: str, requirements: list[str]) -> ToolchainError:
+    return ToolchainError(
+        Reason.NO_TOOLCHAIN,
+        f"{declaration.label.short} needs {name}, which is not installed in {sys.prefix}",
+        position=declaration.position,
+        hint=f"{sys.executable} -m pip install {' '.join(map(repr, requirements))}",
+    )
+
+
+def _check_record(declaration: Declaration, distribution: InstalledDistribution) -> None:
+    if not distribution.record.is_file():
+        raise ToolchainError(
+            Reason.NO_TOOLCHAIN,
+            f"{declaration.label.short}: {distribution.name} {distribution.version} was "
+            "installed without a RECORD, so its content is unknown",
+            position=declaration.position,
+            hint=f"{sys.executable} -m pip install --force-reinstall {distribution.name}",
+        )
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(f"{directory.rstrip(os.sep)}{os.sep}")

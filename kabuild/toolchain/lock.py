@@ -1,0 +1,224 @@
+"""``toolchains/lock.toml``: which files, by content, stand for what BUILD.toml files declare."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kabuild.base.errors import LoadError, Position, Reason
+from kabuild.base.fs import atomic_write
+from kabuild.toolchain.declaration import Declaration, Distribution, Environment, Fetched, LocalTree
+
+LOCK_FILE = "toolchains/lock.toml"
+SCHEMA = 1
+_HEAD = """\
+# What the toolchains of this workspace are, by content. Written by `kabuild toolchain lock`
+# and `kabuild toolchain pin`; not to be edited.
+"""
+
+
+@dataclass(frozen=True, order=True)
+class LockedFile:
+    """One file to fetch.
+
+    Attributes:
+        name: of a wheel or an archive; of a Debian package its path below a mirror.
+        pin: the requirement that it satisfies.
+        size: in bytes.
+    """
+
+    name: str
+    pin: str
+    sha256: str
+    size: int
+
+    @property
+    def base(self) -> str:
+        """The last part of its name."""
+        return self.name.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class LockEntry:
+    """What one toolchain is.
+
+    Attributes:
+        kind: of pin; ``local`` also where an installed tree was adopted in place of what
+            is declared.
+        declared: what the declaration said when this was written.
+        files: what to fetch, by machine.
+        home, paths, tree: of an adopted tree: where it is, its parts that count, and the
+            digest over them.
+        installed: ``name==version`` of the distributions of the running Python.
+    """
+
+    kind: str
+    declared: tuple[str, ...] = ()
+    files: Mapping[str, tuple[LockedFile, ...]] = field(default_factory=dict, hash=False)
+    home: str = ""
+    paths: tuple[str, ...] = ()
+    tree: str = ""
+    installed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The entries by label, such as ``//toolchains/cuda:nvcc``, and where they stand."""
+
+    entries: Mapping[str, LockEntry] = field(default_factory=dict, hash=False)
+    positions: Mapping[str, Position] = field(default_factory=dict, hash=False)
+
+    def find(self, declaration: Declaration) -> LockEntry | None:
+        """The entry of a toolchain."""
+        return self.entries.get(str(declaration.label))
+
+    def position(self, declaration: Declaration) -> Position:
+        """Where the entry of a toolchain stands; its declaration where it has none."""
+        return self.positions.get(str(declaration.label), declaration.position)
+
+    def over(self, other: Lock) -> Lock:
+        """Both, with the entries of this one where both have one."""
+        return Lock({**other.entries, **self.entries}, {**other.positions, **self.positions})
+
+
+def declared(declaration: Declaration) -> tuple[str, ...]:
+    """What of a declaration the lock depends on, as text."""
+    pin = declaration.pin
+    if isinstance(pin, Environment):
+        return tuple(sorted(pin.distributions))
+    if isinstance(pin, Distribution):
+        return (f"{pin.name}=={pin.version}",)
+    if isinstance(pin, LocalTree):
+        return (pin.home, *pin.paths)
+    digest = (f"sha256:{pin.sha256}",) if pin.sha256 else ()
+    return (*pin.requirements, *digest, *pin.machines)
+
+
+def is_current(entry: LockEntry, declaration: Declaration) -> bool:
+    """Whether the declaration is still the one that the entry was written for."""
+    return entry.declared == declared(declaration)
+
+
+def is_adopted(entry: LockEntry | None, declaration: Declaration) -> bool:
+    """Whether an installed tree stands for what is declared."""
+    fetched = isinstance(declaration.pin, Fetched)
+    return entry is not None and entry.kind == "local" and fetched
+
+
+def read_lock(path: Path, shown: str = LOCK_FILE) -> Lock:
+    """The lock at ``path``; an empty one where there is none.
+
+    Raises LoadError(BAD_LOCK) for one that cannot be understood.
+    """
+    try:
+        text = path.read_text()
+        values = tomllib.loads(text)
+    except FileNotFoundError:
+        return Lock()
+    except (OSError, ValueError) as error:
+        raise _bad(shown, str(error)) from None
+    if values.pop("schema", None) != SCHEMA:
+        raise _bad(shown, f"it is of another kabuild: its schema is not {SCHEMA}")
+    positions = {
+        line[2:].partition('"')[0]: Position(shown, number)
+        for number, line in reversed([*enumerate(text.splitlines(), 1)])
+        if line.startswith('["')
+    }
+    try:
+        entries = {label: _entry(table) for label, table in values.items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _bad(shown, f"an entry is incomplete: {error}") from None
+    return Lock(entries, positions)
+
+
+def read_locks(workspace: Path, builtin: Path) -> Lock:
+    """The lock of a workspace, over that of the toolchains that ship with kabuild.
+
+    Raises as ``read_lock``.
+    """
+    lock = read_lock(workspace / LOCK_FILE)
+    if builtin == workspace:
+        return lock
+    shipped = builtin / LOCK_FILE
+    return lock.over(read_lock(shipped, str(shipped)))
+
+
+def write_lock(path: Path, entries: Mapping[str, LockEntry]) -> None:
+    """Write a lock: equal entries give equal bytes. Raises ``OSError``."""
+    atomic_write(path, render(entries).encode())
+
+
+def render(entries: Mapping[str, LockEntry]) -> str:
+    """The text of a lock, sorted."""
+    parts = [f"{_HEAD}\nschema = {SCHEMA}\n"]
+    for label, entry in sorted(entries.items()):
+        lines = [f"[{_text(label)}]", f"kind = {_text(entry.kind)}"]
+        lines += [
+            line
+            for name in ("declared", "installed", "home", "paths", "tree")
+            if (line := _line(name, getattr(entry, name)))
+        ]
+        parts.append("\n".join(lines) + "\n")
+        for machine, files in sorted(entry.files.items()):
+            rows = [f"[{_text(label)}.files.{machine}]", *map(_row, sorted(files))]
+            parts.append("\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+def _entry(table: Mapping[str, Any]) -> LockEntry:
+    files = {
+        machine: tuple(
+            LockedFile(name, row["pin"], _sha256(row["sha256"]), int(row["size"]))
+            for name, row in rows.items()
+        )
+        for machine, rows in table.get("files", {}).items()
+    }
+    return LockEntry(
+        kind=table["kind"],
+        declared=tuple(table["declared"]),
+        files=files,
+        home=table.get("home", ""),
+        paths=tuple(table.get("paths", ())),
+        tree=table.get("tree", ""),
+        installed=tuple(table.get("installed", ())),
+    )
+
+
+def _sha256(text: str) -> str:
+    if len(text) != 64 or set(text) - set("0123456789abcdef"):
+        raise ValueError(f"'{text}' is no SHA-256")
+    return text
+
+
+def _row(file: LockedFile) -> str:
+    pin, sha256 = _text(file.pin), _text(file.sha256)
+    return f"{_text(file.name)} = {{ pin = {pin}, size = {file.size}, sha256 = {sha256} }}"
+
+
+def _line(name: str, value: str | Iterable[str]) -> str:
+    """``name = value``; nothing for what is empty."""
+    if isinstance(value, str):
+        return f"{name} = {_text(value)}" if value else ""
+    items = [*map(_text, value)]
+    one = f"{name} = [{', '.join(items)}]"
+    if not items or len(one) <= 100:
+        return one if items else ""
+    return "\n".join([f"{name} = [", *(f"  {item}," for item in items), "]"])
+
+
+def _text(value: str) -> str:
+    """A TOML string: JSON's, which TOML takes over."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _bad(shown: str, problem: str) -> LoadError:
+    return LoadError(
+        Reason.BAD_LOCK,
+        f"the lock cannot be read: {problem}",
+        position=Position(shown),
+        hint="restore it, or write it anew: kabuild toolchain lock",
+    )

@@ -1,0 +1,150 @@
+"""Unpacked toolchains on disk: one directory each, named by digest, complete or absent."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kabuild.base.canonical import canonical_json
+from kabuild.base.errors import Reason, ToolchainError
+from kabuild.toolchain.fingerprint import hash_file
+from kabuild.toolchain.unpack.tree_writer import remove_tree
+
+TREE = "tree"
+MANIFEST = "manifest.json"
+USED = "used"
+WORK = ".fetch"
+LOCK = ".lock"
+
+Files = Mapping[str, list[str | int]]
+
+
+@dataclass(frozen=True)
+class TreeStore:
+    """Trees by the digest of what they are made of.
+
+    ``<digest>/tree`` is read-only and appears with one rename, after it is complete;
+    ``<digest>.fetch`` is work in progress, which a later fetch goes on with or removes.
+    Whoever works on a tree holds ``<digest>.lock``, which a dead process lets go of.
+    """
+
+    root: Path
+
+    def tree(self, digest: str) -> Path:
+        """Where the files are, or will be."""
+        return self.root / digest / TREE
+
+    def manifest(self, digest: str) -> Path:
+        """The file that says what was unpacked."""
+        return self.root / digest / MANIFEST
+
+    def has(self, digest: str) -> bool:
+        """Whether the tree is here, whole."""
+        return self.manifest(digest).is_file()
+
+    def use(self, digest: str) -> None:
+        """Note that it was used now, for whoever collects what nobody uses."""
+        with contextlib.suppress(OSError):
+            os.utime(self.root / digest / USED)
+
+    @contextlib.contextmanager
+    def working(self, digest: str) -> Iterator[Path]:
+        """The directory for work on a tree, with everybody else kept out of it.
+
+        Waits for others; look again whether the tree is there. Raises ToolchainError.
+        """
+        work = self.root / f"{digest}{WORK}"
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            with (self.root / f"{digest}{LOCK}").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield work
+        except OSError as error:
+            raise ToolchainError(
+                Reason.STORE_UNWRITABLE,
+                f"toolchains cannot be stored in {self.root}: {error.strerror}",
+                hint="free some space, or set KABUILD_CACHE to a directory on another disk",
+            ) from error
+
+    def publish(self, digest: str, work: Path, files: Files) -> None:
+        """Make ``work/tree`` the tree of that digest. Raises ``OSError``."""
+        entry = work / "entry"
+        remove_tree(entry)
+        entry.mkdir()
+        # A read-only directory cannot be moved; what is in it stays as it is.
+        (work / TREE).chmod(0o755)
+        (work / TREE).rename(entry / TREE)
+        (entry / TREE).chmod(0o555)
+        size = sum(int(entry[2]) for entry in files.values())
+        (entry / USED).touch()
+        (entry / MANIFEST).write_bytes(
+            canonical_json({"schema": 1, "bytes": size, "files": dict(files)})
+        )
+        self.remove(digest)
+        entry.rename(self.root / digest)
+        remove_tree(work)
+
+    def remove(self, digest: str) -> None:
+        """Remove a tree: first from sight, then from the disk. Raises ``OSError``."""
+        path = self.root / digest
+        if os.path.lexists(path):
+            gone = self.root / f"{digest}.removed"
+            remove_tree(gone)
+            path.rename(gone)
+            remove_tree(gone)
+
+    def size(self, digest: str) -> int:
+        """Bytes of all files of a tree that is here. Raises ``OSError`` and ``ValueError``."""
+        return int(self._read(digest)["bytes"])
+
+    def files(self, digest: str) -> Files:
+        """What was unpacked. Raises ``OSError`` and ``ValueError``."""
+        files: Files = self._read(digest)["files"]
+        return files
+
+    def differences(self, digest: str) -> list[str]:
+        """What of a tree is no longer as it was unpacked: ``bin/nvcc: changed``; reads it all.
+
+        Raises ``OSError`` and ``ValueError`` where there is no manifest.
+        """
+        return compare(self.files(digest), listing(self.tree(digest)))
+
+    def _read(self, digest: str) -> dict[str, Any]:
+        manifest: dict[str, Any] = json.loads(self.manifest(digest).read_bytes())
+        return manifest
+
+
+def listing(tree: Path) -> Files:
+    """The files below a directory, as a manifest says them. Raises ``OSError``."""
+    files: dict[str, list[str | int]] = {}
+    for directory, directories, names in os.walk(tree):
+        links = [name for name in directories if os.path.islink(f"{directory}/{name}")]  # noqa: PTH114
+        for name in (*names, *links):
+            path = Path(directory, name)
+            relative = path.relative_to(tree).as_posix()
+            if path.is_symlink():
+                files[relative] = ["link", str(path.readlink()), 0]
+            else:
+                digest = hash_file(path)
+                kind = "executable" if path.stat().st_mode & 0o100 else "file"
+                files[relative] = [kind, digest.hash, digest.size]
+    return files
+
+
+def compare(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    """What differs between two listings, a line each, sorted by path."""
+    lines = []
+    for path in sorted({*wanted, *found}):
+        if path not in found:
+            lines.append(f"{path}: missing")
+        elif path not in wanted:
+            lines.append(f"{path}: added")
+        elif list(wanted[path]) != list(found[path]):
+            lines.append(f"{path}: changed")
+    return lines

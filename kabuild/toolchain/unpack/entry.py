@@ -1,0 +1,51 @@
+"""What archives hold: one entry at a time, whatever their format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum, unique
+from typing import IO
+
+from kabuild.base.errors import DriftError, Reason
+
+
+@unique
+class Kind(Enum):
+    """What an entry is. Anything else, such as a device, is OTHER and refused."""
+
+    FILE = "file"
+    DIRECTORY = "directory"
+    SYMLINK = "symbolic link"
+    HARDLINK = "hard link"
+    OTHER = "neither file, directory nor link"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of an archive.
+
+    Attributes:
+        path: as the archive says it, without a leading ``./``.
+        mode: permission bits, with setuid and setgid.
+        target: where a link leads.
+        open: its bytes, for files; to be read before the next entry is asked for.
+    """
+
+    path: str
+    kind: Kind
+    mode: int = 0o644
+    target: str = ""
+    open: Callable[[], IO[bytes]] | None = None
+
+
+Entries = Iterator[Entry]
+
+
+def bad_archive(name: str, problem: str) -> DriftError:
+    """An archive that is what was pinned and is not to be unpacked."""
+    return DriftError(
+        Reason.BAD_ARCHIVE,
+        f"{name} {problem}",
+        hint="nothing was kept of it; pin another version",
+    )

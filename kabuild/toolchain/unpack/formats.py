@@ -1,0 +1,117 @@
+"""The entries of wheels and zip files, tar files and Debian packages."""
+
+from __future__ import annotations
+
+import importlib
+import lzma
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, Literal, cast
+
+from kabuild.base.errors import Reason, ToolchainError
+from kabuild.toolchain.unpack.ar import members
+from kabuild.toolchain.unpack.entry import Entries, Entry, Kind, bad_archive
+
+_BROKEN = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, EOFError)
+_MODES: Mapping[tuple[str, ...], Literal["r|", "r|gz", "r|xz", "r|bz2"]] = {
+    (".tar",): "r|",
+    (".tar.gz", ".tgz"): "r|gz",
+    (".tar.xz", ".txz"): "r|xz",
+    (".tar.bz2", ".tbz2"): "r|bz2",
+}
+_ZSTD = ("compression.zstd", "backports.zstd")
+
+
+@contextmanager
+def entries(archive: Path, name: str) -> Iterator[Entries]:
+    """The entries of ``archive``, whose ``name`` says the format and is what messages say.
+
+    Raises DriftError(BAD_ARCHIVE) for a damaged one, also while the entries are read.
+    """
+    try:
+        if name.endswith((".whl", ".zip")):
+            with zipfile.ZipFile(archive) as file:
+                yield _zip(file)
+        elif name.endswith(".deb"):
+            with archive.open("rb") as package:
+                data_name, data = _data_of(package, name)
+                with _tar(data, data_name) as tar:
+                    yield _tar_entries(tar)
+        else:
+            with archive.open("rb") as packed, _tar(packed, name) as tar:
+                yield _tar_entries(tar)
+    except _BROKEN as error:
+        raise bad_archive(name, f"is damaged: {error}") from error
+
+
+def _zip(file: zipfile.ZipFile) -> Entries:
+    for info in file.infolist():
+        mode = info.external_attr >> 16
+        path = info.filename
+        if info.is_dir():
+            yield Entry(path.rstrip("/"), Kind.DIRECTORY)
+        elif stat.S_ISLNK(mode):
+            yield Entry(path, Kind.SYMLINK, target=file.read(info).decode())
+        elif stat.S_IFMT(mode) in {0, stat.S_IFREG}:
+            yield Entry(path, Kind.FILE, stat.S_IMODE(mode) or 0o644, open=partial(file.open, info))
+        else:
+            yield Entry(path, Kind.OTHER)
+
+
+def _tar_entries(tar: tarfile.TarFile) -> Entries:
+    for member in tar:
+        path = member.name.removeprefix("./").rstrip("/")
+        if member.isdir():
+            if path not in {"", "."}:
+                yield Entry(path, Kind.DIRECTORY)
+        elif member.issym():
+            yield Entry(path, Kind.SYMLINK, target=member.linkname)
+        elif member.islnk():
+            yield Entry(path, Kind.HARDLINK, target=member.linkname.removeprefix("./"))
+        elif member.isreg():
+            content = cast("IO[bytes]", tar.extractfile(member))
+            yield Entry(path, Kind.FILE, member.mode, open=partial(_same, content))
+        else:
+            yield Entry(path, Kind.OTHER)
+
+
+def _same(content: IO[bytes]) -> IO[bytes]:
+    return content
+
+
+def _tar(packed: IO[bytes], name: str) -> tarfile.TarFile:
+    """A tar file as a stream: it is read once, from front to back."""
+    if name.endswith(".zst"):
+        return tarfile.open(fileobj=_zstd(name).open(packed), mode="r|")
+    for suffixes, mode in _MODES.items():
+        if name.endswith(suffixes):
+            return tarfile.open(fileobj=packed, mode=mode)
+    raise bad_archive(name, "has no known format: .whl .zip .deb .tar .tar.{gz,xz,bz2,zst}")
+
+
+def _zstd(name: str) -> Any:
+    """Python's own module from 3.14 on, or the one that brings it to earlier ones."""
+    for module in _ZSTD:
+        try:
+            return importlib.import_module(module)
+        except ImportError:
+            continue
+    raise ToolchainError(
+        Reason.BAD_ARCHIVE,
+        f"{name} is packed with zstd, which this Python cannot read",
+        hint="pip install backports.zstd",
+    )
+
+
+def _data_of(package: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
+    """Name and bytes of the files of a Debian package."""
+    for member, content in members(package, name):
+        if member.startswith("data.tar"):
+            return member, content
+    raise bad_archive(name, "is no Debian package: it holds no data.tar")

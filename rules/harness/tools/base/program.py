@@ -174,6 +174,8 @@ class RunnerPolicy:
         batch_seconds: for a batch of any size.
         life_seconds: for all that it is asked together.
         stderr_bytes: how much of the end of its output is kept for people.
+        cache: a directory that it may fill for others of its kind; empty for none. Only what
+            comes with the task has one: a candidate must not meet its own past.
         launches: whether kernels run when they are launched. Where they do not, outputs show
             what else writes them.
     """
@@ -189,6 +191,7 @@ class RunnerPolicy:
     batch_seconds: float = 10.0
     life_seconds: float = 600.0
     stderr_bytes: int = 4096
+    cache: str = ""
     launches: bool = True
 
     @classmethod
@@ -219,7 +222,8 @@ class Batch:
             the poison of ``dtypes``.
         reported_ns: the time of all calls together, as the runner measured it.
         wall_ns: the judge's own time, from just before RUN until the runner has answered and
-            is frozen. What that costs without any call is the ``wall_ns`` of ``empty``.
+            is frozen. What that costs without any call is the ``wall_ns`` of ``empty``. On a
+            device it ends with the answer, and what held up the judge's own copies is added.
         thread_ns: how long the runner's main thread ran in that time, as the kernel counts:
             however busy the machine is, no more than what an honest runner reports.
         process_ns: the same for all of its threads together. Both 0 where nobody counts.

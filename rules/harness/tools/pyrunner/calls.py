@@ -33,6 +33,9 @@ class Ground(Protocol):
     def replayed(self, work: Work) -> int | None:
         """The same with its launches recorded and run as one graph; None where they cannot be."""
 
+    def finish(self) -> None:
+        """Wait until all work is done, in whatever streams."""
+
     def legal(self, tensors: dict[str, Tensor]) -> AbstractContextManager[None]:
         """Within it kernels may access these tensors, and what they have allocated."""
 
@@ -69,6 +72,8 @@ class Calls:
         ]
         self._keywords = dict((*self.block.scalars, *self.block.dims))
         self._results: list[tuple[int, Any]] = []
+        if abi == "torch":
+            ground.reserve(lambda: [self._like_results(slot) for slot in slots])
 
     def run(self, calls: int) -> int:
         """Make the calls of a batch; how long they took, in nanoseconds.
@@ -92,6 +97,7 @@ class Calls:
         results, self._results = self._results, []
         for slot, result in results:
             self._deliver(slot, result)
+        self._ground.finish()
 
     @contextlib.contextmanager
     def _ready(self, calls: int) -> Iterator[Work]:
@@ -99,10 +105,7 @@ class Calls:
         start = self.block.order_offset
         order = struct.unpack_from(f"<{calls}I", self._block_memory, start)
         self._results = []
-        call = self._writing
-        if self._abi == "torch":
-            call = self._returning
-            self._ground.reserve(lambda: [self._like_results(slot) for slot in order])
+        call = self._returning if self._abi == "torch" else self._writing
 
         def work() -> None:
             with torch.no_grad():

@@ -55,6 +55,10 @@ class Device:
             return None
         return self.timed(graph.replay)
 
+    def finish(self) -> None:
+        """Wait until all work is done, in whatever streams."""
+        torch.cuda.synchronize()
+
     def legal(self, _: dict[str, Tensor]) -> AbstractContextManager[None]:
         """Guards beside the outputs show what nobody intercepts here."""
         return contextlib.nullcontext()

@@ -50,6 +50,9 @@ class Host:
     def replayed(self, _: Callable[[], None]) -> None:
         """Nothing here can be recorded."""
 
+    def finish(self) -> None:
+        """What was called here is done."""
+
     def legal(self, tensors: dict[str, Tensor]) -> AbstractContextManager[None]:
         """Names the tensors to Triton's interpreter, where it is in use."""
         triton_cpu = sys.modules.get("triton_cpu.interpreter")

@@ -6,6 +6,7 @@ native runner. Nothing here is secret or trusted: the candidate shares this inte
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import importlib.util
@@ -13,7 +14,8 @@ import os
 import signal
 import socket
 import sys
-from typing import NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import torch
 from base.program import Program, RunnerPolicy
@@ -32,6 +34,7 @@ _ALLOCATOR_COMPLAINTS = (
     "CUDA out of memory",
     "CUDA error: out of memory",
 )
+_WITHOUT_GRAPHS = ("default", "max-autotune-no-cudagraphs")
 _DEVICE_COMPLAINTS = {
     "an illegal memory access was encountered": 700,
     "misaligned address": 716,
@@ -84,13 +87,14 @@ class _Server:
         self._path = confinement.candidate_path(program)
         self._judge = judge
         self._nonce = 0
+        self._awake = False
         self._entry: Entry | None = None
         self._calls: Calls | None = None
 
     def serve(self) -> NoReturn:
         """Answer until BYE, or until the judge is gone."""
         while True:
-            data, fds, _, _ = socket.recv_fds(self._judge, SIZE, _FDS)
+            data, fds = self._receive()
             if not data:
                 os._exit(1)
             request = Message.decode(data)
@@ -99,6 +103,15 @@ class _Server:
                 self._obey(request, fds)
             except BaseException as error:  # noqa: BLE001 - a candidate may raise anything
                 self._fail(error)
+
+    def _receive(self) -> tuple[bytes, list[int]]:
+        """The next request: asleep, or awake when the judge has asked for that."""
+        awake, self._awake = self._awake, False
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                flags = socket.MSG_DONTWAIT if awake else 0
+                data, fds, _, _ = socket.recv_fds(self._judge, SIZE, _FDS, flags)
+                return data, fds
 
     def reply(self, kind: Kind, *values: int) -> None:
         """Answer the request in hand."""
@@ -119,6 +132,9 @@ class _Server:
                 assert self._calls is not None
                 calls = request.values[0]
                 self.reply(Kind.DONE, calls, self._calls.run(calls))
+            case Kind.ARM:
+                self._awake = True
+                self.reply(Kind.READY)
             case Kind.REPLAY:
                 assert self._calls is not None
                 elapsed = self._calls.replay(request.values[0])
@@ -147,7 +163,19 @@ def _compiled(program: Program, entry: Entry) -> Entry:
     if not program.mode:
         return entry
     compiled: Entry = torch.compile(entry, mode=program.mode, dynamic=False)
-    return compiled
+    return compiled if program.mode in _WITHOUT_GRAPHS else _copied(compiled)
+
+
+def _copied(compiled: Entry) -> Entry:
+    """What is compiled into graphs of its own overwrites its last results with the next."""
+
+    begin: Callable[[], None] = torch.compiler.cudagraph_mark_step_begin
+
+    def call(**arguments: Any) -> Any:
+        begin()
+        return {name: result.clone() for name, result in compiled(**arguments).items()}
+
+    return call
 
 
 def _code(error: BaseException) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ enum Kind : uint32_t {
   kEmpty = 5,
   kBye = 6,
   kReplay = 8,
+  kArm = 9,
   kReady = 16,
   kDone = 17,
   kFault = 18,

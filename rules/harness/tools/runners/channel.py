@@ -48,17 +48,18 @@ class Channel:
         except (BrokenPipeError, ConnectionResetError, BlockingIOError) as error:
             raise Hangup from error
 
-    def receive(self, deadline: float) -> Message:
+    def receive(self, deadline: float, *, awake: bool = False) -> Message:
         """The next message before ``deadline`` (of ``time.monotonic``).
 
-        Raises Hangup, Silence or Malformed.
+        ``awake`` waits without sleeping, so that no time is lost to waking up. Raises Hangup,
+        Silence or Malformed.
         """
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(self._output, select.POLLIN)
         while True:
             left = deadline - time.monotonic()
-            ready = dict(poll.poll(max(0.0, left) * 1000))
+            ready = dict(poll.poll(0 if awake else max(0.0, left) * 1000))
             if self._control.fileno() in ready:
                 return self._take()
             if left <= 0:

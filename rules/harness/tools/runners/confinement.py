@@ -19,6 +19,7 @@ from namespaces import (  # type: ignore[import-not-found]
 
 CANDIDATE = "/candidate"
 RUNNER = "/runner"
+CACHE = "/cache"
 LIBRARIES = "/runner/lib"
 TMP = "/tmp"  # noqa: S108 - the sandbox's own
 ENVIRONMENT = {"HOME": TMP, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
@@ -28,12 +29,6 @@ _STACK_BYTES = 16 << 20
 _SYSTEM = ("/usr", "/lib", "/bin")
 _DEVICE_FILES = {"cuda": ("nvidia*",), "rocm": ("kfd", "dri/renderD*")}
 _INHERITED = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "LD_LIBRARY_PATH")
-_DEVICE_ENVIRONMENT = {
-    "CUDA_CACHE_PATH": f"{TMP}/cuda",
-    "TRITON_CACHE_DIR": f"{TMP}/triton",
-    "TORCHINDUCTOR_CACHE_DIR": f"{TMP}/inductor",
-    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # in this process: others would have to import torch
-}
 
 
 def view(program: Program, policy: RunnerPolicy) -> View:
@@ -44,6 +39,8 @@ def view(program: Program, policy: RunnerPolicy) -> View:
     binds = [*system_binds(), Bind(_absolute(program.path), candidate_path(program))]
     if program.on_device:
         binds += device_binds(program.platform)
+    if policy.cache:
+        binds.append(Bind(policy.cache, CACHE, writable=True))
     if program.abi == "hip":
         if program.runner is None:
             raise ValueError("a program of the hip ABI needs a native runner")
@@ -89,11 +86,21 @@ def environment(program: Program, policy: RunnerPolicy) -> dict[str, str]:
     """The variables of a runner."""
     variables = dict(ENVIRONMENT)
     if program.on_device:
-        variables |= _DEVICE_ENVIRONMENT
+        variables |= _caches(CACHE if policy.cache else TMP)
         variables |= {name: os.environ[name] for name in _INHERITED if name in os.environ}
     if not policy.launches:
         variables["KABUILD_CPU_LAUNCHES"] = "skip"
     return variables
+
+
+def _caches(folder: str) -> dict[str, str]:
+    """Where what is compiled at the first call is kept."""
+    return {
+        "CUDA_CACHE_PATH": f"{folder}/cuda",
+        "TRITON_CACHE_DIR": f"{folder}/triton",
+        "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # in this process: others would import torch anew
+    }
 
 
 def device_binds(platform: str) -> Iterator[Bind]:

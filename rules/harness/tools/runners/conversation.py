@@ -64,7 +64,7 @@ class Conversation:
             raise MachineFault(f"a runner did not start: {what}\n{self._channel.text()}") from error
         if message != Message(Kind.READY, 0, message.values):
             raise MachineFault(f"a runner did not start\n{self._channel.text()}")
-        self._freeze("at its start")
+        self.freeze("at its start")
 
     def ask(
         self,
@@ -75,20 +75,25 @@ class Conversation:
         doing: str,
         values: tuple[int, ...] = (),
         fds: Sequence[int] = (),
+        armed: bool = False,
+        freeze: bool = True,
     ) -> Answer:
         """Send a request and return its answer. Raises CandidateFault for anything else.
 
         Args:
             seconds: how long to wait.
             doing: what the runner does meanwhile, in words that complete a fault.
+            armed: the runner is at large and awake, and so is whoever waits for it.
+            freeze: stop the runner once it has answered, and count the time until then.
         """
         request = Message(kind, secrets.randbits(64), values)
         thread_ns, process_ns = self._warden.processor_ns
         started = time.monotonic_ns()
         try:
             self._channel.send(request, fds)
-            self._warden.thaw()
-            message = self._channel.receive(time.monotonic() + seconds)
+            if not armed:
+                self._warden.thaw()
+            message = self._channel.receive(time.monotonic() + seconds, awake=armed)
         except Hangup:
             self._fail_by_end(doing)
         except Silence:
@@ -102,11 +107,19 @@ class Conversation:
             self._fail_by_complaint(message, doing)
         if message.kind is not expected:
             raise diagnosis.violation(f"answered with {message.kind.name} {doing}")
-        if expected is not Kind.GONE:
-            self._freeze(doing)
+        if freeze and expected is not Kind.GONE:
+            self.freeze(doing)
         wall_ns = time.monotonic_ns() - started
         thread, process = self._warden.processor_ns
         return Answer(message.values, wall_ns, thread - thread_ns, process - process_ns)
+
+    def freeze(self, doing: str) -> None:
+        """Stop the runner, which must not have sent anything more. Raises CandidateFault."""
+        status = self._warden.freeze()
+        if status is not None:
+            raise diagnosis.ended(status, f"after its answer {doing}", self._channel.text())
+        if not self._channel.is_quiet():
+            raise diagnosis.violation(f"sent more than its answer {doing}")
 
     def said(self) -> str:
         """The end of what the runner has printed, safe to show."""
@@ -123,13 +136,6 @@ class Conversation:
         """Close both sockets, without a runner or after its end."""
         self._warden.close()
         self._channel.close()
-
-    def _freeze(self, doing: str) -> None:
-        status = self._warden.freeze()
-        if status is not None:
-            raise diagnosis.ended(status, f"after its answer {doing}", self._channel.text())
-        if not self._channel.is_quiet():
-            raise diagnosis.violation(f"sent more than its answer {doing}")
 
     def _fail_by_end(self, doing: str) -> NoReturn:
         status = self._warden.wait(_LAST_WORDS_SECONDS)

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import torch
 from base.program import Program
+from gpu.memory import DeviceMemory
 from torch import Tensor
 
 _F_ADD_SEALS = 1033
@@ -45,13 +46,11 @@ class Medium:
         lead: pages of guard before an output, which are two where the page before them cannot
             be taken from the runner.
         allocate: memory of at least so many bytes; sealed, nobody else can map it writable.
-        settle: what is to be done between filling the buffers and using them.
     """
 
     page: int
     lead: int
     allocate: Callable[[int, bool], Memory]
-    settle: Callable[[], None]
 
 
 class File:
@@ -82,16 +81,11 @@ def shared_file(size: int, *, sealed: bool) -> tuple[int, mmap.mmap]:
     return fd, memory
 
 
-HOST = Medium(mmap.PAGESIZE, 1, lambda size, sealed: File(size, sealed=sealed), lambda: None)
+HOST = Medium(mmap.PAGESIZE, 1, lambda size, sealed: File(size, sealed=sealed))
+
+_DEVICE = Medium(_DEVICE_PAGE, 2, lambda size, _: DeviceMemory.allocate(size))
 
 
 def of(program: Program) -> Medium:
     """The memory that ``program`` works on."""
-    return _device() if program.on_device else HOST
-
-
-def _device() -> Medium:
-    from gpu import session
-    from gpu.memory import DeviceMemory
-
-    return Medium(_DEVICE_PAGE, 2, lambda size, _: DeviceMemory.allocate(size), session.evict)
+    return _DEVICE if program.on_device else HOST

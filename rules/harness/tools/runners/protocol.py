@@ -14,6 +14,8 @@ SCRATCH  bytes of the file, offset    ``READY``
          (with 1 descriptor)
 RUN      n                            ``DONE`` n ns
 EMPTY                                 ``DONE`` 0 ns
+ARM                                   ``READY``, and waits for the next request without
+                                      sleeping: a device's runner, before each batch
 REPLAY   n                            ``DONE`` n ns of the calls recorded and run as one
                                       graph; 0 where the platform or the candidate cannot
 COLLECT                               ``READY`` once the ``torch`` ABI's results are
@@ -51,6 +53,7 @@ class Kind(IntEnum):
     BYE = 6
     COLLECT = 7
     REPLAY = 8
+    ARM = 9
     READY = 16
     DONE = 17
     FAULT = 18

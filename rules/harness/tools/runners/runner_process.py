@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from base.program import (
     Batch,
@@ -84,7 +84,6 @@ class Runner:
                 scratch = memory.add_scratch(wanted)
                 values = (scratch.size, scratch.regions[0].first, wanted)
                 self._ask_to_load(Kind.SCRATCH, values, (scratch.fd,))
-            memory.calibrate()
 
     def batch(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch:
         """Call the candidate once for each element of ``inputs``; at most ``slots`` of them.
@@ -115,10 +114,16 @@ class Runner:
         memory.prepare(order, inputs)
         with self._ending_on_fault():
             doing = f"in a batch of {calls} call{'s' if calls > 1 else ''}"
+            held_up_ns = 0
+            if self._program.on_device:
+                self._arm(doing)
+                held_up_ns = memory.fill(order, inputs)
             answer = self._ask_to_run(kind, calls, doing)
+            held_up_ns += memory.take()
+            if self._program.on_device:
+                self._conversation.freeze(doing)
             if kind is Kind.REPLAY and not answer.values[0]:
                 return None
-            late_ns = memory.take()
             if self._program.abi == "torch":
                 # Outside both clocks, so a program could put its work off until here: this
                 # ABI is for baselines, which come with the task.
@@ -126,12 +131,17 @@ class Runner:
                 self._ask(Kind.COLLECT, Kind.READY, seconds=seconds, doing=doing)
                 memory.take()
             memory.check(order, inputs)
-        return self._batch(answer, late_ns, memory.read(order))
+        return self._batch(answer, held_up_ns, memory.read(order))
 
     def empty(self) -> Batch:
         """A batch of no calls, to calibrate what a batch costs by itself."""
         with self._ending_on_fault():
-            answer = self._ask_to_run(Kind.EMPTY, 0, "in an empty batch")
+            doing = "in an empty batch"
+            if self._program.on_device:
+                self._arm(doing)
+            answer = self._ask_to_run(Kind.EMPTY, 0, doing)
+            if self._program.on_device:
+                self._conversation.freeze(doing)
         return self._batch(answer)
 
     def said(self) -> str:
@@ -178,13 +188,10 @@ class Runner:
         *,
         seconds: float,
         doing: str,
-        values: tuple[int, ...] = (),
-        fds: Sequence[int] = (),
+        **how: Any,
     ) -> Answer:
         patience = max(0.0, min(seconds, self._left_seconds))
-        answer = self._conversation.ask(
-            kind, expected, seconds=patience, doing=doing, values=values, fds=fds
-        )
+        answer = self._conversation.ask(kind, expected, seconds=patience, doing=doing, **how)
         self._left_seconds -= answer.wall_ns / 1e9
         return answer
 
@@ -195,9 +202,15 @@ class Runner:
         doing = "while its config was loaded"
         return self._ask(kind, Kind.READY, seconds=seconds, doing=doing, values=values, fds=fds)
 
+    def _arm(self, doing: str) -> None:
+        """Have a frozen runner wait for its next request without sleeping."""
+        seconds = self._policy.batch_seconds
+        self._ask(Kind.ARM, Kind.READY, seconds=seconds, doing=doing, freeze=False)
+
     def _ask_to_run(self, kind: Kind, calls: int, doing: str) -> Answer:
         seconds = self._policy.batch_seconds + calls * self._policy.call_seconds
-        answer = self._ask(kind, Kind.DONE, seconds=seconds, doing=doing, values=(calls,))
+        how = {"armed": True, "freeze": False} if self._program.on_device else {}
+        answer = self._ask(kind, Kind.DONE, seconds=seconds, doing=doing, values=(calls,), **how)
         count, reported_ns, *_ = answer.values
         gave_up = kind is Kind.REPLAY and not count
         if not (count == calls or gave_up) or reported_ns < 0:
@@ -223,9 +236,9 @@ class Runner:
             session.check()
 
     def _batch(
-        self, answer: Answer, late_ns: int = 0, outputs: tuple[Mapping[str, Tensor], ...] = ()
+        self, answer: Answer, held_up_ns: int = 0, outputs: tuple[Mapping[str, Tensor], ...] = ()
     ) -> Batch:
-        reported_ns, wall_ns = answer.values[1], answer.wall_ns + late_ns
+        reported_ns, wall_ns = answer.values[1], answer.wall_ns + held_up_ns
         if self._program.on_device:  # the processor waits, and that says nothing about the work
             return Batch(outputs, reported_ns, wall_ns)
         return Batch(outputs, reported_ns, wall_ns, answer.thread_ns, answer.process_ns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -196,6 +197,17 @@ class JudgingPolicy:
     total_seconds: float = 240.0
 
 
+def _remembering(policy: RunnerPolicy, spec: Spec) -> RunnerPolicy:
+    """The policy of a baseline that is compiled when it is called: once for all its runners."""
+    if not spec.baseline.on_device or spec.baseline.abi == "hip":
+        return policy
+    _CACHES.append(folder := tempfile.TemporaryDirectory(prefix="baseline-"))
+    return replace(policy, cache=folder.name)
+
+
+_CACHES: list[tempfile.TemporaryDirectory[str]] = []  # until this process ends
+
+
 class Judge:
     """Judges cases by an oracle, with both programs in runners of their own."""
 
@@ -238,7 +250,12 @@ class Judge:
                 limits_of(spec.candidate),
                 policy.total_seconds,
             ),
-            baseline=Side(launcher, spec.baseline, spec.signature, limits_of(spec.baseline)),
+            baseline=Side(
+                launcher,
+                spec.baseline,
+                spec.signature,
+                _remembering(limits_of(spec.baseline), spec),
+            ),
             oracle=oracle,
             assessor=Assessor(
                 oracle, spec.signature, limits, compare, factor=policy.baseline_factor

@@ -78,6 +78,7 @@ def marked(kernel: str) -> set[int]:
         ("write_past_tensor", "OUT_OF_BOUNDS", "block (0,0,0) thread (128,0,0)"),
         ("read_before_tensor", "OUT_OF_BOUNDS", "read of 4 bytes, 4 bytes before 'x'"),
         ("read_past_shared", "OUT_OF_BOUNDS", "past the end of __shared__ 'tile' (512 bytes)"),
+        ("read_before_shared", "OUT_OF_BOUNDS", "4 bytes before __shared__ 'tile' (512 bytes)"),
         ("write_past_dynamic", "OUT_OF_BOUNDS", "dynamic shared memory (508 bytes)"),
         ("write_past_local", "OUT_OF_BOUNDS", "index 4 is outside an array of type 'float[4]'"),
         ("read_output", "UNINITIALISED", "offset 0 of 'y' (512 bytes), which nobody has written"),

@@ -36,6 +36,17 @@ extern "C" hipError_t run_read_past_shared(const float* in, float* out, int64_t)
   LAUNCH(read_past_shared, 1, kThreads, 0, in, out);
 }
 
+__global__ void read_before_shared(const float* in, float* out) {
+  __shared__ float tile[kThreads];
+  tile[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  const float* previous = tile + threadIdx.x - 1;
+  out[threadIdx.x] = *previous;  // read_before_shared
+}
+extern "C" hipError_t run_read_before_shared(const float* in, float* out, int64_t) {
+  LAUNCH(read_before_shared, 1, kThreads, 0, in, out);
+}
+
 __global__ void write_past_dynamic(const float* in, float* out) {
   extern __shared__ float tile[];
   tile[threadIdx.x] = in[threadIdx.x];  // write_past_dynamic

@@ -68,13 +68,14 @@ SHARED_SECTION = """\
 SECTIONS {
   .hipcpu_shared : {
     hipcpu_shared_begin = .;
+    . += 128;
     *(.hipcpu_shared .hipcpu_shared.*)
     hipcpu_shared_end = .;
   }
 }
 INSERT AFTER .data;
 """
-"""The linker's script: where the __shared__ variables begin and end."""
+"""The linker's script: where the __shared__ variables begin, with a gap, and end."""
 
 _BITS = (8, 16, 32, 64)
 _BYTES = (1, 2, 4, 8, 16)

@@ -77,9 +77,7 @@ bool is_private(uintptr_t address) {
   if (address - reinterpret_cast<uintptr_t>(&worker) < sizeof worker) return true;
   if (is_stack(worker, reinterpret_cast<const void*>(address))) return true;
   if (address - reinterpret_cast<uintptr_t>(worker.host_stack) < kMostStack) return true;
-  if (!image.holds(address)) return false;
-  const Region* nearest = nearest_region(address);
-  return nearest == nullptr || address < nearest->begin || address >= nearest->padded_end;
+  return image.holds(address) && !is_gap(address);
 }
 
 [[noreturn]] void end_kernel() { hipcpu_fail("the sanitizer ended the kernel"); }

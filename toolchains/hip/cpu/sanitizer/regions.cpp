@@ -15,6 +15,8 @@ Region* regions;  // in the order of addresses
 size_t count;
 size_t capacity;
 size_t last_found;
+uintptr_t shared_begin;  // of the library's __shared__ variables, with the gaps around them
+uintptr_t shared_end;
 
 size_t cell_bytes(const Region& region) {
   return (((region.bytes() - 1) >> region.shift) + 1) * sizeof(Cell);
@@ -89,10 +91,11 @@ void remove_region(const void* memory) {
 }
 
 void mark_shared(const void* begin, const void* end) {
+  shared_begin = reinterpret_cast<uintptr_t>(begin);
+  shared_end = reinterpret_cast<uintptr_t>(end);
   for (size_t i = 0; i < count; ++i) {
-    Region& region = regions[i];
-    if (region.begin < reinterpret_cast<uintptr_t>(begin)) continue;
-    if (region.begin < reinterpret_cast<uintptr_t>(end)) region.kind = Kind::kShared;
+    const uintptr_t address = regions[i].begin;
+    if (address >= shared_begin && address < shared_end) regions[i].kind = Kind::kShared;
   }
 }
 
@@ -107,11 +110,17 @@ Region* find_region(uintptr_t address) {
   return &regions[at - 1];
 }
 
+bool is_gap(uintptr_t address) {
+  if (address >= shared_begin && address < shared_end) return true;
+  const size_t at = behind(address);
+  return at != 0 && address < regions[at - 1].padded_end;
+}
+
 const Region* nearest_region(uintptr_t address) {
   const size_t at = behind(address);
   if (at == 0) return count == 0 ? nullptr : &regions[0];
   const Region& before = regions[at - 1];
-  if (at == count || address < before.padded_end) return &before;
+  if (at == count) return &before;
   return regions[at].begin - address < address - before.end ? &regions[at] : &before;
 }
 

@@ -39,7 +39,9 @@ void remove_region(const void* memory);
 void mark_shared(const void* begin, const void* end);
 
 Region* find_region(uintptr_t address);
-/// The piece nearest to an address outside of all, preferring one before it; null for none.
+/// Whether an address outside of all pieces is in a gap that keeps them apart.
+bool is_gap(uintptr_t address);
+/// The piece nearest to an address outside of all; null for none.
 const Region* nearest_region(uintptr_t address);
 
 /// The cells of a piece, such that an access of these bytes touches whole ones.

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from kabuild import __version__
-
 TIMEOUT = 60.0
 """Seconds of silence after which a server counts as gone."""
 
@@ -37,7 +35,7 @@ class Http:
         """
         plain, credentials = split_credentials(url)
         request = urllib.request.Request(plain, method=method)  # noqa: S310 - schemes are checked
-        request.add_header("User-Agent", f"kabuild/{__version__}")
+        request.add_header("User-Agent", "kabuild")
         if credentials:
             token = base64.b64encode(credentials.encode()).decode()
             request.add_unredirected_header("Authorization", f"Basic {token}")

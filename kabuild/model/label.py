@@ -40,7 +40,8 @@ class Label:
         if not absolute:
             path = "/".join(part for part in (package, path) if part)
         if not colon:
-            name = path.rpartition("/")[2]
+            path, mark, number = path.partition("#")
+            name = f"{path.rpartition('/')[2]}{mark}{number}"
         _check_package(path, text)
         if not _NAME.fullmatch(name) or ".." in name.split("/"):
             raise _bad(text, f"'{name}' is no target name" if name else "the target has no name")
@@ -72,8 +73,9 @@ class Label:
     @property
     def short(self) -> str:
         """The shortest text that reads back as this label."""
-        same = self.name == self.package.rpartition("/")[2]
-        return f"//{self.package}" if same and self.package else str(self)
+        name, mark, number = self.name.partition("#")
+        same = name == self.package.rpartition("/")[2]
+        return f"//{self.package}{mark}{number}" if same and self.package else str(self)
 
     def __str__(self) -> str:
         return f"//{self.package}:{self.name}"

@@ -116,3 +116,42 @@ def test_bad_patterns(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         Pattern.parse(text)
     assert caught.value.reason is Reason.BAD_LABEL
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "trial", "short"),
+    [
+        ("//a/b", "b", 1, "//a/b"),
+        ("//a/b#2", "b#2", 2, "//a/b#2"),
+        ("//a/b:b.perf#12", "b.perf#12", 12, "//a/b:b.perf#12"),
+    ],
+)
+def test_a_label_may_have_the_number_of_a_trial(
+    text: str, name: str, trial: int, short: str
+) -> None:
+    label = Label.parse(text)
+
+    assert (label.name, label.trial, label.short) == (name, trial, short)
+    assert Label.parse(label.short) == label
+    assert label.in_trial(1).trial == 1
+    assert label.in_trial(3).name == f"{name.partition('#')[0]}#3"
+
+
+@pytest.mark.parametrize("text", ["//a/b#0", "//a/b#", "//a/b#x", "//a#2/b", "//a/b:b#2.perf"])
+def test_what_is_no_number_of_a_trial_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        Label.parse(text)
+
+    assert raised.value.reason is Reason.BAD_LABEL
+
+
+def test_a_plain_label_covers_all_its_trials_and_a_numbered_one_its_own() -> None:
+    first, second = Label.parse("//a:b.perf"), Label.parse("//a:b.perf#2")
+
+    assert first.covers(first)
+    assert first.covers(second)
+    assert second.covers(second)
+    assert not second.covers(first)
+    assert Label.parse("//a:b.perf#1").covers(first)
+    assert not Label.parse("//a:b.perf#1").covers(second)
+    assert Label.parse("//a:b#2").sub("perf") == second

@@ -12,6 +12,9 @@ Item = TypeVar("Item")
 ETA = 3
 """Of how many one goes on to the next rung, which is measured as many times as long."""
 
+FINALISTS = 2
+"""How many the last rung compares."""
+
 
 def choose(values: Sequence[Sequence[Item]], most: int, seed: int) -> list[tuple[Item, ...]]:
     """At most ``most`` different points of a grid, at random; all of a small one."""
@@ -39,28 +42,25 @@ def halve(
     """The last rung, best first, each with its figure: larger is better.
 
     ``measure(item, seconds)`` gives None for what cannot be measured, which is out. No further
-    measurement begins once ``enough`` says so; what was not measured in an unfinished rung
-    keeps its place by the figure of the one before.
+    measurement begins once ``enough`` says so: then what this rung has measured counts, or else
+    the one before.
     """
     ranked: list[tuple[Item, float]] = [(item, 0.0) for item in items]
-    seconds = shortest
-    first = True
-    while ranked and (first or len(ranked) > 1):
+    seconds, rung = shortest, 0
+    while True:
         measured: list[tuple[Item, float]] = []
-        unmeasured: list[tuple[Item, float]] = []
-        for item, before in ranked:
+        for item, _ in ranked:
             if enough():
-                unmeasured.append((item, before))
-                continue
+                return _best_first(measured) if measured or not rung else ranked
             figure = measure(item, seconds)
             if figure is not None:
                 measured.append((item, figure))
-        measured.sort(key=lambda pair: -pair[1])
-        if unmeasured:
-            return measured or ([] if first else unmeasured)
-        ranked = measured if len(measured) <= 1 else measured[: max(1, len(measured) // ETA)]
-        if len(ranked) <= 1:
+        measured = _best_first(measured)
+        if len(measured) <= FINALISTS:
             return measured
-        seconds *= ETA
-        first = False
-    return ranked
+        ranked = measured[: max(FINALISTS, -(-len(measured) // ETA))]
+        seconds, rung = seconds * ETA, rung + 1
+
+
+def _best_first(measured: list[tuple[Item, float]]) -> list[tuple[Item, float]]:
+    return sorted(measured, key=lambda pair: -pair[1])

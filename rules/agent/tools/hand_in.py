@@ -79,10 +79,11 @@ def read_editable(workspace: Path, path: str) -> bytes:
         fd = _open(name, directory)
     finally:
         os.close(directory)
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(fd)
+        raise RefusedError("it is no regular file")
     with open(fd, "rb") as file:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            raise RefusedError("it is no regular file")
         if status.st_size > MOST_BYTES:
             raise RefusedError(f"it has {status.st_size} bytes, and may have {MOST_BYTES}")
         return check_text(file.read(MOST_BYTES + 1))

@@ -19,6 +19,7 @@ _HEAD_BYTES = 16 << 10
 _CONNECT_SECONDS = 30.0
 _READ_BYTES = 1 << 16
 _MOST_CONNECTIONS = 64
+_MOST_DRAINED = 1 << 20
 
 
 def start(listening: socket.socket, hosts: Collection[str]) -> int:
@@ -51,16 +52,16 @@ def _tunnel(near: socket.socket, hosts: Collection[str]) -> None:
     near.settimeout(_CONNECT_SECONDS)
     target = _target(near)
     if target is None:
-        near.sendall(b"HTTP/1.1 405 Only CONNECT\r\n\r\n")
+        _refuse(near, b"405 Only CONNECT")
         return
     if target.lower() not in {host.lower() for host in hosts}:
-        near.sendall(b"HTTP/1.1 403 Not a listed host\r\n\r\n")
+        _refuse(near, b"403 Not a listed host")
         return
     host, _, port = target.rpartition(":")
     try:
         far = socket.create_connection((host, int(port)), _CONNECT_SECONDS)
     except OSError:
-        near.sendall(b"HTTP/1.1 502 Cannot connect\r\n\r\n")
+        _refuse(near, b"502 Cannot connect")
         return
     with far:
         near.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
@@ -79,6 +80,15 @@ def _target(near: socket.socket) -> str | None:
             return None
     words = head.split(b"\r\n")[0].decode(errors="replace").split(" ")
     return words[1] if len(words) == 3 and words[0] == "CONNECT" else None
+
+
+def _refuse(near: socket.socket, status: bytes) -> None:
+    """Answer, and read what is still under way: closing before that would destroy the answer."""
+    near.sendall(b"HTTP/1.1 " + status + b"\r\n\r\n")
+    near.shutdown(socket.SHUT_WR)
+    for _ in range(_MOST_DRAINED // _READ_BYTES):
+        if not near.recv(_READ_BYTES):
+            return
 
 
 def _relay(near: socket.socket, far: socket.socket) -> None:

@@ -111,7 +111,15 @@ def test_a_wrong_address_ends_the_kernel(sanitizer: Sanitizer) -> None:
 
 @pytest.mark.parametrize(
     "kernel",
-    ["wave_reduction", "last_block", "histogram", "same_value", "dynamic_tiles", "two_kernels"],
+    [
+        "shared_in_template",
+        "wave_reduction",
+        "last_block",
+        "histogram",
+        "same_value",
+        "dynamic_tiles",
+        "two_kernels",
+    ],
 )
 def test_correct_code_is_left_alone(sanitizer: Sanitizer, kernel: str) -> None:
     """Waves, fences, atomics, equal writes and launches order accesses, too."""

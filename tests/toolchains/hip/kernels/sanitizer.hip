@@ -150,6 +150,21 @@ extern "C" hipError_t run_barrier_after_return(const float* in, float* out, int6
 
 // --- correct ---
 
+// A shared variable of a function that a linker may merge with another file's.
+template <class T, int N>
+__device__ __noinline__ T mirrored(T value) {
+  __shared__ T tile[N];
+  tile[threadIdx.x] = value;
+  __syncthreads();
+  return tile[N - 1 - threadIdx.x];
+}
+__global__ void shared_in_template(const float* in, float* out) {
+  out[threadIdx.x] = mirrored<float, kThreads>(in[threadIdx.x]);
+}
+extern "C" hipError_t run_shared_in_template(const float* in, float* out, int64_t) {
+  LAUNCH(shared_in_template, 2, kThreads, 0, in, out);
+}
+
 // A wave that orders its own accesses.
 __global__ void wave_reduction(const float* in, float* out) {
   __shared__ float tile[kThreads];

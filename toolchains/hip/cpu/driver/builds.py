@@ -59,7 +59,7 @@ def build_kernel(
             raise SourceFault(translate(done.messages, sources, prefixes))
         symbols = read_symbols((directory / KERNEL_OBJECT).read_bytes())
         exports = [s.name for s in symbols if s.defined and s.function and not _mangled(s.name)]
-        _require_entries(source, entries, exports, symbols)
+        require_entries(source, entries, exports, symbols)
         imports = link_imports(symbols, sources, compiler)
         link = Link([KERNEL_OBJECT], OUTPUT, imports, exports)
         require_tool(compiler.link_library(link, directory), "link the kernel")
@@ -145,9 +145,10 @@ def _undefined(symbols: Sequence[Symbol]) -> list[str]:
     return [s.name for s in symbols if not s.defined and s.name not in IMPLICIT]
 
 
-def _require_entries(
+def require_entries(
     source: Path, entries: Sequence[str], exports: Sequence[str], symbols: Sequence[Symbol]
 ) -> None:
+    """Raise ``SourceFault`` unless the object has each of the ``entries``."""
     for entry in entries:
         if entry in exports:
             continue

@@ -72,7 +72,7 @@ class ZigCompiler:
         target = f"--target={_ZIG_NAMES[self.machine][0]}-unknown-linux-gnu"
         command = [str(self._zig), "clang", target, BASELINE[self.machine], *options]
         if not source.endswith(".S"):
-            command += [*COMMON, "-x", "c++", *_ZIG_DEFINES, *self._headers()]
+            command += [*COMMON, "-x", "c++", *self.library_options()]
         return run_tool([*command, "-c", source, "-o", output], cwd)
 
     def sanitize(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
@@ -82,7 +82,7 @@ class ZigCompiler:
         """
         target = f"--target={_ZIG_NAMES[self.machine][0]}-unknown-linux-gnu"
         clang = [str(self._zig), "clang", target, BASELINE[self.machine]]
-        language = [*COMMON, "-x", "c++", *_ZIG_DEFINES, *self._headers()]
+        language = [*COMMON, "-x", "c++", *self.library_options()]
         whole = f"{output}.ll"
         done = run_tool([*clang, *language, *options, *GAPS, source, "-o", whole], cwd)
         if done.returncode:
@@ -132,7 +132,8 @@ class ZigCompiler:
             (cwd / soname).write_bytes(stub_library(self.machine, soname, versions))
         return [soname for soname, names in stubs.items() if names]
 
-    def _headers(self) -> list[str]:
+    def library_options(self) -> list[str]:
+        """What has C++ find the wheel's own libraries, and nothing of the machine."""
         exact, family = _ZIG_NAMES[self.machine]
         directories = ("libcxx/include", "libcxxabi/include", "include")
         libc = (
@@ -142,7 +143,7 @@ class ZigCompiler:
             f"{family}-linux-any",
             "any-linux-any",
         )
-        flags = ["-nostdinc", "-nostdinc++"]
+        flags = [*_ZIG_DEFINES, "-nostdinc", "-nostdinc++"]
         for directory in [*directories, *(f"libc/include/{name}" for name in libc)]:
             if (self._lib / directory).is_dir():
                 flags += ["-isystem", str(self._lib / directory)]

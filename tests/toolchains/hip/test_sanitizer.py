@@ -79,6 +79,7 @@ def marked(kernel: str) -> set[int]:
         ("read_before_tensor", "OUT_OF_BOUNDS", "read of 4 bytes, 4 bytes before 'x'"),
         ("read_past_shared", "OUT_OF_BOUNDS", "past the end of __shared__ 'tile' (512 bytes)"),
         ("read_before_shared", "OUT_OF_BOUNDS", "4 bytes before __shared__ 'tile' (512 bytes)"),
+        ("read_past_shared_of_template", "OUT_OF_BOUNDS", "past the end of __shared__ 'tile' (512"),
         ("write_past_dynamic", "OUT_OF_BOUNDS", "dynamic shared memory (508 bytes)"),
         ("write_past_local", "OUT_OF_BOUNDS", "index 4 is outside an array of type 'float[4]'"),
         ("read_output", "UNINITIALISED", "offset 0 of 'y' (512 bytes), which nobody has written"),
@@ -113,6 +114,7 @@ def test_a_wrong_address_ends_the_kernel(sanitizer: Sanitizer) -> None:
     "kernel",
     [
         "shared_in_template",
+        "tiles_of_two_sizes",
         "wave_reduction",
         "last_block",
         "histogram",

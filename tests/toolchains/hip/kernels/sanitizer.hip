@@ -47,6 +47,21 @@ extern "C" hipError_t run_read_before_shared(const float* in, float* out, int64_
   LAUNCH(read_before_shared, 1, kThreads, 0, in, out);
 }
 
+template <int N>
+__device__ __noinline__ float neighbour(float value) {
+  __shared__ float tile[N];
+  tile[threadIdx.x] = value;
+  __syncthreads();
+  const float* next = tile + threadIdx.x + 1;
+  return *next;  // read_past_shared_of_template
+}
+__global__ void read_past_shared_of_template(const float* in, float* out) {
+  out[threadIdx.x] = neighbour<kThreads>(in[threadIdx.x]);
+}
+extern "C" hipError_t run_read_past_shared_of_template(const float* in, float* out, int64_t) {
+  LAUNCH(read_past_shared_of_template, 1, kThreads, 0, in, out);
+}
+
 __global__ void write_past_dynamic(const float* in, float* out) {
   extern __shared__ float tile[];
   tile[threadIdx.x] = in[threadIdx.x];  // write_past_dynamic
@@ -163,6 +178,20 @@ __global__ void shared_in_template(const float* in, float* out) {
 }
 extern "C" hipError_t run_shared_in_template(const float* in, float* out, int64_t) {
   LAUNCH(shared_in_template, 2, kThreads, 0, in, out);
+}
+
+// Each instance has variables of its own, of its own size.
+template <int N>
+__global__ void tile_of(const float* in, float* out) {
+  __shared__ float tile[N];
+  if (threadIdx.x < N) tile[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  const float* first = tile;
+  out[threadIdx.x] = first[threadIdx.x % N];
+}
+extern "C" hipError_t run_tiles_of_two_sizes(const float* in, float* out, int64_t) {
+  tile_of<8><<<1, kThreads>>>(in, out);
+  LAUNCH(tile_of<kThreads>, 1, kThreads, 0, in, out);
 }
 
 // A wave that orders its own accesses.

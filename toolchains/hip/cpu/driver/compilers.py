@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from compiler import (
@@ -18,7 +18,7 @@ from compiler import (
 )
 from elf import Machine
 from faults import ToolchainFault
-from instrumentation import ACCESSES, GAPS, pass_on
+from instrumentation import ACCESSES, CHECKS, GAPS, keep_variables, pass_on
 from stubs import stub_library
 from symbols import COMPILER_SUPPORT, LIBM, version
 
@@ -78,17 +78,22 @@ class ZigCompiler:
     def sanitize(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
         """Compile one C++ file such that the sanitizer hears of its accesses to memory.
 
-        In two steps: LLVM instruments variables in the one, accesses in the other.
+        LLVM checks indices in the first of three steps, instruments variables in the second and
+        accesses in the third.
         """
         target = f"--target={_ZIG_NAMES[self.machine][0]}-unknown-linux-gnu"
         clang = [str(self._zig), "clang", target, BASELINE[self.machine]]
         language = [*COMMON, "-x", "c++", *self.library_options()]
-        whole = f"{output}.ll"
-        done = run_tool([*clang, *language, *options, *GAPS, source, "-o", whole], cwd)
+        checked, padded = f"{output}.ll", f"{output}.padded.ll"
+        done = run_tool([*clang, *language, *options, *CHECKS, source, "-o", checked], cwd)
         if done.returncode:
             return done
-        (cwd / whole).write_text(pass_on((cwd / whole).read_text("utf-8")), "utf-8")
-        return run_tool([*clang, *ACCESSES, "-x", "ir", whole, "-o", output], cwd)
+        _edit(cwd / checked, keep_variables)
+        done = run_tool([*clang, *GAPS, "-x", "ir", checked, "-o", padded], cwd)
+        if done.returncode:
+            return done
+        _edit(cwd / padded, pass_on)
+        return run_tool([*clang, *ACCESSES, "-x", "ir", padded, "-o", output], cwd)
 
     def link_library(self, link: Link, cwd: Path) -> Completed:
         """Link a shared library. What HIP's runtime provides is found when it is loaded."""
@@ -148,6 +153,10 @@ class ZigCompiler:
             if (self._lib / directory).is_dir():
                 flags += ["-isystem", str(self._lib / directory)]
         return flags
+
+
+def _edit(path: Path, change: Callable[[str], str]) -> None:
+    path.write_text(change(path.read_text("utf-8")), "utf-8")
 
 
 class AdoptedCompiler:

@@ -2,8 +2,8 @@
 
 Its thread sanitizer knows accesses best: volatile and atomic ones are told apart, those to
 locals are left out. But only its address sanitizer puts gaps between variables, and no
-compilation can have both. So a source is compiled with the one, which is told to leave accesses
-alone, and its intermediate code with the other.
+compilation can have both. So a source becomes intermediate code, that goes through the one, which
+is told to leave accesses alone, and what comes of it through the other.
 """
 
 from __future__ import annotations
@@ -12,16 +12,31 @@ import re
 
 from layout import Laid
 
-GAPS = (
+_COMMON = (
     "-O1",
     "-gline-tables-only",
     "-fno-omit-frame-pointer",
     # The address to return to shows where in the source a call stands.
     "-fno-optimize-sibling-calls",
+)
+
+CHECKS = (
+    *_COMMON,
     "-fsanitize=address,array-bounds",
     "-fsanitize-recover=array-bounds",
     # A trailing array of a structure has the size that is written there.
     "-fstrict-flex-arrays=3",
+    "-Xclang",
+    "-disable-llvm-passes",
+    "-S",
+    "-emit-llvm",
+)
+"""C++ to intermediate code that checks indices and is not optimised yet."""
+
+GAPS = (
+    *_COMMON,
+    "-w",
+    "-fsanitize=address",
     *(
         part
         for option in (
@@ -39,7 +54,7 @@ GAPS = (
     "-S",
     "-emit-llvm",
 )
-"""C++ to intermediate code, with gaps between variables and checks of indices."""
+"""Intermediate code to optimised code with gaps between variables."""
 
 ACCESSES = (
     "-O1",
@@ -139,11 +154,22 @@ BUFFERS = "hipcpu_sanitizer_buffer"
 """How a program tells the sanitizing runtime of memory that it passes to kernels."""
 
 _ATTRIBUTES = re.compile(r"^attributes #\d+ = .*$", re.MULTILINE)
+_MERGED = re.compile(r"^(@[^=]+ = )linkonce_odr (?:hidden )?(.*)$", re.MULTILINE)
+_COMDAT = re.compile(r", comdat(?:\(\$[^)]*\))?")
 _ANGLED = re.compile(r"#\s*include\s*<")
 _LIBRARY_BEGINS = (
     "#pragma clang attribute push(__attribute__((nodebug)), apply_to = hasType(functionType))"
 )
 _LIBRARY_ENDS = "#pragma clang attribute pop"
+
+
+def keep_variables(code: str) -> str:
+    """Intermediate code whose variables no linker may merge with those of another file.
+
+    Only such get gaps, and here is no other file: those of templates and inline functions get
+    them, too.
+    """
+    return _MERGED.sub(lambda line: f"{line[1]}internal {_COMDAT.sub('', line[2])}", code)
 
 
 def pass_on(code: str) -> str:

@@ -41,9 +41,8 @@ static_assert(HIPCPU_WAVE_SIZE == 32 || HIPCPU_WAVE_SIZE == 64, "the wave size i
 #ifndef HIPCPU_SANITIZE
 #define __shared__ static __thread
 #else
-// A checked build runs on one host thread, and pads ordinary variables only, which those of
-// templates are not that a linker may merge.
-#define __shared__ static __attribute__((section(".hipcpu_shared"), internal_linkage))
+// A checked build runs on one host thread, and pads ordinary variables only.
+#define __shared__ static __attribute__((section(".hipcpu_shared")))
 #endif
 
 #define __forceinline__ inline __attribute__((always_inline))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 from pathlib import Path
 
 
@@ -34,3 +35,16 @@ def is_inside(path: str) -> bool:
     """Whether a relative POSIX path stays below its root: no ``..``, not absolute, not empty."""
     parts = path.split("/")
     return bool(path) and not path.startswith("/") and ".." not in parts and "\0" not in path
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory with all in it, read-only or not; nothing where there is none.
+
+    Raises ``OSError``.
+    """
+    if not path.is_dir() or path.is_symlink():
+        path.unlink(missing_ok=True)
+        return
+    for directory, _, _ in os.walk(path):
+        Path(directory).chmod(0o755)
+    shutil.rmtree(path)

@@ -154,6 +154,14 @@ _SHARED = (
         show_default=True,
         help="'none' runs without namespaces: results are not hermetic and never shared.",
     ),
+    click.option(
+        "--locked", is_flag=True, help="Refuse toolchains that toolchains/lock.toml does not hold."
+    ),
+    click.option(
+        "--fetch/--nofetch",
+        default=True,
+        help="Get pinned toolchains that are not in the store.  [default: fetch]",
+    ),
     click.option("--sandbox_debug", is_flag=True, help="Keep the sandboxes' directories."),
     click.option(
         "--explain",

@@ -22,6 +22,7 @@ _COMMANDS = {
     "query": "Ask what targets there are and how they depend on each other.",
     "aquery": "Print actions, with all that their keys are made of.",
     "diff-keys": "Say what differs between two keys.",
+    "toolchain": "List, show, pin, fetch, verify and lock what compiles and judges.",
     "info": "Say where things are: workspace, store, toolchains, rules.",
     "doctor": "Say what this machine can do, and how to get what is missing.",
     "clean": "Remove out/, and with --expunge the store's results.",

@@ -103,4 +103,6 @@ def request_fields(shared: dict[str, Any]) -> dict[str, Any]:
         "agent_rerun": shared["agent_rerun"],
         "hermetic": shared["sandbox"] == "auto",
         "keep_sandboxes": shared["sandbox_debug"],
+        "locked": shared["locked"],
+        "fetch": shared["fetch"],
     }

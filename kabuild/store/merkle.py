@@ -6,7 +6,7 @@ equal trees have equal bytes here, in any other client, and in any remote cache.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -118,7 +118,15 @@ def parse_tree(data: bytes) -> Directory:
         msg = "a Tree has one root"
         raise ValueError(msg)
     children = {Digest.of(_as_bytes(child)): _as_bytes(child) for child in messages[2]}
-    return _parse_directory(_as_bytes(messages[1][0]), children, depth=0)
+    return _parse_directory(_as_bytes(messages[1][0]), children.__getitem__, depth=0)
+
+
+def read_directory(root: Digest, get: Callable[[Digest], bytes]) -> Directory:
+    """The directory with the digest ``root``, whose messages ``get`` has.
+
+    Raises ``ValueError`` for what is no directory, and whatever ``get`` raises.
+    """
+    return _parse_directory(get(root), get, depth=0)
 
 
 def platform_message(properties: Iterable[tuple[str, str]]) -> bytes:
@@ -214,7 +222,7 @@ def _freeze(draft: _Draft) -> Directory:
     return Directory(files, directories)
 
 
-def _parse_directory(data: bytes, children: Mapping[Digest, bytes], depth: int) -> Directory:
+def _parse_directory(data: bytes, get: Callable[[Digest], bytes], depth: int) -> Directory:
     if depth > 256:
         msg = "directories are nested too deeply"
         raise ValueError(msg)
@@ -231,11 +239,13 @@ def _parse_directory(data: bytes, children: Mapping[Digest, bytes], depth: int) 
             raise ValueError(msg)
         if number == 1:
             files[name] = FileNode(digest, bool(node.get(4, 0)))
-        elif digest not in children:
-            msg = f"a Tree lacks directory {digest}"
-            raise ValueError(msg)
         else:
-            directories[name] = _parse_directory(children[digest], children, depth + 1)
+            try:
+                child = get(digest)
+            except KeyError:
+                msg = f"a Tree lacks directory {digest}"
+                raise ValueError(msg) from None
+            directories[name] = _parse_directory(child, get, depth + 1)
     return Directory(files, directories)
 
 

@@ -78,11 +78,14 @@ def find_distribution(
 
 
 def versions(pin: Environment | Distribution) -> tuple[str, ...]:
-    """``name==version`` of the distributions that a pin names and that are installed."""
+    """``name==version`` of the distributions that a pin names and that are installed.
+
+    Without local versions: ``2.13.0+cpu`` and ``2.13.0+cu130`` are builds of one version.
+    """
     known = installed(sys.path)
     names = pin.distributions if isinstance(pin, Environment) else (pin.name,)
     found = (known.get(normalise(name)) for name in names)
-    return tuple(sorted(f"{item.name}=={item.version}" for item in found if item))
+    return tuple(sorted(f"{item.name}=={item.version.partition('+')[0]}" for item in found if item))
 
 
 def _missing(declaration: Declaration, name: str, requirements: list[str]) -> ToolchainError:

@@ -27,7 +27,7 @@ class LockedFile:
 
     Attributes:
         name: of a wheel or an archive; of a Debian package its path below a mirror.
-        pin: the requirement that it satisfies.
+        pin: the requirement that it satisfies; "" for an archive, whose URL may change.
         size: in bytes.
     """
 
@@ -86,7 +86,7 @@ class Lock:
 
 
 def declared(declaration: Declaration) -> tuple[str, ...]:
-    """What of a declaration the lock depends on, as text."""
+    """What of a declaration the lock depends on, as text; no host is in it."""
     pin = declaration.pin
     if isinstance(pin, Environment):
         return tuple(sorted(pin.distributions))
@@ -94,8 +94,9 @@ def declared(declaration: Declaration) -> tuple[str, ...]:
         return (f"{pin.name}=={pin.version}",)
     if isinstance(pin, LocalTree):
         return (pin.home, *pin.paths)
-    digest = (f"sha256:{pin.sha256}",) if pin.sha256 else ()
-    return (*pin.requirements, *digest, *pin.machines)
+    if pin.kind == "archive":
+        return (f"sha256:{pin.sha256}", *pin.machines)
+    return (*pin.requirements, *pin.machines)
 
 
 def is_current(entry: LockEntry, declaration: Declaration) -> bool:
@@ -172,7 +173,7 @@ def render(entries: Mapping[str, LockEntry]) -> str:
 def _entry(table: Mapping[str, Any]) -> LockEntry:
     files = {
         machine: tuple(
-            LockedFile(name, row["pin"], _sha256(row["sha256"]), int(row["size"]))
+            LockedFile(name, row.get("pin", ""), _sha256(row["sha256"]), int(row["size"]))
             for name, row in rows.items()
         )
         for machine, rows in table.get("files", {}).items()
@@ -195,8 +196,8 @@ def _sha256(text: str) -> str:
 
 
 def _row(file: LockedFile) -> str:
-    pin, sha256 = _text(file.pin), _text(file.sha256)
-    return f"{_text(file.name)} = {{ pin = {pin}, size = {file.size}, sha256 = {sha256} }}"
+    pin = f"pin = {_text(file.pin)}, " if file.pin else ""
+    return f"{_text(file.name)} = {{ {pin}size = {file.size}, sha256 = {_text(file.sha256)} }}"
 
 
 def _line(name: str, value: str | Iterable[str]) -> str:

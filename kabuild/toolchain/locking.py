@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 from kabuild.base.errors import KabuildError, Reason, ToolchainError
@@ -85,6 +84,6 @@ def _files(
         error.position = error.position or declaration.position
         raise
     return {
-        machine: tuple(replace(found[machine, item], pin=item) for item in pin.requirements)
+        machine: tuple(found[machine, item] for item in pin.requirements)
         for machine in pin.machines
     }

@@ -13,8 +13,8 @@ from typing import Any
 
 from kabuild.base.canonical import canonical_json
 from kabuild.base.errors import Reason, ToolchainError
+from kabuild.base.fs import remove_tree
 from kabuild.toolchain.fingerprint import hash_file
-from kabuild.toolchain.unpack.tree_writer import remove_tree
 
 TREE = "tree"
 MANIFEST = "manifest.json"
@@ -98,6 +98,12 @@ class TreeStore:
             remove_tree(gone)
             path.rename(gone)
             remove_tree(gone)
+
+    def discard(self, digest: str) -> None:
+        """Remove a tree while nobody works on it. Raises ToolchainError."""
+        with self.working(digest) as work:
+            self.remove(digest)
+            remove_tree(work)
 
     def size(self, digest: str) -> int:
         """Bytes of all files of a tree that is here. Raises ``OSError`` and ``ValueError``."""

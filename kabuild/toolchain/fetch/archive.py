@@ -17,6 +17,7 @@ class ArchiveSource:
     """One URL. ``sha256`` is what its declaration says that it is."""
 
     http: Http
+    url: str
     sha256: str
 
     def find(self, requirement: str, machine: str) -> LockedFile:  # noqa: ARG002 - serves all
@@ -36,8 +37,8 @@ class ArchiveSource:
                 f"digest mismatch for {name}",
                 hint=f"specified: sha256:{self.sha256}\ngot:       sha256:{found}",
             )
-        return LockedFile(name, requirement, found, size)
+        return LockedFile(name, "", found, size)
 
-    def urls(self, file: LockedFile) -> Iterator[str]:
-        """The URL of the declaration."""
-        yield file.pin
+    def urls(self, file: LockedFile) -> Iterator[str]:  # noqa: ARG002 - there is but one
+        """The URL of the declaration, which may change as long as the file does not."""
+        yield self.url

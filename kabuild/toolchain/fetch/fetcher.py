@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from kabuild.base.errors import KabuildError
+from kabuild.base.fs import remove_tree
 from kabuild.toolchain.declaration import Declaration, Fetched
 from kabuild.toolchain.fetch.apt_sources import apt_suites
 from kabuild.toolchain.fetch.archive import ArchiveSource
@@ -22,7 +23,7 @@ from kabuild.toolchain.fetch.pypi import PypiSource
 from kabuild.toolchain.lock import LockedFile
 from kabuild.toolchain.tree_store import TREE, TreeStore
 from kabuild.toolchain.unpack.formats import entries
-from kabuild.toolchain.unpack.tree_writer import TreeWriter, remove_tree
+from kabuild.toolchain.unpack.tree_writer import TreeWriter
 
 PARALLEL = 5
 """Downloads at a time."""
@@ -48,7 +49,7 @@ class Sources:
             return self.pypi
         if pin.kind == "deb":
             return self.deb
-        return ArchiveSource(Http(), pin.sha256)
+        return ArchiveSource(Http(), pin.requirements[0], pin.sha256)
 
 
 @dataclass

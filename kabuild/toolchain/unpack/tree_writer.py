@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -174,13 +173,3 @@ class TreeWriter:
             hash_.update(chunk)
             file.write(chunk)
         return hash_.hexdigest()
-
-
-def remove_tree(path: Path) -> None:
-    """Remove a directory with all in it, read-only or not; nothing where there is none."""
-    if not path.is_dir() or path.is_symlink():
-        path.unlink(missing_ok=True)
-        return
-    for directory, _, _ in os.walk(path):
-        Path(directory).chmod(0o755)
-    shutil.rmtree(path)

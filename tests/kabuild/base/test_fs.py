@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kabuild.base.fs import atomic_write, is_inside
+from kabuild.base.fs import atomic_write, is_inside, remove_tree
 
 
 @pytest.mark.parametrize("durable", [False, True])
@@ -39,3 +39,30 @@ def test_paths_that_leave_their_root(path: str) -> None:
 @given(st.lists(st.text("ab.", min_size=1).filter(lambda part: part != ".."), min_size=1))
 def test_paths_that_stay(parts: list[str]) -> None:
     assert is_inside("/".join(parts))
+
+
+def test_remove_tree_removes_read_only_trees_and_follows_no_link(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").touch()
+    tree = tmp_path / "tree"
+    (tree / "inner").mkdir(parents=True)
+    (tree / "inner" / "file").touch(0o444)
+    (tree / "link").symlink_to(outside)
+    (tree / "inner").chmod(0o555)
+    tree.chmod(0o555)
+
+    remove_tree(tree)
+
+    assert not tree.exists()
+    assert (outside / "kept").exists()
+
+
+def test_remove_tree_removes_a_link_and_not_what_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "link").symlink_to("kept")
+
+    remove_tree(tmp_path / "link")
+    remove_tree(tmp_path / "absent")
+
+    assert [item.name for item in tmp_path.iterdir()] == ["kept"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
 from kabuild.store import DiskCas, Store, gc
+from kabuild.store.paths import TOOLCHAINS
 
 OLD = 1_600_000_000
 
@@ -114,3 +116,44 @@ def test_it_keeps_the_newest_that_fit(
     assert done.remaining == sum(s for s, k in zip(sizes, kept, strict=True) if k) <= limit
     gone = [size for size, keep in zip(sizes, kept, strict=True) if not keep]
     assert not gone or done.remaining + gone[-1] > limit, "no more than necessary"
+
+
+def toolchain(store: Store, name: str, used: int, *, size: int = 100) -> Path:
+    """An unpacked toolchain that was last used at ``used``."""
+    home = store.root / TOOLCHAINS / name.ljust(64, "0")
+    (home / "tree").mkdir(parents=True)
+    (home / "tree" / "file").write_bytes(b"x" * size)
+    (home / "tree").chmod(0o555)
+    (home / "used").touch()
+    os.utime(home / "used", (used, used))
+    return home
+
+
+def test_toolchains_go_like_everything_else(store: Store) -> None:
+    blob = put(store, b"x" * 100, OLD + 1)
+    old, new = toolchain(store, "a", OLD), toolchain(store, "b", OLD + 2)
+
+    done = gc.collect(store.root, 200)
+
+    assert not old.exists()
+    assert new.exists()
+    assert present(store, blob)
+    assert done.remaining == 200
+
+
+def test_pinned_toolchains_stay(store: Store) -> None:
+    old = toolchain(store, "a", OLD)
+
+    gc.collect(store.root, 0, toolchains={old.name})
+
+    assert old.exists()
+
+
+def test_a_toolchain_that_is_being_fetched_stays(store: Store) -> None:
+    old = toolchain(store, "a", OLD)
+
+    with old.with_name(f"{old.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        gc.collect(store.root, 0)
+
+    assert old.exists()

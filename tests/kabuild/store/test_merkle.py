@@ -176,3 +176,13 @@ def test_a_tree_that_lacks_a_directory_is_refused() -> None:
 
     with pytest.raises(ValueError, match="lacks directory"):
         merkle.parse_tree(message_field(1, root.wire))
+
+
+def test_a_directory_is_read_from_wherever_its_messages_are() -> None:
+    root = build([("a/b/c", FileNode(EMPTY)), ("d", FileNode(EMPTY, executable=True))])
+    messages = {directory.digest: directory.wire for directory in root.all_directories()}
+
+    assert merkle.read_directory(root.digest, messages.__getitem__) == root
+    del messages[root.directories["a"].digest]
+    with pytest.raises(ValueError, match="lacks directory"):
+        merkle.read_directory(root.digest, messages.__getitem__)

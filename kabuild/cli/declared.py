@@ -1,0 +1,146 @@
+"""The declared toolchains of a workspace, and what the commands about them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from kabuild.base.errors import KabuildError, Reason, UsageError
+from kabuild.base.suggest import suggest
+from kabuild.loading import Loader, builtin_root, find_workspace, load_workspace
+from kabuild.loading.toolchain_rule import TOOLCHAIN
+from kabuild.model.digest import Digest
+from kabuild.model.label import Label
+from kabuild.store import Store
+from kabuild.store.paths import TOOLCHAINS as DIRECTORY
+from kabuild.toolchain import Declaration, Resolver, hash_file
+from kabuild.toolchain.lock import LOCK_FILE, Lock, LockEntry, read_lock, read_locks, write_lock
+from kabuild.toolchain.record_memory import RecordMemory
+from kabuild.toolchain.resolution import ADOPTED
+from kabuild.toolchain.tree_store import TreeStore
+
+PACKAGES = "toolchains"
+"""Where toolchains are declared: in packages at and below ``//toolchains``."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The toolchains of one workspace.
+
+    Attributes:
+        resolver: finds them, with the store's memory of files; it fetches nothing.
+    """
+
+    root: Path
+    loader: Loader
+    declarations: tuple[Declaration, ...]
+    trees: TreeStore
+    resolver: Resolver
+
+    @property
+    def listings(self) -> Path:
+        """Directory with the listings of adopted trees."""
+        return self.trees.root / ADOPTED
+
+    @property
+    def rereading(self) -> Resolver:
+        """A resolver that remembers no file: it reads them all."""
+        return replace(self.resolver, file_digest=hash_file)
+
+    def find(self, name: str) -> Declaration:
+        """The toolchain of a label, or of a name that only one has. Raises UsageError."""
+        if "/" in name or name.startswith(":"):
+            label = Label.parse(name)
+            found = [item for item in self.declarations if item.label == label]
+            found = found or [Declaration.of(self.loader.target(label))]
+        else:
+            found = [item for item in self.declarations if item.label.name == name]
+        if len(found) == 1:
+            return found[0]
+        names = [item.label.short for item in found]
+        known = sorted(item.label.name for item in self.declarations)
+        raise UsageError(
+            Reason.UNKNOWN_TARGET,
+            f"'{name}' names {'several toolchains' if found else 'no toolchain'}",
+            hint=", ".join(names) or suggest(name, known) or f"there is: {', '.join(known)}",
+        )
+
+    def chosen(self, names: Sequence[str]) -> tuple[Declaration, ...]:
+        """The named toolchains; all where none is named. Raises UsageError."""
+        return tuple(map(self.find, names)) if names else self.declarations
+
+    def own_lock(self) -> Lock:
+        """The lock of the workspace itself, without what ships with kabuild."""
+        return read_lock(self.root / LOCK_FILE)
+
+    def is_own(self, declaration: Declaration) -> bool:
+        """Whether the workspace itself declares it."""
+        return (self.root / declaration.label.package).is_dir()
+
+    def write(self, entries: dict[str, LockEntry]) -> None:
+        """Write the lock of the workspace. Raises UsageError where that cannot be done."""
+        try:
+            write_lock(self.root / LOCK_FILE, entries)
+        except OSError as error:
+            raise UsageError(
+                Reason.BAD_LOCK, f"{LOCK_FILE} cannot be written: {error.strerror}"
+            ) from None
+
+
+@contextmanager
+def declared() -> Iterator[Declared]:
+    """The toolchains of the workspace at and above the working directory."""
+    workspace = load_workspace(find_workspace(Path.cwd()))
+    loader = Loader(workspace)
+    with Store.open() as store:
+        records = RecordMemory(store.root / "records.json", _remembering(store))
+        trees = TreeStore(store.root / DIRECTORY)
+        yield Declared(
+            workspace.root,
+            loader,
+            tuple(_declarations(loader)),
+            trees,
+            Resolver(
+                file_digest=_remembering(store),
+                record_digest=records,
+                lock=cache(lambda: read_locks(workspace.root, builtin_root())),
+                trees=trees,
+            ),
+        )
+        records.save()
+
+
+def users(loader: Loader, declaration: Declaration) -> list[str]:
+    """The targets whose attributes name a toolchain, on any platform."""
+    from kabuild.analysis.query import query
+    from kabuild.model.platform import PLATFORMS
+
+    found: set[str] = set()
+    for platform in PLATFORMS:
+        try:
+            text = f"rdeps(//..., {declaration.label}, 1)"
+            nodes = query(loader, text, platform=platform)
+        except KabuildError:  # not everything is there for every platform
+            continue
+        found |= {node.label.short for node in nodes}
+    return sorted(found - {declaration.label.short})
+
+
+def _remembering(store: Store) -> Callable[[Path], Digest]:
+    return lambda path: store.index.digest(str(path))[0]
+
+
+def _declarations(loader: Loader) -> Iterator[Declaration]:
+    """All toolchains in ``//toolchains/...``, of the workspace and those that ship with kabuild."""
+    below = set(loader.packages_below(PACKAGES)) if (_root(loader) / PACKAGES).is_dir() else set()
+    for name in sorted(below | set(loader.siblings(PACKAGES))):
+        for target in loader.package(name).targets.values():
+            if target.kind == TOOLCHAIN.kind:
+                yield Declaration.of(target)
+
+
+def _root(loader: Loader) -> Path:
+    return loader.workspace.root

@@ -1,0 +1,266 @@
+"""``kabuild toolchain``: what compiles and judges, pinned by content."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kabuild.base.errors import DriftError, ExitCode, Reason, ToolchainError, UsageError
+from kabuild.cli.declared import Declared, declared, users
+from kabuild.model.digest import Digest
+from kabuild.report.fetch_progress import make_fetch_progress, megabytes
+from kabuild.toolchain import Declaration, Fetched, LocalTree
+from kabuild.toolchain.inventory import Item, State, fetched_tree, take_stock
+from kabuild.toolchain.lock import LOCK_FILE, LockEntry, is_adopted, is_current
+
+_COLUMNS = ("TOOLCHAIN", "ROLE", "PLATFORMS", "KIND", "VERSION", "STATE")
+
+
+@click.group("toolchain")
+def command() -> None:
+    """List, show, pin, fetch, verify and lock toolchains.
+
+    \b
+    kabuild toolchain list
+    kabuild toolchain fetch nvcc
+    kabuild toolchain pin nvcc --from /usr/local/cuda
+
+    NAME is a label, or the name of a toolchain in //toolchains/... where only one has it.
+    """
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def list_(*, as_json: bool) -> None:
+    """Say which toolchains there are, and whether they can be used."""
+    with declared() as toolchains:
+        items = [take_stock(item, toolchains.resolver) for item in toolchains.declarations]
+    if as_json:
+        click.echo(json.dumps([_plain(item) for item in items], indent=2))
+        return
+    rows = [_COLUMNS, *map(_row, items)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+@command.command("show")
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def show(*, name: str, as_json: bool) -> None:
+    """Say all about one toolchain: its files, its digest, and who uses it."""
+    with declared() as toolchains:
+        declaration = toolchains.find(name)
+        item = take_stock(declaration, toolchains.resolver)
+        used_by = users(toolchains.loader, declaration)
+        entry = toolchains.resolver.lock().find(declaration)
+    if as_json:
+        click.echo(json.dumps({**_plain(item), "used_by": used_by}, indent=2))
+        return
+    for key, value in _plain(item).items():
+        if value:
+            click.echo(f"{key + ':':<13}{', '.join(value) if isinstance(value, list) else value}")
+    click.echo(f"{'declared:':<13}{declaration.position}")
+    if entry:
+        for machine, files in sorted(entry.files.items()):
+            for file in files:
+                click.echo(f"{'file:':<13}{file.base} ({machine}, {megabytes(file.size)})")
+                click.echo(f"{'':<13}  sha256:{file.sha256}")
+    click.echo(f"{'used by:':<13}{', '.join(used_by) or 'no target names it; rules may'}")
+    if item.problem:
+        click.echo(f"{'problem:':<13}{item.problem}")
+
+
+@command.command("fetch")
+@click.argument("names", nargs=-1)
+@click.option("--force", is_flag=True, help="Get it again, even if it is there.")
+def fetch(*, names: tuple[str, ...], force: bool) -> None:
+    """Put pinned toolchains into the store: those that are named, or all.
+
+    What is there is not fetched again; afterwards no network is needed.
+    """
+    from kabuild.toolchain.fetch.fetcher import Fetcher
+
+    with declared() as toolchains:
+        fetcher = Fetcher(toolchains.trees, progress=make_fetch_progress())
+        for declaration in toolchains.chosen(names):
+            pin = declaration.pin
+            tree = fetched_tree(declaration, toolchains.resolver)
+            if tree is None or not isinstance(pin, Fetched):
+                if names:
+                    click.echo(f"{declaration.label.short} is not fetched: it is installed")
+                continue
+            if force:
+                toolchains.trees.discard(tree.digest)
+            fetcher(declaration, pin, tree.files, tree.digest)
+            click.echo(f"{declaration.label.short}  {toolchains.trees.tree(tree.digest)}")
+
+
+@command.command("lock")
+@click.argument("names", nargs=-1)
+def lock(*, names: tuple[str, ...]) -> None:
+    """Write toolchains/lock.toml: what the declared toolchains are, by content.
+
+    What has an entry for its declaration keeps it. A name asks anew, and takes back an
+    adoption by 'kabuild toolchain pin'.
+    """
+    from kabuild.toolchain.fetch.fetcher import Sources
+    from kabuild.toolchain.fingerprint import hash_file
+    from kabuild.toolchain.locking import lock_entry
+
+    with declared() as toolchains:
+        before = toolchains.own_lock()
+        wanted = toolchains.chosen(names)
+        sources = Sources()
+        entries: dict[str, LockEntry] = dict(before.entries) if names else {}
+        for declaration in wanted if names else filter(toolchains.is_own, wanted):
+            kept = before.find(declaration)
+            if kept is None or names or not _is_kept(kept, declaration):
+                kept = lock_entry(declaration, sources, toolchains.listings, hash_file)
+            entries[str(declaration.label)] = kept
+        toolchains.write(entries)
+    _say_changes(before.entries, entries)
+
+
+@command.command("pin")
+@click.argument("name")
+@click.option(
+    "--from",
+    "home",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The installed directory, such as /opt/rocm.",
+)
+@click.option("--path", "paths", multiple=True, help="A part of it that counts; all by default.")
+def pin(*, name: str, home: Path | None, paths: tuple[str, ...]) -> None:
+    """Adopt an installed tree by content, in place of what a toolchain declares.
+
+    \b
+    kabuild toolchain pin nvcc --from /usr/local/cuda --path bin --path include
+
+    From then on a change of it is an error that names the files. 'kabuild toolchain lock
+    NAME' takes it back.
+    """
+    from kabuild.toolchain.fingerprint import hash_file
+    from kabuild.toolchain.locking import adopt
+
+    with declared() as toolchains:
+        declaration = toolchains.find(name)
+        tree = _adopted(declaration, home, paths)
+        entry = adopt(declaration, tree, toolchains.listings, hash_file)
+        before = toolchains.own_lock().entries
+        toolchains.write({**before, str(declaration.label): entry})
+    click.echo(f"{declaration.label.short} is {tree.home}, sha256:{entry.tree}")
+
+
+@command.command("verify")
+@click.argument("names", nargs=-1)
+def verify(*, names: tuple[str, ...]) -> None:
+    """Read all files of toolchains again and name those that are not as they were pinned.
+
+    Exits with 45 when there are such files.
+    """
+    bad = False
+    with declared() as toolchains:
+        for declaration in toolchains.chosen(names):
+            lines, state = _verified(declaration, toolchains)
+            click.echo(f"{declaration.label.short}: {state}")
+            for line in lines:
+                click.echo(f"  {line}")
+            bad |= bool(lines)
+    if bad:
+        raise click.exceptions.Exit(int(ExitCode.TOOLCHAIN_DRIFT))
+
+
+def _verified(declaration: Declaration, toolchains: Declared) -> tuple[list[str], str]:
+    """What is wrong with a toolchain, line by line, and one word about it."""
+    from kabuild.toolchain.verification import differences
+
+    try:
+        lines = differences(declaration, toolchains.rereading)
+    except DriftError as error:
+        return [error.message, *error.hint.splitlines()], State.DRIFTED.value
+    except ToolchainError as error:
+        return [], f"{State.MISSING.value}, {error.message}"
+    if lines is None:
+        return [], State.TO_FETCH.value
+    again = f"to get it again: kabuild toolchain fetch --force {declaration.label.short}"
+    fetched = isinstance(declaration.pin, Fetched)
+    return (lines + [again] * fetched, State.DRIFTED.value) if lines else ([], "as pinned")
+
+
+def _adopted(declaration: Declaration, home: Path | None, paths: tuple[str, ...]) -> LocalTree:
+    """The tree that is to stand for a toolchain."""
+    declared_pin = declaration.pin
+    if not isinstance(declared_pin, LocalTree | Fetched):
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"{declaration.label.short} is of the running Python; no tree can stand for it",
+            hint=f"kabuild toolchain lock {declaration.label.short}",
+        )
+    if home is None and isinstance(declared_pin, LocalTree):
+        return LocalTree(declared_pin.home, paths or declared_pin.paths)
+    if home is None:
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"{declaration.label.short} is fetched; say what to adopt in its place",
+            hint=f"kabuild toolchain pin {declaration.label.short} --from DIRECTORY",
+        )
+    for path in paths:
+        if path.startswith("/") or ".." in path.split("/") or not (home / path).exists():
+            raise UsageError(Reason.BAD_FLAG, f"--path: there is no '{path}' in {home}")
+    own = declared_pin.paths if isinstance(declared_pin, LocalTree) else ()
+    return LocalTree(str(home.absolute()), paths or own)
+
+
+def _is_kept(entry: LockEntry, declaration: Declaration) -> bool:
+    """Whether an entry stays as it is: what indexes or adopted trees said does not change."""
+    fixed = isinstance(declaration.pin, Fetched | LocalTree)
+    return fixed and (is_current(entry, declaration) or is_adopted(entry, declaration))
+
+
+def _say_changes(before: Any, after: Any) -> None:
+    changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    for name in changed:
+        verb = "locked" if name in after else "dropped"
+        click.echo(f"{verb} {name}")
+    click.echo(f"{LOCK_FILE}: {len(after)} toolchains, {len(changed)} changed")
+
+
+def _row(item: Item) -> tuple[str, ...]:
+    state = item.state.value
+    if item.state is State.TO_FETCH:
+        state = f"{state} {megabytes(item.size)}"
+    return (
+        item.declaration.label.short,
+        item.declaration.role,
+        _joined(item.declaration.platforms) or "all",
+        item.kind,
+        item.version,
+        state,
+    )
+
+
+def _plain(item: Item) -> dict[str, Any]:
+    toolchain = item.toolchain
+    return {
+        "name": item.declaration.label.short,
+        "role": item.declaration.role,
+        "doc": item.declaration.doc,
+        "platforms": list(item.declaration.platforms),
+        "kind": item.kind,
+        "version": item.version,
+        "state": item.state.value,
+        "fetch_bytes": item.size,
+        "digest": Digest.of(toolchain.fingerprint).hash if toolchain else "",
+        "fingerprint": toolchain.fingerprint.decode().strip() if toolchain else "",
+        "home": toolchain.home if toolchain else "",
+    }
+
+
+def _joined(names: Iterable[str]) -> str:
+    return ", ".join(names)

@@ -30,7 +30,7 @@ def render_failures(
     asked = {cell.settled.label for row in table for cell in row.cells}
     problems = [GateCell("", item) for item in items if item.label not in asked]
     problems = [cell for cell in problems if cell.verdict in {Verdict.FAIL, Verdict.REJECTED}]
-    problems += [row.first_problem for row in table if row.first_problem]
+    problems += [cell for row in table for cell in row.problems]
     paragraphs = [_action_problem(item) for item in items if _is_cause(item)]
     return paragraphs + [_gate_problem(cell, command, rerun) for cell in problems if cell.verdict]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kabuild.model.label import Label
+from kabuild.model.options import ON_REQUEST
 from kabuild.model.result import Outcome, Settled
 from kabuild.model.verdict import Verdict
 
@@ -83,9 +84,13 @@ class TaskRow:
         return all(cell.hermetic for cell in self.cells)
 
     @property
-    def first_problem(self) -> GateCell | None:
-        """The gate that decided: the first that did not say PASS."""
-        return next((cell for cell in self.cells if cell.verdict is not Verdict.PASS), None)
+    def problems(self) -> tuple[GateCell, ...]:
+        """The gate that decided, the first that did not say PASS; then what gates found that
+        decide nothing and were asked for by name: it may be why."""
+        found = [cell for cell in self.cells if cell.verdict is not Verdict.PASS]
+        said = {Verdict.FAIL, Verdict.REJECTED}
+        further = [cell for cell in found[1:] if cell.gate in ON_REQUEST and cell.verdict in said]
+        return (*found[:1], *further)
 
     def figure(self, name: str) -> float | None:
         """A number of the score gate, such as ``speedup``; None where there is none."""

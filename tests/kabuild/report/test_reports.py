@@ -49,9 +49,9 @@ def settle(gate: str, verdict: Verdict, reason: str = "", **data: float) -> Sett
     )
 
 
-def table_of(*settled: Settled) -> tuple[TaskRow, ...]:
+def table_of(*settled: Settled, gates: tuple[str, ...] = GATES) -> tuple[TaskRow, ...]:
     """The scoreboard of one task."""
-    tasks = {TASK: tuple((gate, TASK.sub(gate)) for gate in GATES)}
+    tasks = {TASK: tuple((gate, TASK.sub(gate)) for gate in gates)}
     return rows(tasks, {item.label: item for item in settled})
 
 
@@ -128,6 +128,16 @@ def test_a_failure_names_reason_detail_and_rerun_command() -> None:
             "//tasks/softmax:softmax.correctness"
         ),
     ]
+
+
+def test_what_was_asked_for_by_name_is_said_beside_the_gate_that_decided() -> None:
+    """The sanitizer's finding is why results are wrong; that nothing else failed is not said."""
+    settled = (*FAILED, settle("sanitize", Verdict.FAIL, "DATA_RACE"))
+
+    texts = render_failures(table_of(*settled, gates=(*GATES, "sanitize")), settled)
+
+    heads = [text.partition("\n")[0].rpartition(":softmax.")[2] for text in texts]
+    assert heads == ["correctness: FAIL (WRONG_RESULT): why", "sanitize: FAIL (DATA_RACE): why"]
 
 
 def test_a_candidate_cannot_write_to_the_terminal() -> None:

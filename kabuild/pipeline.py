@@ -14,8 +14,6 @@ import threading
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cache
-from pathlib import Path
 
 from kabuild.analysis import Analysis, analyze
 from kabuild.base.clock import Clock, SystemClock
@@ -27,7 +25,6 @@ from kabuild.execution.host import cpus
 from kabuild.execution.platforms import machine_platform
 from kabuild.loading import (
     Loader,
-    builtin_root,
     expand,
     find_workspace,
     load_workspace,
@@ -36,22 +33,16 @@ from kabuild.loading import (
 from kabuild.loading.request import Request
 from kabuild.loading.workspace import Workspace
 from kabuild.model.artifact import Source
-from kabuild.model.digest import Digest
 from kabuild.model.event import EventSink, Warned
 from kabuild.model.label import Label
 from kabuild.model.options import ON_REQUEST, POLICIES, Options
 from kabuild.model.platform import Platform
 from kabuild.model.result import Outcome, Settled
+from kabuild.provision import provision
 from kabuild.report.scoreboard import TaskRow, Totals, rows, totals
 from kabuild.sandbox import Spawner
 from kabuild.scheduler import FileLeases, History, Scheduler
 from kabuild.store import Store
-from kabuild.store.paths import TOOLCHAINS
-from kabuild.toolchain import Declaration, Fetched, Resolver
-from kabuild.toolchain.fetched import Fetch
-from kabuild.toolchain.lock import LockedFile, read_locks
-from kabuild.toolchain.record_memory import RecordMemory
-from kabuild.toolchain.tree_store import TreeStore
 
 DEFAULT_AGENT = "expert"
 
@@ -214,37 +205,16 @@ def _analyze(request: Request, loaded: Loaded, store: Store) -> tuple[Analysis, 
     """
     consulted: set[str] = set()
 
-    def digest(path: Path) -> Digest:
-        consulted.add(str(path))
-        return store.index.digest(str(path))[0]
-
-    records = RecordMemory(store.root / "records.json", digest)
-    trees = TreeStore(store.root / TOOLCHAINS)
-    resolver = Resolver(
-        file_digest=digest,
-        record_digest=records,
-        lock=cache(lambda: read_locks(loaded.workspace.root, builtin_root())),
-        trees=trees,
-        fetch=_fetching_into(trees) if request.fetch else None,
+    root = loaded.workspace.root
+    with provision(
+        root,
+        store,
+        fetch=request.fetch,
         locked=request.locked,
-    )
-    analysis = analyze(loaded.loader, loaded.labels, loaded.options, resolve=resolver)
-    records.save()
+        consulted=lambda path: consulted.add(str(path)),
+    ) as resolver:
+        analysis = analyze(loaded.loader, loaded.labels, loaded.options, resolve=resolver)
     return analysis, tuple(sorted(consulted))
-
-
-def _fetching_into(trees: TreeStore) -> Fetch:
-    """Gets a toolchain that a build needs. Its network code is imported then and no earlier."""
-
-    def fetch(
-        declaration: Declaration, pin: Fetched, files: tuple[LockedFile, ...], digest: str
-    ) -> None:
-        from kabuild.report.fetch_progress import make_fetch_progress
-        from kabuild.toolchain.fetch.fetcher import Fetcher
-
-        Fetcher(trees, progress=make_fetch_progress())(declaration, pin, files, digest)
-
-    return fetch
 
 
 def _options(request: Request, workspace: Workspace) -> Options:

@@ -31,13 +31,16 @@ LAYERS = {
     "sandbox": (8, "back"),
     "execution": (9, "back"),
     "scheduler": (10, "back"),
-    "report": (11, ""),
-    "pipeline": (12, ""),
-    "incremental": (13, ""),
-    "api": (14, ""),
-    "watch": (14, ""),
-    "cli": (15, ""),
-    "__main__": (16, ""),
+    "bundle": (11, "back"),
+    "report": (12, ""),
+    "provision": (13, ""),
+    "pipeline": (14, ""),
+    "incremental": (15, ""),
+    "published": (15, ""),
+    "api": (16, ""),
+    "watch": (16, ""),
+    "cli": (17, ""),
+    "__main__": (18, ""),
 }
 """Order and tower of each part of kabuild: it imports only what comes before it."""
 

@@ -11,6 +11,7 @@ KabuildError                 one clear message, with a machine-readable reason a
 │   ├── StoreError           the store cannot be read or written
 │   └── ToolchainError       a toolchain is missing or cannot be had
 │       └── DriftError       a toolchain is not what was pinned                     exit 45
+├── BundleError              a published file cannot be made, or is false           exit 1
 ├── RemoteError              a remote cache or executor failed                      exit 34
 ├── Interrupted              the user stopped the build                             exit 8
 └── InternalError            kabuild itself is wrong                                exit 37
@@ -91,6 +92,8 @@ class Reason(Enum):
     BUNDLE_VERSION = "bundle version"
     BUNDLE_TOO_LARGE = "bundle too large"
     NOT_PUBLISHABLE = "not publishable"
+    NOT_SIGNED = "not signed"
+    BAD_SIGNATURE = "bad signature"
     ACTION_CRASHED = "action crashed"
     OUTPUT_MISSING = "output missing"
     INTERRUPTED = "interrupted"
@@ -218,7 +221,7 @@ class DriftError(ToolchainError):
 
 
 class BundleError(KabuildError):
-    """A published evaluation cannot be made, or is not what it says."""
+    """A published file cannot be made, or is not what it says."""
 
     exit_code = ExitCode.BUILD_FAILED
 

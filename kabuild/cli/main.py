@@ -15,6 +15,9 @@ from kabuild.base.version import __version__
 _COMMANDS = {
     "test": "Judge tasks: run their gates and print the scoreboard.",
     "watch": "Judge tasks again whenever a file that they read is saved.",
+    "publish": "Put an evaluation into one file, for anyone to run again.",
+    "replay": "Run a published evaluation again and say what was reproduced.",
+    "verify": "Check a published evaluation without running anything of it.",
     "bench": "Show how the times of a task are distributed.",
     "validate": "Say whether tasks deserve to be in a benchmark, and if not, why.",
     "build": "Make targets and show their outputs under out/.",

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import kabuild
 from kabuild.base.errors import KabuildError, LoadError, Position, Reason, UsageError
-from kabuild.loading import builtin_root, kabuild_root, source_roots
+from kabuild.loading import builtin_root, kabuild_root, roots, source_roots
 from kabuild.model.artifact import Source
 from kabuild.model.label import Label
 
@@ -127,5 +126,5 @@ def test_an_installed_wheel_carries_its_rules_inside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "kabuild/builtin").mkdir(parents=True)
-    monkeypatch.setattr(kabuild, "__file__", str(tmp_path / "kabuild/__init__.py"))
+    monkeypatch.setattr(roots, "__file__", str(tmp_path / "kabuild/loading/roots.py"))
     assert builtin_root() == tmp_path / "kabuild/builtin"

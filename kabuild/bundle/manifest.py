@@ -1,0 +1,197 @@
+"""The manifest of a bundle: its actions and blobs, as JSON that anyone can read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kabuild.base.canonical import canonical_json
+from kabuild.base.errors import BundleError, Reason, UsageError
+from kabuild.base.fs import is_inside
+from kabuild.model.digest import Digest
+from kabuild.model.label import Label
+from kabuild.model.result import OutputFile
+
+SCHEMA = "kabuild/bundle/1"
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_MOST_CPUS = 4096
+
+
+@dataclass(frozen=True)
+class Record:
+    """One action and what came of it.
+
+    ``key``, ``command`` and ``root`` are digests of REAPI's Action, Command and root
+    Directory, which are blobs of the bundle. What is outside of an action's key, and needed
+    to run it, stands beside them.
+
+    Attributes:
+        label: of the action; ``task`` and ``gate`` are empty where it belongs to none.
+        toolchains: names, in the order in which the command refers to them.
+        lease: the device that it measures on; such an action's times are compared as times.
+        replayable: false for what reaches a network or has secrets: an agent.
+        files: the outputs, by path.
+        withheld: paths of outputs whose content the bundle does not hold: transcripts.
+    """
+
+    label: str
+    task: str
+    gate: str
+    mnemonic: str
+    key: Digest
+    command: Digest
+    root: Digest
+    toolchains: tuple[str, ...]
+    preload: tuple[str, ...]
+    nestable: bool
+    lease: str
+    cpus: int
+    replayable: bool
+    files: tuple[OutputFile, ...]
+    withheld: tuple[str, ...] = ()
+
+    def file(self, path: str) -> OutputFile | None:
+        """The output at ``path``."""
+        return next((file for file in self.files if file.path == path), None)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a bundle says of itself.
+
+    Attributes:
+        kabuild: the version that published it.
+        platform: name and properties of where it was evaluated.
+        request: what was asked for, for people: patterns, agent, policy, digest of the salt.
+        records: the actions, each after those that made its inputs.
+        blobs: size in bytes by SHA-256.
+    """
+
+    kabuild: str
+    platform: Mapping[str, str] = field(hash=False)
+    request: Mapping[str, Any] = field(hash=False)
+    records: tuple[Record, ...]
+    blobs: Mapping[str, int] = field(hash=False)
+
+    def to_json(self) -> bytes:
+        """Canonical bytes: equal manifests are equal files."""
+        return canonical_json(
+            {
+                "schema": SCHEMA,
+                "kabuild": self.kabuild,
+                "platform": dict(self.platform),
+                "request": dict(self.request),
+                "actions": [_to_json(record) for record in self.records],
+                "blobs": dict(self.blobs),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Manifest:
+        """Read and check a manifest. Raises BundleError for anything else."""
+        try:
+            value = json.loads(data)
+            schema = value["schema"]
+        except (ValueError, TypeError, KeyError):
+            raise damaged("its manifest is no manifest of a bundle") from None
+        if schema != SCHEMA:
+            raise BundleError(
+                Reason.BUNDLE_VERSION,
+                f"the bundle's format is {schema!r}; this kabuild reads {SCHEMA!r}",
+                hint="pip install --upgrade kabuild",
+            )
+        try:
+            return cls(
+                kabuild=_text(value["kabuild"]),
+                platform={_text(k): _text(v) for k, v in value["platform"].items()},
+                request=dict(value["request"]),
+                records=tuple(_from_json(item) for item in value["actions"]),
+                blobs={Digest(k, v).hash: v for k, v in value["blobs"].items()},
+            )
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise damaged(f"its manifest is malformed: {error}") from None
+
+
+def _to_json(record: Record) -> dict[str, Any]:
+    return {
+        "label": record.label,
+        "task": record.task,
+        "gate": record.gate,
+        "mnemonic": record.mnemonic,
+        "key": str(record.key),
+        "command": str(record.command),
+        "root": str(record.root),
+        "toolchains": list(record.toolchains),
+        "preload": list(record.preload),
+        "nestable": record.nestable,
+        "lease": record.lease,
+        "cpus": record.cpus,
+        "replayable": record.replayable,
+        "files": [[file.path, str(file.digest), file.executable] for file in record.files],
+        "withheld": list(record.withheld),
+    }
+
+
+def _from_json(value: dict[str, Any]) -> Record:
+    return Record(
+        label=_label(value["label"]),
+        task=_text(value["task"]),
+        gate=_text(value["gate"]),
+        mnemonic=_text(value["mnemonic"]),
+        key=_digest(value["key"]),
+        command=_digest(value["command"]),
+        root=_digest(value["root"]),
+        toolchains=tuple(map(_name, value["toolchains"])),
+        preload=tuple(map(_name, value["preload"])),
+        nestable=value["nestable"] is True,
+        lease=_text(value["lease"]),
+        cpus=_count(value["cpus"]),
+        replayable=value["replayable"] is True,
+        files=tuple(_file(*file) for file in value["files"]),
+        withheld=tuple(map(_text, value["withheld"])),
+    )
+
+
+def _file(path: Any, digest: Any, executable: Any) -> OutputFile:
+    if not is_inside(_text(path)):
+        raise ValueError(f"an output's path leaves its directory: {path!r}")
+    return OutputFile(path, _digest(digest), executable is True)
+
+
+def _digest(text: Any) -> Digest:
+    hash_, _, size = _text(text).partition("/")
+    return Digest(hash_, int(size))
+
+
+def _label(value: Any) -> str:
+    try:
+        return str(Label.parse(_text(value)))
+    except UsageError as error:
+        raise ValueError(error.message) from None
+
+
+def _name(value: Any) -> str:
+    if not _NAME.fullmatch(_text(value)):
+        raise ValueError(f"{value!r} where a name was expected")
+    return str(value)
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or not 0 <= value <= _MOST_CPUS:
+        raise ValueError(f"{value!r} where a number of CPUs was expected")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} where a text was expected")
+    return value
+
+
+def damaged(why: str) -> BundleError:
+    """The error for a bundle that is not whole."""
+    return BundleError(Reason.BUNDLE_DAMAGED, why, hint="ask whoever published it for another copy")

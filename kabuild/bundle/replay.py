@@ -1,0 +1,76 @@
+"""Run the actions of a bundle again, with nothing from any cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from threading import Event
+
+from kabuild.bundle.compare import Comparison, Word, compare
+from kabuild.bundle.restore import Restored
+from kabuild.execution.outcome import conclude
+from kabuild.execution.prepared import Prepared
+from kabuild.execution.strategy import Execution, Strategy
+from kabuild.model.action import Action
+from kabuild.model.event import EventSink
+from kabuild.model.graph import ActionGraph
+from kabuild.model.label import Label
+from kabuild.model.result import ActionResult, Outcome, Settled
+from kabuild.scheduler import Leases, Scheduler
+from kabuild.store.cas import Cas
+
+
+class _Rerun:
+    """Settles each action by running it; every one has its inputs already."""
+
+    def __init__(self, restored: Mapping[Label, Prepared], strategy: Strategy, cas: Cas) -> None:
+        self._restored = restored
+        self._strategy = strategy
+        self._cas = cas
+
+    def lookup(self, action: Action, produced: Mapping[str, ActionResult]) -> Prepared:
+        """Nothing is known beforehand."""
+        del produced
+        return self._restored[action.label]
+
+    def execute(self, prepared: Prepared, cancel: Event) -> Settled:
+        """Run it; nothing is remembered of it but its outputs."""
+        execution = self._strategy.run(prepared, cancel)
+        result = replace(execution.result, hermetic=self._strategy.hermetic())
+        return conclude(prepared, Execution(result, execution.fault), self._cas)
+
+    def skip(self, action: Action, because: str) -> Settled:
+        """What did not run, because the rerun was stopped."""
+        return Settled(action.label, Outcome.SKIPPED, message=because)
+
+
+def replay(
+    actions: Sequence[Restored],
+    strategy: Strategy,
+    cas: Cas,
+    sink: EventSink,
+    leases: Leases,
+    *,
+    jobs: int,
+    stop: Event,
+) -> list[Comparison]:
+    """Run each action again and compare; in the order given.
+
+    Raises StoreError. An action that the machine failed is not comparable.
+    """
+    ready = {item.prepared.action.label: item.prepared for item in actions}
+    executor = _Rerun(ready, strategy, cas)
+    scheduler = Scheduler(executor, sink, leases, jobs=jobs, stop=stop)
+    graph = ActionGraph.of(prepared.action for prepared in ready.values())
+    ended = scheduler.run(graph).settled
+    return [_compared(item, ended.get(item.record.label), cas) for item in actions]
+
+
+def _compared(item: Restored, settled: Settled | None, cas: Cas) -> Comparison:
+    if settled is None or settled.result is None:
+        why = settled.message if settled else "it was not run"
+        return Comparison(item.record, Word.NOT_COMPARABLE, why.splitlines()[0] if why else "")
+    if not settled.result.hermetic:
+        obstacle = item.obstacle or "it ran without a sandbox"
+        return compare(item.record, settled.result, obstacle, cas.get)
+    return compare(item.record, settled.result, item.obstacle, cas.get)

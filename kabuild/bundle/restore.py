@@ -1,0 +1,138 @@
+"""From a record and its blobs back to an action that can run, with the very same key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from kabuild.base.canonical import parse_fields
+from kabuild.base.errors import BundleError, Reason, StoreError
+from kabuild.bundle.manifest import Record
+from kabuild.execution.inputs import TOOLCHAINS
+from kabuild.execution.prepared import Prepared, prepare
+from kabuild.model.action import OUTPUT_ROOT, Action, Limits, Resources
+from kabuild.model.digest import Digest
+from kabuild.model.label import Label
+from kabuild.model.platform import Platform
+from kabuild.model.toolchain import Toolchain
+from kabuild.store.merkle import Directory, parse_duration, read_directory
+
+FindToolchain = Callable[[str], Toolchain]
+"""The toolchain of this machine by name. Raises KabuildError where there is none."""
+
+Fields = list[tuple[int, int | bytes]]
+
+PRELOADED = ("numpy", "torch", "triton")
+"""What may be imported ahead of an action. No key holds it, so a bundle may claim anything."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """An action ready to run again.
+
+    ``obstacle`` says why its result would say nothing about the published one: another
+    toolchain or another platform than here; empty where nothing stands in the way.
+    """
+
+    record: Record
+    prepared: Prepared
+    obstacle: str
+
+
+def restore(
+    record: Record, get: Callable[[Digest], bytes], find: FindToolchain, here: Platform
+) -> Restored:
+    """The action of ``record``, whose blobs ``get`` has.
+
+    ``here`` is this machine's platform. Raises BundleError where the record is not what its
+    key says, and KabuildError for a toolchain that this machine lacks.
+    """
+    try:
+        message = dict(parse_fields(get(record.key)))
+        command = parse_fields(get(record.command))
+        root = read_directory(record.root, get)
+        prepared = prepare(_action(record, message, command, find), root)
+    except (StoreError, ValueError, KeyError, UnicodeDecodeError) as error:
+        raise _untrue(record, str(error)) from None
+    if prepared.key != record.key:
+        raise _untrue(record, "its parts have another digest than its key")
+    return Restored(record, prepared, _obstacle(prepared.action, root, here))
+
+
+def _action(
+    record: Record, message: Mapping[int, int | bytes], command: Fields, find: FindToolchain
+) -> Action:
+    properties = dict(_pairs(_bytes(dict(command)[5]), inner=1))
+    return Action(
+        label=Label.parse(record.label),
+        argv=tuple(_texts(command, 1)),
+        inputs=(),
+        outputs=tuple(path.removeprefix(f"{OUTPUT_ROOT}/") for path in _texts(command, 7)),
+        platform=_platform(properties),
+        env=tuple(_pairs_of(command, 2)),
+        toolchains=tuple(map(find, record.toolchains)),
+        limits=Limits(
+            timeout=parse_duration(_bytes(message[6])),
+            memory=int(properties["limits.memory"]),
+            processes=int(properties["limits.processes"]),
+            scratch=int(properties["limits.scratch"]),
+        ),
+        mnemonic=record.mnemonic,
+        gate=record.gate,
+        resources=Resources(cpus=record.cpus, lease=record.lease),
+        preload=tuple(name for name in record.preload if name in PRELOADED),
+        nestable=record.nestable,
+        network="network" in properties,
+        secrets=tuple(filter(None, properties.get("secrets", "").split(","))),
+    )
+
+
+def _platform(properties: Mapping[str, str]) -> Platform:
+    prefix = "platform."
+    return Platform(
+        properties["platform"],
+        tuple((k.removeprefix(prefix), v) for k, v in properties.items() if k.startswith(prefix)),
+    )
+
+
+def _obstacle(action: Action, root: Directory, here: Platform) -> str:
+    """What of this machine is not as it was, and can change the result."""
+    recorded = {path: node.digest for path, node in root.walk() if path.startswith(TOOLCHAINS)}
+    for toolchain in action.toolchains:
+        if recorded.get(f"{TOOLCHAINS}/{toolchain.name}.json") != Digest.of(toolchain.fingerprint):
+            return f"toolchain {toolchain.name} is another one here"
+    if action.platform.name not in {here.name, "cpu"}:
+        return f"it ran on {action.platform}, this is {here}"
+    for name, value in action.platform.properties:
+        if action.platform.name == here.name and here.get(name) != value:
+            return f"{name} was {value}, here it is {here.get(name) or 'unknown'}"
+    return ""
+
+
+def _pairs_of(fields: Fields, number: int) -> Iterator[tuple[str, str]]:
+    for found, value in fields:
+        if found == number:
+            pair = dict(parse_fields(_bytes(value)))
+            yield _bytes(pair.get(1, b"")).decode(), _bytes(pair.get(2, b"")).decode()
+
+
+def _pairs(message: bytes, *, inner: int) -> Iterator[tuple[str, str]]:
+    yield from _pairs_of(parse_fields(message), inner)
+
+
+def _texts(fields: Fields, number: int) -> Iterator[str]:
+    return (_bytes(value).decode() for found, value in fields if found == number)
+
+
+def _bytes(value: int | bytes) -> bytes:
+    if isinstance(value, int):
+        raise ValueError("a number where a message was expected")
+    return value
+
+
+def _untrue(record: Record, why: str) -> BundleError:
+    return BundleError(
+        Reason.BUNDLE_DAMAGED,
+        f"{record.label} is not what its key says: {why}",
+        hint="do not trust this bundle",
+    )

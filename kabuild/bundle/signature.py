@@ -1,0 +1,73 @@
+"""Signatures of bundles: OpenSSH's, so that everyone has the tool and many have a key.
+
+A signature lies beside its bundle, as ``<bundle>.sig``. Its namespace keeps a signature of
+something else from standing for one of a bundle.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from kabuild.base.errors import BundleError, Reason
+from kabuild.sandbox.unconfined import run_unconfined
+
+NAMESPACE = "kabuild-bundle"
+SUFFIX = ".sig"
+
+
+def signature_of(bundle: Path) -> Path:
+    """Where the signature of a bundle lies."""
+    return bundle.with_name(bundle.name + SUFFIX)
+
+
+def sign(bundle: Path, key: Path) -> Path:
+    """Sign with an SSH key, which may be one of an agent. Raises BundleError(NOT_SIGNED).
+
+    ssh-keygen asks on the terminal for a passphrase where the key has one.
+    """
+    signature = signature_of(bundle)
+    signature.unlink(missing_ok=True)
+    _run(["-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(bundle)], f"{key} does not sign")
+    return signature
+
+
+def signer(bundle: Path, signature: Path, allowed: Path | None) -> str:
+    """Who signed: a principal of ``allowed``, an OpenSSH allowed-signers file, else the key.
+
+    Without ``allowed`` the signature is genuine, and nobody says whose it is. Raises
+    BundleError(BAD_SIGNATURE).
+    """
+    known = ["-n", NAMESPACE, "-s", str(signature)]
+    if not signature.is_file():
+        raise BundleError(
+            Reason.BAD_SIGNATURE, f"there is no signature {signature}", hint="publish with --sign"
+        )
+    if allowed is None:
+        text = _run(["-Y", "check-novalidate", *known], "the signature is not of this file", bundle)
+        return text.rpartition(" with ")[2].strip() or text.strip()
+    found = _run(
+        ["-Y", "find-principals", "-f", str(allowed), "-s", str(signature)],
+        f"no signer in {allowed} has its key",
+    )
+    principal = found.split("\n")[0].strip()
+    _run(
+        ["-Y", "verify", "-f", str(allowed), "-I", principal, *known],
+        "the signature is not of this file",
+        bundle,
+    )
+    return principal
+
+
+def _run(arguments: list[str], problem: str, stdin: Path | None = None) -> str:
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        raise BundleError(
+            Reason.NOT_SIGNED, "there is no ssh-keygen", hint="apt-get install openssh-client"
+        )
+    done = run_unconfined([program, *arguments], stdin=stdin)
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        reason = Reason.NOT_SIGNED if arguments[1] == "sign" else Reason.BAD_SIGNATURE
+        raise BundleError(reason, problem, hint=said[0] if said else "")
+    return done.stdout

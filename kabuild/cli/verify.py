@@ -1,0 +1,84 @@
+"""``kabuild verify``: whether a published evaluation is whole, and who signed it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kabuild.base.errors import Reason, UsageError
+from kabuild.bundle.archive import TOTAL_LIMIT
+from kabuild.bundle.signature import signature_of, signer
+from kabuild.published.origin import Origins
+from kabuild.published.verify import Verified, verify_file
+from kabuild.store import Store
+
+
+@click.command("verify")
+@click.argument("bundle", type=click.Path(path_type=Path))
+@click.option(
+    "--signature",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The signature.  [default: BUNDLE.sig where there is one]",
+)
+@click.option(
+    "--allowed_signers",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="OpenSSH's file of names and keys; the signature has to be of one of them.",
+)
+@click.option("--max_bytes", type=click.IntRange(min=1), default=TOTAL_LIMIT, hidden=True)
+def command(
+    *, bundle: Path, signature: Path | None, allowed_signers: Path | None, max_bytes: int
+) -> None:
+    """Check a published evaluation without running anything of it.
+
+    \b
+    kabuild verify expert.kab
+    kabuild verify expert.kab --allowed_signers=~/.ssh/allowed_signers
+
+    Every blob has to have its digest, and every action to be what its key says. That its
+    verdicts are true, only kabuild replay shows.
+    """
+    try:
+        with Store.open() as store:
+            verified = verify_file(bundle, store, limit=max_bytes)
+        lines = _text(bundle, verified)
+        wanted = signature or allowed_signers
+        where = signature or signature_of(bundle)
+        if wanted or where.is_file():
+            who = signer(bundle, where, allowed_signers)
+            lines.append(f"signed by {who}" + ("" if allowed_signers else ", whoever that is"))
+        else:
+            lines.append("not signed")
+    except OSError as error:
+        raise UsageError(Reason.BAD_FLAG, f"{bundle}: {error.strerror}") from None
+    click.echo("\n".join(lines))
+
+
+def _text(bundle: Path, verified: Verified) -> list[str]:
+    manifest = verified.manifest
+    counts = f"{len(manifest.records)} actions, {len(manifest.blobs)} blobs"
+    return [
+        f"{bundle}: whole; {counts}, published with kabuild {manifest.kabuild!r}",
+        *(
+            f"  {gate}: {', '.join(f'{count} {word}' for word, count in ended.items())}"
+            for gate, ended in verified.verdicts.items()
+        ),
+        *(f"  runs {command!r} {count} times" for command, count in verified.commands.items()),
+        *whose(verified.origins),
+    ]
+
+
+def whose(origins: Origins) -> list[str]:
+    """Whose judge it was, and what else the publisher put in: lines for people."""
+    given = ", ".join(f"{count} {kind}" for kind, count in origins.given.items())
+    lines = [f"given by its publisher: {given}"] if given else []
+    foreign = origins.foreign
+    if not foreign:
+        return [*lines, "judged by this kabuild's own code"]
+    some = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
+    return [
+        *lines,
+        f"judged by code that this kabuild does not ship: {len(foreign)} files ({some})",
+        "read it before you believe it, or evaluate the solutions yourself",
+    ]

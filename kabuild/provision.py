@@ -1,0 +1,73 @@
+"""The toolchains of a build: found, pinned and fetched, with the store's memory of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from kabuild.loading import Loader, builtin_root
+from kabuild.loading.toolchain_rule import TOOLCHAIN
+from kabuild.model.digest import Digest
+from kabuild.store import Store
+from kabuild.store.paths import TOOLCHAINS
+from kabuild.toolchain import Declaration, Fetched, Resolver
+from kabuild.toolchain.fetched import Fetch
+from kabuild.toolchain.lock import LockedFile, read_locks
+from kabuild.toolchain.record_memory import RecordMemory
+from kabuild.toolchain.tree_store import TreeStore
+
+PACKAGES = "toolchains"
+"""Where toolchains are declared: in packages at and below ``//toolchains``."""
+
+
+@contextmanager
+def provision(
+    root: Path, store: Store, *, fetch: bool, locked: bool, consulted: Callable[[Path], None]
+) -> Iterator[Resolver]:
+    """Finds the toolchains of the workspace at ``root``; what is unchanged costs a few stats.
+
+    ``fetch`` allows to get what the store lacks, ``locked`` refuses what the lock does not
+    hold. ``consulted`` hears of every file that an answer depends on.
+    """
+
+    def digest(path: Path) -> Digest:
+        consulted(path)
+        return store.index.digest(str(path))[0]
+
+    records = RecordMemory(store.root / "records.json", digest)
+    trees = TreeStore(store.root / TOOLCHAINS)
+    yield Resolver(
+        file_digest=digest,
+        record_digest=records,
+        lock=cache(lambda: read_locks(root, builtin_root())),
+        trees=trees,
+        fetch=_fetching_into(trees) if fetch else None,
+        locked=locked,
+    )
+    records.save()
+
+
+def declarations(loader: Loader) -> Iterator[Declaration]:
+    """All toolchains in ``//toolchains/...``, of the workspace and those that ship with kabuild."""
+    root = loader.workspace.root
+    below = set(loader.packages_below(PACKAGES)) if (root / PACKAGES).is_dir() else set()
+    for name in sorted(below | set(loader.siblings(PACKAGES))):
+        for target in loader.package(name).targets.values():
+            if target.kind == TOOLCHAIN.kind:
+                yield Declaration.of(target)
+
+
+def _fetching_into(trees: TreeStore) -> Fetch:
+    """Gets a toolchain that a build needs. Its network code is imported then and no earlier."""
+
+    def fetch(
+        declaration: Declaration, pin: Fetched, files: tuple[LockedFile, ...], digest: str
+    ) -> None:
+        from kabuild.report.fetch_progress import make_fetch_progress
+        from kabuild.toolchain.fetch.fetcher import Fetcher
+
+        Fetcher(trees, progress=make_fetch_progress())(declaration, pin, files, digest)
+
+    return fetch

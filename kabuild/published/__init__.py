@@ -1,0 +1,1 @@
+"""Published evaluations: writing one, checking it, and running it again."""

@@ -1,0 +1,75 @@
+"""Where the files came from that judged: from this kabuild, an action, or the publisher."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from kabuild.bundle.manifest import Record
+from kabuild.execution.inputs import TOOLCHAINS
+from kabuild.loading import source_roots
+from kabuild.model.digest import Digest
+from kabuild.store.merkle import read_directory
+
+JUDGES = ("tools/", "hip/", "runner/")
+"""Where rules put what compiles, runs and judges; a task's own files lie elsewhere."""
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Input files that are neither part of this kabuild nor made by an action of the bundle.
+
+    Attributes:
+        foreign: paths of judging code among them. Where it is empty, the verdicts are this
+            kabuild's own.
+        given: how many of the others there are, by directory and suffix: a task's files, and
+            solutions. Compiled code among them was not made from published sources.
+    """
+
+    foreign: tuple[str, ...]
+    given: Mapping[str, int]
+
+
+def origins(records: Sequence[Record], get: Callable[[Digest], bytes]) -> Origins:
+    """The origins of all inputs of the records. Raises whatever ``get`` raises."""
+    made = {file.digest.hash for record in records for file in record.files}
+    own = made | _shipped()
+    foreign: set[str] = set()
+    given: set[tuple[str, str]] = set()
+    for root in {record.root for record in records}:
+        for path, node in read_directory(root, get).walk():
+            if node.digest.hash in own or path.startswith(f"{TOOLCHAINS}/"):
+                continue
+            if path.startswith(JUDGES):
+                foreign.add(path)
+            else:
+                given.add((_kind(path), node.digest.hash))
+    kinds = Counter(kind for kind, _ in given)
+    return Origins(tuple(sorted(foreign)), dict(sorted(kinds.items())))
+
+
+def _kind(path: str) -> str:
+    """``task/*.py`` for ``task/reference.py``; a file at the top has its name."""
+    pure = PurePosixPath(path)
+    return f"{pure.parts[0]}/*{pure.suffix}" if len(pure.parts) > 1 else path
+
+
+@cache
+def _shipped() -> frozenset[str]:
+    """Digests of all files that this kabuild has for actions."""
+    return frozenset(
+        Digest.of(path.read_bytes()).hash
+        for part in _parts()
+        for path in part.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    )
+
+
+def _parts() -> Iterator[Path]:
+    roots = source_roots(Path.cwd())
+    yield roots["kabuild"] / "sandbox"
+    yield roots["builtin"] / "rules"
+    yield roots["builtin"] / "toolchains"

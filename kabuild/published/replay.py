@@ -1,0 +1,108 @@
+"""Running a bundle again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+
+from kabuild.base.errors import BundleError, Reason, ToolchainError
+from kabuild.bundle.compare import Comparison, Word
+from kabuild.bundle.manifest import Manifest, Record
+from kabuild.bundle.replay import replay
+from kabuild.bundle.restore import restore
+from kabuild.execution import LocalStrategy
+from kabuild.execution.host import cpus
+from kabuild.execution.platforms import machine_platform
+from kabuild.model.event import EventSink, Warned
+from kabuild.model.platform import Platform
+from kabuild.published.origin import Origins, origins
+from kabuild.published.tools import machine_toolchains
+from kabuild.published.unpack import unpack
+from kabuild.sandbox import Spawner
+from kabuild.scheduler import FileLeases
+from kabuild.store import Store
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What came of running a bundle again.
+
+    ``origins`` says whose code judged: a verdict of foreign code is reproduced, not vouched for.
+    """
+
+    manifest: Manifest
+    comparisons: tuple[Comparison, ...]
+    origins: Origins
+
+    def count(self, word: Word) -> int:
+        """How many actions ended so."""
+        return sum(item.word is word for item in self.comparisons)
+
+
+def replay_file(
+    path: Path,
+    store: Store,
+    sink: EventSink,
+    *,
+    cwd: Path,
+    gates: Sequence[str] = (),
+    sample: int | None = None,
+    jobs: int | None = None,
+    limit: int,
+    stop: threading.Event,
+) -> Replayed:
+    """Run the actions of a bundle again and compare.
+
+    ``gates`` restricts it to these; ``sample`` to so many actions, drawn by the bundle's own
+    digest. Raises BundleError for one that is damaged, ``OSError``.
+    """
+    manifest = unpack(path, store, limit=limit)
+    chosen = _chosen(manifest, gates, sample)
+    ready, early = [], []
+    with machine_toolchains(cwd, store) as find:
+        for record in chosen:
+            try:
+                ready.append(restore(record, store.cas.get, find, _here(manifest)))
+            except ToolchainError as error:
+                early.append(Comparison(record, Word.NOT_COMPARABLE, error.message))
+    with Spawner() as spawner:
+        strategy = LocalStrategy(store, spawner, warn=lambda text: sink.emit(Warned(text)))
+        done = replay(
+            ready,
+            strategy,
+            store.cas,
+            sink,
+            FileLeases(store.leases),
+            jobs=jobs or cpus(),
+            stop=stop,
+        )
+    by_key = {(item.record.label, item.record.key): item for item in (*done, *early)}
+    ordered = tuple(by_key[record.label, record.key] for record in chosen)
+    return Replayed(manifest, ordered, origins(manifest.records, store.cas.get))
+
+
+def _chosen(manifest: Manifest, gates: Sequence[str], sample: int | None) -> list[Record]:
+    chosen = [
+        record
+        for record in manifest.records
+        if record.replayable and (not gates or record.gate in gates)
+    ]
+    if not chosen:
+        raise BundleError(
+            Reason.NOT_PUBLISHABLE,
+            "nothing of the bundle can be run again"
+            + (f" for gates {', '.join(gates)}" if gates else ""),
+        )
+    if sample is None or sample >= len(chosen):
+        return chosen
+    drawn = Random(sha256(manifest.to_json()).digest()).sample(range(len(chosen)), sample)  # noqa: S311
+    return [chosen[index] for index in sorted(drawn)]
+
+
+def _here(manifest: Manifest) -> Platform:
+    name = manifest.platform.get("name", "cpu")
+    return machine_platform(Platform.parse(name))

@@ -1,0 +1,241 @@
+"""Bundles from people who do not mean well, and from bad disks."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kabuild.base.errors import BundleError, Reason
+from kabuild.bundle.archive import open_bundle
+from kabuild.published.verify import verify_file
+from tests.testkit.bundles import read_members, with_manifest, write_members
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from kabuild.store import Store
+    from tests.kabuild.published.conftest import Published
+
+LIMIT = 1 << 26
+
+
+def refused(path: Path, limit: int = LIMIT) -> BundleError:
+    """The error that reading all of a bundle ends with."""
+    with pytest.raises(BundleError) as caught, open_bundle(path, limit=limit) as bundle:
+        list(bundle.blobs())
+    return caught.value
+
+
+def test_a_whole_one_is_read(published: Published) -> None:
+    with open_bundle(published.bundle, limit=LIMIT) as bundle:
+        assert len(list(bundle.blobs())) == len(bundle.manifest.blobs)
+
+
+def harmless_or_refused(path: Path, whole: Path) -> None:
+    """A damaged copy either gives every byte that the whole one gives, or an error."""
+    try:
+        with open_bundle(path, limit=LIMIT) as bundle:
+            found = bundle.manifest, list(bundle.blobs())
+    except BundleError:
+        return
+    with open_bundle(whole, limit=LIMIT) as bundle:
+        assert found == (bundle.manifest, list(bundle.blobs()))
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_one_that_ends_early_is_refused(
+    published: Published, tmp_path: Path, data: st.DataObject
+) -> None:
+    whole = published.bundle.read_bytes()
+    path = tmp_path / "short.kab"
+    path.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])
+    harmless_or_refused(path, published.bundle)
+
+
+@pytest.mark.parametrize("part", [0.0, 0.01, 0.5, 0.9, 0.99])
+def test_one_without_its_end_is_no_bundle(
+    published: Published, tmp_path: Path, part: float
+) -> None:
+    whole = published.bundle.read_bytes()
+    path = tmp_path / "short.kab"
+    path.write_bytes(whole[: int(len(whole) * part)])
+    assert refused(path).reason is Reason.BUNDLE_DAMAGED
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_one_with_a_changed_byte_is_refused(
+    published: Published, tmp_path: Path, data: st.DataObject
+) -> None:
+    whole = bytearray(published.bundle.read_bytes())
+    whole[data.draw(st.integers(0, len(whole) - 1))] ^= data.draw(st.integers(1, 255))
+    path = tmp_path / "changed.kab"
+    path.write_bytes(whole)
+    harmless_or_refused(path, published.bundle)
+
+
+def test_one_with_something_behind_it_is_refused(published: Published, tmp_path: Path) -> None:
+    path = tmp_path / "longer.kab"
+    path.write_bytes(published.bundle.read_bytes() + b"more")
+    assert refused(path).reason is Reason.BUNDLE_DAMAGED
+
+
+def test_a_changed_blob_is_named(published: Published, tmp_path: Path) -> None:
+    members = read_members(published.bundle)
+    name = [name for name, data in members.items() if b"kernel 0" in data][-1]
+    members[name] = members[name].replace(b"kernel 0", b"kernel 9")
+    error = refused(write_members(tmp_path / "tampered.kab", members))
+    assert name.removeprefix("blobs/") in error.message
+    assert error.hint == "do not trust this copy"
+
+
+def test_missing_unnamed_and_misplaced_blobs_are_refused(
+    published: Published, tmp_path: Path
+) -> None:
+    members = read_members(published.bundle)
+    last = list(members)[-1]
+
+    missing = {name: data for name, data in members.items() if name != last}
+    assert "1 of" in refused(write_members(tmp_path / "a.kab", missing)).message
+    unnamed = members | {f"blobs/{'f' * 64}": b"x"}
+    assert "does not name" in refused(write_members(tmp_path / "b.kab", unnamed)).message
+    first = list(members)[2]
+    swapped = {name: data for name, data in members.items() if name != first}
+    swapped[first] = members[first]
+    assert "not in its place" in refused(write_members(tmp_path / "c.kab", swapped)).message
+    outside = members | {"../../outside": b"x"}
+    assert "'../../outside'" in refused(write_members(tmp_path / "d.kab", outside)).message
+
+
+def _header(name: str, kind: bytes, **fields: Any) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type = kind
+    for field, value in fields.items():
+        setattr(entry, field, value)
+    return entry
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        _header("blobs/link", tarfile.SYMTYPE, linkname="/etc/passwd"),
+        _header("blobs/hard", tarfile.LNKTYPE, linkname="manifest.json"),
+        _header("blobs/dev", tarfile.CHRTYPE),
+        _header("blobs/dir", tarfile.DIRTYPE),
+    ],
+    ids=lambda entry: entry.name,
+)
+def test_what_is_no_plain_file_is_refused(
+    published: Published, tmp_path: Path, entry: tarfile.TarInfo
+) -> None:
+    path = write_members(tmp_path / "a.kab", read_members(published.bundle), (entry,))
+    assert f"{entry.name!r} is no plain file" in refused(path).message
+
+
+def test_a_long_name_is_not_read_into_memory(tmp_path: Path) -> None:
+    """Its header announces 4 GiB; the stream has nothing of it, and nobody asks for it."""
+    header = _header("././@LongLink", tarfile.GNUTYPE_LONGNAME, size=4 << 30)
+    data = header.tobuf(tarfile.GNU_FORMAT)
+    path = tmp_path / "a.kab"
+    path.write_bytes(zstandard.ZstdCompressor().compress(data + bytes(1 << 20)))
+    assert "is no plain file" in refused(path).message
+
+
+def test_a_bomb_is_refused_before_it_unpacks(published: Published, tmp_path: Path) -> None:
+    def edit(manifest: dict[str, Any]) -> None:
+        manifest["blobs"]["0" * 64] = 1 << 40
+
+    bomb = with_manifest(published.bundle, tmp_path / "a.kab", edit)
+    error = refused(bomb)
+    assert error.reason is Reason.BUNDLE_TOO_LARGE
+    assert "--max_bytes" in error.hint
+
+    zeros = tmp_path / "zeros.kab"
+    zeros.write_bytes(zstandard.ZstdCompressor().compress(bytes(1 << 28)))
+    assert zeros.stat().st_size < 1 << 16
+    assert "has no manifest.json" in refused(zeros).message
+
+
+def test_a_blob_larger_than_announced_is_not_read(published: Published, tmp_path: Path) -> None:
+    members = read_members(published.bundle)
+    name = list(members)[2]
+    members[name] += bytes(1 << 20)
+    assert "bytes, not" in refused(write_members(tmp_path / "a.kab", members)).message
+
+
+def test_one_of_a_newer_kabuild_says_so(published: Published, tmp_path: Path) -> None:
+    def edit(manifest: dict[str, Any]) -> None:
+        manifest["schema"] = "kabuild/bundle/2"
+
+    error = refused(with_manifest(published.bundle, tmp_path / "a.kab", edit))
+    assert error.reason is Reason.BUNDLE_VERSION
+    assert "'kabuild/bundle/2'" in error.message
+    assert "upgrade" in error.hint
+
+
+def _every(field: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    def edit(manifest: dict[str, Any]) -> None:
+        for item in manifest["actions"]:
+            item[field] = value
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        _every("label", "//a/../../b:c"),
+        _every("label", 7),
+        _every("toolchains", ["../../etc"]),
+        _every("preload", ["os; evil"]),
+        _every("cpus", -1),
+        _every("cpus", 10**9),
+        _every("files", [["../../outside", f"{'0' * 64}/1", False]]),
+        _every("files", [["/etc/passwd", f"{'0' * 64}/1", False]]),
+        _every("files", [["a", "nonsense", False]]),
+        _every("key", f"{'0' * 64}/-1"),
+        lambda manifest: manifest.pop("actions"),
+        lambda manifest: manifest.update(actions="none"),
+        lambda manifest: manifest.update(blobs={"../x": 1}),
+        lambda manifest: manifest.update(platform=[]),
+    ],
+)
+def test_a_malformed_manifest_is_refused(
+    published: Published, tmp_path: Path, edit: Callable[[dict[str, Any]], None]
+) -> None:
+    error = refused(with_manifest(published.bundle, tmp_path / "a.kab", edit))
+    assert error.reason is Reason.BUNDLE_DAMAGED
+    assert "malformed" in error.message
+
+
+def test_provenance_that_says_something_else_is_refused(
+    published: Published, tmp_path: Path
+) -> None:
+    members = read_members(published.bundle)
+    statement = json.loads(members["provenance.json"])
+    statement["subject"] = []
+    members["provenance.json"] = json.dumps(statement).encode()
+    assert "provenance.json does not say" in refused(write_members(tmp_path / "a", members)).message
+
+
+@pytest.mark.parametrize("field", ["key", "command", "root"])
+def test_an_action_that_is_not_what_its_key_says_is_refused(
+    published: Published, tmp_path: Path, store: Store, field: str
+) -> None:
+    """The verdicts of one task beside the sources of another."""
+
+    def edit(manifest: dict[str, Any]) -> None:
+        one, *_, other = [item for item in manifest["actions"] if item["gate"] == "compile"]
+        one[field] = other[field] if field != "command" else other["root"]
+
+    bundle = with_manifest(published.bundle, tmp_path / "a.kab", edit)
+    with pytest.raises(BundleError, match="is not what its key says"):
+        verify_file(bundle, store, limit=LIMIT)

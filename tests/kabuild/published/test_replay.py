@@ -1,0 +1,111 @@
+"""Running a bundle again: what is equal, what differs and where, what cannot be compared."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from tests.testkit.bundles import read_members, with_manifest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.kabuild.published.conftest import Published
+
+
+def test_everything_is_reproduced_on_a_machine_that_has_nothing(
+    published: Published, tmp_path: Path
+) -> None:
+    ran = published.elsewhere(tmp_path).run("replay", str(published.bundle), "--json")
+    assert ran.code == 0
+    assert ran.json["totals"] == {"reproduced": 6, "different": 0, "not comparable": 0}
+    assert len(ran.executed) == 6
+
+
+def test_a_spot_check_draws_the_same_actions_for_everyone(
+    published: Published, tmp_path: Path
+) -> None:
+    elsewhere = published.elsewhere(tmp_path)
+    first = elsewhere.run("replay", str(published.bundle), "--sample=2", "--json")
+    again = elsewhere.run("replay", str(published.bundle), "--sample=2", "--json")
+    assert first.code == 0
+    assert len(first.json["actions"]) == 2
+    assert first.json == again.json
+    assert first.executed == again.executed  # nothing comes from a cache
+
+
+def test_gates_restrict_it(published: Published, tmp_path: Path) -> None:
+    elsewhere = published.elsewhere(tmp_path)
+    ran = elsewhere.run("replay", str(published.bundle), "--gates=perf", "--json")
+    assert [item["gate"] for item in ran.json["actions"]] == ["perf"]
+    none = elsewhere.run("replay", str(published.bundle), "--gates=sanitize")
+    assert none.code == 1
+    assert "nothing of the bundle can be run again for gates sanitize" in none.err
+
+
+def test_a_false_verdict_is_found_and_named(published: Published, tmp_path: Path) -> None:
+    """A publisher who turned a FAIL into a PASS, every digest in order."""
+    forged = b'{"schema":1,"gate":"compile","verdict":"PASS","reason":"","summary":""}\n'
+    digest = sha256(forged).hexdigest()
+
+    def edit(manifest: dict[str, Any]) -> None:
+        (record,) = [
+            item
+            for item in manifest["actions"]
+            if item["task"] == "//tasks/family0/t1" and item["gate"] == "compile"
+        ]
+        record["files"] = [
+            [path, f"{digest}/{len(forged)}" if path == "verdict.json" else old, executable]
+            for path, old, executable in record["files"]
+        ]
+        manifest["blobs"][digest] = len(forged)
+
+    blobs = {f"blobs/{digest}": forged}
+    bundle = with_manifest(published.bundle, tmp_path / "forged.kab", edit, blobs)
+    elsewhere = published.elsewhere(tmp_path)
+
+    assert elsewhere.run("verify", str(bundle)).code == 0  # whole, and a lie
+    ran = elsewhere.run("replay", str(bundle), "--json")
+    assert ran.code == 3
+    (found,) = [item for item in ran.json["actions"] if item["result"] == "different"]
+    assert found["label"] == "//tasks/family0/t1:t1.compile"
+    assert found["detail"] == 'verdict.json: verdict was "PASS", is "FAIL"'
+
+
+def test_a_toolchain_that_is_not_here_makes_figures_incomparable(
+    published: Published, tmp_path: Path
+) -> None:
+    def edit(manifest: dict[str, Any]) -> None:
+        for item in manifest["actions"]:
+            item["toolchains"] = ["absent"]
+
+    bundle = with_manifest(published.bundle, tmp_path / "other.kab", edit)
+    ran = published.elsewhere(tmp_path).run("replay", str(bundle), "--json")
+    assert ran.code == 36
+    assert ran.json["totals"]["not comparable"] == 6
+    assert "there is no toolchain 'absent'" in ran.json["actions"][0]["detail"]
+
+
+def test_the_code_of_a_publisher_is_not_taken_for_ours(
+    published: Published, tmp_path: Path
+) -> None:
+    ran = published.elsewhere(tmp_path).run("replay", str(published.bundle), "--json")
+    assert ran.json["foreign_code"] == []
+    assert ran.json["given"]["kernel"] == 2
+
+
+def test_nothing_of_a_bundle_becomes_a_cached_result(published: Published, tmp_path: Path) -> None:
+    """Who replays a lie does not find it in the cache of an own evaluation afterwards."""
+    elsewhere = published.elsewhere(tmp_path)
+    elsewhere.run("replay", str(published.bundle))
+    assert not any(path.is_file() for path in (elsewhere.store / "ac").rglob("*"))
+    members = read_members(published.bundle)
+    count = sum(name.startswith("blobs/") for name in members)
+    assert sum(path.is_file() for path in (elsewhere.store / "cas").rglob("*")) >= count
+
+
+def test_a_file_that_is_not_there(published: Published, tmp_path: Path) -> None:
+    ran = published.elsewhere(tmp_path).run("replay", "absent.kab")
+    assert ran.code == 2
+    assert "absent.kab: No such file or directory" in ran.err
+    assert not ran.out

@@ -1,0 +1,110 @@
+"""Signatures by real SSH keys."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kabuild.base.errors import BundleError, Reason
+from kabuild.bundle.signature import sign, signature_of, signer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.kabuild.published.conftest import Published
+
+KEYGEN = shutil.which("ssh-keygen")
+pytestmark = pytest.mark.skipif(KEYGEN is None, reason="needs ssh-keygen")
+
+
+@dataclass(frozen=True)
+class Keys:
+    """A key pair and the file that vouches for it."""
+
+    private: Path
+    allowed: Path
+
+
+def make_keys(directory: Path, name: str) -> Keys:
+    """A new key of ``name``."""
+    private = directory / name
+    keygen(["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(private)])
+    public = private.with_suffix(".pub").read_text().split()
+    allowed = directory / f"{name}.allowed"
+    allowed.write_text(f"{name}@example.org {public[0]} {public[1]}\n")
+    return Keys(private, allowed)
+
+
+def keygen(arguments: list[str]) -> None:
+    """Run ssh-keygen."""
+    assert KEYGEN
+    subprocess.run([KEYGEN, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def bundle(published: Published, tmp_path: Path) -> Path:
+    path = tmp_path / "all.kab"
+    path.write_bytes(published.bundle.read_bytes())
+    return path
+
+
+def test_a_signer_is_known_by_name_or_by_key(bundle: Path, tmp_path: Path) -> None:
+    keys = make_keys(tmp_path, "ada")
+    assert sign(bundle, keys.private) == signature_of(bundle)
+    assert signer(bundle, signature_of(bundle), keys.allowed) == "ada@example.org"
+    assert "SHA256:" in signer(bundle, signature_of(bundle), None)
+
+
+def test_a_changed_bundle_has_no_signature(bundle: Path, tmp_path: Path) -> None:
+    keys = make_keys(tmp_path, "ada")
+    sign(bundle, keys.private)
+    bundle.write_bytes(bundle.read_bytes() + b"x")
+    for allowed in (None, keys.allowed):
+        with pytest.raises(BundleError, match="not of this file") as caught:
+            signer(bundle, signature_of(bundle), allowed)
+        assert caught.value.reason is Reason.BAD_SIGNATURE
+
+
+def test_a_strangers_signature_counts_for_nothing(bundle: Path, tmp_path: Path) -> None:
+    keys, stranger = make_keys(tmp_path, "ada"), make_keys(tmp_path, "eve")
+    sign(bundle, stranger.private)
+    with pytest.raises(BundleError, match="no signer in"):
+        signer(bundle, signature_of(bundle), keys.allowed)
+
+
+def test_a_signature_for_another_purpose_counts_for_nothing(bundle: Path, tmp_path: Path) -> None:
+    keys = make_keys(tmp_path, "ada")
+    keygen(["-Y", "sign", "-f", str(keys.private), "-n", "git", str(bundle)])
+    for allowed in (None, keys.allowed):
+        with pytest.raises(BundleError):
+            signer(bundle, signature_of(bundle), allowed)
+
+
+def test_a_key_that_is_none_is_named(bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("no key")
+    with pytest.raises(BundleError, match="does not sign") as caught:
+        sign(bundle, tmp_path / "key")
+    assert caught.value.reason is Reason.NOT_SIGNED
+
+
+def test_the_command_line_signs_and_checks(
+    published: Published, bundle: Path, tmp_path: Path
+) -> None:
+    keys = make_keys(tmp_path, "ada")
+    signed = tmp_path / "signed.kab"
+    ran = published.workspace.run("publish", "//...", "-o", str(signed), f"--sign={keys.private}")
+    assert ran.code == 0
+    assert f"{signed}.sig: its signature" in ran.out
+
+    elsewhere = published.elsewhere(tmp_path)
+    known = elsewhere.run("verify", str(signed), f"--allowed_signers={keys.allowed}")
+    assert known.code == 0
+    assert "signed by ada@example.org" in known.out
+    assert "not signed" in elsewhere.run("verify", str(bundle)).out
+    missing = elsewhere.run("verify", str(bundle), f"--allowed_signers={keys.allowed}")
+    assert missing.code == 1
+    assert "there is no signature" in missing.err

@@ -20,9 +20,10 @@ from kabuild.base.clock import Clock, SystemClock
 from kabuild.base.errors import ExitCode, KabuildError, NoTestsError, Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.execution import CachedExecutor, CachePolicy, Inputs, LocalStrategy, fresh_gates
+from kabuild.execution.devices import DevicePool
 from kabuild.execution.forecast import Forecast, forecast
 from kabuild.execution.host import cpus
-from kabuild.execution.platforms import machine_platform
+from kabuild.execution.platforms import survey
 from kabuild.loading import (
     Loader,
     expand,
@@ -33,6 +34,7 @@ from kabuild.loading import (
 from kabuild.loading.request import Request
 from kabuild.loading.workspace import Workspace
 from kabuild.model.artifact import Source
+from kabuild.model.device import Devices
 from kabuild.model.event import EventSink, Warned
 from kabuild.model.label import Label
 from kabuild.model.options import ON_REQUEST, POLICIES, Options
@@ -41,7 +43,7 @@ from kabuild.model.result import Outcome, Settled
 from kabuild.provision import provision
 from kabuild.report.scoreboard import TaskRow, Totals, rows, totals
 from kabuild.sandbox import Spawner
-from kabuild.scheduler import FileLeases, History, Scheduler
+from kabuild.scheduler import FileLeases, History, Pool, Scheduler
 from kabuild.store import Store
 
 DEFAULT_AGENT = "expert"
@@ -49,12 +51,13 @@ DEFAULT_AGENT = "expert"
 
 @dataclass(frozen=True)
 class Loaded:
-    """A workspace and the labels that a request means in it."""
+    """A workspace, the labels that a request means in it, and the devices that it may use."""
 
     workspace: Workspace
     loader: Loader
     labels: tuple[Label, ...]
     options: Options
+    devices: Devices
 
 
 @dataclass(frozen=True)
@@ -92,9 +95,10 @@ def load(request: Request) -> Loaded:
     loader = Loader(workspace)
     package = workspace.package_of(request.cwd)
     labels = expand(loader, request.patterns, package=package, tags=request.tags)
-    options = _options(request, workspace)
+    platform, devices = _machine(request, workspace)
+    options = _options(request, workspace, platform)
     trials = max((request.trials, *(label.trial for label in labels)))
-    return Loaded(workspace, loader, labels, replace(options, trials=trials))
+    return Loaded(workspace, loader, labels, replace(options, trials=trials), devices)
 
 
 def plan(request: Request, loaded: Loaded, store: Store) -> Plan:
@@ -151,9 +155,16 @@ def execute(
     def warn(text: str) -> None:
         sink.emit(Warned(text))
 
+    for note in planned.loaded.devices.notes:
+        warn(note)
     with nullcontext(spawner) if spawner else Spawner() as spawning:
         strategy = LocalStrategy(
-            store, spawning, debug=request.keep_sandboxes, isolate=request.hermetic, warn=warn
+            store,
+            spawning,
+            debug=request.keep_sandboxes,
+            isolate=request.hermetic,
+            warn=warn,
+            devices=DevicePool.of(planned.loaded.devices),
         )
         executor = CachedExecutor(
             _inputs(planned, store), store.cas, store.actions, strategy, policy
@@ -167,6 +178,7 @@ def execute(
             stop=stop,
             history=History(store.timings),
             clock=clock or SystemClock(),
+            pools=_pools(planned.loaded.devices),
         )
         result = scheduler.run(planned.analysis.graph, planned.roots)
     settled = {item.label: item for item in result.settled.values()}
@@ -180,6 +192,14 @@ def execute(
         interrupted=result.interrupted,
         exit_code=_exit_code(table, settled, interrupted=result.interrupted, judge=request.judge),
     )
+
+
+def _pools(devices: Devices) -> dict[str, Pool]:
+    """What stands for a lease of the platform: any of its devices."""
+    if devices.platform == "cpu":
+        return {}
+    titles = {device.lease: device.name for device in devices.found}
+    return {devices.platform: Pool(titles, devices.absent)}
 
 
 def _telling(planned: Plan) -> dict[Label, Label]:
@@ -217,13 +237,13 @@ def _analyze(request: Request, loaded: Loaded, store: Store) -> tuple[Analysis, 
     return analysis, tuple(sorted(consulted))
 
 
-def _options(request: Request, workspace: Workspace) -> Options:
+def _options(request: Request, workspace: Workspace, platform: Platform) -> Options:
     policy = request.policy or workspace.policy or "aka"
     if policy not in POLICIES:
         hint = suggest(policy, POLICIES) or f"policies: {', '.join(POLICIES)}"
         raise UsageError(Reason.BAD_FLAG, f"unknown scoring policy '{policy}'", hint=hint)
     defaults = Options(
-        platform=_platform(request, workspace),
+        platform=platform,
         agent=workspace.agent_label(request.agent or workspace.agent or DEFAULT_AGENT),
     )
     return Options(
@@ -237,14 +257,15 @@ def _options(request: Request, workspace: Workspace) -> Options:
     )
 
 
-def _platform(request: Request, workspace: Workspace) -> Platform:
+def _machine(request: Request, workspace: Workspace) -> tuple[Platform, Devices]:
     """The platform by flag, or else by WORKSPACE.toml, whose line an error then names."""
     if request.platform is not None:
-        return machine_platform(Platform.parse(request.platform))
+        return survey(Platform.parse(request.platform), request.devices)
     try:
-        return machine_platform(Platform.parse(workspace.platform or "cpu"))
+        return survey(Platform.parse(workspace.platform or "cpu"), request.devices)
     except KabuildError as error:
-        error.position = workspace.position("defaults", "platform")
+        if not request.devices:
+            error.position = workspace.position("defaults", "platform")
         raise
 
 

@@ -8,6 +8,7 @@ KabuildError                 one clear message, with a machine-readable reason a
 ├── NoTestsError             nothing matched that could be tested                   exit 4
 ├── InfraError               the machine failed; nothing was judged                 exit 36
 │   ├── SandboxError         a sandbox could not be set up
+│   ├── DeviceError          a device is busy, or does not answer
 │   ├── StoreError           the store cannot be read or written
 │   └── ToolchainError       a toolchain is missing or cannot be had
 │       └── DriftError       a toolchain is not what was pinned                     exit 45
@@ -79,6 +80,7 @@ class Reason(Enum):
     NO_PROVIDER = "no provider"
     NO_TESTS = "no tests"
     NO_DEVICE = "no device"
+    DEVICE_BUSY = "device busy"
     NO_SECRET = "no secret"  # noqa: S105 - no password
     DEVICE_LOST = "device lost"
     SANDBOX_UNAVAILABLE = "sandbox unavailable"
@@ -204,6 +206,19 @@ class InfraError(KabuildError):
 
 class SandboxError(InfraError):
     """A sandbox could not be set up."""
+
+
+class DeviceError(InfraError):
+    """A device cannot be used, or was lost while it was.
+
+    ``spoiled`` says that an action had begun on it.
+    """
+
+    def __init__(
+        self, reason: Reason, message: str, *, spoiled: bool = False, hint: str = ""
+    ) -> None:
+        super().__init__(reason, message, hint=hint)
+        self.spoiled = spoiled
 
 
 class StoreError(InfraError):

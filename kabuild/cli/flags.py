@@ -96,6 +96,19 @@ def _read_rerun(_: click.Context, __: click.Parameter, text: str) -> int:
     return int(text)
 
 
+def _read_devices(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
+    """Numbers, each once, in the order of their counting."""
+    words = [word.strip() for word in text.split(",")] if text else []
+    for word in words:
+        if not word.isdecimal():
+            raise UsageError(
+                Reason.BAD_FLAG,
+                f"--devices={text}: '{word}' is no number of a device",
+                hint="write --devices=0,2; kabuild doctor lists them",
+            )
+    return tuple(sorted({int(word) for word in words}))
+
+
 _SHARED = (
     click.argument("patterns", nargs=-1, required=True),
     click.option(
@@ -111,6 +124,13 @@ _SHARED = (
         "--platform",
         metavar="NAME[:ARCH]",
         help="Where candidates run: cpu, cuda, rocm, cuda:sm_90, ...  [default: cpu]",
+    ),
+    click.option(
+        "--devices",
+        default="",
+        callback=_read_devices,
+        metavar="NUMBERS",
+        help="Use only these devices of the platform: 0,2.  [default: all that are alike]",
     ),
     click.option(
         "--agent",

@@ -172,6 +172,7 @@ def rerun_flags(request: Request) -> list[str]:
     """The flags without which the same verdict would not come out."""
     named = (
         ("platform", request.platform),
+        ("devices", ",".join(map(str, request.devices)) or None),
         ("agent", request.agent),
         ("agent_rerun", request.agent_rerun or None),
         ("solution", request.solution),

@@ -93,6 +93,7 @@ def request_fields(shared: dict[str, Any]) -> dict[str, Any]:
         "patterns": shared["patterns"],
         "cwd": Path.cwd(),
         "platform": shared["platform"],
+        "devices": shared["devices"],
         "agent": shared["agent"],
         "solution": shared["solution"],
         "policy": shared["policy"],

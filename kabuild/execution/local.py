@@ -11,10 +11,12 @@ from threading import Event
 from typing import Protocol
 
 from kabuild.base.errors import AnalysisError, Interrupted, Reason
+from kabuild.execution.devices import DevicePool
 from kabuild.execution.prepared import BASE_ENV, Prepared
 from kabuild.execution.secrets import Secrets
 from kabuild.execution.strategy import Execution
 from kabuild.model.action import OUTPUT_ROOT, Action
+from kabuild.model.device import Exposure
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
 from kabuild.sandbox.run import UnsavedOutputsError
@@ -47,7 +49,7 @@ class LocalStrategy:
     Stages lie in the store's scratch directory: a killed process leaves nothing that the next
     one does not sweep. With ``debug`` they are kept below the store's ``debug/`` instead, and
     ``warn`` is told where. Without ``isolate``, or where the machine refuses, commands run with
-    limits but without namespaces.
+    limits but without namespaces. ``devices`` are those that actions may use.
     """
 
     def __init__(
@@ -58,12 +60,14 @@ class LocalStrategy:
         debug: bool = False,
         isolate: bool = True,
         warn: Callable[[str], None] = lambda _: None,
+        devices: DevicePool | None = None,
     ) -> None:
         self._store = store
         self._spawner = spawner
         self._debug = debug
         self._isolate = isolate
         self._warn = warn
+        self._devices = devices or DevicePool()
         self._hermetic: bool | None = None
 
     def hermetic(self) -> bool:
@@ -85,10 +89,13 @@ class LocalStrategy:
         try:
             self._fill(stage, prepared.root)
             secrets = Secrets.of(action)
-            try:
-                completed = self._spawner.run(_spec(prepared, stage, secrets), cancel)
-            except UnsavedOutputsError as error:
-                raise store_error(error, str(self._store.root)) from error
+            quiet = action.resources.quiet
+            with self._devices.using(prepared.device, quiet=quiet) as exposure:
+                try:
+                    spec = _spec(prepared, stage, secrets, exposure)
+                    completed = self._spawner.run(spec, cancel)
+                except UnsavedOutputsError as error:
+                    raise store_error(error, str(self._store.root)) from error
             if completed.cancelled:
                 raise Interrupted(Reason.INTERRUPTED, f"{action.label} was interrupted")
             return self._store_result(action, completed, stage / "collected", secrets)
@@ -158,7 +165,7 @@ def _refusal() -> str:
     return f"this machine refuses sandboxes to actions ({refusal}; see kabuild doctor)"
 
 
-def _spec(prepared: Prepared, stage: Path, secrets: Secrets) -> SandboxSpec:
+def _spec(prepared: Prepared, stage: Path, secrets: Secrets, exposure: Exposure) -> SandboxSpec:
     """What the sandbox needs to know, with this machine's paths instead of tokens."""
     action = prepared.action
     homes = {toolchain.name: toolchain.home for toolchain in action.toolchains}
@@ -171,7 +178,8 @@ def _spec(prepared: Prepared, stage: Path, secrets: Secrets) -> SandboxSpec:
             )
         return homes[match[1]]
 
-    env = {**BASE_ENV, **dict(action.env)}
+    env = {**BASE_ENV, **dict(exposure.env), **dict(action.env)}
+    mounts = [*(mount for tool in action.toolchains for mount in tool.mounts), *exposure.mounts]
     limits = action.limits
     try:
         return SandboxSpec(
@@ -180,7 +188,7 @@ def _spec(prepared: Prepared, stage: Path, secrets: Secrets) -> SandboxSpec:
             input_dir=stage / "exec",
             outputs=tuple(f"{OUTPUT_ROOT}/{path}" for path in action.outputs),
             collect_into=stage / "collected",
-            mounts=tuple(dict.fromkeys(m for t in action.toolchains for m in t.mounts)),
+            mounts=tuple(dict.fromkeys(mounts)),
             limits=SandboxLimits(
                 wall_seconds=limits.timeout,
                 memory_bytes=limits.memory,
@@ -190,6 +198,7 @@ def _spec(prepared: Prepared, stage: Path, secrets: Secrets) -> SandboxSpec:
             preload=action.preload,
             nestable=action.nestable,
             network=action.network,
+            own_env=dict(exposure.selection),
             secrets=secrets.values,
             hermetic=prepared.hermetic,
         )

@@ -31,6 +31,7 @@ class Prepared:
         root: what the action finds in its working directory.
         hermetic: false where the machine refused namespaces; part of the key, so that such
             results never mix with the others.
+        device: the lease of the device that it may use; outside of the key.
     """
 
     action: Action
@@ -39,6 +40,7 @@ class Prepared:
     command: bytes
     root: merkle.Directory
     hermetic: bool = True
+    device: str = ""
 
 
 def prepare(action: Action, root: merkle.Directory, *, hermetic: bool = True) -> Prepared:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +15,10 @@ from kabuild.execution.platforms import machine_platform
 from kabuild.loading.request import Request
 from kabuild.model.platform import Platform
 
-_WATCHED_ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
+_WATCHED_ENVIRONMENT = (
+    *("PATH", "PYTHONPATH", "LD_LIBRARY_PATH"),
+    *("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
+)
 _EVERY_RUN_ALIKE = {"jobs", "keep_going", "keep_sandboxes"}
 """Flags that change how a build goes and not what comes out."""
 
@@ -47,9 +51,9 @@ def identity(request: Request, root: Path) -> str:
     return sha256(canonical_json(parts)).hexdigest()
 
 
-def platform_text(asked: str) -> str:
+def platform_text(asked: str, devices: Sequence[int]) -> str:
     """What this machine has of a platform, as text. Raises as ``machine_platform``."""
-    platform = machine_platform(Platform.parse(asked))
+    platform = machine_platform(Platform.parse(asked), devices)
     return canonical_json([platform.name, *platform.properties]).decode()
 
 

@@ -65,7 +65,7 @@ def recall(request: Request, root: Path, memories: MemoryStore) -> Recalled | No
     if memory is None or not _are_views_of(root, name) or not memory.holds():
         return None
     try:
-        if platform_text(memory.asked_platform) != memory.platform:
+        if platform_text(memory.asked_platform, request.devices) != memory.platform:
             return None
     except KabuildError:
         return None

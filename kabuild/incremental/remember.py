@@ -61,7 +61,7 @@ def remember(
         actions = sum(label.package not in rows for label in summary.settled)
     memory = Memory(
         asked_platform=asked,
-        platform=platform_text(asked),
+        platform=platform_text(asked, request.devices),
         shared=shared,
         actions=actions,
         packages={**kept, **fresh},

@@ -12,13 +12,14 @@ class Request:
 
     None means that the workspace, or else kabuild, decides. ``gates`` empty means all.
     ``locked`` refuses toolchains that the lock does not hold as they are; ``fetch`` allows to
-    get pinned ones that are not in the store.
+    get pinned ones that are not in the store. ``devices`` are numbers; empty means all.
     """
 
     patterns: tuple[str, ...]
     cwd: Path
     judge: bool = True
     platform: str | None = None
+    devices: tuple[int, ...] = ()
     agent: str | None = None
     solution: Path | None = None
     policy: str | None = None

@@ -32,12 +32,15 @@ class Limits:
 class Resources:
     """What an action occupies while it runs; the scheduler never hands it out twice.
 
-    ``cpus`` counts slots; 0 means all of them. ``lease`` names a device that is held
-    exclusively, across processes too; empty means none.
+    ``cpus`` counts slots; 0 means all of them. ``lease`` names what is held exclusively, across
+    processes too: ``cpu`` is all of the machine to measure on, ``cuda`` and ``rocm`` are one
+    device of these; empty means nothing. With ``quiet`` nobody else may compute on that device,
+    whether he knows of leases or not: it is for times.
     """
 
     cpus: int = 1
     lease: str = ""
+    quiet: bool = False
 
 
 @dataclass(frozen=True)

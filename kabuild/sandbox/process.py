@@ -175,7 +175,7 @@ class Spawner:
         return {
             "id": next(self._ids),
             "argv": list(spec.argv),
-            "env": {**spec.env, **spec.secrets},
+            "env": {**spec.env, **spec.own_env, **spec.secrets},
             "in_place": in_place,
             "hermetic": spec.hermetic,
             "nestable": spec.nestable,

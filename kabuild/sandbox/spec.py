@@ -71,6 +71,7 @@ class SandboxSpec:
                       ``env`` the same for all of them.
     ``nestable``      the command is trusted and builds sandboxes of its own.
     ``network``       the command reaches what this machine reaches, instead of nothing.
+    ``own_env``       further variables, which may differ between commands that share a process.
     ``secrets``       further variables; they are kept from every process but the command's.
     ``hermetic``      ``False`` runs it without namespaces: only limits and a temporary
                       directory as ``/exec``. For machines that refuse namespaces.
@@ -86,6 +87,7 @@ class SandboxSpec:
     preload: tuple[str, ...] = ()
     nestable: bool = False
     network: bool = False
+    own_env: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     hermetic: bool = True
 

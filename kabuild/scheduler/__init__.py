@@ -8,6 +8,7 @@ The longest path goes first; CPU slots are never exceeded; devices are held excl
 across processes. Everything that happens is told to the sink as the model's events.
 """
 
+from kabuild.scheduler.leasing import Pool
 from kabuild.scheduler.plan import History
 from kabuild.scheduler.resources import FileLeases, Leases
 from kabuild.scheduler.scheduler import BuildResult, Scheduler
@@ -19,6 +20,7 @@ __all__ = [
     "FileLeases",
     "History",
     "Leases",
+    "Pool",
     "Scheduler",
     "ThreadWorkers",
     "Workers",

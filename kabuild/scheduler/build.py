@@ -9,7 +9,14 @@ from dataclasses import replace
 from threading import Event
 
 from kabuild.base.clock import Clock
-from kabuild.base.errors import Interrupted, KabuildError, LoadError
+from kabuild.base.errors import (
+    DeviceError,
+    InfraError,
+    Interrupted,
+    KabuildError,
+    LoadError,
+    Reason,
+)
 from kabuild.execution.inputs import MissingOutputError
 from kabuild.execution.prepared import Prepared
 from kabuild.model.action import Action
@@ -19,8 +26,9 @@ from kabuild.model.graph import ActionGraph
 from kabuild.model.result import ActionResult, Outcome, Settled
 from kabuild.model.verdict import Verdict
 from kabuild.scheduler.frontier import Frontier, State
+from kabuild.scheduler.leasing import Leasing
 from kabuild.scheduler.plan import History, priorities
-from kabuild.scheduler.resources import Leases, Slots
+from kabuild.scheduler.resources import Slots
 from kabuild.scheduler.rules import Stopped, because_of, did_not_pass, stopped
 from kabuild.scheduler.workers import Executor, Run
 from kabuild.store.action_cache import blobs_of
@@ -28,9 +36,6 @@ from kabuild.store.cas import BlobMissingError
 
 MAX_REWINDS = 3
 """How often an action may lose an input that was made before it is given up."""
-
-LEASE_NOTICE = 1.0
-"""Seconds of waiting for another process after which the user is told for whom."""
 
 
 class Build:
@@ -41,7 +46,7 @@ class Build:
         graph: ActionGraph,
         executor: Executor,
         sink: EventSink,
-        leases: Leases,
+        leasing: Leasing,
         *,
         jobs: int,
         keep_going: bool,
@@ -54,7 +59,7 @@ class Build:
         self._graph = graph
         self._executor = executor
         self._sink = sink
-        self._leases = leases
+        self._leasing = leasing
         self._slots = Slots(jobs)
         self._keep_going = keep_going
         self._stop = stop
@@ -70,9 +75,6 @@ class Build:
         self._leads: dict[str, Digest] = {}
         self._parked: dict[str, list[str]] = {}
         self._rewinds: Counter[str] = Counter()
-        self._held: dict[str, str] = {}
-        self._waiting_since: dict[str, float] = {}
-        self._announced: set[str] = set()
         self._halted = ""
 
     def is_done(self) -> bool:
@@ -81,7 +83,7 @@ class Build:
 
     def waits_for_lease(self) -> bool:
         """Whether something could start if another process gave a device back."""
-        return bool(self._waiting_since)
+        return self._leasing.is_waiting()
 
     def advance(self) -> None:
         """Look up or settle whatever has become ready, until nothing is."""
@@ -122,6 +124,8 @@ class Build:
             raise run.bug
         if isinstance(run.error, BlobMissingError) and self._rewind(run.label, run.error.digest):
             return
+        if isinstance(run.error, DeviceError) and self._goes_elsewhere(run, run.error):
+            return
         settled = run.settled or self._from_error(action, run.error, run.prepared.key)
         if run.settled:
             self._history.record(action, run.seconds)
@@ -154,6 +158,9 @@ class Build:
 
     def _enqueue(self, label: str, prepared: Prepared) -> None:
         """Queue an action to run, unless an equal one is on its way already."""
+        if self._leasing.absence(prepared.action.resources.lease):
+            self._settle_without_device(label, prepared)
+            return
         leader = self._leaders.setdefault(prepared.key, label)
         if leader != label:
             self._frontier.move(label, State.PARKED)
@@ -171,10 +178,11 @@ class Build:
         slots = self._slots.take(action.resources)
         if slots is None:
             return None
-        if not self._take_lease(label, action.resources.lease):
+        lease = self._leasing.take(label, action.resources.lease)
+        if lease is None:
             self._slots.give_back(slots)
             return None
-        run = Run(label, self._prepared.pop(label), slots)
+        run = Run(label, replace(self._prepared.pop(label), device=lease), slots)
         self._frontier.move(label, State.RUNNING)
         self.running[label] = run
         now = self._clock.wall()
@@ -182,29 +190,34 @@ class Build:
         self._sink.emit(ActionExecuting(action.label, now))
         return run
 
-    def _take_lease(self, label: str, lease: str) -> bool:
-        if not lease:
-            return True
-        if lease in self._held.values():
-            return False
-        if self._leases.acquire(lease):
-            self._held[label] = lease
-            self._waiting_since.pop(lease, None)
-            return True
-        now = self._clock.monotonic()
-        since = self._waiting_since.setdefault(lease, now)
-        if now - since >= LEASE_NOTICE and lease not in self._announced:
-            self._announced.add(lease)
-            holder = self._leases.holder(lease)
-            self._sink.emit(Warned(f"waiting for '{lease}', which {holder} is using"))
-        return False
-
     def let_go(self, run: Run) -> None:
         """Free what a run occupied."""
         del self.running[run.label]
         self._slots.give_back(run.slots)
-        if lease := self._held.pop(run.label, ""):
-            self._leases.release(lease)
+        self._leasing.let_go(run.label)
+
+    def _goes_elsewhere(self, run: Run, error: DeviceError) -> bool:
+        """Whether an action runs on another device, now that its own turned out to be useless.
+
+        What had begun does not: whatever made the device useless would meet the next one.
+        """
+        name = run.prepared.action.resources.lease
+        if not self._leasing.withdraw(name, run.prepared.device, error):
+            for _, _, label in sorted(self._queue):
+                queued = self._frontier.state(label) is State.QUEUED
+                if queued and self._graph.actions[label].resources.lease == name:
+                    self._settle_without_device(label, self._prepared.pop(label))
+        elif not error.spoiled:
+            self._release_parked(run.label)
+            self._frontier.requeue(run.label)
+            return True
+        return False
+
+    def _settle_without_device(self, label: str, prepared: Prepared) -> None:
+        action = prepared.action
+        absent = self._leasing.absence(action.resources.lease)
+        error = InfraError(Reason.NO_DEVICE, f"{action.label} cannot run: {absent}")
+        self._settle(label, self._from_error(action, error, prepared.key))
 
     def _rewind(self, label: str, lost: Digest) -> bool:
         """Run again what made the blob ``lost``; False if that cannot help ``label``."""

@@ -17,6 +17,7 @@ from kabuild.model.event import BuildFinished, BuildStarted, EventSink
 from kabuild.model.graph import ActionGraph
 from kabuild.model.result import Outcome, Settled
 from kabuild.scheduler.build import Build
+from kabuild.scheduler.leasing import Leasing, Pool
 from kabuild.scheduler.plan import History
 from kabuild.scheduler.resources import Leases
 from kabuild.scheduler.workers import Executor, Run, ThreadWorkers, Workers
@@ -46,6 +47,7 @@ class Scheduler:
         keep_going: whether independent actions still start after something failed.
         stop: set it, from anywhere, to end the build in order: running actions are killed,
             finished work is kept.
+        pools: the devices that may stand for a lease, by its name.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Scheduler:
         history: History | None = None,
         clock: Clock | None = None,
         workers: Workers | None = None,
+        pools: Mapping[str, Pool] | None = None,
     ) -> None:
         self._executor = executor
         self._sink = sink
@@ -70,6 +73,7 @@ class Scheduler:
         self._history = history or History()
         self._clock = clock or SystemClock()
         self._workers = workers or ThreadWorkers()
+        self._pools = pools or {}
 
     def run(self, graph: ActionGraph, requested: Iterable[object] = ()) -> BuildResult:
         """Settle ``requested`` (labels; none means all) and everything that they need.
@@ -86,7 +90,7 @@ class Scheduler:
             graph,
             self._executor,
             self._sink,
-            self._leases,
+            Leasing(self._leases, self._pools, self._sink, self._clock),
             jobs=self._jobs,
             keep_going=self._keep_going,
             stop=self._stop,

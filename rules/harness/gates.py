@@ -58,6 +58,18 @@ def portable(platform: Platform) -> Platform:
     return Platform(platform.name, (("arch", platform.get("arch")),))
 
 
+def judging_resources(platform: Platform, *, timed: bool = False) -> Resources:
+    """What it takes to let a candidate run; with ``timed``, to measure it.
+
+    On a CPU many candidates run side by side, and one is measured at a time, alone. A GPU is
+    always one candidate's alone: it may use up all of the memory or never end, and no other
+    candidate's verdict may depend on that. It takes two CPUs, for the judge and the runner.
+    """
+    if platform.name == "cpu":
+        return Resources(cpus=0, lease="cpu") if timed else Resources()
+    return Resources(cpus=2, lease=platform.name, quiet=timed)
+
+
 def kernel_name(ctx: Context) -> str:
     """The file name of the editable kernel."""
     source: Source = ctx.attrs["kernel"]
@@ -70,13 +82,12 @@ def declare_judging(
     """``.correctness``, ``.perf``, ``.unseen`` and ``.score`` after ``.compile``."""
     signature = read_signature(ctx.attrs)
     judged = Judging(ctx, signature, candidate, baseline, runtime)
-    lease = ctx.platform.name
     correctness = judged.gate("correctness", requires=(compiled,))
     perf = judged.gate(
         "perf",
         requires=(compiled, correctness),
         outputs=("samples.json",),
-        resources=Resources(cpus=0, lease=lease),
+        resources=judging_resources(ctx.platform, timed=True),
         platform=ctx.platform,
     )
     unseen = judged.gate("unseen", requires=(compiled, correctness))
@@ -133,7 +144,11 @@ class Judging:
             requires=requires,
             preload=PRELOAD,
             nestable=True,
-            **{"platform": portable(ctx.platform), **rest},
+            **{
+                "platform": portable(ctx.platform),
+                "resources": judging_resources(ctx.platform),
+                **rest,
+            },
         )
 
 

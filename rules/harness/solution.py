@@ -18,6 +18,7 @@ from .gates import (
     TOOLS,
     Runtime,
     Side,
+    judging_resources,
     kernel_name,
     portable,
 )
@@ -146,6 +147,7 @@ def _declare_session(ctx: Context, agent: AgentInfo, bench: Bench) -> Action:
         network=agent.network,
         secrets=agent.secrets,
         facts="agent.json",
+        resources=judging_resources(ctx.platform),
         platform=portable(ctx.platform),
     )
 

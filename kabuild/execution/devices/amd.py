@@ -1,0 +1,143 @@
+"""AMD's devices, as the kernel describes them: no library is loaded to find them.
+
+Written against the interface of the amdgpu driver (``/sys/class/kfd``) and never run on AMD's
+hardware.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kabuild.execution.devices.vendor import CHOSEN, existing, unreadable
+from kabuild.model.device import Device, Devices, Exposure
+
+PLATFORM = "rocm"
+_TOPOLOGY = "class/kfd/kfd/topology/nodes"
+_PROCESSES = "class/kfd/kfd/proc"
+_UNIQUE = "GPU-"
+_SHOWN = ("class/kfd", "devices/virtual/kfd", "class/drm", "dev/char", "module/amdgpu")
+
+
+@dataclass(frozen=True)
+class _Node:
+    """One node of the topology: its directory, gpu_id, and properties."""
+
+    path: Path
+    gpu: str
+    values: Mapping[str, int]
+
+
+class Amd:
+    """The devices of the amdgpu driver; ``dev``, ``sys`` and ``rocm`` are where things lie."""
+
+    def __init__(
+        self,
+        dev: Path = Path("/dev"),
+        sys: Path = Path("/sys"),
+        rocm: Path = Path("/opt/rocm"),
+    ) -> None:
+        self._dev = dev
+        self._sys = sys
+        self._rocm = rocm
+
+    def probe(self) -> Devices:
+        """All devices, or why there are none."""
+        if not (self._dev / "kfd").exists():
+            absent = f"{self._dev / 'kfd'} is missing: no amdgpu driver"
+            return Devices(PLATFORM, absent=absent)
+        nodes = self._nodes()
+        found = tuple(self._describe(index, node) for index, node in enumerate(nodes))
+        return Devices(PLATFORM, found, "" if found else "the amdgpu driver has no device")
+
+    def lost(self, device: Device) -> str:
+        """Why the device does not answer any more."""
+        there = any(_uuid(node) == device.uuid for node in self._nodes())
+        return "" if there else "it is no longer in the kernel's topology"
+
+    def users(self, device: Device) -> tuple[int, ...]:
+        """Processes that have memory on it."""
+        gpu = next((node.gpu for node in self._nodes() if _uuid(node) == device.uuid), "")
+        processes = self._sys / _PROCESSES
+        using = (file.parent.name for file in processes.glob(f"*/vram_{gpu}") if _number(file))
+        return tuple(sorted(int(name) for name in using if name.isdecimal()))
+
+    def exposure(self, device: Device) -> Exposure:
+        """Its device files, and what the kernel says of it."""
+        shown = existing(*(str(self._sys / path) for path in _SHOWN))
+        render = Path(device.nodes[-1]).name
+        named = device.uuid.startswith(_UNIQUE)
+        own = os.path.realpath(self._sys / "class/drm" / render / "device")
+        name = device.uuid if named else str(device.index)
+        return Exposure(
+            mounts=(*device.nodes, *shown, *existing(own)),
+            selection=((CHOSEN, name), ("ROCR_VISIBLE_DEVICES", name)),
+        )
+
+    def _nodes(self) -> list[_Node]:
+        """The nodes with a GPU, in the kernel's order."""
+        paths = (self._sys / _TOPOLOGY).glob("*")
+        numbered = sorted((path for path in paths if path.name.isdecimal()), key=_by_number)
+        nodes = (
+            _Node(path, _text(path / "gpu_id"), _table(path / "properties")) for path in numbered
+        )
+        return [node for node in nodes if node.values.get("gfx_target_version")]
+
+    def _describe(self, index: int, node: _Node) -> Device:
+        render = f"renderD{node.values.get('drm_render_minor', 0)}"
+        card = self._sys / "class/drm" / render / "device"
+        memory = _number(card / "mem_info_vram_total") >> 20
+        cap = next(iter(sorted(card.glob("hwmon/*/power1_cap"))), None)
+        properties = {
+            "device": _text(card / "product_name") or _text(node.path / "name"),
+            "memory": f"{memory} MiB",
+            "driver": _text(self._sys / "module/amdgpu/version") or os.uname().release,
+            "runtime": _text(self._rocm / ".info/version"),
+            "clocks": f"engine {node.values.get('max_engine_clk_fcompute', 0)} MHz",
+            "power": f"{_number(cap) // 1_000_000} W" if cap else "",
+        }
+        nodes = (str(self._dev / "kfd"), str(self._dev / "dri" / render))
+        return Device(
+            PLATFORM,
+            index,
+            _uuid(node),
+            _arch(node.values["gfx_target_version"]),
+            memory,
+            tuple((name, value) for name, value in properties.items() if value),
+            unreadable(nodes),
+            nodes,
+        )
+
+
+def _arch(version: int) -> str:
+    """``gfx942`` of 90402: a decimal major, then minor and stepping as hexadecimal digits."""
+    major, minor, stepping = version // 10000, version // 100 % 100, version % 100
+    return f"gfx{major}{minor:x}{stepping:x}"
+
+
+def _uuid(node: _Node) -> str:
+    unique = node.values.get("unique_id", 0)
+    return f"{_UNIQUE}{unique:016x}" if unique else f"kfd-{node.gpu}"
+
+
+def _by_number(path: Path) -> int:
+    return int(path.name)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _number(file: Path) -> int:
+    text = _text(file)
+    return int(text) if text.isdecimal() else 0
+
+
+def _table(file: Path) -> dict[str, int]:
+    pairs = (line.split() for line in _text(file).splitlines())
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}

@@ -1,0 +1,122 @@
+"""Which devices a build uses: those that were asked for, work, and are alike."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+from kabuild.base.errors import InfraError, Reason, UsageError
+from kabuild.model.device import Device, Devices
+from kabuild.model.platform import Platform
+
+EXAMPLES: Mapping[str, str] = {"cuda": "cuda:sm_90", "rocm": "rocm:gfx942"}
+_VISIBLE = {
+    "cuda": ("CUDA_VISIBLE_DEVICES",),
+    "rocm": ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
+}
+
+
+def choose(
+    asked: Platform,
+    there: Devices,
+    only: Sequence[int] = (),
+    env: Mapping[str, str] | None = None,
+) -> tuple[Platform, Devices]:
+    """The platform with what its devices are, and the devices that a build may use.
+
+    ``there`` are all devices of the machine; ``only`` are the numbers of ``--devices``, for
+    which the vendor's own variable in ``env`` stands in. One build uses equal devices: those
+    like the first of the right architecture. With an architecture but without a device
+    everything that needs none still works; ``Devices.absent`` says why the rest cannot.
+
+    Raises InfraError(NO_DEVICE) where the architecture would have to come from a device, and
+    where a device of ``--devices`` cannot be used; UsageError(BAD_FLAG) where it does not exist.
+    """
+    allowed = _allowed(there, only, os.environ if env is None else env)
+    working = [device for device in allowed if not device.problem]
+    notes = [_refusal(device) for device in allowed if device.problem]
+    if only and notes:
+        raise InfraError(Reason.NO_DEVICE, notes[0])
+    arch = asked.get("arch")
+    matching = [device for device in working if not arch or _runs(device, arch)]
+    if not matching:
+        absent = _absence(asked, there, working, notes)
+        if arch:
+            return asked, Devices(asked.name, absent=absent)
+        hint = f"to compile without a device, name what for: --platform={EXAMPLES[asked.name]}"
+        raise InfraError(Reason.NO_DEVICE, absent, hint=hint)
+    first = matching[0]
+    alike = tuple(device for device in matching if device.properties == first.properties)
+    differing = [_difference(first, device) for device in matching if device not in alike]
+    if only and differing:
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"--devices: {differing[0]}",
+            hint="one build measures on equal devices: name them in builds of their own",
+        )
+    notes += [f"{text}: it is left out" for text in differing]
+    platform = Platform(asked.name, (*first.properties, ("arch", arch or first.arch)))
+    return platform, Devices(asked.name, alike, notes=tuple(notes))
+
+
+def _allowed(there: Devices, only: Sequence[int], env: Mapping[str, str]) -> list[Device]:
+    by_index = {device.index: device for device in there.found}
+    if only:
+        if not there.found:
+            raise InfraError(Reason.NO_DEVICE, _no_device(there.platform, there.absent))
+        for index in only:
+            if index not in by_index:
+                known = ", ".join(f"{d.name} ({d.model or d.arch})" for d in there.found)
+                raise UsageError(
+                    Reason.BAD_FLAG,
+                    f"--devices: no device {there.platform}:{index}",
+                    hint=f"this machine has {known}",
+                )
+        return [by_index[index] for index in only]
+    wanted = next((env[name] for name in _VISIBLE[there.platform] if name in env), None)
+    if wanted is None:
+        return list(there.found)
+    names = [part.strip() for part in wanted.split(",")]
+    return [device for device in there.found if any(_is_called(device, name) for name in names)]
+
+
+def _is_called(device: Device, name: str) -> bool:
+    """Whether ``CUDA_VISIBLE_DEVICES`` means it: by number, or by a beginning of its UUID."""
+    if name.isdecimal():
+        return device.index == int(name)
+    return len(name) > len("GPU-") and device.uuid.startswith(name)
+
+
+def _runs(device: Device, arch: str) -> bool:
+    """Whether code for ``arch`` runs on it; ``sm_90a`` is what only an ``sm_90`` can."""
+    return device.arch in {arch, re.sub(r"^(sm_\d+)[af]$", r"\1", arch)}
+
+
+def _absence(
+    asked: Platform, there: Devices, working: Sequence[Device], notes: Sequence[str]
+) -> str:
+    """Why there is no device for the platform that was asked for."""
+    if working:
+        why = ", ".join(f"{device.name} is {device.arch}" for device in working)
+    else:
+        why = "; ".join(notes) or there.absent or "the environment makes none visible"
+    return _no_device(str(asked), why)
+
+
+def _no_device(platform: str, why: str) -> str:
+    return f"no {platform} device on this machine: {why}"
+
+
+def _refusal(device: Device) -> str:
+    return f"{device.name} cannot be used: {device.problem}"
+
+
+def _difference(first: Device, other: Device) -> str:
+    theirs, ours = dict(other.properties), dict(first.properties)
+    names = sorted(theirs.keys() | ours.keys())
+    name = next(name for name in names if theirs.get(name) != ours.get(name))
+    return (
+        f"{other.name} differs from {first.name} in {name} "
+        f"({theirs.get(name, 'unknown')}, not {ours.get(name, 'unknown')})"
+    )

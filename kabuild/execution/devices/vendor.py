@@ -1,0 +1,48 @@
+"""What is asked of each vendor's driver."""
+
+from __future__ import annotations
+
+import os
+from typing import Protocol
+
+from kabuild.model.device import Device, Devices, Exposure
+
+CHOSEN = "KABUILD_DEVICE"
+"""The variable by which a judge learns which device its action was given.
+
+It holds what the vendor's own variable takes: a name where there is one, because numbers mean
+something else in a sandbox that shows one device of several.
+"""
+
+
+class Vendor(Protocol):
+    """The devices of one platform. Methods may be called by several threads."""
+
+    def probe(self) -> Devices:
+        """All devices with what they are now; never raises, but says why there are none."""
+        ...
+
+    def lost(self, device: Device) -> str:
+        """Why the device does not answer any more; empty where it does."""
+        ...
+
+    def users(self, device: Device) -> tuple[int, ...]:
+        """Processes that compute on it, as far as this one may know."""
+        ...
+
+    def exposure(self, device: Device) -> Exposure:
+        """What a sandbox has to show so that an action can use it."""
+        ...
+
+
+def unreadable(nodes: tuple[str, ...]) -> str:
+    """Which device file this process may not use; empty where it may use all."""
+    for node in nodes:
+        if not os.access(node, os.R_OK | os.W_OK):
+            return f"this user may not open {node}"
+    return ""
+
+
+def existing(*paths: str) -> tuple[str, ...]:
+    """Those paths that there are."""
+    return tuple(path for path in paths if os.path.exists(path))  # noqa: PTH110 - hot enough

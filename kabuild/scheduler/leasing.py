@@ -1,0 +1,106 @@
+"""Who in this build holds which device, and which devices there are to hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kabuild.base.clock import Clock
+from kabuild.base.errors import DeviceError
+from kabuild.model.event import EventSink, Warned
+from kabuild.scheduler.resources import Leases
+
+NOTICE = 1.0
+"""Seconds of waiting for another process after which the user is told for whom."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What may stand for a lease of one name: any of several devices.
+
+    ``titles`` has what people call each; ``absent`` says why there are none.
+    """
+
+    titles: Mapping[str, str] = field(hash=False)
+    absent: str = ""
+
+
+class Leasing:
+    """The leases of one build. Used by one thread.
+
+    A lease whose name has no pool is a thing of its own.
+    """
+
+    def __init__(
+        self, leases: Leases, pools: Mapping[str, Pool], sink: EventSink, clock: Clock
+    ) -> None:
+        self._leases = leases
+        self._pools = {name: dict(pool.titles) for name, pool in pools.items()}
+        self._absent = {name: pool.absent for name, pool in pools.items()}
+        self._sink = sink
+        self._clock = clock
+        self._held: dict[str, str] = {}
+        self._waiting_since: dict[str, float] = {}
+        self._announced: set[str] = set()
+
+    def is_waiting(self) -> bool:
+        """Whether another process has all that something here waits for."""
+        return bool(self._waiting_since)
+
+    def absence(self, name: str) -> str:
+        """Why nothing can ever stand for ``name``; empty where something can."""
+        return "" if self._pools.get(name, {name: name}) else self._absent[name]
+
+    def take(self, holder: str, name: str) -> str | None:
+        """Hold what may stand for ``name`` until ``holder`` lets go; None while all is taken.
+
+        The empty name is held by everybody, and is nothing. Raises StoreError.
+        """
+        if not name:
+            return ""
+        elsewhere = []
+        for lease, title in self._pools.get(name, {name: name}).items():
+            if lease in self._held.values():
+                continue
+            if self._leases.acquire(lease):
+                self._held[holder] = lease
+                self._waiting_since.pop(name, None)
+                return lease
+            elsewhere.append((lease, title))
+        if elsewhere:
+            self._wait(name, elsewhere)
+        return None
+
+    def let_go(self, holder: str) -> None:
+        """Give back what ``holder`` holds, if anything."""
+        if lease := self._held.pop(holder, ""):
+            self._leases.release(lease)
+
+    def withdraw(self, name: str, lease: str, error: DeviceError) -> bool:
+        """Use a device no more in this build; whether another one is left.
+
+        The user is told, once.
+        """
+        pool = self._pools.get(name, {})
+        if pool.pop(lease, None) is None:
+            return bool(pool)
+        self._absent[name] = error.message
+        if not pool:
+            self._waiting_since.pop(name, None)
+        else:
+            rest = ", ".join(pool.values())
+            self._sink.emit(Warned(f"{error.message}; this build goes on with {rest}"))
+        return bool(pool)
+
+    def _wait(self, name: str, elsewhere: list[tuple[str, str]]) -> None:
+        """Other processes have what is left; say so, unless some of it is at work here."""
+        now = self._clock.monotonic()
+        since = self._waiting_since.setdefault(name, now)
+        works_here = any(lease in self._pools.get(name, {}) for lease in self._held.values())
+        if works_here or now - since < NOTICE or name in self._announced:
+            return
+        self._announced.add(name)
+        used = (
+            f"'{title}', which {self._leases.holder(lease)} is using" for lease, title in elsewhere
+        )
+        self._sink.emit(Warned(f"waiting for {', or '.join(used)}"))

@@ -180,7 +180,7 @@ def _entry(table: Mapping[str, Any]) -> LockEntry:
     }
     return LockEntry(
         kind=table["kind"],
-        declared=tuple(table["declared"]),
+        declared=tuple(table.get("declared", ())),
         files=files,
         home=table.get("home", ""),
         paths=tuple(table.get("paths", ())),

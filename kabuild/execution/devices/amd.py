@@ -65,14 +65,17 @@ class Amd:
         return tuple(sorted(int(name) for name in using if name.isdecimal()))
 
     def exposure(self, device: Device) -> Exposure:
-        """Its device files, and what the kernel says of it."""
-        shown = existing(*(str(self._sys / path) for path in _SHOWN))
-        render = Path(device.nodes[-1]).name
-        named = device.uuid.startswith(_UNIQUE)
-        own = os.path.realpath(self._sys / "class/drm" / render / "device")
-        name = device.uuid if named else str(device.index)
+        """All device files, and what the kernel says of all devices.
+
+        AMD's runtime opens each device that the kernel describes and gives up where one is
+        missing, so only its own variable hides the others from an action.
+        """
+        shown = [str(self._sys / path) for path in _SHOWN]
+        renders = sorted((self._dev / "dri").glob("renderD*"))
+        cards = [os.path.realpath(self._sys / "class/drm" / r.name / "device") for r in renders]
+        name = device.uuid if device.uuid.startswith(_UNIQUE) else str(device.index)
         return Exposure(
-            mounts=(*device.nodes, *shown, *existing(own)),
+            mounts=(str(self._dev / "kfd"), *map(str, renders), *existing(*shown, *cards)),
             selection=((CHOSEN, name), ("ROCR_VISIBLE_DEVICES", name)),
         )
 
@@ -89,14 +92,13 @@ class Amd:
         render = f"renderD{node.values.get('drm_render_minor', 0)}"
         card = self._sys / "class/drm" / render / "device"
         memory = _number(card / "mem_info_vram_total") >> 20
-        cap = next(iter(sorted(card.glob("hwmon/*/power1_cap"))), None)
         properties = {
             "device": _text(card / "product_name") or _text(node.path / "name"),
             "memory": f"{memory} MiB",
             "driver": _text(self._sys / "module/amdgpu/version") or os.uname().release,
             "runtime": _text(self._rocm / ".info/version"),
-            "clocks": f"engine {node.values.get('max_engine_clk_fcompute', 0)} MHz",
-            "power": f"{_number(cap) // 1_000_000} W" if cap else "",
+            "clocks": _clocks(node, card),
+            "power": _power_cap(card),
         }
         nodes = (str(self._dev / "kfd"), str(self._dev / "dri" / render))
         return Device(
@@ -109,6 +111,24 @@ class Amd:
             unreadable(nodes),
             nodes,
         )
+
+
+def _clocks(node: _Node, card: Path) -> str:
+    """The policy: the highest clocks, and how the driver is told to choose among them."""
+    engine = node.values.get("max_engine_clk_fcompute", 0)
+    memory = _table(node.path / "mem_banks/0/properties").get("mem_clk_max", 0)
+    level = _text(card / "power_dpm_force_performance_level")
+    parts = (
+        f"engine {engine} MHz" if engine else "",
+        f"memory {memory} MHz" if memory else "",
+        level,
+    )
+    return ", ".join(filter(None, parts))
+
+
+def _power_cap(card: Path) -> str:
+    caps = sorted(card.glob("hwmon/*/power1_cap"))
+    return f"{_number(caps[0]) // 1_000_000} W" if caps else ""
 
 
 def _arch(version: int) -> str:

@@ -64,7 +64,7 @@ class DevicePool:
         if users:
             raise DeviceError(
                 Reason.DEVICE_BUSY,
-                f"{device.name} is busy: {_named(users)} computes on it",
+                f"{device.name} is busy: {_named(users)} on it",
                 spoiled=spoiled,
                 hint="times that are measured beside others mean nothing: end the others, "
                 "or choose another device with --devices",
@@ -91,4 +91,6 @@ class DevicePool:
 
 
 def _named(users: tuple[int, ...]) -> str:
-    return " and ".join(f"process {user}" for user in users)
+    if len(users) == 1:
+        return f"process {users[0]} computes"
+    return f"processes {', '.join(map(str, users[:-1]))} and {users[-1]} compute"

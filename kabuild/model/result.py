@@ -80,6 +80,7 @@ class Settled:
         facts: what the action says of itself for reports; see ``Action.facts``.
         message: what happened, where the action did not end well; for a gate that ran several
             times with differing verdicts, that it is flaky.
+        fault: for a failure of the machine: which, machine-readable, such as ``NO_DEVICE``.
         stopped_by: the action whose end is the first cause that this one did not run.
     """
 
@@ -91,5 +92,6 @@ class Settled:
     seconds: float = 0.0
     verdict: GateVerdict | None = None
     message: str = ""
+    fault: str = ""
     stopped_by: Label | None = None
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, hash=False)

@@ -34,7 +34,8 @@ class GateCell:
     @property
     def reason(self) -> str:
         """Why, machine-readable; empty on PASS."""
-        return self.settled.verdict.reason if self.settled.verdict else ""
+        verdict = self.settled.verdict
+        return verdict.reason if verdict else self.settled.fault
 
     @property
     def hermetic(self) -> bool:

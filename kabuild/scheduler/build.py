@@ -242,11 +242,14 @@ class Build:
         """An action that could not be run: the user's doing, a missing file, or the machine."""
         if self._stop.is_set() or isinstance(error, Interrupted):
             return Settled(action.label, Outcome.CANCELLED, key, message="interrupted")
-        outcome = Outcome.FAILED if isinstance(error, LoadError) else Outcome.INFRA
-        return Settled(action.label, outcome, key, message=str(error))
+        if isinstance(error, LoadError):
+            return Settled(action.label, Outcome.FAILED, key, message=str(error))
+        fault = error.reason.name if error else ""
+        return Settled(action.label, Outcome.INFRA, key, message=str(error), fault=fault)
 
     def _stop_action(self, label: str, action: Action, stop: Stopped) -> None:
-        settled = Settled(action.label, stop.outcome, message=stop.because)
+        fault = self.settled[str(stop.by)].fault
+        settled = Settled(action.label, stop.outcome, message=stop.because, fault=fault)
         if stop.outcome is Outcome.SKIPPED:
             try:
                 settled = self._executor.skip(action, stop.because)

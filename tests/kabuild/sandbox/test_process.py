@@ -138,6 +138,20 @@ def test_crowded_zygotes_make_room(spawner: Spawner, tmp_path: Path) -> None:
     assert kept == ["2", "3", "4", "5"]
 
 
+def test_a_command_may_have_variables_of_its_own_in_a_process_that_others_share(
+    spawner: Spawner, tmp_path: Path
+) -> None:
+    box = Box(spawner, tmp_path, hermetic=False)
+    box.inputs.mkdir()
+    (box.inputs / "script.py").write_text("import os; print(os.environ['N'])\n")
+    for number in range(2):
+        own = {"N": str(number)}
+        done = box.run(sys.executable, "script.py", preload=("decimal",), own_env=own)
+        assert done.stdout == b"%d\n" % number
+
+    assert len([key for key in spawner._zygotes if key[1]]) == 1
+
+
 HOLD_THE_FIFO = """
 import os, signal, subprocess, sys
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -155,9 +155,9 @@ def test_without_a_device_nothing_is_judged_and_the_rest_is_built(world: World) 
     result = world.build(NONE, compiled, measurement("a"))
 
     assert outcomes(result) == [Outcome.DONE, Outcome.INFRA]
-    assert result.settled["//t:a"].message == (
-        "//t:a cannot run: no cuda:sm_90 device on this machine"
-    )
+    judged = result.settled["//t:a"]
+    assert judged.message == "//t:a cannot run: no cuda:sm_90 device on this machine"
+    assert judged.fault == "NO_DEVICE"
 
 
 def test_what_is_cached_needs_no_device(world: World) -> None:

@@ -15,7 +15,7 @@ from base.program import CandidateFault, Config, MachineFault, Reason
 from base.seeds import derive
 from base.spec import Spec, SpecError, read_policy
 from base.verdict import FAIL, PASS, REJECTED, Verdict, canonical_json, number
-from gpu import session
+from gpu import session, state
 from truth.judge import Judge, JudgingPolicy, Launching
 
 from perf import confidence, on_device, plausibility
@@ -107,6 +107,7 @@ class PerfGate:
         self._drawn = policy.draw or secrets.randbits(48)
         self._meter = Meter(self._judge, self._clock, self._drawn)
         self._series = {config.name: Series() for config in spec.configs}
+        self._states: list[dict[str, int]] = []
         self._baselines: Mapping[str, Mapping[str, Any]] = {}
         self._budget = policy.budget_seconds or _BUDGETS[spec.candidate.abi]
 
@@ -125,6 +126,7 @@ class PerfGate:
         """How to time each config, from a pilot round that counts for nothing else."""
         slots = 1
         if self._spec.candidate.on_device:
+            self._meter.graphs = {}
             self._baselines = on_device.choose_baselines(self._meter, self._judge, self._spec)
             slots = on_device.PILOT_SLOTS
         pilots = [Plan(config, slots) for config in self._spec.configs]
@@ -160,6 +162,8 @@ class PerfGate:
             for name, sides in found.items():
                 for side, samples in sides.items():
                     self._series[name].of(side).append(samples)
+            if self._spec.candidate.on_device:
+                self._states.append(state.reading())
             if round_ >= policy.processes and self._enough(plans, self._now() - before):
                 return
 
@@ -234,6 +238,8 @@ class PerfGate:
                 "schema": 1,
                 "configs": configs,
                 "baselines": self._baselines,
+                "graphs": self._meter.graphs or {},
+                "device": self._states,
                 "draw": self._drawn,
                 "empty_ns": list(self._clock.empty_ns),
                 "machine": {"cores": os.cpu_count(), "load": os.getloadavg()},

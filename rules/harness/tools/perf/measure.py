@@ -73,10 +73,13 @@ class Meter:
 
     Attributes:
         baselines: by config, what is timed in place of the judge's baseline.
+        graphs: by config and side, ns a call where launches were recorded and run as one graph;
+            None to record nothing. It is shown and decides nothing.
     """
 
     def __init__(self, judge: Judge, clock: Clock, draw: int) -> None:
         self.baselines: dict[str, Side] = {}
+        self.graphs: dict[str, dict[str, float]] | None = None
         self._judge = judge
         self._clock = clock
         self._draw_number = draw
@@ -148,6 +151,29 @@ class Meter:
                 self._time_trusted(made, runner, plan, batch)
             else:
                 self._time_audited(made, runner, plan, index, batch)
+        if self.graphs is not None and made.number == 1:
+            self._record(made.side, runner, plan, timed[-1])
+
+    def _record(self, side: SideName, runner: Running, plan: Plan, calls: Sequence[Call]) -> None:
+        """Time the calls once more as one graph: the last thing that the runner is asked.
+
+        Not every candidate can be recorded, and none has to be: faults count for nothing.
+        """
+        assert self.graphs is not None
+        try:
+            batch = runner.replay(_inputs(calls))
+        except CandidateFault:
+            return
+        if batch and self._judge.assessor.assess(calls[0], batch.outputs[0], {}).ok:
+            found = self.graphs.setdefault(plan.config.name, {})
+            found[side] = batch.reported_ns / len(calls)
+
+    def pilot(self, plan: Plan, samples: int) -> list[Sample]:
+        """The baseline alone, to compare it with others. Raises TaskFault."""
+        calls = [self._draw(0, plan, batch, plan.slots if batch else 1) for batch in range(samples)]
+        calls.append(self._draw(0, plan, samples, plan.slots))
+        made = self._process("baseline", 0, [plan], {plan.config.name: calls})
+        return made.samples[plan.config.name]
 
     def _time_trusted(
         self, made: _Process, runner: Running, plan: Plan, calls: Sequence[Call]

@@ -22,6 +22,7 @@ class Device:
         torch.ones(1, device="cuda")  # so that a device that does not work is no program's fault
         torch.cuda.synchronize()
         self._recordable = program.abi != "torch"
+        self._start, self._stop = _event(), _event()
 
     def shared(self, fd: int, size: int) -> Callable[[int, int, torch.dtype], Tensor]:
         """Views of the judge's memory behind a descriptor, which is closed."""
@@ -34,14 +35,12 @@ class Device:
 
     def timed(self, work: Callable[[], None]) -> int:
         """Do the work, in whatever streams; how many nanoseconds it took."""
-        start, stop = _event(), _event()
-        torch.cuda.synchronize()
-        start.record()
+        self._start.record()
         work()
         torch.cuda.synchronize()
-        stop.record()
-        stop.synchronize()
-        return int(start.elapsed_time(stop) * _NANOSECONDS)
+        self._stop.record()
+        self._stop.synchronize()
+        return int(self._start.elapsed_time(self._stop) * _NANOSECONDS)
 
     def replayed(self, work: Callable[[], None]) -> int | None:
         """The work recorded, then run as one graph; None where it cannot be recorded."""

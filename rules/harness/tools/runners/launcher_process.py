@@ -92,6 +92,8 @@ def _preload(program: Program) -> None:
     for name in missing:
         if importlib.util.find_spec(name):
             importlib.import_module(name)
+    if program.on_device and program.abi == "python":
+        importlib.import_module("pyrunner.triton_driver").build()
     if missing:
         gc.collect()
         gc.freeze()  # so that a collection in a runner copies none of these pages

@@ -36,6 +36,9 @@ class Running(Protocol):
     def batch(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch:
         """One call per item of ``inputs``."""
 
+    def replay(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch | None:
+        """The same with its launches recorded and run as one graph; None where they cannot be."""
+
     def empty(self) -> Batch:
         """A batch without calls, for its cost."""
 

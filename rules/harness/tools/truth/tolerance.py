@@ -81,7 +81,7 @@ def allowance(expected: Tensor, dtype: str, bound: Bound) -> Tensor:
     kind = torch_dtype(dtype)
     limit = torch.finfo(kind).max if kind.is_floating_point else math.inf
     magnitude = torch.nan_to_num(expected.double().abs(), nan=0.0, posinf=0.0)
-    scale = _root_mean_square(magnitude[magnitude <= limit])
+    scale = _root_mean_square(magnitude, limit)
     return bound.rtol * magnitude + (bound.atol * scale + _smallest(dtype))
 
 
@@ -141,10 +141,15 @@ def unwritten(got: Tensor, expected: Tensor, dtype: str) -> Tensor:
     return mask & (got.to(expected.dtype) != expected)
 
 
-def _root_mean_square(magnitude: Tensor) -> float:
-    """Of non-negative numbers, whose squares may overflow."""
-    top = largest(magnitude)
-    return top * math.sqrt((magnitude / top).square().mean().item()) if top > 0 else 0.0
+def _root_mean_square(magnitude: Tensor, limit: float) -> float:
+    """Of the non-negative numbers up to ``limit``, whose squares may overflow."""
+    counted = magnitude <= limit
+    kept = torch.where(counted, magnitude, 0.0)
+    top = largest(kept)
+    if top <= 0:
+        return 0.0
+    count = int(counted.sum().item())
+    return top * math.sqrt((kept / top).square().sum().item() / count)
 
 
 def _smallest(dtype: str) -> float:

@@ -10,9 +10,10 @@ from kabuild.rule import AttributeProblem, suggest
 
 from .signature import Signature, Tensor
 
-KINDS = ("elementwise", "exact", "quantised", "sorted", "topk_indices")
+KINDS = ("elementwise", "exact", "quantised", "sorted", "topk_indices", "sampled")
 _TEXT = re.compile(r"(\w+)(?:\(\s*(\w+)\s*\))?")
 _INTEGERS = ("i64", "i32", "i8", "u8")
+_SEEDS = ("i64", "i32")
 _STEPPED = (*_INTEGERS, "f16", "bf16")
 
 
@@ -37,6 +38,8 @@ def check_compare(declared: Mapping[str, Any], signature: Signature) -> None:
             )
         if match[1] == "topk_indices":
             _check_choice(outputs[name], inputs.get(match[2] or ""), path)
+        elif match[1] == "sampled":
+            _check_seed(match[2] or "", inputs, path)
         elif match[2]:
             raise AttributeProblem(f"'{match[1]}' takes no argument", path)
 
@@ -54,3 +57,17 @@ def _check_choice(indices: Tensor, values: Tensor | None, path: tuple[str, str])
         raise AttributeProblem(
             f"'{indices.name}' and '{values.name}' differ before the last axis", path
         )
+
+
+def _check_seed(seed: str, inputs: Mapping[str, Tensor], path: tuple[str, str]) -> None:
+    seeds = [name for name, tensor in inputs.items() if tensor.dtype in _SEEDS]
+    hint = f"inputs of such a dtype: {', '.join(seeds)}" if seeds else "declare seed = 'i64[1]'"
+    if seed not in inputs:
+        raise AttributeProblem(
+            "'sampled' names the input that is the seed",
+            path,
+            f"write {path[1]} = 'sampled({seeds[0] if seeds else 'seed'})'",
+        )
+    if seed not in seeds:
+        wanted = " or ".join(_SEEDS)
+        raise AttributeProblem(f"'{seed}' is {inputs[seed].dtype}: a seed is {wanted}", path, hint)

@@ -41,7 +41,7 @@ TASK_ATTRS: Mapping[str, attr.Attr] = {
     "platform_configs": attr.table("Visible configs that replace them on one platform."),
     "limits": attr.table("Caps of unseen configs by platform: { cpu = { elements = 65536 } }."),
     "flops": attr.string("Operations of one call, an expression of dims.", default="0"),
-    "compare": attr.table("How outputs are compared: { indices = 'topk_indices(x)' }."),
+    "compare": attr.table("How outputs are compared: { token = 'sampled(seed)' }."),
     "tolerance": attr.table("Tolerances in all gates: { f16 = { atol = 1e-3, rtol = 1e-3 } }."),
     "distributions": attr.strings(
         "Further distributions of values, whose names are passed to the reference's inputs()."

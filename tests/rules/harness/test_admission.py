@@ -278,6 +278,6 @@ def test_where_an_oracle_leaves_double_precision(tmp_path, y, found):
         configs=[config(8, 64)],
     )
 
-    said = exactness.not_float64(Subject(parse_spec(spec)))
+    said = exactness.not_float64(Subject(parse_spec(spec)), set())
 
     assert (found in said) if found else not said

@@ -7,6 +7,8 @@ double precision the second answer moves twice as far as the first.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 import torch
 from base.program import Config
 from torch import Generator, Tensor
@@ -34,21 +36,23 @@ def refuses_float64(subject: Subject) -> str:
     return ""
 
 
-def not_float64(subject: Subject) -> str:
-    """What is not in double precision; empty where everything is."""
+def not_float64(subject: Subject, sampled: AbstractSet[str]) -> str:
+    """What is not in double precision; empty where everything is, or is ``sampled``."""
     for config in subject.configs:
-        if found := _of_config(subject, config):
+        if found := _of_config(subject, config, sampled):
             return f"{found} ({config.name})"
     return ""
 
 
-def _of_config(subject: Subject, config: Config) -> str:
+def _of_config(subject: Subject, config: Config, sampled: AbstractSet[str]) -> str:
     generator = torch.Generator(torch.get_default_device()).manual_seed(0)
     given = {name: _off_the_grid(t, generator) for name, t in subject.inputs(config, 0).items()}
     directions = {name: _signs(tensor, generator) for name, tensor in given.items()}
     points = [_moved(given, directions, times * _STEP) for times in (0, 1, 2)]
     answers = [subject.oracle.compute(config, point) for point in points]
     for argument in subject.signature.outputs:
+        if argument.name in sampled:
+            continue
         base, near, far = (answer[argument.name] for answer in answers)
         if base.is_floating_point() and (found := _of_output(argument.name, base, near, far)):
             return found

@@ -134,6 +134,7 @@ class _Admission:
 
     def _oracle(self) -> Sequence[Check]:
         subject = self._subject
+        sampled = set(self._judge.assessor.sampled)
         return (
             Check("SEEDS_IGNORED", lambda: filters.seeds_ignored(subject)),
             Check("NOT_FINITE", lambda: filters.not_finite(subject)),
@@ -141,7 +142,7 @@ class _Admission:
             Check("SEED_INSENSITIVE", lambda: filters.seed_insensitive(subject)),
             Check("AXIS_CONSTANT", lambda: filters.axis_constant(subject)),
             Check("INPUT_IGNORED", lambda: filters.input_ignored(subject)),
-            Check("ORACLE_NOT_FLOAT64", lambda: exactness.not_float64(subject)),
+            Check("ORACLE_NOT_FLOAT64", lambda: exactness.not_float64(subject, sampled)),
             Check("ORACLE_REJECTED", lambda: fakes.truth_fails(subject, self._judge.assessor)),
         )
 

@@ -1,4 +1,7 @@
-"""The correctness gate: six stages, each reported by name with its worst case."""
+"""The correctness gate: six stages, each reported by name with its worst case.
+
+Outputs that are drawn have a seventh.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from base.verdict import PASS, Verdict
 from truth import distributions
 from truth.judge import Case, Judge, JudgingPolicy, Launching
 
-from correctness import bypass, determinism, edges
+from correctness import bypass, determinism, edges, samples
 from correctness.stage import Group, StageReport, ended, run_cases, skipped
 
 _REDUCED = {"hip": 16384, "torch": 16384, "python": 1024}
@@ -89,6 +92,11 @@ class _Gate:
             bitwise=self.policy.deterministic,
         )
 
+    def samples(self) -> StageReport:
+        """Many draws, under many seeds."""
+        abi = self.spec.candidate.abi if self.spec.platform == "cpu" else ""
+        return samples.stage(self.judge, self.smallest(), abi)
+
     def edges(self) -> StageReport:
         """Sizes at which kernels break."""
         configs = edges.edges(self.ground, self.spec.salt, self.policy.edges)
@@ -111,6 +119,7 @@ class _Gate:
             "sweep": self.sweep,
             "distributions": self.distributions,
             "determinism": self.determinism,
+            **({"samples": self.samples} if self.judge.assessor.sampled else {}),
             "edges": self.edges,
             "kernels": self.kernels,
         }

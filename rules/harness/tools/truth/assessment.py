@@ -17,6 +17,7 @@ from torch import Tensor
 from truth import comparison, tolerance
 from truth.comparison import Comparison
 from truth.oracle import Oracle, TaskFault, size
+from truth.samples import Samples
 from truth.tolerance import Bound, Worst
 
 Tensors = Mapping[str, Tensor]
@@ -96,8 +97,17 @@ class Assessor:
             item.kind != comparison.ELEMENTWISE for item in compare.values()
         ):
             raise TaskFault("reference.py has a check, so that 'compare' means nothing")
+        if self.sampled and not oracle.distributed:
+            raise TaskFault("reference.py has no function 'cdf', which sampled outputs need")
         self._factor = factor
         self._cap = cap
+        self.samples = Samples(oracle, signature, bounds, self.sampled)
+
+    @property
+    def sampled(self) -> Mapping[str, str]:
+        """The outputs that are drawn, each with the input that its seed is."""
+        kinds = self._compares.items()
+        return {name: how.argument for name, how in kinds if how.kind == comparison.SAMPLED}
 
     def excesses(self, call: Call, outputs: Tensors) -> dict[str, float]:
         """How wrong each output is at most, in allowances: what a baseline is asked for."""
@@ -106,6 +116,7 @@ class Assessor:
                 self._compare(call, argument.name, outputs[argument.name]).over
             )
             for argument in self._signature.outputs
+            if argument.name not in self.sampled
         }
 
     def assess(self, call: Call, outputs: Tensors, baseline: Mapping[str, float]) -> Finding:
@@ -125,11 +136,20 @@ class Assessor:
         ]
         return max(found, key=severity)
 
+    def drawn_wrong(self, call: Call, name: str, said: str) -> Finding:
+        """The finding that a complaint about a sampled output stands for."""
+        return Finding(Reason.WRONG_RESULT, f"output '{name}' ({self._kind(call, name)}): {said}")
+
     def share_right(self, call: Call, outputs: Tensors) -> float:
         """Of the elements that should not be zero, the share that is right; the best output's."""
         shares = [0.0]
         for argument in self._signature.outputs:
-            compared = self._compare(call, argument.name, outputs[argument.name])
+            got = outputs[argument.name]
+            if argument.name in self.sampled:
+                right = self.samples.convincing(call, argument.name, got)
+                shares.append(float(right))
+                continue
+            compared = self._compare(call, argument.name, got)
             told = compared.expected != 0  # zero is what memory is cleared to
             count = int(told.sum().item())
             if count:
@@ -151,6 +171,9 @@ class Assessor:
         )
 
     def _near(self, call: Call, name: str, got: Tensor, baseline: Mapping[str, float]) -> Finding:
+        if name in self.sampled:
+            said = self.samples.complaint(call, name, got)
+            return self.drawn_wrong(call, name, said) if said else Finding()
         compared = self._compare(call, name, got)
         if not (how := self._compares[name]).tolerant:
             return self._finding(call, name, compared, 1.0)

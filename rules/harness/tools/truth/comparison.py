@@ -7,6 +7,8 @@
 ``sorted``          elementwise, after both are sorted along the last axis
 ``topk_indices(x)`` in each row, distinct indices of ``x``'s last axis that hold the values
                     which the expected ones hold: among equal values any may be taken
+``sampled(seed)``   drawn from the distribution that ``reference.py`` states as ``cdf``, each
+                    element on its own, and others for another value of the input ``seed``
 =================== ====================================================================
 """
 
@@ -21,14 +23,16 @@ from base.dtypes import torch_dtype
 from torch import Tensor
 
 ELEMENTWISE, EXACT, QUANTISED = "elementwise", "exact", "quantised"
-SORTED, TOPK_INDICES = "sorted", "topk_indices"
-KINDS = (ELEMENTWISE, EXACT, QUANTISED, SORTED, TOPK_INDICES)
+SORTED, TOPK_INDICES, SAMPLED = "sorted", "topk_indices", "sampled"
+KINDS = (ELEMENTWISE, EXACT, QUANTISED, SORTED, TOPK_INDICES, SAMPLED)
+ARGUMENTS = {TOPK_INDICES: "x", SAMPLED: "seed"}
+"""The kinds that name an input, and how it is called in examples."""
 _TEXT = re.compile(r"(\w+)(?:\(\s*(\w+)\s*\))?")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One kind, and the input that it names: only ``topk_indices`` does."""
+    """One kind, and the input that it names, where it does."""
 
     kind: str = ELEMENTWISE
     argument: str = ""
@@ -39,8 +43,10 @@ class Comparison:
         match = _TEXT.fullmatch(text) if isinstance(text, str) else None
         if match is None or match[1] not in KINDS:
             raise ValueError(f"no comparison: {text!r}; known: {', '.join(KINDS)}")
-        if (match[1] == TOPK_INDICES) is not bool(match[2]):
-            raise ValueError(f"no comparison: {text!r}; write topk_indices(x), the others alone")
+        if (match[1] in ARGUMENTS) is not bool(match[2]):
+            example = ARGUMENTS.get(match[1])
+            wanted = f"{match[1]}({example})" if example else f"{match[1]} alone"
+            raise ValueError(f"no comparison: {text!r}; write {wanted}")
         return cls(match[1], match[2] or "")
 
     @property
@@ -62,15 +68,20 @@ def different(got: Tensor, expected: Tensor) -> Tensor:
     return _verdict(same)
 
 
+def step_sizes(values: Tensor, dtype: str) -> Tensor:
+    """How far the next value of ``dtype`` is from each of ``values``, which are doubles."""
+    kind = torch_dtype(dtype)
+    if not kind.is_floating_point:
+        return torch.ones_like(values)
+    limits = torch.finfo(kind)
+    exponent = torch.frexp(torch.nan_to_num(values).abs().clamp(min=limits.tiny)).exponent - 1
+    return torch.ldexp(torch.full_like(values, limits.eps), exponent)
+
+
 def steps(got: Tensor, expected: Tensor, dtype: str) -> tuple[Tensor, Tensor]:
     """For ``quantised``: how many steps of its dtype each element is off, and a step's size."""
-    kind = torch_dtype(dtype)
-    exact = expected.to(kind).double()
-    step = torch.ones_like(exact)
-    if kind.is_floating_point:
-        limits = torch.finfo(kind)
-        exponent = torch.frexp(torch.nan_to_num(exact).abs().clamp(min=limits.tiny)).exponent - 1
-        step = torch.ldexp(torch.full_like(exact, limits.eps), exponent)
+    exact = expected.to(torch_dtype(dtype)).double()
+    step = step_sizes(exact, dtype)
     given = got.double()
     off = torch.nan_to_num((given - exact).abs() / step, nan=torch.inf, posinf=torch.inf)
     return torch.where((given == exact) | (given.isnan() & exact.isnan()), 0.0, off), step

@@ -30,7 +30,8 @@ class Oracle:
     ``inputs(config, generator)`` draws inputs, ``reference(**tensors, **scalars, **dims)``
     computes outputs in the precision of what it is given, and an optional
     ``check(inputs, outputs, expected)`` says in words what is wrong with outputs for which
-    elementwise comparison means nothing.
+    elementwise comparison means nothing. ``cdf(outputs, **tensors, **scalars, **dims)`` says of
+    sampled outputs how probable each value, or a smaller one, is.
     """
 
     def __init__(self, path: str, signature: Signature) -> None:
@@ -39,11 +40,17 @@ class Oracle:
         self._inputs = self._function("inputs")
         self._reference = self._function("reference")
         self._check: Callable[..., Any] | None = getattr(self._module, "check", None)
+        self._cdf: Callable[..., Any] | None = getattr(self._module, "cdf", None)
 
     @property
     def structured(self) -> bool:
         """Whether the task has a ``check`` of its own."""
         return self._check is not None
+
+    @property
+    def distributed(self) -> bool:
+        """Whether the task says how its outputs are distributed."""
+        return callable(self._cdf)
 
     def inputs(
         self, config: Config, generator: Generator, distribution: str = distributions.DEFAULT
@@ -124,6 +131,25 @@ class Oracle:
         if said is not None and not isinstance(said, str):
             raise TaskFault(f"check: returned {said!r}, neither None nor text")
         return said or ""
+
+    def cdf(self, config: Config, inputs: Tensors, outputs: Tensors) -> dict[str, Tensor]:
+        """How probable each element of the given outputs is, or a smaller value in its place.
+
+        The outputs are doubles, or 64-bit integers, and may hold any values: 0 below the least
+        that can be drawn, 1 from the greatest on. Raises TaskFault.
+        """
+        assert self._cdf is not None
+        given = {name: _upcast(tensor).clone() for name, tensor in inputs.items()}
+        copies = {name: tensor.clone() for name, tensor in outputs.items()}
+        with torch.no_grad():
+            made = _call("cdf", self._cdf, copies, **given, **config.scalars, **config.dims)
+        found: dict[str, Tensor] = {}
+        for name, tensor in outputs.items():
+            value = made.get(name) if isinstance(made, dict) else None
+            if not isinstance(value, Tensor) or value.shape != tensor.shape:
+                raise TaskFault(f"cdf: returned no tensor '{name}' of {size(tensor.shape)}")
+            found[name] = value.double()
+        return found
 
     def _check_own(self, config: Config, inputs: Tensors, expected: Tensors) -> None:
         own = {}

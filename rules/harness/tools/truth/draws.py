@@ -1,0 +1,67 @@
+"""Remembers what was drawn, to know it again: draws of another seed are other draws."""
+
+from __future__ import annotations
+
+import hashlib
+
+import torch
+from torch import Tensor
+
+from truth.sampling import REFUSED, Levels, related
+
+BLOCK = 64
+BITS = 72.0
+"""How surprising a block has to be: two right draws are then equal once in 2 ** 72 blocks."""
+MOST = 1 << 18
+KEPT = 4
+
+
+class Draws:
+    """The draws of one output over many calls.
+
+    Of all calls it knows blocks of ``BLOCK`` elements, counted from the end, up to ``MOST`` of
+    them. Of the first and of the latest ``KEPT`` calls of each size it knows every level.
+    """
+
+    def __init__(self) -> None:
+        self._seeds: dict[bytes, bytes] = {}
+        self._calls: dict[int, list[tuple[bytes, Tensor]]] = {}
+
+    def complaint(self, values: Tensor, levels: Levels, seed: bytes, tolerance: float) -> str:
+        """What shows that draws are not new for their seed; empty where nothing does."""
+        if (first := self._repeated(values, levels, seed)) is not None:
+            return f"the draws from element {first} on are an earlier call's with another seed"
+        if self._related(levels.level.reshape(-1), seed, tolerance):
+            return f"the draws depend on those of an earlier call with another seed: {_ALIKE}"
+        return ""
+
+    def _repeated(self, values: Tensor, levels: Levels, seed: bytes) -> int | None:
+        """The first element of a block that was drawn before, with another seed; else None."""
+        size = min(BLOCK, values.numel())
+        if not size:
+            return None
+        skipped = values.numel() % size
+        blocks = values.reshape(-1)[skipped:].reshape(-1, size).contiguous().cpu()
+        bits = levels.bits.reshape(-1)[skipped:].reshape(-1, size).sum(dim=1).cpu()
+        found = None
+        content = blocks.view(torch.uint8).numpy()
+        for index in torch.nonzero(bits >= BITS).flatten().tolist():
+            digest = hashlib.blake2b(content[index].tobytes(), digest_size=16).digest()
+            if self._seeds.setdefault(digest, seed) != seed and found is None:
+                found = skipped + index * size
+        while len(self._seeds) > MOST:
+            del self._seeds[next(iter(self._seeds))]
+        return found
+
+    def _related(self, level: Tensor, seed: bytes, tolerance: float) -> bool:
+        known = self._calls.setdefault(level.numel(), [])
+        budget = REFUSED / (4 * KEPT)  # two comparisons with each of twice as many calls
+        others = [other for theirs, other in known if theirs != seed]
+        found = any(related(level, other, tolerance, budget) for other in others)
+        known.append((seed, level))
+        if len(known) > 2 * KEPT:
+            del known[KEPT]
+        return found
+
+
+_ALIKE = "both are as high or low at the same elements"

@@ -1,0 +1,144 @@
+"""What is wrong with sampled outputs: of one call, beside earlier calls, and of many calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import torch
+from base import shapes
+from base.dtypes import torch_dtype
+from base.program import Config, Signature
+from torch import Tensor
+
+from truth import comparison, sampling
+from truth.draws import Draws
+from truth.oracle import Oracle, TaskFault, Tensors
+from truth.sampling import Levels
+from truth.tolerance import Bound
+
+CONVINCING = 256
+"""From how many draws on their distribution says that somebody drew them."""
+
+
+class Asked(Protocol):
+    """A call: what was asked, and what the reference drew."""
+
+    @property
+    def config(self) -> Config:
+        """What it was asked for."""
+
+    @property
+    def inputs(self) -> Tensors:
+        """What was given, the seed among it."""
+
+    @property
+    def expected(self) -> Tensors:
+        """The reference's outputs."""
+
+
+class Samples:
+    """Judges the outputs of one task that are drawn.
+
+    Args:
+        seeds: the input that is the seed, for each sampled output.
+    """
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        signature: Signature,
+        bounds: Mapping[str, Bound],
+        seeds: Mapping[str, str],
+    ) -> None:
+        self._oracle = oracle
+        self._signature = signature
+        self._bounds = bounds
+        self._seeds = seeds
+        self._drawn = {name: Draws() for name in seeds}
+
+    def complaint(self, asked: Asked, name: str, got: Tensor) -> str:
+        """What is wrong with one output of a call; empty where nothing is. Raises TaskFault."""
+        levels = self._levels(asked, name, got)
+        if isinstance(levels, str):
+            return levels
+        if said := self._single(asked.config, name, levels, got):
+            return said
+        tolerance = self._tolerance(asked.config, name)
+        return self._drawn[name].complaint(got, levels, self._seed(asked, name), tolerance)
+
+    def convincing(self, asked: Asked, name: str, got: Tensor) -> bool:
+        """Whether this many draws cannot be right by chance, and are right. Raises TaskFault."""
+        levels = self._levels(asked, name, got)
+        if got.numel() < CONVINCING or isinstance(levels, str):
+            return False
+        return not self._single(asked.config, name, levels, got)
+
+    def together(self, calls: Sequence[tuple[Asked, Tensor]], name: str) -> str:
+        """What is wrong with one output over calls that differ in their seeds alone.
+
+        Args:
+            calls: each call and the output that is asked about. Raises TaskFault.
+        """
+        found: list[Tensor] = []
+        for asked, got in calls:
+            levels = self._levels(asked, name, got)
+            if isinstance(levels, str):
+                return levels
+            found.append(levels.level.reshape(-1))
+        shape = (len(calls), *calls[0][1].shape)
+        tolerance = self._tolerance(calls[0][0].config, name)
+        said = sampling.complaint(torch.cat(found), sampling.lags(shape), tolerance)
+        return f"{said}, in {len(calls)} calls with different seeds" if said else ""
+
+    def _single(self, config: Config, name: str, levels: Levels, got: Tensor) -> str:
+        impossible = torch.nonzero(levels.impossible)
+        if len(impossible):
+            first = tuple(int(i) for i in impossible[0])
+            return (
+                f"{len(impossible)} of {got.numel()} elements cannot be drawn at all; first at "
+                f"[{', '.join(map(str, first))}]: {got[first].item():.6g}"
+            )
+        distances = sampling.lags(got.shape)
+        return sampling.complaint(
+            levels.level.reshape(-1), distances, self._tolerance(config, name)
+        )
+
+    def _levels(self, asked: Asked, name: str, got: Tensor) -> Levels | str:
+        """The levels of one output, or why there are none.
+
+        A floating value stands for those that round to it, and for a generator's own rounding:
+        generators make numbers in steps that are as large near zero as elsewhere.
+        """
+        if got.is_floating_point():
+            dtype, values = self._dtype(asked.config, name), got.double()
+            typical = asked.expected[name].double().abs().nanmedian()
+            step = comparison.step_sizes(values, dtype)
+            step = step.maximum(typical * torch.finfo(torch_dtype(dtype)).eps)
+            below, up_to = values - step, values + step
+        else:
+            below, up_to = got.long() - 1, got.long()
+        try:
+            low, high = (self._cdf(asked, name, values) for values in (below, up_to))
+        except TaskFault as fault:
+            own = asked.expected[name]
+            self._cdf(asked, name, own.double() if own.is_floating_point() else own.long())
+            return f"the draws cannot be checked: {fault}"
+        return Levels.of(low, high, _bytes(got) + self._seed(asked, name))
+
+    def _cdf(self, asked: Asked, name: str, values: Tensor) -> Tensor:
+        return self._oracle.cdf(asked.config, asked.inputs, {name: values})[name]
+
+    def _seed(self, asked: Asked, name: str) -> bytes:
+        return _bytes(asked.inputs[self._seeds[name]])
+
+    def _tolerance(self, config: Config, name: str) -> float:
+        return max(self._bounds[d].atol for d in (config.dtype, self._dtype(config, name)))
+
+    def _dtype(self, config: Config, name: str) -> str:
+        argument = next(a for a in self._signature.outputs if a.name == name)
+        return shapes.dtype_name(argument, config)
+
+
+def _bytes(tensor: Tensor) -> bytes:
+    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()

@@ -1,0 +1,200 @@
+"""Cheats of a task whose output is drawn, and samplers that are right, by the real program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.testkit.cli import CliWorkspace
+
+from .candidates import HERE
+
+pytestmark = pytest.mark.slow
+
+BUILD = """\
+[[hip2hip]]
+name      = "NAME"
+kernel    = "sample.hip"
+reference = "reference.py"
+brief     = "Draws tokens for each row from the softmax of its logits, each draw by itself."
+entry     = "sample"
+inputs    = { logits = "T[rows, cats]", seed = "i64[1]" }
+outputs   = { token = "i32[rows, draws]" }
+dims      = { rows = "1..256", cats = "2..64", draws = "1..1024" }
+dtypes    = ["f32"]
+configs   = [ { rows = 16, cats = 12, draws = 128 } ]
+compare   = { token = "sampled(seed)" }
+correctness = { edges = 2, repeats = 2, call_seconds = 5 }
+perf        = { processes = 3, max_processes = 3, samples = 2, budget_seconds = 0.5, max_slots = 8 }
+"""
+REFERENCE = """\
+import torch
+
+
+def inputs(config, generator):
+    logits = torch.randn(config["rows"], config["cats"], generator=generator)
+    seed = torch.randint(2**62, (1,), generator=generator)
+    return {"logits": logits.to(config["dtype"]), "seed": seed}
+
+
+def reference(logits, seed, rows, draws, **_):
+    generator = torch.Generator().manual_seed(int(seed))
+    weights = torch.softmax(logits, dim=-1)
+    return {"token": torch.multinomial(weights, draws, replacement=True, generator=generator)}
+
+
+def cdf(outputs, logits, cats, **_):
+    token = outputs["token"]
+    total = torch.softmax(logits, dim=-1).cumsum(-1).clamp(max=1.0)
+    known = total.gather(-1, token.clamp(0, cats - 1))
+    return {"token": torch.where(token < 0, 0.0, torch.where(token >= cats - 1, 1.0, known))}
+"""
+KERNEL = """\
+HEADER
+__device__ __forceinline__ float uniform(int64_t seed, int64_t row, int64_t draw) { UNIFORM }
+
+__global__ void draw_tokens(const float* logits, const int64_t* seed, int32_t* token, int64_t rows,
+                            int cats, int64_t draws, int calls) {
+  const int64_t row = blockIdx.x;
+  float largest = -INFINITY, total = 0.0f;
+  for (int c = 0; c < cats; ++c) largest = fmaxf(largest, logits[row * cats + c]);
+  for (int c = 0; c < cats; ++c) total += expf(logits[row * cats + c] - largest);
+  for (int64_t d = threadIdx.x; d < draws; d += blockDim.x) {
+    const int64_t at = row * draws + d;
+    float left = uniform(SEED, row, d) * total;
+    int c = 0;
+    for (; c < cats - 1; ++c) {
+      left -= expf(logits[row * cats + c] - largest);
+      if (left < 0.0f) break;
+    }
+    token[at] = CHOSEN;
+  }
+}
+
+extern "C" hipError_t sample_f32(const float* logits, const int64_t* seed, int32_t* token,
+                                 int64_t rows, int64_t cats, int64_t draws, hipStream_t stream) {
+  static int calls = 0;
+  draw_tokens<<<rows, 64, 0, stream>>>(logits, seed, token, rows, cats, draws, ++calls);
+  return hipGetLastError();
+}
+"""
+MIXED = "return fraction(mixed(mixed(mixed(seed) + row) + draw));"
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """A candidate: the kernel with parts replaced, the gate that decides, what is said of it."""
+
+    name: str
+    gate: str = ""
+    reason: str = ""
+    said: str = ""
+    uniform: str = MIXED
+    chosen: str = "c"
+    seed: str = "*seed"
+    file: str = ""
+
+    @property
+    def source(self) -> str:
+        if self.file:
+            return HEADER + (HERE / "hip" / "samplers" / self.file).read_text()
+        return (
+            KERNEL.replace("HEADER", HEADER)
+            .replace("UNIFORM", self.uniform)
+            .replace("CHOSEN", self.chosen)
+            .replace("SEED", self.seed)
+        )
+
+
+HEADER = (HERE / "hip" / "sampler.h").read_text()
+WRONG = ("correctness", "WRONG_RESULT")
+CHEATS = (
+    Sampler("is_biased", *WRONG, "do not follow", f"{MIXED[:-1]} * 0.85f;"),
+    Sampler("is_constant", *WRONG, "do not follow", "return 0.5f;"),
+    Sampler("takes_the_likeliest", *WRONG, "do not follow", "return 0.0f;"),
+    Sampler("has_a_table", *WRONG, "earlier call", seed="7"),
+    Sampler("has_four_tables", *WRONG, "earlier call", seed="(*seed & 3)"),
+    Sampler("draws_one_row", *WRONG, "128 elements", MIXED.replace("+ row", "")),
+    Sampler(
+        "draws_every_other", *WRONG, "1 elements apart", MIXED.replace("+ draw)", "+ draw / 2)")
+    ),
+    Sampler(
+        "spreads_evenly", *WRONG, "depend on each other",
+        "return fmodf(fraction(mixed(seed + row)) + draw * 0.61803399f, 1.0f);",
+    ),
+    Sampler("draws_what_is_not_there", *WRONG, "cannot be drawn", chosen="c + 1"),
+    Sampler("never_draws_the_last", *WRONG, "do not follow", chosen="c == cats - 1 ? 0 : c"),
+    Sampler(
+        "asks_the_clock", "correctness", "NONDETERMINISTIC", "differs between equal calls",
+        seed="(*seed + clock64())",
+    ),
+    Sampler(
+        "counts_calls", "correctness", "NONDETERMINISTIC", "differs between equal calls",
+        seed="(*seed + calls)",
+    ),
+    Sampler(
+        "replays_once_it_is_timed", "perf", "WRONG_RESULT", "earlier call",
+        seed="(calls > 2 && rows * draws == 2048 && calls % 7 == 3 ? 7 : *seed)",
+    ),
+)  # fmt: skip
+TWINS = (
+    Sampler("shifts_and_adds", uniform="""
+      uint64_t state = mixed(seed) ^ mixed(row * 1024 + draw + 1);
+      for (int i = 0; i < 4; ++i) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+      }
+      return fraction(state * 0x2545f4914f6cdd1du);"""),
+    Sampler("races_exponentials", file="races_exponentials.hip"),
+)  # fmt: skip
+PACKAGE = "samplers"
+
+
+@pytest.fixture(scope="module")
+def judged(workspace: CliWorkspace) -> dict[str, dict[str, str]]:
+    """What each candidate got, by gate."""
+    for sampler in (*CHEATS, *TWINS):
+        folder = f"{PACKAGE}/{sampler.name}"
+        workspace.write(f"{folder}/BUILD.toml", BUILD.replace("NAME", sampler.name))
+        workspace.write(f"{folder}/reference.py", REFERENCE)
+        workspace.write(f"{folder}/sample.hip", Sampler("baseline").source)
+        workspace.write(f"{folder}/solutions/expert/sample.hip", sampler.source)
+    timed = ["replays_once_it_is_timed", *(twin.name for twin in TWINS)]
+    others = [cheat.name for cheat in CHEATS if cheat.gate == "correctness"]
+    found: dict[str, dict[str, str]] = {}
+    for names, gates in ((others, "compile,correctness"), (timed, "compile,correctness,perf")):
+        targets = [f"//{PACKAGE}/{name}" for name in names]
+        ran = workspace.run("test", *targets, f"--gates={gates}", "--json")
+        assert ran.json["totals"]["infra"] == 0, ran.out + ran.err
+        for entry in ran.json["targets"]:
+            found[f"{entry['task'].rpartition(':')[2]} {entry['gate']}"] = entry
+    return found
+
+
+@pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.name)
+def test_what_is_not_drawn_is_refused(judged: dict[str, dict[str, str]], cheat: Sampler) -> None:
+    found = judged[f"{cheat.name} {cheat.gate}"]
+
+    assert (found["verdict"], found["reason"]) == ("FAIL", cheat.reason), found
+    assert cheat.said in found["summary"], found
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
+def test_any_right_sampler_is_accepted(judged: dict[str, dict[str, str]], twin: Sampler) -> None:
+    for gate in ("correctness", "perf"):
+        assert judged[f"{twin.name} {gate}"]["verdict"] == "PASS", judged[f"{twin.name} {gate}"]
+
+
+def test_such_a_task_is_admitted(
+    workspace: CliWorkspace, judged: dict[str, dict[str, str]]
+) -> None:
+    """Nothing that nobody drew passes its comparison."""
+    assert judged
+    task = f"//{PACKAGE}/{TWINS[0].name}"
+
+    ran = workspace.run("validate", task, "--samples=8", "--json")
+
+    (found,) = ran.json["targets"]
+    assert found["verdict"] == "PASS", found

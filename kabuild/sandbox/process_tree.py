@@ -51,6 +51,10 @@ class ProcessTree:
         self._contained = contained
         self._own = os.getpid()
 
+    def count(self) -> int:
+        """How many processes there are. In a pid namespace, at once whatever they do."""
+        return len(_pids()) - 1 if self._contained else len(self._members())
+
     def usage(self) -> Usage:
         """What the processes use now."""
         stats = self._members()
@@ -87,9 +91,12 @@ class ProcessTree:
                 os.kill(target, signal.SIGKILL)
 
     def _members(self) -> list[_Stat]:
-        pids = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdecimal()]
-        stats = [stat for pid in pids if pid != self._own and (stat := _read_stat(pid))]
+        stats = [stat for pid in _pids() if pid != self._own and (stat := _read_stat(pid))]
         return stats if self._contained else _descendants(self._own, stats)
+
+
+def _pids() -> list[int]:
+    return [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdecimal()]
 
 
 def _descendants(root: int, stats: list[_Stat]) -> list[_Stat]:

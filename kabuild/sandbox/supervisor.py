@@ -12,15 +12,18 @@ import resource
 import select
 import signal
 import socket
+import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from . import protocol
 from .collect import Collector
 from .process_tree import ProcessTree
 
 _SAMPLE_SECONDS = 0.05
+_GUARD_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,10 @@ def supervise(orders: Orders, worker: int, control_fd: int, collect_fd: int) -> 
     control = socket.socket(fileno=control_fd)
     watch = _Watch(orders, worker, control)
     started = time.monotonic()
-    watch.until_end()
+    with _Guard(orders, watch.tree) as guard:
+        watch.until_end()
+    if guard.limit:
+        watch.status, watch.limit = None, guard.limit
     wall_seconds = time.monotonic() - started
     watch.tree.kill()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -70,6 +76,43 @@ def _limit_of_signal(status: int | None) -> str | None:
         return None
     limits = {int(signal.SIGXCPU): "cpu", int(signal.SIGXFSZ): "file"}
     return limits.get(os.WTERMSIG(status))
+
+
+class _Guard:
+    """Ends a fork bomb, and whatever outlasts its time, in a thread of its own.
+
+    To read what a process uses may mean to wait for locks, and to clean up behind it; the
+    processes of a bomb fight about these for minutes. To count and to kill them never waits.
+    ``limit`` is the name of the limit for which it killed, or None.
+    """
+
+    def __init__(self, orders: Orders, tree: ProcessTree) -> None:
+        self.limit: str | None = None
+        self._orders = orders
+        self._tree = tree
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        if self._orders.contained:  # else counting is reading, and killing is not at once
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._orders.contained:
+            self._thread.join()
+
+    def _run(self) -> None:
+        deadline = time.monotonic() + self._orders.wall_seconds + _SAMPLE_SECONDS
+        while not self._over.wait(_GUARD_SECONDS):
+            if self._tree.count() > self._orders.processes:
+                self.limit = "processes"
+            elif time.monotonic() > deadline:
+                self.limit = self.limit or "wall"
+            if self.limit:
+                with suppress(ProcessLookupError):
+                    os.kill(-1, signal.SIGKILL)
 
 
 class _Watch:

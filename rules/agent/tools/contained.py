@@ -19,6 +19,7 @@ from sandbox.supervisor import Orders, supervise  # type: ignore[import-not-foun
 PROCESSES = 400
 OUTPUT_BYTES = 8 << 20
 _FILE_BYTES = 1 << 30
+_NICE = 10  # below those who watch it and those who measure for it
 _DATA_FACTOR = 4  # of the tree's memory, which a single process may reserve
 _LINE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
@@ -153,6 +154,7 @@ def _become(command: Command, news: socket.socket, streams: tuple[int, int]) -> 
         for listening in sockets:
             listening.close()
     news.set_inheritable(False)
+    os.nice(_NICE)
     for number, fd in enumerate((os.open(command.stdin, os.O_RDONLY), *streams)):
         os.dup2(fd, number)
         os.close(fd)

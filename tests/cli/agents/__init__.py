@@ -1,0 +1,1 @@
+"""Agents for tests: files that run inside a session's sandbox."""

@@ -7,35 +7,17 @@ import platform as machine
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from enum import Enum, unique
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 
 import click
 import psutil
 
+from kabuild.cli.doctor_devices import find_devices
+from kabuild.cli.finding import Finding, State
 from kabuild.sandbox.namespaces import probe
 from kabuild.store import default_path
-
-
-@unique
-class State(Enum):
-    """How a finding bears on the main job: judging on this machine."""
-
-    OK = "ok"
-    OPTIONAL = "absent"
-    PROBLEM = "PROBLEM"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing looked at: what was found, and what to do if it should be otherwise."""
-
-    name: str
-    state: State
-    found: str
-    advice: str = ""
 
 
 def _python() -> Iterator[Finding]:
@@ -98,17 +80,12 @@ def _resources() -> Iterator[Finding]:
 
 def _platforms() -> Iterator[Finding]:
     yield Finding("platform cpu", State.OK, "HIP on fibers, Triton interpreted")
-    nvidia, amd = Path("/dev/nvidiactl").exists(), Path("/dev/kfd").exists()
     yield Finding(
-        "NVIDIA GPU",
-        State.OPTIONAL,
-        "present; this version judges on cpu only" if nvidia else "none (/dev/nvidiactl)",
+        "platform rocm",
+        State.WARNING if Path("/dev/kfd").exists() else State.OPTIONAL,
+        "kernels compile; judging them was never tried on AMD's hardware",
     )
-    yield Finding(
-        "AMD GPU",
-        State.OPTIONAL,
-        "present; this version judges on cpu only" if amd else "none (/dev/kfd)",
-    )
+    yield from find_devices(default_path() / "leases")
     for tool, use in (("nvcc", "CUDA"), ("hipcc", "ROCm"), ("g++", "an adopted compiler")):
         path = shutil.which(tool)
         yield Finding(tool, State.OK if path else State.OPTIONAL, f"{path or 'not found'} ({use})")

@@ -9,6 +9,7 @@ import click
 from kabuild.base.errors import Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.base.version import __version__
+from kabuild.execution.devices import vendor_of
 from kabuild.execution.host import cpus
 from kabuild.loading import builtin_root, find_workspace, load_workspace
 from kabuild.store import default_path
@@ -23,6 +24,9 @@ def command(*, key: str | None) -> None:
     kabuild info
     cd "$(kabuild info workspace)"
     """
+    if key == "devices":
+        click.echo(_devices())
+        return
     workspace = load_workspace(find_workspace(Path.cwd()))
     values = {
         "workspace": str(workspace.root),
@@ -34,8 +38,10 @@ def command(*, key: str | None) -> None:
         "platform": workspace.platform or "cpu",
         "agent": workspace.agent or "expert",
         "jobs": str(cpus()),
+        "devices": "",
     }
     if key is None:
+        values["devices"] = _devices()
         for name, value in values.items():
             click.echo(f"{name}: {value}")
     elif key in values:
@@ -43,3 +49,9 @@ def command(*, key: str | None) -> None:
     else:
         hint = suggest(key, values) or f"keys: {', '.join(values)}"
         raise UsageError(Reason.UNKNOWN_KEY, f"no info key '{key}'", hint=hint)
+
+
+def _devices() -> str:
+    """The devices of all platforms in one line."""
+    there = [device for name in ("cuda", "rocm") for device in vendor_of(name).probe().found]
+    return ", ".join(f"{item.name} ({item.model or item.arch})" for item in there) or "none"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +13,7 @@ from tests.testkit.cli import CliWorkspace
 from tests.testkit.fake_nvidia import compile_driver, make_fake
 from tests.testkit.two_gpus import TwoGpus, ended
 
-BUILD = ("build", "//t:all", "--platform=cuda", "--jobs=4")
+BUILD = ("build", "//t:all", "--platform=cuda", "--jobs=4", "--keep_going")
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +125,29 @@ def test_when_others_compute_on_all_devices_nothing_is_judged(machine: TwoGpus) 
 
     assert code == 36
     assert "cuda:1 is busy: process 4242 computes on it" in output
+
+
+def test_doctor_and_info_tell_which_devices_there_are_and_who_has_them(machine: TwoGpus) -> None:
+    machine.declare("a")
+    first, second = machine.gpus
+    with machine.kabuild("build", "//t:a", "--platform=cuda", "--devices=0") as builder:
+        machine.begun(first)
+        machine.has(f"user {second.uuid} 4242")
+        with machine.kabuild("doctor", "--json") as doctor:
+            findings = {item["name"]: item for item in json.loads(ended(doctor)[1])}
+        first.release()
+        ended(builder)
+    with machine.kabuild("info", "devices") as info:
+        named = ended(info)[1]
+
+    assert findings["NVIDIA GPU"]["found"] == "2, 2 to judge on with --platform=cuda"
+    assert findings["cuda:0"]["found"] == (
+        "NVIDIA H200, sm_90, 143771 MiB, driver 580.159.04, runtime 13.0, "
+        f"sm 1980 MHz, memory 2619 MHz, at most 700 W; in use by process {builder.pid}"
+    )
+    assert findings["cuda:1"]["state"] == "warning"
+    assert findings["cuda:1"]["found"].endswith("compute on it: 4242")
+    assert named == "cuda:0 (NVIDIA H200), cuda:1 (NVIDIA H200)\n"
 
 
 @pytest.mark.parametrize(

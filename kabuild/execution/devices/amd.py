@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kabuild.execution.devices.hip import file_version, find_hip
 from kabuild.execution.devices.vendor import CHOSEN, existing, unreadable
 from kabuild.model.device import Device, Devices, Exposure
 
@@ -96,7 +97,7 @@ class Amd:
             "device": _text(card / "product_name") or _text(node.path / "name"),
             "memory": f"{memory} MiB",
             "driver": _text(self._sys / "module/amdgpu/version") or os.uname().release,
-            "runtime": _text(self._rocm / ".info/version"),
+            "runtime": _text(self._rocm / ".info/version") or _hip_version(),
             "clocks": _clocks(node, card),
             "power": _power_cap(card),
         }
@@ -129,6 +130,11 @@ def _clocks(node: _Node, card: Path) -> str:
 def _power_cap(card: Path) -> str:
     caps = sorted(card.glob("hwmon/*/power1_cap"))
     return f"{_number(caps[0]) // 1_000_000} W" if caps else ""
+
+
+def _hip_version() -> str:
+    library = find_hip()
+    return file_version(library) if library else ""
 
 
 def _arch(version: int) -> str:

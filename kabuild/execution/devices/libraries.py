@@ -10,7 +10,10 @@ from pathlib import Path
 
 LOADER_CACHE = Path("/etc/ld.so.cache")
 _DEFAULTS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
-_PLACES = ("/usr/local/nvidia/lib64", "/usr/lib/wsl/lib", "/run/opengl-driver/lib")
+_PLACES = (
+    *("/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/wsl/lib"),
+    *("/run/opengl-driver/lib", "/opt/rocm/lib"),
+)
 _SEEN_BY_ALL = ("/usr/", "/lib/", "/lib64/")
 """Directories that every sandbox shows."""
 

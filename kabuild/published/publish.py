@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -43,23 +43,27 @@ def publish(
                     f"{cell.settled.label} ran without a sandbox",
                     hint="evaluate it where namespaces are allowed; see kabuild doctor",
                 )
+    manifest = manifest_of(summary, store, withheld=() if transcripts else TRANSCRIPTS)
+    return manifest, write_bundle(path, manifest, store.cas.get)
+
+
+def manifest_of(summary: Summary, store: Store, *, withheld: Collection[str] = ()) -> Manifest:
+    """What a bundle of this evaluation says of itself. Raises BundleError."""
     analysis = summary.plan.analysis
     owners = {
         action.label: done.target.label
         for done in analysis.targets.values()
         for action in done.actions
     }
-    options = summary.plan.loaded.options
-    manifest = collect(
+    return collect(
         analysis.graph.closure(map(str, summary.plan.roots)),
         summary.settled,
         owners,
         store.cas,
-        platform=options.platform,
+        platform=summary.plan.loaded.options.platform,
         request=_request(summary),
-        withheld=() if transcripts else TRANSCRIPTS,
+        withheld=withheld,
     )
-    return manifest, write_bundle(path, manifest, store.cas.get)
 
 
 def check_salt(request: Request, summary: Summary, *, reveal: bool) -> None:

@@ -15,15 +15,17 @@ from kabuild.bundle.manifest import Manifest, Record
 from kabuild.bundle.replay import replay
 from kabuild.bundle.restore import restore
 from kabuild.execution import LocalStrategy
+from kabuild.execution.devices import DevicePool
 from kabuild.execution.host import cpus
-from kabuild.execution.platforms import machine_platform
+from kabuild.execution.platforms import survey
+from kabuild.model.device import Devices
 from kabuild.model.event import EventSink, Warned
 from kabuild.model.platform import Platform
 from kabuild.published.origin import Origins, origins
 from kabuild.published.tools import machine_toolchains
 from kabuild.published.unpack import unpack
 from kabuild.sandbox import Spawner
-from kabuild.scheduler import FileLeases
+from kabuild.scheduler import FileLeases, pools_of
 from kabuild.store import Store
 
 
@@ -62,15 +64,21 @@ def replay_file(
     """
     manifest = unpack(path, store, limit=limit)
     chosen = _chosen(manifest, gates, sample)
+    here, devices = _here(manifest)
     ready, early = [], []
     with machine_toolchains(cwd, store) as find:
         for record in chosen:
             try:
-                ready.append(restore(record, store.cas.get, find, _here(manifest)))
+                ready.append(restore(record, store.cas.get, find, here))
             except ToolchainError as error:
                 early.append(Comparison(record, Word.NOT_COMPARABLE, error.message))
     with Spawner() as spawner:
-        strategy = LocalStrategy(store, spawner, warn=lambda text: sink.emit(Warned(text)))
+        strategy = LocalStrategy(
+            store,
+            spawner,
+            warn=lambda text: sink.emit(Warned(text)),
+            devices=DevicePool.of(devices),
+        )
         done = replay(
             ready,
             strategy,
@@ -79,6 +87,7 @@ def replay_file(
             FileLeases(store.leases),
             jobs=jobs or cpus(),
             stop=stop,
+            pools=pools_of(devices),
         )
     by_key = {(item.record.label, item.record.key): item for item in (*done, *early)}
     ordered = tuple(by_key[record.label, record.key] for record in chosen)
@@ -103,6 +112,7 @@ def _chosen(manifest: Manifest, gates: Sequence[str], sample: int | None) -> lis
     return [chosen[index] for index in sorted(drawn)]
 
 
-def _here(manifest: Manifest) -> Platform:
-    name = manifest.platform.get("name", "cpu")
-    return machine_platform(Platform.parse(name))
+def _here(manifest: Manifest) -> tuple[Platform, Devices]:
+    """What this machine has of the bundle's platform, be it nothing."""
+    name, arch = (manifest.platform.get(key, "") for key in ("name", "arch"))
+    return survey(Platform.parse(f"{name}:{arch}" if name != "cpu" and arch else name or "cpu"))

@@ -37,6 +37,7 @@ def judged(inputs: Mapping[str, bytes], made: Mapping[str, bytes] | None = None)
         preload=(),
         nestable=False,
         lease="",
+        timed=False,
         cpus=1,
         replayable=True,
         files=outputs,

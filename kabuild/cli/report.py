@@ -1,0 +1,153 @@
+"""``kabuild report``: evaluations side by side, as a page or as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kabuild.base.clock import SystemClock
+from kabuild.base.errors import ExitCode, Reason, UsageError
+from kabuild.base.fs import atomic_write
+from kabuild.bundle.archive import SUFFIX, TOTAL_LIMIT
+from kabuild.cli.flags import build_flags, read_gates
+from kabuild.cli.session import interruptible
+from kabuild.cli.test import request_fields
+from kabuild.loading import find_workspace
+from kabuild.loading.request import Request
+from kabuild.model.event import EventSink, Warned
+from kabuild.model.result import Outcome
+from kabuild.pipeline import execute, load, plan
+from kabuild.published.publish import manifest_of
+from kabuild.published.unpack import unpack
+from kabuild.report.document import render_csv, render_json, render_markdown
+from kabuild.report.evaluation import Evaluation, TaskResult, read_evaluation
+from kabuild.report.progress import make_progress
+from kabuild.store import Store
+
+FORMATS = ("html", "json", "csv", "md")
+
+
+@click.command("report")
+@build_flags
+@click.option("--gates", default="", callback=read_gates, metavar="GATES", help="Only these gates.")
+@click.option(
+    "--agents", default="", metavar="NAMES", help="Several agents, side by side: none,expert."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="html",
+    show_default=True,
+    help="A page for people, or data.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file to write.  [default: out/report.html; data goes to stdout]",
+)
+@click.option("--title", default="Kernel evaluation", show_default=True)
+def command(
+    *,
+    gates: tuple[str, ...],
+    agents: str,
+    form: str,
+    output: Path | None,
+    title: str,
+    **shared: Any,
+) -> None:
+    """Show evaluations, side by side: of tasks of this workspace, and of bundles.
+
+    \b
+    kabuild report //tasks/...
+    kabuild report //tasks/... --agents=none,expert -o compared.html
+    kabuild report theirs.kab ours.kab --format=md
+
+    What is cached is not judged again. The page needs no network and holds everything: verdicts,
+    times with their intervals, differences between kernels, provenance. Exits with 0 whatever the
+    verdicts are, and with 36 where the machine failed some gate.
+    """
+    patterns = [text for text in shared["patterns"] if not text.endswith(SUFFIX)]
+    bundles = [Path(text) for text in shared["patterns"] if text.endswith(SUFFIX)]
+    names = [name for name in agents.split(",") if name] or [shared["agent"]]
+    sink = make_progress(SystemClock())
+    with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
+        found = [_published(path, store) for path in bundles]
+        if patterns:
+            fields = request_fields(shared) | {"patterns": tuple(patterns)}
+            requests = [Request(gates=gates, **(fields | {"agent": name})) for name in names]
+            found += [_evaluated(request, store, sink) for request in requests]
+    text = _renderer(form, title)(_distinct(found))
+    _write(text, form, output)
+    words = {
+        said.get("verdict") for item in found for r in item.results for said in r.gates.values()
+    }
+    if Outcome.INFRA.value.upper() in words:
+        raise click.exceptions.Exit(int(ExitCode.ENVIRONMENT))
+
+
+def _broken(result: TaskResult) -> bool:
+    infra = Outcome.INFRA.value.upper()
+    return any(said.get("verdict") == infra for said in result.gates.values())
+
+
+def _write(text: str, form: str, output: Path | None) -> None:
+    if output is None and form == "html":
+        output = find_workspace(Path.cwd()) / "out" / "report.html"
+        output.parent.mkdir(exist_ok=True)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        atomic_write(output, text.encode())
+    except OSError as error:
+        raise UsageError(Reason.BAD_FLAG, f"--output: {error.strerror}: {output}") from None
+    click.echo(str(output))
+
+
+def _renderer(form: str, title: str) -> Callable[[Sequence[Evaluation]], str]:
+    if form == "html":
+        from kabuild.report.page.render import render_page
+
+        return lambda evaluations: render_page(evaluations, title=title)
+    return {"json": render_json, "csv": render_csv, "md": render_markdown}[form]
+
+
+def _published(path: Path, store: Store) -> Evaluation:
+    try:
+        manifest = unpack(path, store, limit=TOTAL_LIMIT)
+    except OSError as error:
+        raise UsageError(Reason.BAD_FLAG, f"{path}: {error.strerror}") from None
+    return read_evaluation(manifest, store.cas.get, name=path.stem, source=path.name)
+
+
+def _evaluated(request: Request, store: Store, sink: EventSink) -> Evaluation:
+    planned = plan(request, load(request), store)
+    with interruptible() as stop:
+        summary = execute(request, planned, store, sink, stop=stop)
+    unjudged = {
+        row.label: {
+            cell.gate: {"verdict": cell.word, "reason": "", "summary": cell.summary}
+            for cell in row.cells
+            if cell.verdict is None
+        }
+        for row in summary.table
+    }
+    manifest = manifest_of(summary, store)
+    return read_evaluation(manifest, store.cas.get, unjudged=unjudged)
+
+
+def _distinct(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    """With a number behind names that occur again."""
+    seen: dict[str, int] = {}
+    named = []
+    for item in evaluations:
+        seen[item.name] = seen.get(item.name, 0) + 1
+        again = seen[item.name]
+        named.append(replace(item, name=f"{item.name} ({again})") if again > 1 else item)
+    return named

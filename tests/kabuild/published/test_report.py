@@ -1,0 +1,71 @@
+"""Reports of bundles and of workspaces are made alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.testkit.cli import CliWorkspace
+from tests.testkit.generated import generate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.kabuild.published.conftest import Published
+
+
+def test_a_bundle_reports_what_its_evaluation_reports(published: Published, tmp_path: Path) -> None:
+    theirs = published.elsewhere(tmp_path).run("report", str(published.bundle), "--format=json")
+    ours = published.workspace.run("report", "//...", "--format=json")
+    (there,), (here,) = theirs.json["evaluations"], ours.json["evaluations"]
+
+    assert theirs.code == 0
+    assert there["source"] == "all.kab"
+    assert there["results"] == here["results"]
+    assert there["digest"] == here["digest"]
+    said = [item["gates"]["compile"]["verdict"] for item in here["results"]]
+    assert said == ["PASS", "FAIL"]
+
+
+def test_several_are_shown_side_by_side(published: Published, tmp_path: Path) -> None:
+    bundle = str(published.bundle)
+    ran = published.elsewhere(tmp_path).run("report", bundle, bundle, "--format=md")
+    assert "| task | all | all (2) |" in ran.out
+    assert "compile: WRONG_RESULT" in ran.out
+
+
+def test_the_page_goes_to_out(published: Published) -> None:
+    ran = published.workspace.run("report", "//...")
+    assert ran.code == 0
+    page = published.workspace.root / "out/report.html"
+    assert ran.out.strip() == str(page)
+    assert page.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_what_the_machine_failed_stays_visible(tmp_path: Path) -> None:
+    generate(tmp_path / "work", 1, shared=1, age=0)
+    workspace = CliWorkspace(tmp_path / "work", tmp_path / "store")
+    rule = workspace.root / "rules/copied/rule.py"
+    rule.write_text(rule.read_text().replace("cp $v out/verdict.json", "exit 1"))
+    ran = workspace.run("report", "//...", "--format=csv")
+    assert ran.code == 36
+    assert "INFRA" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("absent.kab",), 2, "absent.kab: No such file or directory"),
+        (("//...", "--format=pdf"), 2, "'pdf' is not one of"),
+        (("//...", "-o", "WORKSPACE.toml/r.html"), 2, "WORKSPACE.toml/r.html"),
+        (("//absent/...",), 2, "no package below"),
+    ],
+)
+def test_bad_input_is_one_line(
+    published: Published, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    ran = published.workspace.run("report", *arguments)
+    assert ran.code == code
+    assert message in ran.err
+    assert "Traceback" not in ran.err

@@ -1,0 +1,165 @@
+"""The page of a report: what it shows, to whom, and what it never runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kabuild.model.label import Label
+from kabuild.report.document import render_csv, render_json, render_markdown
+from kabuild.report.evaluation import Evaluation, TaskResult
+from kabuild.report.page.render import nanoseconds, render_page
+from kabuild.report.standing import standings
+from tests.testkit.browser import browse, needs_browser
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOSTILE = (
+    "</pre><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+)
+
+
+def case(config: str, speedup: float, **more: Any) -> dict[str, Any]:
+    """One timed config."""
+    times = {"baseline_ns": 1e6 * speedup, "candidate_ns": 1e6}
+    ends = {"low": speedup * 0.9, "high": speedup * 1.1}
+    return {"config": config, "speedup": speedup, **times, **ends, **more}
+
+
+def result(name: str, speedup: float | None, family: str = "hip2hip", **more: Any) -> TaskResult:
+    """A task that passed with a speedup, or failed its correctness gate."""
+    good = {"verdict": "PASS", "reason": "", "summary": "fine", "detail": ""}
+    bad = {"verdict": "FAIL", "reason": "WRONG_RESULT", "summary": "wrong", "detail": HOSTILE}
+    gates: dict[str, Any] = {"compile": good, "correctness": bad if speedup is None else good}
+    if speedup is not None:
+        gates["perf"] = {**good, "cases": [case("f32 n=4096", speedup, bytes=4096, flops=8192)]}
+    score = {"speedup": speedup} if speedup else {}
+    label = Label(f"tasks/{family}/{name}", name)
+    return TaskResult(label, 1, gates, score, **more)
+
+
+def evaluation(name: str, *results: TaskResult, **more: Any) -> Evaluation:
+    """An evaluation on the cpu."""
+    return Evaluation(name, "0.1", {"name": "cpu"}, {"policy": "aka"}, results, **more)
+
+
+PAIR = (
+    evaluation(
+        "ours",
+        result("softmax", 4.0, candidate=HOSTILE, baseline="int x;"),
+        result("gemm", None, candidate="int y;"),
+        result("rope", 0.5, family="torch2hip"),
+        result("topk", 1.0, family="torch2hip", transcript=({"role": "tool", "text": HOSTILE},)),
+    ),
+    evaluation("theirs", result("softmax", 2.0), doubt="its judge ran in the same process"),
+)
+
+
+def test_a_failed_task_stays_in_every_figure() -> None:
+    whole, hip, torch, theirs = standings(PAIR)
+    assert (whole.family, whole.tasks, whole.correct) == ("all", 4, 0.75)
+    assert whole.geomean == pytest.approx((4.0 * 1.0 * 0.5 * 1.0) ** 0.25)
+    assert (hip.mean, hip.median) == (2.5, 2.5)
+    assert hip.fast[1.0] == 0.5
+    assert torch.fast[0.8] == 0.5
+    assert theirs.unseen is None
+    assert theirs.geomean == pytest.approx(2.0)
+
+
+def test_data_has_a_schema_and_can_be_read() -> None:
+    document = json.loads(render_json(PAIR))
+    assert document["schema"] == "kabuild/report/1"
+    assert [item["name"] for item in document["evaluations"]] == ["ours", "theirs"]
+    assert document["evaluations"][0]["results"][1]["speedup"] is None
+    assert document["standings"][0]["fast"]["1"] == 0.25
+
+    rows = list(csv.DictReader(io.StringIO(render_csv(PAIR))))
+    assert [row["task"] for row in rows][:2] == ["//tasks/hip2hip/softmax", "//tasks/hip2hip/gemm"]
+    assert (rows[1]["correctness"], rows[1]["reason"]) == ("FAIL", "WRONG_RESULT")
+
+
+def test_markdown_is_a_table_whatever_names_hold() -> None:
+    odd = evaluation("a|b\nc", result("softmax", 2.0))
+    text = render_markdown([odd])
+    assert "| a\\|b c | hip2hip | 1 |" in text
+    assert "| //tasks/hip2hip/softmax | 2.00x |" in text
+    assert "theirs: its judge ran in the same process" in render_markdown(PAIR)
+
+
+class Elements(HTMLParser):
+    """Counts what a page has."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.outside: list[str] = []
+        self.handlers: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name in {"src", "href", "srcset", "action"} and not (value or "").startswith("#"):
+                self.outside.append(f"{tag} {name}={value}")
+            if name.startswith("on"):
+                self.handlers.append(name)
+
+
+def test_what_kernels_and_agents_write_is_text() -> None:
+    page = Elements(render_page(PAIR, title="<b>title</b>"))
+    assert page.tags.count("script") == 1
+    assert "img" not in page.tags
+    assert not page.handlers
+
+
+def test_the_page_needs_no_network() -> None:
+    assert not Elements(render_page(PAIR, title="t")).outside
+
+
+def test_equal_evaluations_are_equal_pages() -> None:
+    assert render_page(PAIR, title="t") == render_page(PAIR, title="t")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (12.0, "12 ns"), (1500.0, "1.5 µs"), (2.5e6, "2.5 ms"), (3e9, "3 s")],
+)
+def test_times_have_a_unit_that_fits(value: float | None, text: str) -> None:
+    assert nanoseconds(value) == text
+
+
+@needs_browser
+def test_a_browser_shows_it_and_runs_nothing_but_ours(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(render_page(PAIR, title="An evaluation"))
+    shown = browse(page)
+    assert "<title>An evaluation</title>" in shown
+    assert "<th><button>evaluation</button></th>" in shown  # our script ran
+    assert shown.count("<svg") >= 4
+    assert "its judge ran in the same process" in shown
+
+
+@needs_browser
+def test_a_script_that_got_in_all_the_same_is_refused(tmp_path: Path) -> None:
+    """The policy of the page is a second line: it holds even where escaping would fail."""
+    page = tmp_path / "report.html"
+    text = render_page(PAIR, title="An evaluation")
+    page.write_text(text.replace("</main>", "<script>document.title='owned'</script></main>"))
+    with pytest.raises(AssertionError, match="Content Security Policy"):
+        browse(page)
+
+
+@needs_browser
+def test_a_link_to_a_task_opens_it(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    text = render_page(PAIR, title="t")
+    page.write_text(text.replace('href="#tasks-hip2hip-softmax"', 'href="#x"'))
+    shown = browse(page)
+    assert 'id="tasks-hip2hip-softmax"' in shown
+    assert '<details class="result" open' not in shown

@@ -23,7 +23,8 @@ def conclude(prepared: Prepared, execution: Execution, cas: Cas) -> Settled:
 
     A gate that ran has a verdict; one that has none was stopped by the machine or by a
     mistake of ours, which is never blamed on the candidate: InfraError(ACTION_CRASHED, or
-    OUTPUT_MISSING for a PASS without its outputs). Other actions fail as data.
+    OUTPUT_MISSING for a PASS without its outputs). So it is with an action that tells facts: of
+    what it runs, and how that fails, it has told. Other actions fail as data.
     """
     action, result = prepared.action, execution.result
     problem = execution.fault or (f"exit code {result.exit_code}" if result.exit_code else "")
@@ -40,6 +41,8 @@ def conclude(prepared: Prepared, execution: Execution, cas: Cas) -> Settled:
         return Settled(action.label, Outcome.DONE, prepared.key, result, verdict=verdict)
     if not problem and (lacking := _lacking(action, result)):
         problem = f"the command ended well but did not make '{lacking}'"
+    if problem and action.facts:
+        raise _crashed(action, problem, result, cas)
     if problem:
         message = "\n".join(filter(None, (problem, tail(result.stderr, cas))))
         return Settled(action.label, Outcome.FAILED, prepared.key, result, message=message)
@@ -117,6 +120,6 @@ def _lacking(action: Action, result: ActionResult) -> str:
 def _crashed(action: Action, why: str, result: ActionResult, cas: Cas) -> InfraError:
     return InfraError(
         Reason.ACTION_CRASHED,
-        f"{action.label} gave no verdict: {why}",
+        f"{action.label} gave no {'verdict' if action.gate else 'result'}: {why}",
         hint=tail(result.stderr, cas),
     )

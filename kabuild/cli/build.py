@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from kabuild.cli.flags import build_flags
+from kabuild.cli.presentation import Presentation, presentation_flags
 from kabuild.cli.session import run_session
 from kabuild.cli.test import request_fields
 from kabuild.loading.request import Request
@@ -15,8 +17,15 @@ from kabuild.loading.request import Request
 @click.command("build")
 @build_flags
 @click.option("--keep_going/--nokeep_going", "-k", default=False, help="Go on after a failure.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on stdout.")
-def command(*, keep_going: bool, as_json: bool, **shared: Any) -> None:
+@presentation_flags
+def command(
+    *,
+    keep_going: bool,
+    as_json: bool,
+    events: Path | None,
+    summary: Path | None,
+    **shared: Any,
+) -> None:
     """Make targets and show their outputs under out/.
 
     \b
@@ -26,4 +35,5 @@ def command(*, keep_going: bool, as_json: bool, **shared: Any) -> None:
     Exits with 0 when everything was made, 1 when something was not.
     """
     request = Request(judge=False, keep_going=keep_going, **request_fields(shared))
-    run_session(request, output="errors", as_json=as_json, explain=shared["explain"])
+    wanted = Presentation("errors", as_json, shared["explain"], events, summary)
+    run_session(request, wanted)

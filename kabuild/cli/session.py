@@ -17,6 +17,7 @@ from kabuild.base.errors import ExitCode, Reason, StoreError, UsageError
 from kabuild.base.fs import atomic_write
 from kabuild.base.version import __version__
 from kabuild.cli.answer import style
+from kabuild.cli.presentation import Presentation
 from kabuild.incremental.merge import merge
 from kabuild.incremental.narrow import plan_changed
 from kabuild.incremental.recall import Recalled
@@ -26,10 +27,12 @@ from kabuild.loading.roots import find_workspace
 from kabuild.model.event import EventSink, Warned
 from kabuild.pipeline import Summary, execute
 from kabuild.report.event_log import EventLog
+from kabuild.report.event_stream import EventStream
 from kabuild.report.explain import render_explanation
 from kabuild.report.failures import printable, render_failures
 from kabuild.report.json_report import render_json
 from kabuild.report.junit import render_junit
+from kabuild.report.markdown import render_summary
 from kabuild.report.profile import Profile
 from kabuild.report.progress import Fan, make_progress
 from kabuild.report.table import Line, render_table, render_totals
@@ -39,26 +42,21 @@ from kabuild.store import Store
 from kabuild.store.memory import MemoryStore
 
 
-def run_session(
-    request: Request,
-    *,
-    output: str,
-    as_json: bool,
-    explain: Path | None,
-    recalled: Recalled | None = None,
-) -> None:
+def run_session(request: Request, wanted: Presentation, recalled: Recalled | None = None) -> None:
     """Carry out one request and exit with its code; ``recalled`` need not be built again."""
     began, began_ns = time.monotonic(), time.time_ns()
     clock = SystemClock()
     profile = Profile()
     out = find_workspace(request.cwd) / "out"
-    sink = Fan(make_progress(clock), profile, EventLog(out / "build.log"))
+    stream = _stream(wanted.events, clock)
+    listeners = (make_progress(clock), profile, EventLog(out / "build.log"))
+    sink = Fan(*listeners, *((stream,) if stream else ()))
     with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
         planned, recalled = plan_changed(request, recalled, store)
         with interruptible() as stop:
             summary = execute(request, planned, store, sink, stop=stop, clock=clock)
-        if explain:
-            _explain(explain, summary, out, store)
+        if wanted.explain:
+            _explain(wanted.explain, summary, out, store)
         built = merge(summary, recalled) if recalled else summary
         reports = {"profile.json": profile.render()}
         if built.table:
@@ -66,11 +64,31 @@ def run_session(
         leave_views(out, summary, store, sink, reports)
         remember(request, MemoryStore(store.memories), built, recalled, began_ns)
     seconds = time.monotonic() - began
-    if as_json:
+    if stream:
+        stream.finish(built.table, built.totals, int(built.exit_code))
+    if wanted.summary:
+        _append(wanted.summary, render_summary(built.table, built.totals))
+    if wanted.as_json:
         click.echo(_json(request, built, seconds))
     else:
-        _print(request, built, output, seconds)
+        _print(request, built, wanted.output, seconds)
     raise click.exceptions.Exit(int(built.exit_code))
+
+
+def _stream(path: Path | None, clock: SystemClock) -> EventStream | None:
+    try:
+        return EventStream(path, clock) if path else None
+    except OSError as error:
+        raise UsageError(Reason.BAD_FLAG, f"--events: {path}: {error.strerror}") from None
+
+
+def _append(path: Path, text: str) -> None:
+    """Behind what earlier steps of a job left there."""
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(Reason.BAD_FLAG, f"--summary: {path}: {error.strerror}") from None
 
 
 @contextmanager

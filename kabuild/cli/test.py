@@ -10,6 +10,7 @@ import click
 
 from kabuild.cli.answer import answer
 from kabuild.cli.flags import build_flags, read_gates
+from kabuild.cli.presentation import Presentation, presentation_flags
 from kabuild.loading.request import Request
 from kabuild.model.options import GATES, ON_REQUEST
 
@@ -22,7 +23,7 @@ from kabuild.model.options import GATES, ON_REQUEST
     callback=read_gates,
     metavar="GATES",
     help=f"Only these gates, comma-separated: {','.join(GATES)}; or the usual ones with "
-    f"changes, such as +{ON_REQUEST[0]},-perf.  [default: all]",
+    f"changes, such as +{ON_REQUEST[-1]},-perf.  [default: all]",
 )
 @click.option(
     "--keep_going/--nokeep_going",
@@ -48,7 +49,7 @@ from kabuild.model.options import GATES, ON_REQUEST
     default=True,
     help="Whether a cached verdict will do.  [default: yes]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on stdout.")
+@presentation_flags
 def command(
     *,
     gates: tuple[str, ...],
@@ -57,6 +58,8 @@ def command(
     runs_per_test: int,
     cache_test_results: bool,
     as_json: bool,
+    events: Path | None,
+    summary: Path | None,
     **shared: Any,
 ) -> None:
     """Judge tasks: run their gates and print the scoreboard.
@@ -78,13 +81,11 @@ def command(
         read_cached_gates=cache_test_results,
         **request_fields(shared),
     )
-    in_full = as_json or shared["explain"] or test_output == "all"
-    recalled = None if in_full else answer(request, began)
+    wanted = Presentation(test_output, as_json, shared["explain"], events, summary)
+    recalled = None if wanted.in_full else answer(request, began)
     from kabuild.cli.session import run_session  # what a build needs, an answer does not
 
-    run_session(
-        request, output=test_output, as_json=as_json, explain=shared["explain"], recalled=recalled
-    )
+    run_session(request, wanted, recalled)
 
 
 def request_fields(shared: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,118 @@
+"""``--events=FILE``: a build as it goes, one JSON object a line, for programs that follow it.
+
+Every line has ``event`` and, but for the first, ``at``: seconds since the build began. The first
+is ``stream`` with the ``schema``; the last is ``finished`` with totals and exit code, and without
+it the build was cut off. Between them:
+
+====================  ========================================================================
+``started``           the graph is known: ``total`` actions will settle, on ``platform``
+``action_started``    ``label``, ``mnemonic``, ``slot``
+``action_executing``  ``label``: no cache knew it
+``action_settled``    ``label``, ``mnemonic``, ``outcome``, ``cached``, ``seconds``, ``key``; of a
+                      gate ``verdict``, ``reason`` and ``summary``, too
+``warning``           ``message``
+``task``              ``task``, ``trial``, ``gates`` by name, ``speedup`` and ``score``
+====================  ========================================================================
+
+New events and fields may come with any version; ``schema`` changes when one changes its meaning.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from kabuild.base.clock import Clock
+from kabuild.base.version import __version__
+from kabuild.model.event import (
+    ActionExecuting,
+    ActionSettled,
+    ActionStarted,
+    BuildStarted,
+    Event,
+    Warned,
+)
+from kabuild.report.scoreboard import TaskRow, Totals
+
+SCHEMA = "kabuild/events/1"
+
+
+class EventStream:
+    """An event sink that writes each line at once, so that a reader sees it while it is news.
+
+    Events come from any thread; lines never mix.
+    """
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        """Open ``path``, a file or a pipe. Raises ``OSError``."""
+        self._file = path.open("w", encoding="utf-8")
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._lock = threading.Lock()
+        self._write({"event": "stream", "schema": SCHEMA, "kabuild": __version__})
+
+    def emit(self, event: Event) -> None:
+        """Write the line of one event, if it has one."""
+        if isinstance(event, BuildStarted):
+            self._say("started", total=event.total, platform=event.platform)
+        elif isinstance(event, ActionStarted):
+            fields = {"label": str(event.label), "mnemonic": event.mnemonic, "slot": event.slot}
+            self._say("action_started", **fields)
+        elif isinstance(event, ActionExecuting):
+            self._say("action_executing", label=str(event.label))
+        elif isinstance(event, ActionSettled):
+            self._say("action_settled", **_settled(event))
+        elif isinstance(event, Warned):
+            self._say("warning", message=event.message)
+
+    def finish(self, table: Sequence[TaskRow], counts: Totals, exit_code: int) -> None:
+        """Write what all of it came to, and close."""
+        for row in table:
+            self._say("task", **_task(row))
+        self._say("finished", totals=asdict(counts), exit_code=exit_code)
+        self._file.close()
+
+    def _say(self, event: str, **fields: Any) -> None:
+        at = round(self._clock.monotonic() - self._began, 6)
+        self._write({"event": event, "at": at, **fields})
+
+    def _write(self, line: dict[str, Any]) -> None:
+        text = json.dumps(line, ensure_ascii=False, allow_nan=False)
+        with self._lock:
+            self._file.write(f"{text}\n")
+            self._file.flush()
+
+
+def _settled(event: ActionSettled) -> dict[str, Any]:
+    settled = event.settled
+    fields = {
+        "label": str(settled.label),
+        "mnemonic": event.mnemonic,
+        "outcome": settled.outcome.value,
+        "cached": settled.cached,
+        "seconds": round(settled.seconds, 6),
+        "key": settled.key.hash if settled.key else None,
+        "message": settled.message,
+    }
+    verdict = settled.verdict
+    if verdict is None:
+        return fields
+    said = {"verdict": verdict.verdict.value, "reason": verdict.reason, "summary": verdict.summary}
+    return {**fields, **said}
+
+
+def _task(row: TaskRow) -> dict[str, Any]:
+    return {
+        "task": str(row.label.in_trial(1)),
+        "trial": row.label.trial,
+        "gates": {
+            cell.gate: {"verdict": cell.word, "reason": cell.reason, "cached": cell.settled.cached}
+            for cell in row.cells
+        },
+        "speedup": row.figure("speedup"),
+        "score": row.figure("score"),
+    }

@@ -43,7 +43,7 @@ from kabuild.model.result import Outcome, Settled
 from kabuild.provision import provision
 from kabuild.report.scoreboard import TaskRow, Totals, rows, totals
 from kabuild.sandbox import Spawner
-from kabuild.scheduler import FileLeases, History, Pool, Scheduler
+from kabuild.scheduler import FileLeases, History, Scheduler, pools_of
 from kabuild.store import Store
 
 DEFAULT_AGENT = "expert"
@@ -178,7 +178,7 @@ def execute(
             stop=stop,
             history=History(store.timings),
             clock=clock or SystemClock(),
-            pools=_pools(planned.loaded.devices),
+            pools=pools_of(planned.loaded.devices),
         )
         result = scheduler.run(planned.analysis.graph, planned.roots)
     settled = {item.label: item for item in result.settled.values()}
@@ -192,14 +192,6 @@ def execute(
         interrupted=result.interrupted,
         exit_code=_exit_code(table, settled, interrupted=result.interrupted, judge=request.judge),
     )
-
-
-def _pools(devices: Devices) -> dict[str, Pool]:
-    """What stands for a lease of the platform: any of its devices."""
-    if devices.platform == "cpu":
-        return {}
-    titles = {device.lease: device.name for device in devices.found}
-    return {devices.platform: Pool(titles, devices.absent)}
 
 
 def _telling(planned: Plan) -> dict[Label, Label]:

@@ -83,6 +83,7 @@ def _record(
         preload=action.preload,
         nestable=action.nestable,
         lease=action.resources.lease,
+        timed=action.resources.timed,
         cpus=action.resources.cpus,
         replayable=not action.network and not action.secrets,
         files=result.files,

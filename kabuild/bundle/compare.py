@@ -39,11 +39,11 @@ class Comparison:
 def compare(record: Record, result: ActionResult, obstacle: str, get: Get) -> Comparison:
     """Compare the outputs of a rerun with the published ones.
 
-    Of an action that measured on a device, the verdict and each config's ratio: equal where
+    Of an action that measured, the verdict and each config's ratio: equal where
     the two 95 % intervals overlap. Of all others, every output byte for byte. With an
     ``obstacle``, bytes and times are not comparable; what is equal all the same is said.
     """
-    if record.lease:
+    if record.timed:
         difference = _measured(record, result, get)
         agreed = "same verdict, intervals overlap"
     else:

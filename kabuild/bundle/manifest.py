@@ -32,7 +32,8 @@ class Record:
     Attributes:
         label: of the action; ``task`` and ``gate`` are empty where it belongs to none.
         toolchains: names, in the order in which the command refers to them.
-        lease: the device that it measures on; such an action's times are compared as times.
+        lease: what it holds while it runs.
+        timed: whether it measures times, which are compared as such.
         replayable: false for what reaches a network or has secrets: an agent.
         files: the outputs, by path.
         withheld: paths of outputs whose content the bundle does not hold: transcripts.
@@ -49,6 +50,7 @@ class Record:
     preload: tuple[str, ...]
     nestable: bool
     lease: str
+    timed: bool
     cpus: int
     replayable: bool
     files: tuple[OutputFile, ...]
@@ -129,6 +131,7 @@ def _to_json(record: Record) -> dict[str, Any]:
         "preload": list(record.preload),
         "nestable": record.nestable,
         "lease": record.lease,
+        "timed": record.timed,
         "cpus": record.cpus,
         "replayable": record.replayable,
         "files": [[file.path, str(file.digest), file.executable] for file in record.files],
@@ -149,6 +152,7 @@ def _from_json(value: dict[str, Any]) -> Record:
         preload=tuple(map(_name, value["preload"])),
         nestable=value["nestable"] is True,
         lease=_text(value["lease"]),
+        timed=value["timed"] is True,
         cpus=_count(value["cpus"]),
         replayable=value["replayable"] is True,
         files=tuple(_file(*file) for file in value["files"]),

@@ -16,7 +16,7 @@ from kabuild.model.event import EventSink
 from kabuild.model.graph import ActionGraph
 from kabuild.model.label import Label
 from kabuild.model.result import ActionResult, Outcome, Settled
-from kabuild.scheduler import Leases, Scheduler
+from kabuild.scheduler import Leases, Pool, Scheduler
 from kabuild.store.cas import Cas
 
 
@@ -53,6 +53,7 @@ def replay(
     *,
     jobs: int,
     stop: Event,
+    pools: Mapping[str, Pool],
 ) -> list[Comparison]:
     """Run each action again and compare; in the order given.
 
@@ -60,7 +61,7 @@ def replay(
     """
     ready = {item.prepared.action.label: item.prepared for item in actions}
     executor = _Rerun(ready, strategy, cas)
-    scheduler = Scheduler(executor, sink, leases, jobs=jobs, stop=stop)
+    scheduler = Scheduler(executor, sink, leases, jobs=jobs, stop=stop, pools=pools)
     graph = ActionGraph.of(prepared.action for prepared in ready.values())
     ended = scheduler.run(graph).settled
     return [_compared(item, ended.get(item.record.label), cas) for item in actions]

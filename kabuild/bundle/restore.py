@@ -79,7 +79,7 @@ def _action(
         ),
         mnemonic=record.mnemonic,
         gate=record.gate,
-        resources=Resources(cpus=record.cpus, lease=record.lease),
+        resources=Resources(record.cpus, record.lease, record.timed),
         preload=tuple(name for name in record.preload if name in PRELOADED),
         nestable=record.nestable,
         network="network" in properties,

@@ -89,8 +89,8 @@ class LocalStrategy:
         try:
             self._fill(stage, prepared.root)
             secrets = Secrets.of(action)
-            quiet = action.resources.quiet
-            with self._devices.using(prepared.device, quiet=quiet) as exposure:
+            timed = action.resources.timed
+            with self._devices.using(prepared.device, timed=timed) as exposure:
                 try:
                     spec = _spec(prepared, stage, secrets, exposure)
                     completed = self._spawner.run(spec, cancel)

@@ -34,13 +34,13 @@ class Resources:
 
     ``cpus`` counts slots; 0 means all of them. ``lease`` names what is held exclusively, across
     processes too: ``cpu`` is all of the machine to measure on, ``cuda`` and ``rocm`` are one
-    device of these; empty means nothing. With ``quiet`` nobody else may compute on that device,
-    whether he knows of leases or not: it is for times.
+    device of these; empty means nothing. ``timed`` says that the action measures times: nobody
+    else may compute on its device meanwhile, whether he knows of leases or not.
     """
 
     cpus: int = 1
     lease: str = ""
-    quiet: bool = False
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ class Action:
         network: whether it reaches what this machine reaches; else it reaches nothing.
         secrets: variables of the user's environment that it gets. Their names are in the key;
             their values are in nothing that is kept.
-        facts: an output with a JSON object that reports may show, or ``""``.
+        facts: an output with a JSON object that reports may show, or ``""``. What it runs may
+            fail, and it says so there; that it fails itself is the machine's fault.
     """
 
     label: Label

@@ -8,7 +8,7 @@ The longest path goes first; CPU slots are never exceeded; devices are held excl
 across processes. Everything that happens is told to the sink as the model's events.
 """
 
-from kabuild.scheduler.leasing import Pool
+from kabuild.scheduler.leasing import Pool, pools_of
 from kabuild.scheduler.plan import History
 from kabuild.scheduler.resources import FileLeases, Leases
 from kabuild.scheduler.scheduler import BuildResult, Scheduler
@@ -24,4 +24,5 @@ __all__ = [
     "Scheduler",
     "ThreadWorkers",
     "Workers",
+    "pools_of",
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from kabuild.base.clock import Clock
 from kabuild.base.errors import DeviceError
+from kabuild.model.device import Devices
 from kabuild.model.event import EventSink, Warned
 from kabuild.scheduler.resources import Leases
 
@@ -23,6 +24,14 @@ class Pool:
 
     titles: Mapping[str, str] = field(hash=False)
     absent: str = ""
+
+
+def pools_of(devices: Devices) -> dict[str, Pool]:
+    """What may stand for the lease of a platform: any of its devices. ``cpu`` has none."""
+    if devices.platform == "cpu":
+        return {}
+    titles = {device.lease: device.name for device in devices.found}
+    return {devices.platform: Pool(titles, devices.absent)}
 
 
 class Leasing:

@@ -66,8 +66,8 @@ def judging_resources(platform: Platform, *, timed: bool = False) -> Resources:
     candidate's verdict may depend on that. It takes two CPUs, for the judge and the runner.
     """
     if platform.name == "cpu":
-        return Resources(cpus=0, lease="cpu") if timed else Resources()
-    return Resources(cpus=2, lease=platform.name, quiet=timed)
+        return Resources(cpus=0, lease="cpu", timed=True) if timed else Resources()
+    return Resources(cpus=2, lease=platform.name, timed=timed)
 
 
 def kernel_name(ctx: Context) -> str:

@@ -53,7 +53,7 @@ def implement(ctx: Context) -> None:
         inputs={"probe.sh": ctx.text(PROBE.format(dev=ctx.attrs["dev"]))},
         outputs=("done",),
         mnemonic="Probe",
-        resources=Resources(lease=ctx.platform.name, quiet=True),
+        resources=Resources(lease=ctx.platform.name, timed=True),
     )
 
 

@@ -2,7 +2,7 @@
 
     vendor = vendor_of("cuda")
     platform, devices = choose(Platform.parse("cuda"), vendor.probe(), only=(0, 2))
-    with DevicePool.of(devices).using(lease, quiet=True) as exposure:
+    with DevicePool.of(devices).using(lease, timed=True) as exposure:
         ...
 
 One file for each vendor. Nothing here computes on a device, and nothing is loaded for a

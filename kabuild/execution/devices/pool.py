@@ -39,8 +39,8 @@ class DevicePool:
         self._sleep = sleep
 
     @contextmanager
-    def using(self, lease: str, *, quiet: bool) -> Iterator[Exposure]:
-        """Use the device of a lease; with ``quiet``, nobody else may compute on it.
+    def using(self, lease: str, *, timed: bool) -> Iterator[Exposure]:
+        """Use the device of a lease; with ``timed``, nobody else may compute on it.
 
         A lease that is no device's exposes nothing. Raises DeviceError(DEVICE_LOST,
         DEVICE_BUSY), before the body or after it: whatever the body raised or came to is void
@@ -50,17 +50,17 @@ class DevicePool:
         if device is None or self._vendor is None:
             yield Exposure()
             return
-        self._check(device, self._vendor, quiet=quiet, spoiled=False)
+        self._check(device, self._vendor, timed=timed, spoiled=False)
         try:
             yield self._vendor.exposure(device)
         except InfraError as error:
             self._check_answer(device, self._vendor, spoiled=True, cause=error)
             raise
-        self._check(device, self._vendor, quiet=quiet, spoiled=True)
+        self._check(device, self._vendor, timed=timed, spoiled=True)
 
-    def _check(self, device: Device, vendor: Vendor, *, quiet: bool, spoiled: bool) -> None:
+    def _check(self, device: Device, vendor: Vendor, *, timed: bool, spoiled: bool) -> None:
         self._check_answer(device, vendor, spoiled=spoiled)
-        users = self._lasting_users(device, vendor) if quiet else ()
+        users = self._lasting_users(device, vendor) if timed else ()
         if users:
             raise DeviceError(
                 Reason.DEVICE_BUSY,

@@ -48,14 +48,14 @@ def pool(vendor: Vendor, slept: list[float]) -> DevicePool:
 
 def lose_while_using(pool: DevicePool, vendor: Vendor, ends: KabuildError | None) -> None:
     """Use the device, which is lost; then end well, or with an error."""
-    with pool.using(DEVICE.lease, quiet=True):
+    with pool.using(DEVICE.lease, timed=True):
         vendor.gone = "fell off the bus"
         if ends:
             raise ends
 
 
 def test_a_lease_shows_its_device(pool: DevicePool) -> None:
-    with pool.using(DEVICE.lease, quiet=True) as exposure:
+    with pool.using(DEVICE.lease, timed=True) as exposure:
         assert exposure.mounts == ("/dev/GPU-0",)
 
 
@@ -63,14 +63,14 @@ def test_a_lease_shows_its_device(pool: DevicePool) -> None:
 def test_what_is_no_device_shows_nothing(pool: DevicePool, vendor: Vendor, lease: str) -> None:
     vendor.gone = "and nobody asks"
 
-    with pool.using(lease, quiet=True) as exposure:
+    with pool.using(lease, timed=True) as exposure:
         assert exposure == Exposure()
 
 
 def test_a_device_that_is_lost_before_is_not_used(pool: DevicePool, vendor: Vendor) -> None:
     vendor.gone = "fell off the bus"
 
-    with pytest.raises(DeviceError) as caught, pool.using(DEVICE.lease, quiet=False):
+    with pytest.raises(DeviceError) as caught, pool.using(DEVICE.lease, timed=False):
         raise AssertionError("used")
 
     assert caught.value.reason is Reason.DEVICE_LOST
@@ -93,7 +93,7 @@ def test_a_device_that_is_lost_meanwhile_voids_what_came_of_it(
 def test_a_fault_of_the_machine_on_a_sound_device_stays_what_it_is(pool: DevicePool) -> None:
     fault = InfraError(Reason.SANDBOX_FAILED, "no more processes")
 
-    with pytest.raises(InfraError) as caught, pool.using(DEVICE.lease, quiet=True):
+    with pytest.raises(InfraError) as caught, pool.using(DEVICE.lease, timed=True):
         raise fault
 
     assert caught.value is fault
@@ -107,7 +107,7 @@ def test_an_interruption_asks_nobody(pool: DevicePool, vendor: Vendor) -> None:
 def test_times_are_not_measured_beside_others(pool: DevicePool, vendor: Vendor) -> None:
     vendor.using = [(7, 42)] * 10
 
-    with pytest.raises(DeviceError) as caught, pool.using(DEVICE.lease, quiet=True):
+    with pytest.raises(DeviceError) as caught, pool.using(DEVICE.lease, timed=True):
         raise AssertionError("measured")
 
     assert caught.value.reason is Reason.DEVICE_BUSY
@@ -116,7 +116,7 @@ def test_times_are_not_measured_beside_others(pool: DevicePool, vendor: Vendor) 
 
 
 def test_others_who_come_meanwhile_void_the_times(pool: DevicePool, vendor: Vendor) -> None:
-    with pytest.raises(DeviceError) as caught, pool.using(DEVICE.lease, quiet=True):
+    with pytest.raises(DeviceError) as caught, pool.using(DEVICE.lease, timed=True):
         vendor.using = [(7,)] * 10
 
     assert caught.value.message == "cuda:0 is busy: process 7 computes on it"
@@ -128,12 +128,12 @@ def test_who_has_just_been_killed_may_still_be_listed(
 ) -> None:
     vendor.using = [(7,), (7,)]
 
-    with pool.using(DEVICE.lease, quiet=True):
+    with pool.using(DEVICE.lease, timed=True):
         assert len(slept) == 2
 
 
 def test_what_measures_nothing_may_have_company(pool: DevicePool, vendor: Vendor) -> None:
     vendor.using = [(7,)] * 10
 
-    with pool.using(DEVICE.lease, quiet=False) as exposure:
+    with pool.using(DEVICE.lease, timed=False) as exposure:
         assert exposure.mounts

@@ -9,7 +9,7 @@ from kabuild.model.label import Label
 from kabuild.model.platform import Platform
 
 GATES = ("compile", "correctness", "perf", "unseen", "score")
-ON_REQUEST = ("sanitize",)
+ON_REQUEST = ("retention", "sanitize")
 """Gates that run where they are named, and of which no score depends."""
 POLICIES = ("aka", "aka-v4", "fast_p", "geomean")
 

@@ -79,7 +79,10 @@ def kernel_name(ctx: Context) -> str:
 def declare_judging(
     ctx: Context, compiled: Action, candidate: Side, baseline: Side, runtime: Runtime
 ) -> None:
-    """``.correctness``, ``.perf``, ``.unseen`` and ``.score`` after ``.compile``."""
+    """``.correctness``, ``.perf``, ``.unseen`` and ``.score`` after ``.compile``.
+
+    ``.retention`` besides, which no score depends on.
+    """
     signature = read_signature(ctx.attrs)
     judged = Judging(ctx, signature, candidate, baseline, runtime)
     correctness = judged.gate("correctness", requires=(compiled,))
@@ -91,6 +94,15 @@ def declare_judging(
         platform=ctx.platform,
     )
     unseen = judged.gate("unseen", requires=(compiled, correctness))
+    judged.gate(
+        "retention",
+        requires=(compiled, correctness, perf, unseen),
+        inputs={f"verdicts/{g.gate}.json": g.output(VERDICT_FILE) for g in (perf, unseen)},
+        policy=gate_policy(ctx.attrs, "perf"),
+        outputs=("samples.json",),
+        resources=judging_resources(ctx.platform, timed=True),
+        platform=ctx.platform,
+    )
     _declare_score(ctx, (compiled, correctness, perf, unseen))
 
 
@@ -110,9 +122,13 @@ class Judging:
         *,
         requires: tuple[Action, ...],
         policy: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Artifact] | None = None,
         **rest: Any,
     ) -> Action:
-        """Declare one judging gate, under the task's policy for it unless one is given."""
+        """Declare one judging gate, under the task's policy for it unless one is given.
+
+        ``inputs`` are what it needs besides the two sides.
+        """
         ctx = self.ctx
         spec = judge_spec(
             ctx,
@@ -125,7 +141,8 @@ class Judging:
             default_elements=self.runtime.default_elements,
             policy=gate_policy(ctx.attrs, gate) if policy is None else policy,
         )
-        inputs: dict[str, Artifact] = {
+        needed: dict[str, Artifact] = {
+            **(inputs or {}),
             "tools": ctx.builtin(TOOLS),
             **{f"tools/{name}": Source(f"sandbox/{name}", "kabuild") for name in SANDBOX},
             "task/reference.py": ctx.attrs["reference"],
@@ -137,7 +154,7 @@ class Judging:
         return ctx.gate(
             gate,
             argv=(PYTHON, "tools/gate.py", "spec.json"),
-            inputs=inputs,
+            inputs=needed,
             mnemonic=gate.capitalize(),
             toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
             limits=JUDGING,

@@ -18,12 +18,14 @@ SUBTARGETS = (
     "correctness",
     "perf",
     "unseen",
+    "retention",
     "score",
     "admission",
     "expert.compile",
 )
 GATES = ("compile", "correctness", "perf", "unseen", "score")
 ADMISSION = ("admission",)
+RETENTION = ("retention",)
 
 TASK_ATTRS: Mapping[str, attr.Attr] = {
     "kernel": attr.file("The file that a solution replaces.", required=True),

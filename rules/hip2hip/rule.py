@@ -17,7 +17,7 @@ from ..harness.hip import (
 )
 from ..harness.sanitize import SANITIZE, SANITIZE_PARTS, declare_sanitize
 from ..harness.solution import declare_solution, trials
-from ..harness.task import ADMISSION, GATES, SUBTARGETS, TASK_ATTRS, check_task
+from ..harness.task import ADMISSION, GATES, RETENTION, SUBTARGETS, TASK_ATTRS, check_task
 
 
 def implement(ctx: Context) -> None:
@@ -42,6 +42,6 @@ RULE = Rule(
     attrs={**TASK_ATTRS, **HIP_ATTRS},
     subtargets=(*SUBTARGETS, *SANITIZE_PARTS, "baseline.compile"),
     gates=GATES,
-    on_request=(*ADMISSION, *SANITIZE),
+    on_request=(*ADMISSION, *RETENTION, *SANITIZE),
     check=check_task,
 )

@@ -17,7 +17,7 @@ from ..harness.gates import (
 from ..harness.hip import check_kernel_suffix
 from ..harness.signature import read_signature
 from ..harness.solution import Bench, Compiling, declare_solution, trials
-from ..harness.task import ADMISSION, GATES, SUBTARGETS, TASK_ATTRS, check_task
+from ..harness.task import ADMISSION, GATES, RETENTION, SUBTARGETS, TASK_ATTRS, check_task
 
 MODULE = "kernel.py"
 INTERPRETED_ELEMENTS = 4096
@@ -88,6 +88,6 @@ RULE = Rule(
     attrs=TASK_ATTRS,
     subtargets=(*SUBTARGETS, "baseline.compile"),
     gates=GATES,
-    on_request=ADMISSION,
+    on_request=(*ADMISSION, *RETENTION),
     check=check_task,
 )

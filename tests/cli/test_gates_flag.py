@@ -19,6 +19,7 @@ from kabuild.model.options import GATES
         ("+sanitize", (*GATES, "sanitize")),
         ("-perf,-unseen", ("compile", "correctness", "score")),
         ("-perf, +sanitize", ("compile", "correctness", "unseen", "score", "sanitize")),
+        ("+sanitize,+retention,-perf", (*GATES[:2], *GATES[3:], "retention", "sanitize")),
         ("+sanitize,-sanitize", GATES),
     ],
 )

@@ -67,9 +67,11 @@ def _run(spec: Spec, launcher: Launcher) -> dict[str, bytes]:
     from perf import gate as perf
     from sanitize import gate as sanitize
     from unseen import gate as unseen
+    from unseen import retention
 
-    if spec.gate == "perf":
-        verdict, samples = perf.run(spec, launcher)
+    if spec.gate in {"perf", "retention"}:
+        timing = perf.run if spec.gate == "perf" else retention.run
+        verdict, samples = timing(spec, launcher)
         return {"verdict.json": verdict.to_json(), "samples.json": samples}
     if spec.gate == "sanitize":
         return {"verdict.json": sanitize.run(spec, launcher).to_json()}

@@ -13,7 +13,7 @@ from base import shapes
 from base.dtypes import DTYPES
 from base.program import Abi, Argument, Config, Program, Signature
 
-GATES = ("correctness", "perf", "unseen", "admission", "sanitize")
+GATES = ("correctness", "perf", "unseen", "retention", "admission", "sanitize")
 FLOATING = ("f64", "f32", "f16", "bf16")
 ELEMENT = "T"
 _ABIS: tuple[Abi, ...] = ("hip", "python", "torch")

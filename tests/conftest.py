@@ -18,7 +18,9 @@ TOOLS = (
     "rules/agent/tools",
     "rules/agent/tools/client",
     "toolchains/agents",
+    "rules/hip_cuda/tools",
     "toolchains/hip/cpu/driver",
+    "toolchains/hip/cuda/driver",
     "toolchains/hip/common",
     "tests/rules/harness",
 )

@@ -1,0 +1,88 @@
+"""What one multiprocessor of NVIDIA's processors has, and how many warps of a kernel it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from faults import ToolchainFault
+
+WARP = 32
+_REGISTERS = 65536
+"""Registers of 32 bits of a multiprocessor."""
+_REGISTERS_OF_A_WARP = 256
+"""A warp gets its registers in pieces of this size."""
+_SHARED_PIECE = 128
+_SHARED_RESERVED = 1024
+"""Bytes of shared memory that a block takes besides its own."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """One architecture: ``sm_90``, with the limits of a multiprocessor.
+
+    ``warps`` and ``blocks`` are the most that are resident; ``shared_bytes`` is what blocks can
+    have of its shared memory together, and ``block_shared_bytes`` what one can have that asks
+    for it at its launch.
+    """
+
+    name: str
+    warps: int
+    blocks: int
+    shared_bytes: int
+    block_shared_bytes: int
+
+    @property
+    def number(self) -> str:
+        """``90`` of ``sm_90``."""
+        return self.name.removeprefix("sm_")
+
+
+def _of(warps: int, blocks: int, shared: int, *names: str) -> Mapping[str, Architecture]:
+    kib = 1024
+    return {
+        name: Architecture(name, warps, blocks, shared * kib, (shared - 1) * kib) for name in names
+    }
+
+
+ARCHITECTURES: Mapping[str, Architecture] = {
+    **_of(32, 16, 64, "sm_75"),
+    **_of(64, 32, 164, "sm_80"),
+    **_of(48, 16, 100, "sm_86"),
+    **_of(48, 16, 164, "sm_87"),
+    **_of(48, 24, 100, "sm_89"),
+    **_of(64, 32, 228, "sm_90", "sm_100", "sm_103"),
+    **_of(48, 24, 100, "sm_120", "sm_121"),
+}
+
+
+def architecture(name: str) -> Architecture:
+    """The architecture of that name. Raises ToolchainFault where there is none."""
+    if name not in ARCHITECTURES:
+        known = ", ".join(ARCHITECTURES)
+        raise ToolchainFault(f"no architecture '{name}'; there are: {known}")
+    return ARCHITECTURES[name]
+
+
+def resident_warps(
+    arch: Architecture, *, threads: int, registers: int, shared_bytes: int
+) -> tuple[int, str]:
+    """How many warps a multiprocessor holds of blocks like these, and what keeps it from more.
+
+    Dynamic shared memory is not known before a launch, and not counted.
+    """
+    warps = -(-threads // WARP)
+    of_warp = _up(registers * WARP, _REGISTERS_OF_A_WARP)
+    shared = _up(shared_bytes + _SHARED_RESERVED, _SHARED_PIECE)
+    limits = {
+        "registers": _REGISTERS // (of_warp * warps) if registers else arch.blocks,
+        "shared memory": arch.shared_bytes // shared,
+        "warps": arch.warps // warps,
+        "blocks": arch.blocks,
+    }
+    limit = min(limits, key=lambda name: limits[name])
+    return limits[limit] * warps, limit
+
+
+def _up(value: int, piece: int) -> int:
+    return -(-value // piece) * piece

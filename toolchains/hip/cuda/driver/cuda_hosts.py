@@ -1,0 +1,112 @@
+"""The compilers of the host's part: clang of the ziglang wheel, and an adopted g++ or clang++.
+
+They also preprocess for the device: NVIDIA's tools read what a compiler for the host has prepared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from compiler import BASELINE, COMMON, Compiler, Completed, host_machine, run_tool
+from compilers import AdoptedCompiler, ZigCompiler
+from elf import Machine
+from faults import ToolchainFault
+
+HOST_SOURCE = "host.cpp"
+"""What NVIDIA's front end makes of a source."""
+_DEFINES = (
+    # Which compilers NVIDIA's headers expect is not for them to say here.
+    "-D__NV_NO_HOST_COMPILER_CHECK=1",
+    # An inline assembler statement is for the device.
+    "-fno-exceptions",
+)
+# The C library's, without its own rsqrt, which is CUDA's name too.
+_C_LIBRARY = ("-D__GLIBC_MINOR__=34", "-U_GNU_SOURCE", "-D_DEFAULT_SOURCE")
+_MULTIARCH = {Machine.X86_64: "x86_64-linux-gnu", Machine.AARCH64: "aarch64-linux-gnu"}
+_LIBRARY = "c++/12"
+_MACRO = re.compile(r"#define (__clang_major__|__clang_minor__|__GNUC__|__GNUC_MINOR__) (\d+)")
+
+
+class CudaHost(Compiler, Protocol):
+    """Compiles the host's part of a source, and preprocesses for both parts."""
+
+    @property
+    def dialect(self) -> Sequence[str]:
+        """Options by which NVIDIA's front end reads what this compiler has preprocessed."""
+        ...
+
+    def preprocess(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
+        """Expand macros and inclusions."""
+        ...
+
+
+class ZigHost(ZigCompiler):
+    """Zig's clang with the GNU C++ library's headers: NVIDIA's front end cannot read LLVM's."""
+
+    def __init__(self, directory: Path, headers: Path, machine: Machine) -> None:
+        super().__init__(directory, machine)
+        self._headers = headers.absolute()
+        if not (self._headers / _LIBRARY).is_dir():
+            raise ToolchainFault(f"no headers of the C++ library in {headers}")
+        self.prefixes = (*self.prefixes, f"{self._headers}/")
+
+    @property
+    def dialect(self) -> Sequence[str]:
+        """It is clang 22, which reads like the newest one that the front end knows."""
+        return ("--clang", "--clang_version=200100", "--unicode_source_kind=UTF-8")
+
+    def preprocess(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
+        """Expand macros and inclusions."""
+        target = f"--target={'x86_64' if self.machine is Machine.X86_64 else 'aarch64'}-linux-gnu"
+        command = [str(self._zig), "clang", target, BASELINE[self.machine], *COMMON, *_DEFINES]
+        command += ["-E", "-x", "c++", *options, *self.library_options()]
+        return run_tool([*command, source, "-o", output], cwd)
+
+    def library_options(self) -> list[str]:
+        """What has C++ find the pinned headers, and nothing of the machine."""
+        inherited = super().library_options()
+        libc = [path for path in inherited if path.startswith(f"{self._lib}/")]
+        own = [self._headers / _LIBRARY, self._headers / _MULTIARCH[self.machine] / _LIBRARY]
+        directories = [*map(str, own), *(path for path in libc if "/libcxx" not in path)]
+        flags = [*_C_LIBRARY, "-nostdinc", "-nostdinc++"]
+        for directory in directories:
+            flags += ["-isystem", directory]
+        return flags
+
+
+class AdoptedHost(AdoptedCompiler):
+    """A g++ or clang++ of the machine, with the machine's headers."""
+
+    def __init__(self, path: str, machine: Machine) -> None:
+        super().__init__(path, machine)
+        self.dialect: Sequence[str] = _dialect(path)
+
+    def preprocess(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
+        """Expand macros and inclusions."""
+        command = [self._path, BASELINE[self.machine], *COMMON, *_DEFINES]
+        return run_tool([*command, "-E", "-x", "c++", *options, source, "-o", output], cwd)
+
+
+def find_host(choice: str, headers: Path | None) -> CudaHost:
+    """``zig:DIR`` with the C++ library's headers, or ``cxx:PATH`` (g++ or clang++)."""
+    kind, _, path = choice.partition(":")
+    if kind == "cxx":
+        command = str(Path(path).absolute()) if "/" in path else path
+        return AdoptedHost(command, host_machine())
+    if headers is None:
+        raise ToolchainFault("zig needs --headers, the directory of the C++ library's headers")
+    return ZigHost(Path(path), headers, host_machine())
+
+
+def _dialect(compiler: str) -> Sequence[str]:
+    done = run_tool([compiler, "-dM", "-E", "-x", "c++", "/dev/null"], Path("/"))
+    macros = dict(_MACRO.findall(done.messages))
+    if done.returncode or "__GNUC__" not in macros:
+        raise ToolchainFault(f"{compiler} is no C++ compiler:\n{done.messages}")
+    if "__clang_major__" in macros:
+        version = f"{macros['__clang_major__']}{int(macros['__clang_minor__']):02}00"
+        return ("--clang", f"--clang_version={version}", "--unicode_source_kind=UTF-8")
+    return (f"--gnu_version={macros['__GNUC__']}{int(macros['__GNUC_MINOR__']):02}00",)

@@ -1,0 +1,92 @@
+"""What NVIDIA's tools say, said about the source as its author wrote it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from diagnostics import translate
+from faults import Position, SourceFault, ToolchainFault, describe
+from sources import MAIN, Sources
+
+_PLACED = re.compile(
+    r"(?P<file>[^\s(][^(]*)\((?P<line>\d+)\): "
+    r"(?P<kind>catastrophic error|error|warning|remark)(?: #[\w-]+)?: (?P<text>.*)"
+)
+_CARET = re.compile(r"\s*\^")
+_UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '([^']+)'")
+_OF_KERNEL = re.compile(r"[Ee]ntry function '(\w+)'(.*)")
+_FATAL = re.compile(r"ptxas (?:fatal|error)\s*: (.*)|.*; (?:fatal|error)\s*: (.*)")
+_BLAMES_NO_SOURCE = ("memory allocation", "out of memory", "Could not open", "No space left")
+
+
+def compiler_fault(messages: str, sources: Sources, prefixes: Sequence[str]) -> Exception:
+    """The fault in what a preprocessor or a front end says."""
+    text = _rewritten(messages)
+    if "error: " not in text:
+        return ToolchainFault(f"the compiler fails:\n{messages}")
+    return SourceFault(translate(text, sources, prefixes))
+
+
+def device_fault(messages: str, sources: Sources) -> Exception:
+    """The fault in what the assembler says: it knows kernels by their names only."""
+    if any(sign in messages for sign in _BLAMES_NO_SOURCE):
+        return ToolchainFault(f"cannot assemble the device's code:\n{messages}")
+    found: list[str] = []
+    for line in messages.splitlines():
+        match = _FATAL.match(line)
+        text = (match.group(1) or match.group(2)) if match else ""
+        if not text or text.startswith("Ptx assembly aborted"):
+            continue
+        unresolved = _UNRESOLVED.search(text)
+        kernel = _OF_KERNEL.search(text)
+        if unresolved:
+            name = _plain(unresolved.group(1))
+            found.append(_about(name, f"undefined symbol '{name}' in code of the device", sources))
+        elif kernel:
+            name = _plain(kernel.group(1))
+            found.append(_about(name, f"kernel '{name}'{kernel.group(2)}", sources))
+        else:
+            found.append(describe(Position(sources.files[MAIN].path, 1, 1), "error", text))
+    if not found:
+        return ToolchainFault(f"cannot assemble the device's code:\n{messages}")
+    return SourceFault("\n".join(dict.fromkeys(found)))
+
+
+def _rewritten(messages: str) -> str:
+    """``file(line): error: text``, a line of source and a caret, as ``file:line:column: …``."""
+    lines = messages.splitlines()
+    out: list[str] = []
+    for number, line in enumerate(lines):
+        match = _PLACED.match(line)
+        if match is None:
+            out.append(line)
+            continue
+        kind = "error" if match["kind"].endswith("error") else "warning"
+        # The source is shown indented by two columns.
+        caret = next((c for c in lines[number + 1 : number + 8] if _CARET.fullmatch(c)), None)
+        column = max(len(caret) - 2, 1) if caret else 1
+        out.append(f"{match['file']}:{match['line']}:{column}: {kind}: {match['text']}")
+    return "\n".join(out)
+
+
+def _about(name: str, message: str, sources: Sources) -> str:
+    """The message at the first mention of the name in the source."""
+    pattern = re.compile(rf"\b{re.escape(name)}\b")
+    for laid in sources.files.values():
+        for number, line in enumerate(laid.text.splitlines(), start=1):
+            found = pattern.search(line)
+            if found:
+                return describe(laid.original(number, found.start() + 1), "error", message)
+    return describe(Position(sources.files[MAIN].path, 1, 1), "error", message)
+
+
+def _plain(symbol: str) -> str:
+    """The last identifier of a mangled name: each follows its length."""
+    if not symbol.startswith("_Z"):
+        return symbol
+    name, at = symbol, 2
+    while found := re.compile(r"[A-Z]*(\d+)").match(symbol, at):
+        at = found.end() + int(found.group(1))
+        name = symbol[found.end() : at]
+    return name

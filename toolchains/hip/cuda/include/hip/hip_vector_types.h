@@ -1,0 +1,4 @@
+#pragma once
+
+#include <hipcuda/platform.h>
+#include <hipcuda/vector_operators.h>

@@ -14,7 +14,7 @@ from base.program import Batch, CandidateFault, Config, Program, Reason, RunnerP
 from torch import Tensor
 
 Entry = Callable[..., None]
-Clock = Callable[[Program, int], tuple[int, int]]
+Clock = Callable[[Program, int], tuple[int, ...]]  # the times of a ``Batch``
 
 
 def side_of(program: Program) -> str:
@@ -70,15 +70,13 @@ class Double:
     def batch(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch:
         assert self._open
         outputs = tuple(self._call(given) for given in inputs)
-        reported, wall = self._launcher.clock(self._program, len(inputs))
-        return Batch(outputs, reported, wall)
+        return Batch(outputs, *self._launcher.clock(self._program, len(inputs)))
 
     def replay(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch | None:
         return self.batch(inputs)
 
     def empty(self) -> Batch:
-        reported, wall = self._launcher.clock(self._program, 0)
-        return Batch((), reported, wall)
+        return Batch((), *self._launcher.clock(self._program, 0))
 
     def close(self) -> None:
         self.kill()

@@ -20,8 +20,8 @@ def clock():
     return made
 
 
-def batch(reported, wall, thread=0.0, process=0.0):
-    return Batch((), *(int(ms * MS) for ms in (reported, wall, thread, process)))
+def batch(reported, wall, thread=0.0, process=0.0, waited=0.0):
+    return Batch((), *(int(ms * MS) for ms in (reported, wall, thread, process, waited)))
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,26 @@ def test_noise_of_the_baseline_is_allowed_to_the_candidate():
 
     audited.trust(batch(10, 31))
     assert audited.complaint(late) == ""
+
+
+@pytest.mark.parametrize(
+    ("late", "excused"),
+    [
+        (batch(10, 30, 10, 10, 18.5), True),  # others had the processors
+        (batch(10, 30, 10, 20, 28.5), True),  # and its second thread cannot have been all of them
+        (batch(10, 30, 10, 10, 15), False),  # 4.7 ms are left
+        (batch(10, 30, 10, 20, 18.5), False),  # its own thread kept it waiting
+        (batch(10, 30, 1, 19, 30), False),
+        (batch(10, 30), False),  # a kernel that does not count
+        (batch(5, 30, 10, 10, 25), False),  # what it ran itself nobody else did
+        (batch(31, 30, 10, 10, 25), False),
+    ],
+)
+def test_others_on_the_processors_excuse_what_the_kernel_counts(late, excused):
+    audited = clock()
+
+    assert audited.complaint(late) != ""
+    assert (audited.complaint(late, busy=True) == "") == excused
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,7 @@ def test_batches_are_filled_up_to_the_wanted_time(tmp_path):
         "attempts": 1,
         "reported_ns": 6_000_000,
         "slots": 6,
+        "waited_ns": 0,
         "wall_ns": 6_100_000,
     }
 
@@ -212,6 +213,37 @@ def test_bursts_of_noise_do_not_add_up_to_a_lie(tmp_path):
     verdict, _, _ = judge(tmp_path, clock=bursts, max_slots=3)
 
     assert verdict.outcome == "PASS", verdict.detail
+
+
+def unexplained(waited):
+    """The candidate's readings leave 10 ms unexplained, with so many on the run queue."""
+
+    def clock(program, calls):
+        reported, wall = steady(program, calls)
+        if side_of(program) == "baseline" or not calls:
+            return reported, wall
+        return reported, wall + 10_000_000, reported, reported, waited
+
+    return clock
+
+
+def test_a_busy_machine_is_not_the_candidates_fault_and_no_present_either(tmp_path):
+    verdict, samples, _ = judge(tmp_path, clock=unexplained(9_000_000), max_slots=1)
+
+    assert verdict.outcome == "PASS", verdict.detail
+    for case in verdict.cases:
+        assert case["charged_ns"] == pytest.approx(10_000_000, rel=0.01)
+        assert case["speedup"] == pytest.approx(1.0, rel=0.01)
+        process = samples["configs"][case["config"]]["candidate"][0]
+        assert [(sample["attempts"], sample["waited_ns"]) for sample in process] == [
+            (3, 9_000_000)
+        ] * 2
+
+
+def test_time_that_nobody_else_had_stays_unexplained(tmp_path):
+    verdict, _, _ = judge(tmp_path, clock=unexplained(5_000_000), max_slots=1)
+
+    assert (verdict.outcome, verdict.reason) == ("REJECTED", "CLOCK_MISMATCH")
 
 
 def test_a_machine_whose_clock_is_broken_judges_nobody(tmp_path):

@@ -228,6 +228,15 @@ def test_the_kernel_counts_what_a_batch_runs(launcher):
     assert 0 < batch.thread_ns <= batch.process_ns
 
 
+def test_the_kernel_counts_how_long_others_had_the_processor(launcher):
+    with launcher.open(native(CALLS, "doubled"), DOUBLING) as runner:
+        runner.load(config(), 1)
+        waits = [runner.batch(draws(1)).waited_ns for _ in range(20)]
+
+    assert min(waits) >= 0
+    assert sum(waits) > 0  # whoever is woken waits a moment
+
+
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [

@@ -226,7 +226,9 @@ class Batch:
             device it ends with the answer, and what held up the judge's own copies is added.
         thread_ns: how long the runner's main thread ran in that time, as the kernel counts:
             however busy the machine is, no more than what an honest runner reports.
-        process_ns: the same for all of its threads together. Both 0 where nobody counts.
+        process_ns: the same for all of its threads together.
+        waited_ns: for how long in that time the judge and the runner were ready to go on and
+            others had the processors, as the kernel counts. All three 0 where nobody counts.
     """
 
     outputs: tuple[Mapping[str, Tensor], ...]
@@ -234,3 +236,4 @@ class Batch:
     wall_ns: int
     thread_ns: int = 0
     process_ns: int = 0
+    waited_ns: int = 0

@@ -131,12 +131,25 @@ class Clock:
                 )
         return ""
 
-    def complaint(self, batch: Batch) -> str:
-        """Why the reported time cannot be believed; empty where it can."""
+    def held_up_ns(self, batch: Batch) -> float:
+        """For how long others had the processors while the runner or the judge wanted one.
+
+        Threads of its own that a runner has kept busy may have caused as much as they ran.
+        """
+        return max(0.0, batch.waited_ns - (batch.process_ns - batch.thread_ns))
+
+    def complaint(self, batch: Batch, *, busy: bool = False) -> str:
+        """Why the reported time cannot be believed; empty where it can.
+
+        With ``busy`` others are allowed to have had the processors, as long as the kernel has
+        counted that. This decides who is rejected, never what anybody pays.
+        """
         if said := self.impossible(batch) or self.hidden(batch):
             return said
         unexplained = self.unexplained_ns(batch) - SPREADS * self.spread_ns
         allowed = max(self._tolerance_ns, self._share * batch.wall_ns, self._noise_ns)
+        if busy:
+            unexplained -= self.held_up_ns(batch)
         if unexplained <= allowed:
             return ""
         return (

@@ -21,6 +21,7 @@ SideName = Literal["candidate", "baseline"]
 STAGE = "perf"
 EMPTY_BATCHES = 5
 ATTEMPTS = 8
+CALM = 3  # readings that are worth waiting for a quiet moment; then a busy machine explains
 LISTENS = (4, ATTEMPTS)  # attempts before whose judgement the machine's noise is heard again
 LISTENED = 3
 
@@ -36,12 +37,16 @@ class Plan:
 
 @dataclass(frozen=True)
 class Sample:
-    """One timed batch. ``attempts`` counts the readings taken until one was believable."""
+    """One timed batch. ``attempts`` counts the readings taken until one was believable.
+
+    ``waited_ns`` is how long the judge and the runner wanted a processor that others had.
+    """
 
     slots: int
     reported_ns: int
     wall_ns: int
     attempts: int = 1
+    waited_ns: int = 0
 
     @property
     def per_call_ns(self) -> float:
@@ -193,8 +198,10 @@ class Meter:
 
         Noise comes and goes, and a lie that pays comes every time: a doubtful reading is taken
         again, with inputs of its own, since results that were kept from it would be fast. When
-        doubt stays, the baseline is asked how noisy the machine is now; a candidate whose
-        readings are all worse than all of the baseline's is rejected.
+        doubt stays, a machine that was busy with other things, as the kernel counts, explains it;
+        else the baseline is asked how noisy the machine is now, and a candidate whose readings
+        are all worse than all of the baseline's is rejected. None of this is a present: time
+        that only an excuse explains is charged like any other.
         """
         best: Batch | None = None
         for attempt in range(1, ATTEMPTS + 1):
@@ -203,9 +210,10 @@ class Meter:
             if impossible := self._clock.impossible(result):
                 raise CandidateFault(Reason.CLOCK_MISMATCH, impossible)
             best = min(best or result, result, key=self._clock.unexplained_ns)
-            if attempt in LISTENS and self._clock.complaint(best):
+            busy = attempt >= CALM
+            if attempt in LISTENS and self._clock.complaint(best, busy=busy):
                 self._listen(plan, calls)
-            complaint = self._clock.complaint(best)
+            complaint = self._clock.complaint(best, busy=busy)
             if not complaint:
                 made.time(plan, best, attempt)
                 return
@@ -254,7 +262,7 @@ class _Process:
 
     def time(self, plan: Plan, batch: Batch, attempts: int) -> None:
         """Keep the times of a batch."""
-        sample = Sample(plan.slots, batch.reported_ns, batch.wall_ns, attempts)
+        sample = Sample(plan.slots, batch.reported_ns, batch.wall_ns, attempts, batch.waited_ns)
         self.samples.setdefault(plan.config.name, []).append(sample)
 
 

@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn
 
 from base.program import MachineFault, Reason
@@ -17,9 +18,11 @@ from base.program import MachineFault, Reason
 from runners import diagnosis
 from runners.channel import Channel, Hangup, Malformed, Silence
 from runners.control_block import ControlBlock
+from runners.held_up import Scheduled
 from runners.protocol import FaultCode, Kind, Message
-from runners.warden import Warden
+from runners.warden import Counted, Warden
 
+_SELF = Path("/proc/thread-self")
 _LAST_WORDS_SECONDS = 5.0  # for a process that has hung up or reported a signal to end
 
 
@@ -29,13 +32,13 @@ class Answer:
 
     A time that ended with the message would give a candidate that answers too early the time
     until the freeze for nothing, and it can make that long by keeping the machine busy.
-    ``thread_ns`` and ``process_ns`` are what its main thread and all its threads ran meanwhile.
+    ``spent`` is what the kernel counted meanwhile, the judge's own wait included; nothing where
+    the runner was not frozen at the end.
     """
 
     values: tuple[int, ...]
     wall_ns: int
-    thread_ns: int
-    process_ns: int
+    spent: Counted
 
 
 class Conversation:
@@ -48,6 +51,7 @@ class Conversation:
     def __init__(self, channel: Channel, warden: Warden) -> None:
         self._channel = channel
         self._warden = warden
+        self._counted = Counted()
         self.block: ControlBlock | None = None
 
     def await_start(self, seconds: float) -> None:
@@ -87,7 +91,7 @@ class Conversation:
             freeze: stop the runner once it has answered, and count the time until then.
         """
         request = Message(kind, secrets.randbits(64), values)
-        thread_ns, process_ns = self._warden.processor_ns
+        own_ns = Scheduled.of(_SELF).waited_ns
         started = time.monotonic_ns()
         try:
             self._channel.send(request, fds)
@@ -107,11 +111,12 @@ class Conversation:
             self._fail_by_complaint(message, doing)
         if message.kind is not expected:
             raise diagnosis.violation(f"answered with {message.kind.name} {doing}")
-        if freeze and expected is not Kind.GONE:
+        frozen = freeze and expected is not Kind.GONE
+        if frozen:
             self.freeze(doing)
         wall_ns = time.monotonic_ns() - started
-        thread, process = self._warden.processor_ns
-        return Answer(message.values, wall_ns, thread - thread_ns, process - process_ns)
+        spent = self._spent(Scheduled.of(_SELF).waited_ns - own_ns) if frozen else Counted()
+        return Answer(message.values, wall_ns, spent)
 
     def freeze(self, doing: str) -> None:
         """Stop the runner, which must not have sent anything more. Raises CandidateFault."""
@@ -120,6 +125,16 @@ class Conversation:
             raise diagnosis.ended(status, f"after its answer {doing}", self._channel.text())
         if not self._channel.is_quiet():
             raise diagnosis.violation(f"sent more than its answer {doing}")
+
+    def _spent(self, own_ns: int) -> Counted:
+        """What was counted since the last time that this was asked."""
+        before, now = self._counted, self._warden.count()
+        self._counted = now
+        return Counted(
+            now.thread_ns - before.thread_ns,
+            now.process_ns - before.process_ns,
+            now.waited_ns - before.waited_ns + own_ns,
+        )
 
     def said(self) -> str:
         """The end of what the runner has printed, safe to show."""

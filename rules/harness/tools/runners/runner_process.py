@@ -241,7 +241,10 @@ class Runner:
         reported_ns, wall_ns = answer.values[1], answer.wall_ns + held_up_ns
         if self._program.on_device:  # the processor waits, and that says nothing about the work
             return Batch(outputs, reported_ns, wall_ns)
-        return Batch(outputs, reported_ns, wall_ns, answer.thread_ns, answer.process_ns)
+        spent = answer.spent
+        return Batch(
+            outputs, reported_ns, wall_ns, spent.thread_ns, spent.process_ns, spent.waited_ns
+        )
 
     def _forget_memory(self) -> None:
         if self._memory is not None:

@@ -1,0 +1,54 @@
+"""What the kernel's scheduler says of a thread: how long it ran, how long it waited to run.
+
+Standard library only, because it travels into sandboxes and into processes that were just forked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+_RAN, _WAITED = 0, 1  # fields of schedstat, both in ns
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """Nanoseconds since a thread began; zeros where the kernel does not count.
+
+    Attributes:
+        ran_ns: on a processor.
+        waited_ns: ready to run, while others had the processors.
+    """
+
+    ran_ns: int = 0
+    waited_ns: int = 0
+
+    @classmethod
+    def of(cls, thread: Path) -> Scheduled:
+        """Of ``/proc/PID/task/TID``, or of ``/proc/thread-self`` for the caller."""
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            fields = (thread / "schedstat").read_text().split()
+            return cls(int(fields[_RAN]), int(fields[_WAITED]))
+        return cls()
+
+
+class Waits:
+    """How long the threads of a process waited in each of the periods between two readings."""
+
+    def __init__(self, pid: int) -> None:
+        self._threads = Path(f"/proc/{pid}/task")
+        self._main = str(pid)
+        self._before: dict[str, int] = {}
+
+    def since_last(self) -> int:
+        """The main thread's wait and the longest of another, in ns since the last reading.
+
+        No more than that can have held up a process that stops when all its threads have.
+        """
+        now: dict[str, int] = {}
+        with contextlib.suppress(OSError):
+            now = {entry.name: Scheduled.of(entry).waited_ns for entry in self._threads.iterdir()}
+        grown = {name: waited - self._before.get(name, 0) for name, waited in now.items()}
+        self._before = now
+        return grown.pop(self._main, 0) + max(grown.values(), default=0)

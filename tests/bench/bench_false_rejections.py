@@ -1,0 +1,89 @@
+"""How often honest work does not pass: the experts and the baselines of all tasks, again and again.
+
+python tests/bench/bench_false_rejections.py [EVALUATIONS] [SECONDS]
+
+One evaluation is one run of one gate (correctness, perf or unseen) on one program of one task.
+Every sweep has a salt of its own, hence other seeds, inputs and unseen configs; perf has a budget
+of SECONDS (2 without), so that it costs less. The baselines of torch2hip are no kernels, and are
+judged as baselines only. Ends once there are as many evaluations as asked for (1000).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+JUDGING = ("correctness", "perf", "unseen")
+SIDES: Mapping[str, tuple[str, ...]] = {
+    "expert": ("//tasks/...",),
+    "none": ("//tasks/...", "-//tasks/torch2hip/..."),
+}
+
+
+def cheapened(folder: Path, seconds: float) -> Path:
+    """A copy of the workspace whose perf gates have a budget of ``seconds``."""
+    shutil.copy(ROOT / "WORKSPACE.toml", folder)
+    shutil.copytree(ROOT / "tasks", folder / "tasks")
+    for declared in folder.glob("tasks/*/*/BUILD.toml"):
+        policy = f"]]\nperf = {{ budget_seconds = {seconds} }}\n"
+        declared.write_text(declared.read_text().replace("]]\n", policy, 1))
+    return folder
+
+
+def sweep(workspace: Path, side: str) -> Iterator[Mapping[str, Any]]:
+    """Judge every task once with one salt: the entries of the three gates."""
+    salt = workspace / "salt"
+    salt.write_text(secrets.token_hex(16))
+    command = [sys.executable, "-m", "kabuild", "test", f"--agent={side}", "--json"]
+    flags = [f"--unseen_salt_file={salt}", "--gates=compile,correctness,perf,unseen", "--"]
+    done = subprocess.run(
+        [*command, *flags, *SIDES[side]],
+        cwd=workspace,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=False,
+    )
+    for entry in json.loads(done.stdout)["targets"]:
+        if entry["gate"] in JUDGING:
+            yield entry
+
+
+def main(wanted: int, seconds: float) -> int:
+    """Print one line a sweep, every verdict that is not PASS, and the count by reason."""
+    outcomes: Counter[str] = Counter()
+    gates: Counter[str] = Counter()
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        workspace = cheapened(Path(name), seconds)
+        while sum(outcomes.values()) < wanted:
+            for side in SIDES:
+                for entry in sweep(workspace, side):
+                    what = " ".join(filter(None, (entry["verdict"], entry["reason"])))
+                    outcomes[what] += 1
+                    gates[entry["gate"]] += 1
+                    if entry["verdict"] != "PASS":
+                        print(f"  {side} {entry['label']}: {what}: {entry['summary']}")
+            minutes = (time.monotonic() - started) / 60
+            print(f"{sum(outcomes.values())} evaluations, {minutes:.0f} min: {dict(outcomes)}")
+            sys.stdout.flush()
+    total = sum(outcomes.values())
+    print(f"{total} honest evaluations ({dict(gates)}): {total - outcomes['PASS']} did not pass")
+    return 0 if total == outcomes["PASS"] else 1
+
+
+if __name__ == "__main__":
+    asked = [float(argument) for argument in sys.argv[1:]]
+    sys.exit(main(int(asked[0]) if asked else 1000, asked[1] if len(asked) > 1 else 2.0))

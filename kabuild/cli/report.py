@@ -23,12 +23,13 @@ from kabuild.model.result import Outcome
 from kabuild.pipeline import execute, load, plan
 from kabuild.published.publish import manifest_of
 from kabuild.published.unpack import unpack
+from kabuild.report.arena import is_arena_run, read_arena, write_arena
 from kabuild.report.document import render_csv, render_json, render_markdown
 from kabuild.report.evaluation import Evaluation, TaskResult, read_evaluation
 from kabuild.report.progress import make_progress
 from kabuild.store import Store
 
-FORMATS = ("html", "json", "csv", "md")
+FORMATS = ("html", "json", "csv", "md", "arena")
 
 
 @click.command("report")
@@ -48,7 +49,7 @@ FORMATS = ("html", "json", "csv", "md")
 @click.option(
     "--output",
     "-o",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(path_type=Path),
     help="The file to write.  [default: out/report.html; data goes to stdout]",
 )
 @click.option("--title", default="Kernel evaluation", show_default=True)
@@ -67,28 +68,52 @@ def command(
     kabuild report //tasks/...
     kabuild report //tasks/... --agents=none,expert -o compared.html
     kabuild report theirs.kab ours.kab --format=md
+    kabuild report ./workspace_MI300X/run_1 //tasks/...      a run of AgentKernelArena
+    kabuild report //tasks/... --format=arena -o run_ours
 
     What is cached is not judged again. The page needs no network and holds everything: verdicts,
     times with their intervals, differences between kernels, provenance. Exits with 0 whatever the
     verdicts are, and with 36 where the machine failed some gate.
     """
-    patterns = [text for text in shared["patterns"] if not text.endswith(SUFFIX)]
-    bundles = [Path(text) for text in shared["patterns"] if text.endswith(SUFFIX)]
+    files = [text for text in shared["patterns"] if _is_file(text)]
+    patterns = [text for text in shared["patterns"] if text not in files]
     names = [name for name in agents.split(",") if name] or [shared["agent"]]
     sink = make_progress(SystemClock())
     with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
-        found = [_published(path, store) for path in bundles]
+        found = [_read(Path(text), store) for text in files]
         if patterns:
             fields = request_fields(shared) | {"patterns": tuple(patterns)}
             requests = [Request(gates=gates, **(fields | {"agent": name})) for name in names]
             found += [_evaluated(request, store, sink) for request in requests]
-    text = _renderer(form, title)(_distinct(found))
-    _write(text, form, output)
+    if form == "arena":
+        _write_runs(_distinct(found), output)
+    else:
+        _write(_renderer(form, title)(_distinct(found)), form, output)
     words = {
         said.get("verdict") for item in found for r in item.results for said in r.gates.values()
     }
     if Outcome.INFRA.value.upper() in words:
         raise click.exceptions.Exit(int(ExitCode.ENVIRONMENT))
+
+
+def _is_file(text: str) -> bool:
+    """Whether an argument is a bundle or a directory of results, and no pattern of targets."""
+    return text.endswith(SUFFIX) or (not text.startswith("//") and is_arena_run(Path(text)))
+
+
+def _write_runs(evaluations: Sequence[Evaluation], output: Path | None) -> None:
+    """A run directory; where there are several evaluations, one for each below it."""
+    if output is None:
+        raise UsageError(
+            Reason.BAD_FLAG, "--format=arena writes a directory", hint="name it: --output=DIR"
+        )
+    for item in evaluations:
+        directory = output / item.name if len(evaluations) > 1 else output
+        try:
+            write_arena(item, directory)
+        except OSError as error:
+            raise UsageError(Reason.BAD_FLAG, f"--output: {error.strerror}: {output}") from None
+    click.echo(str(output))
 
 
 def _broken(result: TaskResult) -> bool:
@@ -118,8 +143,10 @@ def _renderer(form: str, title: str) -> Callable[[Sequence[Evaluation]], str]:
     return {"json": render_json, "csv": render_csv, "md": render_markdown}[form]
 
 
-def _published(path: Path, store: Store) -> Evaluation:
+def _read(path: Path, store: Store) -> Evaluation:
     try:
+        if path.is_dir():
+            return read_arena(path)
         manifest = unpack(path, store, limit=TOTAL_LIMIT)
     except OSError as error:
         raise UsageError(Reason.BAD_FLAG, f"{path}: {error.strerror}") from None

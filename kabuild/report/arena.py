@@ -1,0 +1,201 @@
+"""AgentKernelArena's files: a run directory of its, read with care; one of ours, written for it.
+
+Format: https://github.com/AMD-AGI/AgentKernelArena, commit d6f7c8a4 (``src/evaluator.py`` writes
+``task_result.yaml``, ``src/postprocessing.py`` ``overall_summary.csv``). Times are milliseconds.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import statistics
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kabuild.base.errors import Reason, UsageError
+from kabuild.base.fs import atomic_write
+from kabuild.model.label import Label
+from kabuild.report.document import decisive
+from kabuild.report.evaluation import Evaluation, TaskResult
+
+RESULT = "task_result.yaml"
+SUMMARY = "reports/overall_summary.csv"
+DOUBT = (
+    "judged by AgentKernelArena: the kernel ran in the process that graded it, and neither inputs "
+    "nor samples were kept, so nothing of it can be run again"
+)
+_COLUMNS = ("Task Name", "Task Type", "Score", "Speedup", "Optimization_summary")
+_SIZE = 1 << 20
+_TOLERANCE = 10.0
+"""How many times a mean of ratios may differ from the ratio of means before it needs a reason."""
+
+
+def is_arena_run(path: Path) -> bool:
+    """Whether a directory holds the results of a run."""
+    return path.is_dir() and any(path.glob(f"*/{RESULT}"))
+
+
+def read_arena(path: Path) -> Evaluation:
+    """The evaluation in a run directory.
+
+    Every task's directory counts, also one that left no result: its own summary forgets those.
+    What cannot be believed is refused, and says why. Raises ``OSError``.
+    """
+    folders = [item for item in sorted(path.iterdir()) if item.is_dir() and item.name != "reports"]
+    return Evaluation(
+        name=path.name,
+        kabuild="-",
+        platform={"name": "as recorded by AgentKernelArena"},
+        request={"policy": "aka"},
+        results=tuple(map(_read_task, folders)),
+        source=path.name,
+        doubt=DOUBT,
+    )
+
+
+def write_arena(evaluation: Evaluation, directory: Path) -> list[Path]:
+    """Write a run directory with what the evaluation has. Returns the files. Raises ``OSError``."""
+    written = []
+    for result in evaluation.results:
+        path = directory / _folder(result) / RESULT
+        text = yaml.safe_dump(_record(evaluation, result), sort_keys=False, allow_unicode=True)
+        atomic_write(path, text.encode())
+        written.append(path)
+    summary = directory / SUMMARY
+    atomic_write(summary, _summary(evaluation).encode())
+    return [*written, summary]
+
+
+def _folder(result: TaskResult) -> str:
+    trial = f"_trial{result.trial}" if result.trial > 1 else ""
+    return f"{result.family}_{result.task.name}{trial}"
+
+
+def _record(evaluation: Evaluation, result: TaskResult) -> dict[str, Any]:
+    compiled, correct = result.passed("compile"), result.correct
+    gate, reason = decisive(result)
+    said = str(result.gates.get(gate, {}).get("summary", "")) if gate else ""
+    problem = f"{gate}: {reason}: {said}" if gate else None
+    base = _milliseconds(result, "baseline_ns")
+    best = _milliseconds(result, "candidate_ns")
+    return {
+        "task_name": f"{result.family}/{result.task.name}",
+        "pass_compilation": compiled,
+        "compilation_error_message": None if compiled else problem,
+        "pass_correctness": correct,
+        "correctness_error_message": None if correct or not compiled else problem,
+        "base_execution_time": base,
+        "best_optimized_execution_time": best,
+        "speedup_ratio": result.speedup or 0.0,
+        "valid_baseline_cases": len(result.cases),
+        "valid_optimized_cases": len(result.cases),
+        "optimization_summary": f"{evaluation.name}, judged by kabuild {evaluation.kabuild}",
+        "score": result.score.get("scores", {}).get("aka", 0.0),
+    }
+
+
+def _milliseconds(result: TaskResult, name: str) -> float:
+    times = [case[name] / 1e6 for case in result.cases if case.get(name)]
+    return statistics.fmean(times) if times and result.correct else 0.0
+
+
+def _summary(evaluation: Evaluation) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for result in evaluation.results:
+        record = _record(evaluation, result)
+        cells = (
+            *(record["task_name"], result.family, record["score"]),
+            *(record["speedup_ratio"], record["optimization_summary"]),
+        )
+        writer.writerow(dict(zip(_COLUMNS, cells, strict=True)))
+    return text.getvalue()
+
+
+def _read_task(folder: Path) -> TaskResult:
+    try:
+        record, problem = _load(folder / RESULT), ""
+    except UsageError as error:
+        record, problem = {}, error.message
+    name = "".join(c if c.isalnum() or c in "_-+." else "_" for c in folder.name)
+    family = str(record.get("task_name", "")).partition("/")[0] or "unknown"
+    family = "".join(c if c.isalnum() or c in "_-" else "_" for c in family)
+    problem = problem or next(_doubts(record), "")
+    speedup = record.get("speedup_ratio")
+    return TaskResult(
+        task=Label(f"arena/{family}/{name}", name),
+        trial=1,
+        gates=_gates(record, problem),
+        score={} if problem or not record.get("pass_correctness") else {"speedup": speedup},
+    )
+
+
+def _load(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise UsageError(Reason.BAD_FLAG, f"it left no {RESULT}")
+    if path.stat().st_size > _SIZE:
+        raise UsageError(Reason.BAD_FLAG, f"its {RESULT} has {path.stat().st_size} bytes")
+    try:
+        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        line = str(error).partition("\n")[0]
+        raise UsageError(Reason.BAD_FLAG, f"its {RESULT} is no YAML: {line}") from None
+    if not isinstance(value, dict):
+        raise UsageError(Reason.BAD_FLAG, f"its {RESULT} is no mapping")
+    return value
+
+
+def _doubts(record: Mapping[str, Any]) -> Iterator[str]:
+    """Why a record is not to be believed, the plainest reason first."""
+    for name in ("pass_compilation", "pass_correctness"):
+        if not isinstance(record.get(name), bool):
+            yield f"{name} is {record.get(name)!r}, neither true nor false"
+    if not record.get("pass_correctness"):
+        return
+    if not record.get("pass_compilation"):
+        yield "it is correct and did not compile"
+    yield from _doubtful_times(record)
+    if record.get("benchmark_method_consistent") is False:
+        yield "baseline and candidate were timed with different methods"
+    counts = (record.get("valid_baseline_cases"), record.get("valid_optimized_cases"))
+    if None not in counts and counts[0] != counts[1]:
+        yield f"{counts[0]} cases of the baseline were timed, and {counts[1]} of the candidate"
+
+
+def _doubtful_times(record: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("speedup_ratio", "base_execution_time", "best_optimized_execution_time"):
+        value = record.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            yield f"{name} is {value!r}, no number"
+            return
+        if not math.isfinite(value) or value <= 0:
+            yield f"{name} is {value}, no time and no ratio"
+            return
+    said = record["speedup_ratio"]
+    ratio = record["base_execution_time"] / record["best_optimized_execution_time"]
+    if not 1 / _TOLERANCE <= said / ratio <= _TOLERANCE:
+        yield f"speedup_ratio is {said:g} where its own mean times give {ratio:.3g}"
+
+
+def _gates(record: Mapping[str, Any], problem: str) -> dict[str, dict[str, Any]]:
+    if problem:
+        said = {"verdict": "REJECTED", "reason": "NOT_TRUSTED", "summary": problem, "detail": ""}
+        return {"record": said}
+    gates = {}
+    for gate, passed, why in (
+        ("compile", "pass_compilation", "compilation_error_message"),
+        ("correctness", "pass_correctness", "correctness_error_message"),
+    ):
+        good = bool(record[passed])
+        gates[gate] = {
+            "verdict": "PASS" if good else "FAIL",
+            "reason": "" if good else "AS_RECORDED",
+            "summary": str(record.get(why) or ""),
+            "detail": "",
+        }
+    return gates

@@ -216,8 +216,10 @@ class Build:
     def _settle_without_device(self, label: str, prepared: Prepared) -> None:
         action = prepared.action
         absent = self._leasing.absence(action.resources.lease)
-        error = InfraError(Reason.NO_DEVICE, f"{action.label} cannot run: {absent}")
-        self._settle(label, self._from_error(action, error, prepared.key))
+        self._settle(
+            label,
+            self._from_error(action, InfraError(Reason.NO_DEVICE, absent), prepared.key),
+        )
 
     def _rewind(self, label: str, lost: Digest) -> bool:
         """Run again what made the blob ``lost``; False if that cannot help ``label``."""

@@ -87,7 +87,10 @@ class Nvidia:
     def _with_nodes(self, device: Device, minor: int) -> Device:
         own = self._dev / f"nvidia{minor}"
         shared = existing(*(str(self._dev / name) for name in _SHARED_NODES))
-        refused = unreadable((str(own), str(self._dev / "nvidiactl")))
+        needed = (own, self._dev / "nvidiactl", self._dev / "nvidia-uvm")
+        refused = unreadable(tuple(map(str, needed)))
+        if refused.endswith("nvidia-uvm is missing"):
+            refused += ", which 'nvidia-modprobe -u -c 0' makes"
         return replace(device, problem=device.problem or refused, nodes=(str(own), *shared))
 
 

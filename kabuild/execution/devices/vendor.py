@@ -36,8 +36,10 @@ class Vendor(Protocol):
 
 
 def unreadable(nodes: tuple[str, ...]) -> str:
-    """Which device file this process may not use; empty where it may use all."""
+    """Which device file this process cannot use, and why; empty where it can use all."""
     for node in nodes:
+        if not os.path.lexists(node):
+            return f"{node} is missing"
         if not os.access(node, os.R_OK | os.W_OK):
             return f"this user may not open {node}"
     return ""

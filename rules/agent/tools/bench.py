@@ -51,6 +51,13 @@ _ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     "TZ": "UTC",
 }
+_OF_THE_DEVICE = (
+    "KABUILD_DEVICE",
+    "CUDA_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "LD_LIBRARY_PATH",
+)
+"""What tells a judge which device the session was given, and where its driver is."""
 
 
 class CheckError(Exception):
@@ -180,8 +187,9 @@ def _run_gate(job: Path, stderr: Path) -> None:
     os.chdir(job)
     log = os.open(stderr, os.O_WRONLY | os.O_CREAT, 0o600)
     os.dup2(log, 2)
+    device = {name: os.environ[name] for name in _OF_THE_DEVICE if name in os.environ}
     os.environ.clear()
-    os.environ.update(_ENVIRONMENT)
+    os.environ.update({**_ENVIRONMENT, **device})
     gate = importlib.import_module("gate")
     sys.exit(gate.main(["spec.json"]))
 

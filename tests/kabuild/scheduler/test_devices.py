@@ -156,7 +156,7 @@ def test_without_a_device_nothing_is_judged_and_the_rest_is_built(world: World) 
 
     assert outcomes(result) == [Outcome.DONE, Outcome.INFRA]
     judged = result.settled["//t:a"]
-    assert judged.message == "//t:a cannot run: no cuda:sm_90 device on this machine"
+    assert judged.message == "no cuda:sm_90 device on this machine"
     assert judged.fault == "NO_DEVICE"
 
 

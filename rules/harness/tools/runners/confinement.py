@@ -24,11 +24,20 @@ LIBRARIES = "/runner/lib"
 TMP = "/tmp"  # noqa: S108 - the sandbox's own
 ENVIRONMENT = {"HOME": TMP, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 _SHM = "/dev/shm"  # noqa: S108 - the sandbox's own, and of no use here
+_SYS = Path("/sys")
 _OPEN_FILES = 256
 _STACK_BYTES = 16 << 20
 _SYSTEM = ("/usr", "/lib", "/bin")
 _DEVICE_FILES = {"cuda": ("nvidia*",), "rocm": ("kfd", "dri/renderD*")}
-_INHERITED = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "LD_LIBRARY_PATH")
+_DESCRIPTIONS = {
+    "rocm": ("class/kfd", "devices/virtual/kfd", "class/drm", "dev/char", "module/amdgpu"),
+}
+"""What of ``/sys`` the runtime of a platform insists on reading."""
+
+_INHERITED = (
+    *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
+    *("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "LD_LIBRARY_PATH"),
+)
 
 
 def view(program: Program, policy: RunnerPolicy) -> View:
@@ -104,7 +113,8 @@ def _caches(folder: str) -> dict[str, str]:
 
 
 def device_binds(platform: str) -> Iterator[Bind]:
-    """The device files of ``platform`` that this process sees, and its driver's libraries.
+    """The device files of ``platform`` that this process sees, what the kernel says of them,
+    and the driver's libraries.
 
     The libraries are mostly below ``/usr``, which every runner sees; others are found by the
     loader's search path.
@@ -112,6 +122,12 @@ def device_binds(platform: str) -> Iterator[Bind]:
     for pattern in _DEVICE_FILES[platform]:
         for path in sorted(Path("/dev").glob(pattern)):
             yield Bind(str(path), str(path), writable=True)
+    for name in _DESCRIPTIONS.get(platform, ()):
+        path = _SYS / name
+        if path.exists():
+            yield Bind(str(path), str(path))
+            cards = {card.resolve() for card in path.glob("renderD*/device")}
+            yield from (Bind(str(card), str(card)) for card in sorted(cards))
     for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
         path = Path(folder)
         inside = any(path.is_relative_to(other) for other in _SYSTEM)

@@ -87,16 +87,28 @@ def test_a_device_that_two_processes_cannot_share_has_a_problem(
     assert problem in fake.vendor().probe().found[0].problem
 
 
-def test_a_device_whose_files_may_not_be_opened_has_a_problem(fake: FakeNvidia) -> None:
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("nvidia0", ""), ("nvidia-uvm", ", which 'nvidia-modprobe -u -c 0' makes")],
+)
+def test_a_device_without_its_files_has_a_problem(fake: FakeNvidia, name: str, advice: str) -> None:
     fake.has(gpu(0))
-    (fake.root / "dev/nvidia0").unlink()
+    node = fake.root / "dev" / name
+    node.unlink()
 
-    assert (
-        fake.vendor()
-        .probe()
-        .found[0]
-        .problem.endswith("may not open " + str(fake.root / "dev/nvidia0"))
-    )
+    assert fake.vendor().probe().found[0].problem == f"{node} is missing{advice}"
+
+
+def test_a_device_whose_files_may_not_be_opened_has_a_problem(
+    fake: FakeNvidia, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may open anything, so the answer is made up."""
+    fake.has(gpu(0))
+    monkeypatch.setattr("os.access", lambda path, _: not path.endswith("nvidia0"))
+
+    problem = fake.vendor().probe().found[0].problem
+
+    assert problem == f"this user may not open {fake.root}/dev/nvidia0"
 
 
 def test_a_lost_device_leaves_the_others(fake: FakeNvidia) -> None:

@@ -24,6 +24,7 @@ from kabuild.execution.devices import DevicePool
 from kabuild.execution.forecast import Forecast, forecast
 from kabuild.execution.host import cpus
 from kabuild.execution.platforms import survey
+from kabuild.execution.upkeep import collect_if_due
 from kabuild.loading import (
     Loader,
     expand,
@@ -181,6 +182,8 @@ def execute(
             pools=pools_of(planned.loaded.devices),
         )
         result = scheduler.run(planned.analysis.graph, planned.roots)
+    workspace = planned.loaded.workspace
+    collect_if_due(store, workspace.cache_size, workspace.root, warn)
     settled = {item.label: item for item in result.settled.values()}
     table = rows(planned.tasks, settled, _telling(planned))
     return Summary(

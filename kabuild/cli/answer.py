@@ -26,6 +26,7 @@ def answer(request: Request, began: float) -> Recalled | None:
     recalled = recall(request, find_workspace(request.cwd), memories)
     if recalled is None or not recalled.is_complete:
         return recalled
+    memories.note_use(recalled.name)
     lines = [
         Line(task.label, dict.fromkeys(task.gates, "PASS"), task.speedup, task.score, "cached")
         for task in recalled.tasks()

@@ -27,6 +27,7 @@ _COMMANDS = {
     "aquery": "Print actions, with all that their keys are made of.",
     "diff-keys": "Say what differs between two keys.",
     "toolchain": "List, show, pin, fetch, verify and lock what compiles and judges.",
+    "cache": "Keep the store small, whole and portable: stats, gc, verify, export, import.",
     "info": "Say where things are: workspace, store, toolchains, rules.",
     "doctor": "Say what this machine can do, and how to get what is missing.",
     "clean": "Remove out/, and with --expunge the store's results.",

@@ -68,7 +68,7 @@ def remember(
         others=tuple(sorted(built - fresh.keys())),
     )
     name = identity(request, root)
-    memories.write(name, memory)
+    memories.write(name, memory, _results(summary, fresh))
     with suppress(OSError):
         atomic_write(root / "out" / MARK, name.encode())
 
@@ -78,6 +78,16 @@ def _rows_by_package(table: Iterable[TaskRow]) -> Rows:
     for row in table:
         rows.setdefault(row.label.package, []).append(row)
     return rows
+
+
+def _results(summary: Summary, packages: Collection[str]) -> dict[str, list[str]]:
+    """The keys that were used, by package, ``""`` for those of no such package."""
+    results: dict[str, list[str]] = {}
+    for label, item in summary.settled.items():
+        if item.key:
+            package = label.package if label.package in packages else ""
+            results.setdefault(package, []).append(item.key.hash)
+    return results
 
 
 def _package(name: str, rows: Rows, summary: Summary, root: Path, began_ns: int) -> PackageMemory:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kabuild.base.errors import KabuildError, LoadError, Position, Reason, UsageError
+from kabuild.base.sizes import parse_size
 from kabuild.base.suggest import suggest
 from kabuild.base.version import __version__
 from kabuild.loading.roots import WORKSPACE_FILE
@@ -18,6 +19,7 @@ AGENTS_PACKAGE = "toolchains/agents"
 _TABLES: Mapping[str, tuple[str, ...]] = {
     "defaults": ("platform", "agent", "policy"),
     "scoring": ("policy", "salt"),
+    "cache": ("size",),
     "remote": (),
 }
 _OPEN_TABLES = ("agents", "toolchains", "config")
@@ -36,6 +38,7 @@ class Workspace:
         agents: short names of agents.
         toolchains: which target is taken in place of which.
         configs: flags by the name of the ``[config.NAME]`` table.
+        cache_size: bytes that the store may have, where the user says nothing.
         file: the file itself, for positions.
     """
 
@@ -49,6 +52,7 @@ class Workspace:
     agents: Mapping[str, Label] = field(default_factory=dict, hash=False)
     toolchains: Mapping[Label, Label] = field(default_factory=dict, hash=False)
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+    cache_size: int | None = None
 
     def agent_label(self, name: str) -> Label:
         """The target that an agent's name stands for.
@@ -112,6 +116,7 @@ def load_workspace(root: Path) -> Workspace:
         agents={name: _label(file, ("agents", name)) for name in values.get("agents", {})},
         toolchains=_toolchains(file),
         configs=values.get("config", {}),
+        cache_size=_cache_size(file),
     )
 
 
@@ -171,6 +176,14 @@ def _check_flags(file: TomlFile, name: str, flags: Any) -> None:
                 ("config", name, flag),
                 f"flag '{flag}' has to be a string, a number, true or false, or a list of these",
             )
+
+
+def _cache_size(file: TomlFile) -> int | None:
+    size = file.values.get("cache", {}).get("size")
+    try:
+        return None if size is None else parse_size(size)
+    except ValueError as error:
+        raise _error(file, ("cache", "size"), str(error)) from None
 
 
 def _toolchains(file: TomlFile) -> Mapping[Label, Label]:

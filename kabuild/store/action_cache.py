@@ -18,11 +18,13 @@ from kabuild.base.canonical import (
 )
 from kabuild.base.clock import Clock, SystemClock
 from kabuild.base.errors import StoreError
+from kabuild.base.fs import is_inside
 from kabuild.model.action import OUTPUT_ROOT
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
 from kabuild.store import merkle
-from kabuild.store.cas import TOUCH_AFTER, Cas
+from kabuild.store.cas import Cas
+from kabuild.store.eviction import TOUCH_AFTER, note_use
 from kabuild.store.faults import store_error, writing
 from kabuild.store.scratch import Scratch
 
@@ -52,13 +54,16 @@ class DiskActionCache:
         *,
         clock: Clock | None = None,
         warn: Callable[[str], None] = lambda _: None,
+        added: Callable[[int], None] = lambda _: None,
     ) -> None:
+        """``warn`` hears of damage, ``added`` of the size of every entry."""
         self._root = str(root)
         self._entries = f"{root}/ac"
         self._scratch = scratch
         self._cas = cas
         self._clock = clock or SystemClock()
         self._warn = warn
+        self._added = added
 
     def path_of(self, key: Digest) -> str:
         """Where the entry lies if it is there."""
@@ -78,6 +83,9 @@ class DiskActionCache:
             return None
         except OSError as error:
             raise store_error(error, self._root) from error
+        # The use is noted before the blobs are looked at: from now on they stay.
+        if age > TOUCH_AFTER and not note_use(self._root, path):
+            return None
         try:
             result = decode(data, self._cas)
         except ValueError as error:
@@ -87,9 +95,6 @@ class DiskActionCache:
             with contextlib.suppress(OSError):
                 Path(path).unlink()
             return None
-        if age > TOUCH_AFTER:
-            with contextlib.suppress(OSError):  # a read-only store has no use for ages
-                os.utime(path)
         return result
 
     def put(self, key: Digest, result: ActionResult) -> None:
@@ -104,6 +109,7 @@ class DiskActionCache:
                 temporary.replace(target)
             finally:
                 temporary.unlink(missing_ok=True)
+        self._added(len(data))
 
 
 def blobs_of(result: ActionResult) -> Iterator[Digest]:
@@ -217,10 +223,12 @@ def _output_directory(data: bytes, cas: Cas) -> tuple[str, list[OutputFile] | No
 
 def _path(fields: dict[int, int | bytes]) -> str:
     path = fields.get(1, b"")
-    if isinstance(path, int) or not path.startswith(_PREFIX.encode()):
+    name = b"" if isinstance(path, int) else path
+    inside = name.decode().removeprefix(_PREFIX)
+    if not name.startswith(_PREFIX.encode()) or not is_inside(inside):
         msg = f"an output outside '{_PREFIX}': {path!r}"
         raise ValueError(msg)
-    return path.decode().removeprefix(_PREFIX)
+    return inside
 
 
 def _metadata(started: float, ended: float) -> bytes:

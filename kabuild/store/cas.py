@@ -14,14 +14,12 @@ from typing import BinaryIO, Protocol
 
 from kabuild.base.errors import Reason, StoreError
 from kabuild.model.digest import Digest
+from kabuild.store.eviction import TOUCH_AFTER, note_use
 from kabuild.store.faults import store_error, writing
 from kabuild.store.scratch import Scratch
 
 BLOB_MODE = 0o555
 """Every blob can be read and executed and none written, as in Bazel's disk cache."""
-
-TOUCH_AFTER = 3600.0
-"""Seconds after which a use is noted in a blob's mtime; finer would only cost writes."""
 
 _CHUNK = 1 << 20
 
@@ -90,12 +88,19 @@ class DiskCas:
     """
 
     def __init__(
-        self, root: Path, scratch: Scratch, *, warn: Callable[[str], None] = lambda _: None
+        self,
+        root: Path,
+        scratch: Scratch,
+        *,
+        warn: Callable[[str], None] = lambda _: None,
+        added: Callable[[int], None] = lambda _: None,
     ) -> None:
+        """``warn`` hears of damage, ``added`` of the size of every new blob."""
         self._root = str(root)
         self._blobs = f"{root}/cas"
         self._scratch = scratch
         self._warn = warn
+        self._added = added
         self._verified: dict[str, tuple[int, int, int]] = {}
 
     def path_of(self, digest: Digest) -> str:
@@ -203,9 +208,8 @@ class DiskCas:
         if status.st_size != digest.size or not stat.S_ISREG(status.st_mode):
             self._evict(digest, "its size")
             return None
-        if time.time() - status.st_mtime > TOUCH_AFTER:
-            with contextlib.suppress(OSError):  # a read-only store has no use for ages
-                os.utime(path)
+        if time.time() - status.st_mtime > TOUCH_AFTER and not note_use(self._root, path):
+            return None
         return status
 
     def _verify(self, digest: Digest) -> None:
@@ -245,6 +249,7 @@ class DiskCas:
             Path(target).parent.mkdir(parents=True, exist_ok=True)
             file.rename(target)
         self._note(digest, status)
+        self._added(digest.size)
 
     def _evict(self, digest: Digest, what: str) -> BlobMissingError:
         """Drop a damaged blob; returns the error that says so."""

@@ -1,156 +1,208 @@
-"""Keeping the store below a size: what was used longest ago goes first."""
+"""Keeping the store below a size: what was used longest ago goes first.
+
+Results go as a whole: the entry of the action cache first, and then those of its blobs that
+no result needs any more. So a result that is kept keeps all that it promises.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import heapq
 import os
 import time
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from kabuild.base.fs import remove_tree
-from kabuild.model.digest import Digest
+from kabuild.store.contents import USED, Contents, Item, scan
+from kabuild.store.eviction import COLLECTING, GRACE, evicting
 from kabuild.store.faults import writing
-from kabuild.store.paths import TOOLCHAINS
+from kabuild.store.memory import MemoryStore
+from kabuild.store.paths import MEMORIES
+from kabuild.store.promises import Promise, QuietBlobs, read_promise
+from kabuild.store.usage import Usage
 
-GRACE = 600.0
-"""Seconds since its last use during which nothing is evicted: another process may need it."""
+_BATCH = 100
+"""Items per hold of the lock that builds wait for: some milliseconds."""
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What a collection did: files and bytes removed, bytes that remain.
+    """What a collection did: what it removed, and the bytes that remain.
 
-    A toolchain counts as one file.
+    ``is_complete`` is false where it stopped because its time was up.
     """
 
-    files: int
-    bytes: int
-    remaining: int
-
-
-@dataclass(frozen=True, order=True)
-class _Entry:
-    used: float
-    path: str
-    size: int
-    is_toolchain: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.path.rpartition("/")[2]
+    results: int = 0
+    blobs: int = 0
+    toolchains: int = 0
+    bytes: int = 0
+    remaining: int = 0
+    is_complete: bool = True
 
 
 def collect(
     root: Path,
     limit: int,
     *,
-    pinned: Collection[Digest] = (),
-    toolchains: Collection[str] = (),
+    keep: Collection[str] = (),
     grace: float = GRACE,
     dry_run: bool = False,
-) -> Collected:
-    """Evict blobs, entries and toolchains, oldest use first, until ``limit`` bytes remain.
+    seconds: float | None = None,
+) -> Collected | None:
+    """Evict results, blobs and toolchains, oldest use first, until ``limit`` bytes remain.
 
-    ``pinned`` blobs stay, and the ``toolchains`` of these digests. A build in another process
-    that loses something all the same makes or fetches it again, so this is safe at any time.
-    One collection runs at a time; a second waits. Raises StoreError.
+    What ``keep`` names by hash stays, and what was used within ``grace`` seconds. Builds may
+    go on meanwhile: what they found stays. Earlier answers that rest on evicted results are
+    forgotten. With ``seconds`` it stops after that time, and does not wait for another
+    collection: None where one is under way. Raises StoreError.
     """
     with writing(str(root)):
         root.mkdir(parents=True, exist_ok=True)
-        with (root / "gc.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            kept = {*(d.hash for d in pinned), *toolchains}
-            return _collect(root, limit, kept, grace, dry_run=dry_run)
+        with (root / COLLECTING).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | (fcntl.LOCK_NB if seconds is not None else 0))
+            except BlockingIOError:
+                return None
+            ends = time.monotonic() + seconds if seconds is not None else float("inf")
+            collection = _Collection(root, frozenset(keep), dry_run=dry_run)
+            return collection.run(limit, time.time() - grace, lambda: time.monotonic() > ends)
 
 
-def _collect(root: Path, limit: int, kept: set[str], grace: float, *, dry_run: bool) -> Collected:
-    entries = sorted([*_entries(root), *_toolchains(root / TOOLCHAINS)])
-    remaining = sum(entry.size for entry in entries)
-    files = freed = 0
-    youngest = time.time() - grace
-    for entry in entries:
-        if remaining <= limit or entry.used > youngest:
-            break
-        if entry.name.partition(".")[0] in kept:
-            continue
-        evict = _evict_toolchain if entry.is_toolchain else _evict_file
-        if not evict(entry, dry_run=dry_run):
-            continue
-        files += 1
-        freed += entry.size
-        remaining -= entry.size
-    return Collected(files, freed, remaining)
+class _Collection:
+    """One collection: what may go next, and what went."""
+
+    def __init__(self, root: Path, keep: frozenset[str], *, dry_run: bool) -> None:
+        self._root = root
+        self._keep = keep
+        self._dry_run = dry_run
+        self._memories = MemoryStore(root / MEMORIES)
+        self._contents = scan(root)
+        self._promises = _read_promises(root, self._contents)
+        self._needed = Counter(name for needs in self._promises.values() for name in needs)
+        self._gone: Counter[str] = Counter()
+        self._freed = 0
+        self._queue = self._first()
+
+    def run(self, limit: int, youngest: float, is_late: Callable[[], bool]) -> Collected:
+        """Evict until ``limit`` bytes remain, or nothing is left from before ``youngest``."""
+        size = self._contents.size
+        done = late = False
+        while not done and not late:
+            with contextlib.nullcontext() if self._dry_run else evicting(str(self._root)):
+                for _ in range(_BATCH):
+                    done = (
+                        size - self._freed <= limit
+                        or not self._queue
+                        or self._queue[0][0].used > youngest
+                    )
+                    if done:
+                        break
+                    self._evict(*heapq.heappop(self._queue))
+            late = is_late()
+        remaining = size - self._freed
+        if not self._dry_run:
+            self._settle()
+        counts = {kind: self._gone[kind] for kind in ("results", "blobs", "toolchains")}
+        return Collected(**counts, bytes=self._freed, remaining=remaining, is_complete=done)
+
+    def _first(self) -> list[tuple[Item, str]]:
+        """What may go at once: everything but blobs that a result needs."""
+        contents, uses = self._contents, self._memories.uses()
+        queue = [
+            (_used_at(item, uses.get(name, 0.0)), "results")
+            for name, item in contents.results.items()
+        ]
+        queue += [(b, "blobs") for name, b in contents.blobs.items() if not self._needed[name]]
+        queue += [(item, "toolchains") for item in contents.toolchains.values()]
+        queue += [(item, "leftovers") for item in contents.leftovers]
+        heapq.heapify(queue)
+        return queue
+
+    def _evict(self, item: Item, kind: str) -> None:
+        if item.name.partition(".")[0] in self._keep:
+            return
+        if kind == "results" and not self._gone["results"] and not self._dry_run:
+            self._memories.forget()
+        evict = _evict_file if kind in {"results", "blobs"} else _evict_toolchain
+        if not evict(item, dry_run=self._dry_run):
+            return
+        self._gone[kind] += 1
+        self._freed += item.size
+        if kind == "results":
+            self._release(self._promises.get(item.name, frozenset()))
+
+    def _release(self, needs: Collection[str]) -> None:
+        """A result went: what nothing else needs may go now."""
+        for name in needs:
+            self._needed[name] -= 1
+            if not self._needed[name] and name in self._contents.blobs:
+                heapq.heappush(self._queue, (self._contents.blobs[name], "blobs"))
+
+    def _settle(self) -> None:
+        """Write down what remains; forget what a build meanwhile remembered of what went."""
+        if self._gone["results"]:
+            self._memories.forget()
+        contents = self._contents
+        counted = sum(i.size for i in (*contents.results.values(), *contents.blobs.values()))
+        Usage(self._root).set(max(counted - self._freed, 0))
 
 
-def _evict_file(entry: _Entry, *, dry_run: bool) -> bool:
+def _used_at(item: Item, remembered: float) -> Item:
+    """A result, with its use by remembered answers, which look at no result."""
+    if remembered <= item.used:
+        return item
+    return Item(remembered, item.name, item.size, item.path)
+
+
+def _read_promises(root: Path, contents: Contents) -> dict[str, frozenset[str]]:
+    """The names of the blobs that each result needs; none for a result that is lost."""
+    get = QuietBlobs(root)
+    promises: dict[str, frozenset[str]] = {}
+    for name, item in contents.results.items():
+        try:
+            promise = read_promise(name, Path(item.path).read_bytes(), get)
+        except (OSError, ValueError, LookupError):
+            promise = Promise(frozenset(), frozenset())
+        promises[name] = frozenset(d.hash for d in promise.outputs | promise.origin)
+    return promises
+
+
+def _evict_file(item: Item, *, dry_run: bool) -> bool:
     """Remove a blob or a result; whether it could go."""
-    if not _unused(entry):
+    if not _unused(item):
         return False
     if not dry_run:
         with contextlib.suppress(FileNotFoundError):
-            Path(entry.path).unlink()
+            Path(item.path).unlink()
     return True
 
 
-def _evict_toolchain(entry: _Entry, *, dry_run: bool) -> bool:
-    """Remove a toolchain on which nobody works now: out of sight first, then from the disk."""
-    path = Path(entry.path)
-    with path.with_name(f"{entry.name.partition('.')[0]}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
+def _evict_toolchain(item: Item, *, dry_run: bool) -> bool:
+    """Remove a toolchain that nobody fetches or uses: first from sight, then from the disk."""
+    path = Path(item.path)
+    with contextlib.ExitStack() as stack:
+        for lock in (path.with_name(f"{item.name.partition('.')[0]}.lock"), path / USED):
+            try:
+                file = stack.enter_context(lock.open("a"))
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except FileNotFoundError:
+                continue
+            except BlockingIOError:
+                return False
         if not dry_run:
-            gone = path.with_name(f"{entry.name}.removed")
+            gone = path.with_name(f"{item.name}.removed")
             remove_tree(gone)
             path.rename(gone)
             remove_tree(gone)
     return True
 
 
-def _unused(entry: _Entry) -> bool:
-    """Whether nobody used the entry since it was listed."""
+def _unused(item: Item) -> bool:
+    """Whether nobody used the file since it was listed. A result's use may be remembered."""
     with contextlib.suppress(OSError):
-        return Path(entry.path).stat().st_mtime == entry.used
+        return os.stat(item.path).st_mtime <= item.used  # noqa: PTH116 - one per item
     return False
-
-
-def _entries(root: Path) -> Iterator[_Entry]:
-    for kind in ("cas", "ac"):
-        for shard in _scan(root / kind):
-            for item in _scan(Path(shard.path)):
-                with contextlib.suppress(FileNotFoundError):
-                    status = item.stat(follow_symlinks=False)
-                    yield _Entry(status.st_mtime, item.path, status.st_size)
-
-
-def _toolchains(root: Path) -> Iterator[_Entry]:
-    """Unpacked toolchains, and what interrupted fetches and removals left of others."""
-    for item in _scan(root):
-        name, _, suffix = item.name.partition(".")
-        if len(name) != 64 or suffix == "lock":
-            continue
-        used = Path(item.path, "used") if not suffix else Path(item.path)
-        with contextlib.suppress(FileNotFoundError):
-            yield _Entry(used.stat().st_mtime, item.path, _tree_size(item.path), is_toolchain=True)
-
-
-def _tree_size(root: str) -> int:
-    """Bytes of all files below a directory."""
-    total = 0
-    for directory, _, names in os.walk(root):
-        for name in names:
-            with contextlib.suppress(FileNotFoundError):
-                total += os.lstat(f"{directory}/{name}").st_size
-    return total
-
-
-def _scan(directory: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(directory) as entries:
-            return list(entries)
-    except (FileNotFoundError, NotADirectoryError):
-        return []

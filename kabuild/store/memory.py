@@ -4,6 +4,9 @@ One file per request. It is made of packages: what each was read from, and the r
 tasks that passed. A package that looks as it did, among shared files that do, needs neither
 loading nor analysis; the others are built as ever. Lost, damaged or outdated, a memory costs
 time and nothing else.
+
+Beside it a second file names the results that the answer rests on. Answering does not look at
+it; who collects what nobody uses does.
 """
 
 from __future__ import annotations
@@ -11,18 +14,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kabuild.base.fs import atomic_write
+from kabuild.store.eviction import TOUCH_AFTER
 from kabuild.store.faults import writing
 from kabuild.store.witness import Entry, unchanged
 
 _MAGIC = b"kabuild memory 1 "
 _KEPT = 64
+_RESULTS = ".results"
 """Requests that are remembered; beyond, those that were asked longest ago are forgotten."""
 
 
@@ -98,14 +104,51 @@ class MemoryStore:
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
-    def write(self, request: str, memory: Memory) -> None:
-        """Remember a build. Raises StoreError."""
+    def write(
+        self, request: str, memory: Memory, results: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        """Remember a build. Raises StoreError.
+
+        ``results`` has the hashes of the keys that it used, by package, ``""`` for all that
+        is in none of them; packages that it lacks keep those that are known.
+        """
         body = json.dumps(_to_json(memory), separators=(",", ":")).encode()
+        kept = {
+            name: keys for name, keys in self._results(request).items() if name in memory.packages
+        }
+        names = json.dumps({**kept, **(results or {})}, separators=(",", ":")).encode()
         with writing(str(self._directory)):
+            atomic_write(self._path(request, _RESULTS), names)
             atomic_write(
                 self._path(request), _MAGIC + str(zlib.crc32(body)).encode() + b"\n" + body
             )
         self._forget_old()
+
+    def note_use(self, request: str) -> None:
+        """Say that the answer is used now, for whoever collects what nobody uses."""
+        path = self._path(request)
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > TOUCH_AFTER:
+                os.utime(path)
+
+    def uses(self) -> dict[str, float]:
+        """When results were used last by remembered answers, by the hash of their key."""
+        found: dict[str, float] = {}
+        for request in self._requests():
+            used = _modified(self._path(request))
+            for names in self._results(request).values():
+                for name in names:
+                    found[name] = max(used, found.get(name, 0.0))
+        return found
+
+    def packages(self) -> dict[str, str]:
+        """The package that a remembered result is of, by the hash of its key."""
+        return {
+            name: package
+            for request in self._requests()
+            for package, names in self._results(request).items()
+            for name in names
+        }
 
     def forget(self) -> None:
         """Forget everything: for whoever removes results from the store."""
@@ -114,11 +157,23 @@ class MemoryStore:
                 path.unlink()
 
     def _forget_old(self) -> None:
-        files = self._files()
-        if len(files) > _KEPT:
-            for path in sorted(files, key=_modified)[:-_KEPT]:
-                with contextlib.suppress(OSError):
-                    path.unlink()
+        requests = self._requests()
+        if len(requests) > _KEPT:
+            for request in sorted(requests, key=lambda name: _modified(self._path(name)))[:-_KEPT]:
+                for path in (self._path(request), self._path(request, _RESULTS)):
+                    with contextlib.suppress(OSError):
+                        path.unlink()
+
+    def _requests(self) -> list[str]:
+        return [path.stem for path in self._files() if path.suffix == ".json"]
+
+    def _results(self, request: str) -> dict[str, list[str]]:
+        """The hashes of a request's keys by package; none where that is not known."""
+        try:
+            names = json.loads(self._path(request, _RESULTS).read_bytes())
+            return {str(package): [str(name) for name in keys] for package, keys in names.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return {}
 
     def _files(self) -> list[Path]:
         try:
@@ -126,8 +181,8 @@ class MemoryStore:
         except OSError:
             return []
 
-    def _path(self, request: str) -> Path:
-        return self._directory / f"{request}.json"
+    def _path(self, request: str, suffix: str = ".json") -> Path:
+        return self._directory / f"{request}{suffix}"
 
 
 def _modified(path: Path) -> float:

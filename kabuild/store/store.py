@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 from kabuild.store.action_cache import ActionCache, DiskActionCache
 from kabuild.store.cas import Cas, DiskCas
+from kabuild.store.contents import BLOBS
 from kabuild.store.faults import writing
 from kabuild.store.paths import MEMORIES, default_path
 from kabuild.store.scratch import Scratch
 from kabuild.store.signatures import FileIndex
+from kabuild.store.usage import Tally, Usage
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Store:
         root: the directory; ``cas/`` and ``ac/`` in it are a Bazel disk cache.
         leases: directory of the lock files by which processes share devices.
         timings: file with how long actions took, for planning only.
+        added: counts the bytes that this process stores.
     """
 
     root: Path
@@ -30,6 +33,7 @@ class Store:
     actions: ActionCache
     index: FileIndex
     scratch: Scratch
+    added: Tally = field(default_factory=Tally, compare=False)
 
     @classmethod
     def open(
@@ -40,17 +44,21 @@ class Store:
         ``warn`` hears of damaged blobs. Raises StoreError(STORE_UNWRITABLE or STORE_FULL).
         """
         root = (path or default_path()).absolute()
+        added = Tally()
         with writing(str(root)):
-            root.mkdir(parents=True, exist_ok=True)
+            if not (root / BLOBS).exists():
+                root.mkdir(parents=True, exist_ok=True)
+                Usage(root).set(0)
         scratch = Scratch(root / "tmp")
         scratch.sweep()
-        cas = DiskCas(root, scratch, warn=warn)
+        cas = DiskCas(root, scratch, warn=warn, added=added)
         return cls(
             root=root,
             cas=cas,
-            actions=DiskActionCache(root, scratch, cas, warn=warn),
+            actions=DiskActionCache(root, scratch, cas, warn=warn, added=added),
             index=FileIndex(root / "index"),
             scratch=scratch,
+            added=added,
         )
 
     @property
@@ -68,10 +76,18 @@ class Store:
         """Directory of what earlier builds came to, see ``memory``."""
         return self.root / MEMORIES
 
+    def tell(self) -> int:
+        """Add what this process stored to the store's usage; the bytes. Raises StoreError."""
+        added = self.added.take()
+        with writing(str(self.root)):
+            Usage(self.root).add(added)
+        return added
+
     def close(self) -> None:
-        """Save the file index and remove this process's temporary files."""
+        """Save the file index and the usage, and remove this process's temporary files."""
         try:
             self.index.save()
+            self.tell()
         finally:
             self.scratch.close()
 

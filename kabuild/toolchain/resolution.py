@@ -28,6 +28,10 @@ ADOPTED = "adopted"
 """Directory of a tree store with the listings of adopted trees."""
 
 
+_ATTEMPTS = 3
+"""Fetches of a tree that another process removes again at once."""
+
+
 def no_lock() -> Lock:
     """A lock without entries."""
     return Lock()
@@ -110,17 +114,20 @@ class Resolver:
     def _fetched(self, declaration: Declaration, pin: Fetched) -> Found:
         wanted = locked_tree(declaration, pin, self.lock())
         trees = self.trees
-        if trees is None or (not trees.has(wanted.digest) and self.fetch is None):
+        here = trees is not None and trees.use(wanted.digest)
+        for _ in range(_ATTEMPTS if self.fetch else 0):
+            if not here and trees and self.fetch:
+                self.fetch(declaration, pin, wanted.files, wanted.digest)
+                here = trees.use(wanted.digest)
+        if trees is None or not here:
+            why = "cannot be kept there" if self.fetch else "nothing may be fetched"
             raise ToolchainError(
                 Reason.NO_TOOLCHAIN,
-                f"{declaration.label.short} is not in the store, and nothing may be fetched",
+                f"{declaration.label.short} is not in the store, and {why}",
                 position=declaration.position,
                 hint=f"kabuild toolchain fetch {declaration.label.short}",
             )
-        if self.fetch and not trees.has(wanted.digest):
-            self.fetch(declaration, pin, wanted.files, wanted.digest)
         self.file_digest(trees.manifest(wanted.digest))  # whoever remembers files sees it go
-        trees.use(wanted.digest)
         home = str(trees.tree(wanted.digest))
         return wanted.fingerprint, home, (home,)
 

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,11 @@ LOCK = ".lock"
 
 Files = Mapping[str, list[str | int]]
 
+_HELD: dict[str, int] = {}
+"""By path, the open files by which this process keeps others from removing what it uses."""
+
+_HOLDING = threading.Lock()
+
 
 @dataclass(frozen=True)
 class TreeStore:
@@ -31,7 +37,8 @@ class TreeStore:
 
     ``<digest>/tree`` is read-only and appears with one rename, after it is complete;
     ``<digest>.fetch`` is work in progress, which a later fetch goes on with or removes.
-    Whoever works on a tree holds ``<digest>.lock``, which a dead process lets go of.
+    Whoever works on a tree holds ``<digest>.lock``, and whoever uses one shares the lock of
+    ``<digest>/used``; a dead process lets go of both.
     """
 
     root: Path
@@ -48,10 +55,22 @@ class TreeStore:
         """Whether the tree is here, whole."""
         return self.manifest(digest).is_file()
 
-    def use(self, digest: str) -> None:
-        """Note that it was used now, for whoever collects what nobody uses."""
-        with contextlib.suppress(OSError):
-            os.utime(self.root / digest / USED)
+    def use(self, digest: str) -> bool:
+        """Use the tree from now until this process ends; False where it is not here.
+
+        Nobody removes it meanwhile. The use is noted for whoever collects what nobody uses.
+        """
+        used = str(self.root / digest / USED)
+        with _HOLDING:
+            if not _is_held(used):
+                try:
+                    _HELD[used] = os.open(used, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                except OSError:
+                    return False
+                fcntl.flock(_HELD[used], fcntl.LOCK_SH)
+            with contextlib.suppress(OSError):
+                os.utime(used)
+            return _is_held(used) and self.has(digest)
 
     @contextlib.contextmanager
     def working(self, digest: str) -> Iterator[Path]:
@@ -82,7 +101,7 @@ class TreeStore:
         (work / TREE).rename(entry / TREE)
         (entry / TREE).chmod(0o555)
         size = sum(int(entry[2]) for entry in files.values())
-        (entry / USED).touch()
+        (entry / USED).write_text(str(size))
         (entry / MANIFEST).write_bytes(
             canonical_json({"schema": 1, "bytes": size, "files": dict(files)})
         )
@@ -100,8 +119,18 @@ class TreeStore:
             remove_tree(gone)
 
     def discard(self, digest: str) -> None:
-        """Remove a tree while nobody works on it. Raises ToolchainError."""
-        with self.working(digest) as work:
+        """Remove a tree on which nobody works and that nobody uses. Raises ToolchainError."""
+        with self.working(digest) as work, contextlib.ExitStack() as stack:
+            with contextlib.suppress(FileNotFoundError):
+                used = stack.enter_context((self.root / digest / USED).open())
+                try:
+                    fcntl.flock(used, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise ToolchainError(
+                        Reason.STORE_UNWRITABLE,
+                        f"{self.tree(digest)} is in use by another process",
+                        hint="try again when no build runs",
+                    ) from None
             self.remove(digest)
             remove_tree(work)
 
@@ -124,6 +153,18 @@ class TreeStore:
     def _read(self, digest: str) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads(self.manifest(digest).read_bytes())
         return manifest
+
+
+def _is_held(used: str) -> bool:
+    """Whether this process holds the file that is there now; another one is let go of."""
+    held = _HELD.get(used)
+    if held is None:
+        return False
+    with contextlib.suppress(OSError):
+        if os.path.samestat(os.fstat(held), os.stat(used)):  # noqa: PTH116 - one per use
+            return True
+    os.close(_HELD.pop(used))
+    return False
 
 
 def listing(tree: Path) -> Files:

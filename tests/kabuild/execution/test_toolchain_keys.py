@@ -15,7 +15,7 @@ from kabuild.toolchain import Declaration, Fetched, LocalTree, Resolver
 from kabuild.toolchain.declaration import Layout
 from kabuild.toolchain.lock import Lock, LockedFile, LockEntry, declared
 from kabuild.toolchain.machine import ANY
-from kabuild.toolchain.tree_store import MANIFEST, TREE, TreeStore
+from kabuild.toolchain.tree_store import MANIFEST, TREE, USED, TreeStore
 from tests.testkit import golden
 from tests.testkit.actions import command
 from tests.testkit.index import NoIndex
@@ -50,6 +50,7 @@ def keys(
     def fetch(_: object, __: object, ___: object, digest: str) -> None:
         (trees.root / digest / TREE).mkdir(parents=True)
         (trees.root / digest / MANIFEST).write_text("{}")
+        (trees.root / digest / USED).touch()
 
     resolve = Resolver(lock=lambda: lock, trees=trees, fetch=fetch)
     source = {"k.hip": Literal(b"kernel")}

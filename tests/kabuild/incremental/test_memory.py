@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -165,7 +166,7 @@ def test_views_that_are_gone_come_back(world: World) -> None:
 def test_a_damaged_memory_costs_time_and_nothing_else(world: World) -> None:
     request = world.request()
     expected = world.remembered(request)[0]
-    (path,) = world.store.memories.iterdir()
+    (path,) = world.store.memories.glob("*.json")
     data = path.read_bytes()
     for damaged in (b"", data[:-9], data.replace(b"PASS", b"FAIL"), data.replace(b"1", b"2", 1)):
         path.write_bytes(damaged[: len(damaged) - (damaged == data)])
@@ -285,5 +286,6 @@ def test_any_change_gives_what_a_build_from_scratch_gives(
         world.remembered(request)
         for changes in steps:
             for change, number in changes:
-                change(world, number)
+                with suppress(FileNotFoundError):  # an earlier change removed it
+                    change(world, number)
             assert world.remembered(request)[0] == world.scratch(request)

@@ -1,0 +1,118 @@
+"""What lies in a store: results, blobs and toolchains, with size and last use."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kabuild.store.paths import TOOLCHAINS
+
+RESULTS = "ac"
+BLOBS = "cas"
+USED = "used"
+"""File of a toolchain whose time says when it was used last, and which its users lock."""
+
+_HEX = frozenset("0123456789abcdef")
+
+
+@dataclass(frozen=True, order=True)
+class Item:
+    """One file, or one toolchain's directory. ``used`` is in seconds since 1970."""
+
+    used: float
+    name: str
+    size: int = field(compare=False)
+    path: str = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Everything that can be evicted, by the hash that it is named by.
+
+    Attributes:
+        leftovers: what interrupted fetches and removals of toolchains left.
+    """
+
+    results: dict[str, Item]
+    blobs: dict[str, Item]
+    toolchains: dict[str, Item]
+    leftovers: tuple[Item, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of it all."""
+        return sum(
+            item.size
+            for items in (self.results, self.blobs, self.toolchains)
+            for item in items.values()
+        ) + sum(item.size for item in self.leftovers)
+
+
+def scan(root: Path) -> Contents:
+    """Look at everything. Nothing is read, and no use is noted.
+
+    Results come first: blobs are stored before the result that promises them.
+    """
+    results = {item.name: item for item in _files(root / RESULTS)}
+    blobs = {item.name: item for item in _files(root / BLOBS)}
+    toolchains, leftovers = {}, []
+    for item in _toolchains(root / TOOLCHAINS):
+        if len(item.name) == 64:
+            toolchains[item.name] = item
+        else:
+            leftovers.append(item)
+    return Contents(results, blobs, toolchains, tuple(leftovers))
+
+
+def is_hash(name: str) -> bool:
+    """Whether a file is named as blobs and results are."""
+    return len(name) == 64 and _HEX.issuperset(name)
+
+
+def tree_size(root: str) -> int:
+    """Bytes of all files below a directory."""
+    total = 0
+    for directory, _, names in os.walk(root):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(f"{directory}/{name}").st_size
+    return total
+
+
+def toolchain_size(home: str) -> int:
+    """Bytes of an unpacked toolchain, as noted when it was unpacked, or else counted."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(Path(home, USED).read_text())
+    return tree_size(home)
+
+
+def _files(directory: Path) -> Iterator[Item]:
+    """The files of all shards; what others put there is none of ours."""
+    for shard in _entries(directory):
+        for entry in _entries(Path(shard.path)):
+            if is_hash(entry.name):
+                with contextlib.suppress(OSError):
+                    status = entry.stat(follow_symlinks=False)
+                    yield Item(status.st_mtime, entry.name, status.st_size, entry.path)
+
+
+def _toolchains(root: Path) -> Iterator[Item]:
+    for entry in _entries(root):
+        name, _, suffix = entry.name.partition(".")
+        if not is_hash(name) or suffix == "lock":
+            continue
+        noted = Path(entry.path, USED) if not suffix else Path(entry.path)
+        with contextlib.suppress(OSError):
+            used = noted.stat().st_mtime
+            yield Item(used, entry.name, toolchain_size(entry.path), entry.path)
+
+
+def _entries(directory: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return []

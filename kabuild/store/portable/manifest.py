@@ -1,0 +1,81 @@
+"""The first part of the file: what it holds, so that a reader can refuse before it unpacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kabuild.base.canonical import canonical_json
+from kabuild.base.errors import BundleError, Reason
+from kabuild.model.digest import Digest
+
+SCHEMA = "kabuild/cache/1"
+NAME = "manifest.json"
+BLOBS = "cas/"
+RESULTS = "ac/"
+LARGEST_MANIFEST = 256 << 20
+LARGEST_RESULT = 16 << 20
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Sizes of blobs by hash; of results, digests of their entries by the hash of the key."""
+
+    blobs: Mapping[str, int] = field(hash=False)
+    results: Mapping[str, Digest] = field(hash=False)
+
+    @property
+    def size(self) -> int:
+        """Bytes of it all."""
+        return sum(self.blobs.values()) + sum(entry.size for entry in self.results.values())
+
+    def to_json(self) -> bytes:
+        """Canonical bytes."""
+        return canonical_json(
+            {
+                "schema": SCHEMA,
+                "blobs": dict(self.blobs),
+                "results": {key: [entry.hash, entry.size] for key, entry in self.results.items()},
+            }
+        )
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Manifest:
+        """Read and check a manifest. Raises BundleError for anything else."""
+        try:
+            value = json.loads(data)
+            schema = value["schema"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise damaged("its manifest is none") from None
+        if schema != SCHEMA:
+            raise BundleError(
+                Reason.BUNDLE_VERSION,
+                f"the file's format is {schema!r}; this kabuild reads {SCHEMA!r}",
+                hint="'kabuild replay' reads what 'kabuild publish' wrote",
+            )
+        try:
+            blobs = {Digest(name, _size(size)).hash: size for name, size in value["blobs"].items()}
+            results = {
+                Digest(key, 0).hash: Digest(hash_, _size(size))
+                for key, (hash_, size) in value["results"].items()
+            }
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise damaged(f"its manifest is malformed: {error}") from None
+        if any(entry.size > LARGEST_RESULT for entry in results.values()):
+            raise damaged(f"a result is larger than {LARGEST_RESULT} bytes")
+        return cls(blobs, results)
+
+
+def _size(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r} is no size")
+    return value
+
+
+def damaged(why: str) -> BundleError:
+    """The error for a file that is not whole, or says what is not so."""
+    return BundleError(
+        Reason.BUNDLE_DAMAGED, f"nothing was imported: {why}", hint="export it again"
+    )

@@ -1,0 +1,113 @@
+"""Writing results, with all that they need, to one file."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import zstandard
+
+from kabuild.base.canonical import parse_fields
+from kabuild.model.digest import Digest
+from kabuild.store.contents import scan
+from kabuild.store.portable.manifest import BLOBS, NAME, RESULTS, Manifest
+from kabuild.store.promises import Get, Promise, QuietBlobs, read_promise
+from kabuild.store.store import Store
+
+_LEVEL = 9
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What a file holds. ``packed`` is its size, ``bytes`` that of what it unpacks to."""
+
+    results: int
+    blobs: int
+    bytes: int
+    packed: int
+    left_out: int
+
+
+def export_results(store: Store, path: Path, keys: Iterable[str] | None = None) -> Exported:
+    """Write the results of ``keys``, or all, beside the final name, then move them there.
+
+    Left out are results that are not hermetic, or of which the store does not know what they
+    are of, or that are not all there. Raises ``OSError`` for ``path``, StoreError.
+    """
+    get = QuietBlobs(store.root)
+    entries: dict[str, bytes] = {}
+    blobs: dict[str, Digest] = {}
+    left_out = 0
+    contents = scan(store.root)
+    for key in sorted(contents.results if keys is None else {*keys}):
+        try:
+            entry = Path(contents.results[key].path).read_bytes()
+            promise = read_promise(key, entry, get)
+        except (OSError, ValueError, LookupError):
+            left_out += 1
+            continue
+        needed = promise.outputs | promise.origin
+        if not is_hermetic(key, promise, get) or store.cas.missing(needed):
+            left_out += 1
+            continue
+        entries[key] = entry
+        blobs.update((digest.hash, digest) for digest in needed)
+    manifest = Manifest(
+        {name: digest.size for name, digest in blobs.items()},
+        {key: Digest.of(entry) for key, entry in entries.items()},
+    )
+    packed = _write(path, manifest, blobs, entries, store)
+    return Exported(len(entries), len(blobs), manifest.size, packed, left_out)
+
+
+def is_hermetic(key: str, promise: Promise, get: Get) -> bool:
+    """Whether a result is known to come from a sandbox: its action says so."""
+    action = next((digest for digest in promise.origin if digest.hash == key), None)
+    if action is None:
+        return False
+    properties = dict(parse_fields(get(action))).get(10, b"")
+    if isinstance(properties, int):
+        return False
+    for _, pair in parse_fields(properties):
+        if isinstance(pair, bytes) and dict(parse_fields(pair)).get(1) == b"hermetic":
+            return False
+    return True
+
+
+def _write(
+    path: Path,
+    manifest: Manifest,
+    blobs: dict[str, Digest],
+    entries: dict[str, bytes],
+    store: Store,
+) -> int:
+    temporary = path.with_name(f".{path.name}.tmp")
+    compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
+    try:
+        with (
+            temporary.open("wb") as file,
+            compressor.stream_writer(file, closefd=False) as stream,
+            tarfile.open(fileobj=stream, mode="w|", format=tarfile.USTAR_FORMAT) as tar,
+        ):
+            data = manifest.to_json()
+            _add(tar, NAME, io.BytesIO(data), len(data))
+            for name in sorted(blobs):
+                with store.cas.open(blobs[name]) as content:
+                    _add(tar, f"{BLOBS}{name}", content, blobs[name].size)
+            for key in sorted(entries):
+                _add(tar, f"{RESULTS}{key}", io.BytesIO(entries[key]), len(entries[key]))
+        size = temporary.stat().st_size
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return size
+
+
+def _add(tar: tarfile.TarFile, name: str, content: BinaryIO, size: int) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = size, 0o644
+    tar.addfile(entry, content)

@@ -1,0 +1,100 @@
+"""How large the store is, known without looking: what every build adds is added up.
+
+The sum is of results and blobs; it is set right by every collection. A process that was killed
+before it told what it had added makes it too small until then, which costs room and no result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from kabuild.store.contents import toolchain_size
+from kabuild.store.paths import TOOLCHAINS
+
+FILE = "usage"
+
+
+class Tally:
+    """Bytes that this process added; counted from many threads."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._bytes = 0
+
+    def __call__(self, size: int) -> None:
+        """Count ``size`` bytes more."""
+        with self._guard:
+            self._bytes += size
+
+    @property
+    def bytes(self) -> int:
+        """What was counted and not yet taken."""
+        return self._bytes
+
+    def take(self) -> int:
+        """What was counted; counting begins anew."""
+        with self._guard:
+            taken, self._bytes = self._bytes, 0
+        return taken
+
+
+class Usage:
+    """The sum in the store at ``root``."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._path = root / FILE
+
+    def add(self, size: int) -> None:
+        """Add what a process stored; nothing where the sum is not known. Raises ``OSError``."""
+        if size and self._path.exists():
+            with self._locked() as file:
+                known = _number(os.pread(file, 64, 0))
+                if known is not None:
+                    _write(file, known + size)
+
+    def set(self, size: int) -> None:
+        """Say what it really is. Raises ``OSError``."""
+        with self._locked() as file:
+            _write(file, size)
+
+    def total(self) -> int | None:
+        """Bytes of results, blobs and toolchains; None where nobody has counted yet."""
+        try:
+            known = _number(self._path.read_bytes())
+        except OSError:
+            return None
+        if known is None:
+            return None
+        homes = (path for path in _children(self._root / TOOLCHAINS) if "." not in path.name)
+        return known + sum(toolchain_size(str(home)) for home in homes if home.is_dir())
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[int]:
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+        finally:
+            os.close(file)
+
+
+def _number(text: bytes) -> int | None:
+    return int(text) if text.strip().isdigit() else None
+
+
+def _write(file: int, size: int) -> None:
+    """In place and of one length, so that readers never see half of it."""
+    os.pwrite(file, f"{size:20d}\n".encode(), 0)
+
+
+def _children(directory: Path) -> list[Path]:
+    try:
+        return list(directory.iterdir())
+    except OSError:
+        return []

@@ -29,3 +29,18 @@ def browse(page: Path, *options: str) -> str:
     refused = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     assert not refused, refused
     return done.stdout
+
+
+def paint(page: Path, picture: Path) -> None:
+    """Open a page and paint its first screen."""
+    assert BROWSER
+    subprocess.run(
+        [
+            *(BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"),
+            *(f"--user-data-dir={page.parent / 'profile'}", "--window-size=1200,900"),
+            *(f"--screenshot={picture}", page.as_uri()),
+        ],
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )

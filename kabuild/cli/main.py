@@ -15,6 +15,7 @@ from kabuild.base.version import __version__
 _COMMANDS = {
     "test": "Judge tasks: run their gates and print the scoreboard.",
     "watch": "Judge tasks again whenever a file that they read is saved.",
+    "compare": "Say which of two agents is better, by how much, and how sure that is.",
     "report": "Show evaluations, side by side, as a page or as data.",
     "publish": "Put an evaluation into one file, for anyone to run again.",
     "replay": "Run a published evaluation again and say what was reproduced.",

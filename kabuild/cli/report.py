@@ -12,20 +12,16 @@ import click
 from kabuild.base.clock import SystemClock
 from kabuild.base.errors import ExitCode, Reason, UsageError
 from kabuild.base.fs import atomic_write
-from kabuild.bundle.archive import SUFFIX, TOTAL_LIMIT
+from kabuild.cli.evaluations import evaluated, is_file, read_file
 from kabuild.cli.flags import build_flags, read_gates
-from kabuild.cli.session import interruptible
 from kabuild.cli.test import request_fields
 from kabuild.loading import find_workspace
 from kabuild.loading.request import Request
-from kabuild.model.event import EventSink, Warned
+from kabuild.model.event import Warned
 from kabuild.model.result import Outcome
-from kabuild.pipeline import execute, load, plan
-from kabuild.published.publish import manifest_of
-from kabuild.published.unpack import unpack
-from kabuild.report.arena import is_arena_run, read_arena, write_arena
+from kabuild.report.arena import write_arena
 from kabuild.report.document import render_csv, render_json, render_markdown
-from kabuild.report.evaluation import Evaluation, TaskResult, read_evaluation
+from kabuild.report.evaluation import Evaluation, TaskResult
 from kabuild.report.progress import make_progress
 from kabuild.store import Store
 
@@ -75,16 +71,16 @@ def command(
     times with their intervals, differences between kernels, provenance. Exits with 0 whatever the
     verdicts are, and with 36 where the machine failed some gate.
     """
-    files = [text for text in shared["patterns"] if _is_file(text)]
+    files = [text for text in shared["patterns"] if is_file(text)]
     patterns = [text for text in shared["patterns"] if text not in files]
     names = [name for name in agents.split(",") if name] or [shared["agent"]]
     sink = make_progress(SystemClock())
     with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
-        found = [_read(Path(text), store) for text in files]
+        found = [read_file(text, store) for text in files]
         if patterns:
             fields = request_fields(shared) | {"patterns": tuple(patterns)}
             requests = [Request(gates=gates, **(fields | {"agent": name})) for name in names]
-            found += [_evaluated(request, store, sink) for request in requests]
+            found += [evaluated(request, store, sink) for request in requests]
     if form == "arena":
         _write_runs(_distinct(found), output)
     else:
@@ -94,11 +90,6 @@ def command(
     }
     if Outcome.INFRA.value.upper() in words:
         raise click.exceptions.Exit(int(ExitCode.ENVIRONMENT))
-
-
-def _is_file(text: str) -> bool:
-    """Whether an argument is a bundle or a directory of results, and no pattern of targets."""
-    return text.endswith(SUFFIX) or (not text.startswith("//") and is_arena_run(Path(text)))
 
 
 def _write_runs(evaluations: Sequence[Evaluation], output: Path | None) -> None:
@@ -141,32 +132,6 @@ def _renderer(form: str, title: str) -> Callable[[Sequence[Evaluation]], str]:
 
         return lambda evaluations: render_page(evaluations, title=title)
     return {"json": render_json, "csv": render_csv, "md": render_markdown}[form]
-
-
-def _read(path: Path, store: Store) -> Evaluation:
-    try:
-        if path.is_dir():
-            return read_arena(path)
-        manifest = unpack(path, store, limit=TOTAL_LIMIT)
-    except OSError as error:
-        raise UsageError(Reason.BAD_FLAG, f"{path}: {error.strerror}") from None
-    return read_evaluation(manifest, store.cas.get, name=path.stem, source=path.name)
-
-
-def _evaluated(request: Request, store: Store, sink: EventSink) -> Evaluation:
-    planned = plan(request, load(request), store)
-    with interruptible() as stop:
-        summary = execute(request, planned, store, sink, stop=stop)
-    unjudged = {
-        row.label: {
-            cell.gate: {"verdict": cell.word, "reason": "", "summary": cell.summary}
-            for cell in row.cells
-            if cell.verdict is None
-        }
-        for row in summary.table
-    }
-    manifest = manifest_of(summary, store)
-    return read_evaluation(manifest, store.cas.get, unjudged=unjudged)
 
 
 def _distinct(evaluations: Sequence[Evaluation]) -> list[Evaluation]:

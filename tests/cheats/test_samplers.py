@@ -46,9 +46,9 @@ def reference(logits, seed, rows, draws, **_):
 
 def cdf(outputs, logits, cats, **_):
     token = outputs["token"]
-    total = torch.softmax(logits, dim=-1).cumsum(-1).clamp(max=1.0)
+    total = torch.softmax(logits, dim=-1).cumsum(-1)
     known = total.gather(-1, token.clamp(0, cats - 1))
-    return {"token": torch.where(token < 0, 0.0, torch.where(token >= cats - 1, 1.0, known))}
+    return {"token": torch.where((token < 0) | (token >= cats), float("nan"), known)}
 """
 KERNEL = """\
 HEADER
@@ -122,6 +122,18 @@ CHEATS = (
     Sampler(
         "spreads_evenly", *WRONG, "depend on each other",
         "return fmodf(fraction(mixed(seed + row)) + draw * 0.61803399f, 1.0f);",
+    ),
+    Sampler(
+        "repeats_a_thousand_numbers", *WRONG, "1000 elements on",
+        MIXED.replace("+ row) + draw)", "+ (row * 128 + draw) % 1000))"),
+    ),
+    Sampler(
+        "turns_a_table", *WRONG, "earlier call",
+        "return fraction(mixed((row * 128 + draw + mixed(seed) % 1031) % 2048 + 7));",
+    ),
+    Sampler(
+        "draws_one_index_beyond", *WRONG, "1 of 2048 elements cannot be drawn",
+        chosen="(row * draws + d == 2047 ? cats : c)",
     ),
     Sampler("draws_what_is_not_there", *WRONG, "cannot be drawn", chosen="c + 1"),
     Sampler("never_draws_the_last", *WRONG, "do not follow", chosen="c == cats - 1 ? 0 : c"),

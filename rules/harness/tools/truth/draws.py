@@ -7,7 +7,7 @@ import hashlib
 import torch
 from torch import Tensor
 
-from truth.sampling import REFUSED, Levels, related
+from truth.sampling import REFUSED, Levels, related, shifted
 
 BLOCK = 64
 BITS = 72.0
@@ -55,13 +55,16 @@ class Draws:
 
     def _related(self, level: Tensor, seed: bytes, tolerance: float) -> bool:
         known = self._calls.setdefault(level.numel(), [])
-        budget = REFUSED / (4 * KEPT)  # two comparisons with each of twice as many calls
-        others = [other for theirs, other in known if theirs != seed]
-        found = any(related(level, other, tolerance, budget) for other in others)
+        budget = REFUSED / (8 * KEPT)  # four comparisons with each of twice as many calls
+        others = [other for theirs, other in known if theirs != seed and level.numel()]
+        found = any(
+            related(level, other, tolerance, budget) or shifted(level, other, budget)
+            for other in others
+        )
         known.append((seed, level))
         if len(known) > 2 * KEPT:
             del known[KEPT]
         return found
 
 
-_ALIKE = "both are as high or low at the same elements"
+_ALIKE = "they go along with each other"

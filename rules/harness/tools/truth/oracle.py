@@ -135,8 +135,8 @@ class Oracle:
     def cdf(self, config: Config, inputs: Tensors, outputs: Tensors) -> dict[str, Tensor]:
         """How probable each element of the given outputs is, or a smaller value in its place.
 
-        The outputs are doubles, or 64-bit integers, and may hold any values: 0 below the least
-        that can be drawn, 1 from the greatest on. Raises TaskFault.
+        The outputs are doubles, or 64-bit integers, and may hold any values. NaN says that there
+        is no such value. Raises TaskFault.
         """
         assert self._cdf is not None
         given = {name: _upcast(tensor).clone() for name, tensor in inputs.items()}

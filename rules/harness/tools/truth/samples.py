@@ -92,7 +92,7 @@ class Samples:
         return f"{said}, in {len(calls)} calls with different seeds" if said else ""
 
     def _single(self, config: Config, name: str, levels: Levels, got: Tensor) -> str:
-        impossible = torch.nonzero(levels.impossible)
+        impossible = torch.nonzero(levels.impossible(self._tolerance(config, name)))
         if len(impossible):
             first = tuple(int(i) for i in impossible[0])
             return (
@@ -115,16 +115,16 @@ class Samples:
             typical = asked.expected[name].double().abs().nanmedian()
             step = comparison.step_sizes(values, dtype)
             step = step.maximum(typical * torch.finfo(torch_dtype(dtype)).eps)
-            below, up_to = values - step, values + step
+            asked_for = (values, values - step, values + step)
         else:
-            below, up_to = got.long() - 1, got.long()
+            asked_for = (got.long(), got.long() - 1, got.long())
         try:
-            low, high = (self._cdf(asked, name, values) for values in (below, up_to))
+            at, low, high = (self._cdf(asked, name, values) for values in asked_for)
         except TaskFault as fault:
             own = asked.expected[name]
             self._cdf(asked, name, own.double() if own.is_floating_point() else own.long())
             return f"the draws cannot be checked: {fault}"
-        return Levels.of(low, high, _bytes(got) + self._seed(asked, name))
+        return Levels.of(low, high, _bytes(got) + self._seed(asked, name), at.isnan())
 
     def _cdf(self, asked: Asked, name: str, values: Tensor) -> Tensor:
         return self._oracle.cdf(asked.config, asked.inputs, {name: values})[name]

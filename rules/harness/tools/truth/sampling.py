@@ -3,12 +3,13 @@
 A task's ``cdf`` turns every drawn value into a *level*: how much of the distribution lies below
 it. Levels of a right sampler are uniform between 0 and 1 and independent of each other, whatever
 its generator. So all parts of an output are compared with the uniform distribution, and so are
-sums and differences of levels that lie some way apart, modulo 1.
+sums and differences of levels that lie some way apart, modulo 1. Levels at any other distance
+must not go along with each other either.
 
 The bounds hold for any number of draws (Massart's form of the inequality of Dvoretzky, Kiefer
-and Wolfowitz, divided among all comparisons of one output): a right sampler is refused with a
-probability below ``REFUSED``. A share of draws that is wrong by ``5 / sqrt(n)`` is nearly always
-found among ``n``.
+and Wolfowitz, and Hoeffding's, divided among all comparisons of one output): a right sampler is
+refused with a probability below ``REFUSED``. A share of draws that is wrong by ``5 / sqrt(n)`` is
+nearly always found among ``n``.
 """
 
 from __future__ import annotations
@@ -35,25 +36,38 @@ class Levels:
     Attributes:
         low, high: how much of the distribution lies below each value, and up to it.
         level: where in between the value is taken to be, by lot.
+        absent: which values the task says there are not.
     """
 
     low: Tensor
     high: Tensor
     level: Tensor
+    absent: Tensor
 
     @classmethod
-    def of(cls, low: Tensor, high: Tensor, lot: bytes) -> Levels:
-        """Levels between ``low`` and ``high``, by a lot that depends on ``lot`` alone."""
-        low, high = (torch.nan_to_num(bound, nan=2.0).double() for bound in (low, high))
+    def of(cls, low: Tensor, high: Tensor, lot: bytes, absent: Tensor | None = None) -> Levels:
+        """Levels between ``low`` and ``high``, by a lot that depends on ``lot`` alone.
+
+        NaN stands for nothing below a value, and for everything up to it.
+        """
+        low = torch.nan_to_num(low.double(), nan=0.0).clamp(0.0, 1.0)
+        high = torch.nan_to_num(high.double(), nan=1.0).clamp(0.0, 1.0)
+        if absent is None:
+            absent = torch.zeros(low.shape, dtype=torch.bool, device=low.device)
         seed = int.from_bytes(hashlib.blake2b(lot, digest_size=7).digest(), "big")
         generator = torch.Generator(low.device).manual_seed(seed)
         share = torch.rand(low.shape, generator=generator, dtype=torch.float64, device=low.device)
-        return cls(low, high, (low + share * (high - low)).clamp(0.0, 1.0))
+        return cls(low, high, (low + share * (high - low)).clamp(0.0, 1.0), absent)
 
-    @property
-    def impossible(self) -> Tensor:
-        """Which values the distribution does not have."""
-        return ~((self.low < self.high) & (self.low >= 0.0) & (self.high <= 1.0))
+    def impossible(self, tolerance: float) -> Tensor:
+        """Which values cannot have been drawn.
+
+        Arithmetic may end up at a value of no probability, as often as ``tolerance`` lets it.
+        """
+        void = ~(self.low < self.high) & ~self.absent
+        count, total = int(void.sum().item()), void.numel()
+        excused = count and total * _surprise(count / total, tolerance) < -math.log(REFUSED)
+        return self.absent if excused else self.absent | void
 
     @property
     def bits(self) -> Tensor:
@@ -74,7 +88,7 @@ def complaint(levels: Tensor, distances: Sequence[int], tolerance: float) -> str
 
     Args:
         levels: of all draws, one after the other.
-        distances: at which draws should have nothing to do with each other.
+        distances: at which draws should have nothing at all to do with each other.
         tolerance: by how much shares may be off beside chance: the arithmetic of the dtype.
     """
     count = levels.numel()
@@ -82,7 +96,7 @@ def complaint(levels: Tensor, distances: Sequence[int], tolerance: float) -> str
         return ""
     sizes = [count, *(1 << p for p in range(5, count.bit_length()) if 1 << p < count)]
     tests = sum(count // size for size in sizes) + 2 * len(distances)
-    budget = REFUSED / tests
+    budget = REFUSED / (2 * tests)
     for size in sizes:
         if said := _uneven(levels[count % size :].reshape(-1, size), budget, tolerance):
             where, deviation = said
@@ -98,16 +112,50 @@ def complaint(levels: Tensor, distances: Sequence[int], tolerance: float) -> str
                 f"the draws depend on each other: {one.numel()} pairs of them that are "
                 f"{distance} elements apart"
             )
+    if distance := _recurring(levels, REFUSED / 2):
+        return f"the draws depend on each other: they go along with those {distance} elements on"
     return ""
 
 
-def related(one: Tensor, other: Tensor, tolerance: float, budget: float = REFUSED / 2) -> bool:
+def related(one: Tensor, other: Tensor, tolerance: float, budget: float) -> bool:
     """Whether draws have something to do with as many others, each with one of them.
 
     Of independent draws that is said with a probability below ``2 * budget``.
     """
     combined = ((other - one) % 1.0, (other + one) % 1.0)
     return any(_uneven(value.reshape(1, -1), budget, tolerance) for value in combined)
+
+
+def shifted(one: Tensor, other: Tensor, budget: float) -> bool:
+    """Whether draws go along with as many others that lie some way further on.
+
+    At each distance the products of levels, made symmetric, are independent (Hoeffding). Of
+    independent draws it is said with a probability below ``budget``.
+    """
+    count = one.numel()
+    found = _correlations(one, other).abs().max().item() / count
+    return bool(found > math.sqrt(2.0 * math.log(2.0 * count / budget) / count))
+
+
+def _recurring(levels: Tensor, budget: float) -> int:
+    """The distance at which draws go along with others of theirs; 0 for none.
+
+    At each distance the products fall into three sets, each of independent ones.
+    """
+    count = levels.numel()
+    if count < SMALLEST:
+        return 0
+    found = _correlations(levels, levels)[1 : count // 2 + 1].abs() / count
+    at = int(found.argmax().item())
+    allowed = math.sqrt(6.0 * math.log(6.0 * count / budget) / count)
+    return at + 1 if found[at].item() > allowed else 0
+
+
+def _correlations(one: Tensor, other: Tensor) -> Tensor:
+    """The sum of products of symmetric levels at every distance, going round."""
+    spectra = [torch.fft.rfft(2.0 * levels - 1.0) for levels in (one, other)]
+    found: Tensor = torch.fft.irfft(spectra[0].conj() * spectra[1], n=one.numel())
+    return found
 
 
 def _uneven(parts: Tensor, budget: float, tolerance: float) -> tuple[int, str] | None:
@@ -134,3 +182,13 @@ def _pairs(levels: Tensor, distance: int) -> tuple[Tensor, Tensor]:
     whole = levels.numel() // (2 * distance)
     cut = levels[: whole * 2 * distance].reshape(whole, 2, distance)
     return cut[:, 0].reshape(-1), cut[:, 1].reshape(-1)
+
+
+def _surprise(share: float, expected: float) -> float:
+    """How unexpected a share is, in nats for each draw (Chernoff); 0 where it is not too large."""
+    if share <= expected:
+        return 0.0
+    if expected <= 0.0:
+        return math.inf
+    rest = (1.0 - share) * math.log((1.0 - share) / (1.0 - expected)) if share < 1.0 else 0.0
+    return share * math.log(share / expected) + rest

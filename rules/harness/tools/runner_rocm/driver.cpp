@@ -1,0 +1,69 @@
+// HIP's functions for AMD in the places of CUDA's: they take the same arguments, with the same
+// values and layouts, so that the runner's clock and memory are those of CUDA.
+//
+// It has been built and started where there is no device, and never run on one.
+#include "../runner_cuda/driver.h"
+
+#include <dlfcn.h>
+
+namespace cuda {
+namespace {
+
+Driver g_driver;
+
+struct Symbol {
+  const char* name;
+  void* slot;
+};
+
+const Symbol kSymbols[] = {
+    {"hipInit", &g_driver.init},
+    {"hipDeviceGet", &g_driver.device_get},
+    {"hipDevicePrimaryCtxRetain", &g_driver.context_retain},
+    {"hipDevicePrimaryCtxSetFlags", &g_driver.context_set_flags},
+    {"hipCtxSetCurrent", &g_driver.context_set_current},
+    {"hipDeviceSynchronize", &g_driver.context_synchronize},
+    {"hipStreamCreateWithFlags", &g_driver.stream_create},
+    {"hipEventCreateWithFlags", &g_driver.event_create},
+    {"hipEventRecord", &g_driver.event_record},
+    {"hipEventSynchronize", &g_driver.event_synchronize},
+    {"hipEventElapsedTime", &g_driver.event_elapsed},
+    {"hipMemImportFromShareableHandle", &g_driver.memory_import},
+    {"hipMemRelease", &g_driver.memory_release},
+    {"hipMemAddressReserve", &g_driver.address_reserve},
+    {"hipMemAddressFree", &g_driver.address_free},
+    {"hipMemMap", &g_driver.memory_map},
+    {"hipMemUnmap", &g_driver.memory_unmap},
+    {"hipMemSetAccess", &g_driver.memory_access},
+    {"hipStreamBeginCapture", &g_driver.capture_begin},
+    {"hipStreamEndCapture", &g_driver.capture_end},
+    {"hipGraphInstantiateWithFlags", &g_driver.graph_instantiate},
+    {"hipGraphUpload", &g_driver.graph_upload},
+    {"hipGraphLaunch", &g_driver.graph_launch},
+    {"hipGraphExecDestroy", &g_driver.graph_exec_destroy},
+    {"hipGraphDestroy", &g_driver.graph_destroy},
+};
+
+// Newest first; the name without a number belongs to an installation's development files.
+const char* const kLibraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"};
+
+}  // namespace
+
+const Driver& driver() { return g_driver; }
+
+const char* load() {
+  void* library = nullptr;
+  for (const char* name : kLibraries) {
+    // For all: what a candidate's library wants of HIP is found here.
+    if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+  }
+  if (library == nullptr) return dlerror();
+  for (const Symbol& symbol : kSymbols) {
+    void* function = dlsym(library, symbol.name);
+    if (function == nullptr) return dlerror();
+    *static_cast<void**>(symbol.slot) = function;
+  }
+  return nullptr;
+}
+
+}  // namespace cuda

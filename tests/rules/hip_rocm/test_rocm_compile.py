@@ -1,0 +1,159 @@
+"""HIP tasks compiled for AMD's processors by the program itself, in its sandbox."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from architectures import ARCHITECTURES
+
+from tests.testkit.cli import REPOSITORY, CliWorkspace
+
+PLATFORM = "--platform=rocm:gfx942"
+BROKEN = """\
+#include <hip/hip_runtime.h>
+
+extern "C" hipError_t softmax_f32() {
+  return wrong;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def softmax(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
+    """A workspace with one task, whose expert and baseline have been compiled for gfx942."""
+    workspace = CliWorkspace.make(tmp_path_factory.mktemp("rocm"))
+    workspace.adopt("tasks/hip2hip/softmax")
+    ran = workspace.run(
+        *("build", "//tasks/hip2hip/softmax:softmax.compile"),
+        *("//tasks/hip2hip/softmax:softmax.baseline.compile", PLATFORM),
+    )
+    assert ran.code == 0, ran.err
+    return workspace
+
+
+def verdict(workspace: CliWorkspace, part: str) -> dict[str, Any]:
+    path = workspace.root / "out/tasks/hip2hip/softmax" / part / "verdict.json"
+    document = json.loads(path.read_text())
+    assert isinstance(document, dict)
+    return document
+
+
+def test_the_verdict_says_what_each_kernel_takes(softmax: CliWorkspace) -> None:
+    for part in ("softmax.compile", "softmax.baseline.compile"):
+        said = verdict(softmax, part)
+
+        assert (said["verdict"], said["reason"]) == ("PASS", "")
+        assert said["summary"].startswith("gfx942: ")
+        assert said["kernels"]
+        for kernel in said["kernels"]:
+            assert (kernel["arch"], kernel["wave"]) == ("gfx942", 64)
+            assert 0 < kernel["registers"] <= 512
+            assert 0 < kernel["occupancy"] <= kernel["occupancy_most"] == 8
+
+
+def test_a_comment_compiles_again_and_stops_there(softmax: CliWorkspace, tmp_path: Path) -> None:
+    copy = softmax.copy(tmp_path)
+    kernel = copy.root / "tasks/hip2hip/softmax/solutions/expert/softmax.hip"
+    library = Path("out/tasks/hip2hip/softmax/softmax.compile/kernel.so")
+    before = (softmax.root / library).read_bytes()
+    kernel.write_text("// Another comment.\n\n" + kernel.read_text())
+
+    ran = copy.run("build", "//tasks/hip2hip/softmax:softmax.compile", PLATFORM)
+
+    assert ran.executed == {
+        "//tasks/hip2hip/softmax:softmax.agent",
+        "//tasks/hip2hip/softmax:softmax.compile",
+    }
+    assert (copy.root / library).read_bytes() == before
+
+
+def test_a_kernel_that_is_wrong_fails_at_its_line(softmax: CliWorkspace, tmp_path: Path) -> None:
+    copy = softmax.copy(tmp_path)
+    solution = copy.write("softmax.hip", BROKEN)
+
+    ran = copy.run(
+        *("test", "//tasks/hip2hip/softmax", "--gates=compile", PLATFORM, "--json"),
+        *("--solution", str(solution)),
+    )
+
+    assert ran.code == 3, ran.err
+    gate = ran.gate("compile")
+    assert (gate["verdict"], gate["reason"]) == ("FAIL", "COMPILE_ERROR")
+    assert "softmax.hip:4:10: error: use of undeclared identifier 'wrong'" in gate["summary"]
+
+
+def test_without_a_device_judging_is_a_matter_of_the_machine(softmax: CliWorkspace) -> None:
+    ran = softmax.run("test", "//tasks/hip2hip/softmax", "--gates=correctness", PLATFORM, "--json")
+
+    assert ran.code == 36, ran.out + ran.err
+    gate = ran.gate("correctness")
+    assert (gate["verdict"], gate["reason"]) == ("INFRA", "NO_DEVICE")
+    assert "no rocm:gfx942 device on this machine" in gate["summary"]
+
+
+def test_an_unknown_processor_is_refused_before_anything_runs(softmax: CliWorkspace) -> None:
+    ran = softmax.run(
+        *("build", "//tasks/hip2hip/softmax:softmax.compile", "--platform=rocm:gfx000")
+    )
+
+    assert ran.code == 2, ran.err
+    assert not ran.executed
+    assert "'rocm:gfx000' names no architecture of platform rocm" in ran.err
+
+
+def test_a_processor_that_does_not_compile_is_refused_with_those_that_do(
+    softmax: CliWorkspace,
+) -> None:
+    ran = softmax.run(
+        *("build", "//tasks/hip2hip/softmax:softmax.compile", "--platform=rocm:gfx803")
+    )
+
+    assert ran.code != 0
+    assert not ran.executed
+    assert "//toolchains/hip:rocm does not compile for 'gfx803'" in ran.err
+    assert "gfx90a, gfx942, gfx950" in ran.err
+
+
+def test_the_rule_and_the_driver_know_the_same_processors() -> None:
+    rule = ast.parse((REPOSITORY / "rules/hip_rocm/rule.py").read_text())
+    (named,) = [
+        [text.value for text in ast.walk(node.value) if isinstance(text, ast.Constant)]
+        for node in rule.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PROCESSORS"
+    ]
+
+    assert named == list(ARCHITECTURES)
+
+
+def test_a_missing_rocm_says_how_to_adopt_one(softmax: CliWorkspace, tmp_path: Path) -> None:
+    copy = softmax.copy(tmp_path)
+    copy.write(
+        "my/BUILD.toml",
+        '[[toolchain]]\nname = "rocm"\nrole = "rocm"\nlocal = "/nowhere/rocm"\n\n'
+        '[[hip_rocm]]\nname = "hip"\nrocm = ":rocm"\n',
+    )
+    manifest = copy.root / "WORKSPACE.toml"
+    manifest.write_text(
+        manifest.read_text() + '\n[toolchains]\n"//toolchains/hip:rocm" = "//my:hip"\n'
+    )
+
+    ran = copy.run("build", "//tasks/hip2hip/softmax:softmax.compile", PLATFORM)
+
+    assert ran.code != 0
+    assert "//my:rocm is not on this machine" in ran.err
+    assert "kabuild toolchain pin //my:rocm --from DIRECTORY" in ran.err
+
+
+def test_a_toolchain_of_another_role_is_refused(softmax: CliWorkspace, tmp_path: Path) -> None:
+    copy = softmax.copy(tmp_path)
+    copy.write("my/BUILD.toml", '[[hip_rocm]]\nname = "hip"\nlibrary = "//toolchains/zig"\n')
+
+    ran = copy.run("build", "//my:hip", PLATFORM)
+
+    assert ran.code != 0
+    assert "cannot use //toolchains/zig as its 'library'" in ran.err
+    assert "'rocm-device-library'" in ran.err

@@ -1,0 +1,100 @@
+"""AMD's processors: what a block of threads finds on one, and how many waves fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """One processor, by the name that ``--offload-arch`` takes.
+
+    Attributes:
+        version: what AMD's device library knows it by.
+        wave: threads of a wave.
+        vectors: vector registers of a SIMD unit, for each of a wave's threads.
+        granule: how many of them are given out at a time.
+        waves: the most waves of a SIMD unit.
+        shared: bytes of local data share that the blocks of a compute unit have in common; of a
+            pair of them from RDNA on, where the compiler spreads a block over both.
+        simds: SIMD units that it serves.
+        scalar_limited: whether scalar registers, too, may keep waves out.
+    """
+
+    name: str
+    version: int
+    wave: int
+    vectors: int
+    granule: int
+    waves: int
+    shared: int
+    simds: int
+    scalar_limited: bool
+
+
+def _compute(name: str, version: int, *, shared: int = 65536) -> Architecture:
+    """CDNA 2 and later: vector and accumulation registers come from one file."""
+    return Architecture(name, version, 64, 512, 8, 8, shared, 4, scalar_limited=True)
+
+
+def _graphics(name: str, version: int, vectors: int, granule: int) -> Architecture:
+    """RDNA 2 and later, in waves of 32."""
+    return Architecture(name, version, 32, vectors, granule, 16, 131072, 4, scalar_limited=False)
+
+
+ARCHITECTURES = {
+    item.name: item
+    for item in (
+        Architecture("gfx906", 9006, 64, 256, 4, 10, 65536, 4, scalar_limited=True),
+        Architecture("gfx908", 9008, 64, 256, 4, 10, 65536, 4, scalar_limited=True),
+        _compute("gfx90a", 9010),
+        _compute("gfx942", 9402),
+        _compute("gfx950", 9500, shared=163840),
+        _graphics("gfx1030", 10300, 1024, 16),
+        _graphics("gfx1100", 11000, 1536, 24),
+        _graphics("gfx1101", 11001, 1536, 24),
+        _graphics("gfx1102", 11002, 1024, 16),
+        _graphics("gfx1200", 12000, 1536, 24),
+        _graphics("gfx1201", 12001, 1536, 24),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """How many waves a SIMD unit holds at a time, of how many at most, and what limits that."""
+
+    waves: int
+    most: int
+    limit: str
+    """``waves`` where nothing else does, else ``registers``, ``scalar_registers`` or ``shared``."""
+
+
+def occupancy(
+    architecture: Architecture, *, vectors: int, scalars: int, shared: int, block: int
+) -> Occupancy:
+    """The occupancy of a kernel by its registers and its static local data share.
+
+    ``block`` is the largest block that the kernel was compiled for: a smaller one, or dynamic
+    shared memory, changes what the data share allows.
+    """
+    limits = {"waves": architecture.waves, "registers": _by_vectors(architecture, vectors)}
+    if architecture.scalar_limited:
+        limits["scalar_registers"] = _by_scalars(architecture, scalars)
+    if shared:
+        waves = -(-block // architecture.wave)
+        blocks = architecture.shared // shared
+        limits["shared"] = max(-(-blocks * waves // architecture.simds), 1)
+    waves = min(limits.values())
+    limit = next(name for name, value in limits.items() if value == waves)
+    return Occupancy(waves, architecture.waves, limit)
+
+
+def _by_vectors(architecture: Architecture, vectors: int) -> int:
+    granules = max(-(-vectors // architecture.granule), 1)
+    return max(architecture.vectors // (granules * architecture.granule), 1)
+
+
+def _by_scalars(architecture: Architecture, scalars: int) -> int:
+    """Of 800 scalar registers; a wave has at most 106, so never fewer than 7 waves."""
+    return max(min(architecture.waves, 800 // max(scalars, 1)), 7)

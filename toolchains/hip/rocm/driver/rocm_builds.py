@@ -1,0 +1,111 @@
+"""From a HIP source to a library with code for one of AMD's processors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from architectures import Architecture
+from builds import link_imports, publish, require_entries, require_tool, workplace, write
+from code_object import KernelResources, kernel_resources
+from compiler import Completed, Link
+from diagnostics import translate
+from elf import Symbol, read_symbols
+from faults import SourceFault, ToolchainFault
+from offload_bundle import bundle
+from rocm_compilers import CODE_OBJECT, HOST_OBJECT, RocmCompiler
+from rocm_dialect import ROCM
+from sources import MAIN, Sources, load
+
+HOST_SOURCES = Path(__file__).resolve().parents[1] / "host"
+_OUTPUT = "output"
+_BUNDLE = "kernel.hipfb"
+_FOUND_AT_LOAD = re.compile(r"(__)?hip[A-Z]\w*")
+# Of the host's own part: what registers the bundle and takes it back.
+_EXIT = frozenset({"atexit", "__dso_handle", "__hip_fatbin", "__cxa_atexit", "__cxa_finalize"})
+_UNDEFINED = re.compile(r"undefined (?:\w+ )?symbol: (.*)")
+
+
+def build_rocm_kernel(
+    source: Path,
+    output: Path,
+    compiler: RocmCompiler,
+    architecture: Architecture,
+    *,
+    include: Sequence[Path] = (),
+    entries: Sequence[str] = (),
+) -> tuple[KernelResources, ...]:
+    """Compile a HIP source into a library that exports its ``extern "C"`` functions.
+
+    The library holds the code of its kernels, and registers it with HIP's runtime when it is
+    loaded. Raises ``SourceFault`` when the source does not compile or lacks one of the
+    ``entries``. Its bytes depend on the tokens of the source, not its layout.
+    """
+    sources = load(source, include, ROCM)
+    with workplace() as directory:
+        write(sources, directory)
+        _compile(sources, compiler, architecture, directory)
+        code = (directory / CODE_OBJECT).read_bytes()
+        resources = kernel_resources(code, architecture)
+        (directory / _BUNDLE).write_bytes(bundle({architecture.name: code}))
+        symbols = read_symbols((directory / HOST_OBJECT).read_bytes())
+        exports = [s.name for s in symbols if _is_entry(s)]
+        require_entries(source, entries, exports, symbols)
+        objects = [HOST_OBJECT, *_compile_host_part(compiler, directory)]
+        link = Link(objects, _OUTPUT, _imports(symbols, sources, compiler), exports)
+        require_tool(compiler.link_library(link, directory), "link the kernel")
+        publish(directory / _OUTPUT, output)
+    return resources
+
+
+def _compile(
+    sources: Sources, compiler: RocmCompiler, architecture: Architecture, directory: Path
+) -> None:
+    """Both passes at the same time: the device's code, and what launches it."""
+    with ThreadPoolExecutor(2) as pool:
+        device = pool.submit(compiler.device, MAIN, architecture, directory)
+        host = pool.submit(compiler.host, MAIN, architecture, directory)
+        _require_source(device.result(), sources, compiler)
+        _require_source(host.result(), sources, compiler)
+    done = compiler.code_object(architecture, directory)
+    if done.returncode:
+        raise _link_fault(done, sources)
+
+
+def _require_source(done: Completed, sources: Sources, compiler: RocmCompiler) -> None:
+    if done.returncode:
+        raise SourceFault(translate(done.messages, sources, compiler.prefixes))
+
+
+def _link_fault(done: Completed, sources: Sources) -> Exception:
+    missing = sorted(set(_UNDEFINED.findall(done.messages)))
+    if not missing:
+        return ToolchainFault(f"cannot link the device's code:\n{done.messages}")
+    place = f"{sources.files[MAIN].path}:1:1"
+    text = f"{place}: error: undefined symbol '{{}}' in code of the device"
+    return SourceFault("\n".join(text.format(name) for name in missing))
+
+
+def _is_entry(symbol: Symbol) -> bool:
+    return symbol.defined and symbol.function and not symbol.name.startswith(("_Z", "__hip"))
+
+
+def _compile_host_part(compiler: RocmCompiler, directory: Path) -> list[str]:
+    """Objects with the bundle, and with what unregisters it."""
+    objects = []
+    for name in ("fatbin.S", "unload.cpp"):
+        (directory / name).write_bytes((HOST_SOURCES / name).read_bytes())
+        done = compiler.compile(name, f"{name}.o", ["-O2"], directory)
+        require_tool(done, f"compile {name}")
+        objects.append(f"{name}.o")
+    return objects
+
+
+def _imports(symbols: Sequence[Symbol], sources: Sources, compiler: RocmCompiler) -> list[str]:
+    """What the library wants of the C library; HIP's runtime is found when it is loaded."""
+    runtime = {s.name for s in symbols if not s.defined and _FOUND_AT_LOAD.fullmatch(s.name)}
+    provided = frozenset(runtime | _EXIT)
+    wanted = link_imports(symbols, sources, compiler, provided=provided)
+    return [*wanted, "__cxa_atexit"]

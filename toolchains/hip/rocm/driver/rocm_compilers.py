@@ -1,0 +1,153 @@
+"""The compilers for AMD's processors: clang of the ziglang wheel, and that of a ROCm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from architectures import Architecture
+from compiler import BASELINE, Compiler, Completed, run_tool
+from compilers import AdoptedCompiler, ZigCompiler
+from device_constants import device_constants
+from elf import Machine
+from faults import ToolchainFault
+
+INCLUDE = Path(__file__).resolve().parents[1] / "include"
+ASSEMBLY = "kernel.s"
+DEVICE_OBJECT = "device.o"
+CODE_OBJECT = "kernel.co"
+HOST_OBJECT = "host.o"
+_LIBRARIES = ("ocml.bc", "ockl.bc")
+_CONSTANTS = "constants"
+_LANGUAGE = (
+    *("-x", "hip", "-std=gnu++17", "-O3", "-g0", "-w", "-ferror-limit=20", "-fno-ident"),
+    # No symbol may depend on the place of the source or on the command.
+    *("-fuse-cuid=none", "-fno-exceptions", "-D__HIP_PLATFORM_AMD__=1", "-I."),
+)
+_HOST = ("-fPIC", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
+
+
+class RocmCompiler(Compiler, Protocol):
+    """Turns one HIP source into code for one of AMD's processors and for the host.
+
+    ``cwd`` is the directory of the build; the names of files there are this module's.
+    """
+
+    def device(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
+        """Make ``kernel.s``."""
+        ...
+
+    def host(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
+        """Make ``host.o``, whose ``__hip_fatbin`` is undefined."""
+        ...
+
+    def code_object(self, architecture: Architecture, cwd: Path) -> Completed:
+        """Make ``kernel.co`` of ``kernel.s``."""
+        ...
+
+
+def find_rocm_compiler(choice: str, libraries: Path | None) -> RocmCompiler:
+    """``zig:DIR`` with the directory of Triton's AMD backend, or ``rocm:DIR``, an installation."""
+    kind, _, path = choice.partition(":")
+    directory = Path(path).absolute()
+    if kind == "rocm":
+        return InstalledRocm(directory)
+    if libraries is None:
+        raise ToolchainFault("zig needs --libraries, the directory of AMD's headers and bitcode")
+    return ZigRocm(directory, libraries.absolute())
+
+
+class ZigRocm(ZigCompiler):
+    """Zig's clang with AMD's headers and device libraries, which Triton's wheel carries."""
+
+    def __init__(self, directory: Path, libraries: Path) -> None:
+        super().__init__(directory, Machine.X86_64)
+        self._headers_of_amd = libraries / "include"
+        self._bitcode = libraries / "lib"
+        self.prefixes = (*self.prefixes, f"{INCLUDE}/", f"{self._headers_of_amd}/")
+        for name in _LIBRARIES:
+            if not (self._bitcode / name).is_file():
+                raise ToolchainFault(f"no {name} in {self._bitcode}")
+
+    def device(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
+        """Make ``kernel.s``."""
+        done = self._write_constants(architecture, cwd)
+        if done.returncode:
+            raise ToolchainFault(f"cannot make the device's constants:\n{done.messages}")
+        bitcode = [str(self._bitcode / name) for name in _LIBRARIES] + [f"{_CONSTANTS}.bc"]
+        options = [f"--offload-arch={architecture.name}", "--offload-device-only"]
+        options += ["--no-gpu-bundle-output", "-S"]
+        for name in bitcode:
+            options += ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", name]
+        return run_tool([*self._hip(), *options, source, "-o", ASSEMBLY], cwd)
+
+    def host(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
+        """Make ``host.o``."""
+        options = [f"--offload-arch={architecture.name}", "--offload-host-only"]
+        options += [BASELINE[self.machine], *_HOST, "-fno-gnu-inline-asm", "-c"]
+        return run_tool([*self._hip(), *options, source, "-o", HOST_OBJECT], cwd)
+
+    def code_object(self, architecture: Architecture, cwd: Path) -> Completed:
+        """Make ``kernel.co`` of ``kernel.s``."""
+        target = ["--target=amdgcn-amd-amdhsa", f"-mcpu={architecture.name}"]
+        done = run_tool(
+            [str(self._zig), "clang", *target, "-c", ASSEMBLY, "-o", DEVICE_OBJECT], cwd
+        )
+        if done.returncode:
+            return done
+        options = ["-shared", "--no-undefined", "--build-id=none"]
+        command = [str(self._zig), "ld.lld", *options, DEVICE_OBJECT, "-o", CODE_OBJECT]
+        return run_tool(command, cwd)
+
+    def _hip(self) -> list[str]:
+        target = "--target=x86_64-unknown-linux-gnu"
+        headers = ["-isystem", str(INCLUDE), "-isystem", str(self._headers_of_amd)]
+        command = [str(self._zig), "clang", target, *_LANGUAGE, "-nogpuinc", "-nogpulib"]
+        return [*command, *self.library_options(), *headers]
+
+    def _write_constants(self, architecture: Architecture, cwd: Path) -> Completed:
+        (cwd / f"{_CONSTANTS}.ll").write_text(device_constants(architecture))
+        command = [str(self._zig), "clang", "-x", "ir", "--target=amdgcn-amd-amdhsa", "-nogpulib"]
+        command += ["-emit-llvm", "-c", f"{_CONSTANTS}.ll", "-o", f"{_CONSTANTS}.bc"]
+        return run_tool(command, cwd)
+
+
+class InstalledRocm(AdoptedCompiler):
+    """Clang of a ROCm installation, with its own headers and device libraries."""
+
+    def __init__(self, directory: Path) -> None:
+        llvm = next((d for d in ("llvm/bin", "lib/llvm/bin") if (directory / d).is_dir()), "")
+        self._bin = directory / llvm
+        self._clang = str(self._bin / "clang++")
+        if not llvm or not (self._bin / "clang++").is_file():
+            raise ToolchainFault(f"no clang++ of ROCm below {directory}")
+        super().__init__(self._clang, Machine.X86_64)
+        self._root = directory
+        self.prefixes = (*self.prefixes, f"{directory}/")
+
+    def device(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
+        """Make ``kernel.s``."""
+        options = [f"--offload-arch={architecture.name}", "--offload-device-only"]
+        options += ["--no-gpu-bundle-output", "-S"]
+        return run_tool([*self._hip(), *options, source, "-o", ASSEMBLY], cwd)
+
+    def host(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
+        """Make ``host.o``."""
+        options = [f"--offload-arch={architecture.name}", "--offload-host-only"]
+        options += [BASELINE[self.machine], *_HOST, "-c"]
+        return run_tool([*self._hip(), *options, source, "-o", HOST_OBJECT], cwd)
+
+    def code_object(self, architecture: Architecture, cwd: Path) -> Completed:
+        """Make ``kernel.co`` of ``kernel.s``."""
+        target = ["--target=amdgcn-amd-amdhsa", f"-mcpu={architecture.name}", "-nogpulib"]
+        done = run_tool([self._clang, *target, "-c", ASSEMBLY, "-o", DEVICE_OBJECT], cwd)
+        if done.returncode:
+            return done
+        options = ["-shared", "--no-undefined", "--build-id=none"]
+        linker = str(self._bin / "ld.lld")
+        return run_tool([linker, *options, DEVICE_OBJECT, "-o", CODE_OBJECT], cwd)
+
+    def _hip(self) -> list[str]:
+        # As a system directory: what --rocm-path adds comes after the machine's own headers.
+        headers = ["-isystem", str(self._root / "include")]
+        return [self._clang, *_LANGUAGE, f"--rocm-path={self._root}", *headers]

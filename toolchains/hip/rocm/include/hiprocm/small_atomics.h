@@ -1,0 +1,44 @@
+// Atomic addition to numbers of 16 bits, by exchanging the 32 bits that they lie in.
+#pragma once
+
+#include <hiprocm/small_float.h>
+
+namespace hiprocm {
+
+// Exchanges a word until nobody has changed it in between; returns what it was.
+template <class Change>
+__device__ inline uint32_t change_word(uint32_t* word, Change change) {
+  uint32_t seen = __hip_atomic_load(word, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  while (!__hip_atomic_compare_exchange_strong(word, &seen, change(seen), __ATOMIC_RELAXED,
+                                               __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)) {
+  }
+  return seen;
+}
+
+}  // namespace hiprocm
+
+template <class Format>
+__device__ inline hiprocm::SmallFloat<Format> atomicAdd(hiprocm::SmallFloat<Format>* address,
+                                                        hiprocm::SmallFloat<Format> value) {
+  const auto place = reinterpret_cast<uintptr_t>(address);
+  const unsigned shift = (place & 2) * 8;
+  auto number = [shift](uint32_t word) {
+    return hiprocm::SmallFloat<Format>::from_bits(static_cast<uint16_t>(word >> shift));
+  };
+  auto* word = reinterpret_cast<uint32_t*>(place & ~uintptr_t{3});
+  return number(hiprocm::change_word(word, [&](uint32_t seen) {
+    const uint32_t sum = (number(seen) + value).bits();
+    return (seen & ~(0xffffu << shift)) | (sum << shift);
+  }));
+}
+
+template <class Format>
+__device__ inline hiprocm::SmallFloat2<Format> atomicAdd(hiprocm::SmallFloat2<Format>* address,
+                                                         hiprocm::SmallFloat2<Format> value) {
+  using Pair = hiprocm::SmallFloat2<Format>;
+  const uint32_t old = hiprocm::change_word(
+      reinterpret_cast<uint32_t*>(address), [value](uint32_t seen) {
+        return __builtin_bit_cast(uint32_t, __builtin_bit_cast(Pair, seen) + value);
+      });
+  return __builtin_bit_cast(Pair, old);
+}

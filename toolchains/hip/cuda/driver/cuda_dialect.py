@@ -3,6 +3,7 @@
 * ``extern __shared__ T name[];`` inside a function → a pointer to the one array of dynamic shared
   memory: two such names of different types are an error in CUDA
 * ``warpSize`` → a constant; fields of that name stay
+* ``__ballot``, ``__any`` and ``__all`` → names that CUDA does not have already
 """
 
 from __future__ import annotations
@@ -55,7 +56,12 @@ _LIBRARIES = re.compile(
     r"torch|ATen|c10|pybind11|Python|cublas_v2|cublasLt|cudnn)(/.*|\.h|\.hpp|\.cuh)?"
 )
 _FIELD = frozenset({".", "->", "::"})
-_CONSTANT = "::hipcuda::kWaveSize"
+_RENAMED = {
+    "warpSize": "::hipcuda::kWaveSize",
+    "__ballot": "hipcuda_ballot",
+    "__any": "hipcuda_any",
+    "__all": "hipcuda_all",
+}
 
 
 def _refuse(chunks: Sequence[Chunk], path: str) -> None:
@@ -103,8 +109,8 @@ def _rewrite_tokens(tokens: Sequence[Token], in_namespace: frozenset[Token]) -> 
                 out += pointer
                 index = end
                 continue
-        if token.text == "warpSize" and not (out and out[-1].text in _FIELD):
-            token = token._replace(text=_CONSTANT)
+        if token.text in _RENAMED and not (out and out[-1].text in _FIELD):
+            token = token._replace(text=_RENAMED[token.text])
         out.append(token)
         index += 1
     return out

@@ -16,6 +16,7 @@ _PLACED = re.compile(
 _CARET = re.compile(r"\s*\^")
 _UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '([^']+)'")
 _OF_KERNEL = re.compile(r"[Ee]ntry function '(\w+)'(.*)")
+_CITED = re.compile(r"'([^']+)'")
 _FATAL = re.compile(r"ptxas (?:fatal|error)\s*: (.*)|.*; (?:fatal|error)\s*: (.*)")
 _BLAMES_NO_SOURCE = ("memory allocation", "out of memory", "Could not open", "No space left")
 
@@ -42,12 +43,14 @@ def device_fault(messages: str, sources: Sources) -> Exception:
         kernel = _OF_KERNEL.search(text)
         if unresolved:
             name = _plain(unresolved.group(1))
-            found.append(_about(name, f"undefined symbol '{name}' in code of the device", sources))
+            text = f"undefined symbol '{name}' in code of the device"
+            found.append(_about((name,), text, sources))
         elif kernel:
             name = _plain(kernel.group(1))
-            found.append(_about(name, f"kernel '{name}'{kernel.group(2)}", sources))
+            found.append(_about((name,), f"kernel '{name}'{kernel.group(2)}", sources))
         else:
-            found.append(describe(Position(sources.files[MAIN].path, 1, 1), "error", text))
+            # Of inline assembly, which the assembler cites.
+            found.append(_about((*_CITED.findall(text), "asm", "__asm__"), text, sources))
     if not found:
         return ToolchainFault(f"cannot assemble the device's code:\n{messages}")
     return SourceFault("\n".join(dict.fromkeys(found)))
@@ -70,14 +73,15 @@ def _rewritten(messages: str) -> str:
     return "\n".join(out)
 
 
-def _about(name: str, message: str, sources: Sources) -> str:
-    """The message at the first mention of the name in the source."""
-    pattern = re.compile(rf"\b{re.escape(name)}\b")
-    for laid in sources.files.values():
-        for number, line in enumerate(laid.text.splitlines(), start=1):
-            found = pattern.search(line)
-            if found:
-                return describe(laid.original(number, found.start() + 1), "error", message)
+def _about(names: Sequence[str], message: str, sources: Sources) -> str:
+    """The message at the first mention, in the source, of the first name that is mentioned."""
+    for name in names:
+        pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        for laid in sources.files.values():
+            for number, line in enumerate(laid.text.splitlines(), start=1):
+                found = pattern.search(line)
+                if found:
+                    return describe(laid.original(number, found.start() + 1), "error", message)
     return describe(Position(sources.files[MAIN].path, 1, 1), "error", message)
 
 

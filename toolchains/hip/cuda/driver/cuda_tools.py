@@ -49,6 +49,8 @@ class CudaTools:
             f"__CUDA_API_VER_MINOR__={minor}",
             "__NVCC_DIAG_PRAGMA_SUPPORT__=1",
             "__CUDACC_DEVICE_ATOMIC_BUILTINS__=1",
+            "__CUDACC_EXTENDED_LAMBDA__",
+            "__CUDACC_RELAXED_CONSTEXPR__",
         ]
         return [f"-D{define}" for define in defines] + ["-include", "cuda_runtime.h"]
 
@@ -90,6 +92,8 @@ def _front_end(host: CudaHost) -> list[str]:
     """What both readers of C++ are told, so that they agree on the names of kernels."""
     options = ["--c++17", "--static-host-stub", "--device-hidden-visibility", *host.dialect]
     options += ["--display_error_number", "--allow_managed"]
+    # As in HIP: lambdas of the device, and constexpr functions on both sides.
+    options += ["--extended-lambda", "--relaxed_constexpr"]
     return [*options, "--orig_src_file_name", MAIN, "--orig_src_path_name", MAIN]
 
 

@@ -1,8 +1,8 @@
 """Code that takes a wave for 64 lanes, which AMD's data-centre processors have; here are 32.
 
 Found here are the forms that show in the source and which the compiler would not object to: a
-width, a distance or a group of more lanes, and a constant of 64 that is named after waves. What
-shows only when functions are inlined and loops unrolled is found in the compiler's output.
+width, a distance or a group of more lanes, a reduction that begins with 32 lanes, and a constant of
+64 that is named after waves. What shows only when a kernel runs stops it (``hipcuda/wave.h``).
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ def _places(chunk: Chunk) -> Iterator[tuple[Token, str]]:
         shuffle = _SHUFFLE.fullmatch(token.text)
         if shuffle:
             yield from _shuffle(tokens, index, shuffle)
+        elif token.text == "for":
+            yield from _reduction(tokens, index)
         elif token.text in _TILES and _text(tokens, index + 1) == "<":
             lanes = _number(tokens, index + 2)
             if lanes > LANES:
@@ -58,7 +60,38 @@ def _shuffle(
     if len(arguments) > 1 and name[1]:
         distance = _only_number(arguments[1])
         if distance >= LANES:
-            yield arguments[1][0], f"a shuffle across {distance} lanes"
+            yield arguments[1][0], f"a shuffle over a distance of {distance}"
+
+
+def _reduction(tokens: Sequence[Token], index: int) -> Iterator[tuple[Token, str]]:
+    """``for (int step = 32; …) … __shfl_down(value, step)``: it begins with too long a step."""
+    header = _arguments(tokens, index + 1)
+    if len(header) != 1:
+        return
+    texts = [token.text for token in header[0]]
+    start = next((i for i, text in enumerate(texts) if text in {"=", ";"}), 0)
+    if not start or texts[start] != "=" or _number(header[0], start + 1) < LANES:
+        return
+    step, first = header[0][start - 1].text, header[0][start + 1]
+    end = _statement_end(tokens, index + len(header[0]) + 3)
+    for at in range(index, end):
+        shuffle = _SHUFFLE.fullmatch(tokens[at].text)
+        if shuffle is None or not shuffle[1]:
+            continue
+        arguments = _arguments(tokens, at + 1)[bool(shuffle[2]) :]
+        if len(arguments) > 1 and step in {token.text for token in arguments[1]}:
+            yield first, f"a shuffle over a distance of {first.text}"
+            return
+
+
+def _statement_end(tokens: Sequence[Token], index: int) -> int:
+    """Where the statement that begins at ``index`` ends: its ``;``, or the brace that closes it."""
+    depth = 0
+    for at in range(index, len(tokens)):
+        depth += (tokens[at].text in _OPENING) - (tokens[at].text in _CLOSING)
+        if depth == 0 and tokens[at].text in {";", "}"}:
+            return at
+    return len(tokens)
 
 
 def _arguments(tokens: Sequence[Token], index: int) -> list[list[Token]]:

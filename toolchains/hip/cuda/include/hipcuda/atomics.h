@@ -82,34 +82,22 @@ HIPCUDA_DEVICE void atomicAddNoRet(T* address, hipcuda::Value<T> value) {
   atomicAdd(address, value);
 }
 
-// HIP's scopes, by the numbers that its compiler gives them.
-#define __HIP_MEMORY_SCOPE_SINGLETHREAD 1
-#define __HIP_MEMORY_SCOPE_WAVEFRONT 2
-#define __HIP_MEMORY_SCOPE_WORKGROUP 3
-#define __HIP_MEMORY_SCOPE_AGENT 4
-#define __HIP_MEMORY_SCOPE_SYSTEM 5
-
-namespace hipcuda {
-
-/// CUDA's name of a scope; what a wave shares, a block shares too.
-constexpr int scope(int hip) {
-  return hip <= __HIP_MEMORY_SCOPE_SINGLETHREAD  ? __NV_THREAD_SCOPE_THREAD
-         : hip <= __HIP_MEMORY_SCOPE_WORKGROUP   ? __NV_THREAD_SCOPE_BLOCK
-         : hip == __HIP_MEMORY_SCOPE_AGENT       ? __NV_THREAD_SCOPE_DEVICE
-                                                 : __NV_THREAD_SCOPE_SYSTEM;
-}
-
-}  // namespace hipcuda
+// Scopes; what a wave shares, a block shares too. CUDA wants literals, hence its own names here.
+#define __HIP_MEMORY_SCOPE_SINGLETHREAD __NV_THREAD_SCOPE_THREAD
+#define __HIP_MEMORY_SCOPE_WAVEFRONT __NV_THREAD_SCOPE_BLOCK
+#define __HIP_MEMORY_SCOPE_WORKGROUP __NV_THREAD_SCOPE_BLOCK
+#define __HIP_MEMORY_SCOPE_AGENT __NV_THREAD_SCOPE_DEVICE
+#define __HIP_MEMORY_SCOPE_SYSTEM __NV_THREAD_SCOPE_SYSTEM
 
 #define __hip_atomic_load(address, order, scope) \
-  (__nv_atomic_load_n((address), (order), ::hipcuda::scope(scope)))
+  (__nv_atomic_load_n((address), (order), scope))
 #define __hip_atomic_store(address, value, order, scope) \
-  (__nv_atomic_store_n((address), (value), (order), ::hipcuda::scope(scope)))
+  (__nv_atomic_store_n((address), (value), (order), scope))
 #define __hip_atomic_exchange(address, value, order, scope) \
-  (__nv_atomic_exchange_n((address), (value), (order), ::hipcuda::scope(scope)))
+  (__nv_atomic_exchange_n((address), (value), (order), scope))
 #define __hip_atomic_fetch_add(address, value, order, scope) \
-  (__nv_atomic_fetch_add((address), (value), (order), ::hipcuda::scope(scope)))
+  (__nv_atomic_fetch_add((address), (value), (order), scope))
 #define __hip_atomic_fetch_min(address, value, order, scope) \
-  (__nv_atomic_fetch_min((address), (value), (order), ::hipcuda::scope(scope)))
+  (__nv_atomic_fetch_min((address), (value), (order), scope))
 #define __hip_atomic_fetch_max(address, value, order, scope) \
-  (__nv_atomic_fetch_max((address), (value), (order), ::hipcuda::scope(scope)))
+  (__nv_atomic_fetch_max((address), (value), (order), scope))

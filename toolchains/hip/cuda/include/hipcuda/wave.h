@@ -119,7 +119,40 @@ HIPCUDA_DEVICE hipcuda::LaneMask __ballot_sync(Mask mask, int predicate) {
   return hipcuda::ballot(static_cast<unsigned>(mask), predicate);
 }
 
-// Macros: CUDA still declares these names.
-#define __ballot(predicate) (::hipcuda::ballot(__activemask(), (predicate)))
-#define __any(predicate) (__any_sync(__activemask(), (predicate)))
-#define __all(predicate) (__all_sync(__activemask(), (predicate)))
+// The driver puts these in the place of __ballot, __any and __all: CUDA still declares functions
+// of those names, and libraries use them for others.
+#define hipcuda_ballot(predicate) (::hipcuda::ballot(__activemask(), (predicate)))
+#define hipcuda_any(predicate) (__any_sync(__activemask(), (predicate)))
+#define hipcuda_all(predicate) (__all_sync(__activemask(), (predicate)))
+
+namespace hipcuda {
+
+// Combines the values of the lanes in order, one after the other: for what has no instruction.
+template <class T, class F>
+HIPCUDA_DEVICE T reduce(unsigned lanes, T value, F combine) {
+  T result = shuffle(lanes, value, __ffs(lanes) - 1, kWaveSize);
+  for (unsigned rest = lanes & (lanes - 1); rest != 0; rest &= rest - 1) {
+    result = combine(result, shuffle(lanes, value, __ffs(rest) - 1, kWaveSize));
+  }
+  return result;
+}
+
+}  // namespace hipcuda
+
+// Integers of 32 bits have instructions, under CUDA's names.
+#define HIPCUDA_WAVE_REDUCTION(name, expression)                                          \
+  template <class T>                                                                      \
+  HIPCUDA_DEVICE T name(unsigned long long mask, T value) {                               \
+    return hipcuda::reduce(static_cast<unsigned>(mask), value,                            \
+                           [](T a, T b) { return static_cast<T>(expression); });          \
+  }                                                                                       \
+  HIPCUDA_DEVICE int name(unsigned long long mask, int value) {                           \
+    return name(static_cast<unsigned>(mask), value);                                      \
+  }                                                                                       \
+  HIPCUDA_DEVICE unsigned name(unsigned long long mask, unsigned value) {                 \
+    return name(static_cast<unsigned>(mask), value);                                      \
+  }
+HIPCUDA_WAVE_REDUCTION(__reduce_add_sync, a + b)
+HIPCUDA_WAVE_REDUCTION(__reduce_min_sync, b < a ? b : a)
+HIPCUDA_WAVE_REDUCTION(__reduce_max_sync, a < b ? b : a)
+#undef HIPCUDA_WAVE_REDUCTION

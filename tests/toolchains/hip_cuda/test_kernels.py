@@ -1,0 +1,118 @@
+"""What is compiled, and that it is the same bytes whenever it is the same program."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from elf import read_symbols
+
+from tests.toolchains.hip_cuda.support import HERE, ROOT, Completed, CudaDriver
+
+SOFTMAX = ROOT / "tasks" / "hip2hip" / "softmax" / "softmax.hip"
+SMALL = """\
+#include <hip/hip_runtime.h>
+
+__global__ void __launch_bounds__(128) twice(float* x, int n) {
+  __shared__ float copy[128];
+  copy[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x < n) x[threadIdx.x] = 2 * copy[n - threadIdx.x];
+}
+
+extern "C" hipError_t run(float* x, int n, hipStream_t stream) {
+  twice<<<1, 128, 0, stream>>>(x, n);
+  return hipGetLastError();
+}
+"""
+
+
+def test_everything_that_hip_has_and_cuda_has_not(cuda_driver: CudaDriver, tmp_path: Path) -> None:
+    kernels = cuda_driver.build(
+        HERE / "kernels" / "dialect.hip", tmp_path / "k.so", "--entry=everything"
+    )
+    assert len(kernels) == 6  # one of them twice, and one of the header's
+
+
+def test_comments_lines_and_directories_change_no_byte(
+    cuda_driver: CudaDriver, tmp_path: Path
+) -> None:
+    commented = SMALL.replace(";", "; // it ends here\n\n").replace("(", "( /* opened */ ")
+    libraries = []
+    for number, text in enumerate((SMALL, SMALL, commented)):
+        source = tmp_path / str(number) / f"source{number}.hip"
+        source.parent.mkdir()
+        source.write_text(text)
+        cuda_driver.build(source, source.with_suffix(".so"))
+        libraries.append(source.with_suffix(".so").read_bytes())
+    assert libraries[0] == libraries[1] == libraries[2]
+    changed = tmp_path / "changed.hip"
+    changed.write_text(SMALL.replace("2 *", "3 *"))
+    cuda_driver.build(changed, tmp_path / "changed.so")
+    assert (tmp_path / "changed.so").read_bytes() != libraries[0]
+
+
+def test_what_a_kernel_takes(cuda_driver: CudaDriver, tmp_path: Path) -> None:
+    source = tmp_path / "small.hip"
+    source.write_text(SMALL)
+    (kernel,) = cuda_driver.build(source, tmp_path / "small.so")
+    assert "twice" in kernel["name"]
+    assert (kernel["arch"], kernel["wave"]) == ("sm_90", 32)
+    assert (kernel["shared_bytes"], kernel["spills"], kernel["threads"]) == (512, 0, 128)
+    assert 0 < kernel["registers"] <= 64
+    assert kernel["code_bytes"] > 0
+    assert (kernel["occupancy"], kernel["occupancy_most"]) == (64, 64)
+
+
+def test_spills_are_seen(cuda_driver: CudaDriver, tmp_path: Path) -> None:
+    """Four blocks of a thousand threads leave sixteen registers a thread."""
+    source = tmp_path / "spilling.hip"
+    source.write_text("""\
+#include <hip/hip_runtime.h>
+__global__ void __launch_bounds__(1024, 2) many(float* x) {
+  float values[64];
+  for (int i = 0; i < 64; ++i) values[i] = x[i * 1024 + threadIdx.x];
+  for (int i = 0; i < 64; ++i) {
+    float sum = 0;
+    for (int j = 0; j < 64; ++j) sum += values[j] * values[i ^ j];
+    x[i * 1024 + threadIdx.x] = sum;
+  }
+}
+extern "C" hipError_t run(float* x) { many<<<1, 1024>>>(x); return hipGetLastError(); }
+""")
+    (kernel,) = cuda_driver.build(source, tmp_path / "spilling.so")
+    assert kernel["spills"] > 0
+    assert kernel["registers"] == 32
+
+
+def test_only_the_entries_are_exported(cuda_driver: CudaDriver, tmp_path: Path) -> None:
+    cuda_driver.build(SOFTMAX, tmp_path / "softmax.so", "--entry=softmax_f32")
+    image = (tmp_path / "softmax.so").read_bytes()
+    symbols = [symbol for symbol in read_symbols(image) if symbol.defined]
+    assert {symbol.name for symbol in symbols} == {"softmax_f32", "softmax_f16"}
+
+
+def test_it_loads_after_the_runtime_and_says_that_there_is_no_device(
+    cuda_driver: CudaDriver, tmp_path: Path
+) -> None:
+    """Without a driver the runtime itself answers: 35 or 100."""
+    source, library, runtime = (tmp_path / n for n in ("s.hip", "s.so", "libcudart.so.13"))
+    source.write_text(SMALL)
+    cuda_driver.build(source, library)
+    cuda_driver.runtime(runtime)
+    alone = f"import ctypes; ctypes.CDLL({str(library)!r})"
+    assert "undefined symbol" in _python(alone).stderr
+    if Path("/dev/nvidiactl").exists():
+        pytest.skip("there is a device")
+    loaded = _python(
+        f"import ctypes; ctypes.CDLL({str(runtime)!r}, mode=ctypes.RTLD_GLOBAL)\n"
+        f"print(ctypes.CDLL({str(library)!r}).run(None, 1, None))"
+    )
+    assert loaded.stdout.strip() in {"35", "100"}, loaded.stderr
+
+
+def _python(code: str) -> Completed:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=False)

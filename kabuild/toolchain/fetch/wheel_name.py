@@ -45,6 +45,8 @@ class WheelName:
         """Whether its files serve a kind of machine, with glibc and the running Python."""
         major, minor = sys.version_info[:2]
         pythons = {f"py{major}", f"cp{major}{minor}"}
+        if "abi3" in self.abis:  # which later Pythons keep
+            pythons |= {f"cp{major}{older}" for older in range(2, minor)}
         if not self.pythons & pythons or not self.abis & {"none", "abi3", f"cp{major}{minor}"}:
             return False
         arch = architecture(machine)

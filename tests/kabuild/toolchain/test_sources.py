@@ -132,6 +132,9 @@ def test_json_indexes() -> None:
         ("a-1-py3-none-manylinux2014_aarch64.whl", False),
         ("a-1-cp27-cp27m-manylinux1_x86_64.whl", False),
         ("a-1-py3-none-musllinux_1_1_x86_64.whl", False),
+        ("a-1-cp310-abi3-manylinux_2_17_x86_64.whl", True),
+        ("a-1-cp310-cp310-manylinux_2_17_x86_64.whl", False),
+        ("a-1-cp399-abi3-manylinux_2_17_x86_64.whl", False),
     ],
 )
 def test_which_wheels_fit(name: str, fits: bool) -> None:

@@ -16,9 +16,10 @@ care: everything that leaves the action is redacted after ``read``.
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, unique
 from pathlib import Path
@@ -178,3 +179,25 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
         return ""
     with open(fd, "rb") as file:
         return file.read(most).decode(errors="replace")
+
+
+def json_object(line: bytes | str) -> dict[str, Any]:
+    """The JSON object on a line; an empty one where there is none."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def json_objects(lines: bytes) -> Iterator[dict[str, Any]]:
+    """Those of all lines; what is none is passed over."""
+    for line in lines.splitlines():
+        if line.startswith(b"{") and (value := json_object(line)):
+            yield value
+
+
+def last_line(text: bytes) -> str:
+    """The last line that is not blank, for a message."""
+    lines = text.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""

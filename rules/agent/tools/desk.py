@@ -22,7 +22,7 @@ WORKSPACE, HOME, KIT, FILES = "/workspace", "/home/agent", "/kabuild", "/agent"
 SOCKET = f"{KIT}/run/check"
 TMP_BYTES = 1 << 30
 _TMP = "/tmp"  # noqa: S108 - the sandbox's own
-_INTERNAL = ("/proc", "/dev", "/exec", _TMP, "/sys")
+_INTERNAL = ("/proc", "/dev", "/exec", "/sys")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
@@ -147,5 +147,5 @@ def toolchain_mounts() -> Iterator[str]:
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         path = _ESCAPED.sub(lambda match: chr(int(match[1], 8)), line.split(" ")[4])
         inside = any(f"{path}/".startswith(f"{other}/") for other in (*_INTERNAL, *system))
-        if path != "/" and not inside:
+        if path not in {"/", _TMP} and not inside:
             yield path

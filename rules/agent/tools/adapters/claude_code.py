@@ -1,0 +1,104 @@
+"""Claude Code, run with ``--print --output-format stream-json --verbose``.
+
+Each line of its output is an event: ``assistant`` and ``user`` carry a message of Anthropic's
+protocol, ``result`` is the last one and has turns, tokens and dollars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from adapter import Captured, Report, State, Usage, json_object, json_objects, last_line
+
+_OWN_FAULTS = {"invalid_request", "max_output_tokens"}
+"""Errors of the API that are the agent's doing; any other is no result."""
+
+
+class MessageMeter:
+    """Adds up the usage of messages, of which several events may carry parts."""
+
+    def __init__(self) -> None:
+        self._messages: dict[str, Mapping[str, Any]] = {}
+
+    def feed(self, line: bytes) -> Usage | None:
+        """The usage so far, after one more event."""
+        event = json_object(line)
+        if event.get("type") != "assistant":
+            return None
+        message = event["message"]
+        self._messages[message["id"]] = message["usage"]
+        each = [_usage(usage) for usage in self._messages.values()]
+        return Usage(
+            turns=len(each),
+            input_tokens=sum(usage.input_tokens or 0 for usage in each),
+            output_tokens=sum(usage.output_tokens or 0 for usage in each),
+            cached_tokens=sum(usage.cached_tokens or 0 for usage in each),
+        )
+
+
+def meter() -> MessageMeter:
+    """Follows the messages of one run."""
+    return MessageMeter()
+
+
+def read(captured: Captured) -> Report:
+    """All events; the last one decides."""
+    events = list(json_objects(captured.stdout))
+    transcript = tuple(entry for event in events for entry in _entries(event))
+    result = next((e for e in reversed(events) if e.get("type") == "result"), None)
+    if result is None:
+        told = last_line(captured.stderr) or "it said no result"
+        cut_short = State.FAILED if captured.state is State.FINISHED else captured.state
+        return Report(cut_short, Usage(), transcript, told)
+    state = captured.state
+    usage = _usage(result["usage"], result.get("num_turns"), result.get("total_cost_usd"))
+    message = str(result.get("result") or result.get("subtype"))
+    if result.get("terminal_reason") == "api_error" or result.get("api_error_status"):
+        error = next((e["error"] for e in reversed(events) if "error" in e), "")
+        state = State.FAILED if error in _OWN_FAULTS else State.UNAVAILABLE
+    elif str(result.get("subtype", "")).startswith("error_max_"):
+        state = State.BUDGET
+    elif result.get("is_error"):
+        state = State.FAILED
+    else:
+        message = ""
+    return Report(state, usage, transcript, message)
+
+
+def _usage(
+    usage: Mapping[str, Any], turns: int | None = None, dollars: float | None = None
+) -> Usage:
+    cached = int(usage.get("cache_read_input_tokens") or 0)
+    written = int(usage.get("cache_creation_input_tokens") or 0)
+    return Usage(
+        turns=turns,
+        input_tokens=int(usage.get("input_tokens") or 0) + cached + written,
+        output_tokens=int(usage.get("output_tokens") or 0),
+        cached_tokens=cached,
+        dollars=dollars,
+    )
+
+
+def _entries(event: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """What of an event is said or done."""
+    role = event.get("type")
+    if role not in {"assistant", "user"}:
+        return
+    content = event["message"]["content"]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    for block in blocks:
+        if block["type"] == "text":
+            yield {"role": role, "text": block["text"]}
+        elif block["type"] == "thinking":
+            yield {"role": role, "text": block["thinking"], "thinking": True}
+        elif block["type"] == "tool_use":
+            yield {"role": role, "text": "", "tool": block["name"], "input": block["input"]}
+        elif block["type"] == "tool_result":
+            yield {"role": "tool", "text": _text(block.get("content"))}
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return "\n".join(part.get("text", "") for part in content)
+    return str(content or "")

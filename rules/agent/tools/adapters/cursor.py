@@ -1,0 +1,75 @@
+"""Cursor Agent, run with ``--print --output-format stream-json``.
+
+Each line of its output is an event: ``assistant`` is something said, ``tool_call`` something done,
+``result`` the end. It tells of no money, and of tokens in newer versions only. Where it fails, it
+prints no result, and what went wrong on standard error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from adapter import Captured, Report, State, Usage, json_object, json_objects, last_line
+
+_UNAVAILABLE = re.compile(
+    r"api key|not logged in|authenticat|unauthori[sz]ed|usage limit|rate limit|quota"
+    r"|network|connect|unavailable",
+    re.IGNORECASE,
+)
+"""How it says that there was no model to be had, which is nobody's result."""
+
+
+class CallMeter:
+    """Counts tools that were called: a turn of the model each, and one more that ends the run."""
+
+    def __init__(self) -> None:
+        self._turns = 1
+
+    def feed(self, line: bytes) -> Usage | None:
+        """The turns so far."""
+        event = json_object(line)
+        if (event.get("type"), event.get("subtype")) != ("tool_call", "completed"):
+            return None
+        self._turns += 1
+        return Usage(turns=self._turns)
+
+
+def meter() -> CallMeter:
+    """Follows the calls of one run."""
+    return CallMeter()
+
+
+def read(captured: Captured) -> Report:
+    """All events; without a result, standard error decides."""
+    events = list(json_objects(captured.stdout))
+    transcript = tuple(entry for event in events for entry in _entries(event))
+    calls = sum(entry["role"] == "tool" for entry in transcript)
+    result = next((e for e in reversed(events) if e.get("type") == "result"), None)
+    usage = _usage((result or {}).get("usage") or {}, 1 + calls)
+    if result is not None and not result.get("is_error"):
+        return Report(captured.state, usage, transcript)
+    message = str((result or {}).get("result") or "") or last_line(captured.stderr)
+    state = captured.state
+    if state in {State.FINISHED, State.FAILED}:
+        state = State.UNAVAILABLE if _UNAVAILABLE.search(message) else State.FAILED
+    return Report(state, usage, transcript, message or "it said no result")
+
+
+def _usage(told: Mapping[str, Any], turns: int) -> Usage:
+    sent, cached = told.get("inputTokens"), told.get("cacheReadTokens")
+    total = None if sent is None else sent + (cached or 0) + (told.get("cacheWriteTokens") or 0)
+    return Usage(turns, total, told.get("outputTokens"), cached)
+
+
+def _entries(event: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    kind = event.get("type")
+    if kind in {"assistant", "user"}:
+        for block in event["message"]["content"]:
+            yield {"role": kind, "text": block.get("text", "")}
+    elif kind == "tool_call" and event.get("subtype") == "completed":
+        for name, call in event["tool_call"].items():
+            text = str(call.get("result", "")) if isinstance(call, dict) else ""
+            given = call.get("args") if isinstance(call, dict) else call
+            yield {"role": "tool", "text": text, "tool": name, "input": given}

@@ -132,7 +132,7 @@ def export(*, file: Path, patterns: tuple[str, ...], **flags: Any) -> None:
 
     Left out is what was made without a sandbox: such results are never shared.
     """
-    from kabuild.cli.cache_selection import keys_of
+    from kabuild.cli.cache_selection import all_keys, keys_of
     from kabuild.store import Store
     from kabuild.store.portable.writer import export_results
 
@@ -141,7 +141,7 @@ def export(*, file: Path, patterns: tuple[str, ...], **flags: Any) -> None:
             Reason.BAD_FLAG, "flags choose among the results of patterns, and there is no pattern"
         )
     with Store.open() as store:
-        keys = keys_of(store, patterns, flags) if patterns else None
+        keys = keys_of(store, patterns, flags) if patterns else all_keys(store)
         try:
             done = export_results(store, file, keys)
         except OSError as error:

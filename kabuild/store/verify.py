@@ -53,11 +53,10 @@ class Checked:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A blob as it was when it was read: removed only if it is still the same file."""
+    """A blob that is damaged, and how."""
 
     item: Item
     problem: str
-    inode: int
 
 
 def check(
@@ -106,7 +105,7 @@ def _look(item: Item) -> _Seen | None:
     try:
         status = os.stat(item.path, follow_symlinks=False)  # noqa: PTH116 - one per blob
         if not stat.S_ISREG(status.st_mode):
-            return _Seen(item, "is no file", status.st_ino)
+            return _Seen(item, "is no file")
         hasher = hashlib.sha256()
         with open(item.path, "rb") as file:
             while chunk := file.read(_CHUNK):
@@ -114,11 +113,11 @@ def _look(item: Item) -> _Seen | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return _Seen(item, f"cannot be read: {error.strerror}", 0)
+        return _Seen(item, f"cannot be read: {error.strerror}")
     if hasher.hexdigest() != item.name:
-        return _Seen(item, f"its content is {hasher.hexdigest()}", status.st_ino)
+        return _Seen(item, f"its content is {hasher.hexdigest()}")
     if Path(item.path).parent.name != item.name[:2]:
-        return _Seen(item, f"lies in {Path(item.path).parent.name}/", status.st_ino)
+        return _Seen(item, f"lies in {Path(item.path).parent.name}/")
     return None
 
 
@@ -143,19 +142,12 @@ def _promised(root: Path, item: Item, bad: Container[str]) -> Iterator[tuple[str
 def _remove(
     root: Path, damage: Damage, bad: Mapping[str, _Seen], results: Mapping[str, Item]
 ) -> Damage:
-    """Remove what is damaged, if it is still the same, and the results that it breaks."""
+    """Remove what is damaged, unless it was made again meanwhile, and what it breaks."""
     with evicting(str(root)):
         seen = bad.get(damage.name)
-        if damage.kind == "blob" and seen and _inode(seen.item.path) in {seen.inode, 0}:
+        if damage.kind == "blob" and seen and _look(seen.item):
             remove_tree(Path(seen.item.path))
         for name in damage.breaks:
             with contextlib.suppress(FileNotFoundError):
                 Path(results[name].path).unlink()
     return replace(damage, removed=True)
-
-
-def _inode(path: str) -> int:
-    try:
-        return os.lstat(path).st_ino
-    except OSError:
-        return 0

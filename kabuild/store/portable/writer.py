@@ -32,8 +32,8 @@ class Exported:
     left_out: int
 
 
-def export_results(store: Store, path: Path, keys: Iterable[str] | None = None) -> Exported:
-    """Write the results of ``keys``, or all, beside the final name, then move them there.
+def export_results(store: Store, path: Path, keys: Iterable[str]) -> Exported:
+    """Write the results of ``keys`` beside the final name, then move them there.
 
     Left out are results that are not hermetic, or of which the store does not know what they
     are of, or that are not all there. Raises ``OSError`` for ``path``, StoreError.
@@ -43,11 +43,11 @@ def export_results(store: Store, path: Path, keys: Iterable[str] | None = None) 
     blobs: dict[str, Digest] = {}
     left_out = 0
     contents = scan(store.root)
-    for key in sorted(contents.results if keys is None else {*keys}):
+    for key in sorted({*keys}):
         try:
             entry = Path(contents.results[key].path).read_bytes()
             promise = read_promise(key, entry, get)
-        except (OSError, ValueError, LookupError):
+        except (OSError, ValueError, LookupError):  # gone, damaged, or not all there
             left_out += 1
             continue
         needed = promise.outputs | promise.origin

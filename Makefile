@@ -12,7 +12,7 @@ demo: setup
 
 # Each part in a process of its own: some load native libraries, which stay loaded.
 TESTS  := tests/kabuild tests/conformance tests/test_layering.py tests/toolchains tests/tasks \
-          tests/rules tests/cli tests/cheats
+          tests/rules tests/cli tests/cheats tests/device
 
 test: setup lint
 	@for part in $(TESTS); do \

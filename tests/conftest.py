@@ -25,6 +25,7 @@ TOOLS = (
     "toolchains/hip/rocm/driver",
     "toolchains/hip/common",
     "tests/rules/harness",
+    "tests/device",
 )
 
 sys.path[:0] = [str(ROOT / path) for path in TOOLS]

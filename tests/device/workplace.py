@@ -1,147 +1,149 @@
-"""Runs the judge's gates on a device as their actions do: a directory, a spec, a verdict."""
+"""A copy of the repository that uses the compilers of this machine, and kabuild in it."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
-import re
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-TOOLS = ROOT / "rules" / "harness" / "tools"
-SANDBOX = ("namespaces.py", "rootfs.py", "seccomp.py")
-DECLARED = ("BUILD.toml", "task.toml")  # the second is no package of this workspace
-GATE_SECONDS = 240.0
-_TENSOR = re.compile(r"(\w+)\[(.*)\]")
+PLATFORM = f"--platform={os.environ.get('KABUILD_PLATFORM', 'cuda')}"
+_CUDA_PARTS = (
+    "bin/cudafe++",
+    "bin/fatbinary",
+    "bin/ptxas",
+    "nvvm/bin/cicc",
+    "nvvm/libdevice",
+    "include",
+    "lib64/libcudart.so.13",
+)
+_HOST = """
+[[toolchain]]
+name  = "gcc"
+role  = "c++-compiler"
+doc   = "The C++ compiler of this machine."
+local = "/usr"
+paths = {paths}
+
+[[hip_cuda]]
+name    = "cuda"
+host    = ":gcc"
+program = "bin/g++"
+"""
+_LEFT_OUT = ("out", "results", "__pycache__", ".*", "shared")
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What one gate made of a candidate."""
+class Ran:
+    """How one call of kabuild ended; ``code`` is 124 where it took too long."""
 
     code: int
+    out: str
+    err: str
     seconds: float
-    said: str
-    verdict: Mapping[str, Any]
-    samples: Mapping[str, Any]
 
     @property
-    def summary(self) -> str:
-        """One line: verdict, reason and summary; what the gate said where there is none."""
-        if not self.verdict:
-            return f"exit {self.code}: {self.said.strip()[-300:]}"
-        named = (self.verdict["verdict"], self.verdict["reason"], self.verdict["summary"])
-        return " ".join(filter(None, named))
-
-
-class Workplace:
-    """The directory in which gates run, with the judge's files and the runner in it."""
-
-    def __init__(self, folder: Path, runner: Path) -> None:
-        self.folder = folder
-        shutil.rmtree(folder, ignore_errors=True)
-        ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(TOOLS, folder / "tools", ignore=ignore)
-        for name in SANDBOX:
-            shutil.copy(ROOT / "kabuild" / "sandbox" / name, folder / "tools")
-        shutil.copy(runner, folder / "hip-runner")
-
-    def judge(
-        self,
-        gate: str,
-        task: Mapping[str, Any],
-        candidate: Mapping[str, str],
-        baseline: Mapping[str, str],
-        **policy: Any,
-    ) -> Judged:
-        """Run one gate in a process of its own."""
-        spec = {
-            **task,
-            "schema": 1,
-            "gate": gate,
-            "platform": "cuda",
-            "candidate": dict(candidate),
-            "baseline": dict(baseline),
-            "libraries": [],
-            "runner": "hip-runner",
-            "salt": "kabuild-public-1",
-            "policy": policy,
-        }
-        (self.folder / "spec.json").write_text(json.dumps(spec))
-        shutil.rmtree(self.folder / "out", ignore_errors=True)
-        started = time.monotonic()
-        command = [sys.executable, "tools/gate.py", "spec.json"]
+    def json(self) -> Any:
+        """What it printed with --json; empty where it did not get so far."""
         try:
-            ran = subprocess.run(
-                command,
-                cwd=self.folder,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=GATE_SECONDS,
-            )
-        except subprocess.TimeoutExpired as expired:
-            said = (expired.stderr or b"").decode(errors="replace")
-            return Judged(124, GATE_SECONDS, said, {}, {})
-        seconds = time.monotonic() - started
-        out = self.folder / "out"
-        return Judged(
-            ran.returncode,
-            seconds,
-            ran.stderr,
-            _read(out / "verdict.json"),
-            _read(out / "samples.json"),
+            return json.loads(self.out)
+        except ValueError:
+            return {"targets": [], "said": self.err[-2000:]}
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """The copy, and a store of its own."""
+
+    root: Path
+    store: Path
+
+    @classmethod
+    def make(cls, folder: Path) -> Workplace:
+        """Copy the repository below ``folder`` and have it use what is installed here."""
+        root = folder / "kabuild"
+        shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+        made = cls(root, folder / "store")
+        made._adopt()
+        return made
+
+    def _adopt(self) -> None:
+        home = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")).resolve()
+        parts = sorted({_within(home, home / part) for part in _CUDA_PARTS})
+        chosen = [f"--path={part}" for part in parts]
+        ran = self.kabuild("toolchain", "pin", "//toolchains/cuda:nvcc", f"--from={home}", *chosen)
+        if ran.code:
+            raise SystemExit(ran.out + ran.err)
+        if importlib.util.find_spec("ziglang") is None:
+            (self.root / "toolchains/hip/BUILD.toml").write_text(_HOST.format(paths=_gcc_parts()))
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start kabuild in the copy."""
+        paths = (str(self.root), os.environ.get("PYTHONPATH", ""))
+        return subprocess.Popen(
+            [sys.executable, "-m", "kabuild", *arguments],
+            cwd=self.root,
+            env=os.environ
+            | {
+                "KABUILD_CACHE": str(self.store),
+                "NO_COLOR": "1",
+                "PYTHONPATH": ":".join(filter(None, paths)),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
 
+    def kabuild(self, *arguments: str, timeout: float = 600.0) -> Ran:
+        """Call kabuild in the copy and wait for it."""
+        started = time.monotonic()
+        return finish(self.start(*arguments), started, timeout)
 
-def read_task(folder: Path, configs: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """The parts of a spec that a task's declaration gives; ``configs`` replace its own."""
-    file = next(path for name in DECLARED if (path := folder / name).exists())
-    declared = tomllib.loads(file.read_text())
-    family, (task, *_) = next(iter(declared.items()))
-    scalars = task.get("scalars", {})
-    bounds = {k: [int(b) for b in v.split("..")] for k, v in task["dims"].items()}
-    made = [_config(item, task, scalars) for item in configs or task["configs"]]
-    return {
-        "family": family,
-        "entry": task["entry"],
-        "reference": str(folder / "reference.py"),
-        "signature": {
-            "inputs": [_tensor(name, text) for name, text in task["inputs"].items()],
-            "outputs": [_tensor(name, text) for name, text in task["outputs"].items()],
-            "scalars": [[name, value] for name, value in scalars.items()],
-            "dims": list(task["dims"]),
-        },
-        "space": {"dims": bounds, "dtypes": task["dtypes"]},
-        "configs": made,
-        "flops": task.get("flops", "0"),
-        "limits": {"elements": 1 << 26},
-        "compare": task.get("compare", {}),
-    }
+    def output(self, label: str, file: str) -> Path:
+        """Where a build has left one file: ``tasks/hip2hip/softmax``, ``softmax.perf``."""
+        package, _, target = label.partition(":")
+        return self.root / "out" / package / target / file
+
+    def read(self, label: str, file: str) -> Mapping[str, Any]:
+        """A JSON file of that kind; empty where there is none."""
+        path = self.output(label, file)
+        return json.loads(path.read_bytes()) if path.exists() else {}
 
 
-def _tensor(name: str, text: str) -> list[Any]:
-    match = _TENSOR.fullmatch(text)
-    assert match is not None, text
-    return [name, match[1], [part.strip() for part in match[2].split(",")]]
+def finish(process: subprocess.Popen[str], started: float, timeout: float = 600.0) -> Ran:
+    """Wait for a call; one that takes too long is interrupted and says what it has."""
+    late = False
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        late = True
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    return Ran(124 if late else process.returncode, out, err, time.monotonic() - started)
 
 
-def _config(
-    item: Mapping[str, Any], task: Mapping[str, Any], scalars: Mapping[str, Any]
-) -> dict[str, Any]:
-    dims = {name: item[name] for name in task["dims"]}
-    dtype = item.get("dtype", task["dtypes"][0])
-    name = " ".join((dtype, *(f"{key}={value}" for key, value in dims.items())))
-    values = {key: item.get(key, value) for key, value in scalars.items()}
-    return {"name": name, "dims": dims, "dtype": dtype, "scalars": values}
+def _within(home: Path, path: Path) -> str:
+    """The path with its links followed, from ``home`` on."""
+    return str(path.resolve().relative_to(home))
 
 
-def _read(path: Path) -> Any:
-    return json.loads(path.read_bytes()) if path.exists() else {}
+def _gcc_parts() -> str:
+    """What of ``/usr`` is the C++ compiler, as TOML."""
+    asked = ("cc1plus", "as", "ld", "collect2")
+    found = [
+        subprocess.run(
+            ["/usr/bin/g++", f"-print-prog-name={name}"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for name in asked
+    ]
+    paths = [Path("/usr/bin/g++"), *(Path(path) for path in found if path.startswith("/usr/"))]
+    return json.dumps(sorted({_within(Path("/usr"), path) for path in paths} | {"bin/g++"}))

@@ -79,7 +79,7 @@ static void* symbol_in(const Image& image, const char* name) {
 
 // The C library begins at the first ELF header below any of its functions.
 static Image c_library() {
-  uintptr_t page = reinterpret_cast<uintptr_t>(&strtol) / 4096 * 4096;
+  uintptr_t page = reinterpret_cast<uintptr_t>(&qsort) / 4096 * 4096;
   while (memcmp(reinterpret_cast<const void*>(page), ELFMAG, 4) != 0) page -= 4096;
   return image_at(page);
 }

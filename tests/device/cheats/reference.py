@@ -1,4 +1,4 @@
-"""Oracle: twice the input."""
+"""Oracle of all candidates here: twice the input."""
 
 from typing import Any
 

@@ -1,8 +1,7 @@
 // Works in a context of its own, which nobody waits for, and takes its time there.
 // verdict: correctness FAIL INCOMPLETE_OUTPUT
+#include "attack.h"
 #include "doubling.h"
-
-#include <dlfcn.h>
 
 namespace {
 
@@ -16,6 +15,8 @@ __global__ void wait_and_double(const float* x, float* y, int64_t n) {
   if (i < n) y[i] = 2.0f * x[i];
 }
 
+using Open = void* (*)(const char*, int);
+using Find = void* (*)(void*, const char*);
 using CreateContext = int (*)(void**, unsigned, int);
 using SetContext = int (*)(void*);
 using GetContext = int (*)(void**);
@@ -24,12 +25,13 @@ using GetContext = int (*)(void**);
 
 DOUBLING {
   (void)stream;
-  static void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  static const auto find = reinterpret_cast<Find>(in_libc("dlsym"));
+  static void* driver = reinterpret_cast<Open>(in_libc("dlopen"))("libcuda.so.1", 2);
   static void* own = nullptr;
   void* given = nullptr;
-  reinterpret_cast<GetContext>(dlsym(driver, "cuCtxGetCurrent"))(&given);
-  if (own == nullptr) reinterpret_cast<CreateContext>(dlsym(driver, "cuCtxCreate_v2"))(&own, 0, 0);
-  const auto set = reinterpret_cast<SetContext>(dlsym(driver, "cuCtxSetCurrent"));
+  reinterpret_cast<GetContext>(find(driver, "cuCtxGetCurrent"))(&given);
+  if (own == nullptr) reinterpret_cast<CreateContext>(find(driver, "cuCtxCreate_v2"))(&own, 0, 0);
+  const auto set = reinterpret_cast<SetContext>(find(driver, "cuCtxSetCurrent"));
   set(own);
   wait_and_double<<<blocks(n), kThreads>>>(x, y, n);
   const hipError_t error = hipGetLastError();

@@ -1,0 +1,148 @@
+"""The candidates of ``cheats/``, each with the verdict that its first lines say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workplace import PLATFORM, Workplace
+
+HERE = Path(__file__).parent / "cheats"
+_HEADERS = (HERE / "hip", HERE.parents[1] / "cheats" / "hip")
+_FAMILIES = {".hip": "hip2hip", ".py": "triton2triton"}
+_NOTHING_GAINED = 1.03
+_BUILD = """\
+[[{family}]]
+name        = "{name}"
+kernel      = "doubling{suffix}"
+reference   = "reference.py"
+brief       = "Double every element of a vector of n floats: one read and one write of each."
+entry       = "doubling"
+inputs      = {{ x = "T[n]" }}
+outputs     = {{ y = "T[n]" }}
+dims        = {{ n = "1..67108864" }}
+dtypes      = ["f32"]
+configs     = [ {{ n = 16777216 }}, {{ n = 1000003 }} ]
+flops       = "n"
+correctness = {{ call_seconds = 2.0 }}
+perf        = {{ max_processes = 3 }}
+"""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One file, and what must come of it: ``correctness FAIL TIMEOUT``, ``perf PASS``."""
+
+    path: Path
+    gate: str
+    verdict: str
+    reason: str
+    gains_nothing: bool
+
+    @classmethod
+    def read(cls, path: Path) -> Candidate:
+        """The candidate in a file."""
+        lines = (line.lstrip("/# ") for line in path.read_text().splitlines())
+        said = next(line for line in lines if line.startswith("verdict: "))
+        text, _, words = said.removeprefix("verdict: ").partition(", ")
+        gate, verdict, *reason = text.split()
+        return cls(path, gate, verdict, " ".join(reason), words == "gains nothing")
+
+    @property
+    def package(self) -> str:
+        """Where its task is declared; those with the same gates lie together."""
+        return f"cheats/{self.gate}/{_FAMILIES[self.path.suffix]}/{self.path.stem}"
+
+    @property
+    def timed(self) -> bool:
+        """Whether times are what decides."""
+        return (self.gate, self.verdict) == ("perf", "PASS")
+
+    def declare(self, workplace: Workplace) -> None:
+        """Write its task, with it as the expert's solution."""
+        suffix = self.path.suffix
+        package = workplace.root / self.package
+        (package / "solutions/expert").mkdir(parents=True)
+        honest = HERE / self.path.parent.name / f"honest{suffix}"
+        family, name = _FAMILIES[suffix], self.path.stem
+        build = _BUILD.format(family=family, name=name, suffix=suffix)
+        (package / "BUILD.toml").write_text(build)
+        (package / "reference.py").write_text((HERE / "reference.py").read_text())
+        (package / f"doubling{suffix}").write_text(_spliced(honest))
+        (package / f"solutions/expert/doubling{suffix}").write_text(_spliced(self.path))
+
+
+def judge(workplace: Workplace, names: Sequence[str] = ()) -> dict[str, Any]:
+    """Judge all of them, or those with these names and the honest ones.
+
+    At last an honest one is judged again: the device must work as before.
+    """
+    wanted = {*names, "honest"} if names else {path.stem for path in _files()}
+    candidates = [Candidate.read(path) for path in _files() if path.stem in wanted]
+    for candidate in candidates:
+        candidate.declare(workplace)
+    found: dict[str, Any] = {}
+    for gate, gates in (
+        ("correctness", "compile,correctness"),
+        ("perf", "compile,correctness,perf"),
+    ):
+        targets = _test(workplace, f"//cheats/{gate}/...", gates)
+        group = [candidate for candidate in candidates if candidate.gate == gate]
+        found |= {c.path.name: _outcome(workplace, c, targets) for c in group}
+    again = _test(
+        workplace, "//cheats/perf/hip2hip/honest", "compile,correctness", "--nocache_test_results"
+    )
+    verdicts = {entry["gate"]: entry["verdict"] for entry in again}
+    found["honest.hip, after all others"] = {
+        "got": f"correctness {verdicts.get('correctness')}",
+        "as_expected": verdicts.get("correctness") == "PASS",
+    }
+    return found
+
+
+def _files() -> list[Path]:
+    return sorted([*(HERE / "hip").glob("*.hip"), *(HERE / "triton").glob("*.py")])
+
+
+def _spliced(path: Path) -> str:
+    """The file with the headers of the cheats in place."""
+
+    def content(match: re.Match[str]) -> str:
+        return next(f for h in _HEADERS if (f := h / match[1]).exists()).read_text()
+
+    return re.sub(r'#include "(\w+\.h)"', content, path.read_text())
+
+
+def _test(workplace: Workplace, pattern: str, gates: str, *flags: str) -> Sequence[Any]:
+    arguments = ("test", pattern, PLATFORM, "--agent=expert", f"--gates={gates}", "--json", *flags)
+    targets: Sequence[Any] = workplace.kabuild(*arguments).json["targets"]
+    return targets
+
+
+def _outcome(workplace: Workplace, candidate: Candidate, targets: Sequence[Any]) -> dict[str, Any]:
+    mine = {
+        entry["gate"]: entry
+        for entry in targets
+        if entry["task"].removeprefix("//").partition(":")[0] == candidate.package
+    }
+    entry = mine.get(candidate.gate, {})
+    expected = " ".join(filter(None, (candidate.gate, candidate.verdict, candidate.reason)))
+    got = " ".join(
+        filter(None, (candidate.gate, entry.get("verdict", "absent"), entry.get("reason", "")))
+    )
+    right = got == expected
+    label = f"{candidate.package}:{candidate.path.stem}.perf"
+    cases = workplace.read(label, "verdict.json").get("cases", []) if candidate.timed else []
+    if candidate.gains_nothing:
+        right &= all(case["low"] <= _NOTHING_GAINED for case in cases)
+    return {
+        "expected": expected + (", gains nothing" if candidate.gains_nothing else ""),
+        "got": got,
+        "as_expected": right,
+        "summary": entry.get("summary", ""),
+        "configs": cases,
+        "seconds": entry.get("seconds"),
+    }

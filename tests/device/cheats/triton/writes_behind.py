@@ -1,0 +1,24 @@
+# Some elements too many: nothing keeps its last block from it.
+# verdict: correctness REJECTED OUT_OF_BOUNDS
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def doubled(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, 2.0 * tl.load(x + at, mask=at < n), mask=at < n)
+
+
+def honest(x, y, n):
+    doubled[(triton.cdiv(n, 1024),)](x, y, n, BLOCK=1024)
+
+
+@triton.jit
+def unmasked(y, n, BLOCK: tl.constexpr):
+    tl.store(y + n + tl.arange(0, BLOCK), 1.0)
+
+
+def doubling(x, y, *, n):
+    honest(x, y, n)
+    unmasked[(1,)](y, n, BLOCK=16)

@@ -1,0 +1,118 @@
+"""How much of the device each expert uses on its visible configs."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_SIZES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i8": 1, "u8": 1, "bool": 1}
+_TENSOR = re.compile(r"(\w+)\[(.*)\]")
+_MATRICES = "matmul"
+
+
+def shares(root: Path, suite: Mapping[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
+    """By task: what share of a copy's bytes a second, or of the vendor's speed, is reached.
+
+    Args:
+        root: the repository.
+        suite: by task its perf cases.
+        limits: of the device, as ``side_by_side.device_limits`` has them.
+    """
+    found = {}
+    for label, task in _tasks(root):
+        cases = {case["config"]: case for case in suite.get(label, {}).get("configs", ())}
+        if cases:
+            of = _of_vendor if _MATRICES in task["tags"] else _of_copy
+            found[label] = of(task, cases, limits)
+    return found
+
+
+def products(root: Path) -> list[tuple[str, tuple[int, int, int]]]:
+    """What tasks multiply: the dtype, and (m, n, k)."""
+    return [
+        (_dtype(task, config), _size(config))
+        for _, task in _tasks(root)
+        if _MATRICES in task["tags"]
+        for config in task["configs"]
+    ]
+
+
+def product_name(dtype: str, size: Sequence[int]) -> str:
+    """What a matrix product is called in the limits."""
+    return f"{dtype} {'x'.join(map(str, size))}"
+
+
+def _tasks(root: Path) -> list[tuple[str, Mapping[str, Any]]]:
+    found = []
+    for file in sorted((root / "tasks").glob("*/*/BUILD.toml")):
+        (task,) = next(iter(tomllib.loads(file.read_text()).values()))
+        found.append((f"//{file.parent.relative_to(root)}", task))
+    return found
+
+
+def _of_vendor(
+    task: Mapping[str, Any], cases: Mapping[str, Any], limits: Mapping[str, Any]
+) -> dict[str, Any]:
+    """All configs, for a library is not equally good at all."""
+    found = {}
+    for config in task["configs"]:
+        name = _named(task, config, cases)
+        product = limits["matrix_products"][product_name(_dtype(task, config), _size(config))]
+        taken_us = cases[name]["candidate_ns"] / 1e3
+        found[name] = {
+            "expert_us": round(taken_us, 2),
+            "vendor_us": product["median_us"],
+            "share_of_vendor": round(product["median_us"] / taken_us, 3),
+        }
+    return found
+
+
+def _size(config: Mapping[str, Any]) -> tuple[int, int, int]:
+    return config["m"], config["n"], config["k"]
+
+
+def _of_copy(
+    task: Mapping[str, Any], cases: Mapping[str, Any], limits: Mapping[str, Any]
+) -> dict[str, Any]:
+    """All configs; the largest is what counts."""
+    found = {}
+    largest = max(_bytes(task, config) for config in task["configs"])
+    for config in task["configs"]:
+        name = _named(task, config, cases)
+        taken_us = cases[name]["candidate_ns"] / 1e3
+        moved = _bytes(task, config)
+        share = moved / (taken_us * 1e-6) / limits["copy"]["bytes_per_second"]
+        found[name] = {
+            "expert_us": round(taken_us, 2),
+            "bytes": moved,
+            "share_of_copy": round(share, 3),
+            "largest": moved == largest,
+        }
+    return found
+
+
+def _named(task: Mapping[str, Any], config: Mapping[str, Any], cases: Mapping[str, Any]) -> str:
+    """The name that the judge has for a config: its dtype and dims, in whatever order."""
+    wanted = {_dtype(task, config), *(f"{dim}={config[dim]}" for dim in task["dims"])}
+    return next(name for name in cases if wanted <= set(name.split()))
+
+
+def _dtype(task: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    return str(config.get("dtype", task["dtypes"][0]))
+
+
+def _bytes(task: Mapping[str, Any], config: Mapping[str, Any]) -> int:
+    """All inputs and outputs, each once."""
+    dims = {dim: config[dim] for dim in task["dims"]}
+    total = 0
+    for text in (*task["inputs"].values(), *task["outputs"].values()):
+        match = _TENSOR.fullmatch(text)
+        assert match is not None, text
+        size = _SIZES[_dtype(task, config) if match[1] == "T" else match[1]]
+        for extent in match[2].split(","):
+            size *= eval(extent, {"__builtins__": {}}, dims)
+        total += size
+    return total

@@ -7,12 +7,13 @@ import tarfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import zstandard
 
 from kabuild.base.canonical import parse_fields
+from kabuild.base.errors import Reason, StoreError
 from kabuild.model.digest import Digest
+from kabuild.store.cas import BlobMissingError
 from kabuild.store.contents import scan
 from kabuild.store.portable.manifest import BLOBS, NAME, RESULTS, Manifest
 from kabuild.store.promises import Get, Promise, QuietBlobs, read_promise
@@ -33,7 +34,7 @@ class Exported:
 
 
 def export_results(store: Store, path: Path, keys: Iterable[str]) -> Exported:
-    """Write the results of ``keys`` beside the final name, then move them there.
+    """Write the results of ``keys`` beside the final name, then move them there; it is no use.
 
     Left out are results that are not hermetic, or of which the store does not know what they
     are of, or that are not all there. Raises ``OSError`` for ``path``, StoreError.
@@ -51,7 +52,7 @@ def export_results(store: Store, path: Path, keys: Iterable[str]) -> Exported:
             left_out += 1
             continue
         needed = promise.outputs | promise.origin
-        if not is_hermetic(key, promise, get) or store.cas.missing(needed):
+        if not is_hermetic(key, promise, get) or not all(map(get.has, needed)):
             left_out += 1
             continue
         entries[key] = entry
@@ -60,7 +61,7 @@ def export_results(store: Store, path: Path, keys: Iterable[str]) -> Exported:
         {name: digest.size for name, digest in blobs.items()},
         {key: Digest.of(entry) for key, entry in entries.items()},
     )
-    packed = _write(path, manifest, blobs, entries, store)
+    packed = _write(path, manifest, blobs, entries, get)
     return Exported(len(entries), len(blobs), manifest.size, packed, left_out)
 
 
@@ -83,7 +84,7 @@ def _write(
     manifest: Manifest,
     blobs: dict[str, Digest],
     entries: dict[str, bytes],
-    store: Store,
+    get: Get,
 ) -> int:
     temporary = path.with_name(f".{path.name}.tmp")
     compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
@@ -93,13 +94,11 @@ def _write(
             compressor.stream_writer(file, closefd=False) as stream,
             tarfile.open(fileobj=stream, mode="w|", format=tarfile.USTAR_FORMAT) as tar,
         ):
-            data = manifest.to_json()
-            _add(tar, NAME, io.BytesIO(data), len(data))
+            _add(tar, NAME, manifest.to_json())
             for name in sorted(blobs):
-                with store.cas.open(blobs[name]) as content:
-                    _add(tar, f"{BLOBS}{name}", content, blobs[name].size)
+                _add(tar, f"{BLOBS}{name}", _whole(blobs[name], get))
             for key in sorted(entries):
-                _add(tar, f"{RESULTS}{key}", io.BytesIO(entries[key]), len(entries[key]))
+                _add(tar, f"{RESULTS}{key}", entries[key])
         size = temporary.stat().st_size
         temporary.replace(path)
     finally:
@@ -107,7 +106,22 @@ def _write(
     return size
 
 
-def _add(tar: tarfile.TarFile, name: str, content: BinaryIO, size: int) -> None:
+def _whole(digest: Digest, get: Get) -> bytes:
+    """A blob that is what it is named. Raises StoreError."""
+    try:
+        data = get(digest)
+    except LookupError:
+        raise BlobMissingError(digest) from None
+    if Digest.of(data) != digest:
+        raise StoreError(
+            Reason.BLOB_CORRUPT,
+            f"blob {digest} is damaged; nothing was exported",
+            hint="kabuild cache verify --remove",
+        )
+    return data
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
     entry = tarfile.TarInfo(name)
-    entry.size, entry.mode = size, 0o644
-    tar.addfile(entry, content)
+    entry.size, entry.mode = len(data), 0o644
+    tar.addfile(entry, io.BytesIO(data))

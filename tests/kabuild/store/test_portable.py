@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from kabuild.base.errors import BundleError, Reason
+from kabuild.base.errors import BundleError, Reason, StoreError
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
 from kabuild.store import Store
@@ -19,7 +19,7 @@ from kabuild.store.action_cache import encode
 from kabuild.store.portable.reader import import_results
 from kabuild.store.portable.writer import export_results
 
-from .conftest import Shelf
+from .conftest import OLD, Shelf
 
 LIMIT = 1 << 20
 Parts = list[tuple[tarfile.TarInfo, bytes]]
@@ -115,6 +115,29 @@ def test_what_is_not_hermetic_or_not_whole_is_left_out(shelf: Shelf, tmp_path: P
     done = export_results(shelf.store, tmp_path / "x", [*keys, unknown.hash])
 
     assert (done.results, done.left_out) == (0, 4)
+
+
+def test_a_damaged_blob_is_not_handed_on(shelf: Shelf, tmp_path: Path) -> None:
+    blob = shelf.blob(b"good")
+    key = shelf.result("x", [blob])
+    shelf.blob_path(blob).chmod(0o644)
+    shelf.blob_path(blob).write_bytes(b"evil")
+
+    with pytest.raises(StoreError) as caught:
+        export_results(shelf.store, tmp_path / "x", [key.hash])
+
+    assert caught.value.reason is Reason.BLOB_CORRUPT
+    assert blob.hash in caught.value.message
+    assert not [path for path in tmp_path.iterdir() if path.is_file()]
+
+
+def test_exporting_is_no_use(shelf: Shelf, tmp_path: Path) -> None:
+    blob = shelf.blob(b"old", OLD)
+    key = shelf.result("x", [blob], OLD)
+
+    export_results(shelf.store, tmp_path / "x", [key.hash])
+
+    assert shelf.blob_path(blob).stat().st_mtime == OLD
 
 
 def test_our_own_result_stays(shelf: Shelf, other: Shelf, file: Path) -> None:

@@ -11,6 +11,7 @@ BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII = " .:-=+*#@"
 BINS = 48
 _SIDES = ("baseline", "candidate")
+_KEPT = ("speedup", "low", "high", "faster", "cold", "slots", "warm")
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 
 
@@ -18,17 +19,18 @@ def read_bench(verdict: Mapping[str, Any], samples: Mapping[str, Any]) -> dict[s
     """The figures of one perf gate for ``--json``: per config both sides and the speedup.
 
     Times are ns of one call, as the runner reported them. ``low`` and ``high`` of a side are its
-    fastest and slowest process by their medians; those of the speedup its 95 % interval.
+    fastest and slowest process by their medians; those of the speedup its 95 % interval. ``warm``
+    has the figures of repeated calls, or is None.
     """
     cases = {case["config"]: case for case in verdict["cases"]}
     configs = []
     for name, case in cases.items():
         sides = {side: _side(samples["configs"][name][side]) for side in _SIDES}
-        kept = {key: case[key] for key in ("speedup", "low", "high", "faster", "cold", "slots")}
-        configs.append({"config": name, **kept, **sides})
+        configs.append({"config": name, **{key: case[key] for key in _KEPT}, **sides})
     return {
         "verdict": verdict["verdict"],
         "summary": verdict["summary"],
+        "stop": verdict["stop"],
         "configs": configs,
         "machine": samples["machine"],
     }
@@ -39,9 +41,32 @@ def render_bench(label: str, bench: Mapping[str, Any], ramp: str = BLOCKS) -> st
     lines = [f"{label}  {bench['verdict']}: {bench['summary']}"]
     for config in bench["configs"]:
         lines += ["", *_config(config, ramp)]
-    machine = bench["machine"]
+    return "\n".join([*lines, "", f"  {_stop(bench['stop'])}", f"  {_state(bench['machine'])}"])
+
+
+def _stop(stop: Mapping[str, Any]) -> str:
+    """Why there are no more samples."""
+    reached = f"half-width {stop['half_width']:.3f} of {stop['wanted']:g} wanted"
+    return f"{stop['processes']} processes a side, ended by {stop['reason']}: {reached}"
+
+
+def _state(machine: Mapping[str, Any]) -> str:
+    """The machine while it was measured, from what it shows."""
+    first, last = machine["readings"][0], machine["readings"][-1]
     load = " ".join(f"{value:.2f}" for value in machine["load"])
-    return "\n".join([*lines, "", f"  {machine['cores']} cores, load {load} when measured"])
+    clocks = [mhz for reading in machine["readings"] if reading["mhz"] for mhz in reading["mhz"]]
+    parts = [
+        f"{machine['cores']} cores, load {load} when measured",
+        f"{min(clocks):.0f} to {max(clocks):.0f} MHz" if clocks else "frequency not readable",
+        _grown("throttled {:.0f} times", first["throttled"], last["throttled"])
+        or "throttling not readable",
+        _grown("{:.0f} ms stolen", first["stolen_ms"], last["stolen_ms"]),
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _grown(text: str, before: float | None, after: float | None) -> str:
+    return "" if before is None or after is None else text.format(after - before)
 
 
 def histogram(times: Sequence[float], low: float, high: float, ramp: str) -> str:
@@ -75,7 +100,7 @@ def _side(processes: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
 
 
 def _config(config: Mapping[str, Any], ramp: str) -> list[str]:
-    caches = "cold caches" if config["cold"] else "warm caches"
+    caches = "cold caches" if config["cold"] else "too few calls for cold caches"
     lines = [f"  {config['config']}  ({caches}, {config['slots']} calls a batch)"]
     flat = {side: [t for p in config[side]["times_ns"] for t in p] for side in _SIDES}
     low, high = min(map(min, flat.values())), max(map(max, flat.values()))
@@ -89,5 +114,13 @@ def _config(config: Mapping[str, Any], ramp: str) -> list[str]:
         lines.append(f"               |{histogram(flat[side], low, high, ramp)}|")
     lines.append(f"                {duration(low):<{BINS // 2}}{duration(high):>{BINS // 2}}")
     sure = "" if config["faster"] else ", not surely faster"
-    interval = f"[{config['low']:.3f}, {config['high']:.3f}]"
-    return [*lines, f"    speedup    {config['speedup']:.3f}x {interval} at 95 %{sure}"]
+    lines.append(f"    speedup    {_interval(config)} at 95 %{sure}")
+    if warm := config["warm"]:
+        times = (warm["baseline_ns"], warm["candidate_ns"])
+        both = " to ".join(duration(time) for time in times)
+        lines.append(f"    warm       {_interval(warm)}, {both}: repeated calls, not scored")
+    return lines
+
+
+def _interval(figures: Mapping[str, Any]) -> str:
+    return f"{figures['speedup']:.3f}x [{figures['low']:.3f}, {figures['high']:.3f}]"

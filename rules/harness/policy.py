@@ -56,6 +56,7 @@ KEYS: Mapping[str, Mapping[str, type]] = {
         "memory_bytes": int,
         "clock_ms": float,
         "clock_share": float,
+        "warm": bool,
         "draw": int,
     },
     "unseen": {**_COMMON, "cycles": int},

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from kabuild.report.bench import ASCII, BLOCKS, duration, histogram
+import pytest
+
+from kabuild.report.bench import ASCII, BLOCKS, duration, histogram, render_bench
 from tests.testkit.cli import CliWorkspace
 
 from .conftest import KERNEL
@@ -35,7 +38,8 @@ def test_a_person_sees_times_and_a_plot_in_any_locale(quick: CliWorkspace) -> No
     plain = quick.run("bench", "//double")
 
     assert (shown.code, plain.code) == (0, 0), shown.err + plain.err
-    for word in ("//double  PASS", "f32 n=1048", "baseline", "candidate", "speedup", "at 95 %"):
+    words = ("//double  PASS", "f32 n=1048", "baseline", "candidate", "speedup", "at 95 %")
+    for word in (*words, "processes a side, ended by ", "wanted", " cores, load "):
         assert word in shown.out
         assert word in plain.out
     assert set(BLOCKS[1:]) & set(shown.out)
@@ -49,6 +53,50 @@ def test_a_wrong_kernel_is_not_timed(quick: CliWorkspace) -> None:
     ran = quick.run("bench", "//double", f"--solution={wrong}", "--json")
 
     assert (ran.code, ran.json) == (3, {})
+
+
+def measured(*readings: dict[str, Any], warm: dict[str, float] | None = None) -> str:
+    """What a person sees of a task with one config."""
+    side = {"median_ns": 2e6, "low_ns": 2e6, "high_ns": 2e6, "processes": 1, "samples": 1}
+    figures = {"speedup": 1.5, "low": 1.4, "high": 1.6}
+    config = {
+        "config": "f32 n=8",
+        **figures,
+        "faster": True,
+        "cold": True,
+        "slots": 4,
+        "warm": warm and {**figures, **warm},
+        "baseline": {**side, "times_ns": [[2e6]]},
+        "candidate": {**side, "times_ns": [[1e6]]},
+    }
+    stop = {"reason": "budget", "half_width": 0.067, "wanted": 0.05, "processes": 4}
+    machine = {"cores": 2, "load": [1.0, 2.0, 3.0], "readings": list(readings)}
+    return render_bench(
+        "//a",
+        {"verdict": "PASS", "summary": "", "configs": [config], "stop": stop, "machine": machine},
+    )
+
+
+def test_the_state_of_the_machine_is_shown_and_what_is_not_readable_is_said() -> None:
+    nothing = {"mhz": None, "throttled": None, "stolen_ms": None}
+    shown = measured(nothing, nothing)
+    assert "4 processes a side, ended by budget: half-width 0.067 of 0.05 wanted" in shown
+    assert "2 cores, load 1.00 2.00 3.00 when measured, frequency not readable, " in shown
+    assert shown.endswith("throttling not readable")
+
+    shown = measured(
+        {"mhz": [1200.0, 1300.0], "throttled": 2, "stolen_ms": 10.0},
+        {"mhz": [1100.0, 3500.0], "throttled": 5, "stolen_ms": 35.0},
+    )
+    assert shown.endswith("1100 to 3500 MHz, throttled 3 times, 25 ms stolen")
+
+
+@pytest.mark.parametrize("warm", [None, {"baseline_ns": 3e6, "candidate_ns": 2e6}])
+def test_repeated_calls_are_shown_where_they_were_timed(warm: dict[str, float] | None) -> None:
+    reading = {"mhz": None, "throttled": None, "stolen_ms": None}
+    line = "warm       1.500x [1.400, 1.600], 3 ms to 2 ms: repeated calls, not scored"
+
+    assert (line in measured(reading, warm=warm)) == (warm is not None)
 
 
 def test_a_histogram_puts_times_where_they_belong() -> None:

@@ -218,6 +218,8 @@ def test_times_are_measured_and_every_sample_is_kept(workplace):
     for name in verdict["configs"]:
         for side in ("candidate", "baseline"):
             assert [len(process) for process in samples["configs"][name][side]] == [2, 2, 2]
+            assert [len(process) for process in samples["warm"][name][side]] == [1, 1, 1]
+    assert all(0 < case["warm"]["low"] <= case["warm"]["high"] for case in verdict["cases"])
 
 
 @pytest.mark.parametrize(

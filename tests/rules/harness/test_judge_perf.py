@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 from itertools import count
 
 import pytest
@@ -69,10 +71,34 @@ def test_wide_intervals_get_more_processes_while_the_budget_lasts(tmp_path):
         reported = calls * (10_000_000 + next(jitter) * 2_654_435_761 % 9_000_000)
         return reported, reported + 100_000
 
-    _, samples, _ = judge(tmp_path, clock=wild, budget_seconds=600.0, max_processes=5, max_slots=3)
-    assert len(samples["configs"]["f32 rows=8 cols=64"]["candidate"]) == 5
-    _, samples, _ = judge(tmp_path, clock=wild, budget_seconds=1e-6, max_slots=3)
-    assert len(samples["configs"]["f32 rows=8 cols=64"]["candidate"]) == 3
+    def stopped(**policy):
+        verdict, samples, _ = judge(tmp_path, clock=wild, max_slots=3, **policy)
+        widest = max(math.log(case["high"] / case["low"]) / 2 for case in verdict.cases)
+        stop = verdict.extra["stop"]
+        assert stop["half_width"] == pytest.approx(widest, rel=1e-4)
+        assert stop["processes"] == len(samples["configs"]["f32 rows=8 cols=64"]["candidate"])
+        assert f"stopped by {stop['reason']}" in verdict.detail
+        return stop["reason"], stop["processes"], widest > stop["wanted"]
+
+    assert stopped(budget_seconds=600.0, max_processes=5) == ("max_processes", 5, True)
+    assert stopped(budget_seconds=1e-6) == ("budget", 3, True)
+    assert stopped(budget_seconds=600.0, half_width=9.0) == ("half_width", 3, False)
+
+
+def test_narrow_intervals_need_no_more_processes(tmp_path):
+    verdict, _, _ = judge(tmp_path, budget_seconds=600.0)
+
+    stop = {"reason": "half_width", "half_width": 0.0, "wanted": 0.05, "processes": 3}
+    assert verdict.extra["stop"] == stop
+
+
+def test_the_state_of_the_machine_is_noted_before_and_after_every_round(tmp_path):
+    _, samples, _ = judge(tmp_path)
+
+    found = samples["machine"]
+    assert len(found["readings"]) == 4
+    assert found["load"] == found["readings"][-1]["load"]
+    assert found["cores"] == os.cpu_count()
 
 
 def test_batches_are_filled_up_to_the_wanted_time(tmp_path):

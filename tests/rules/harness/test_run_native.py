@@ -210,6 +210,28 @@ def test_slots_are_shuffled(launcher):
     assert orders[0] != orders[1] != sorted(orders[1])
 
 
+def test_a_call_is_repeated_in_one_slot(launcher):
+    """The fifth call finds what the fourth has left, and the judge reads what the fifth leaves."""
+    program = native(
+        "int counts(const long* x, long* y, long n, void* s)"
+        "{ static long calls, *last; if (last && last != y) return 1;"
+        "  last = y; y[0] = ++calls + x[0]; return 0; }",
+        "counts",
+    )
+    inputs = {"x": torch.full((4,), 100)}
+    signature = Signature(
+        (Argument("x", "i64", ("n",)),), (Argument("y", "i64", ("n",)),), (), ("n",)
+    )
+    with launcher.open(program, signature) as runner:
+        runner.load(config(4), 8)
+        batch = runner.repeat(inputs, 5)
+        with pytest.raises(ValueError, match="a batch of 9 calls"):
+            runner.repeat(inputs, 9)
+
+    assert [outputs["y"][0].item() for outputs in batch.outputs] == [105]
+    assert 0 < batch.reported_ns < batch.wall_ns
+
+
 def test_both_clocks_see_a_batch(launcher):
     ((_, batch),) = run_doubling(launcher, native(CALLS, "doubled"))
     assert 0 < batch.reported_ns < batch.wall_ns

@@ -123,6 +123,26 @@ def candidate(tmp_path):
     return make
 
 
+@pytest.mark.parametrize("abi", ["python", "torch"])
+def test_a_call_is_repeated(launcher, candidate, abi):
+    source = """
+calls = 0
+
+def counts(x, *into, n):
+    global calls
+    calls += 1
+    if not into:
+        return {"y": calls * x}
+    into[0].copy_(calls * x)
+"""
+    (inputs,) = draws(1)
+    with launcher.open(candidate("counts", source, abi), DOUBLING) as runner:
+        runner.load(config(), 3)
+        (outputs,) = runner.repeat(inputs, 3).outputs
+
+    assert torch.equal(outputs["y"], 3 * inputs["x"])
+
+
 @pytest.mark.parametrize("twin", ["honest", "prints_and_threads"])
 def test_benign_twin_passes(launcher, candidate, twin):
     (inputs, batch), _ = run_doubling(launcher, candidate(twin), batches=2)

@@ -12,16 +12,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from base.program import CandidateFault, Config, MachineFault, Reason
-from base.seeds import derive
 from base.spec import Spec, SpecError, read_policy
 from base.verdict import FAIL, PASS, REJECTED, Verdict, canonical_json, number
 from gpu import session, state
 from truth.judge import Judge, JudgingPolicy, Launching
 
-from perf import confidence, on_device, plausibility
-from perf.audit import Charge, Clock
-from perf.confidence import Ratio
-from perf.measure import Meter, Plan, Round, Sample, Series
+from perf import machine, on_device, plausibility
+from perf.audit import Clock
+from perf.measure import Meter, Plan, Round, Series
+from perf.timing import Figures, Timing
 
 GATE = "perf"
 COLD_FACTOR = 3
@@ -45,6 +44,8 @@ class PerfPolicy(JudgingPolicy):
         max_slots: calls of one batch, at most.
         memory_bytes: of the tensors of one batch, at most.
         clock_ms, clock_share: unexplained time that the audit allows, whichever is more.
+        warm: whether calls on inputs that are in the caches are timed, too. Nothing is decided by
+            those times.
         draw: the randomness of the timed inputs, as ``samples.json`` of an earlier judging has
             it; 0 for new.
     """
@@ -59,33 +60,32 @@ class PerfPolicy(JudgingPolicy):
     memory_bytes: int = 64 << 20
     clock_ms: float = 2.0
     clock_share: float = 0.1
+    warm: bool = True
     draw: int = 0
 
 
 @dataclass(frozen=True)
-class Timing:
-    """What was measured of one config: times per call in ns, and their ratio."""
+class Stop:
+    """Why no more was measured.
 
-    plan: Plan
-    candidate_ns: float
-    baseline_ns: float
-    charged_ns: float
-    ratio: Ratio
+    Attributes:
+        reason: ``half_width``, all intervals being narrow enough; ``budget``, the time being up;
+            or ``max_processes``.
+        half_width: of the widest interval.
+        wanted: the policy's half width.
+        processes: fresh ones that were timed on each side.
+    """
 
-    def to_json(self) -> dict[str, Any]:
-        """As a case of ``verdict.json``."""
-        return {
-            "config": self.plan.config.name,
-            "candidate_ns": number(self.candidate_ns),
-            "baseline_ns": number(self.baseline_ns),
-            "charged_ns": number(self.charged_ns),
-            "speedup": number(self.ratio.value),
-            "low": number(self.ratio.low),
-            "high": number(self.ratio.high),
-            "faster": self.ratio.faster,
-            "slots": self.plan.slots,
-            "cold": self.plan.cold,
-        }
+    reason: str
+    half_width: float
+    wanted: float
+    processes: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.processes} processes a side, stopped by {self.reason}: the widest interval "
+            f"has a half-width of {self.half_width:.3f} in the log ratio, {self.wanted:g} wanted"
+        )
 
 
 class PerfGate:
@@ -105,9 +105,10 @@ class PerfGate:
         self._clock = Clock(policy.clock_ms * 1e6, policy.clock_share)
         self._judge = Judge.assemble(spec, launcher, policy)
         self._drawn = policy.draw or secrets.randbits(48)
-        self._meter = Meter(self._judge, self._clock, self._drawn)
+        self._meter = Meter(self._judge, self._clock, self._drawn, warm=policy.warm)
         self._series = {config.name: Series() for config in spec.configs}
         self._states: list[dict[str, int]] = []
+        self._host = [machine.reading()]
         self._baselines: Mapping[str, Mapping[str, Any]] = {}
         self._budget = policy.budget_seconds or _BUDGETS[spec.candidate.abi]
 
@@ -115,12 +116,12 @@ class PerfGate:
         """The verdict, and the raw samples as JSON. Raises TaskFault and MachineFault."""
         try:
             plans = self._plans()
-            self._measure(plans)
+            stop = self._measure(plans)
             timings = [self._timing(plan) for plan in plans]
             self._refuse_implausible(timings)
         except CandidateFault as fault:
             return _failed(fault), self._samples()
-        return _passed(timings), self._samples()
+        return _passed(timings, stop), self._samples()
 
     def _plans(self) -> list[Plan]:
         """How to time each config, from a pilot round that counts for nothing else."""
@@ -154,95 +155,85 @@ class PerfGate:
         slots = max(1, math.floor(min(math.ceil(wanted), affordable)))
         return Plan(config, slots, slots * size > COLD_FACTOR * cache)
 
-    def _measure(self, plans: Sequence[Plan]) -> None:
+    def _measure(self, plans: Sequence[Plan]) -> Stop:
         policy = self._policy
-        for round_ in range(1, policy.max_processes + 1):
+        round_ = 0
+        while True:
+            round_ += 1
             before = self._now()
             found = self._round(round_, plans, policy.samples)
             for name, sides in found.items():
                 for side, samples in sides.items():
                     self._series[name].of(side).append(samples)
+            self._host.append(machine.reading())
             if self._spec.candidate.on_device:
                 self._states.append(state.reading())
-            if round_ >= policy.processes and self._enough(plans, self._now() - before):
-                return
+            if round_ >= policy.processes and (
+                stop := self._stop(plans, round_, self._now() - before)
+            ):
+                return stop
 
     def _round(self, number: int, plans: Sequence[Plan], samples: int) -> Round:
         if self._spec.candidate.on_device:
             return on_device.round_of(self._meter, number, plans, samples)
         return self._meter.round(number, plans, samples)
 
-    def _enough(self, plans: Sequence[Plan], round_seconds: float) -> bool:
+    def _stop(self, plans: Sequence[Plan], rounds: int, round_seconds: float) -> Stop | None:
+        """Why to measure no more; None where another round is worth it."""
+        policy = self._policy
+        widest = max(self._timing(plan).ratio.half_width for plan in plans)
+        if widest <= policy.half_width:
+            return Stop("half_width", widest, policy.half_width, rounds)
+        if rounds == policy.max_processes:
+            return Stop("max_processes", widest, policy.half_width, rounds)
         if self._now() - self._started + round_seconds > self._budget:
-            return True
-        return all(self._timing(plan).ratio.half_width <= self._policy.half_width for plan in plans)
+            return Stop("budget", widest, policy.half_width, rounds)
+        return None
 
     def _timing(self, plan: Plan) -> Timing:
-        """The ratio of one config.
-
-        Both sides pay for unexplained time: what the audit tolerates as noise must not pay.
-        """
-        series = self._series[plan.config.name]
-        trusted = self._unexplained(series.baseline)
-        own = Charge.settle(self._unexplained(series.candidate), trusted)
-        candidate = self._charged(series.candidate, own)
-        baseline = self._charged(series.baseline, Charge.settle(trusted, trusted))
-        seed = int.from_bytes(derive("bootstrap", plan.config.name)[:8], "big")
+        name = plan.config.name
+        warm = self._meter.warm.get(name) if self._policy.warm else None
         return Timing(
             plan,
-            confidence.typical(candidate),
-            confidence.typical(baseline),
-            own.always_ns / plan.slots,
-            confidence.ratio(candidate, baseline, seed),
+            Figures.of(plan, self._series[name], self._clock),
+            Figures.of(plan, warm, self._clock) if warm else None,
         )
-
-    def _unexplained(self, processes: Sequence[Sequence[Sample]]) -> list[float]:
-        return [self._clock.unexplained_ns(sample) for process in processes for sample in process]
-
-    def _charged(self, processes: Sequence[Sequence[Sample]], charge: Charge) -> list[list[float]]:
-        """The times per call that count."""
-        return [
-            [s.per_call_ns + charge.of(self._clock.unexplained_ns(s)) / s.slots for s in process]
-            for process in processes
-        ]
 
     def _refuse_implausible(self, timings: Sequence[Timing]) -> None:
         spec = self._spec
         told = on_device.ceilings() if spec.candidate.on_device else (0.0, 0.0)
         model = plausibility.device(spec.platform, told)
         for timing in timings:
-            config = timing.plan.config
+            config, figures = timing.plan.config, timing.figures
             floor = plausibility.floor_ns(spec.signature, spec.flops, config, model)
-            if timing.baseline_ns < floor:
+            if figures.baseline_ns < floor:
                 raise MachineFault(
-                    f"the baseline takes {timing.baseline_ns:.0f} ns for {config.name}, less than "
+                    f"the baseline takes {figures.baseline_ns:.0f} ns for {config.name}, less than "
                     f"the {floor:.0f} ns that this device is thought to need"
                 )
-            if timing.candidate_ns < floor:
+            if figures.candidate_ns < floor:
                 raise CandidateFault(
                     Reason.IMPLAUSIBLE,
-                    f"{timing.candidate_ns:.0f} ns a call for {config.name}: no machine of this "
+                    f"{figures.candidate_ns:.0f} ns a call for {config.name}: no machine of this "
                     f"kind does the work in less than {floor:.0f} ns",
                 )
 
     def _samples(self) -> bytes:
-        configs = {
-            name: {
-                "candidate": [[asdict(sample) for sample in process] for process in s.candidate],
-                "baseline": [[asdict(sample) for sample in process] for process in s.baseline],
-            }
-            for name, s in self._series.items()
-        }
         return canonical_json(
             {
                 "schema": 1,
-                "configs": configs,
+                "configs": {name: asdict(series) for name, series in self._series.items()},
+                "warm": {name: asdict(series) for name, series in self._meter.warm.items()},
                 "baselines": self._baselines,
                 "graphs": self._meter.graphs or {},
                 "device": self._states,
                 "draw": self._drawn,
                 "empty_ns": list(self._clock.empty_ns),
-                "machine": {"cores": os.cpu_count(), "load": os.getloadavg()},
+                "machine": {
+                    "cores": os.cpu_count(),
+                    "load": self._host[-1]["load"],
+                    "readings": self._host,
+                },
             }
         )
 
@@ -261,7 +252,7 @@ def run(spec: Spec, launcher: Launching) -> tuple[Verdict, bytes]:
     return PerfGate(spec, launcher, policy).run()
 
 
-def _passed(timings: Sequence[Timing]) -> Verdict:
+def _passed(timings: Sequence[Timing], stop: Stop) -> Verdict:
     ratios = [timing.ratio.value for timing in timings]
     mean, geomean = statistics.fmean(ratios), statistics.geometric_mean(ratios)
     faster = sum(timing.ratio.faster for timing in timings)
@@ -269,6 +260,7 @@ def _passed(timings: Sequence[Timing]) -> Verdict:
         "configs": [timing.plan.config.name for timing in timings],
         "mean_speedup": number(mean),
         "geomean_speedup": number(geomean),
+        "stop": {**asdict(stop), "half_width": number(stop.half_width)},
     }
     summary = f"{mean:.2f}x, surely faster on {faster} of {len(timings)} configs"
     lines = [
@@ -276,7 +268,7 @@ def _passed(timings: Sequence[Timing]) -> Verdict:
         for t in timings
     ]
     cases = [timing.to_json() for timing in timings]
-    return Verdict(GATE, PASS, "", summary, "\n".join(lines), cases, extra)
+    return Verdict(GATE, PASS, "", summary, "\n".join([*lines, str(stop)]), cases, extra)
 
 
 def _failed(fault: CandidateFault) -> Verdict:

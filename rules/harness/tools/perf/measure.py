@@ -16,7 +16,6 @@ from truth.oracle import TaskFault
 
 from perf.audit import Clock
 
-Drawn = list[list[Call]]  # the calls of each batch of a process; the first is the warm-up
 SideName = Literal["candidate", "baseline"]
 STAGE = "perf"
 EMPTY_BATCHES = 5
@@ -54,6 +53,21 @@ class Sample:
         return self.reported_ns / self.slots
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """The calls of one process for one config.
+
+    Attributes:
+        first: before anything is timed.
+        timed: of each batch.
+        repeated: made again and again in the last batch; none where warm calls are not timed.
+    """
+
+    first: list[Call]
+    timed: list[list[Call]]
+    repeated: list[Call] = field(default_factory=list)
+
+
 Round = Mapping[str, Mapping[SideName, list[Sample]]]  # by config and side
 
 
@@ -78,11 +92,15 @@ class Meter:
 
     Attributes:
         baselines: by config, what is timed in place of the judge's baseline.
+        warm: by config, the readings of calls that were repeated on the same inputs, one from each
+            process; none of a config whose batches have one call only.
         graphs: by config and side, ns a call where launches were recorded and run as one graph;
             None to record nothing. It is shown and decides nothing.
     """
 
-    def __init__(self, judge: Judge, clock: Clock, draw: int) -> None:
+    def __init__(self, judge: Judge, clock: Clock, draw: int, *, warm: bool = False) -> None:
+        self.warm: dict[str, Series] = {}
+        self._takes_warm = warm
         self.baselines: dict[str, Side] = {}
         self.graphs: dict[str, dict[str, float]] | None = None
         self._judge = judge
@@ -102,23 +120,28 @@ class Meter:
         CandidateFault for the candidate's faults, wrong outputs of timed calls included;
         TaskFault for the baseline's; MachineFault where a clock of this machine is broken.
         """
-        calls: Mapping[str, Drawn] = {
-            plan.config.name: [
-                self._draw(number, plan, batch, plan.slots if batch else 1)
-                for batch in range(samples + 1)
-            ]
-            for plan in plans
-        }
+        calls = {plan.config.name: self._draw_all(number, plan, samples) for plan in plans}
         order: Sequence[SideName] = ("baseline", "candidate")
         made: dict[SideName, _Process] = {}
         for side in order if number % 2 == 0 else order[::-1]:
             made[side] = self._process(side, number, plans, calls)
         for plan in plans:
             self._verify(plan, made["candidate"], made["baseline"])
+            for side in order:
+                if warm := made[side].warm.get(plan.config.name):
+                    self.warm.setdefault(plan.config.name, Series()).of(side).append(warm)
         return {
             plan.config.name: {side: made[side].samples[plan.config.name] for side in order}
             for plan in plans
         }
+
+    def _draw_all(self, number: int, plan: Plan, samples: int) -> Drawn:
+        """The calls of a process of either side; a pilot (round 0) has none that are repeated."""
+        timed = [self._draw(number, plan, batch, plan.slots) for batch in range(1, samples + 1)]
+        drawn = Drawn(self._draw(number, plan, 0, 1), timed)
+        if self._takes_warm and number and plan.slots > 1:
+            drawn.repeated.extend(self._draw(number, plan, samples + 1, 1))
+        return drawn
 
     def _draw(self, number: int, plan: Plan, batch: int, size: int, attempt: int = 0) -> list[Call]:
         """Inputs that no call had before."""
@@ -146,18 +169,35 @@ class Meter:
 
     def _time(self, made: _Process, runner: Running, plan: Plan, calls: Drawn) -> None:
         runner.load(plan.config, plan.slots)
-        warm, *timed = calls
-        made.add(plan, warm, runner.batch(_inputs(warm)))
+        made.add(plan, calls.first, runner.batch(_inputs(calls.first)))
         if made.side == "baseline":
             for _ in range(EMPTY_BATCHES):
                 self._clock.calibrate(runner.empty())
-        for index, batch in enumerate(timed, start=1):
+        for index, batch in enumerate(calls.timed, start=1):
             if made.side == "baseline":
                 self._time_trusted(made, runner, plan, batch)
             else:
                 self._time_audited(made, runner, plan, index, batch)
+        if calls.repeated:
+            self._time_repeated(made, runner, plan, calls.repeated)
         if self.graphs is not None and made.number == 1:
-            self._record(made.side, runner, plan, timed[-1])
+            self._record(made.side, runner, plan, calls.timed[-1])
+
+    def _time_repeated(
+        self, made: _Process, runner: Running, plan: Plan, calls: Sequence[Call]
+    ) -> None:
+        """The same call as often as a batch has calls, so that what it needs is in the caches.
+
+        A candidate may well remember its result, hence nothing is decided by this time. What is
+        in the outputs in the end is verified like any other.
+        """
+        result = runner.repeat(calls[0].inputs, plan.slots)
+        if impossible := self._clock.impossible(result):
+            if made.side == "baseline":
+                raise MachineFault(_broken(impossible))
+            raise CandidateFault(Reason.CLOCK_MISMATCH, impossible)
+        made.add(plan, calls, result)
+        made.time_repeated(plan, result)
 
     def _record(self, side: SideName, runner: Running, plan: Plan, calls: Sequence[Call]) -> None:
         """Time the calls once more as one graph: the last thing that the runner is asked.
@@ -175,9 +215,8 @@ class Meter:
 
     def pilot(self, plan: Plan, samples: int) -> list[Sample]:
         """The baseline alone, to compare it with others. Raises TaskFault."""
-        calls = [self._draw(0, plan, batch, plan.slots if batch else 1) for batch in range(samples)]
-        calls.append(self._draw(0, plan, samples, plan.slots))
-        made = self._process("baseline", 0, [plan], {plan.config.name: calls})
+        calls = {plan.config.name: self._draw_all(0, plan, samples)}
+        made = self._process("baseline", 0, [plan], calls)
         return made.samples[plan.config.name]
 
     def _time_trusted(
@@ -186,7 +225,7 @@ class Meter:
         """A batch of the baseline, which also shows how noisy the machine is."""
         result = runner.batch(_inputs(calls))
         if impossible := self._clock.impossible(result):
-            raise MachineFault(f"a clock of this machine is broken: {impossible}")
+            raise MachineFault(_broken(impossible))
         self._clock.trust(result)
         made.add(plan, calls, result)
         made.time(plan, result, 1)
@@ -253,6 +292,7 @@ class _Process:
         self.side = side
         self.number = number
         self.samples: dict[str, list[Sample]] = {}
+        self.warm: dict[str, list[Sample]] = {}
         self.ran: dict[str, list[tuple[Call, Tensors]]] = {}
 
     def add(self, plan: Plan, calls: Sequence[Call], batch: Batch) -> None:
@@ -262,8 +302,19 @@ class _Process:
 
     def time(self, plan: Plan, batch: Batch, attempts: int) -> None:
         """Keep the times of a batch."""
-        sample = Sample(plan.slots, batch.reported_ns, batch.wall_ns, attempts, batch.waited_ns)
-        self.samples.setdefault(plan.config.name, []).append(sample)
+        self.samples.setdefault(plan.config.name, []).append(_sample(plan, batch, attempts))
+
+    def time_repeated(self, plan: Plan, batch: Batch) -> None:
+        """Keep the times of a batch of one call again and again."""
+        self.warm[plan.config.name] = [_sample(plan, batch, 1)]
+
+
+def _sample(plan: Plan, batch: Batch, attempts: int) -> Sample:
+    return Sample(plan.slots, batch.reported_ns, batch.wall_ns, attempts, batch.waited_ns)
+
+
+def _broken(impossible: str) -> str:
+    return f"a clock of this machine is broken: {impossible}"
 
 
 def _inputs(calls: Sequence[Call]) -> list[Tensors]:

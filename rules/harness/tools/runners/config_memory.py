@@ -72,18 +72,23 @@ class ConfigMemory:
         self._scratch.poison()
         return self._scratch
 
-    def prepare(self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]]) -> None:
+    def prepare(
+        self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]], repeats: int = 1
+    ) -> None:
         """Fill the slots of a batch with fresh inputs, poison everything that is written.
 
-        A device's inputs are checked only: ``fill`` brings them.
+        With ``repeats`` all of them are called on that often. A device's inputs are checked
+        only: ``fill`` brings them.
         """
         if not self._on_device:
             self._write(order, inputs)
         self._outputs.poison()
         if self._scratch:
             self._scratch.poison()
+        called = [*order] * repeats
         start = self.block.order_offset
-        self._block_memory[start : start + 4 * len(order)] = struct.pack(f"<{len(order)}I", *order)
+        end = start + 4 * len(called)
+        self._block_memory[start:end] = struct.pack(f"<{len(called)}I", *called)
         if self._on_device:
             self._outputs.make_room()
             torch.cuda.synchronize()

@@ -95,6 +95,15 @@ class Runner:
         assert batch is not None
         return batch
 
+    def repeat(self, inputs: Mapping[str, Tensor], calls: int) -> Batch:
+        """Call the candidate ``calls`` times on the same inputs, in the same slot.
+
+        Raises like ``batch``. What every call but the last wrote is seen by nobody.
+        """
+        batch = self._make(Kind.RUN, [inputs], repeats=calls)
+        assert batch is not None
+        return batch
+
     def replay(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch | None:
         """The same with the launches of all calls recorded and run as one graph.
 
@@ -103,15 +112,17 @@ class Runner:
         """
         return self._make(Kind.REPLAY, inputs)
 
-    def _make(self, kind: Kind, inputs: Sequence[Mapping[str, Tensor]]) -> Batch | None:
+    def _make(
+        self, kind: Kind, inputs: Sequence[Mapping[str, Tensor]], repeats: int = 1
+    ) -> Batch | None:
         memory = self._memory
         if memory is None:
             raise ValueError("no config is loaded")
-        calls = len(inputs)
+        calls = len(inputs) * repeats
         if not 1 <= calls <= memory.slots:
             raise ValueError(f"a batch of {calls} calls, where {memory.slots} slots are loaded")
-        order = random.SystemRandom().sample(range(memory.slots), calls)
-        memory.prepare(order, inputs)
+        order = random.SystemRandom().sample(range(memory.slots), len(inputs))
+        memory.prepare(order, inputs, repeats)
         with self._ending_on_fault():
             doing = f"in a batch of {calls} call{'s' if calls > 1 else ''}"
             held_up_ns = 0

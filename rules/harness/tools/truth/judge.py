@@ -36,6 +36,9 @@ class Running(Protocol):
     def batch(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch:
         """One call per item of ``inputs``."""
 
+    def repeat(self, inputs: Mapping[str, Tensor], calls: int) -> Batch:
+        """A batch of ``calls`` calls on the same inputs: the outputs are those of the last."""
+
     def replay(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch | None:
         """The same with its launches recorded and run as one graph; None where they cannot be."""
 

@@ -1,0 +1,83 @@
+"""The state of the host while it is measured: who else is there, clocks, what slows them down.
+
+An observation, and nothing that decides: it is in no key and in no verdict. What this machine does
+not show is None: a virtual machine often has no clock frequency to read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+_PROCESSORS = "sys/devices/system/cpu"
+_MEASURES_CLOCK = "aperfmperf"  # without it the kernel repeats a nominal frequency
+_STOLEN = 8  # field of /proc/stat's first line
+_MHZ = 1e-3  # of cpufreq's kHz
+
+
+def reading(root: Path = Path("/")) -> dict[str, Any]:
+    """What the host says now; ``root`` is where ``proc`` and ``sys`` are.
+
+    ``load`` of 1, 5 and 15 minutes; ``mhz`` of the slowest and of the fastest processor;
+    ``throttled``, how often heat has slowed down any since the start; ``stolen_ms``, the time that
+    a hypervisor has given to other machines since the start; ``waiting_ms``, that in which anybody
+    here was waiting for a processor.
+    """
+    return {
+        "load": list(os.getloadavg()),
+        "mhz": _ends([*_scaled(root)] or [*_measured(root)]),
+        "throttled": _total(
+            root.glob(f"{_PROCESSORS}/cpu[0-9]*/thermal_throttle/*_throttle_count")
+        ),
+        "stolen_ms": _stolen(root),
+        "waiting_ms": _waiting(root),
+    }
+
+
+def _scaled(root: Path) -> Iterable[float]:
+    for path in root.glob(f"{_PROCESSORS}/cpu[0-9]*/cpufreq/scaling_cur_freq"):
+        with contextlib.suppress(OSError, ValueError):
+            yield float(path.read_text()) * _MHZ
+
+
+def _measured(root: Path) -> Iterable[float]:
+    lines = _lines(root / "proc/cpuinfo")
+    if any(line.startswith("flags") and _MEASURES_CLOCK in line.split() for line in lines):
+        for line in lines:
+            if line.startswith("cpu MHz"):
+                yield float(line.partition(":")[2])
+
+
+def _ends(values: list[float]) -> list[float] | None:
+    return [min(values), max(values)] if values else None
+
+
+def _total(counters: Iterable[Path]) -> int | None:
+    found = []
+    for path in counters:
+        with contextlib.suppress(OSError, ValueError):
+            found.append(int(path.read_text()))
+    return sum(found) if found else None
+
+
+def _stolen(root: Path) -> float | None:
+    fields = next(iter(_lines(root / "proc/stat")), "").split()
+    if len(fields) <= _STOLEN:
+        return None
+    return int(fields[_STOLEN]) * 1e3 / os.sysconf("SC_CLK_TCK")
+
+
+def _waiting(root: Path) -> float | None:
+    for line in _lines(root / "proc/pressure/cpu"):
+        if line.startswith("some"):
+            return int(line.rpartition("total=")[2]) / 1e3
+    return None
+
+
+def _lines(path: Path) -> list[str]:
+    with contextlib.suppress(OSError):
+        return path.read_text().splitlines()
+    return []

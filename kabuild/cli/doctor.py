@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform as machine
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -15,9 +16,12 @@ import click
 import psutil
 
 from kabuild.cli.doctor_devices import find_devices
+from kabuild.cli.doctor_toolchains import find_toolchains
 from kabuild.cli.finding import Finding, State
 from kabuild.sandbox.namespaces import probe
 from kabuild.store import default_path
+
+_LEAST_KERNEL = (5, 12)  # mount_setattr
 
 
 def _python() -> Iterator[Finding]:
@@ -41,6 +45,15 @@ def _distribution(name: str, use: str) -> Finding:
     except metadata.PackageNotFoundError:
         advice = f"pip install {name}"
         return Finding(name, State.PROBLEM, f"not installed ({use})", advice)
+
+
+def _kernel() -> Iterator[Finding]:
+    release = machine.release()
+    numbers = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
+    enough = machine.system() == "Linux" and numbers >= _LEAST_KERNEL
+    advice = "" if enough else "sandboxes need Linux 5.12 or later"
+    state = State.OK if enough else State.PROBLEM
+    yield Finding("kernel", state, f"{machine.system()} {release}", advice)
 
 
 def _sandbox() -> Iterator[Finding]:
@@ -86,12 +99,19 @@ def _platforms() -> Iterator[Finding]:
         "kernels compile; judging them was never tried on AMD's hardware",
     )
     yield from find_devices(default_path() / "leases")
-    for tool, use in (("nvcc", "CUDA"), ("hipcc", "ROCm"), ("g++", "an adopted compiler")):
+    for tool, use in (
+        *(("nvcc", "to adopt for CUDA"), ("hipcc", "to adopt for ROCm")),
+        *(("g++", "to adopt for the cpu platform"), ("ssh-keygen", "signatures of bundles")),
+    ):
         path = shutil.which(tool)
-        yield Finding(tool, State.OK if path else State.OPTIONAL, f"{path or 'not found'} ({use})")
+        state = State.OK if path else State.OPTIONAL
+        yield Finding(f"installed {tool}", state, f"{path or 'none'} ({use})")
 
 
-CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (_python, _sandbox, _resources, _platforms)
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    *(_python, _kernel, _sandbox, _resources, _platforms),
+    find_toolchains,
+)
 
 
 @click.command("doctor")

@@ -256,7 +256,10 @@ def test_doctor_is_readable_and_agrees_with_itself(tasks: CliWorkspace) -> None:
     findings = {item["name"]: item for item in ran.json}
 
     assert ran.code == (36 if any(f["state"] == "PROBLEM" for f in findings.values()) else 0)
-    for name in ("python", "torch", "triton", "ziglang", "namespaces", "store", "NVIDIA GPU"):
+    for name in (
+        *("python", "torch", "triton", "ziglang", "kernel", "namespaces", "store"),
+        *("NVIDIA GPU", "AMD GPU", "nvcc"),
+    ):
         assert findings[name].keys() == {"name", "state", "found", "advice"}
         assert findings[name]["state"] in {"ok", "absent", "warning", "PROBLEM"}
     assert str(tasks.store) in findings["store"]["found"]

@@ -1,0 +1,39 @@
+"""What ``kabuild doctor`` says of toolchains that are not part of the running Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kabuild.base.errors import KabuildError
+from kabuild.cli.declared import declared
+from kabuild.cli.finding import Finding
+from kabuild.cli.finding import State as Found
+from kabuild.toolchain.inventory import Item, State, take_stock
+
+_INSTALLED = {"environment", "distribution"}
+
+
+def find_toolchains() -> Iterator[Finding]:
+    """Each one that is fetched or adopted; nothing outside of a workspace."""
+    try:
+        with declared() as toolchains:
+            chosen = [item for item in toolchains.declarations if item.kind not in _INSTALLED]
+            items = [take_stock(item, toolchains.resolver) for item in chosen]
+    except KabuildError:
+        return  # which every command that needs them says
+    yield from map(_finding, items)
+
+
+def _finding(item: Item) -> Finding:
+    label = item.declaration.label
+    found = f"{item.version}: {item.state.value} ({item.declaration.role})"
+    if item.state is State.READY:
+        return Finding(label.name, Found.OK, found)
+    pin = f"kabuild toolchain pin {label.short} --from DIRECTORY"
+    advice = {
+        State.TO_FETCH: f"kabuild toolchain fetch {label.short}; what needs it does so by itself",
+        State.MISSING: f"install it, and {pin}",
+        State.DRIFTED: pin,
+        State.UNLOCKED: f"kabuild toolchain lock {label.short}",
+    }
+    return Finding(label.name, Found.OPTIONAL, found, advice[item.state])

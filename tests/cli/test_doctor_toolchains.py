@@ -1,0 +1,56 @@
+"""What the program says of toolchains that this machine lacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kabuild.cli.doctor_toolchains import find_toolchains
+from kabuild.cli.finding import State
+
+DECLARED = """\
+[[toolchain]]
+name  = "here"
+role  = "agent-cli"
+local = "{here}"
+
+[[toolchain]]
+name  = "gone"
+role  = "agent-cli"
+local = "/no/such/directory"
+
+[[toolchain]]
+name = "new"
+role = "agent-cli"
+pypi = ["nobody-has-this==1.0"]
+"""
+
+
+def test_what_is_missing_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/run").write_text("")
+    (tmp_path / "WORKSPACE.toml").write_text('name = "test"\n')
+    (tmp_path / "toolchains/mine").mkdir(parents=True)
+    text = DECLARED.replace("{here}", str(tmp_path / "tools"))
+    (tmp_path / "toolchains/mine/BUILD.toml").write_text(text)
+    monkeypatch.setenv("KABUILD_CACHE", str(tmp_path / "store"))
+    monkeypatch.chdir(tmp_path)
+
+    found = {finding.name: finding for finding in find_toolchains()}
+
+    assert found["here"].state is State.OK
+    assert found["gone"].state is State.OPTIONAL
+    assert "pin //toolchains/mine:gone --from" in found["gone"].advice
+    assert "not locked (agent-cli)" in found["new"].found
+    assert "lock //toolchains/mine:new" in found["new"].advice
+
+
+def test_outside_of_a_workspace_there_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert list(find_toolchains()) == []

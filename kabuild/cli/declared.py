@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 from kabuild.base.errors import KabuildError, Reason, UsageError
 from kabuild.base.suggest import suggest
-from kabuild.loading import Loader, builtin_root, find_workspace, load_workspace
-from kabuild.loading.toolchain_rule import TOOLCHAIN
-from kabuild.model.digest import Digest
+from kabuild.loading import Loader, find_workspace, load_workspace
 from kabuild.model.label import Label
+from kabuild.provision import declarations, provision
 from kabuild.store import Store
 from kabuild.store.paths import TOOLCHAINS as DIRECTORY
 from kabuild.toolchain import Declaration, Resolver, hash_file
-from kabuild.toolchain.lock import LOCK_FILE, Lock, LockEntry, read_lock, read_locks, write_lock
-from kabuild.toolchain.record_memory import RecordMemory
+from kabuild.toolchain.lock import LOCK_FILE, Lock, LockEntry, read_lock, write_lock
 from kabuild.toolchain.resolution import ADOPTED
 from kabuild.toolchain.tree_store import TreeStore
-
-PACKAGES = "toolchains"
-"""Where toolchains are declared: in packages at and below ``//toolchains``."""
 
 
 @dataclass(frozen=True)
@@ -95,22 +89,14 @@ def declared() -> Iterator[Declared]:
     """The toolchains of the workspace at and above the working directory."""
     workspace = load_workspace(find_workspace(Path.cwd()))
     loader = Loader(workspace)
-    with Store.open() as store:
-        records = RecordMemory(store.root / "records.json", _remembering(store))
+    with (
+        Store.open() as store,
+        provision(
+            workspace.root, store, fetch=False, locked=False, consulted=lambda _: None
+        ) as resolver,
+    ):
         trees = TreeStore(store.root / DIRECTORY)
-        yield Declared(
-            workspace.root,
-            loader,
-            tuple(_declarations(loader)),
-            trees,
-            Resolver(
-                file_digest=_remembering(store),
-                record_digest=records,
-                lock=cache(lambda: read_locks(workspace.root, builtin_root())),
-                trees=trees,
-            ),
-        )
-        records.save()
+        yield Declared(workspace.root, loader, tuple(declarations(loader)), trees, resolver)
 
 
 def users(loader: Loader, declaration: Declaration) -> list[str]:
@@ -127,20 +113,3 @@ def users(loader: Loader, declaration: Declaration) -> list[str]:
             continue
         found |= {node.label.short for node in nodes}
     return sorted(found - {declaration.label.short})
-
-
-def _remembering(store: Store) -> Callable[[Path], Digest]:
-    return lambda path: store.index.digest(str(path))[0]
-
-
-def _declarations(loader: Loader) -> Iterator[Declaration]:
-    """All toolchains in ``//toolchains/...``, of the workspace and those that ship with kabuild."""
-    below = set(loader.packages_below(PACKAGES)) if (_root(loader) / PACKAGES).is_dir() else set()
-    for name in sorted(below | set(loader.siblings(PACKAGES))):
-        for target in loader.package(name).targets.values():
-            if target.kind == TOOLCHAIN.kind:
-                yield Declaration.of(target)
-
-
-def _root(loader: Loader) -> Path:
-    return loader.workspace.root

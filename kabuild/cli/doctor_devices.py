@@ -14,6 +14,12 @@ from kabuild.scheduler import FileLeases
 
 _MAKERS = {"cuda": "NVIDIA GPU", "rocm": "AMD GPU"}
 _UNITS = {"driver": "driver {}", "runtime": "runtime {}", "power": "at most {}"}
+UNTRIED = (
+    "AMD GPUs: kernels compile for them, and runner and probes were tried up to 'no device'; "
+    "nothing of kabuild has run on one yet"
+)
+"""What nobody has seen work on hardware."""
+
 _ORDER = ("memory", "driver", "runtime", "clocks", "power")
 
 
@@ -31,6 +37,7 @@ def find_devices(leases: Path) -> Iterator[Finding]:
         for device in there.found:
             yield _device(device, leases)
     yield from _hip()
+    yield Finding("never run", State.OPTIONAL, UNTRIED)
 
 
 def describe(device: Device) -> str:

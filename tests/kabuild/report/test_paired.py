@@ -79,7 +79,8 @@ def test_swapping_agents_turns_everything_around(speedups: list[float]) -> None:
 
 
 def test_what_sessions_cost_is_summed() -> None:
-    told: dict[str, Any] = {"agent": {"seconds": 10.0, "usage": {"output_tokens": 5, "dollars": None}}}
+    usage = {"output_tokens": 5, "dollars": None}
+    told: dict[str, Any] = {"agent": {"seconds": 10.0, "usage": usage}}
     one = evaluation("a", result("t0", 2.0, **told), result("t1", 2.0, **told))
     found = compare(one, judged("b", 1.0, 1.0))
     assert found.costs == ({"seconds": 20.0, "output_tokens": 10}, {})

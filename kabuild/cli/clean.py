@@ -9,12 +9,12 @@ import click
 from kabuild.base.fs import remove_tree
 from kabuild.loading import find_workspace
 from kabuild.store import default_path
-from kabuild.store.paths import MEMORIES, TOOLCHAINS
+from kabuild.store.paths import JOURNALS, MEMORIES, TOOLCHAINS
 
 # By name, never the whole directory: $KABUILD_CACHE may point at one that holds other things.
 _STORE_PARTS = (
     *("ac", "cas", "tmp", "debug", "leases", "index", "index.lock", "gc.lock", "evict.lock"),
-    *("records.json", "timings.json", "usage", MEMORIES, TOOLCHAINS),
+    *("records.json", "timings.json", "usage", JOURNALS, MEMORIES, TOOLCHAINS),
 )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
 from typing import Protocol
@@ -90,9 +91,10 @@ class LocalStrategy:
             self._fill(stage, prepared.root)
             secrets = Secrets.of(action)
             timed = action.resources.timed
-            with self._devices.using(prepared.device, timed=timed) as exposure:
+            using = self._devices.using(prepared.device, timed=timed)
+            with using as exposure, self._journal(prepared, secrets) as journal:
                 try:
-                    spec = _spec(prepared, stage, secrets, exposure)
+                    spec = _spec(prepared, stage, secrets, exposure, journal)
                     completed = self._spawner.run(spec, cancel)
                 except UnsavedOutputsError as error:
                     raise store_error(error, str(self._store.root)) from error
@@ -101,6 +103,19 @@ class LocalStrategy:
             return self._store_result(action, completed, stage / "collected", secrets)
         finally:
             self._clear(action, stage)
+
+    @contextlib.contextmanager
+    def _journal(self, prepared: Prepared, secrets: Secrets) -> Iterator[Path | None]:
+        """The file that outlives an interrupted run, for an action that keeps one."""
+        if not (prepared.action.journal and prepared.hermetic):
+            yield None
+            return
+        with self._store.journals.lend(prepared.key.hash) as journal:
+            try:
+                yield journal
+            finally:
+                if journal is not None:
+                    secrets.redact_file(journal)
 
     def _fill(self, stage: Path, root: Directory) -> None:
         """Lay out the input root in a fresh directory. Raises BlobMissingError, StoreError."""
@@ -165,7 +180,9 @@ def _refusal() -> str:
     return f"this machine refuses sandboxes to actions ({refusal}; see kabuild doctor)"
 
 
-def _spec(prepared: Prepared, stage: Path, secrets: Secrets, exposure: Exposure) -> SandboxSpec:
+def _spec(
+    prepared: Prepared, stage: Path, secrets: Secrets, exposure: Exposure, journal: Path | None
+) -> SandboxSpec:
     """What the sandbox needs to know, with this machine's paths instead of tokens."""
     action = prepared.action
     homes = {toolchain.name: toolchain.home for toolchain in action.toolchains}
@@ -189,6 +206,7 @@ def _spec(prepared: Prepared, stage: Path, secrets: Secrets, exposure: Exposure)
             outputs=tuple(f"{OUTPUT_ROOT}/{path}" for path in action.outputs),
             collect_into=stage / "collected",
             mounts=tuple(dict.fromkeys(mounts)),
+            journal=journal,
             limits=SandboxLimits(
                 wall_seconds=limits.timeout,
                 memory_bytes=limits.memory,

@@ -53,7 +53,8 @@ class Action:
     (whom it reaches, and as whom).
 
     Outside the key: ``label`` and ``mnemonic`` (display), ``gate`` and ``requires`` (order),
-    ``resources`` (scheduling), ``preload`` (a warm start that gives the same bytes).
+    ``resources`` (scheduling), ``preload`` (a warm start that gives the same bytes), ``journal``
+    (what a run of the same key had found out before it was interrupted).
 
     Attributes:
         label: the sub-target that this action is; unique in a graph.
@@ -68,6 +69,8 @@ class Action:
             their values are in nothing that is kept.
         facts: an output with a JSON object that reports may show, or ``""``. What it runs may
             fail, and it says so there; that it fails itself is the machine's fault.
+        journal: whether it finds the file ``/journal``, empty at first, which it may write: a run
+            that is interrupted leaves it to the next run of the same action.
     """
 
     label: Label
@@ -87,6 +90,7 @@ class Action:
     network: bool = False
     secrets: tuple[str, ...] = ()
     facts: str = field(compare=False, default="")
+    journal: bool = field(compare=False, default=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", tuple(sorted(self.inputs, key=lambda item: item[0])))

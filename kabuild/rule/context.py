@@ -115,6 +115,7 @@ class Context:
         network: bool = False,
         secrets: tuple[str, ...] = (),
         facts: str = "",
+        journal: bool = False,
     ) -> Action:
         """Declare the action of the sub-target ``part``, which is one of the rule's.
 
@@ -140,6 +141,7 @@ class Context:
             network=network,
             secrets=secrets,
             facts=facts,
+            journal=journal,
         )
         self.actions.append(action)
         return action

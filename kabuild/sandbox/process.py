@@ -26,6 +26,7 @@ from kabuild.sandbox.rootfs import system_binds
 from kabuild.sandbox.run import Cancel, Ended, Run, SupervisorLost
 from kabuild.sandbox.spec import (
     EXEC_ROOT,
+    JOURNAL,
     OUTPUT_ROOT,
     Completed,
     Limit,
@@ -172,6 +173,7 @@ class Spawner:
         mounts = [(mount, mount) for mount in spec.mounts]
         if spec.network:
             mounts += [(path, path) for path in _NAMES_OF_HOSTS if Path(path).exists()]
+        journal = [(str(spec.journal), JOURNAL, True)] if spec.journal else []
         return {
             "id": next(self._ids),
             "argv": list(spec.argv),
@@ -181,7 +183,7 @@ class Spawner:
             "nestable": spec.nestable,
             "network": spec.network,
             "root": root,
-            "binds": [*self._system, *mounts, (str(spec.input_dir), EXEC_ROOT)],
+            "binds": [*self._system, *mounts, (str(spec.input_dir), EXEC_ROOT), *journal],
             "scratch": _SCRATCH,
             "outputs": list(spec.outputs),
             "limits": vars(spec.limits),

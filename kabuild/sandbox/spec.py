@@ -10,6 +10,9 @@ from pathlib import Path, PurePosixPath
 EXEC_ROOT = "/exec"
 """Working directory inside every sandbox: the input tree."""
 
+JOURNAL = "/journal"
+"""Where a command that keeps a journal finds it."""
+
 OUTPUT_ROOT = "out"
 """The one writable directory of the input tree; every output lies below it."""
 
@@ -64,6 +67,7 @@ class SandboxSpec:
                       exist when the command starts.
     ``collect_into``  existing host directory; output ``out/x`` is copied to ``out/x`` below it.
     ``mounts``        host files, trees and devices, read-only at their own paths.
+    ``journal``       host file that the command may write, at ``/journal``; only in a sandbox.
     ``preload``       modules that a Python command may find imported already. It is a hint:
                       when ``argv`` is an absolute Python interpreter and a script, the script
                       runs in a copy of a process that has them. Commands with the same
@@ -83,6 +87,7 @@ class SandboxSpec:
     outputs: tuple[str, ...]
     collect_into: Path
     mounts: tuple[str, ...] = ()
+    journal: Path | None = None
     limits: SandboxLimits = field(default_factory=SandboxLimits)
     preload: tuple[str, ...] = ()
     nestable: bool = False

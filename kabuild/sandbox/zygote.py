@@ -163,7 +163,7 @@ def start(run: dict[str, Any], control: int, stdout: int, stderr: int, collect: 
 
 def _view(run: dict[str, Any]) -> View:
     return View(
-        binds=tuple(Bind(source, target) for source, target in run["binds"]),
+        binds=tuple(Bind(*bind) for bind in run["binds"]),
         tmpfs=tuple((path, run["limits"]["scratch_bytes"]) for path in run["scratch"]),
         cwd=run["root"],
         hostname="kabuild",

@@ -9,6 +9,9 @@ from pathlib import Path
 MEMORIES = "memories"
 """Directory of what earlier builds came to, in a store."""
 
+JOURNALS = "journals"
+"""Directory of what interrupted actions had found out, in a store."""
+
 TOOLCHAINS = "toolchains"
 """Directory of unpacked toolchains, in a store."""
 

@@ -11,7 +11,8 @@ from kabuild.store.action_cache import ActionCache, DiskActionCache
 from kabuild.store.cas import Cas, DiskCas
 from kabuild.store.contents import BLOBS
 from kabuild.store.faults import writing
-from kabuild.store.paths import MEMORIES, default_path
+from kabuild.store.journals import Journals
+from kabuild.store.paths import JOURNALS, MEMORIES, default_path
 from kabuild.store.scratch import Scratch
 from kabuild.store.signatures import FileIndex
 from kabuild.store.usage import Tally, Usage
@@ -75,6 +76,11 @@ class Store:
     def memories(self) -> Path:
         """Directory of what earlier builds came to, see ``memory``."""
         return self.root / MEMORIES
+
+    @property
+    def journals(self) -> Journals:
+        """What interrupted actions had found out."""
+        return Journals(self.root / JOURNALS)
 
     def tell(self) -> int:
         """Add what this process stored to the store's usage; the bytes. Raises StoreError."""

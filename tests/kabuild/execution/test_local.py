@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,23 @@ def test_a_refused_sandbox_is_said_once_and_results_are_kept_apart(
     monkeypatch.undo()
     again = world.build(command("a", "/bin/sh", "-c", script))
     assert not again.settled["//t:a"].cached
+
+
+def test_a_journal_outlives_a_run_without_a_result(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the next run's of the same action, and no secret stays in it."""
+    monkeypatch.setenv("SOME_KEY", "correct-horse")
+    script = "echo $SOME_KEY >> /journal; cat /journal > out/result; test $(wc -l < /journal) = 2"
+    once = replace(command("a", "/bin/sh", "-c", script), journal=True, secrets=("SOME_KEY",))
+
+    first, second = world.build(once), world.build(once)
+
+    assert first.settled["//t:a"].outcome is Outcome.FAILED
+    assert second.settled["//t:a"].outcome is Outcome.DONE
+    (journal,) = (world.cache / "journals").iterdir()
+    assert journal.read_text() == "[SOME_KEY]\n" * 2
+    assert world.build(once).settled["//t:a"].cached
 
 
 def test_a_stop_kills_a_running_command_and_keeps_finished_work(world: World) -> None:

@@ -11,6 +11,7 @@ from kabuild.rule import AttributeProblem, suggest
 PLACEHOLDERS = (
     *("workspace", "home", "files", "prompt", "prompt_file", "kernel", "brief", "python", "cli"),
     *("model", "seconds", "turns", "tokens", "dollars", "service", "proxy", "trial", "seed"),
+    "journal",
 )
 """What ``{NAME}`` may stand for in ``command``, ``env``, ``service`` and ``version_command``."""
 
@@ -30,7 +31,7 @@ def check_agent(attrs: Mapping[str, Any]) -> None:
             'write replays = "expert" or command = ["python3", "{files}/agent.py"]',
         )
     for path, text in _templates(attrs):
-        _check_template(path, text)
+        _check_template(path, text, attrs)
     for name in (*attrs["env"], *attrs["secrets"]):
         _check_variable(name, attrs)
     if attrs["prompt_by"] == "argument" and not any("{prompt}" in a for a in attrs["command"]):
@@ -55,7 +56,7 @@ def definition(attrs: Mapping[str, Any], cli: str) -> dict[str, Any]:
     plain = ("prompt_by", "model", "network", "seconds", "turns", "tokens", "dollars")
     return {
         **{name: list(attrs[name]) for name in names},
-        **{name: attrs[name] for name in (*plain, "version", "adapter")},
+        **{name: attrs[name] for name in (*plain, "version", "adapter", "resumes")},
         "env": dict(attrs["env"]),
         "cli": cli,
     }
@@ -69,13 +70,15 @@ def _templates(attrs: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...]
         yield ("env", name), text
 
 
-def _check_template(path: tuple[str | int, ...], text: Any) -> None:
+def _check_template(path: tuple[str | int, ...], text: Any, attrs: Mapping[str, Any]) -> None:
     if not isinstance(text, str):
         raise AttributeProblem(f"{text!r} is no text", path)
     for name in _PLACEHOLDER.findall(text):
         if name not in PLACEHOLDERS:
             hint = suggest(name, PLACEHOLDERS) or f"known: {', '.join(PLACEHOLDERS)}"
             raise AttributeProblem(f"no placeholder '{{{name}}}'", path, hint)
+        if name == "journal" and not attrs["resumes"]:
+            raise AttributeProblem("{journal} needs resumes = true", path)
 
 
 def _check_variable(name: str, attrs: Mapping[str, Any]) -> None:

@@ -41,6 +41,7 @@ def implement(ctx: Context) -> None:
             network=attrs["network"] in {"proxy", "host"},
             seconds=attrs["seconds"],
             memory=attrs["memory"] << 20,
+            resumes=attrs["resumes"],
         )
     )
 
@@ -107,6 +108,11 @@ RULE = Rule(
         "cli": attr.label("The toolchain with its command line, at {cli}; role agent-cli."),
         "version_command": attr.strings("Prints its version, which is recorded."),
         "version": attr.string("What that has to contain.", default=""),
+        "resumes": attr.boolean(
+            "Whether it keeps a {journal}: a file that an interrupted run leaves to the next run "
+            "of the same trial.",
+            default=False,
+        ),
         "adapter": attr.string("Who reads what it prints: adapters/NAME.py.", default="plain"),
     },
     check=check_agent,

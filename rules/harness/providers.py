@@ -24,6 +24,7 @@ class AgentInfo(Provider):
         network: whether its session reaches what this machine reaches.
         seconds: its wall time.
         memory: in bytes, of all that it runs.
+        resumes: whether it keeps a journal for the run after one that is interrupted.
     """
 
     name: str
@@ -36,6 +37,7 @@ class AgentInfo(Provider):
     network: bool = False
     seconds: float = 0.0
     memory: int = 0
+    resumes: bool = False
 
 
 @dataclass(frozen=True)

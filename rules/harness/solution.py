@@ -147,6 +147,7 @@ def _declare_session(ctx: Context, agent: AgentInfo, bench: Bench) -> Action:
         network=agent.network,
         secrets=agent.secrets,
         facts="agent.json",
+        journal=agent.resumes,
         resources=judging_resources(ctx.platform),
         platform=portable(ctx.platform),
     )

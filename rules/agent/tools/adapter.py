@@ -110,13 +110,15 @@ class Report:
 
     ``transcript`` is what was said and done, in order, one JSON object an entry: ``role``
     (``system``, ``user``, ``assistant``, ``tool``) and ``text`` at least, where there are such.
-    ``message`` is one line for people where the state is not FINISHED.
+    ``message`` is one line for people where the state is not FINISHED. ``figures`` are what else
+    it measured of itself, as JSON.
     """
 
     state: State
     usage: Usage = Usage()
     transcript: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     message: str = ""
+    figures: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 class Meter(Protocol):

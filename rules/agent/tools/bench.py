@@ -90,13 +90,13 @@ class Bench:
 
     def compile(self, source: bytes) -> tuple[Verdict, Path]:
         """The verdict of the compile gate, and the artifact where that is PASS."""
-        found = self._compiled.get(source)
+        found = self._compiled.pop(source, None)
         if found is None:
             found = self._compile(source)
             if len(self._compiled) == _MOST_COMPILED:
                 oldest = next(iter(self._compiled))
                 shutil.rmtree(self._compiled.pop(oldest)[1].parent.parent, ignore_errors=True)
-            self._compiled[source] = found
+        self._compiled[source] = found  # the last to go
         return found
 
     def _compile(self, source: bytes) -> tuple[Verdict, Path]:
@@ -122,11 +122,17 @@ class Bench:
         return _verdict(job, stderr), job / "out" / self._order.check.artifact
 
     def judge(
-        self, gate: str, artifact: Path, only: str = "", changes: Mapping[str, Any] | None = None
+        self,
+        gate: str,
+        artifact: Path,
+        only: str = "",
+        changes: Mapping[str, Any] | None = None,
+        against: Path | None = None,
     ) -> Verdict:
         """The verdict of a gate on a compiled kernel, on those configs whose name has ``only``.
 
         ``gate`` is ``smoke``, ``correctness`` or ``perf``; ``changes`` are to its policy.
+        ``against`` is a compiled kernel to time against, instead of the task's baseline.
         """
         self.warm_up()
         job = self._job()
@@ -135,6 +141,10 @@ class Bench:
         (job / "candidate").mkdir()
         shutil.copyfile(artifact, job / "candidate" / artifact.name)
         spec = self._spec(gate, only, changes or {})
+        if against is not None:
+            (job / "against").mkdir()
+            shutil.copyfile(against, job / "against" / against.name)
+            spec["baseline"] = {**spec["candidate"], "path": f"against/{against.name}"}
         (job / "spec.json").write_text(json.dumps(spec))
         stderr = job / "stderr"
         _wait(_fork(lambda: _run_gate(job, stderr)), _JUDGE_SECONDS, "the judge")

@@ -2,7 +2,7 @@
 
 One JSON object on one line each way, over a Unix socket that the agent sees::
 
-    {"source": "...", "gates": ["compile", "smoke"], "only": "", "budget": 0.0}
+    {"source": "...", "gates": ["compile", "smoke"], "only": "", "budget": 0.0, "against": ""}
     {"verdicts": [...]}  or  {"error": "...", "machine": true}
 
 The agent is hostile: a request is bounded in size and time, and anything that is none is refused.
@@ -88,6 +88,7 @@ def _read(connection: socket.socket) -> Mapping[str, Any]:
 def _check(bench: Bench, source: bytes, request: Mapping[str, Any]) -> Iterator[Verdict]:
     """The verdicts on the gates that were asked for; compiling comes first, asked for or not."""
     asked = [gate for gate in GATES if gate in request["gates"]]
+    against = _compile_other(bench, str(request.get("against", "")))
     verdict, artifact = bench.compile(source)
     passed = verdict["verdict"] == "PASS"
     if "compile" in asked or not passed:
@@ -101,9 +102,19 @@ def _check(bench: Bench, source: bytes, request: Mapping[str, Any]) -> Iterator[
         only, changes = str(request.get("only", "")), {}
         if gate == "perf" and request.get("budget"):
             changes = {"budget_seconds": max(_LEAST_BUDGET, float(request["budget"]))}
-        verdict = bench.judge(gate, artifact, only, changes)
+        verdict = bench.judge(gate, artifact, only, changes, against if gate == "perf" else None)
         passed = verdict["verdict"] == "PASS"
         yield verdict
+
+
+def _compile_other(bench: Bench, text: str) -> Path | None:
+    """The kernel in the baseline's place, compiled; None without one. Raises RefusedError."""
+    if not text:
+        return None
+    verdict, artifact = bench.compile(check_text(text.encode()))
+    if verdict["verdict"] != "PASS":
+        raise RefusedError(f"what it is compared with does not compile: {verdict['summary']}")
+    return artifact
 
 
 def _entry(

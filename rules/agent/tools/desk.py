@@ -19,10 +19,13 @@ from sandbox.namespaces import Bind, View, system_binds  # type: ignore[import-n
 WORKSPACE, HOME, KIT, FILES = "/workspace", "/home/agent", "/kabuild", "/agent"
 """Where an agent sees its working directory, its home, our tools, and its own files."""
 
+JOURNAL = "/journal"
+"""What outlives an interrupted session; for the agent it is at the same path."""
+
 SOCKET = f"{KIT}/run/check"
 TMP_BYTES = 1 << 30
 _TMP = "/tmp"  # noqa: S108 - the sandbox's own
-_INTERNAL = ("/proc", "/dev", "/exec", "/sys")
+_INTERNAL = ("/proc", "/dev", "/exec", "/sys", JOURNAL)
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
@@ -48,8 +51,8 @@ class Desk:
         """The names in the working directory that cannot be changed."""
         return tuple(sorted(path.name for path in self.given.iterdir()))
 
-    def view(self, network: str) -> View:
-        """All that the agent sees, under a network policy."""
+    def view(self, network: str, journal: Path | None = None) -> View:
+        """All that the agent sees, under a network policy, with its journal where it keeps one."""
         binds = [
             *system_binds(),
             *(Bind(path, path) for path in toolchain_mounts()),
@@ -58,6 +61,7 @@ class Desk:
             Bind(str(self.home), HOME, writable=True),
             Bind(str(self.kit), KIT),
             Bind(str(self.kit / "agent"), FILES),
+            *([Bind(str(journal), JOURNAL, writable=True)] if journal else ()),
         ]
         return View(
             binds=tuple(binds),
@@ -116,6 +120,7 @@ def variables(order: Order, prompt: str) -> dict[str, str]:
         "dollars": f"{agent.dollars:g}",
         "trial": str(order.trial),
         "seed": str(order.seed),
+        "journal": JOURNAL,
     }
 
 

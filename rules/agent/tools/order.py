@@ -18,6 +18,7 @@ class Definition:
 
     ``seconds`` is its wall time. ``turns``, ``tokens`` and ``dollars`` are budgets that it is
     held to where it reports them; 0 is none. ``cli`` is the directory of its command line.
+    ``resumes`` says that it keeps a journal.
     """
 
     command: Sequence[str]
@@ -36,6 +37,7 @@ class Definition:
     adapter: str
     env: Mapping[str, str] = field(hash=False)
     cli: str = ""
+    resumes: bool = False
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,8 @@ class Session:
 
         Raises NoResultError where it could not be run.
         """
-        agent, view = self._order.agent, self._desk.view(self._order.agent.network)
+        agent = self._order.agent
+        view = self._desk.view(agent.network, self._journal() if agent.resumes else None)
         (self._desk.kit / "prompt.md").write_text(self._prompt)
         self._start_checks()
         version = self._version()
@@ -141,6 +142,7 @@ class Session:
             "limit": ended.limit,
             "seconds": round(ended.seconds, 3),
             "usage": asdict(report.usage),
+            **({"figures": dict(report.figures)} if report.figures else {}),
             "checks": len(calls.splitlines()),
             "solution": {
                 "digest": solution.digest,
@@ -165,6 +167,14 @@ class Session:
         brief = (self._root / "desk" / "BRIEF.md").read_text()
         limits = {"seconds": f"{agent.seconds:g}", "turns": str(agent.turns or "any number of")}
         return fill(template, {"brief": brief, "kernel": self._order.kernel, **limits})
+
+    def _journal(self) -> Path:
+        """What an interrupted run of this trial left; a file for now where nothing is kept."""
+        kept = Path(desk.JOURNAL)
+        if kept.exists():
+            return kept
+        (_PRIVATE / "journal").touch()
+        return _PRIVATE / "journal"
 
     def _start_checks(self) -> None:
         scratch = _PRIVATE / "checks"

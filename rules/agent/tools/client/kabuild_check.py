@@ -71,14 +71,17 @@ def check(
     *,
     only: str = "",
     budget: float = 0.0,
+    against: str = "",
     path: str = SOCKET,
 ) -> Answer:
     """Have ``source``, the text of a kernel, judged.
 
     ``only`` picks the configs whose name has it; ``budget`` bounds the seconds of ``perf``
-    from below what it takes by itself. Raises CheckError.
+    from below what it takes by itself. ``against`` is the text of a kernel that ``perf`` times it
+    against, in place of the task's baseline. Raises CheckError.
     """
     request = {"source": source, "gates": list(gates), "only": only, "budget": budget}
+    request |= {"against": against} if against else {}
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         try:
             connection.connect(path)
@@ -109,12 +112,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--file", type=Path, help="a kernel; else the one of this directory")
     parser.add_argument("--config", default="", help="only configs whose name has this")
     parser.add_argument("--budget", type=float, default=0.0, help="seconds for perf, about")
+    parser.add_argument("--against", type=Path, help="a kernel in the baseline's place, for perf")
     parser.add_argument("--json", action="store_true", help="the verdicts as JSON")
     options = parser.parse_args(arguments)
     gates = _ALL if "all" in options.gates else options.gates or ("compile", "smoke")
     try:
         source = (options.file or kernel_here()).read_text()
-        answer = check(source, gates, only=options.config, budget=options.budget)
+        against = options.against.read_text() if options.against else ""
+        limits = {"only": options.config, "budget": options.budget}
+        answer = check(source, gates, **limits, against=against)
     except CheckError as error:
         print(f"kabuild-check: {error}", file=sys.stderr)
         return NOT_JUDGED if error.machine else WRONG_USAGE

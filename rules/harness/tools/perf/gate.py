@@ -175,8 +175,14 @@ class PerfGate:
 
     def _round(self, number: int, plans: Sequence[Plan], samples: int) -> Round:
         if self._spec.candidate.on_device:
-            return on_device.round_of(self._meter, number, plans, samples)
+            return on_device.round_of(self._meter, number, plans, samples, self._fit)
         return self._meter.round(number, plans, samples)
+
+    def _fit(self, plans: Sequence[Plan]) -> bool:
+        """Whether one process may hold the tensors of all these."""
+        signature = self._spec.signature
+        sizes = (plan.slots * plausibility.traffic(signature, plan.config) for plan in plans)
+        return sum(sizes) <= self._policy.memory_bytes
 
     def _stop(self, plans: Sequence[Plan], rounds: int, round_seconds: float) -> Stop | None:
         """Why to measure no more; None where another round is worth it."""

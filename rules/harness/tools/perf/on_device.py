@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from base.program import Config
@@ -27,12 +27,34 @@ _FASTEST_MEMORY = 3.0  # caches are faster than the memory behind them
 _MOST_OPERATIONS = 1 << 15  # of a multiprocessor in a cycle: sparse 8-bit matrices, twice
 
 
-def round_of(meter: Meter, number: int, plans: Sequence[Plan], samples: int) -> Round:
-    """One round, config by config: the tensors of all of them do not fit into a device."""
+def round_of(
+    meter: Meter,
+    number: int,
+    plans: Sequence[Plan],
+    samples: int,
+    fit: Callable[[Sequence[Plan]], bool],
+) -> Round:
+    """One round, with as many configs in a process as ``fit``: all of them often do not.
+
+    A config that has a baseline of its own has processes of its own.
+    """
     found: Round = {}
-    for plan in plans:
-        found = {**found, **meter.round(number, [plan], samples)}
+    for group in _groups(meter, plans, fit):
+        found = {**found, **meter.round(number, group, samples)}
     return found
+
+
+def _groups(
+    meter: Meter, plans: Sequence[Plan], fit: Callable[[Sequence[Plan]], bool]
+) -> list[list[Plan]]:
+    groups: list[list[Plan]] = []
+    for plan in plans:
+        own = plan.config.name in meter.baselines
+        if groups and not own and fit([*groups[-1], plan]):
+            groups[-1].append(plan)
+        else:
+            groups.append([plan])
+    return groups
 
 
 def choose_baselines(meter: Meter, judge: Judge, spec: Spec) -> dict[str, dict[str, Any]]:

@@ -20,7 +20,7 @@ from elf import Machine
 from faults import ToolchainFault
 from instrumentation import ACCESSES, CHECKS, GAPS, keep_variables, pass_on
 from stubs import stub_library
-from symbols import COMPILER_SUPPORT, LIBM, version
+from symbols import COMPILER_SUPPORT, LIBM, RENAMED, version
 
 _LOADER = {
     Machine.X86_64: "/lib64/ld-linux-x86-64.so.2",
@@ -164,7 +164,7 @@ class AdoptedCompiler:
 
     prefixes: tuple[str, ...] = ("/usr/include/", "/usr/lib/")
     kernel_options: tuple[str, ...] = ()
-    own_symbols = COMPILER_SUPPORT
+    own_symbols = COMPILER_SUPPORT | RENAMED
 
     def __init__(self, path: str, machine: Machine) -> None:
         self.machine = machine

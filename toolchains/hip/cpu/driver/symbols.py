@@ -50,6 +50,9 @@ LIBC = _words(
     """
 )
 
+# What the headers of glibc 2.38 and later call functions of LIBC; zig's are older.
+RENAMED = _words("__isoc23_strtol __isoc23_strtoll __isoc23_strtoul __isoc23_strtoull")
+
 # Functions that a compiler calls for what a processor cannot do: libgcc has them.
 COMPILER_SUPPORT = _words(
     """

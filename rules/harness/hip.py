@@ -22,7 +22,8 @@ HIP_ATTRS = {
     "hip": attr.label("How HIP is compiled and run.", default="//toolchains/hip:{platform}"),
 }
 LIBRARY = "kernel.so"
-COMPILING = Limits(timeout=120.0, memory=4 << 30, processes=128, scratch=1 << 30)
+# The driver's own bounds, which blame the source, come first, on a busy machine too.
+COMPILING = Limits(timeout=1200.0, memory=4 << 30, processes=128, scratch=1 << 30)
 
 
 def hip_info(ctx: Context) -> HipInfo:

@@ -24,6 +24,7 @@ def declare_sanitize(ctx: Context, compiled: Action, kernel: Artifact) -> None:
     instrumented = _declare_compile(ctx, hip, hip.sanitizing, compiled, kernel)
     side = hip_side(ctx, "candidate", instrumented)
     files = {f"candidate/{name}": instrumented.output(name) for name in hip.sanitizing.outputs}
+    files["candidate/compile.json"] = instrumented.output(VERDICT_FILE)
     candidate = Side(side.program, {**side.files, **files})
     runtime = hip_runtime(ctx, hip.sanitizing)
     # The gate calls the candidate only, so that no baseline has to be built for it.

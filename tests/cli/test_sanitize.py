@@ -75,6 +75,13 @@ MISTAKES = (
         "LAUNCH_ERROR",
         "returned hipError_t 801 in a batch of 1 call",
     ),
+    Mistake(
+        "hides",
+        LINE,
+        f"{LINE}\n#ifdef HIPCPU_SANITIZE\n#error not for you\n#endif\n",
+        "COMPILE_ERROR",
+        "not to be instrumented: double.hip:7:2: error: not for you",
+    ),
 )
 RIGHT = {
     "plain": LINE,

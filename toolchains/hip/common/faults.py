@@ -23,6 +23,14 @@ class ToolchainFault(Exception):  # noqa: N818
     """The compiler or linker is absent or broke; the source is not to blame."""
 
 
+class ToolDied(ToolchainFault):
+    """A tool died of a signal."""
+
+    def __init__(self, tool: str, signal: int) -> None:
+        super().__init__(f"{tool} died of signal {signal}")
+        self.signal = signal
+
+
 def source_fault(position: Position, kind: str, message: str) -> SourceFault:
     """One finding with the line and a caret. ``kind`` is ``error`` or ``unsupported``."""
     return SourceFault(describe(position, kind, message))

@@ -15,7 +15,7 @@ from base.program import CandidateFault, Config, Reason, RunnerPolicy
 from base.sampler import Ground
 from base.seeds import Seeds
 from base.spec import Spec, SpecError, config_name, read_policy
-from base.verdict import FAIL, PASS, REJECTED, Verdict
+from base.verdict import FAIL, PASS, REJECTED, Verdict, read_verdict
 from correctness import edges
 from runners.launcher import Launcher
 from torch import Tensor
@@ -26,6 +26,7 @@ from sanitize.places import Places
 
 GATE = "sanitize"
 _PLACES = ".places.json"
+_COMPILED = "compile.json"
 _SHOWN = 10
 _KEPT_BYTES = 1 << 17  # of what a candidate prints: all findings of one process
 
@@ -122,12 +123,26 @@ def run(spec: Spec, launcher: Launcher) -> Verdict:
     Raises SpecError, TaskFault and MachineFault, where nothing was judged.
     """
     policy = read_policy(SanitizePolicy, spec.policy)
+    if refusal := _refused(Path(spec.candidate.path).with_name(_COMPILED)):
+        return refusal
     try:
         places = Places.read(Path(spec.candidate.path).with_suffix(_PLACES))
     except (OSError, ValueError) as error:
         raise SpecError(f"the candidate is not instrumented: {error}") from None
     gate = _Gate(spec, policy, launcher, places)
     return _verdict([gate.run(config) for config in gate.configs()])
+
+
+def _refused(path: Path) -> Verdict | None:
+    """What is wrong where the source compiles, but not when it is instrumented."""
+    try:
+        compiled = read_verdict(path, "compile")
+    except (OSError, ValueError) as error:
+        raise SpecError(f"the candidate is not instrumented: {error}") from None
+    if compiled["verdict"] == PASS:
+        return None
+    summary = f"not to be instrumented: {compiled['summary']}"
+    return Verdict(GATE, FAIL, compiled["reason"], summary, compiled["detail"])
 
 
 def _verdict(tried: Sequence[_Tried]) -> Verdict:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from bounds import FOR_HOSTS, Bounds
 from compiler import INCLUDE, RUNTIME_SOURCES, SANITIZER_SOURCES, Compiler, Completed, Link
 from diagnostics import translate
 from dialect import CPU
@@ -41,11 +42,13 @@ def build_kernel(
     wave_size: int,
     include: Sequence[Path] = (),
     entries: Sequence[str] = (),
+    bounds: Bounds = FOR_HOSTS,
 ) -> None:
     """Compile a HIP source into a library that exports its ``extern "C"`` functions.
 
-    Raises ``SourceFault`` when the source does not compile, uses what is not there, or lacks one
-    of the ``entries``. The library's bytes depend on the tokens of the source, not its layout.
+    Raises ``SourceFault`` when the source does not compile, exceeds the ``bounds``, uses what is
+    not there, or lacks one of the ``entries``. The library's bytes depend on the tokens of the
+    source, not its layout.
     """
     sources = load(source, include, CPU)
     with workplace() as directory:
@@ -53,7 +56,8 @@ def build_kernel(
         options = [f"-DHIPCPU_WAVE_SIZE={wave_size}", "-O3", f"-I{INCLUDE}", "-I."]
         # A large frame must not step over the guard below a fiber's stack.
         options += ["-fstack-clash-protection", *compiler.kernel_options]
-        done = compiler.compile(MAIN, KERNEL_OBJECT, options, directory)
+        with bounds.around(source):
+            done = compiler.compile(MAIN, KERNEL_OBJECT, options, directory)
         if done.returncode:
             prefixes = (f"{INCLUDE}/", *compiler.prefixes)
             raise SourceFault(translate(done.messages, sources, prefixes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from elf import Machine
-from faults import ToolchainFault
+from faults import ToolchainFault, ToolDied
 
 DRIVER = Path(__file__).resolve().parent
 INCLUDE = DRIVER.parent / "include"
@@ -38,6 +39,9 @@ COMMON = (
     "-fno-unwind-tables",
     "-fomit-frame-pointer",
 )
+
+_DIED = re.compile(rb"frontend command failed (?:with exit code (\d+)|due to signal)")
+"""What clang's driver says of itself: to the signal it adds 128, where it knows that."""
 
 
 @dataclass(frozen=True)
@@ -109,12 +113,15 @@ def write_version_script(exports: Sequence[str], cwd: Path) -> str:
 
 
 def run_tool(command: Sequence[str], cwd: Path) -> Completed:
-    """Run a tool in a bare environment. Dying of a signal is the tool's fault."""
+    """Run a tool in a bare environment. Raises ToolchainFault, ToolDied among them.
+
+    What a compiler leaves when it breaks goes where the rest of the build is, and with it.
+    """
     try:
         done = subprocess.run(
             command,
             cwd=cwd,
-            env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"},
+            env={"LC_ALL": "C", "PATH": "/usr/bin:/bin", "TMPDIR": str(cwd.absolute())},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
@@ -122,5 +129,7 @@ def run_tool(command: Sequence[str], cwd: Path) -> Completed:
     except OSError as error:
         raise ToolchainFault(f"cannot run {command[0]}: {error.strerror}") from error
     if done.returncode < 0:
-        raise ToolchainFault(f"{command[0]} died of signal {-done.returncode}")
+        raise ToolDied(command[0], -done.returncode)
+    if died := _DIED.search(done.stderr):
+        raise ToolDied(command[0], int(died[1] or 0) % 128)
     return Completed(done.returncode, (done.stderr + done.stdout).decode("utf-8", "replace"))

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from bounds import FOR_HOSTS
 from builds import KERNEL_OBJECT, OUTPUT, link_imports, publish, require_tool, workplace, write
 from compiler import INCLUDE, Compiler, Link
 from compilers import ZigCompiler
@@ -37,7 +38,8 @@ def build_sanitized(
         write(sources, directory)
         options = [f"-DHIPCPU_WAVE_SIZE={wave_size}", "-DHIPCPU_SANITIZE", f"-I{INCLUDE}", "-I."]
         options += [f"-ffile-prefix-map={INCLUDE}=hip", "-fdebug-compilation-dir=."]
-        done = compiler.sanitize(MAIN, KERNEL_OBJECT, options, directory)
+        with FOR_HOSTS.around(source):
+            done = compiler.sanitize(MAIN, KERNEL_OBJECT, options, directory)
         if done.returncode:
             prefixes = (f"{INCLUDE}/", *compiler.prefixes)
             raise SourceFault(translate(done.messages, sources, prefixes))

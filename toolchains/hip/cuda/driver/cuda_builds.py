@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from bounds import FOR_DEVICES, Bounds
 from builds import link_imports, publish, require_entries, require_tool, workplace, write
 from compiler import Completed, Link
 from cuda_architectures import Architecture
@@ -35,18 +36,21 @@ def build_cuda_kernel(
     *,
     include: Sequence[Path] = (),
     entries: Sequence[str] = (),
+    bounds: Bounds = FOR_DEVICES,
 ) -> tuple[KernelResources, ...]:
     """Compile a HIP source into a library that exports its ``extern "C"`` functions.
 
     The library holds the code of its kernels and registers it with CUDA's runtime, which must
-    be there when it is loaded. Raises ``SourceFault`` when the source does not compile or lacks
-    one of the ``entries``. Its bytes depend on the tokens of the source, not its layout.
+    be there when it is loaded. Raises ``SourceFault`` when the source does not compile, exceeds
+    the ``bounds`` or lacks one of the ``entries``. Its bytes depend on the tokens of the source,
+    not its layout.
     """
     sources = load(source, include, CUDA)
     with workplace() as directory:
         write(sources, directory)
         build = _Build(sources, cuda, host, arch, directory)
-        resources = build.compile()
+        with bounds.around(source):
+            resources = build.compile()
         symbols = read_symbols((directory / _HOST_OBJECT).read_bytes())
         exports = [s.name for s in symbols if _is_entry(s)]
         require_entries(source, entries, exports, symbols)

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from architectures import Architecture
+from bounds import FOR_DEVICES, Bounds
 from builds import link_imports, publish, require_entries, require_tool, workplace, write
 from code_object import KernelResources, kernel_resources
 from compiler import Completed, Link
@@ -36,17 +37,19 @@ def build_rocm_kernel(
     *,
     include: Sequence[Path] = (),
     entries: Sequence[str] = (),
+    bounds: Bounds = FOR_DEVICES,
 ) -> tuple[KernelResources, ...]:
     """Compile a HIP source into a library that exports its ``extern "C"`` functions.
 
     The library holds the code of its kernels, and registers it with HIP's runtime when it is
-    loaded. Raises ``SourceFault`` when the source does not compile or lacks one of the
-    ``entries``. Its bytes depend on the tokens of the source, not its layout.
+    loaded. Raises ``SourceFault`` when the source does not compile, exceeds the ``bounds`` or
+    lacks one of the ``entries``. Its bytes depend on the tokens of the source, not its layout.
     """
     sources = load(source, include, ROCM)
     with workplace() as directory:
         write(sources, directory)
-        _compile(sources, compiler, architecture, directory)
+        with bounds.around(source):
+            _compile(sources, compiler, architecture, directory)
         code = (directory / CODE_OBJECT).read_bytes()
         resources = kernel_resources(code, architecture)
         (directory / _BUNDLE).write_bytes(bundle({architecture.name: code}))

@@ -1,0 +1,96 @@
+"""Sources that no compiler ends with are refused; tools that somebody else ends blame nobody."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.toolchains.hip.support import DRIVER, Driver
+
+TEMPLATES = """\
+template <int N, int M> struct Two {
+  static constexpr long value = Two<N - 1, M>::value + Two<N - 1, M + (1 << N)>::value;
+};
+template <int M> struct Two<0, M> { static constexpr long value = M; };
+extern "C" long run() { return Two<28, 0>::value; }
+"""
+NUMBERS = """\
+#define A(x) x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x
+#define B(x) A(A(A(A(A(A(A(x)))))))
+extern "C" int run(int i) { int a[] = { B(1) }; return a[i]; }
+"""
+BUILD = """\
+import resource, sys
+from pathlib import Path
+sys.path[:0] = [{common!r}, {driver!r}]
+from bounds import Bounds
+from builds import build_kernel
+from compilers import find_compiler
+from faults import SourceFault
+before = resource.getrlimit(resource.RLIMIT_CPU), resource.getrlimit(resource.RLIMIT_AS)
+bounds = Bounds(cpu_seconds={seconds}, memory_bytes={megabytes} << 20)
+try:
+    build_kernel(Path({source!r}), Path("k.so"), find_compiler({compiler!r}), wave_size=64,
+                 bounds=bounds)
+except SourceFault as fault:
+    print(fault)
+after = resource.getrlimit(resource.RLIMIT_CPU), resource.getrlimit(resource.RLIMIT_AS)
+assert after == before
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "megabytes", "why"),
+    [
+        (TEMPLATES, 1, 3072, "the compiler has not ended after 1 s of processor time"),
+        (NUMBERS, 60, 300, "it wanted more than 300 MiB, or broke"),
+        ('extern "C" int run() { return 0; }\n', 10, 300, ""),
+    ],
+)
+def test_what_a_source_may_take(
+    driver: Driver, tmp_path: Path, text: str, seconds: int, megabytes: int, why: str
+) -> None:
+    source = tmp_path / "k.hip"
+    source.write_text(text)
+    code = BUILD.format(
+        common=str(DRIVER.parents[1] / "common"),
+        driver=str(DRIVER),
+        seconds=seconds,
+        megabytes=megabytes,
+        source=str(source),
+        compiler=driver.compiler,
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    if why:
+        assert done.stdout.startswith(f"{source}:1:1: error: ")
+        assert why in done.stdout
+    else:
+        assert done.stdout == ""
+        assert (tmp_path / "k.so").exists()
+
+
+@pytest.mark.parametrize(
+    ("signal", "code", "message"),
+    [
+        ("KILL", 3, "died of signal 9"),
+        ("TERM", 3, "died of signal 15"),
+        ("SEGV", 1, "error: the compiler died (signal 11)"),
+        ("XCPU", 1, "error: the compiler has not ended after 60 s of processor time"),
+    ],
+)
+def test_who_is_to_blame_for_a_compiler_s_death(
+    tmp_path: Path, signal: str, code: int, message: str
+) -> None:
+    compiler = tmp_path / "dies"
+    compiler.write_text(f"#!/bin/sh\nkill -{signal} $$\n")
+    compiler.chmod(0o755)
+    source = tmp_path / "k.hip"
+    source.write_text("int a;\n")
+    done = Driver(f"cxx:{compiler}").run("kernel", source, "-o", tmp_path / "k.so")
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr

@@ -49,6 +49,8 @@ REPORT: dict[str, Callable[[Any], bool]] = {
     "platform": text,
     "agent": text,
     "targets": lambda value: isinstance(value, list),
+    "agents": lambda value: value == [],
+    "trials": lambda value: value == [],
     "totals": lambda value: value.keys() == TOTALS and all(map(count, value.values())),
     "seconds": number,
     "exit_code": count,
@@ -56,6 +58,7 @@ REPORT: dict[str, Callable[[Any], bool]] = {
 TARGET: dict[str, Callable[[Any], bool]] = {
     "label": text,
     "task": text,
+    "trial": lambda value: value == 1,
     "gate": lambda value: value in GATES,
     "verdict": lambda value: value in {"PASS", "FAIL", "REJECTED", "SKIPPED", "INFRA", "CANCELLED"},
     "reason": lambda value: bool(re.fullmatch("[A-Z_]*", value)),

@@ -22,7 +22,8 @@ SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sys", "/dev"),
     "/etc/alternatives",
 )
-OURS = ("/workspace", "/home", "/kabuild", "/agent", "/tmp", "/etc")
+OURS = ("/kabuild", "/agent", "/etc")
+PLACES = ("/workspace", "/home", "/tmp")  # below them may be toolchains, wherever a host has them
 _PTRACE_ATTACH = 16
 
 
@@ -130,7 +131,7 @@ def main(words: list[str], targets: list[str]) -> None:
     everywhere = mounts()
     own = [*SYSTEM, *OURS, "/"]
     toolchains = [m for m in everywhere if not any(re.match(f"{o}(/|$)", m) for o in own if o)]
-    toolchains = [m for m in toolchains if m != "/"]
+    toolchains = [m for m in toolchains if m not in ("/", *PLACES)]
     listed = sorted(files(toolchains))
     found = {
         "environment": dict(os.environ),

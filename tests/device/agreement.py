@@ -27,7 +27,8 @@ def measure(workplace: Workplace, devices: int) -> dict[str, Any]:
     pair = [workplace.start("test", SHARED, *flags, "--devices=0") for _ in range(2)]
     ran = workplace.kabuild("test", ALONE, *flags, second)
     readings[ALONE].append(_cases(workplace, ALONE) if ran.code == 0 else {})
-    ended = [finish(process, started) for process in pair]
+    left = max(1.0, workplace.deadline - time.monotonic())
+    ended = [finish(process, started, left) for process in pair]
     readings[SHARED].append(_cases(workplace, SHARED))
     return {
         "agreement": {label: _spread(found) for label, found in readings.items()},

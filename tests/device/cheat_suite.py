@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workplace import PLATFORM, Workplace
+from workplace import Workplace
 
 HERE = Path(__file__).parent / "cheats"
 _HEADERS = (HERE / "hip", HERE.parents[1] / "cheats" / "hip")
@@ -117,8 +117,8 @@ def _spliced(path: Path) -> str:
 
 
 def _test(workplace: Workplace, pattern: str, gates: str, *flags: str) -> Sequence[Any]:
-    arguments = ("test", pattern, PLATFORM, "--agent=expert", f"--gates={gates}", "--json", *flags)
-    targets: Sequence[Any] = workplace.kabuild(*arguments).json["targets"]
+    ran = workplace.test(pattern, "--agent=expert", f"--gates={gates}", *flags)
+    targets: Sequence[Any] = ran.json["targets"]
     return targets
 
 

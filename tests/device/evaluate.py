@@ -8,8 +8,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,55 +19,124 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import agreement
 import cheat_suite
+import refusals
 import roofline
+import tuned
 from description import describe
-from workplace import PLATFORM, Ran, Workplace
+from workplace import PLATFORM, Ran, Workplace, finish
 
 HERE = Path(__file__).parent
 TASKS = "//tasks/..."
+EXPERT = "--agent=expert"
+LIMITS = {
+    "machine": 30.0,
+    "build": 60.0,
+    "suite": 480.0,
+    "bundle": 60.0,
+    "side_by_side": 120.0,
+    "cheats": 240.0,
+    "extension": 100.0,
+    "agreement": 120.0,
+    "tuner": 300.0,
+    "api": 120.0,
+    "refusals": 30.0,
+    "roofline": 30.0,
+}
+"""The stages, in the order in which they need each other, and how many seconds each may take."""
+
+AT_ONCE = ("side_by_side", "cheats", "extension")
+"""Stages that disturb nobody where there is more than one device: the first has the last one."""
+
+_ON_THE_LAST = ("side_by_side.py", "extension.py")
+APIECE = 12
+"""Evaluations of each kind and device that are timed through the interface for Python."""
 
 
 class Evaluation:
-    """The stages, in the order in which they need each other."""
+    """The stages, each of which is called with the end of its time, by the monotonic clock."""
 
     def __init__(self, out: Path, folder: Path, cheats: Sequence[str]) -> None:
         self._out = out
         self._folder = folder
+        self._cheats = cheats
+        self._lock = threading.Lock()
         self._made: Workplace | None = None
-        self.stages: Mapping[str, Callable[[], Any]] = {
-            "machine": describe,
-            "build": self.build,
-            "side_by_side": self.side_by_side,
-            "suite": self.suite,
-            "cheats": lambda: cheat_suite.judge(self._workplace, cheats),
-            "agreement": lambda: agreement.measure(self._workplace, len(describe()["devices"])),
-            "roofline": self.roofline,
-        }
+        self.devices = len(describe()["devices"])
 
-    @property
+    def run(self, stage: str, *, alone: bool) -> Any:
+        """One stage; where it is not ``alone``, beside the others of ``AT_ONCE``."""
+        work: Callable[[Workplace], Any] = getattr(self, stage)
+        last = self.devices - 1
+        flags = () if alone else (f"--devices={','.join(map(str, range(last)))}",)
+        return work(self._workplace().until(time.monotonic() + LIMITS[stage], flags))
+
     def _workplace(self) -> Workplace:
-        if self._made is None:
-            self._made = Workplace.make(self._folder)
-        return self._made
+        with self._lock:
+            if self._made is None:
+                self._made = Workplace.make(self._folder)
+            return self._made
 
-    def build(self) -> Any:
+    def machine(self, _: Workplace) -> Any:
+        """What this machine is."""
+        return describe()
+
+    def build(self, workplace: Workplace) -> Any:
         """Compile every task's expert: seconds by task, and what the compilers say of kernels."""
-        ran = self._test("--gates=compile")
+        ran = workplace.test(TASKS, EXPERT, "--gates=compile")
         return {"seconds": round(ran.seconds, 2), "gates": _gates(ran)}
 
-    def side_by_side(self) -> Any:
-        """In a process of its own, alone on the machine."""
+    def side_by_side(self, workplace: Workplace) -> Any:
+        """In a process of its own, alone on the last device."""
         file = self._out / "side_by_side.json"
-        script = [sys.executable, str(HERE / "side_by_side.py")]
-        arguments = ["--experts", str(self._workplace.root), "--out", str(file)]
-        done = subprocess.run([*script, *arguments], check=False)
+        ran = self._script(
+            workplace, "side_by_side.py", f"--experts={workplace.root}", f"--out={file}"
+        )
         found = json.loads(file.read_bytes()) if file.exists() else {}
-        return {**found, "exit_code": done.returncode}
+        return {**found, "exit_code": ran.code, "said": ran.err.splitlines()[-5:]}
 
-    def suite(self) -> Any:
+    def extension(self, workplace: Workplace) -> Any:
+        """What PyTorch's own way to compile a kernel takes here."""
+        with tempfile.TemporaryDirectory() as folder:
+            return self._script(workplace, "extension.py", folder).json
+
+    def api(self, workplace: Workplace) -> Any:
+        """Evaluations a minute through the interface for Python, on one device and on all."""
+        found = {}
+        for jobs in sorted({1, self.devices}):
+            ran = self._script(workplace, "throughput.py", workplace.root, jobs, APIECE * jobs)
+            found[f"{jobs} at a time"] = ran.json
+        return found
+
+    def cheats(self, workplace: Workplace) -> Any:
+        """Candidates that cheat or break, each with the verdict that it deserves."""
+        return cheat_suite.judge(workplace, self._cheats)
+
+    def agreement(self, workplace: Workplace) -> Any:
+        """Repeated runs, and processes that want one device."""
+        return agreement.measure(workplace, self.devices)
+
+    def tuner(self, workplace: Workplace) -> Any:
+        """The offline agent, on the tasks that declare tunables."""
+        return tuned.measure(workplace)
+
+    def refusals(self, workplace: Workplace) -> Any:
+        """What is refused, and how."""
+        return refusals.collect(workplace)
+
+    def bundle(self, workplace: Workplace) -> Any:
+        """The suite as one file that others can check and rerun."""
+        file = str(self._out / "expert.kab")
+        made = workplace.kabuild("publish", TASKS, PLATFORM, EXPERT, "-o", file)
+        checked = workplace.kabuild("verify", file)
+        return {
+            name: {"exit_code": r.code, "seconds": round(r.seconds, 2), "said": _lines(r)}
+            for name, r in {"publish": made, "verify": checked}.items()
+        }
+
+    def suite(self, workplace: Workplace) -> Any:
         """All tasks with their experts, then again from the cache."""
-        cold = self._test()
-        warm = self._test()
+        cold = workplace.test(TASKS, EXPERT)
+        warm = workplace.test(TASKS, EXPERT)
         rows: dict[str, Any] = {}
         for entry in cold.json["targets"]:
             label = entry["task"].partition(":")[0]
@@ -73,7 +144,7 @@ class Evaluation:
             row["gates"][entry["gate"]] = _gate(entry)
             row |= {key: entry[key] for key in ("speedup", "score") if entry[key] is not None}
         for label, row in rows.items():
-            row.update(self._timing(label))
+            row.update(_timing(workplace, label))
         return {
             "cold": {"seconds": round(cold.seconds, 2), "exit_code": cold.code},
             "cached": {"seconds": round(warm.seconds, 2), "exit_code": warm.code},
@@ -82,33 +153,43 @@ class Evaluation:
             "tasks": rows,
         }
 
-    def roofline(self) -> Any:
+    def roofline(self, workplace: Workplace) -> Any:
         """From what the stages ``suite`` and ``side_by_side`` have left."""
         suite, limits = (
             json.loads((self._out / f"{name}.json").read_bytes())
             for name in ("suite", "side_by_side")
         )
-        return roofline.shares(self._workplace.root, suite["tasks"], limits["device"])
+        return roofline.shares(workplace.root, suite["tasks"], limits["device"])
 
-    def _test(self, *flags: str) -> Ran:
-        return self._workplace.kabuild(
-            "test", TASKS, PLATFORM, "--agent=expert", "--json", *flags, timeout=540.0
+    def _script(self, workplace: Workplace, name: str, *arguments: object) -> Ran:
+        """A program of this directory, in a process of its own."""
+        started = time.monotonic()
+        chosen = {"CUDA_VISIBLE_DEVICES": str(self.devices - 1)} if name in _ON_THE_LAST else {}
+        process = subprocess.Popen(
+            [sys.executable, str(HERE / name), *map(str, arguments)],
+            env=workplace.env | chosen,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
+        return finish(process, started, workplace.deadline - started)
 
-    def _timing(self, label: str) -> dict[str, Any]:
-        package, name = label.removeprefix("//"), label.rpartition("/")[2]
-        verdict = self._workplace.read(f"{package}:{name}.perf", "verdict.json")
-        samples = self._workplace.read(f"{package}:{name}.perf", "samples.json")
-        return {
-            "configs": verdict.get("cases", []),
-            "baselines": samples.get("baselines", {}),
-            "as_one_graph_ns": samples.get("graphs", {}),
-            "device": samples.get("device", []),
-            "processes_ns": {
-                config: {side: [_per_call(p) for p in found] for side, found in sides.items()}
-                for config, sides in samples.get("configs", {}).items()
-            },
-        }
+
+def _timing(workplace: Workplace, label: str) -> dict[str, Any]:
+    package, name = label.removeprefix("//"), label.rpartition("/")[2]
+    verdict = workplace.read(f"{package}:{name}.perf", "verdict.json")
+    samples = workplace.read(f"{package}:{name}.perf", "samples.json")
+    return {
+        "configs": verdict.get("cases", []),
+        "stop": verdict.get("stop", {}),
+        "baselines": samples.get("baselines", {}),
+        "as_one_graph_ns": samples.get("graphs", {}),
+        "device": samples.get("device", []),
+        "processes_ns": {
+            config: {side: [_per_call(p) for p in found] for side, found in sides.items()}
+            for config, sides in samples.get("configs", {}).items()
+        },
+    }
 
 
 def _per_call(process: list[Mapping[str, Any]]) -> float:
@@ -126,31 +207,55 @@ def _gate(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: entry[key] for key in kept}
 
 
+def _lines(ran: Ran) -> list[str]:
+    return (ran.out + ran.err).splitlines()[-12:]
+
+
 def main() -> int:
     """Run the chosen stages; 1 where one of them breaks off."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
-    parser.add_argument("stages", nargs="*")
+    parser.add_argument("stages", nargs="*", metavar="stage")
     parser.add_argument("--folder", type=Path, help="where the repository is copied to, and kept")
     parser.add_argument("--cheat", action="append", default=[], help="only those of this name")
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+    options = parser.parse_intermixed_args()
+    if unknown := [stage for stage in options.stages if stage not in LIMITS]:
+        parser.error(f"stages are {', '.join(LIMITS)}; not {', '.join(unknown)}")
+    out: Path = options.out.absolute()
+    out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
-        evaluation = Evaluation(options.out, options.folder or Path(temporary), options.cheat)
-        return _run(evaluation, options.stages or list(evaluation.stages), options.out)
+        folder = options.folder or Path(temporary)
+        evaluation = Evaluation(out, folder.absolute(), options.cheat)
+        return _run(evaluation, options.stages or list(LIMITS), out)
 
 
 def _run(evaluation: Evaluation, stages: list[str], out: Path) -> int:
+    """Each stage in turn, or those that may be at once, together."""
+    together = [stage for stage in stages if stage in AT_ONCE] if evaluation.devices > 1 else []
     failed = 0
-    for name in stages:
-        started = time.monotonic()
-        try:
-            found = evaluation.stages[name]()
-        except (OSError, KeyError, ValueError, StopIteration, subprocess.SubprocessError) as error:
-            failed = 1
-            found = {"broke off": f"{type(error).__name__}: {error}"}
-        (out / f"{name}.json").write_text(json.dumps(found, indent=1, sort_keys=True))
-        print(f"{name}: {time.monotonic() - started:.1f} s", flush=True)
+    for stage in stages:
+        if stage not in together:
+            failed |= _stage(evaluation, stage, out)
+        elif stage == together[0]:
+            with ThreadPoolExecutor(len(together)) as pool:
+                ended = [
+                    pool.submit(_stage, evaluation, one, out, alone=len(together) == 1)
+                    for one in together
+                ]
+            failed |= max(one.result() for one in ended)
+    return failed
+
+
+def _stage(evaluation: Evaluation, stage: str, out: Path, *, alone: bool = True) -> int:
+    started = time.monotonic()
+    failed = 0
+    try:
+        found = evaluation.run(stage, alone=alone)
+    except (OSError, KeyError, ValueError, StopIteration, subprocess.SubprocessError) as error:
+        failed = 1
+        found = {"broke off": f"{type(error).__name__}: {error}"}
+    (out / f"{stage}.json").write_text(json.dumps(found, indent=1, sort_keys=True))
+    print(f"{stage}: {time.monotonic() - started:.1f} s", flush=True)
     return failed
 
 

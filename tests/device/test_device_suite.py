@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 from cheat_suite import HERE, Candidate
+from evaluate import LIMITS, Evaluation
 from roofline import products, shares
+from throughput import TASKS, variants
+from tuned import tasks
 
 ROOT = Path(__file__).parents[2]
 COMPILE = ROOT / "rules/triton2triton/tools/compile.py"
@@ -20,6 +23,24 @@ SIGNATURE = {
     "dims": ["n"],
 }
 FILES = sorted([*(HERE / "hip").glob("*.hip"), *(HERE / "triton").glob("*.py")])
+
+
+def test_every_stage_can_be_run() -> None:
+    assert all(callable(getattr(Evaluation, stage)) for stage in LIMITS)
+
+
+def test_the_tuner_is_given_the_kernels_with_tunables() -> None:
+    found = tasks(ROOT)
+
+    assert {"//tasks/hip2hip/gemm", "//tasks/triton2triton/swiglu"} <= set(found)
+    assert not any("torch2hip" in label for label in found)
+
+
+@pytest.mark.parametrize("label", TASKS)
+def test_each_evaluation_is_of_another_kernel(label: str) -> None:
+    path = ROOT / label.removeprefix("//") / TASKS[label][0]
+
+    assert len(set(variants(path, 3))) == 3
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import shutil
 import signal
@@ -11,8 +12,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +42,8 @@ host    = ":gcc"
 program = "bin/g++"
 """
 _LEFT_OUT = ("out", "results", "__pycache__", ".*", "shared")
+_GRACE = 30.0
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -62,19 +66,35 @@ class Ran:
 
 @dataclass(frozen=True)
 class Workplace:
-    """The copy, and a store of its own."""
+    """The copy, and a store of its own.
+
+    Attributes:
+        deadline: by the monotonic clock, when calls of kabuild are interrupted.
+        flags: given with each call that judges; which devices to use, say.
+    """
 
     root: Path
     store: Path
+    deadline: float = math.inf
+    flags: tuple[str, ...] = ()
 
     @classmethod
     def make(cls, folder: Path) -> Workplace:
-        """Copy the repository below ``folder`` and have it use what is installed here."""
+        """Copy the repository below ``folder`` and have it use what is installed here.
+
+        What an earlier call has left there is used again.
+        """
         root = folder / "kabuild"
-        shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+        ignored = shutil.ignore_patterns(*_LEFT_OUT)
+        shutil.copytree(ROOT, root, ignore=ignored, dirs_exist_ok=True)
         made = cls(root, folder / "store")
-        made._adopt()
+        if "cuda" in PLATFORM:
+            made._adopt()
         return made
+
+    def until(self, deadline: float, flags: tuple[str, ...] = ()) -> Workplace:
+        """The same for what has less time, and maybe fewer devices."""
+        return replace(self, deadline=deadline, flags=flags)
 
     def _adopt(self) -> None:
         home = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")).resolve()
@@ -86,27 +106,39 @@ class Workplace:
         if importlib.util.find_spec("ziglang") is None:
             (self.root / "toolchains/hip/BUILD.toml").write_text(_HOST.format(paths=_gcc_parts()))
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start kabuild in the copy."""
+    @property
+    def env(self) -> dict[str, str]:
+        """The variables by which Python finds the copy's kabuild, and that its store."""
         paths = (str(self.root), os.environ.get("PYTHONPATH", ""))
+        return os.environ | {
+            "KABUILD_CACHE": str(self.store),
+            "NO_COLOR": "1",
+            "PYTHONPATH": ":".join(filter(None, paths)),
+        }
+
+    def start(self, *arguments: str, env: Mapping[str, str] = _NOTHING) -> subprocess.Popen[str]:
+        """Start kabuild in the copy."""
         return subprocess.Popen(
             [sys.executable, "-m", "kabuild", *arguments],
             cwd=self.root,
-            env=os.environ
-            | {
-                "KABUILD_CACHE": str(self.store),
-                "NO_COLOR": "1",
-                "PYTHONPATH": ":".join(filter(None, paths)),
-            },
+            env={**self.env, **env},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
 
-    def kabuild(self, *arguments: str, timeout: float = 600.0) -> Ran:
+    def kabuild(
+        self, *arguments: str, timeout: float = 600.0, env: Mapping[str, str] = _NOTHING
+    ) -> Ran:
         """Call kabuild in the copy and wait for it."""
         started = time.monotonic()
-        return finish(self.start(*arguments), started, timeout)
+        left = max(1.0, self.deadline - started)
+        return finish(self.start(*arguments, env=env), started, min(timeout, left))
+
+    def test(self, *arguments: str, timeout: float = 600.0) -> Ran:
+        """``kabuild test`` on the devices of this machine, as JSON."""
+        given = ("test", *arguments, PLATFORM, "--json", *self.flags)
+        return self.kabuild(*given, timeout=timeout)
 
     def output(self, label: str, file: str) -> Path:
         """Where a build has left one file: ``tasks/hip2hip/softmax``, ``softmax.perf``."""
@@ -127,7 +159,11 @@ def finish(process: subprocess.Popen[str], started: float, timeout: float = 600.
     except subprocess.TimeoutExpired:
         late = True
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate()
+        try:
+            out, err = process.communicate(timeout=_GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
     return Ran(124 if late else process.returncode, out, err, time.monotonic() - started)
 
 

@@ -41,7 +41,10 @@ _COMPILE_SECONDS, _JUDGE_SECONDS = 120.0, 600.0
 _COMPILING = Limits(memory_bytes=4 << 30, processes=128)
 _SCRATCH = 1 << 30
 _MOST_COMPILED = 64
-_WARM = ("correctness.gate", "perf.gate", "base.spec", "truth.oracle", "gpu.session")
+_WARM = (
+    *("gate", "correctness.gate", "perf.gate", "unseen.gate", "sanitize.gate", "admission.gate"),
+    *("base.spec", "truth.oracle", "gpu.session", "runners.config_memory"),
+)
 _WARM_BY_ABI = {"python": ("triton", "triton_cpu.interpreter", "pyrunner.process")}
 _ENVIRONMENT = {
     "HOME": "/tmp",  # noqa: S108 - the sandbox's own

@@ -149,6 +149,7 @@ def start(listening: socket.socket, bench: Bench, record: Path) -> int:
     if pid == 0:
         try:
             os.setsid()
+            bench.warm_up()  # while the agent is still reading
             serve(listening, bench, record)
         finally:
             os._exit(1)

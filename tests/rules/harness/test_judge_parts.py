@@ -218,6 +218,13 @@ def test_the_baseline_widens_the_tolerance_within_limits(error, expected):
     assert tolerance.slack(error) == expected
 
 
+@pytest.mark.parametrize("shape", [(), (7,), (2, 3), (4, 1, 5)])
+def test_the_position_of_an_element_is_what_pytorch_says(shape):
+    for flat in range(math.prod(shape)):
+        index = torch.unravel_index(torch.tensor(flat), shape)
+        assert tolerance.position(flat, shape) == tuple(int(i) for i in index)
+
+
 def test_integers_are_exact():
     got = torch.tensor([1, 2, 3], dtype=torch.int32)
     expected = torch.tensor([1, 2, 4])

@@ -12,7 +12,7 @@ A kernel may be as wrong as ``factor`` times the baseline is on the same inputs,
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -126,11 +126,22 @@ def worst(
     """The element with the largest of ``over``; None for an empty output."""
     if not over.numel():
         return None
-    flat = int(over.reshape(-1).argmax().item())
-    index = tuple(int(i.item()) for i in torch.unravel_index(torch.tensor(flat), over.shape))
+    index = position(int(over.reshape(-1).argmax().item()), over.shape)
     given, exact = float(got[index].item()), float(expected[index].item())
     error = abs(given - exact) if given != exact else 0.0
     return Worst(output, index, exact, given, error, float(allowed[index]), float(over[index]))
+
+
+def position(flat: int, shape: Sequence[int]) -> tuple[int, ...]:
+    """The index of the element number ``flat`` of a tensor of ``shape``.
+
+    As ``torch.unravel_index``, whose first call imports SymPy: half a second for each judge.
+    """
+    index = []
+    for size in reversed(shape):
+        flat, at = divmod(flat, size)
+        index.append(at)
+    return tuple(reversed(index))
 
 
 def unwritten(got: Tensor, expected: Tensor, dtype: str) -> Tensor:

@@ -149,7 +149,10 @@ def execute(
     ``spawner`` is used and left open where one is given, so that its interpreters stay warm.
     """
     jobs = request.jobs or cpus()
-    policy = CachePolicy(runs_per_gate=request.runs_per_gate)
+    policy = CachePolicy(
+        read=lambda action: not action.gate or action.gate != request.fresh_gate,
+        runs_per_gate=request.runs_per_gate,
+    )
     if not request.read_cached_gates:
         policy = CachePolicy(read=fresh_gates, runs_per_gate=request.runs_per_gate)
 

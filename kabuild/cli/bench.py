@@ -38,7 +38,7 @@ def command(*, fresh: bool, as_json: bool, **shared: Any) -> None:
     A side's brackets are its fastest and slowest process; the speedup's its 95 % interval.
     Exits with 0 when all were timed, 3 when some failed a gate, 36 when the machine failed.
     """
-    request = Request(gates=(PERF,), read_cached_gates=not fresh, **request_fields(shared))
+    request = Request(gates=(PERF,), fresh_gate=PERF if fresh else "", **request_fields(shared))
     clock = SystemClock()
     sink = make_progress(clock)
     loaded = load(request)
@@ -51,7 +51,12 @@ def command(*, fresh: bool, as_json: bool, **shared: Any) -> None:
             (cell,) = row.cells
             if cell.settled.verdict and (files := _files(cell.settled, store)):
                 found[row.label.short] = read_bench(*files)
-    click.echo(json.dumps(found, sort_keys=True) if as_json else _text(found, summary))
+    failures = [printable(text) for text in _failures(summary)]
+    if as_json:
+        click.echo(json.dumps(found, sort_keys=True))
+        click.echo("\n\n".join(failures), err=True, nl=bool(failures))
+    else:
+        click.echo("\n\n".join([*failures, *_shown(found)]))
     raise click.exceptions.Exit(int(summary.exit_code))
 
 
@@ -64,9 +69,11 @@ def _files(settled: Settled, store: Store) -> tuple[Any, Any] | None:
     return (verdict, samples) if verdict["cases"] else None
 
 
-def _text(found: dict[str, Any], summary: Summary) -> str:
+def _failures(summary: Summary) -> list[str]:
+    return render_failures(summary.table, summary.settled.values(), rerun=[])
+
+
+def _shown(found: dict[str, Any]) -> list[str]:
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     ramp = BLOCKS if encoding == "utf8" else ASCII
-    failures = render_failures(summary.table, summary.settled.values(), rerun=[])
-    parts = [*failures, *(render_bench(label, bench, ramp) for label, bench in found.items())]
-    return "\n\n".join(printable(part) for part in parts)
+    return [printable(render_bench(label, bench, ramp)) for label, bench in found.items()]

@@ -26,7 +26,8 @@ _EVERY_RUN_ALIKE = {"jobs", "keep_going", "keep_sandboxes"}
 def can_be_remembered(request: Request) -> bool:
     """Whether an earlier answer may stand for this request at all."""
     alone = request.runs_per_gate == request.trials == 1
-    return request.judge and request.read_cached_gates and alone
+    cached = request.read_cached_gates and not request.fresh_gate
+    return request.judge and cached and alone
 
 
 def identity(request: Request, root: Path) -> str:

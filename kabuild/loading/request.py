@@ -13,6 +13,7 @@ class Request:
     None means that the workspace, or else kabuild, decides. ``gates`` empty means all.
     ``locked`` refuses toolchains that the lock does not hold as they are; ``fetch`` allows to
     get pinned ones that are not in the store. ``devices`` are numbers; empty means all.
+    Cached results of ``fresh_gate`` are not read, nor without ``read_cached_gates`` any gate's.
     """
 
     patterns: tuple[str, ...]
@@ -32,6 +33,7 @@ class Request:
     jobs: int | None = None
     keep_going: bool = True
     read_cached_gates: bool = True
+    fresh_gate: str = ""
     runs_per_gate: int = 1
     hermetic: bool = True
     keep_sandboxes: bool = False

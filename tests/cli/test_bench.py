@@ -21,7 +21,7 @@ def test_a_task_is_timed_recalled_and_timed_afresh(quick: CliWorkspace) -> None:
 
     assert first.out == again.out
     assert not again.executed
-    assert "//double:double.perf" in fresh.executed
+    assert fresh.executed == {"//double:double.perf"}
     (config,) = first.json["//double"]["configs"]
     for side in ("candidate", "baseline"):
         times = config[side]
@@ -53,6 +53,7 @@ def test_a_wrong_kernel_is_not_timed(quick: CliWorkspace) -> None:
     ran = quick.run("bench", "//double", f"--solution={wrong}", "--json")
 
     assert (ran.code, ran.json) == (3, {})
+    assert "WRONG_RESULT" in ran.err
 
 
 def measured(*readings: dict[str, Any], warm: dict[str, float] | None = None) -> str:

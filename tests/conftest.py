@@ -20,6 +20,7 @@ TOOLS = (
     "rules/agent/tools",
     "rules/agent/tools/client",
     "toolchains/agents",
+    "toolchains/agents/evolve",
     "toolchains/hip/cpu/driver",
     "toolchains/hip/cuda/driver",
     "toolchains/hip/rocm/driver",

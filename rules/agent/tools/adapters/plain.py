@@ -7,6 +7,7 @@ An agent that wants its usage known ends its stdout with one line such as
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -46,6 +47,11 @@ def _usage(line: str) -> Usage | None:
         value = json.loads(line)
     except (ValueError, RecursionError):
         return None
+    return read_usage(value)
+
+
+def read_usage(value: Mapping[str, Any]) -> Usage | None:
+    """The usage in a JSON object ``{"usage": {...}}``; None where it is no such thing."""
     reported = value.get("usage")
     if not isinstance(reported, dict):
         return None

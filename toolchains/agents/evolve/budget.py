@@ -1,0 +1,101 @@
+"""What a search may use, and what it has used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Dollars for a million tokens; 0 where nobody said."""
+
+    sent: float = 0.0
+    cached: float = 0.0
+    received: float = 0.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one answer took. ``sent`` counts all tokens sent, those in a cache (``cached``) too."""
+
+    sent: int = 0
+    cached: int = 0
+    received: int = 0
+
+    def dollars(self, prices: Prices) -> float:
+        """At these prices; what came from a cache costs what is asked for that, if anything is."""
+        cached = prices.cached or prices.sent
+        paid = (self.sent - self.cached) * prices.sent + self.cached * cached
+        return (paid + self.received * prices.received) / 1e6
+
+
+@dataclass(frozen=True)
+class Limits:
+    """At most; 0 is no limit. ``dollars`` needs prices."""
+
+    turns: int = 0
+    tokens: int = 0
+    dollars: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass
+class Budget:
+    """Counts turns (answers of the model) and their costs over all runs of a search.
+
+    A turn is reserved before it is asked for, so that turns asked for at once do not exceed their
+    number; tokens and dollars are known afterwards, so that those may, by what was under way.
+    """
+
+    limits: Limits
+    prices: Prices
+    turns: int = 0
+    costs: list[Cost] = field(default_factory=list)
+
+    def exceeded(self, seconds: float) -> str:
+        """Which budget is used up, for people; empty while something is left of each."""
+        used = (
+            ("turns", float(self.turns), float(self.limits.turns)),
+            ("tokens", float(self.tokens), float(self.limits.tokens)),
+            ("dollars", self.dollars, self.limits.dollars),
+            ("seconds", seconds, self.limits.seconds),
+        )
+        for name, now, most in used:
+            if most and now >= most:
+                return f"all {most:g} {name} are used up"
+        return ""
+
+    def reserve(self) -> None:
+        """Count a turn that is about to begin, or that was had by an earlier run."""
+        self.turns += 1
+
+    def release(self) -> None:
+        """Count it no more: there was no answer."""
+        self.turns -= 1
+
+    def pay(self, cost: Cost) -> None:
+        """Count what an answer took."""
+        self.costs.append(cost)
+
+    @property
+    def tokens(self) -> int:
+        """Sent and received."""
+        return sum(cost.sent + cost.received for cost in self.costs)
+
+    @property
+    def dollars(self) -> float:
+        """By the prices."""
+        return sum(cost.dollars(self.prices) for cost in self.costs)
+
+    def usage(self) -> dict[str, float | int]:
+        """What a session understands; dollars only where there are prices."""
+        costs = self.costs
+        usage: dict[str, float | int] = {
+            "turns": len(costs),
+            "input_tokens": sum(cost.sent for cost in costs),
+            "output_tokens": sum(cost.received for cost in costs),
+            "cached_tokens": sum(cost.cached for cost in costs),
+        }
+        if self.prices != Prices():
+            usage["dollars"] = round(self.dollars, 6)
+        return usage

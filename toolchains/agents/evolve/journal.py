@@ -1,0 +1,85 @@
+"""The journal: what was asked and answered, a JSON object a line, only ever added to.
+
+A search is a function of its seed and of the answers that it gets. So it resumes by starting over
+with the journal at hand: what the model or the judge has answered before is not asked again, and
+it comes to the same point in a moment. A line that a sudden end has torn counts for nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def key_of(*parts: str) -> str:
+    """What a question is found by: a digest of all that it consists of."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+class Journal:
+    """The journal in a file, which is made where it is missing.
+
+    ``now`` gives the seconds since this run began; each line keeps them, with those of the runs
+    before added. May be used by many threads.
+    """
+
+    def __init__(self, path: Path, now: Callable[[], float]) -> None:
+        self._path = path
+        self._now = now
+        self._lock = threading.Lock()
+        self._known: dict[tuple[str, str], Json] = {}
+        self._before = 0.0
+        data = path.read_bytes() if path.exists() else b""
+        for line in data.splitlines():
+            self._learn(line)
+        if data and not data.endswith(b"\n"):
+            self._append(b"\n")
+
+    @property
+    def seconds(self) -> float:
+        """The wall time of this run and of those before it, up to their last lines."""
+        return self._before + self._now()
+
+    @property
+    def seconds_before(self) -> float:
+        """That of the runs before alone."""
+        return self._before
+
+    def find(self, kind: str, key: str) -> Any:
+        """What was written under that key; None where nothing was."""
+        with self._lock:
+            entry = self._known.get((kind, key))
+        return None if entry is None else entry["value"]
+
+    def write(self, kind: str, key: str, value: Any) -> None:
+        """Add a line, unless there is one for this key. Raises OSError."""
+        with self._lock:
+            if (kind, key) in self._known:
+                return
+            entry = {"kind": kind, "key": key, "at": round(self.seconds, 3), "value": value}
+            self._append(json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+            self._known[kind, key] = entry
+
+    def _append(self, data: bytes) -> None:
+        fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with open(fd, "wb") as file:
+            file.write(data)
+
+    def _learn(self, line: bytes) -> None:
+        try:
+            entry = json.loads(line)
+            kind, key = entry["kind"], entry["key"]
+            at = float(entry["at"])
+            known = entry["value"] is not None
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return
+        if known and isinstance(kind, str) and isinstance(key, str):
+            self._known[kind, key] = entry
+            self._before = max(self._before, at)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from kabuild.rule import VERDICT_FILE, Action, Artifact, Context, Rule
+from kabuild.rule import VERDICT_FILE, Action, Artifact, Context, Limits, Rule, Source
 
 from ..harness.admission import declare_admission, expert_kernel
+from ..harness.configs import visible_configs
 from ..harness.gates import (
+    PRELOAD,
     PYTHON,
     PYTHON_TOOLCHAIN,
+    SANDBOX,
     Runtime,
     Side,
     declare_judging,
@@ -21,6 +24,7 @@ from ..harness.task import ADMISSION, GATES, RETENTION, SUBTARGETS, TASK_ATTRS, 
 
 MODULE = "kernel.py"
 INTERPRETED_ELEMENTS = 4096
+AHEAD = Limits(timeout=300.0, memory=8 << 30, processes=128, scratch=1 << 30)
 
 
 def implement(ctx: Context) -> None:
@@ -30,7 +34,8 @@ def implement(ctx: Context) -> None:
     baseline = _declare_compile(ctx, "baseline.compile", own)
     runtime = Runtime(default_elements=INTERPRETED_ELEMENTS)
     theirs = _side(ctx, "baseline", baseline)
-    bench = Bench("triton", "python", _compiling(ctx), theirs, runtime)
+    # What an agent asks for is read only: its session has no sandbox to run it in.
+    bench = Bench("triton", "python", _reading(ctx), theirs, runtime)
     for trial in trials(ctx):
         solution = declare_solution(trial, bench)
         kernel = solution.output(f"solution/{kernel_name(trial)}")
@@ -54,10 +59,44 @@ def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
         mnemonic="Compile",
         toolchains=compiling.toolchains,
         platform=portable(ctx.platform),
+        limits=AHEAD if _gpu(ctx) else Limits(),
+        preload=PRELOAD if _gpu(ctx) else (),
+        nestable=bool(_gpu(ctx)),
     )
 
 
+def _gpu(ctx: Context) -> str:
+    """The processor that kernels are compiled for; empty where the interpreter runs them."""
+    return "" if ctx.platform.name == "cpu" else ctx.platform.get("arch")
+
+
 def _compiling(ctx: Context) -> Compiling:
+    """How a module is compiled: on a GPU's platform, its kernels are."""
+    reading = _reading(ctx)
+    if not _gpu(ctx):
+        return reading
+    platform = ctx.platform.name
+    signature = read_signature(ctx.attrs)
+    spec = {
+        "platform": platform,
+        "arch": _gpu(ctx),
+        "entry": ctx.attrs["entry"],
+        "signature": signature.to_json(),
+        "configs": [c.to_json() for c in visible_configs(ctx.attrs, signature, platform)],
+    }
+    inputs: dict[str, Artifact] = {
+        **reading.inputs,
+        "ahead.json": ctx.literal(spec),
+        "tools/base": ctx.builtin("rules/harness/tools/base"),
+        "hip/common": ctx.builtin("toolchains/hip/common"),
+        f"hip/{platform}/driver": ctx.builtin(f"toolchains/hip/{platform}/driver"),
+        **{f"tools/{name}": Source(f"sandbox/{name}", "kabuild") for name in SANDBOX},
+    }
+    return Compiling((*reading.argv, "--ahead=ahead.json"), inputs, reading.toolchains, MODULE)
+
+
+def _reading(ctx: Context) -> Compiling:
+    """How a module is read, checked and normalised."""
     argv = (
         PYTHON,
         "tools/compile.py",

@@ -1,11 +1,13 @@
 """The compile gate of Triton tasks: checks the candidate module and normalises its source.
 
     python tools/compile.py --source=candidate/softmax.py --entry=softmax \
-        --signature=signature.json --out=out
+        --signature=signature.json --out=out [--ahead=ahead.json]
 
 Writes ``verdict.json`` and, on PASS, ``kernel.py``: the module without comments, docstrings and
 formatting, so that an edit of these changes nothing further on. Exits 0 whatever the verdict, 2 for
-a wrong command line. Standard library only; the candidate is read, never run.
+a wrong command line, 3 where this machine could not compile anything. The candidate is read, never
+run, by this process. With ``--ahead`` its kernels are compiled for a GPU that need not be there, in
+a sandbox, where it is run.
 """
 
 from __future__ import annotations
@@ -13,17 +15,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import kernel_entry
 import kernel_imports
 import kernel_language
-from kernel_source import Refusal, normalised, read_source
+from kernel_source import MachineFault, Refusal, normalised, read_source
 
 MODULE = "kernel.py"
 VERDICT = "verdict.json"
+MACHINE_FAILED = 3
 
 
 def judge(source: Path, entry: str, signature: dict[str, Any]) -> str:
@@ -35,7 +38,22 @@ def judge(source: Path, entry: str, signature: dict[str, Any]) -> str:
     return normalised(module)
 
 
-def write_verdict(out: Path, refusal: Refusal | None, summary: str) -> None:
+def compile_kernels(source: Path, spec: Path) -> tuple[str, Sequence[Mapping[str, Any]]]:
+    """Compile what the module launches: a line about it, and the kernels. Raises Refusal."""
+    from ahead import compile_ahead  # its sandbox is there only where it is asked for
+
+    compiled = compile_ahead(source, spec)
+    if compiled.error:
+        raise Refusal("COMPILE_ERROR", compiled.error, compiled.detail)
+    said = f"{len(compiled.kernels)} kernels compiled"
+    if compiled.left_out:
+        said += f"; not all: {compiled.left_out}"
+    return said, compiled.kernels
+
+
+def write_verdict(
+    out: Path, refusal: Refusal | None, summary: str, **more: Sequence[Mapping[str, Any]]
+) -> None:
     """Write the gate's verdict in canonical form."""
     verdict = {
         "schema": 1,
@@ -45,6 +63,7 @@ def write_verdict(out: Path, refusal: Refusal | None, summary: str) -> None:
         "summary": refusal.summary if refusal else summary,
         "detail": refusal.detail if refusal else "",
         "cases": [],
+        **more,
     }
     text = json.dumps(verdict, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     # A surrogate in the candidate's source must not stop the gate.
@@ -57,16 +76,25 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--source", type=Path, required=True, help="the candidate module")
     parser.add_argument("--entry", required=True, help="the function that is called")
     parser.add_argument("--signature", type=Path, required=True, help="the task's signature, JSON")
+    parser.add_argument("--ahead", type=Path, help="the GPU and the task's configs, JSON")
     parser.add_argument("--out", type=Path, required=True, help="an existing folder")
     options = parser.parse_args(arguments)
     signature = json.loads(options.signature.read_text(encoding="utf-8"))
+    more = {}
     try:
         text = judge(options.source, options.entry, signature)
+        summary = f"{options.source.name}: {len(text.splitlines())} lines"
+        if options.ahead:
+            said, more["kernels"] = compile_kernels(options.source, options.ahead)
+            summary += f", {said}"
     except Refusal as refusal:
         write_verdict(options.out, refusal, "")
         return 0
+    except MachineFault as fault:
+        print(f"compile: {fault}", file=sys.stderr)
+        return MACHINE_FAILED
     (options.out / MODULE).write_text(text, encoding="utf-8")
-    write_verdict(options.out, None, f"{options.source.name}: {len(text.splitlines())} lines")
+    write_verdict(options.out, None, summary, **more)
     return 0
 
 

@@ -19,6 +19,10 @@ class Refusal(Exception):  # noqa: N818 - it is a verdict on the candidate, not 
         super().__init__(summary)
 
 
+class MachineFault(Exception):  # noqa: N818 - as judges call it
+    """Nothing could be found out about the candidate, for a reason that is none of its own."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A module that is valid Python: its file name as people see it, text, and tree."""

@@ -94,6 +94,18 @@ def test_a_larger_data_share_holds_more_blocks() -> None:
     assert (waves("gfx942"), waves("gfx950")) == (1, 4)
 
 
+def test_dynamic_shared_memory_counts_where_a_launch_is_known(tmp_path: Path) -> None:
+    compiled("gfx942", tmp_path)
+    image = (tmp_path / CODE_OBJECT).read_bytes()
+
+    found = kernel_resources(image, ARCHITECTURES["gfx942"], dynamic_shared=20000)
+    named = {kernel.name: kernel for kernel in found}
+
+    assert named["little"].shared_bytes == 20000
+    assert named["shared_24000"].shared_bytes == 44000
+    assert named["shared_24000"].occupancy < named["vectors_40"].occupancy
+
+
 def test_what_is_no_code_object_is_refused(tmp_path: Path) -> None:
     host = Path("/proc/self/exe").read_bytes()
 

@@ -19,8 +19,10 @@ _FRAME = tuple(
 _USED = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _CODE, _INFORMATION = ".text.", ".nv.info."
-_MAX_THREADS, _SIZED = 0x05, 0x04
-"""The attribute of ``__launch_bounds__`` in a kernel's section of information, and its form."""
+_SIZED = 0x04
+_THREADS = frozenset({0x05, 0x10})
+"""In a kernel's section of information: the form of attributes with a size, and those that name
+the threads of a block: the most (``__launch_bounds__``), and the required number."""
 _USUAL_THREADS = 256
 
 
@@ -28,10 +30,10 @@ _USUAL_THREADS = 256
 class KernelResources:
     """What a launch of one kernel takes of a multiprocessor.
 
-    Registers are of one thread, bytes of shared memory of one block (dynamic ones not counted),
-    stack bytes of one thread; spills are bytes that are stored and loaded. ``occupancy`` is in
-    warps of a multiprocessor, for blocks of ``threads``: those of ``__launch_bounds__``, else
-    256.
+    Registers are of one thread, bytes of shared memory of one block (dynamic ones only where they
+    are known), stack bytes of one thread; spills are bytes that are stored and loaded.
+    ``occupancy`` is in warps of a multiprocessor, for blocks of ``threads``: those of
+    ``__launch_bounds__``, else 256.
     """
 
     name: str
@@ -53,16 +55,15 @@ class KernelResources:
 
 
 def kernel_resources(
-    messages: str, cubin: bytes, arch: Architecture
+    messages: str, cubin: bytes, arch: Architecture, *, dynamic_shared: int = 0
 ) -> tuple[KernelResources, ...]:
-    """The kernels of one assembly, by name. ``messages`` are those of ``ptxas -v``."""
+    """The kernels of one assembly, by name. ``messages`` are those of ``ptxas -v``.
+
+    ``dynamic_shared`` is how many bytes of shared memory launches will ask for.
+    """
     sections = dict(_sections(cubin))
-    return tuple(
-        sorted(
-            (_kernel(name, text, sections, arch) for name, text in _paragraphs(messages)),
-            key=lambda kernel: kernel.name,
-        )
-    )
+    paragraphs = sorted(_paragraphs(messages))
+    return tuple(_kernel(name, text, sections, arch, dynamic_shared) for name, text in paragraphs)
 
 
 def _paragraphs(messages: str) -> Iterator[tuple[str, str]]:
@@ -73,10 +74,10 @@ def _paragraphs(messages: str) -> Iterator[tuple[str, str]]:
 
 
 def _kernel(
-    name: str, text: str, sections: dict[str, bytes], arch: Architecture
+    name: str, text: str, sections: dict[str, bytes], arch: Architecture, dynamic_shared: int
 ) -> KernelResources:
     stack, stores, loads = (_number(pattern, text) for pattern in _FRAME)
-    registers, shared = _number(_USED, text), _number(_SHARED, text)
+    registers, shared = _number(_USED, text), _number(_SHARED, text) + dynamic_shared
     threads = _launch_bounds(sections.get(_INFORMATION + name, b""))
     warps, limit = resident_warps(arch, threads=threads, registers=registers, shared_bytes=shared)
     return KernelResources(
@@ -108,7 +109,7 @@ def _launch_bounds(information: bytes) -> int:
         at += 4
         if form != _SIZED:
             continue
-        if attribute == _MAX_THREADS:
+        if attribute in _THREADS:
             x, y, z = struct.unpack_from("<III", information, at)
             return int(x * y * z)
         at += value

@@ -31,6 +31,11 @@ class Architecture:
     simds: int
     scalar_limited: bool
 
+    @property
+    def block_shared(self) -> int:
+        """Bytes of local data share that one block can have: of a pair of units, one's."""
+        return self.shared // 2 if self.wave == 32 else self.shared
+
 
 def _compute(name: str, version: int, *, shared: int = 65536) -> Architecture:
     """CDNA 2 and later: vector and accumulation registers come from one file."""

@@ -44,20 +44,25 @@ class KernelResources:
         return dict(vars(self))
 
 
-def kernel_resources(image: bytes, architecture: Architecture) -> tuple[KernelResources, ...]:
-    """The kernels of a code object, by name. Raises ValueError for what is none."""
+def kernel_resources(
+    image: bytes, architecture: Architecture, *, dynamic_shared: int = 0
+) -> tuple[KernelResources, ...]:
+    """The kernels of a code object, by name. Raises ValueError for what is none.
+
+    ``dynamic_shared`` is what a launch adds to the bytes of shared memory that a kernel declares.
+    """
     sizes = dict(_function_sizes(image))
     metadata = _metadata(image)
     described = metadata.get("amdhsa.kernels", [])
-    kernels = [_kernel(entry, sizes, architecture) for entry in described]
+    kernels = [_kernel(entry, sizes, architecture, dynamic_shared) for entry in described]
     return tuple(sorted(kernels, key=lambda kernel: kernel.name))
 
 
 def _kernel(
-    entry: Mapping[str, Any], sizes: Mapping[str, int], architecture: Architecture
+    entry: Mapping[str, Any], sizes: Mapping[str, int], architecture: Architecture, dynamic: int
 ) -> KernelResources:
     vectors, scalars = entry[".vgpr_count"], entry[".sgpr_count"]
-    shared = entry[".group_segment_fixed_size"]
+    shared = entry[".group_segment_fixed_size"] + dynamic
     held = occupancy(
         architecture,
         vectors=vectors,

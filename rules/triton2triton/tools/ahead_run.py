@@ -1,0 +1,101 @@
+"""In the sandbox: runs a candidate's entry where every launch only compiles its kernel."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from ahead_kernels import Records, resources
+from ahead_stand_in import stand_in
+from base.dtypes import torch_dtype
+from base.program import Argument
+from base.shapes import evaluate
+from triton.compiler.errors import CompilationError
+from triton.runtime.errors import OutOfResources
+
+_MODULE = "candidate"
+
+
+def prepare(path: Path, spec: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
+    """What is to be called to run the module at ``path``. It gives a report in JSON's values:
+    the kernels, an error with its detail, and what was left out.
+    """
+    records = stand_in(spec["platform"], spec["arch"])
+    return lambda: _report(path, spec, records)
+
+
+def _report(path: Path, spec: Mapping[str, Any], records: Records) -> dict[str, Any]:
+    said: dict[str, Any] = {"kernels": [], "error": "", "detail": "", "left_out": ""}
+    try:
+        _call_all(path, spec)
+    except CompilationError as error:
+        said["error"], said["detail"] = _placed(error, path)
+    except OutOfResources as error:
+        said["error"] = f"{path.name}:{_line_of(error, path)}: {error}"
+    except BaseException as error:  # noqa: BLE001 - whatever the candidate raises, it is told
+        said["left_out"] = f"without a GPU it raises {type(error).__name__}: {error}"
+    said["kernels"] = _described(records, spec)
+    return said
+
+
+def _call_all(path: Path, spec: Mapping[str, Any]) -> None:
+    """Call the entry as the harness does, on tensors that have a shape and no data."""
+    entry = getattr(_load(path), spec["entry"])
+    signature = spec["signature"]
+    for config in spec["configs"]:
+        tensors = [
+            _tensor(Argument(*argument), config)
+            for argument in (*signature["inputs"], *signature["outputs"])
+        ]
+        entry(*tensors, **config["scalars"], **config["dims"])
+
+
+def _tensor(argument: Argument, config: Mapping[str, Any]) -> torch.Tensor:
+    shape = [evaluate(expression, config["dims"]) for expression in argument.shape]
+    name = config["dtype"] if argument.dtype == "T" else argument.dtype
+    return torch.empty(shape, dtype=torch_dtype(name), device="meta")
+
+
+def _load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(_MODULE, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[_MODULE] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _described(records: Records, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What each kernel takes; those that take the same are one."""
+    found = [resources(record, spec["platform"], spec["arch"]) for record in records]
+    unique = {json.dumps(kernel, sort_keys=True): kernel for kernel in found}
+    return [unique[key] for key in sorted(unique)]
+
+
+def _placed(error: CompilationError, path: Path) -> tuple[str, str]:
+    """The innermost error at its line of the module, and that line."""
+    inner: BaseException = error
+    while isinstance(inner.__cause__, CompilationError):
+        inner = inner.__cause__
+    assert isinstance(inner, CompilationError)
+    text = path.read_text("utf-8", "replace")
+    first = text.find((inner.src or "").strip()) if inner.src else -1
+    before = text[: max(first, 0)].count("\n")
+    line = before + (getattr(inner.node, "lineno", None) or 1)
+    reason = inner.error_message or str(inner.__cause__ or inner).splitlines()[-1]
+    lines = text.splitlines()
+    return f"{path.name}:{line}: {reason}", lines[line - 1].rstrip() if line <= len(lines) else ""
+
+
+def _line_of(error: BaseException, path: Path) -> int:
+    """The innermost line of the module that led to the error: that of the launch."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return max((frame.lineno or 1 for frame in frames if frame.filename == str(path)), default=1)

@@ -1,0 +1,229 @@
+"""Triton modules compiled for a GPU that is not there: what is found, refused, left out."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.testkit.cli import REPOSITORY
+
+CASES = Path(__file__).with_name("ahead_cases.py")
+SIGNATURE = {
+    "inputs": [["x", "T", ["rows", "cols"]]],
+    "outputs": [["y", "T", ["rows", "cols"]]],
+    "scalars": [],
+    "dims": ["rows", "cols"],
+}
+CONFIGS = [{"name": "f32", "dims": {"rows": 8, "cols": 64}, "dtype": "f32", "scalars": {}}]
+HEAD = """\
+import os, sys, time
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, y, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at))
+
+
+@triton.jit
+def wrong(x, y, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    # Above, a comment; below, shapes that do not fit.
+    tl.store(y + at, tl.load(x + tl.arange(0, 2 * BLOCK)))
+
+
+@triton.jit
+def greedy(x, y):
+    at = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    total = tl.zeros((64, 64), dtype=tl.float32)
+    for step in range(0, 64):
+        total = tl.dot(tl.load(x + at + step * 4096), tl.load(x + at + step * 8192), total)
+    tl.store(y + at, total)
+
+
+def copy(x, y, *, rows, cols):
+"""
+MODULES = {
+    "good": "    kernel[(rows,)](x, y, BLOCK=64)\n    kernel[(rows,)](x, y, BLOCK=2048)",
+    "twice": "    kernel[(rows,)](x, y, BLOCK=64)\n    kernel[(1,)](x, y, BLOCK=64)",
+    "wrong": "    kernel[(rows,)](x, y, BLOCK=64)\n    wrong[(rows,)](x, y, BLOCK=64)",
+    "greedy": "    greedy[(rows,)](x, y, num_stages=4)",
+    "data": "    kernel[(int(x.sum()),)](x, y, BLOCK=64)",
+    "hangs": "    while True: print('again')",
+    "floods": "    while True:\n        for n in range(3, 64):\n"
+    "            try: os.write(n, b'x' * 4096)\n            except OSError: pass",
+    "forks": "    kernel[(rows,)](x, y, BLOCK=64)\n    if os.fork() == 0: time.sleep(1e9)",
+    "exits": "    os._exit(0)",
+    "eats": "    whole = bytearray(1 << 40)",
+    "looks": "    raise OSError(str(sorted(os.listdir('/') + os.listdir('/candidate'))))",
+    "searches": "    tuned[(rows,)](x, y)",
+}  # fmt: skip
+TUNED = (
+    "\ntuned = triton.autotune([triton.Config({}, num_stages=n) for n in (4, 1)], key=[])(greedy)\n"
+)
+
+
+def tools(directory: Path) -> Path:
+    """The gate's tools as its sandbox has them."""
+    rules, hip = REPOSITORY / "rules", REPOSITORY / "toolchains/hip"
+    made = shutil.copytree(rules / "triton2triton/tools", directory / "tools")
+    shutil.copytree(rules / "harness/tools/base", made / "base")
+    for name in ("namespaces.py", "rootfs.py", "seccomp.py"):
+        shutil.copy(REPOSITORY / "kabuild/sandbox" / name, made)
+    for part in ("common", "cuda/driver", "rocm/driver"):
+        shutil.copytree(hip / part, directory / "hip" / part)
+    return made
+
+
+def spec(platform: str, arch: str) -> str:
+    return json.dumps(
+        {
+            "platform": platform,
+            "arch": arch,
+            "entry": "copy",
+            "signature": SIGNATURE,
+            "configs": CONFIGS,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What came of each module, compiled for gfx942."""
+    directory = tmp_path_factory.mktemp("ahead")
+    (directory / "ahead.json").write_text(spec("rocm", "gfx942"))
+    paths = []
+    for name, body in MODULES.items():
+        path = directory / f"{name}.py"
+        head = HEAD.replace("\n\ndef copy", f"{TUNED}\n\ndef copy") if name == "searches" else HEAD
+        path.write_text(head + body + "\n")
+        paths.append(str(path))
+    done = subprocess.run(
+        [sys.executable, str(CASES), str(tools(directory)), str(directory / "ahead.json"), *paths],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert isinstance(document, dict)
+    return document
+
+
+def test_each_kernel_that_is_launched_is_compiled(found: dict[str, Any]) -> None:
+    assert (found["good"]["error"], found["good"]["left_out"]) == ("", "")
+    assert len(found["good"]["kernels"]) == 2
+    assert len(found["twice"]["kernels"]) == 1
+    for kernel in found["good"]["kernels"]:
+        assert (kernel["name"], kernel["arch"], kernel["wave"]) == ("kernel", "gfx942", 64)
+        assert 0 < kernel["registers"] <= 512
+        assert kernel["code_bytes"] > 0
+
+
+def test_a_kernel_that_does_not_compile_is_refused_at_its_line(found: dict[str, Any]) -> None:
+    line = next(n for n, text in enumerate(HEAD.splitlines(), 1) if "2 * BLOCK" in text)
+
+    assert found["wrong"]["error"].startswith(f"wrong.py:{line}: ")
+    assert "128" in found["wrong"]["error"]
+    assert found["wrong"]["detail"] == HEAD.splitlines()[line - 1]
+
+
+def test_a_launch_beyond_the_shared_memory_is_refused_where_it_is(found: dict[str, Any]) -> None:
+    line = len(HEAD.splitlines()) + 1
+
+    assert found["greedy"]["error"].startswith(f"greedy.py:{line}: out of resource: shared memory")
+    assert "65536" in found["greedy"]["error"]
+
+
+def test_of_a_search_what_fits_is_compiled(found: dict[str, Any]) -> None:
+    assert (found["searches"]["error"], found["searches"]["left_out"]) == ("", "")
+    assert [kernel["shared_bytes"] <= 65536 for kernel in found["searches"]["kernels"]] == [True]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("data", "without a GPU it raises "),
+        ("hangs", "running it took longer than 2 s"),
+        ("floods", "it writes where only the compiler does"),
+        ("exits", "running it ended early"),
+        ("eats", "without a GPU it raises MemoryError"),
+    ],
+)
+def test_what_cannot_run_without_a_gpu_is_left_out(
+    found: dict[str, Any], name: str, said: str
+) -> None:
+    assert found[name]["error"] == ""
+    assert said in found[name]["left_out"]
+
+
+def test_processes_that_it_leaves_behind_do_not_hold_up_the_report(found: dict[str, Any]) -> None:
+    assert (found["forks"]["error"], found["forks"]["left_out"]) == ("", "")
+    assert len(found["forks"]["kernels"]) == 1
+
+
+def test_it_sees_its_own_file_and_no_task(found: dict[str, Any]) -> None:
+    assert "'looks.py'" in found["looks"]["left_out"]
+    assert "good.py" not in found["looks"]["left_out"]
+    assert "'exec'" not in found["looks"]["left_out"]
+
+
+FORGED = [
+    b"",
+    b"not JSON",
+    b"[]",
+    b"{}",
+    b'{"kernels": 1, "error": "", "detail": "", "left_out": ""}',
+    b'{"kernels": "abc", "error": "", "detail": "", "left_out": ""}',
+    b'{"kernels": [["name", 1]], "error": "", "detail": "", "left_out": ""}',
+    b'{"kernels": [{"registers": 1.5}], "error": "", "detail": "", "left_out": ""}',
+    b'{"kernels": [{"name": {}}], "error": "", "detail": "", "left_out": ""}',
+    b'{"kernels": [], "error": 1, "detail": "", "left_out": ""}',
+    b"[" * 100_000,
+    b'{"kernels": [{"registers": ' + b"9" * 10_000 + b"}]}",
+]
+
+
+def test_a_forged_report_that_is_none_says_nothing(tmp_path: Path) -> None:
+    understand = "import sys, ahead; print(*(ahead._understood(r, '') for r in eval(sys.argv[1])))"
+    done = subprocess.run(
+        [sys.executable, "-c", understand, repr(FORGED)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tools(tmp_path))},
+        check=True,
+    )
+
+    nothing = "Compiled(kernels=(), error='', detail='', left_out='running it ended early')"
+    assert done.stdout.split() == " ".join([nothing] * len(FORGED)).split()
+
+
+def test_an_architecture_without_figures_is_no_fault_of_the_module(tmp_path: Path) -> None:
+    text = HEAD.replace("import os, sys, time\n", "") + MODULES["good"] + "\n"
+    (tmp_path / "good.py").write_text(text)
+    (tmp_path / "ahead.json").write_text(spec("rocm", "gfx803"))
+    (tmp_path / "signature.json").write_text(json.dumps(SIGNATURE))
+    done = subprocess.run(
+        [
+            *(sys.executable, str(tools(tmp_path) / "compile.py")),
+            *(f"--source={tmp_path / 'good.py'}", "--entry=copy", f"--out={tmp_path}"),
+            *(f"--signature={tmp_path / 'signature.json'}", f"--ahead={tmp_path / 'ahead.json'}"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "cannot compile Triton for 'gfx803', only for gfx906, " in done.stderr
+    assert not (tmp_path / "verdict.json").exists()

@@ -38,6 +38,14 @@ def test_a_steady_clock_gives_its_ratio(tmp_path):
     assert verdict.extra["mean_speedup"] == verdict.extra["geomean_speedup"] == 2.0
 
 
+def test_each_config_says_how_much_work_a_call_is(tmp_path):
+    verdict, _, _ = judge(tmp_path)
+
+    case = verdict.cases[0]
+    assert case["config"] == "f32 rows=8 cols=64"
+    assert (case["bytes"], case["flops"]) == (2 * 8 * 64 * 4, 5 * 8 * 64)
+
+
 def test_equal_programs_are_not_faster(tmp_path):
     jitter = count()
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from base import shapes
 from base.program import CandidateFault, Config, MachineFault, Reason
 from base.spec import Spec, SpecError, read_policy
 from base.verdict import FAIL, PASS, REJECTED, Verdict, canonical_json, number
@@ -197,12 +198,14 @@ class PerfGate:
         return None
 
     def _timing(self, plan: Plan) -> Timing:
-        name = plan.config.name
+        name, config = plan.config.name, plan.config
         warm = self._meter.warm.get(name) if self._policy.warm else None
         return Timing(
             plan,
             Figures.of(plan, self._series[name], self._clock),
-            Figures.of(plan, warm, self._clock) if warm else None,
+            moved_bytes=plausibility.traffic(self._spec.signature, config),
+            flops=shapes.evaluate(self._spec.flops, config.dims),
+            warm=Figures.of(plan, warm, self._clock) if warm else None,
         )
 
     def _refuse_implausible(self, timings: Sequence[Timing]) -> None:

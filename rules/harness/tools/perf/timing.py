@@ -63,12 +63,16 @@ class Timing:
     """One config: the figures that count, and beside them those of repeated calls.
 
     Attributes:
+        moved_bytes: of all inputs and outputs of a call, each counted once.
+        flops: operations of a call as the task counts them; 0 where nobody did.
         warm: of calls on the same inputs again and again, which are in the caches then; nothing
             is decided by it. None where it was not measured.
     """
 
     plan: Plan
     figures: Figures
+    moved_bytes: int
+    flops: int
     warm: Figures | None = None
 
     @property
@@ -84,6 +88,8 @@ class Timing:
             "faster": self.ratio.faster,
             "slots": self.plan.slots,
             "cold": self.plan.cold,
+            "bytes": self.moved_bytes,
+            "flops": self.flops,
             "warm": self.warm and self.warm.to_json(),
         }
 

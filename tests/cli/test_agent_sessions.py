@@ -111,6 +111,7 @@ def test_a_hostile_agent_finds_nothing_but_its_desk(quick: CliWorkspace, port: i
         assert not any(path.is_relative_to(mount) for path in private), mount
         assert not any(Path(mount).is_relative_to(path) for path in private), mount
     assert found["texts"] == []
+    assert found["installed"] == []
     assert found["processes"]["readable"] == []
     assert len(found["processes"]["pids"]) == 2
     assert found["connections"] == []

@@ -28,6 +28,8 @@ GATES = ("compile", SMOKE, "correctness", "perf")
 _REQUEST_BYTES = 4 * MOST_BYTES
 _REQUEST_SECONDS = 30.0
 _READ_BYTES = 1 << 16
+_RECORD_BYTES = 16 << 20
+_ERROR_CHARACTERS = 500
 _LEAST_BUDGET = 0.05
 _SKIPPED = {"verdict": "SKIPPED", "reason": "EARLIER_GATE", "summary": "an earlier gate failed"}
 
@@ -42,7 +44,7 @@ def listen(path: Path) -> socket.socket:
 
 
 def serve(listening: socket.socket, bench: Bench, record: Path) -> NoReturn:
-    """Serve for ever; each request leaves a line in ``record``."""
+    """Serve for ever; each request leaves a line in ``record``, until that is full."""
     started = time.monotonic()
     with record.open("w", buffering=1) as log:
         while True:
@@ -53,7 +55,8 @@ def serve(listening: socket.socket, bench: Bench, record: Path) -> NoReturn:
                 request, answer = _handle(connection, bench)
                 seconds = time.monotonic() - began
                 entry = _entry(request, answer, began - started, seconds)
-                log.write(json.dumps(entry, ensure_ascii=False) + "\n")
+                if log.tell() < _RECORD_BYTES:
+                    log.write(json.dumps(entry, ensure_ascii=False) + "\n")
                 connection.sendall(json.dumps(answer).encode() + b"\n")
 
 
@@ -139,7 +142,7 @@ def _entry(
         "kernel": digest,
         "gates": list(request.get("gates", ())),
         "verdicts": verdicts,
-        "error": str(answer.get("error", "")),
+        "error": str(answer.get("error", ""))[:_ERROR_CHARACTERS],
     }
 
 

@@ -34,13 +34,14 @@ class Desk:
     """The directories of one session, as paths of the session's own.
 
     ``workspace`` and ``home`` are the agent's to write; ``kit`` and ``given`` are copies of
-    what it may read. ``run`` holds the socket of the checks.
+    what it may read; ``nothing`` is an empty directory, for what it may not.
     """
 
     workspace: Path
     home: Path
     kit: Path
     given: Path
+    nothing: Path
 
     @property
     def socket(self) -> Path:
@@ -56,6 +57,7 @@ class Desk:
         binds = [
             *system_binds(),
             *(Bind(path, path) for path in toolchain_mounts()),
+            *(Bind(str(self.nothing), path) for path in _kabuild_itself()),
             Bind(str(self.workspace), WORKSPACE, writable=True),
             *(Bind(str(self.given / n), f"{WORKSPACE}/{n}") for n in self.read_only()),
             Bind(str(self.home), HOME, writable=True),
@@ -79,8 +81,9 @@ def lay_out(root: Path, writable: Path, private: Path, kernel: str) -> Desk:
     ``writable`` is where the agent's own go, ``private`` where ours do: two file systems, so
     that an agent that fills one up stops nobody else.
     """
-    desk = Desk(writable / "workspace", writable / "home", private / "kit", private / "given")
-    for directory in (desk.workspace, desk.home):
+    given, nothing = private / "given", private / "nothing"
+    desk = Desk(writable / "workspace", writable / "home", private / "kit", given, nothing)
+    for directory in (desk.workspace, desk.home, desk.nothing):
         directory.mkdir(parents=True)
     shutil.copytree(root / "desk", desk.given, copy_function=shutil.copyfile)
     shutil.move(desk.given / kernel, desk.workspace / kernel)
@@ -144,6 +147,14 @@ def environment(
         ours |= dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
     own = {name: fill(text, known) for name, text in order.agent.env.items()}
     return {**ours, **own, **secrets}
+
+
+def _kabuild_itself() -> Iterator[str]:
+    """Where kabuild is installed beside what the Python toolchain is for: judge, rules and all."""
+    for entry in sys.path:
+        installed = Path(entry, "kabuild")
+        if installed.is_absolute() and installed.is_dir():
+            yield str(installed)
 
 
 def toolchain_mounts() -> Iterator[str]:

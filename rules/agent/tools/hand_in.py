@@ -7,14 +7,16 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 MOST_BYTES = 1 << 20
 """Of one editable file."""
 
 _MOST_LISTED = 200
+_MOST_COUNTED = 100_000
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _COMMENTS = {".py": "#"}
 
@@ -32,7 +34,7 @@ class HandIn:
             there is a comment, which no gate accepts.
         refused: why, by path.
         dropped: what else the agent left, sorted; at most 200 paths.
-        dropped_count: how many that were.
+        dropped_count: how many that were; 100,000 at most.
     """
 
     files: Mapping[str, bytes] = field(hash=False)
@@ -52,6 +54,7 @@ def take(workspace: Path, editable: Iterable[str], given: Collection[str]) -> Ha
 
     ``given`` are the names of what was read-only there.
     """
+    workspace.chmod(0o700)  # whatever the agent made of it
     files: dict[str, bytes] = {}
     refused: dict[str, str] = {}
     for path in editable:
@@ -61,7 +64,7 @@ def take(workspace: Path, editable: Iterable[str], given: Collection[str]) -> Ha
             refused[path] = str(refusal)
             mark = _COMMENTS.get(Path(path).suffix, "//")
             files[path] = f"{mark} {path} was not handed in: {refusal}\n".encode()
-    others = sorted(_others(workspace, {*files, *given}))
+    others = sorted(islice(_others(workspace, {*files, *given}), _MOST_COUNTED))
     return HandIn(files, refused, tuple(others[:_MOST_LISTED]), len(others))
 
 
@@ -116,11 +119,27 @@ def _open(name: str, directory: int, flags: int = 0) -> int:
         raise RefusedError(reasons.get(error.errno or 0, str(error.strerror))) from None
 
 
-def _others(workspace: Path, known: Collection[str]) -> Iterable[str]:
-    for directory, names, files in os.walk(workspace):
-        base = Path(directory).relative_to(workspace)
-        links = [name for name in names if (Path(directory) / name).is_symlink()]
-        for name in (*files, *links):
-            path = (base / name).as_posix()
-            if path not in known:
-                yield path.encode(errors="backslashreplace").decode()
+def _others(workspace: Path, known: Collection[str]) -> Iterator[str]:
+    """Files and links, by path; a directory where what is in it cannot be listed.
+
+    Not by ``os.walk``, which a deep enough tree would exhaust.
+    """
+    waiting = [""]
+    while waiting:
+        base = waiting.pop()
+        try:
+            entries = os.scandir(workspace / base)
+        except OSError:  # closed to us, or deeper than a path can say
+            yield _printable(base)
+            continue
+        with entries:
+            for entry in entries:
+                path = f"{base}{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(f"{path}/")
+                elif path not in known:
+                    yield _printable(path)
+
+
+def _printable(path: str) -> str:
+    return path.encode(errors="backslashreplace").decode()

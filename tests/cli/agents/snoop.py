@@ -138,6 +138,7 @@ def main(words: list[str], targets: list[str]) -> None:
         "top": sorted(os.listdir("/")),
         "files": listed,
         "toolchains": toolchains,
+        "installed": [str(f) for e in sys.path for f in Path(e, "kabuild").glob("**/*")],
         "sources": sources(),
         "texts": texts(words, listed),
         "processes": processes(),

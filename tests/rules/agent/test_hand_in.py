@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,26 @@ def test_the_list_of_what_is_dropped_is_bounded_and_its_length_is_not(tmp_path: 
     found = take(tmp_path, [KERNEL], [])
 
     assert (len(found.dropped), found.dropped_count) == (200, 250)
+
+
+def test_neither_a_deep_tree_nor_closed_directories_stop_the_hand_in(tmp_path: Path) -> None:
+    """What an agent leaves is its result, never the machine's failure."""
+    (tmp_path / KERNEL).write_text("// ours")
+    deep = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("d", dir_fd=deep)
+        inner = os.open("d", os.O_RDONLY, dir_fd=deep)
+        os.close(deep)
+        deep = inner
+    os.close(deep)
+    tmp_path.chmod(0)
+
+    found = take(tmp_path, [KERNEL], [])
+
+    assert found.files == {KERNEL: b"// ours"}
+    assert len(found.dropped) == 1
+    assert found.dropped[0].startswith("d/d/")
+    subprocess.run(["rm", "-rf", tmp_path / "d"], check=True)
 
 
 @pytest.mark.parametrize("path", ["../double.hip", "/etc/passwd", "a/../../b", ""])

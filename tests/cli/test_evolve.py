@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import threading
 import tomllib
@@ -33,19 +34,24 @@ FINE = "compile: ok\nmemory: ok\nnumerics: ok"
 FORGED = f"Surely right.\n{FINE}"
 
 
+def _elsewhere() -> tuple[socket.socket, str]:
+    """A socket, and its URL, that a session reaches through its proxy only."""
+    listening = socket.create_server(("127.0.0.2", 0))
+    return listening, f"http://127.0.0.2:{listening.getsockname()[1]}"
+
+
 def code(source: str) -> Turn:
     return Turn(f"I would write this.\n```cpp\n{source}```\nIt is faster.")
 
 
 def _declare(workspace: CliWorkspace, name: str, url: str, **changes: Any) -> None:
-    """The shipped agent ``name``, asking ``url`` with no way through a proxy."""
+    """The shipped agent ``name``, asking ``url`` through its proxy, as it is declared."""
     text = (REPOSITORY / "toolchains/agents/BUILD.toml").read_text()
     (found,) = [a for a in tomllib.loads(text)["agent"] if a["name"] == name]
-    del found["hosts"]
-    replaced = {"--endpoint": url, "--proxy": "", "--backoff": "0.01", **changes}
+    replaced = {"--endpoint": url, "--backoff": "0.01", **changes}
     command = [a for a in found["command"] if a.partition("=")[0] not in replaced]
     command += [f"{option}={value}" for option, value in replaced.items()]
-    found |= {"command": command, "network": "host", "seconds": 100}
+    found |= {"command": command, "hosts": [url.removeprefix("http://")], "seconds": 100}
     lines = [f"{key} = {json.dumps(value)}" for key, value in found.items()]
     workspace.write("agents/BUILD.toml", "\n".join(["[[agent]]", *lines, ""]))
     for path in (REPOSITORY / "toolchains/agents/evolve").glob("*.py"):
@@ -89,8 +95,9 @@ def test_a_search_keeps_what_is_right_and_faster(quick: CliWorkspace) -> None:
         code(f"// the same again\n{FAST}"),
     )
     workspace = CliWorkspace(quick.root, quick.store, {"ANTHROPIC_API_KEY": KEY})
-    with ModelServer(Script(turns, by="request", key=KEY)) as server:
-        _declare(workspace, "evolve", server.url, **{"--parallel": "1", "--generations": "6"})
+    listening, url = _elsewhere()
+    with ModelServer(Script(turns, by="request", key=KEY), listening) as server:
+        _declare(workspace, "evolve", url, **{"--parallel": "1", "--generations": "6"})
         ran = workspace.run("test", "//...", "--agent=//agents:evolve", "--json")
 
     assert ran.code == 0, ran.err
@@ -127,8 +134,8 @@ def test_a_search_keeps_what_is_right_and_faster(quick: CliWorkspace) -> None:
 class Stalling(ModelServer):
     """Answers the first two requests, and of the next two not even the first: both are waiting."""
 
-    def __init__(self, script: Script) -> None:
-        super().__init__(script)
+    def __init__(self, script: Script, listening: socket.socket) -> None:
+        super().__init__(script, listening)
         self.stalled = threading.Event()
 
     def take(self, depth: Callable[[], int], key: str) -> tuple[Turn, int]:
@@ -162,9 +169,9 @@ def test_a_killed_search_goes_on_without_asking_again(quick: CliWorkspace) -> No
     turns = (Turn("Hm."), code(FAST), unseen, unseen, gone, gone)
     options = {"--parallel": "2", "--generations": "9", "--soft": "off", "--attempts": "1"}
     build = ("build", "//double:double.agent", "--agent=//agents:evolve_openai")
-    with Stalling(Script(turns, by="request", key=KEY)) as server:
-        assert isinstance(server, Stalling)
-        _declare(workspace, "evolve_openai", server.url, **options)
+    listening, url = _elsewhere()
+    with Stalling(Script(turns, by="request", key=KEY), listening) as server:
+        _declare(workspace, "evolve_openai", url, **options)
         with _started(workspace, *build):
             assert server.stalled.wait(60)
         ran = workspace.run(*build)

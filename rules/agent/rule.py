@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kabuild.rule import AnalysisError, Context, Reason, Rule, Source, Toolchain, attr
+from kabuild.rule import AnalysisError, Artifact, Context, Reason, Rule, Source, Toolchain, attr
 
 from ..harness.providers import AgentInfo
 from .definition import check_agent, definition
@@ -34,7 +34,7 @@ def implement(ctx: Context) -> None:
         AgentInfo(
             ctx.label.name,
             definition=definition(attrs, "".join(f"${{toolchain:{t.name}}}" for t in toolchains)),
-            files=_by_name(ctx, attrs["files"]),
+            files=_files(ctx),
             prompt=attrs["prompt"],
             toolchains=toolchains,
             secrets=attrs["secrets"],
@@ -44,6 +44,13 @@ def implement(ctx: Context) -> None:
             resumes=attrs["resumes"],
         )
     )
+
+
+def _files(ctx: Context) -> Mapping[str, Artifact]:
+    """What it sees below {files}: its own files, and those of the agent that it builds on."""
+    borrowed = ctx.attrs["files_of"]
+    others = ctx.provider(borrowed, AgentInfo).files if borrowed else {}
+    return {**others, **_by_name(ctx, ctx.attrs["files"])}
 
 
 def _by_name(ctx: Context, files: tuple[Source, ...]) -> Mapping[str, Source]:
@@ -76,6 +83,7 @@ RULE = Rule(
         ),
         "command": attr.strings("What runs, an argument each, with {placeholders}; no shell."),
         "files": attr.files("Files of this package that the command needs; it sees {files}."),
+        "files_of": attr.label("Another agent, whose files it sees, too, at the same places."),
         "prompt": attr.file("A template in place of our own prompt; knows {brief} and more."),
         "prompt_by": attr.string(
             "How the prompt gets to the command: as {prompt} in an argument, on stdin, or in "

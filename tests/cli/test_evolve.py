@@ -44,18 +44,24 @@ def code(source: str) -> Turn:
     return Turn(f"I would write this.\n```cpp\n{source}```\nIt is faster.")
 
 
-def _declare(workspace: CliWorkspace, name: str, url: str, **changes: Any) -> None:
-    """The shipped agent ``name``, asking ``url`` through its proxy, as it is declared."""
+def _shipped(name: str) -> dict[str, Any]:
+    """What the repository declares."""
     text = (REPOSITORY / "toolchains/agents/BUILD.toml").read_text()
     (found,) = [a for a in tomllib.loads(text)["agent"] if a["name"] == name]
+    return found
+
+
+def _declare(workspace: CliWorkspace, name: str, url: str, **changes: Any) -> None:
+    """The shipped agent ``name``, asking ``url``, as a workspace of one's own declares it."""
+    found = _shipped(name)
     replaced = {"--endpoint": url, "--backoff": "0.01", **changes}
     command = [a for a in found["command"] if a.partition("=")[0] not in replaced]
     command += [f"{option}={value}" for option, value in replaced.items()]
     found |= {"command": command, "hosts": [url.removeprefix("http://")], "seconds": 100}
+    found["files_of"] = f"//toolchains/agents:{name}"
+    del found["files"]
     lines = [f"{key} = {json.dumps(value)}" for key, value in found.items()]
     workspace.write("agents/BUILD.toml", "\n".join(["[[agent]]", *lines, ""]))
-    for path in (REPOSITORY / "toolchains/agents/evolve").glob("*.py"):
-        workspace.write(f"agents/evolve/{path.name}", path.read_text())
     workspace.write("double/double.hip", SLOW)
     task = workspace.root / "double/BUILD.toml"
     task.write_text(task.read_text().replace("samples = 2", "samples = 6"))

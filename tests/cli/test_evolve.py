@@ -48,6 +48,7 @@ def _shipped(name: str) -> dict[str, Any]:
     """What the repository declares."""
     text = (REPOSITORY / "toolchains/agents/BUILD.toml").read_text()
     (found,) = [a for a in tomllib.loads(text)["agent"] if a["name"] == name]
+    assert isinstance(found, dict)
     return found
 
 

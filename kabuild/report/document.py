@@ -47,14 +47,13 @@ def render_csv(evaluations: Sequence[Evaluation]) -> str:
 
 def render_markdown(evaluations: Sequence[Evaluation]) -> str:
     """The leaderboard and a table of tasks, for an issue or a pull request."""
-    lines = [
-        "| evaluation | family | tasks | compiled | correct | unseen | geomean | median | fast₁ |",
-        "|---|---|--:|--:|--:|--:|--:|--:|--:|",
-    ]
+    named = ("evaluation", "on", "family")
+    figures = ("tasks", "compiled", "correct", "unseen", "geomean", "median", "fast₁")
+    lines = [_line([*named, *figures]), "|---" * len(named) + "|--:" * len(figures) + "|"]
     for row in standings(evaluations):
         shares = (share(row.compiled), share(row.correct), share(row.unseen))
         times = (times_faster(row.geomean), times_faster(row.median))
-        cells = [row.evaluation, row.family, str(row.tasks), *shares, *times]
+        cells = [row.evaluation, row.machine, row.family, str(row.tasks), *shares, *times]
         lines.append(_line([*cells, share(row.fast.get(1.0))]))
     lines += ["", "| task | " + " | ".join(_cell(item.name) for item in evaluations) + " |"]
     lines.append("|---" * (len(evaluations) + 1) + "|")

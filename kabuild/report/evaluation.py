@@ -99,6 +99,12 @@ class Evaluation:
     digest: str = ""
     doubt: str = ""
 
+    @property
+    def machine(self) -> str:
+        """The platform, and the device where it has one: ``cuda: NVIDIA H200``."""
+        told = (self.platform.get("name"), self.platform.get("device"))
+        return ": ".join(part for part in told if part)
+
 
 def read_evaluation(
     manifest: Manifest,

@@ -22,6 +22,7 @@ class Standing:
     ``mean`` and ``median``, and nothing in ``fast``.
 
     Attributes:
+        machine: the platform, and the device where it has one.
         tasks: results, with each trial for itself.
         compiled, correct, unseen: shares of them, 0 to 1; None where that gate was not judged.
         geomean, mean, median: of the speedups; None where none was measured.
@@ -29,6 +30,7 @@ class Standing:
     """
 
     evaluation: str
+    machine: str
     family: str
     tasks: int
     compiled: float | None
@@ -48,16 +50,17 @@ def standings(evaluations: Iterable[Evaluation]) -> list[Standing]:
         for result in evaluation.results:
             families.setdefault(result.family, []).append(result)
         if len(families) != 1:
-            found.append(_standing(evaluation.name, ALL, evaluation.results))
-        found += [_standing(evaluation.name, name, part) for name, part in families.items()]
+            found.append(_standing(evaluation, ALL, evaluation.results))
+        found += [_standing(evaluation, name, part) for name, part in families.items()]
     return found
 
 
-def _standing(name: str, family: str, results: Sequence[TaskResult]) -> Standing:
+def _standing(evaluation: Evaluation, family: str, results: Sequence[TaskResult]) -> Standing:
     measured = any("perf" in result.gates for result in results)
     gains = [result.speedup or 1.0 for result in results] if measured else []
     return Standing(
-        evaluation=name,
+        evaluation=evaluation.name,
+        machine=evaluation.machine,
         family=family,
         tasks=len(results),
         compiled=_share(results, "compile"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,15 @@ def test_a_failed_task_stays_in_every_figure() -> None:
     assert theirs.geomean == pytest.approx(2.0)
 
 
+def test_each_row_says_what_it_was_measured_on() -> None:
+    on = {"name": "cuda", "arch": "sm_90", "device": "NVIDIA H200"}
+    both = (PAIR[0], replace(PAIR[1], platform=on))
+
+    assert [row.machine for row in standings(both)][-2:] == ["cpu", "cuda: NVIDIA H200"]
+    assert "| theirs | cuda: NVIDIA H200 | hip2hip | 1 |" in render_markdown(both)
+    assert "<td>cuda: NVIDIA H200</td>" in render_page(both, title="t")
+
+
 def test_data_has_a_schema_and_can_be_read() -> None:
     document = json.loads(render_json(PAIR))
     assert document["schema"] == "kabuild/report/1"
@@ -87,7 +97,7 @@ def test_data_has_a_schema_and_can_be_read() -> None:
 def test_markdown_is_a_table_whatever_names_hold() -> None:
     odd = evaluation("a|b\nc", result("softmax", 2.0))
     text = render_markdown([odd])
-    assert "| a\\|b c | hip2hip | 1 |" in text
+    assert "| a\\|b c | cpu | hip2hip | 1 |" in text
     assert "| //tasks/hip2hip/softmax | 2.00x |" in text
     assert "theirs: its judge ran in the same process" in render_markdown(PAIR)
 

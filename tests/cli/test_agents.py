@@ -48,9 +48,12 @@ class Session:
         return (self.directory / "solution" / "double.hip").read_text()
 
     @property
+    def transcript(self) -> list[dict[str, Any]]:
+        return [*map(json.loads, (self.directory / "transcript.jsonl").read_text().splitlines())]
+
+    @property
     def said(self) -> list[str]:
-        lines = (self.directory / "transcript.jsonl").read_text().splitlines()
-        return [json.loads(line)["text"] for line in lines[1:]]
+        return [entry["text"] for entry in self.transcript if entry["role"] == "assistant"]
 
     @property
     def checks(self) -> list[dict[str, Any]]:
@@ -186,6 +189,9 @@ def test_checks_survive_what_is_none_and_are_recorded(had: Rogues) -> None:
     *refused, last = session.checks
     assert all("no request" in check["error"] for check in refused)
     assert [verdict["verdict"] for verdict in last["verdicts"]] == ["PASS", "PASS"]
+    told = [entry for entry in session.transcript if entry["role"] == "check"]
+    assert [entry["text"] for entry in told[-1:]] == ["compile: PASS; smoke: PASS"]
+    assert len(told) == len(session.checks) == session.facts["checks"]
 
 
 def test_a_secret_is_in_nothing_that_is_kept(had: Rogues) -> None:

@@ -46,7 +46,7 @@ def listen(path: Path) -> socket.socket:
 def serve(listening: socket.socket, bench: Bench, record: Path) -> NoReturn:
     """Serve for ever; each request leaves a line in ``record``, until that is full."""
     started = time.monotonic()
-    with record.open("w", buffering=1) as log:
+    with record.open("w", buffering=1, errors="backslashreplace") as log:
         while True:
             connection, _ = listening.accept()
             with connection, contextlib.suppress(OSError):

@@ -14,7 +14,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -124,10 +124,9 @@ class Session:
             target.write_bytes(data)
         calls = self._calls.read_bytes() if self._calls.exists() else b""
         (_OUT / "calls.jsonl").write_bytes(calls)
-        entries = [{"role": "user", "text": self._prompt}, *report.transcript]
-        lines = "\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
-        encoded = lines.encode(errors="backslashreplace")[:_TRANSCRIPT_BYTES]
-        (_OUT / "transcript.jsonl").write_bytes(encoded + b"\n")
+        checks = map(_as_entry, adapter.json_objects(calls))
+        entries = ({"role": "user", "text": self._prompt}, *report.transcript, *checks)
+        (_OUT / "transcript.jsonl").write_bytes(_lines(entries, _TRANSCRIPT_BYTES))
         original = (self._root / "desk" / self._order.kernel).read_bytes()
         result = {
             "schema": 1,
@@ -241,6 +240,8 @@ class Session:
             # What an adapter reads is the agent's, which may have written anything.
             said = f"what it left cannot be read: {type(error).__name__}: {error}"
             return Report(State.FAILED if state is State.FINISHED else state, message=said)
+        if report.state is State.UNAVAILABLE:
+            return report
         stopped = state in {State.BUDGET, State.TIMED_OUT}
         usage = report.usage if report.usage != Usage() else budget.usage
         if stopped:
@@ -280,6 +281,24 @@ class _Budget:
             if most and used is not None and used > most:
                 return f"it used {used:g} {name}, and may use {most:g}"
         return ""
+
+
+def _as_entry(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A check as an entry of the transcript."""
+    said = [f"{verdict['gate']}: {verdict['verdict']}" for verdict in call["verdicts"]]
+    return {"role": "check", "text": call["error"] or "; ".join(said), **call}
+
+
+def _lines(entries: Iterable[Mapping[str, Any]], most: int) -> bytes:
+    """The entries as JSON lines, as far as they fit in ``most`` bytes."""
+    lines, size = [], 0
+    for entry in entries:
+        line = json.dumps(entry, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
+        size += len(line)
+        if size > most:
+            break
+        lines.append(line)
+    return b"".join(lines)
 
 
 def _environment(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import shutil
 import signal
@@ -26,6 +27,12 @@ SECRET = "ROGUES_API_KEY"
 def edit() -> None:
     """A change that a comment proves."""
     KERNEL.write_text(EDITED + KERNEL.read_text())
+
+
+def odd() -> bytes:
+    """A check that names what no encoding can write."""
+    request = {"source": KERNEL.read_text(), "gates": ["smoke"], "only": "\ud800"}
+    return json.dumps(request).encode() + b"\n"
 
 
 def honest() -> None:
@@ -109,7 +116,7 @@ def leaves_a_daemon() -> None:
 
 def floods_the_checks() -> None:
     edit()
-    for garbage in (b"\n", b"{}\n", b"[" * 100_000 + b"\n", b'{"gates": 3}\n', b"\xff\n"):
+    for garbage in (b"\n", b"{}\n", b"[" * 100_000 + b"\n", b'{"gates": 3}\n', b"\xff\n", odd()):
         with contextlib.suppress(OSError):
             _send(garbage)
     with contextlib.suppress(OSError):

@@ -155,6 +155,15 @@ def test_a_turn_of_codex_that_failed(message: str, state: State) -> None:
     assert (report.state, report.message) == (state, message)
 
 
+def test_codex_waits_for_ever_where_nobody_answers() -> None:
+    waiting = "Reconnecting... waiting for network (Connection failed: error sending request)"
+    lost = (*CODEX[:1], {"type": "error", "message": waiting})
+
+    assert codex.read(_captured(_lines(*lost), state=State.TIMED_OUT)).state is State.UNAVAILABLE
+    late = codex.read(_captured(_lines(*lost, *CODEX[1:]), state=State.TIMED_OUT))
+    assert late.state is State.TIMED_OUT
+
+
 def test_codex_without_a_turn_failed() -> None:
     report = codex.read(_captured(stderr=b"error: unknown flag\n"))
 

@@ -2,6 +2,10 @@
 
 Each line of its output is an event: ``assistant`` and ``user`` carry a message of Anthropic's
 protocol, ``result`` is the last one and has turns, tokens and dollars.
+
+https://code.claude.com/docs/en/cli-reference (flags)
+https://code.claude.com/docs/en/headless (``--print``, events)
+https://code.claude.com/docs/en/settings (variables)
 """
 
 from __future__ import annotations

@@ -1,7 +1,11 @@
 """Codex CLI, run with ``exec --json``.
 
 Each line of its output is an event: ``item.completed`` is something said or done,
-``turn.completed`` has the tokens, ``turn.failed`` what went wrong. It tells of no money.
+``turn.completed`` has the tokens, ``turn.failed`` what went wrong. It tells of no money. Where
+the provider cannot be reached it waits for ever, and an ``error`` is the last that it says.
+
+https://developers.openai.com/codex/noninteractive (``exec``, events, ``CODEX_API_KEY``)
+https://developers.openai.com/codex/cli/reference (flags)
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from adapter import Captured, Report, State, Usage, json_object, json_objects, l
 _ACTIONS = {"command_execution", "file_change", "mcp_tool_call", "web_search"}
 _UNAVAILABLE = re.compile(
     r"\b(401|403|404|407|408|429|5\d\d)\b|usage limit|quota|not logged in|billing|credit"
-    r"|stream disconnected|error sending request|connection",
+    r"|stream disconnected|error sending request|connection|waiting for network",
     re.IGNORECASE,
 )
 """How it says that there was no model to be had, which is nobody's result."""
@@ -51,6 +55,9 @@ def read(captured: Captured) -> Report:
     if failure is not None:
         message = str(failure["error"]["message"])
         state = State.UNAVAILABLE if _UNAVAILABLE.search(message) else State.FAILED
+    elif captured.state is State.TIMED_OUT and events and events[-1].get("type") == "error":
+        message = str(events[-1].get("message"))
+        state = State.UNAVAILABLE if _UNAVAILABLE.search(message) else state
     elif not totals:
         message = last_line(captured.stderr) or "it completed no turn"
         state = State.FAILED if state is State.FINISHED else state

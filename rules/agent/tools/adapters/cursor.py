@@ -3,6 +3,10 @@
 Each line of its output is an event: ``assistant`` is something said, ``tool_call`` something done,
 ``result`` the end. It tells of no money, and of tokens in newer versions only. Where it fails, it
 prints no result, and what went wrong on standard error.
+
+https://cursor.com/docs/cli/headless (``--print``, ``CURSOR_API_KEY``)
+https://cursor.com/docs/cli/reference/parameters (flags)
+https://cursor.com/docs/cli/reference/output-format (events)
 """
 
 from __future__ import annotations

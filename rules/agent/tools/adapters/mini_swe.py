@@ -2,6 +2,10 @@
 
 The trajectory has all messages, with the model's answers as LiteLLM gives them, and at its end
 how the run went. Standard output counts steps and dollars.
+
+https://mini-swe-agent.com/latest/usage/mini/ (flags)
+https://mini-swe-agent.com/latest/usage/output_files/ (trajectory)
+https://mini-swe-agent.com/latest/advanced/global_configuration/ (variables)
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Journal:
             if (kind, key) in self._known:
                 return
             entry = {"kind": kind, "key": key, "at": round(self.seconds, 3), "value": value}
-            self._append(json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+            self._append(json.dumps(entry).encode() + b"\n")
             self._known[kind, key] = entry
 
     def _append(self, data: bytes) -> None:

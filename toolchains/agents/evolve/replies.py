@@ -26,7 +26,11 @@ def read_proposal(text: str, *, is_cut: bool = False) -> str:
         raise ReplyError("the block of code is empty: write the whole file")
     if "\0" in source:
         raise ReplyError("the block of code has a zero byte")
-    if len(source.encode(errors="replace")) > MOST_BYTES:
+    try:
+        size = len(source.encode())
+    except UnicodeEncodeError:
+        raise ReplyError("the block of code is no text") from None
+    if size > MOST_BYTES:
         raise ReplyError(f"the block of code has more than {MOST_BYTES} bytes")
     return source
 

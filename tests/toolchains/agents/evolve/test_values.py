@@ -40,6 +40,7 @@ def test_a_block_comes_out_as_it_went_in(body: list[str], before: str, after: st
         ("```cpp\nint a;", "does not end"),
         ("```\n\n```", "is empty"),
         ("```\na\0\n```", "zero byte"),
+        ("```\na\ud800\n```", "is no text"),
         (f"```\n{'x' * MOST_BYTES}\n```", "more than"),
     ],
 )
@@ -175,6 +176,7 @@ def test_a_torn_or_foreign_line_of_a_journal_counts_for_nothing(tmp_path: Path) 
     journal = Journal(path, lambda: 5.0)
     journal.write("reply", "k", {"a": 1})
     journal.write("reply", "k", {"a": 2})
+    journal.write("reply", "odd", "\ud800\u20ac")
     with path.open("ab") as file:
         file.write(b'[]\n{"kind": "reply", "key": "z"}\n\xff\xfe\n{"kind": "reply", "ke')
 
@@ -182,6 +184,7 @@ def test_a_torn_or_foreign_line_of_a_journal_counts_for_nothing(tmp_path: Path) 
     again.write("reply", "n", [3])
 
     assert again.find("reply", "k") == {"a": 1}
+    assert again.find("reply", "odd") == "\ud800\u20ac"
     assert again.find("reply", "z") is None
     assert again.find("verdict", "k") is None
     assert (again.seconds_before, again.seconds) == (5.0, 7.0)

@@ -1,4 +1,4 @@
-"""Sources that no compiler ends with are refused; tools that somebody else ends blame nobody."""
+"""Sources that no compiler or linker ends with are refused; tools that others end blame nobody."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.toolchains.hip.support import DRIVER, Driver
+from tests.toolchains.hip.support import DRIVER, ZIG, Driver
 
 TEMPLATES = """\
 template <int N, int M> struct Two {
@@ -22,6 +22,7 @@ NUMBERS = """\
 #define B(x) A(A(A(A(A(A(A(x)))))))
 extern "C" int run(int i) { int a[] = { B(1) }; return a[i]; }
 """
+LARGE = "char large[1 << 20] = {1};\n"
 BUILD = """\
 import resource, sys
 from pathlib import Path
@@ -31,7 +32,8 @@ from builds import build_kernel
 from compilers import find_compiler
 from faults import SourceFault
 before = resource.getrlimit(resource.RLIMIT_CPU), resource.getrlimit(resource.RLIMIT_AS)
-bounds = Bounds(cpu_seconds={seconds}, memory_bytes={megabytes} << 20)
+bounds = Bounds(cpu_seconds={seconds}, memory_bytes={megabytes} << 20,
+                file_bytes=1 << 20)
 try:
     build_kernel(Path({source!r}), Path("k.so"), find_compiler({compiler!r}), wave_size=64,
                  bounds=bounds)
@@ -46,6 +48,7 @@ assert after == before
     ("text", "seconds", "megabytes", "why"),
     [
         (TEMPLATES, 1, 3072, "the compiler has not ended after 1 s of processor time"),
+        (LARGE, 60, 3072, "the compiler makes a file of more than 1 MiB of it"),
         (NUMBERS, 60, 300, "it wanted more than 300 MiB, or broke"),
         ('extern "C" int run() { return 0; }\n', 10, 300, ""),
     ],
@@ -94,3 +97,40 @@ def test_who_is_to_blame_for_a_compiler_s_death(
     done = Driver(f"cxx:{compiler}").run("kernel", source, "-o", tmp_path / "k.so")
     assert done.returncode == code, done.stderr
     assert message in done.stderr
+
+
+UNLINKABLE = '__attribute__((section(".eh_frame"), used)) char text[] = "no frame at all";\n'
+RESERVED = 'extern "C" { int _GLOBAL_OFFSET_TABLE_[4] = {1}; }\n'
+
+
+@pytest.mark.parametrize("text", [UNLINKABLE, RESERVED], ids=["section", "name"])
+def test_what_cannot_be_linked_is_the_source_s_fault(
+    driver: Driver, tmp_path: Path, text: str
+) -> None:
+    source = tmp_path / "k.hip"
+    source.write_text(text)
+
+    assert f"{source}:1:1: error: the linker refuses it\nld.lld: error: " in driver.refuse(source)
+
+
+def test_a_linker_that_cannot_link_anything_is_not(tmp_path: Path) -> None:
+    compiler = tmp_path / "compiles_only"
+    real = f"{ZIG}/zig clang"
+    compiler.write_text(f'#!/bin/sh\ncase "$*" in *-shared*) exit 1;; esac\nexec {real} "$@"\n')
+    compiler.chmod(0o755)
+    source = tmp_path / "k.hip"
+    source.write_text('extern "C" int run() { return 0; }\n')
+
+    done = Driver(f"cxx:{compiler}").run("kernel", source, "-o", tmp_path / "k.so")
+
+    assert done.returncode == 3, done.stderr
+    assert "cannot link nothing" in done.stderr
+
+
+def test_names_that_the_linker_cannot_read_stay_inside(driver: Driver, tmp_path: Path) -> None:
+    source = tmp_path / "k.hip"
+    source.write_text('extern "C" int größe() { return 1; }\nextern "C" int run() { return 0; }\n')
+
+    driver.build("kernel", source, "-o", tmp_path / "k.so", "--entry", "run")
+
+    assert "größe".encode() not in (tmp_path / "k.so").read_bytes()

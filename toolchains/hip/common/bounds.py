@@ -22,10 +22,11 @@ _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @dataclass(frozen=True)
 class Bounds:
-    """Of each tool that works on a source: processor time, and addresses that it may have."""
+    """Of each tool that works on a source: processor time, addresses, and size of a file."""
 
     cpu_seconds: int = 60
     memory_bytes: int = 3 << 30
+    file_bytes: int = 128 << 20
 
     @contextmanager
     def around(self, source: Path) -> Iterator[None]:
@@ -39,6 +40,7 @@ class Bounds:
         wanted = {
             resource.RLIMIT_CPU: used + self.cpu_seconds,
             resource.RLIMIT_AS: self.memory_bytes,
+            resource.RLIMIT_FSIZE: self.file_bytes,
         }
         before = {kind: resource.getrlimit(kind) for kind in wanted}
         for kind, most in wanted.items():
@@ -58,6 +60,8 @@ class Bounds:
     def _why(self, number: int) -> str:
         if number == signal.SIGXCPU:
             return f"the compiler has not ended after {self.cpu_seconds} s of processor time"
+        if number == signal.SIGXFSZ:
+            return f"the compiler makes a file of more than {self.file_bytes >> 20} MiB of it"
         most = f"{self.memory_bytes >> 20} MiB"
         return f"the compiler died (signal {number}): it wanted more than {most}, or broke"
 

@@ -66,7 +66,7 @@ def build_kernel(
         require_entries(source, entries, exports, symbols)
         imports = link_imports(symbols, sources, compiler)
         link = Link([KERNEL_OBJECT], OUTPUT, imports, exports)
-        require_tool(compiler.link_library(link, directory), "link the kernel")
+        link_kernel(source, link, compiler, directory, bounds)
         publish(directory / OUTPUT, output)
 
 
@@ -178,6 +178,25 @@ def link_imports(
     if refused:
         raise SourceFault("\n".join(refused))
     return [name for name in wanted if name not in provided]
+
+
+def link_kernel(
+    source: Path, link: Link, compiler: Compiler, cwd: Path, bounds: Bounds = FOR_HOSTS
+) -> None:
+    """Link a kernel's library.
+
+    A source can have the compiler make sections and names that no linker takes: ``SourceFault``,
+    unless the linker fails at nothing at all, too.
+    """
+    with bounds.around(source):
+        done = compiler.link_library(link, cwd)
+    if not done.returncode:
+        return
+    (cwd / "nothing.cpp").write_text("")
+    require_tool(compiler.compile("nothing.cpp", "nothing.o", (), cwd), "compile nothing")
+    nothing = Link(["nothing.o"], "nothing", ())
+    require_tool(compiler.link_library(nothing, cwd), "link nothing")
+    raise SourceFault(f"{source}:1:1: error: the linker refuses it\n{done.messages.strip()}")
 
 
 def _describe_undefined(symbol: str, sources: Sources) -> str:

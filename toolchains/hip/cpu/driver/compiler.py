@@ -105,8 +105,11 @@ def host_machine() -> Machine:
 
 
 def write_version_script(exports: Sequence[str], cwd: Path) -> str:
-    """The linker's option that keeps every other name to the library itself."""
-    names = "".join(f"{name}; " for name in sorted(exports))
+    """The linker's option that keeps every other name to the library itself.
+
+    Names that are not ASCII stay there, too: the linker cannot read them.
+    """
+    names = "".join(f"{name}; " for name in sorted(exports) if name.isascii())
     global_part = f"global: {names}" if names else ""
     (cwd / "exports.map").write_text(f"{{ {global_part}local: *; }};\n")
     return "--version-script=exports.map"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bounds import FOR_HOSTS
-from builds import KERNEL_OBJECT, OUTPUT, link_imports, publish, require_tool, workplace, write
+from builds import KERNEL_OBJECT, OUTPUT, link_imports, link_kernel, publish, workplace, write
 from compiler import INCLUDE, Compiler, Link
 from compilers import ZigCompiler
 from diagnostics import translate
@@ -48,7 +48,7 @@ def build_sanitized(
         imports = link_imports(symbols, sources, compiler, provided=RUNTIME | CALLS | LINKER)
         (directory / _SCRIPT).write_text(SHARED_SECTION)
         link = Link([KERNEL_OBJECT], OUTPUT, imports, exports, debug=True, script=_SCRIPT)
-        require_tool(compiler.link_library(link, directory), "link the kernel")
+        link_kernel(source, link, compiler, directory)
         table = _table(sources, line_rows((directory / OUTPUT).read_bytes()))
         publish(directory / OUTPUT, output)
         places.write_text(json.dumps(table, separators=(",", ":")) + "\n")

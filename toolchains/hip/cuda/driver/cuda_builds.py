@@ -7,7 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bounds import FOR_DEVICES, Bounds
-from builds import link_imports, publish, require_entries, require_tool, workplace, write
+from builds import (
+    link_imports,
+    link_kernel,
+    publish,
+    require_entries,
+    require_tool,
+    workplace,
+    write,
+)
 from compiler import Completed, Link
 from cuda_architectures import Architecture
 from cuda_dialect import CUDA
@@ -56,7 +64,7 @@ def build_cuda_kernel(
         require_entries(source, entries, exports, symbols)
         objects = [_HOST_OBJECT, build.compile_own()]
         link = Link(objects, _OUTPUT, build.imports(symbols), exports)
-        require_tool(host.link_library(link, directory), "link the kernel")
+        link_kernel(source, link, host, directory, bounds)
         publish(directory / _OUTPUT, output)
     return resources
 

@@ -9,12 +9,20 @@ from pathlib import Path
 
 from architectures import Architecture
 from bounds import FOR_DEVICES, Bounds
-from builds import link_imports, publish, require_entries, require_tool, workplace, write
+from builds import (
+    link_imports,
+    link_kernel,
+    publish,
+    require_entries,
+    require_tool,
+    workplace,
+    write,
+)
 from code_object import KernelResources, kernel_resources
 from compiler import Completed, Link
 from diagnostics import translate
 from elf import Symbol, read_symbols
-from faults import SourceFault, ToolchainFault
+from faults import SourceFault
 from offload_bundle import bundle
 from rocm_compilers import CODE_OBJECT, HOST_OBJECT, RocmCompiler
 from rocm_dialect import ROCM
@@ -58,7 +66,7 @@ def build_rocm_kernel(
         require_entries(source, entries, exports, symbols)
         objects = [HOST_OBJECT, *_compile_host_part(compiler, directory)]
         link = Link(objects, _OUTPUT, _imports(symbols, sources, compiler), exports)
-        require_tool(compiler.link_library(link, directory), "link the kernel")
+        link_kernel(source, link, compiler, directory, bounds)
         publish(directory / _OUTPUT, output)
     return resources
 
@@ -82,11 +90,13 @@ def _require_source(done: Completed, sources: Sources, compiler: RocmCompiler) -
         raise SourceFault(translate(done.messages, sources, compiler.prefixes))
 
 
-def _link_fault(done: Completed, sources: Sources) -> Exception:
+def _link_fault(done: Completed, sources: Sources) -> SourceFault:
+    """What is linked here comes from the source alone, of a compiler that has just worked."""
     missing = sorted(set(_UNDEFINED.findall(done.messages)))
-    if not missing:
-        return ToolchainFault(f"cannot link the device's code:\n{done.messages}")
     place = f"{sources.files[MAIN].path}:1:1"
+    if not missing:
+        said = done.messages.strip()
+        return SourceFault(f"{place}: error: the device's code cannot be linked\n{said}")
     text = f"{place}: error: undefined symbol '{{}}' in code of the device"
     return SourceFault("\n".join(text.format(name) for name in missing))
 

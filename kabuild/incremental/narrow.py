@@ -47,13 +47,14 @@ def narrow(request: Request, packages: Collection[str], root: Path) -> Request |
 
 def _parts(pattern: Pattern, packages: Sequence[str]) -> list[str]:
     sign = "-" if pattern.negative else ""
+    name = f"*.{pattern.part}" if pattern.part else "all"
     if pattern.recursive:
         inner = [path for path in packages if _is_below(path, pattern.package)]
         if inner:
-            return [f"{sign}//{path}/..." for path in inner]
+            return [f"{sign}//{path}/...:{name}" for path in inner]
     if any(_is_below(pattern.package, path) for path in packages):
-        what = "/..." if pattern.recursive else f":{pattern.label.name if pattern.label else 'all'}"
-        return [f"{sign}//{pattern.package}{what}"]
+        below = "/..." if pattern.recursive else ""
+        return [f"{sign}//{pattern.package}{below}:{pattern.label.name if pattern.label else name}"]
     return []
 
 

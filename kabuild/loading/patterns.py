@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kabuild.base.errors import KabuildError, LoadError, LoadErrors, Reason, UsageError
@@ -61,8 +61,9 @@ def expand(
             label, target = _single(loader, pattern.label, text, package)
             chosen[label] = target
         else:
-            targets = _wildcard(loader, pattern)
-            chosen.update((t.label, t) for t in targets if manual or MANUAL not in t.tags)
+            found = _wildcard(loader, pattern)
+            targets = [target for target in found if manual or MANUAL not in target.tags]
+            chosen.update(_parts(pattern, targets) if pattern.part else _whole(targets))
     return tuple(sorted(label for label, target in chosen.items() if filter_.keeps(target)))
 
 
@@ -80,19 +81,41 @@ def _single(loader: Loader, label: Label, text: str, package: str) -> tuple[Labe
     return label, loader.target(label)
 
 
+def _whole(targets: Iterable[Target]) -> dict[Label, Target]:
+    return {target.label: target for target in targets}
+
+
+def _parts(pattern: Pattern, targets: Sequence[Target]) -> dict[Label, Target]:
+    """The sub-targets of one name, of those targets that have it."""
+    found = {t.label.sub(pattern.part): t for t in targets if pattern.part in t.subtargets}
+    if targets and not found:
+        known = sorted({part for target in targets for part in target.subtargets})
+        there = f"there are: {', '.join(known)}" if known else ""
+        raise UsageError(
+            Reason.BAD_PATTERN,
+            f"no target of '{pattern}' has a part '{pattern.part}'",
+            hint=suggest(pattern.part, known) or there,
+        )
+    return found
+
+
 def _subtract(loader: Loader, pattern: Pattern, chosen: dict[Label, Target]) -> None:
     if pattern.label:
-        target = loader.target(pattern.label)
-        if target.label != pattern.label and target.label in chosen:
+        taken = {pattern.label: loader.target(pattern.label)}
+    elif pattern.part:
+        taken = _parts(pattern, _wildcard(loader, pattern))
+    else:
+        taken = _whole(_wildcard(loader, pattern))
+    for label, target in taken.items():
+        if target.label != label and target.label in chosen:
             raise UsageError(
                 Reason.BAD_PATTERN,
                 f"'{pattern}' takes a part away from {target.label.short}",
                 hint="choose gates with --gates",
             )
-    else:
-        _wildcard(loader, pattern)
-    for label in [label for label in chosen if pattern.covers(label)]:
-        del chosen[label]
+    gone = taken if pattern.part else [label for label in chosen if pattern.covers(label)]
+    for label in gone:
+        chosen.pop(label, None)
 
 
 def _wildcard(loader: Loader, pattern: Pattern) -> list[Target]:

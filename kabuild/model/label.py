@@ -85,7 +85,8 @@ class Label:
 class Pattern:
     """``//a/...``, ``//a:all``, ``//a:t``; with a leading ``-`` it takes away.
 
-    ``label`` is set for a single target, otherwise ``package`` with ``recursive``.
+    ``label`` is set for a single target, otherwise ``package`` with ``recursive``. ``part`` is
+    ``compile`` of ``//a/...:*.compile``, the sub-targets of that name.
     """
 
     text: str
@@ -93,36 +94,43 @@ class Pattern:
     package: str
     recursive: bool
     label: Label | None
+    part: str = ""
 
     @classmethod
     def parse(cls, text: str, *, package: str = "") -> Pattern:
-        """Read one pattern, relative to ``package``. Raises UsageError(BAD_PATTERN)."""
+        """Read one pattern, relative to ``package``. Raises UsageError(BAD_LABEL)."""
         negative = text.startswith("-")
         body = text[1:] if negative else text
         _refuse_repository(body, text)
-        if body == "..." or body.endswith("/..."):
-            prefix = "//" if body.startswith("//") else ""
-            path = body.removeprefix(prefix).removesuffix("...").rstrip("/")
-            if not prefix:
-                path = "/".join(part for part in (package, path) if part)
-            _check_package(path, text)
-            return cls(text, negative, path, recursive=True, label=None)
         head, colon, name = body.partition(":")
-        if colon and name in {"all", "*"}:
-            path = head.removeprefix("//")
-            if not head.startswith("//"):
-                path = "/".join(part for part in (package, path) if part)
-            _check_package(path, text)
-            return cls(text, negative, path, recursive=False, label=None)
-        label = Label.parse(body, package=package)
-        return cls(text, negative, label.package, recursive=False, label=label)
+        recursive = head == "..." or head.endswith("/...")
+        several = name in {"all", "*"} or name.startswith("*.")
+        if not (several if colon else recursive):
+            label = Label.parse(body, package=package)
+            return cls(text, negative, label.package, recursive=False, label=label)
+        prefix = "//" if head.startswith("//") else ""
+        path = head.removeprefix(prefix)
+        if recursive:
+            path = path.removesuffix("...").rstrip("/")
+        if not prefix:
+            path = "/".join(part for part in (package, path) if part)
+        _check_package(path, text)
+        part = name.removeprefix("*.") if name.startswith("*.") else ""
+        if name.startswith("*.") and not _PART.fullmatch(part):
+            raise _bad(text, f"'{part}' is no name of a part")
+        return cls(text, negative, path, recursive, label=None, part=part)
 
     def covers(self, label: Label) -> bool:
-        """Whether a declared target, or a sub-target of it, is in this set."""
+        """Whether a declared target, or a sub-target of it, is in this set.
+
+        A ``part`` is compared with the end of a name, so ``compile`` with ``baseline.compile``.
+        """
         if self.label:
             return label == self.label or (
                 label.package == self.label.package and label.name.startswith(f"{self.label.name}.")
             )
+        if self.part and not label.in_trial(1).name.endswith(f".{self.part}"):
+            return False
         if label.package == self.package:
             return True
         return self.recursive and (not self.package or label.package.startswith(f"{self.package}/"))

@@ -4,9 +4,6 @@
 
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -188,51 +185,3 @@ def test_the_compile_gate_accepts_the_source(name, version, tmp_path):
     dims = {key: value for key, value in config.items() if key != "dtype"}
     error = worst_error(name, tmp_path / "kernel.py", dims, config["dtype"])
     assert error < TOLERANCE[config["dtype"]]
-
-
-# One shape a task whose launches are those of the large configs, so that every tile shape that
-# needs much local memory is among them.
-AHEAD = {
-    "rmsnorm": {"rows": 2, "cols": 8192},
-    "swiglu": {"rows": 2, "cols": 2048},
-    "cross_entropy": {"rows": 2, "vocab": 16384},
-    "matmul": {"m": 1040, "n": 1040, "k": 64},
-}
-# What Triton calls the target, and the bytes of local memory that one program may have.
-TARGETS = {"gfx942": (["hip", "gfx942", 64], 65536), "sm_90": (["cuda", 90, 32], 232448)}
-JOBS = [(name, version, target) for name in NAMES for version in VERSIONS for target in TARGETS]
-
-
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
-    """Compile all jobs in one process of its own, since this one's Triton runs on the host."""
-    folder = tmp_path_factory.mktemp("ahead")
-    jobs = [
-        {
-            "folder": str(FAMILY / name),
-            "module": str(source(name, version)),
-            "target": TARGETS[target][0],
-            "dims": AHEAD[name],
-            "dtype": "bfloat16",
-        }
-        for name, version, target in JOBS
-    ]
-    (folder / "jobs.json").write_text(json.dumps(jobs))
-    environment = {**os.environ, "TRITON_CACHE_DIR": str(folder)}
-    environment.pop("TRITON_INTERPRET", None)
-    command = [
-        sys.executable, str(Path(__file__).with_name("triton_ahead.py")),
-        str(folder / "jobs.json"),
-    ]  # fmt: skip
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    return dict(zip(JOBS, lines, strict=True))
-
-
-@pytest.mark.parametrize("job", JOBS, ids="-".join)
-def test_kernels_compile_for_gpus(job, compiled):
-    launches = compiled[job]
-    assert isinstance(launches, list), launches
-    assert launches
-    assert all(shared <= TARGETS[job[2]][1] for _, shared in launches), launches

@@ -49,6 +49,12 @@ def loader(project: Project) -> Loader:
         ("t/one/", "", "//t/one:one"),
         ("one:one.perf", "t", "//t/one:one.perf"),
         ("//t/two //t/one //t/two", "", "//t/one:one //t/two:two"),
+        ("//t/...:all", "", "//t:both //t:t //t/one:one //t/two:two"),
+        ("//t/...:*.perf", "", "//t/one:one.perf //t/two:two.perf"),
+        ("...:*.baseline.compile -//t/two", "t", "//t/one:one.baseline.compile"),
+        ("//t/one:*.perf", "", "//t/one:one.perf"),
+        ("//t/...:*.perf -//t/one:*.perf", "", "//t/two:two.perf"),
+        ("//t/one:one.baseline.compile -//t/...:*.compile", "", "//t/one:one.baseline.compile"),
         ("", "", ""),
     ],
 )
@@ -84,6 +90,9 @@ def test_a_filter_reads_blanks_and_commas() -> None:
     [
         ("//t/onee", Reason.UNKNOWN_PACKAGE, "did you mean '//t/one'?"),
         ("//t/one:onn", Reason.UNKNOWN_TARGET, "did you mean ':one'?"),
+        ("//t/...:*.compil", Reason.BAD_PATTERN, "did you mean 'compile'?"),
+        ("//t:*.compile", Reason.BAD_PATTERN, ""),
+        ("//t/... -//t/...:*.perf", Reason.BAD_PATTERN, "choose gates with --gates"),
         ("//tt/...", Reason.UNKNOWN_PACKAGE, "did you mean '//t/...'?"),
         ("//t/one/x/...", Reason.UNKNOWN_PACKAGE, ""),
         ("//x:all", Reason.UNKNOWN_PACKAGE, ""),

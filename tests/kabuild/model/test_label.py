@@ -111,7 +111,9 @@ def test_the_pattern_of_everything_covers_everything(value: Label) -> None:
     assert Pattern.parse(str(value)).covers(value) or value.name == "all"
 
 
-@pytest.mark.parametrize("text", ["@x//...", "-@x//a", "//a b/...", "/a/..."])
+@pytest.mark.parametrize(
+    "text", ["@x//...", "-@x//a", "//a b/...", "/a/...", "//a:*.", "//a/...:b", "//a:*x"]
+)
 def test_bad_patterns(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         Pattern.parse(text)

@@ -24,22 +24,46 @@ extern "C" hipError_t softmax_f32() {
 
 @pytest.fixture(scope="module")
 def softmax(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
-    """A workspace with one task, whose expert and baseline have been compiled for gfx942."""
+    """All tasks, whose experts have been compiled for gfx942, and some baselines."""
     workspace = CliWorkspace.make(tmp_path_factory.mktemp("rocm"))
-    workspace.adopt("tasks/hip2hip/softmax")
+    workspace.adopt("tasks")
     ran = workspace.run(
-        *("build", "//tasks/hip2hip/softmax:softmax.compile"),
-        *("//tasks/hip2hip/softmax:softmax.baseline.compile", PLATFORM),
+        *("build", "//tasks/...:*.compile", PLATFORM),
+        *(
+            "//tasks/hip2hip/softmax:*.baseline.compile",
+            "//tasks/triton2triton/...:*.baseline.compile",
+        ),
     )
     assert ran.code == 0, ran.err
     return workspace
 
 
-def verdict(workspace: CliWorkspace, part: str) -> dict[str, Any]:
-    path = workspace.root / "out/tasks/hip2hip/softmax" / part / "verdict.json"
-    document = json.loads(path.read_text())
+def verdict(
+    workspace: CliWorkspace, part: str, package: str = "tasks/hip2hip/softmax"
+) -> dict[str, Any]:
+    document = json.loads((workspace.root / "out" / package / part / "verdict.json").read_text())
     assert isinstance(document, dict)
     return document
+
+
+@pytest.mark.parametrize(
+    "task",
+    sorted(path.parent for path in (REPOSITORY / "tasks").glob("*/*/BUILD.toml")),
+    ids=lambda path: path.name,
+)
+def test_every_task_compiles(softmax: CliWorkspace, task: Path) -> None:
+    package = str(task.relative_to(REPOSITORY))
+    parts = [f"{task.name}.compile"]
+    if task.parent.name == "triton2triton":
+        parts.append(f"{task.name}.baseline.compile")
+
+    for part in parts:
+        said = verdict(softmax, part, package)
+
+        assert (said["verdict"], said["reason"]) == ("PASS", "")
+        assert "not all" not in said["summary"]
+        assert {kernel["arch"] for kernel in said["kernels"]} == {"gfx942"}
+        assert all(kernel["code_bytes"] > 0 for kernel in said["kernels"])
 
 
 def test_the_verdict_says_what_each_kernel_takes(softmax: CliWorkspace) -> None:

@@ -15,6 +15,9 @@ PLACEHOLDERS = (
 )
 """What ``{NAME}`` may stand for in ``command``, ``env``, ``service`` and ``version_command``."""
 
+ADAPTERS = ("plain", "claude_code", "codex", "cursor", "mini_swe", "evolve")
+"""Those of ours; ``tools/adapters`` has a module for each."""
+
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HOST = re.compile(r"[A-Za-z0-9.-]+:\d{1,5}")
@@ -36,16 +39,10 @@ def check_agent(attrs: Mapping[str, Any]) -> None:
         _check_variable(name, attrs)
     if attrs["prompt_by"] == "argument" and not any("{prompt}" in a for a in attrs["command"]):
         raise AttributeProblem("no argument of the command is {prompt}", ("prompt_by",))
-    if bool(attrs["hosts"]) != (attrs["network"] == "proxy"):
-        raise AttributeProblem(
-            "'hosts' and network = \"proxy\" belong together",
-            ("hosts",) if attrs["hosts"] else ("network",),
-        )
-    for index, host in enumerate(attrs["hosts"]):
-        if not _HOST.fullmatch(host):
-            raise AttributeProblem(f"'{host}' is no HOST:PORT", ("hosts", index))
-    if attrs["service"] and attrs["network"] not in {"loopback", "proxy"}:
-        raise AttributeProblem("a service needs the agent's own loopback", ("network",))
+    _check_network(attrs)
+    _check_adapter(attrs)
+    if attrs["dollars"] < 0 or attrs["dollars"] == float("inf"):
+        raise AttributeProblem(f"{attrs['dollars']} is no amount of money", ("dollars",))
     if attrs["version"] and not attrs["version_command"]:
         raise AttributeProblem("'version' needs a 'version_command'", ("version",))
 
@@ -60,6 +57,31 @@ def definition(attrs: Mapping[str, Any], cli: str) -> dict[str, Any]:
         "env": dict(attrs["env"]),
         "cli": cli,
     }
+
+
+def _check_network(attrs: Mapping[str, Any]) -> None:
+    if bool(attrs["hosts"]) != (attrs["network"] == "proxy"):
+        raise AttributeProblem(
+            "'hosts' and network = \"proxy\" belong together",
+            ("hosts",) if attrs["hosts"] else ("network",),
+        )
+    for index, host in enumerate(attrs["hosts"]):
+        if not _HOST.fullmatch(host):
+            raise AttributeProblem(f"'{host}' is no HOST:PORT", ("hosts", index))
+    if attrs["service"] and attrs["network"] not in {"loopback", "proxy"}:
+        raise AttributeProblem("a service needs the agent's own loopback", ("network",))
+
+
+def _check_adapter(attrs: Mapping[str, Any]) -> None:
+    own = attrs["files_of"] or _has_file(attrs, f"{attrs['adapter']}.py")
+    if attrs["adapter"] not in ADAPTERS and not own:
+        hint = suggest(attrs["adapter"], ADAPTERS) or f"ours: {', '.join(ADAPTERS)}"
+        problem = f"no adapter '{attrs['adapter']}', and no {attrs['adapter']}.py in 'files'"
+        raise AttributeProblem(problem, ("adapter",), hint)
+
+
+def _has_file(attrs: Mapping[str, Any], name: str) -> bool:
+    return any(f"/{source.path}".endswith(f"/{name}") for source in attrs["files"])
 
 
 def _templates(attrs: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:

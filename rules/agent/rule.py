@@ -121,7 +121,9 @@ RULE = Rule(
             "of the same trial.",
             default=False,
         ),
-        "adapter": attr.string("Who reads what it prints: adapters/NAME.py.", default="plain"),
+        "adapter": attr.string(
+            "Who reads what it prints: adapters/NAME.py, or NAME.py of its files.", default="plain"
+        ),
     },
     check=check_agent,
 )

@@ -1,8 +1,9 @@
 """Adapters: what kabuild has to know of one agent's command line that a definition cannot say.
 
-An adapter is a module ``adapters/NAME.py``, chosen by ``adapter = "NAME"`` in BUILD.toml. It runs
-inside the agent action's sandbox, outside of the agent's own one, and needs the standard library
-only. All that it may define::
+An adapter is a module ``adapters/NAME.py``, chosen by ``adapter = "NAME"`` in BUILD.toml, or a file
+``NAME.py`` among the agent's own ``files``, which comes first. It runs inside the agent action's
+sandbox, outside of the agent's own one, and needs the standard library only. All that it may
+define::
 
     def prepare(setup: Setup) -> None         files in ``setup.home`` that the command line wants
     def meter() -> Meter                      reads usage while the agent runs, for its budgets
@@ -16,9 +17,11 @@ care: everything that leaves the action is redacted after ``read``.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, unique
@@ -165,9 +168,21 @@ class _Module:
         return cast("Callable[[Captured], Report]", self.module.read)(captured)
 
 
-def load(name: str) -> Adapter:
-    """The adapter ``adapters/NAME.py``. Raises ModuleNotFoundError."""
-    return _Module(importlib.import_module(f"adapters.{name}"))
+def load(name: str, files: Path | None = None) -> Adapter:
+    """The adapter ``NAME.py`` among the agent's own ``files``, or else ``adapters/NAME.py``.
+
+    Raises ModuleNotFoundError.
+    """
+    own = files / f"{name}.py" if files else None
+    if own is None or not own.is_file():
+        return _Module(importlib.import_module(f"adapters.{name}"))
+    spec = importlib.util.spec_from_file_location(name, own)
+    assert spec is not None, "it is a Python file"
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where dataclasses look for it
+    spec.loader.exec_module(module)
+    return _Module(module)
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:

@@ -31,7 +31,6 @@ _READ_BYTES = 1 << 16
 _RECORD_BYTES = 16 << 20
 _ERROR_CHARACTERS = 500
 _LEAST_BUDGET = 0.05
-_SKIPPED = {"verdict": "SKIPPED", "reason": "EARLIER_GATE", "summary": "an earlier gate failed"}
 
 
 def listen(path: Path) -> socket.socket:
@@ -100,7 +99,8 @@ def _check(bench: Bench, source: bytes, request: Mapping[str, Any]) -> Iterator[
         if gate == "compile":
             continue
         if not passed:
-            yield {"gate": gate, **_SKIPPED}
+            why = f"{verdict['gate']}: {verdict['verdict']}"
+            yield {"gate": gate, "verdict": "SKIPPED", "reason": "EARLIER_GATE", "summary": why}
             continue
         only, changes = str(request.get("only", "")), {}
         if gate == "perf" and request.get("budget"):

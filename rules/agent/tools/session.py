@@ -73,7 +73,7 @@ class Session:
         self._desk = made
         self._calls = _PRIVATE / "calls.jsonl"
         self._helpers: list[int] = []
-        self._adapter: Adapter = adapter.load(order.agent.adapter)
+        self._adapter: Adapter = adapter.load(order.agent.adapter, root / "agent")
         template = (root / "prompt.md").read_text()
         self._prompt = self._fill_prompt(template)
         self._variables = desk.variables(order, self._prompt)

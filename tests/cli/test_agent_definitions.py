@@ -1,0 +1,138 @@
+"""What a definition says is what happens: prompts, budgets, secrets, adapters, checks."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.testkit.cli import CliWorkspace
+
+from .conftest import KERNEL
+
+BUILD = ("build", "//double:double.agent", "--agent=//agents:mine")
+AGENT = """\
+import hashlib, json, os, pathlib, sys, time
+
+def tell(text):
+    print(hashlib.sha256(text.encode()).hexdigest(), len(os.environ.get("MY_API_KEY", "")))
+
+if sys.argv[1] == "argument":
+    tell(sys.argv[2])
+elif sys.argv[1] == "stdin":
+    tell(sys.stdin.read())
+elif sys.argv[1] == "file":
+    tell(pathlib.Path(sys.argv[2]).read_text())
+elif sys.argv[1] == "spend":
+    kernel = pathlib.Path("double.hip")
+    kernel.write_text("// spent\\n" + kernel.read_text())
+    for turn in range(1, 1000):
+        print(json.dumps({"usage": {"turns": turn, "dollars": turn / 4}}), flush=True)
+        time.sleep(0.1)
+elif sys.argv[1] == "wrong":
+    import kabuild_check
+    kernel = pathlib.Path("double.hip")
+    kernel.write_text(kernel.read_text().replace(*json.loads(sys.argv[2])))
+    answer = kabuild_check.check(kernel.read_text(), ("compile", "correctness"))
+    print(json.dumps(answer.verdicts))
+"""
+ADAPTER = """\
+from adapter import Report, State, Usage
+
+class _Meter:
+    def feed(self, line):
+        return Usage(output_tokens=1000) if b'"turns": 2' in line else None
+
+meter = _Meter
+
+def prepare(setup):
+    (setup.home / "settings").write_text(setup.model)
+
+def read(captured):
+    return Report(captured.state, transcript=({"role": "system", "text": "read by mine"},))
+"""
+
+
+def _declare(workspace: CliWorkspace, *arguments: str, **fields: Any) -> None:
+    command = ["{python}", "{files}/agent.py", *arguments]
+    files = ["agent.py", "own_adapter.py"]
+    lines = {"name": "mine", "command": command, "files": files, "seconds": 100, **fields}
+    text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items())
+    workspace.write("agents/BUILD.toml", f"[[agent]]\n{text}")
+    workspace.write("agents/agent.py", AGENT)
+    workspace.write("agents/own_adapter.py", ADAPTER)
+
+
+def _made(workspace: CliWorkspace) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What is told of the session, and its transcript."""
+    made = workspace.root / "out/double/double.agent"
+    lines = (made / "transcript.jsonl").read_text().splitlines()
+    return json.loads((made / "agent.json").read_text()), [json.loads(line) for line in lines]
+
+
+def test_the_prompt_arrives_in_each_way_and_a_secrets_value_is_in_no_key(
+    quick: CliWorkspace,
+) -> None:
+    said = set()
+    for by, argument in (("argument", "{prompt}"), ("stdin", "-"), ("file", "{prompt_file}")):
+        _declare(quick, by, argument, prompt_by=by, secrets=["MY_API_KEY"])
+        with_key = CliWorkspace(quick.root, quick.store, {"MY_API_KEY": "correct-horse"})
+        ran = with_key.run(*BUILD)
+        assert ran.code == 0, ran.err
+        _, transcript = _made(quick)
+        assert "y = 2 x." in transcript[0]["text"]
+        said.add(transcript[1]["text"])
+
+    assert len(said) == 1
+    assert said.pop().endswith(f" {len('correct-horse')}")
+    again = CliWorkspace(quick.root, quick.store, {"MY_API_KEY": "another-battery"}).run(*BUILD)
+    assert (again.code, again.executed) == (0, set())
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"turns": 2}, "it used 3 turns, and may use 2"),
+        (
+            {"tokens": 500, "adapter": "own_adapter", "model": "m"},
+            "it used 1000 tokens, and may use 500",
+        ),
+    ],
+)
+def test_a_budget_ends_a_run_whose_kernel_is_judged(
+    quick: CliWorkspace, fields: dict[str, Any], why: str
+) -> None:
+    _declare(quick, "spend", **fields)
+
+    ran = quick.run(*BUILD)
+
+    assert ran.code == 0, ran.err
+    facts, transcript = _made(quick)
+    assert (facts["state"], facts["message"]) == ("budget", why)
+    assert facts["solution"]["changed"]
+    own = any(entry["text"] == "read by mine" for entry in transcript)
+    assert own == ("adapter" in fields)
+
+
+@pytest.mark.parametrize("change", [("y[i] =", "y[i] = nope +"), ("2.0f * x[i]", "2.5f * x[i]")])
+def test_a_check_says_what_the_gates_say(quick: CliWorkspace, change: tuple[str, str]) -> None:
+    assert change[0] in KERNEL
+    _declare(quick, "wrong", json.dumps(change))
+    gates = ("compile", "correctness")
+
+    ran = quick.run("test", "//double", *BUILD[2:], f"--gates={','.join(gates)}", "--json")
+
+    assert ran.code == 3, ran.err
+    _, transcript = _made(quick)
+    (said,) = [json.loads(e["text"]) for e in transcript if e["role"] == "assistant"]
+    for verdict in said:
+        judged = ran.gate(verdict["gate"])
+        for field in ("verdict", "reason", "summary"):
+            assert _without_numbers(verdict.get(field, "")) == _without_numbers(judged[field])
+
+
+def _without_numbers(text: str) -> str:
+    """Values are drawn anew for each."""
+    return re.sub(r"-?\d[\d.e+-]*", "N", text)

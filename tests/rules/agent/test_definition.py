@@ -1,0 +1,99 @@
+"""What of an agent's declaration is refused before anything runs, and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kabuild.rule import AttributeProblem, Source
+from rules.agent.definition import ADAPTERS, check_agent, definition
+
+TOOLS = Path(__file__).parents[3] / "rules/agent/tools"
+SOUND: dict[str, Any] = {
+    "replays": None,
+    "command": ("agent", "{kernel}"),
+    "files": (Source("agents/mine.py"),),
+    "files_of": None,
+    "service": (),
+    "version_command": (),
+    "version": "",
+    "env": {},
+    "secrets": (),
+    "hosts": (),
+    "network": "none",
+    "prompt_by": "file",
+    "model": "m",
+    "seconds": 1.0,
+    "turns": 0,
+    "tokens": 0,
+    "dollars": 0.0,
+    "adapter": "plain",
+    "resumes": False,
+}
+
+
+def test_every_adapter_of_ours_may_be_named() -> None:
+    found = {path.stem for path in (TOOLS / "adapters").glob("*.py")} - {"__init__"}
+
+    assert set(ADAPTERS) == found
+
+
+@pytest.mark.parametrize(
+    "sound",
+    [
+        {},
+        {"command": (), "replays": "expert"},
+        {"command": ("agent", "{prompt}"), "prompt_by": "argument"},
+        {"network": "proxy", "hosts": ("api.example.com:443",), "service": ("serve",)},
+        {"version_command": ("agent", "-V"), "version": "1.2", "dollars": 2.5},
+        {"env": {"KEY_FILE": "{home}/{model}"}, "secrets": ("API_KEY",)},
+        {"adapter": "mine"},
+        {"command": ("agent", "{journal}"), "resumes": True},
+    ],
+)
+def test_what_is_sound_is_taken(sound: dict[str, Any]) -> None:
+    check_agent({**SOUND, **sound})
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "why"),
+    [
+        ({"command": ()}, (), "either replays a solution or runs a command"),
+        ({"replays": "expert"}, ("command",), "either replays a solution or runs a command"),
+        ({"command": ("a", "{kernle}")}, ("command", 1), "no placeholder '{kernle}'"),
+        ({"env": {"A": "{home"}, "version_command": ("{x}",)}, ("version_command", 0), "'{x}'"),
+        ({"env": {"A": 3}}, ("env", "A"), "3 is no text"),
+        ({"env": {"A-B": ""}}, ("env", "A-B"), "no name of a variable"),
+        ({"env": {"PATH": "/bin"}}, ("env", "PATH"), "is set by kabuild"),
+        ({"secrets": ("A", "KABUILD_X")}, ("secrets", 1), "is set by kabuild"),
+        ({"env": {"A": ""}, "secrets": ("A",)}, ("env", "A"), "both in 'env' and a secret"),
+        ({"prompt_by": "argument"}, ("prompt_by",), "no argument of the command is {prompt}"),
+        ({"network": "proxy"}, ("network",), "belong together"),
+        ({"hosts": ("a:1",)}, ("hosts",), "belong together"),
+        ({"network": "proxy", "hosts": ("https://a",)}, ("hosts", 0), "is no HOST:PORT"),
+        ({"service": ("serve",)}, ("network",), "needs the agent's own loopback"),
+        ({"version": "1"}, ("version",), "needs a 'version_command'"),
+        ({"dollars": -1.0}, ("dollars",), "is no amount of money"),
+        ({"adapter": "codx"}, ("adapter",), "no adapter 'codx', and no codx.py in 'files'"),
+        ({"command": ("a", "{journal}")}, ("command", 1), "needs resumes = true"),
+    ],
+)
+def test_what_means_nothing_is_refused(
+    change: dict[str, Any], path: tuple[str | int, ...], why: str
+) -> None:
+    with pytest.raises(AttributeProblem) as caught:
+        check_agent({**SOUND, **change})
+
+    assert caught.value.path == path
+    assert why in str(caught.value)
+
+
+def test_a_definition_names_secrets_and_holds_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_KEY", "correct-horse-battery")
+
+    made = definition({**SOUND, "secrets": ("API_KEY",)}, "${toolchain:cli}")
+
+    assert made["secrets"] == ["API_KEY"]
+    assert "correct-horse" not in str(made)

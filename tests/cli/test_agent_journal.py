@@ -20,7 +20,7 @@ resumes = true
 seconds = 100
 """
 KEEPS = """\
-import pathlib, sys, time
+import pathlib, subprocess, sys, time
 import kabuild_check
 
 kernel, journal = map(pathlib.Path, sys.argv[1:])
@@ -31,6 +31,13 @@ fast = kernel.read_text()
 slow = fast.replace("y[i] =", "for (int k = 0; k < 2000; ++k) ((volatile float*)y)[i] =")
 answer = kabuild_check.check(fast, ("perf",), against=slow)
 print(answer.speedup > 2, journal.read_text())
+other = kernel.with_name("other.hip")
+for text, gate in (("int main", "perf"), (slow, "compile")):
+    other.write_text(text)
+    told = subprocess.run(
+        ["kabuild-check", gate, f"--against={other}"], capture_output=True, text=True
+    )
+    print(told.returncode, told.stdout + told.stderr)
 for bad in ("int main", "\\0"):
     try:
         kabuild_check.check(fast, ("perf",), against=bad)
@@ -59,8 +66,10 @@ def test_a_killed_run_leaves_its_journal_to_the_next(quick: CliWorkspace) -> Non
     entries = map(json.loads, (made / "transcript.jsonl").read_text().splitlines()[1:])
     said = [entry["text"] for entry in entries]
     assert said[0] == "True half of it"
-    assert "what it is compared with does not compile" in said[1]
-    assert said[2].endswith("it is binary: byte 0 is zero")
+    refused = "kabuild-check: the kernel is refused: what it is compared with does not compile"
+    assert said[1].startswith(f"2 {refused}")
+    assert any(text.startswith("0 compile: PASS") for text in said)
+    assert said[-1].endswith("it is binary: byte 0 is zero")
     assert (made / "solution/double.hip").read_text() == KERNEL
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,11 @@ class Cost:
     sent: int = 0
     cached: int = 0
     received: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        """Both together."""
+        cached, received = self.cached + other.cached, self.received + other.received
+        return Cost(self.sent + other.sent, cached, received)
 
     def dollars(self, prices: Prices) -> float:
         """At these prices; what came from a cache costs what is asked for that, if anything is."""
@@ -50,7 +55,8 @@ class Budget:
     limits: Limits
     prices: Prices
     turns: int = 0
-    costs: list[Cost] = field(default_factory=list)
+    answered: int = 0
+    cost: Cost = Cost()
 
     def exceeded(self, seconds: float) -> str:
         """Which budget is used up, for people; empty while something is left of each."""
@@ -75,26 +81,26 @@ class Budget:
 
     def pay(self, cost: Cost) -> None:
         """Count what an answer took."""
-        self.costs.append(cost)
+        self.answered += 1
+        self.cost += cost
 
     @property
     def tokens(self) -> int:
         """Sent and received."""
-        return sum(cost.sent + cost.received for cost in self.costs)
+        return self.cost.sent + self.cost.received
 
     @property
     def dollars(self) -> float:
         """By the prices."""
-        return sum(cost.dollars(self.prices) for cost in self.costs)
+        return self.cost.dollars(self.prices)
 
     def usage(self) -> dict[str, float | int]:
         """What a session understands; dollars only where there are prices."""
-        costs = self.costs
         usage: dict[str, float | int] = {
-            "turns": len(costs),
-            "input_tokens": sum(cost.sent for cost in costs),
-            "output_tokens": sum(cost.received for cost in costs),
-            "cached_tokens": sum(cost.cached for cost in costs),
+            "turns": self.answered,
+            "input_tokens": self.cost.sent,
+            "output_tokens": self.cost.received,
+            "cached_tokens": self.cost.cached,
         }
         if self.prices != Prices():
             usage["dollars"] = round(self.dollars, 6)

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
-_ROOTS = ("/usr/share/ca-certificates", "/etc/ssl/certs", "/etc/pki/ca-trust/extracted/pem")
+ROOTS = ("/usr/share/ca-certificates", "/etc/ssl/certs", "/etc/pki/ca-trust/extracted/pem")
 """Where machines keep certificates; of these only what is below /usr is seen in a sandbox."""
 
 
@@ -45,7 +45,7 @@ def trust(authorities: Path | None) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=str(authorities))
     context = ssl.create_default_context()
     if not context.cert_store_stats()["x509_ca"]:
-        for root in map(Path, _ROOTS):
+        for root in map(Path, ROOTS):
             for path in (*root.rglob("*.crt"), *root.glob("*.pem")):
                 _load(context, path)
     return context

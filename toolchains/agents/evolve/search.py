@@ -142,8 +142,9 @@ class Search:
                 self._transcript.say("user", one.question.text, slot=slot)
                 self._transcript.say("assistant", answer.answer.text, slot=slot)
                 self._note(self._settle(slot, ask, answer, opinions.get(slot)))
-        failed = next((answer.error for answer in told if answer.error), None)
-        if failed:
+            elif answer.error is not None:
+                self._transcript.say("tool", f"no answer: {answer.error}", slot=slot)
+        if failed := _fatal([answer.error for answer in told if answer.error], len(told)):
             return _ended_by(failed)
         return None if any(answer.answer for answer in told) else End("budget", self._exceeded())
 
@@ -256,6 +257,13 @@ def _refused(made: Callable[..., Attempt], judged: Judgement) -> Attempt:
         return made(Outcome.UNJUDGED, f"the judge could not say: {problem}")
     note = f"{judged.reason}: {failed.get('summary', '')}"
     return made(Outcome.WRONG, note, detail=failure_text(judged), reason=judged.reason)
+
+
+def _fatal(errors: Sequence[EndpointError], asked: int) -> EndpointError | None:
+    """The error after which there is no point in asking more: not that one question is refused."""
+    passing = [error for error in errors if error.trouble is Trouble.REFUSED]
+    others = [error for error in errors if error.trouble is not Trouble.REFUSED]
+    return next(iter(others), passing[0] if passing and len(passing) == asked else None)
 
 
 def _ended_by(error: EndpointError) -> End:

@@ -14,7 +14,7 @@ from pathlib import Path
 import proxy
 import pytest
 from budget import Budget, Cost, Limits, Prices
-from connection import open_connection
+from connection import ROOTS, open_connection, trust
 from endpoint import Address, Endpoint, EndpointError, Patience, Trouble
 from journal import Journal
 from model import Asked, Model
@@ -248,6 +248,18 @@ def test_through_the_proxy_of_a_session_with_certificates_that_count(
             endpoint(url, proxy=way)[0].ask(QUESTION)
         with pytest.raises(EndpointError, match="403 Not a listed host"):
             endpoint("https://127.0.0.3:1", proxy=way)[0].ask(QUESTION)
+
+
+def test_a_sandbox_without_the_usual_files_still_knows_the_machines_authorities(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There is no /etc/ssl in a session, but what it links to is below /usr."""
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere")
+    monkeypatch.setenv("SSL_CERT_DIR", "/nowhere")
+    assert not ssl.create_default_context().get_ca_certs(), "the usual files are hidden"
+    known = sum(1 for root in map(Path, ROOTS) for _ in (*root.rglob("*.crt"), *root.glob("*.pem")))
+
+    assert bool(trust(None).get_ca_certs()) == bool(known)
 
 
 def test_the_own_loopback_needs_no_proxy() -> None:

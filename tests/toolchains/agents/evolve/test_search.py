@@ -179,6 +179,19 @@ def test_without_the_model_it_ends_with_what_it_has(
     assert made.budget.usage()["turns"] == 1, "what was not answered is not counted"
 
 
+def test_one_question_that_is_refused_ends_nothing(tmp_path: Path) -> None:
+    """Too long a prompt, say; only where all are refused there is no point in going on."""
+    refused = EndpointError(Trouble.REFUSED, "too long")
+    answers: list[str | EndpointError] = [refused, reply(kernel(2)), refused, refused]
+    settings = Settings("m", parallel=2, generations=5, soft=False)
+
+    made = run(tmp_path, lambda _: answers.pop(0), settings)
+
+    assert made.kept == [kernel(2)]
+    assert (made.end.state, answers) == ("failed", [])
+    assert sum("too long" in entry.get("text", "") for entry in made.entries) == 3
+
+
 def test_where_nothing_can_be_judged_nothing_is_asked(tmp_path: Path) -> None:
     made = run(tmp_path, lambda _: "Hm.", ALONE, original=kernel() + "// BREAKS")
 

@@ -180,7 +180,7 @@ def test_a_killed_search_goes_on_without_asking_again(quick: CliWorkspace) -> No
     with Stalling(Script(turns, by="request", key=KEY), listening) as server:
         _declare(workspace, "evolve_openai", url, **options)
         with _started(workspace, *build):
-            assert server.stalled.wait(60)
+            assert server.stalled.wait(240)
         ran = workspace.run(*build)
 
     assert ran.code == 0, ran.err

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kabuild.rule import AnalysisError, Artifact, Context, Limits, Reason, Rule, Toolchain, attr
+from kabuild.rule import Artifact, Context, Limits, Rule, attr
 
+from ..harness.compilers import CPP_COMPILER, cpp_compiler, tool
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, portable
 from ..harness.providers import HipInfo, Sanitizing
 
-ROLE = "c++-compiler"
 SOURCES = "toolchains/hip"
 DRIVER = "hip/cpu/driver/hipcpu.py"
 RUNNER = ("runner", "runner_host")
@@ -17,9 +17,9 @@ BUILDING = Limits(timeout=600.0, memory=6 << 30, processes=128, scratch=2 << 30)
 def implement(ctx: Context) -> None:
     """Build the runtime and the runner once; tell tasks how to compile kernels."""
     attrs = ctx.attrs
-    compiling = ctx.toolchain(attrs["compiler"])
+    compiling = tool(ctx, "compiler", CPP_COMPILER)
     toolchains = (ctx.toolchain(PYTHON_TOOLCHAIN), compiling)
-    compiler = f"--compiler={_program(ctx, compiling)}"
+    compiler = f"--compiler={cpp_compiler(compiling, attrs['program'])}"
     driver: dict[str, Artifact] = {
         "hip/common": ctx.builtin(f"{SOURCES}/common"),
         "hip/cpu/driver": ctx.builtin(f"{SOURCES}/cpu/driver"),
@@ -79,21 +79,6 @@ def implement(ctx: Context) -> None:
             sanitizing=None if attrs["program"] else sanitizing,
         )
     )
-
-
-def _program(ctx: Context, compiler: Toolchain) -> str:
-    """How the driver is told about a compiler. Raises AnalysisError(NO_TOOLCHAIN)."""
-    if compiler.role != ROLE:
-        raise AnalysisError(
-            Reason.NO_TOOLCHAIN,
-            f"{ctx.label.short} cannot compile with {ctx.attrs['compiler'].short}: "
-            f"its role is '{compiler.role}'",
-            position=ctx.target.position,
-            hint=f"compilers have the role '{ROLE}'",
-        )
-    home = f"${{toolchain:{compiler.name}}}"
-    program = ctx.attrs["program"]
-    return f"cxx:{home}/{program}" if program else f"zig:{home}"
 
 
 RULE = Rule(

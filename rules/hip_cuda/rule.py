@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kabuild.rule import AnalysisError, Artifact, Context, Limits, Reason, Rule, Toolchain, attr
+from kabuild.rule import Artifact, Context, Limits, Rule, Toolchain, attr
 
+from ..harness.compilers import CPP_COMPILER, cpp_compiler, home, tool
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, portable
 from ..harness.providers import HipInfo
 
 CUDA = "cuda-compiler"
-HOST = "c++-compiler"
 HEADERS = "gnu-c++-headers"
 SOURCES = "toolchains/hip"
 DRIVER = "hip/cuda/driver/hipcuda.py"
@@ -22,12 +22,13 @@ def implement(ctx: Context) -> None:
     """Build the runner once; tell tasks how to compile kernels."""
     attrs = ctx.attrs
     python = ctx.toolchain(PYTHON_TOOLCHAIN)
-    cuda = _tool(ctx, "compiler", CUDA)
-    host = _tool(ctx, "host", HOST)
+    cuda = tool(ctx, "compiler", CUDA)
+    host = tool(ctx, "host", CPP_COMPILER)
     drivers: dict[str, Artifact] = {
         f"hip/{part}": ctx.builtin(f"{SOURCES}/{part}") for part in DRIVERS
     }
-    compiler = f"--compiler=nvcc:{_home(cuda)}"
+    compiler = f"--compiler=nvcc:{home(cuda)}"
+    host_compiler = cpp_compiler(host, attrs["program"])
     runtime = ctx.action(
         "runtime",
         argv=(PYTHON, DRIVER, "runtime", "-o", f"out/{RUNTIME}", compiler),
@@ -42,7 +43,7 @@ def implement(ctx: Context) -> None:
         "runner",
         argv=(
             *(PYTHON, "hip/cpu/driver/hipcpu.py", "program", *RUNNER, "-o", "out/hip-runner"),
-            f"--compiler={_host(ctx, host)}",
+            f"--compiler={host_compiler}",
         ),
         inputs={
             "hip/common": ctx.builtin(f"{SOURCES}/common"),
@@ -61,7 +62,7 @@ def implement(ctx: Context) -> None:
         HipInfo(
             compile_argv=(
                 *(PYTHON, "tools/cuda_compile_gate.py", compiler, f"--arch={arch}"),
-                *(f"--host={_host(ctx, host)}", *arguments),
+                *(f"--host={host_compiler}", *arguments),
             ),
             inputs={**drivers, "tools": ctx.builtin("rules/hip_cuda/tools")},
             toolchains=(python, cuda, host, *headers),
@@ -71,37 +72,12 @@ def implement(ctx: Context) -> None:
     )
 
 
-def _host(ctx: Context, host: Toolchain) -> str:
-    """How the drivers are told about the compiler of the host's part."""
-    program = ctx.attrs["program"]
-    return f"cxx:{_home(host)}/{program}" if program else f"zig:{_home(host)}"
-
-
 def _headers(ctx: Context) -> tuple[tuple[str, ...], tuple[Toolchain, ...]]:
     """The C++ library's headers, which only the pinned clang needs."""
     if ctx.attrs["program"]:
         return (), ()
-    headers = _tool(ctx, "headers", HEADERS)
-    return (f"--headers={_home(headers)}",), (headers,)
-
-
-def _tool(ctx: Context, attribute: str, role: str) -> Toolchain:
-    """The toolchain of an attribute. Raises AnalysisError(NO_TOOLCHAIN) for another role."""
-    label = ctx.attrs[attribute]
-    toolchain = ctx.toolchain(label)
-    if toolchain.role != role:
-        raise AnalysisError(
-            Reason.NO_TOOLCHAIN,
-            f"{ctx.label.short} cannot use {label.short} as its '{attribute}': "
-            f"its role is '{toolchain.role}'",
-            position=ctx.target.position,
-            hint=f"this takes a toolchain of the role '{role}'",
-        )
-    return toolchain
-
-
-def _home(toolchain: Toolchain) -> str:
-    return f"${{toolchain:{toolchain.name}}}"
+    headers = tool(ctx, "headers", HEADERS)
+    return (f"--headers={home(headers)}",), (headers,)
 
 
 RULE = Rule(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kabuild.rule import AnalysisError, Artifact, Context, Limits, Reason, Rule, Toolchain, attr
 
+from ..harness.compilers import CPP_COMPILER, home, tool
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, portable
 from ..harness.providers import HipInfo
 
-CLANG = "c++-compiler"
 ROCM = "rocm"
 SOURCES = "toolchains/hip"
 HARNESS = "rules/harness/tools"
@@ -30,12 +30,12 @@ BUILDING = Limits(timeout=600.0, memory=6 << 30, processes=128, scratch=2 << 30)
 def implement(ctx: Context) -> None:
     """Build the runner once; tell tasks how to compile kernels."""
     python = ctx.toolchain(PYTHON_TOOLCHAIN)
-    clang = _tool(ctx, "host", CLANG)
+    clang = tool(ctx, "host", CPP_COMPILER)
     runner = ctx.action(
         "runner",
         argv=(
             *(PYTHON, "hip/cpu/driver/hipcpu.py", "program", *PROGRAM, "-o", "out/hip-runner"),
-            f"--compiler=zig:{_home(clang)}",
+            f"--compiler=zig:{home(clang)}",
         ),
         inputs={
             "hip/common": ctx.builtin(f"{SOURCES}/common"),
@@ -84,30 +84,11 @@ def _processor(ctx: Context) -> str:
 def _compiler(ctx: Context, clang: Toolchain) -> tuple[tuple[str, ...], tuple[Toolchain, ...]]:
     """What the gate is told of the compiler, and the toolchains that this takes."""
     if ctx.attrs["rocm"] is not None:
-        installed = _tool(ctx, "rocm", ROCM)
-        return (f"--compiler=rocm:{_home(installed)}",), (installed,)
-    library = _tool(ctx, "library", "rocm-device-library")
-    arguments = (f"--compiler=zig:{_home(clang)}", f"--libraries={_home(library)}/backends/amd")
+        installed = tool(ctx, "rocm", ROCM)
+        return (f"--compiler=rocm:{home(installed)}",), (installed,)
+    library = tool(ctx, "library", "rocm-device-library")
+    arguments = (f"--compiler=zig:{home(clang)}", f"--libraries={home(library)}/backends/amd")
     return arguments, (clang, library)
-
-
-def _tool(ctx: Context, attribute: str, role: str) -> Toolchain:
-    """The toolchain of an attribute. Raises AnalysisError(NO_TOOLCHAIN) for another role."""
-    label = ctx.attrs[attribute]
-    toolchain = ctx.toolchain(label)
-    if toolchain.role != role:
-        raise AnalysisError(
-            Reason.NO_TOOLCHAIN,
-            f"{ctx.label.short} cannot use {label.short} as its '{attribute}': "
-            f"its role is '{toolchain.role}'",
-            position=ctx.target.position,
-            hint=f"this takes a toolchain of the role '{role}'",
-        )
-    return toolchain
-
-
-def _home(toolchain: Toolchain) -> str:
-    return f"${{toolchain:{toolchain.name}}}"
 
 
 RULE = Rule(

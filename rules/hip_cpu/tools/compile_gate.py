@@ -12,7 +12,6 @@ compiled, never run.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,37 +20,24 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "hip" / "common"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "hip" / "cpu" / "driver"))
 
 from builds import build_kernel
+from compile_verdict import LIBRARY, OUT, Compiled, judge
 from compilers import find_compiler
-from faults import SourceFault, ToolchainFault
 from sanitized import build_sanitized
 
-OUT = Path("out")
-LIBRARY = OUT / "kernel.so"
 PLACES = OUT / "kernel.places.json"
-TOOLCHAIN_FAILED = 3
 
 
 def main(arguments: Sequence[str]) -> int:
     """Compile one kernel and write the verdict."""
     options = _parser().parse_args(arguments)
-    try:
-        _build(options)
-    except SourceFault as fault:
-        reason, summary, text = _explain(str(fault), options.source)
-        print(text, file=sys.stderr)
-        _write_verdict("FAIL", reason, summary, text)
-        if options.sanitize:  # no gate of its own: whoever reads what it makes finds the verdict
-            LIBRARY.touch()
-            PLACES.touch()
-        return 0
-    except (ToolchainFault, OSError) as fault:
-        print(f"compile: {fault}", file=sys.stderr)
-        return TOOLCHAIN_FAILED
-    _write_verdict("PASS", "", f"{LIBRARY.stat().st_size} bytes", "")
-    return 0
+    code = judge(options.source, lambda: _build(options))
+    if options.sanitize and code == 0 and not PLACES.exists():
+        LIBRARY.touch()  # no gate of its own: whoever reads what it makes finds the verdict
+        PLACES.touch()
+    return code
 
 
-def _build(options: argparse.Namespace) -> None:
+def _build(options: argparse.Namespace) -> Compiled:
     compiler = find_compiler(options.compiler)
     if options.sanitize:
         OUT.mkdir(exist_ok=True)
@@ -65,34 +51,7 @@ def _build(options: argparse.Namespace) -> None:
             include=[],
             entries=options.entry,
         )
-
-
-def _explain(text: str, source: Path) -> tuple[str, str, str]:
-    """Reason, summary and detail of what the driver says, in terms of the author's file."""
-    text = text.replace(str(source), source.name)
-    reason = "COMPILE_ERROR"
-    if ": unsupported:" in text:
-        reason = "UNSUPPORTED_FEATURE"
-    elif 'no function extern "C"' in text:
-        reason = "MISSING_ENTRY"
-    lines = text.splitlines()
-    summary = next((line for line in lines if "error:" in line or "unsupported:" in line), text)
-    return reason, summary.strip(), text
-
-
-def _write_verdict(verdict: str, reason: str, summary: str, detail: str) -> None:
-    document = {
-        "schema": 1,
-        "gate": "compile",
-        "verdict": verdict,
-        "reason": reason,
-        "summary": summary,
-        "detail": detail,
-        "cases": [],
-    }
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    OUT.mkdir(exist_ok=True)
-    (OUT / "verdict.json").write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+    return Compiled(f"{LIBRARY.stat().st_size} bytes", {})
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -12,98 +12,37 @@ the kernel is compiled, never run.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1] / "hip" / "common"))
 sys.path.append(str(Path(__file__).parents[1] / "hip" / "cpu" / "driver"))
 sys.path.append(str(Path(__file__).parents[1] / "hip" / "cuda" / "driver"))
 
+from compile_verdict import LIBRARY, Compiled, judge, with_resources
 from cuda_architectures import architecture
 from cuda_builds import build_cuda_kernel
 from cuda_hosts import find_host
-from cuda_resources import KernelResources
 from cuda_tools import find_cuda
-from faults import SourceFault, ToolchainFault
-
-OUT = Path("out")
-LIBRARY = OUT / "kernel.so"
-TOOLCHAIN_FAILED = 3
 
 
 def main(arguments: Sequence[str]) -> int:
     """Compile one kernel and write the verdict."""
     options = _parser().parse_args(arguments)
-    try:
-        kernels = build_cuda_kernel(
-            options.source,
-            LIBRARY,
-            find_cuda(options.compiler),
-            find_host(options.host, options.headers),
-            architecture(options.arch),
-            entries=options.entry,
-        )
-    except SourceFault as fault:
-        reason, summary, text = _explain(str(fault), options.source)
-        print(text, file=sys.stderr)
-        _write_verdict("FAIL", reason, summary, text, [])
-        return 0
-    except (ToolchainFault, OSError) as fault:
-        print(f"compile: {fault}", file=sys.stderr)
-        return TOOLCHAIN_FAILED
-    summary = _summary(options.arch, kernels)
-    _write_verdict("PASS", "", summary, "", [kernel.to_json() for kernel in kernels])
-    return 0
+    return judge(options.source, lambda: _build(options))
 
 
-def _summary(arch: str, kernels: Sequence[KernelResources]) -> str:
-    """One line: the most that a kernel takes of what there is little of."""
-    if not kernels:
-        return f"{arch}: no kernels"
-    scarce = min(kernels, key=lambda kernel: (kernel.occupancy, -kernel.registers))
-    spills = sum(kernel.spills for kernel in kernels)
-    parts = [
-        f"{arch}: {len(kernels)} kernel{'s' if len(kernels) > 1 else ''}",
-        f"at most {max(kernel.registers for kernel in kernels)} registers",
-        f"{max(kernel.shared_bytes for kernel in kernels)} bytes shared",
-        f"{spills} bytes spilled" if spills else "no spills",
-        f"occupancy {scarce.occupancy} of {scarce.occupancy_most}",
-    ]
-    return ", ".join(parts)
-
-
-def _explain(text: str, source: Path) -> tuple[str, str, str]:
-    """Reason, summary and detail of what the driver says, in terms of the author's file."""
-    text = text.replace(str(source), source.name)
-    reason = "COMPILE_ERROR"
-    if ": unsupported:" in text:
-        reason = "UNSUPPORTED_FEATURE"
-    elif 'no function extern "C"' in text:
-        reason = "MISSING_ENTRY"
-    lines = text.splitlines()
-    summary = next((line for line in lines if "error:" in line or "unsupported:" in line), text)
-    return reason, summary.strip(), text
-
-
-def _write_verdict(
-    verdict: str, reason: str, summary: str, detail: str, kernels: list[dict[str, Any]]
-) -> None:
-    document = {
-        "schema": 1,
-        "gate": "compile",
-        "verdict": verdict,
-        "reason": reason,
-        "summary": summary,
-        "detail": detail,
-        "cases": [],
-        "kernels": kernels,
-    }
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    OUT.mkdir(exist_ok=True)
-    (OUT / "verdict.json").write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+def _build(options: argparse.Namespace) -> Compiled:
+    kernels = build_cuda_kernel(
+        options.source,
+        LIBRARY,
+        find_cuda(options.compiler),
+        find_host(options.host, options.headers),
+        architecture(options.arch),
+        entries=options.entry,
+    )
+    return with_resources(options.arch, kernels, "bytes spilled")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.testkit.cli import CliWorkspace
+from tests.testkit.cli import REPOSITORY, CliWorkspace
 
 from .conftest import KERNEL
 
@@ -70,6 +70,20 @@ def _made(workspace: CliWorkspace) -> tuple[dict[str, Any], list[dict[str, Any]]
     made = workspace.root / "out/double/double.agent"
     lines = (made / "transcript.jsonl").read_text().splitlines()
     return json.loads((made / "agent.json").read_text()), [json.loads(line) for line in lines]
+
+
+def test_the_agent_of_the_readme_runs(quick: CliWorkspace) -> None:
+    readme = (REPOSITORY / "rules/agent/README.md").read_text()
+    for name, language in (("BUILD.toml", "toml"), ("agent.py", "python")):
+        quick.write(f"agents/{name}", readme.split(f"```{language}\n")[1].split("```")[0])
+
+    ran = quick.run(*BUILD)
+
+    assert ran.code == 0, ran.err
+    _, transcript = _made(quick)
+    said = [entry["text"] for entry in transcript if entry["role"] == "assistant"]
+    assert [line.partition(":")[0] for line in said] == ["compile", "correctness"]
+    assert all(": PASS: " in line for line in said)
 
 
 def test_the_prompt_arrives_in_each_way_and_a_secrets_value_is_in_no_key(

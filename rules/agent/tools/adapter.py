@@ -151,6 +151,24 @@ class _Deaf:
         return None
 
 
+class TurnCounter:
+    """The meter of an adapter whose command line tells of no turns: counts events that are one.
+
+    One more turn ends the run.
+    """
+
+    def __init__(self, is_turn: Callable[[Mapping[str, Any]], bool]) -> None:
+        self._is_turn = is_turn
+        self._turns = 1
+
+    def feed(self, line: bytes) -> Usage | None:
+        """The turns so far."""
+        if not self._is_turn(json_object(line)):
+            return None
+        self._turns += 1
+        return Usage(turns=self._turns)
+
+
 @dataclass(frozen=True)
 class _Module:
     """A module as an Adapter."""

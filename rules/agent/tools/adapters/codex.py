@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from adapter import Captured, Report, State, Usage, json_object, json_objects, last_line
+from adapter import Captured, Report, State, TurnCounter, Usage, json_objects, last_line
 
 _ACTIONS = {"command_execution", "file_change", "mcp_tool_call", "web_search"}
 _UNAVAILABLE = re.compile(
@@ -25,24 +25,13 @@ _UNAVAILABLE = re.compile(
 """How it says that there was no model to be had, which is nobody's result."""
 
 
-class ItemMeter:
-    """Counts actions: a turn of the model each, and one more that ends the run."""
-
-    def __init__(self) -> None:
-        self._turns = 1
-
-    def feed(self, line: bytes) -> Usage | None:
-        """The turns so far; tokens are told at the end only."""
-        event = json_object(line)
-        if event.get("type") != "item.completed" or event["item"]["type"] not in _ACTIONS:
-            return None
-        self._turns += 1
-        return Usage(turns=self._turns)
+def meter() -> TurnCounter:
+    """Counts actions; tokens are told at the end only."""
+    return TurnCounter(_is_action)
 
 
-def meter() -> ItemMeter:
-    """Follows the actions of one run."""
-    return ItemMeter()
+def _is_action(event: Mapping[str, Any]) -> bool:
+    return event.get("type") == "item.completed" and event["item"]["type"] in _ACTIONS
 
 
 def read(captured: Captured) -> Report:

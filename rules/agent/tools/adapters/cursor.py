@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from adapter import Captured, Report, State, Usage, json_object, json_objects, last_line
+from adapter import Captured, Report, State, TurnCounter, Usage, json_objects, last_line
 
 _UNAVAILABLE = re.compile(
     r"api key|not logged in|authenticat|unauthori[sz]ed|usage limit|rate limit|quota"
@@ -25,24 +25,13 @@ _UNAVAILABLE = re.compile(
 """How it says that there was no model to be had, which is nobody's result."""
 
 
-class CallMeter:
-    """Counts tools that were called: a turn of the model each, and one more that ends the run."""
-
-    def __init__(self) -> None:
-        self._turns = 1
-
-    def feed(self, line: bytes) -> Usage | None:
-        """The turns so far."""
-        event = json_object(line)
-        if (event.get("type"), event.get("subtype")) != ("tool_call", "completed"):
-            return None
-        self._turns += 1
-        return Usage(turns=self._turns)
+def meter() -> TurnCounter:
+    """Counts tools that were called."""
+    return TurnCounter(_is_call)
 
 
-def meter() -> CallMeter:
-    """Follows the calls of one run."""
-    return CallMeter()
+def _is_call(event: Mapping[str, Any]) -> bool:
+    return (event.get("type"), event.get("subtype")) == ("tool_call", "completed")
 
 
 def read(captured: Captured) -> Report:

@@ -45,7 +45,7 @@ def _judge(path: Path, launcher: Launcher) -> int:
     try:
         spec = read_spec(path)
         if spec.candidate.on_device:
-            session.start()
+            session.start(spec.candidate.platform)
         files = _run(spec, launcher)
     except SpecError as error:
         return _complain(f"spec: {error}", BAD_INPUT)

@@ -1,1 +1,1 @@
-"""An NVIDIA GPU as the judge and the runners use it: driver, memory that is shared, state."""
+"""A GPU as the judge and the runners use it: driver, memory that is shared, state."""

@@ -1,7 +1,7 @@
 """Device memory that two processes share: allocated by the judge, lent to a runner.
 
-An allocation of CUDA's virtual memory interface has a file descriptor. Whoever gets it over a
-socket maps the same memory, whatever namespaces he lives in.
+An allocation of CUDA's virtual memory interface, or HIP's, has a file descriptor. Whoever gets it
+over a socket maps the same memory, whatever namespaces he lives in.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class DeviceMemory:
             driver().call(
                 "cuMemImportFromShareableHandle",
                 ctypes.byref(handle),
-                ctypes.c_void_p(fd),
+                driver().descriptor(fd),
                 _POSIX_DESCRIPTOR,
             )
         finally:

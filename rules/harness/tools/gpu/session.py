@@ -6,17 +6,21 @@ import torch
 from base.program import MachineFault
 from torch import Tensor
 
-from gpu.driver import DEVICE, driver
+from gpu.driver import DEVICE, NoDevice, driver
 
 _EVICTED = 2  # times the cache's size are written to take everything else out of it
 _FALLBACK_CACHE = 64 << 20
+_INFINITY_CACHE = 256 << 20
+"""Of AMD's largest processors: it lies behind the cache that their runtime tells of."""
 
 
-def start() -> None:
-    """Have this process compute on the device: tensors are made there from now on.
+def start(platform: str) -> None:
+    """Have this process compute on the platform's device: tensors are made there from now on.
 
     Raises NoDevice, and MachineFault for a device that does not answer.
     """
+    if platform == "rocm" and not torch.version.hip:
+        raise NoDevice(platform, f"PyTorch {torch.__version__} is not built for AMD's devices")
     driver()
     torch.set_default_device(f"cuda:{DEVICE}")
     check()
@@ -35,7 +39,8 @@ def check() -> None:
 
 def cache_bytes() -> int:
     """Bytes of the device's last-level cache."""
-    return int(getattr(torch.cuda.get_device_properties(DEVICE), "L2_cache_size", _FALLBACK_CACHE))
+    told = getattr(torch.cuda.get_device_properties(DEVICE), "L2_cache_size", _FALLBACK_CACHE)
+    return max(int(told), _INFINITY_CACHE if torch.version.hip else 0)
 
 
 def memory_bytes() -> int:

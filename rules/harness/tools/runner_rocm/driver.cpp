@@ -1,5 +1,6 @@
 // HIP's functions for AMD in the places of CUDA's: they take the same arguments, with the same
-// values and layouts, so that the runner's clock and memory are those of CUDA.
+// values and layouts, so that the runner's clock and memory are those of CUDA. One differs: before
+// HIP 7.1 a file descriptor is passed by its address.
 //
 // It has been built and started where there is no device, and never run on one.
 #include "../runner_cuda/driver.h"
@@ -9,7 +10,19 @@
 namespace cuda {
 namespace {
 
+constexpr int kDescriptorsByValue = 70100000;  // HIP 7.1
+
 Driver g_driver;
+int (*g_runtime_version)(int*);
+int (*g_memory_import)(Handle*, void*, int);
+
+int import_memory(Handle* handle, void* descriptor, int type) {
+  int version = 0;
+  const int error = g_runtime_version(&version);
+  if (error != kSuccess) return error;
+  int number = static_cast<int>(reinterpret_cast<uintptr_t>(descriptor));
+  return g_memory_import(handle, version < kDescriptorsByValue ? &number : descriptor, type);
+}
 
 struct Symbol {
   const char* name;
@@ -28,7 +41,8 @@ const Symbol kSymbols[] = {
     {"hipEventRecord", &g_driver.event_record},
     {"hipEventSynchronize", &g_driver.event_synchronize},
     {"hipEventElapsedTime", &g_driver.event_elapsed},
-    {"hipMemImportFromShareableHandle", &g_driver.memory_import},
+    {"hipRuntimeGetVersion", &g_runtime_version},
+    {"hipMemImportFromShareableHandle", &g_memory_import},
     {"hipMemRelease", &g_driver.memory_release},
     {"hipMemAddressReserve", &g_driver.address_reserve},
     {"hipMemAddressFree", &g_driver.address_free},
@@ -63,6 +77,7 @@ const char* load() {
     if (function == nullptr) return dlerror();
     *static_cast<void**>(symbol.slot) = function;
   }
+  g_driver.memory_import = import_memory;
   return nullptr;
 }
 

@@ -65,7 +65,7 @@ class Candidate:
         """Write its task, with it as the expert's solution."""
         suffix = self.path.suffix
         package = workplace.root / self.package
-        (package / "solutions/expert").mkdir(parents=True)
+        (package / "solutions/expert").mkdir(parents=True, exist_ok=True)
         honest = HERE / self.path.parent.name / f"honest{suffix}"
         family, name = _FAMILIES[suffix], self.path.stem
         build = _BUILD.format(family=family, name=name, suffix=suffix)

@@ -23,6 +23,7 @@ PILOT_SLOTS = 8  # one call alone would be timed by what launching it costs
 EAGER = "eager"
 COUNTED = ("", "max-autotune-no-cudagraphs")
 RECORDED = ("max-autotune",)  # copies its inputs into its graphs: shown, and beaten by nobody
+_LINES = 4  # of why a mode cannot be had
 _FASTEST_MEMORY = 3.0  # caches are faster than the memory behind them
 _MOST_OPERATIONS = 1 << 15  # of a multiprocessor in a cycle: sparse 8-bit matrices, twice
 
@@ -87,7 +88,7 @@ def _choose(
         except TaskFault as fault:
             if not mode:
                 raise
-            found[mode] = str(fault).partition("\n")[0]
+            found[mode] = "; ".join(str(fault).splitlines()[:_LINES])
             continue
         found[mode or EAGER] = fastest = min(sample.per_call_ns for sample in samples)
         if mode in COUNTED and (not best or fastest < best):

@@ -1,25 +1,20 @@
-// c = a @ b with register tiles, for machines without (or not using) matrix units.
+// c = a @ b with register tiles, and on NVIDIA's matrix units for aligned float16.
 //
-// 256 threads compute a 128x128 tile of c, 8x8 elements each, as four 4x4 quadrants so
-// that fragments come from shared memory 16 bytes at a time without bank conflicts. The
-// operands' next tiles are fetched into registers while the current ones are multiplied,
-// and shared memory is double buffered: one barrier a step. A thread moves four elements
-// of each operand a step, whatever the tile.
-//
-// Where 128x128 tiles would leave the device idle, tiles are 64x64 (4x4 elements a
-// thread) and k is split among blocks; their float32 partial products, in the workspace,
-// are added in a fixed order by a second kernel.
+// 256 threads compute a 128x128 tile of c, 8x8 elements each, as four 4x4 quadrants so that
+// fragments come from shared memory 16 bytes at a time without bank conflicts. The next tiles are
+// fetched into registers while the current ones are multiplied, and shared memory is double
+// buffered. Where such tiles would leave the device idle, tiles are 64x64 and k is split among
+// blocks; their float32 partial products, in the workspace, are added in a fixed order.
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 #include <stdint.h>
 
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kVector = 4;            // elements of one load, and of a fragment's piece
-constexpr int64_t kEnoughBlocks = 256;  // blocks that keep a large device busy
-constexpr int64_t kLeastDepth = 256;  // do not split k into less
-constexpr int64_t kRowsOfTiles = 8;   // tiles are visited in bands of so many rows
+constexpr int kThreads = 256, kVector = 4;  // elements of one load, and of a fragment's piece
+constexpr int64_t kEnoughBlocks = 256;      // blocks that keep a large device busy
+constexpr int64_t kLeastDepth = 256;        // do not split k into less
+constexpr int64_t kRowsOfTiles = 8;         // tiles are visited in bands of so many rows
 
 __device__ float to_float(float v) { return v; }
 __device__ float to_float(__half v) { return __half2float(v); }
@@ -28,53 +23,40 @@ template <class T> __device__ T from_float(float v);
 template <> __device__ float from_float<float>(float v) { return v; }
 template <> __device__ __half from_float<__half>(float v) { return __float2half(v); }
 
-template <class T> struct alignas(kVector * sizeof(T)) Pack {
-  T v[kVector];
-};
+template <class T> struct alignas(kVector * sizeof(T)) Pack { T v[kVector]; };
 
-struct Shape {
-  int64_t m, n, k;
-};
-
+struct Shape { int64_t m, n, k; };
 // How the product is cut into blocks.
 struct Plan {
-  int tile;         // edge of a block's tile of c
-  int64_t splits;   // parts of k
-  int64_t depth;    // elements of k in each part, the last may be shorter
+  int tile;               // rows of a block's tile of c
+  int64_t splits, depth;  // parts of k, and elements in each; the last may be shorter
 };
 
-// The first `count` of the four elements at p, and zeros. Rows that are aligned end with a
-// whole pack.
+__host__ __device__ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// The first `count` of the four elements at p, and zeros. Aligned rows end with a whole pack.
 template <class T, bool kAligned> __device__ Pack<T> fetch(const T* p, int count) {
+  if (kAligned && count > 0) return *reinterpret_cast<const Pack<T>*>(p);
   Pack<T> pack;
 #pragma unroll
-  for (int i = 0; i < kVector; ++i) pack.v[i] = from_float<T>(0.0f);
-  if constexpr (kAligned) {
-    if (count > 0) pack = *reinterpret_cast<const Pack<T>*>(p);
-  } else {
-#pragma unroll
-    for (int i = 0; i < kVector; ++i) {
-      if (i < count) pack.v[i] = p[i];
-    }
+  for (int i = 0; i < kVector; ++i) {
+    pack.v[i] = !kAligned && i < count ? p[i] : from_float<T>(0.0f);
   }
   return pack;
 }
 
-// Where the block's tile starts. Bands of tile rows are walked column by column, so that
-// blocks that run together share rows of a and columns of b in the cache.
-template <int kTile> __device__ void tile_origin(const Shape& s, int64_t& row, int64_t& col) {
-  const int64_t tile_rows = (s.m + kTile - 1) / kTile;
-  const int64_t tile_cols = (s.n + kTile - 1) / kTile;
-  const int64_t band = blockIdx.x / (kRowsOfTiles * tile_cols);
-  const int64_t inside = blockIdx.x % (kRowsOfTiles * tile_cols);
-  const int64_t left = tile_rows - band * kRowsOfTiles;
+// Where the block's tile starts: bands of rows are walked by columns, to share the cache.
+template <int kRows, int kCols>
+__device__ void tile_origin(const Shape& s, int64_t& row, int64_t& col) {
+  const int64_t tile_rows = ceil_div(s.m, kRows), tile_cols = ceil_div(s.n, kCols);
+  const int64_t size = kRowsOfTiles * tile_cols, band = blockIdx.x / size;
+  const int64_t inside = blockIdx.x % size, left = tile_rows - band * kRowsOfTiles;
   const int64_t height = left < kRowsOfTiles ? left : kRowsOfTiles;
-  row = (band * kRowsOfTiles + inside % height) * kTile;
-  col = inside / height * kTile;
+  row = (band * kRowsOfTiles + inside % height) * kRows;
+  col = inside / height * kCols;
 }
 
-// One block: a kTile x kTile tile of the product over its part of k. Out is T, or float
-// when the parts of a split product go to the workspace.
+// A kTile x kTile tile over a part of k. Out is float where parts go to the workspace.
 template <class T, class Out, int kTile, bool kAligned>
 __global__ __launch_bounds__(kThreads, 2) void gemm_tiles(const T* __restrict__ a,
                                                           const T* __restrict__ b,
@@ -88,15 +70,14 @@ __global__ __launch_bounds__(kThreads, 2) void gemm_tiles(const T* __restrict__ 
   alignas(16) __shared__ float b_tiles[2][kDepth][kPitch];
 
   int64_t row0, col0;
-  tile_origin<kTile>(s, row0, col0);
+  tile_origin<kTile, kTile>(s, row0, col0);
   const int64_t k0 = blockIdx.y * depth;
 
   // What this thread moves: four elements along k of a, four along n of b.
   const int tid = threadIdx.x;
   const int a_row = tid / (kDepth / kVector), a_k = tid % (kDepth / kVector) * kVector;
   const int b_k = tid / (kTile / kVector), b_col = tid % (kTile / kVector) * kVector;
-  // What it computes: 32 lanes cover 4 x 8 fragments, which reuses more of what they load
-  // from shared memory than a 2 x 16 arrangement does.
+  // What it computes: 4 x 8 lanes reuse more of what they load than 2 x 16 would.
   const int lane = tid % 32, group = tid / 32;
   const int row_piece = (group / 2 * 4 + lane / 8) * kVector;
   const int col_piece = (group % 2 * 8 + lane % 8) * kVector;
@@ -105,7 +86,6 @@ __global__ __launch_bounds__(kThreads, 2) void gemm_tiles(const T* __restrict__ 
   const T* b_from = b + (k0 + b_k) * s.n + col0 + b_col;
   const bool a_inside = row0 + a_row < s.m;
   const int b_count = (int)(s.n - col0) - b_col;
-  // Both take what is left of the block's part of k, and go on to the next step.
   const auto fetch_a = [&](int left) {
     const T* from = a_from;
     a_from += kDepth;
@@ -189,85 +169,225 @@ __global__ __launch_bounds__(kThreads, 2) void gemm_tiles(const T* __restrict__ 
   }
 }
 
+#ifdef __HIP_PLATFORM_NVIDIA__
+// On matrix units. Shared memory is filled two steps ahead, past the registers; its 16-byte
+// chunks are swizzled against bank conflicts.
+namespace tensor {
+
+constexpr int kWarp = 32, kBlock = 4 * kWarp, kStages = 3;
+constexpr int kChunk = 8;                                // elements of 16 bytes
+constexpr int kDeep = 64, kDeepChunks = kDeep / kChunk;  // elements of k in a step
+constexpr int kCols = 128, kChunks = kCols / kChunk;     // of a block's tile
+
+template <class T> struct alignas(2 * sizeof(T)) Pair { T x, y; };
+
+// Where a chunk lies among rows of so many, eight at least.
+__device__ unsigned place(int chunks, int row, int chunk) {
+  return (row * chunks + (chunk ^ row % 8)) * 16;
+}
+
+// Moves a chunk from global to shared memory, or zeros.
+__device__ void copy(unsigned to, const __half* from, bool inside) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+               "r"(inside ? 16 : 0));
+}
+
+__device__ void load(unsigned (&to)[4], unsigned from) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from));
+}
+__device__ void load_turned(unsigned (&to)[4], unsigned from) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from));
+}
+
+__device__ void multiply(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, "
+               "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// A block's tile of kRows x 128; each of its four warps has 64 rows of it.
+template <class Out, int kRows>
+__global__ __launch_bounds__(kBlock) void products(const __half* __restrict__ a,
+                                                   const __half* __restrict__ b,
+                                                   Out* __restrict__ c, Shape s, int64_t depth) {
+  extern __shared__ __align__(128) unsigned char memory[];
+  constexpr int kAcross = 256 / kRows, kOver = kCols / kAcross / 8;
+  constexpr int kBytesA = kRows * kDeep * 2, kBytesStage = kBytesA + kDeep * kCols * 2;
+  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const int warp_row = warp / kAcross * 64, warp_col = warp % kAcross * kOver * 8;
+  int64_t row0, col0;
+  tile_origin<kRows, kCols>(s, row0, col0);
+  const int64_t k0 = blockIdx.y * depth;
+  const int length = (int)(k0 + depth < s.k ? depth : s.k - k0);
+  const unsigned shared = (unsigned)__cvta_generic_to_shared(memory);
+
+  // Each thread copies the same chunk of every so many rows; the swizzle repeats after eight.
+  constexpr int kHopA = kBlock / kDeepChunks, kHopB = kBlock / kChunks;
+  const int row_a = threadIdx.x / kDeepChunks, chunk_a = threadIdx.x % kDeepChunks;
+  const int row_b = threadIdx.x / kChunks, chunk_b = threadIdx.x % kChunks;
+  const __half* from_a = a + (row0 + row_a) * s.k + k0 + chunk_a * kChunk;
+  const __half* from_b = b + (k0 + row_b) * s.n + col0 + chunk_b * kChunk;
+  const int64_t hop_a = kHopA * s.k, hop_b = kHopB * s.n;
+  const int rows_a = (int)(s.m - row0) - row_a;
+  int left_a = length - chunk_a * kChunk;
+  int left_b = col0 + chunk_b * kChunk < s.n ? length - row_b : 0;
+  const unsigned own_a = place(kDeepChunks, row_a, chunk_a);
+  const unsigned own_b = kBytesA + place(kChunks, row_b, chunk_b);
+  const auto fill = [&](int stage) {
+    const unsigned to = shared + stage * kBytesStage;
+#pragma unroll
+    for (int i = 0; i < kRows / kHopA; ++i) {
+      copy(to + own_a + i * kHopA * kDeepChunks * 16, from_a + i * hop_a,
+           left_a > 0 && i * kHopA < rows_a);
+    }
+#pragma unroll
+    for (int i = 0; i < kDeep / kHopB; ++i) {
+      copy(to + own_b + i * kHopB * kChunks * 16, from_b + i * hop_b, i * kHopB < left_b);
+    }
+    asm volatile("cp.async.commit_group;");
+    from_a += kDeep;
+    from_b += kDeep * s.n;
+    left_a -= kDeep;
+    left_b -= kDeep;
+  };
+
+  float sums[4][kOver][4] = {};
+  for (int i = 0; i < kStages - 1; ++i) fill(i);
+  for (int k = 0, stage = 0; k < length; k += kDeep, stage = (stage + 1) % kStages) {
+    asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2));
+    __syncthreads();
+    fill((stage + kStages - 1) % kStages);
+    const unsigned tile_a = shared + stage * kBytesStage, tile_b = tile_a + kBytesA;
+#pragma unroll
+    for (int step = 0; step < kDeep; step += 16) {
+      unsigned left[4][4], right[kOver / 2][4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int row = warp_row + i * 16 + lane % 16;
+        load(left[i], tile_a + place(kDeepChunks, row, step / kChunk + lane / 16));
+      }
+#pragma unroll
+      for (int j = 0; j < kOver / 2; ++j) {
+        const int chunk = (warp_col + j * 16) / kChunk + lane / 16;
+        load_turned(right[j], tile_b + place(kChunks, step + lane % 16, chunk));
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+#pragma unroll
+        for (int j = 0; j < kOver; ++j) {
+          multiply(sums[i][j], left[i], right[j / 2][j % 2 * 2], right[j / 2][j % 2 * 2 + 1]);
+        }
+      }
+    }
+  }
+
+  Out* part = c + blockIdx.y * s.m * s.n;
+#pragma unroll
+  for (int i = 0; i < 2 * 4; ++i) {
+    const int64_t row = row0 + warp_row + i * 8 + lane / 4;
+#pragma unroll
+    for (int j = 0; j < kOver; ++j) {
+      const int64_t col = col0 + warp_col + j * 8 + lane % 4 * 2;
+      const float* sum = &sums[i / 2][j][i % 2 * 2];
+      const Pair<Out> pair{from_float<Out>(sum[0]), from_float<Out>(sum[1])};
+      if (row < s.m && col < s.n) *reinterpret_cast<Pair<Out>*>(part + row * s.n + col) = pair;
+    }
+  }
+}
+
+template <class Out>
+void start(const __half* a, const __half* b, Out* c, const Shape& s, const Plan& plan,
+           hipStream_t stream) {
+  const auto kernel = plan.tile == 64 ? products<Out, 64> : products<Out, 128>;
+  const int bytes = kStages * (plan.tile + kCols) * kDeep * 2;
+  const auto most = hipFuncAttributeMaxDynamicSharedMemorySize;
+  if (hipFuncSetAttribute((const void*)kernel, most, bytes) != hipSuccess) return;
+  const int64_t tiles = ceil_div(s.m, plan.tile) * ceil_div(s.n, kCols);
+  const dim3 grid((unsigned)tiles, (unsigned)plan.splits);
+  kernel<<<grid, dim3(kBlock), bytes, stream>>>(a, b, c, s, plan.depth);
+}
+
+}  // namespace tensor
+#endif
+
 // c = the sum of the partial products, always in the same order.
 template <class T>
 __global__ __launch_bounds__(kThreads) void add_parts(const float* __restrict__ parts,
                                                       T* __restrict__ c, int64_t elements,
                                                       int64_t splits) {
-  const int64_t stride = (int64_t)gridDim.x * kThreads;
-  for (int64_t i = (int64_t)blockIdx.x * kThreads + threadIdx.x; i < elements; i += stride) {
-    float sum = 0.0f;
-    for (int64_t part = 0; part < splits; ++part) sum += parts[part * elements + i];
-    c[i] = from_float<T>(sum);
-  }
+  const int64_t i = (int64_t)blockIdx.x * kThreads + threadIdx.x;
+  float sum = 0.0f;
+  for (int64_t part = 0; part < splits && i < elements; ++part) sum += parts[part * elements + i];
+  if (i < elements) c[i] = from_float<T>(sum);
 }
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-int64_t tile_count(const Shape& s, int tile) { return ceil_div(s.m, tile) * ceil_div(s.n, tile); }
-
-Plan plan_for(const Shape& s) {
-  if (tile_count(s, 128) >= kEnoughBlocks / 2) return {128, 1, s.k};
-  int64_t splits = kEnoughBlocks / tile_count(s, 64);
+// Parts are so deep that rows of a stay aligned in them.
+Plan plan_for(const Shape& s, bool matrix_units) {
+  if (ceil_div(s.m, 128) * ceil_div(s.n, 128) >= kEnoughBlocks / 2) return {128, 1, s.k};
+  int64_t splits = kEnoughBlocks / (ceil_div(s.m, 64) * ceil_div(s.n, matrix_units ? 128 : 64));
   if (splits > s.k / kLeastDepth) splits = s.k / kLeastDepth;
   if (splits < 2) return {64, 1, s.k};
-  // A part is a multiple of kVector deep, so that its rows of a stay aligned.
-  const int64_t depth = ceil_div(ceil_div(s.k, splits), kVector) * kVector;
+  const int64_t unit = matrix_units ? 64 : kVector;
+  const int64_t depth = ceil_div(ceil_div(s.k, splits), unit) * unit;
   return {64, ceil_div(s.k, depth), depth};
 }
 
-size_t workspace_bytes(const Shape& s) {
-  const int64_t splits = plan_for(s).splits;
-  return splits > 1 ? splits * s.m * s.n * sizeof(float) : 0;
-}
-
 template <class T, class Out>
-void launch(const T* a, const T* b, Out* c, const Shape& s, const Plan& plan,
+void launch(const T* a, const T* b, Out* c, const Shape& s, const Plan& plan, bool fast,
             hipStream_t stream) {
+#ifdef __HIP_PLATFORM_NVIDIA__
+  if constexpr (sizeof(T) == 2) {
+    if (fast) return tensor::start(a, b, c, s, plan, stream);
+  }
+#endif
   const auto aligned = [](const auto* p) { return (uintptr_t)p % (kVector * sizeof(*p)) == 0; };
   const bool vectors =
       s.k % kVector == 0 && s.n % kVector == 0 && aligned(a) && aligned(b) && aligned(c);
-  const dim3 grid((unsigned)tile_count(s, plan.tile), (unsigned)plan.splits);
+  const int64_t tiles = ceil_div(s.m, plan.tile) * ceil_div(s.n, plan.tile);
+  const dim3 grid((unsigned)tiles, (unsigned)plan.splits);
+  const auto start = [&](auto kernel) {
+    kernel<<<grid, dim3(kThreads), 0, stream>>>(a, b, c, s, plan.depth);
+  };
   if (plan.tile == 64) {
-    if (vectors) {
-      gemm_tiles<T, Out, 64, true><<<grid, dim3(kThreads), 0, stream>>>(a, b, c, s, plan.depth);
-    } else {
-      gemm_tiles<T, Out, 64, false><<<grid, dim3(kThreads), 0, stream>>>(a, b, c, s, plan.depth);
-    }
+    start(vectors ? gemm_tiles<T, Out, 64, true> : gemm_tiles<T, Out, 64, false>);
   } else if constexpr (sizeof(Out) == sizeof(T)) {  // large tiles are never split
-    if (vectors) {
-      gemm_tiles<T, Out, 128, true><<<grid, dim3(kThreads), 0, stream>>>(a, b, c, s, plan.depth);
-    } else {
-      gemm_tiles<T, Out, 128, false><<<grid, dim3(kThreads), 0, stream>>>(a, b, c, s, plan.depth);
-    }
+    start(vectors ? gemm_tiles<T, Out, 128, true> : gemm_tiles<T, Out, 128, false>);
   }
+}
+
+size_t workspace(int64_t m, int64_t n, int64_t k) {
+  const int64_t fast = plan_for({m, n, k}, true).splits, plain = plan_for({m, n, k}, false).splits;
+  const int64_t most = fast > plain ? fast : plain;
+  return most > 1 ? most * m * n * sizeof(float) : 0;
 }
 
 template <class T>
 hipError_t gemm(const T* a, const T* b, T* c, const Shape& s, void* workspace,
                 hipStream_t stream) {
-  const Plan plan = plan_for(s);
-  if (plan.splits == 1) {
-    launch(a, b, c, s, plan, stream);
-    return hipGetLastError();
-  }
+  bool fast = false;
+#ifdef __HIP_PLATFORM_NVIDIA__
+  const uintptr_t places = (uintptr_t)a | (uintptr_t)b | (uintptr_t)c;
+  fast = sizeof(T) == 2 && s.k % 8 == 0 && s.n % 8 == 0 && places % 16 == 0;
+#endif
+  const Plan plan = plan_for(s, fast);
   float* parts = static_cast<float*>(workspace);
-  launch(a, b, parts, s, plan, stream);
-  const int64_t blocks = ceil_div(s.m * s.n, kThreads);
-  add_parts<T><<<dim3((unsigned)blocks), dim3(kThreads), 0, stream>>>(parts, c, s.m * s.n,
-                                                                      plan.splits);
+  if (plan.splits == 1) {
+    launch(a, b, c, s, plan, fast, stream);
+  } else {
+    launch(a, b, parts, s, plan, fast, stream);
+    const dim3 blocks((unsigned)ceil_div(s.m * s.n, kThreads));
+    add_parts<T><<<blocks, dim3(kThreads), 0, stream>>>(parts, c, s.m * s.n, plan.splits);
+  }
   return hipGetLastError();
 }
 
 }  // namespace
 
-extern "C" size_t gemm_f32_workspace(int64_t m, int64_t n, int64_t k) {
-  return workspace_bytes({m, n, k});
-}
-
-extern "C" size_t gemm_f16_workspace(int64_t m, int64_t n, int64_t k) {
-  return workspace_bytes({m, n, k});
-}
+extern "C" size_t gemm_f32_workspace(int64_t m, int64_t n, int64_t k) { return workspace(m, n, k); }
+extern "C" size_t gemm_f16_workspace(int64_t m, int64_t n, int64_t k) { return workspace(m, n, k); }
 
 extern "C" hipError_t gemm_f32(const float* a, const float* b, float* c, int64_t m, int64_t n,
                                int64_t k, void* workspace, hipStream_t stream) {

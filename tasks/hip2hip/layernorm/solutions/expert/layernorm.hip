@@ -67,14 +67,15 @@ template <bool kAligned, class T> __device__ int lead_of(const T* row) {
   return kAligned ? 0 : (int)((uintptr_t)row % 16 / sizeof(T));
 }
 
-// kItems elements of a row for each of kLanes lanes, as float32. The slice begins at column
+// kItems elements of a row for each of kLanes lanes, as they came: half the registers of float32,
+// so that more rows are on their way. The slice begins at column
 // `base`, which lies on a 16-byte boundary and may be negative; packs that are not wholly
 // inside the row are moved element by element. kAligned says that there are none: every
 // row, in every tensor, begins and ends on a boundary.
 template <class T, int kLanes, int kItems, bool kAligned> struct Slice {
   static constexpr int kPack = Pack<T>::kSize;
   static constexpr int kPacks = kItems / kPack;
-  float v[kItems];
+  Pack<T> packs[kPacks];
   int base, cols, lane;
 
   __device__ Slice(int base, int cols, int lane) : base(base), cols(cols), lane(lane) {}
@@ -88,26 +89,22 @@ template <class T, int kLanes, int kItems, bool kAligned> struct Slice {
     return !kAligned && col > -kPack && col < cols && !whole(col);
   }
 
-  // Loads the slice, with `fill` outside the row. All packs are requested before the first
+  // Loads the slice, with zeros outside the row. All packs are requested before the first
   // is looked at: a branch in between would wait for it.
-  __device__ void load(const T* row, float fill) {
-    Pack<T> packs[kPacks];
+  __device__ void load(const T* row) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
       const int col = column(p);
+      packs[p].bits = make_uint4(0, 0, 0, 0);
       if (whole(col)) packs[p].bits = *reinterpret_cast<const uint4*>(row + col);
     }
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
       const int col = column(p);
-#pragma unroll
-      for (int i = 0; i < kPack; ++i) {
-        v[p * kPack + i] = whole(col) ? to_float(packs[p].v[i]) : fill;
-      }
       if (!cut(col)) continue;
 #pragma unroll
       for (int i = 0; i < kPack; ++i) {
-        if (inside(col + i)) v[p * kPack + i] = to_float(row[col + i]);
+        if (inside(col + i)) packs[p].v[i] = row[col + i];
       }
     }
   }
@@ -127,7 +124,7 @@ template <class T, int kLanes, int kItems, bool kAligned> struct Slice {
         Pack<T> pack;
 #pragma unroll
         for (int i = 0; i < kPack; ++i) {
-          pack.v[i] = from_float<T>(normalise(v[p * kPack + i]) * to_float(weight.v[i]) +
+          pack.v[i] = from_float<T>(normalise(to_float(packs[p].v[i])) * to_float(weight.v[i]) +
                                     to_float(bias.v[i]));
         }
         if (same) {
@@ -141,7 +138,7 @@ template <class T, int kLanes, int kItems, bool kAligned> struct Slice {
         for (int i = 0; i < kPack; ++i) {
           const int c = col + i;
           if (inside(c)) {
-            out[c] = from_float<T>(normalise(v[p * kPack + i]) * to_float(a.weight[c]) +
+            out[c] = from_float<T>(normalise(to_float(packs[p].v[i])) * to_float(a.weight[c]) +
                                    to_float(a.bias[c]));
           }
         }
@@ -175,25 +172,23 @@ template <class T, int kLanes, int kItems, bool kAligned> struct Slice {
   __device__ float sum() const {
     float result = 0.0f;
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) result += v[i];
+    for (int p = 0; p < kPacks; ++p) {
+#pragma unroll
+      for (int i = 0; i < kPack; ++i) result += to_float(packs[p].v[i]);
+    }
     return result;
   }
 
-  // The sums of v - shift and of its square, over the elements inside the row.
-  __device__ float2 deviations(float shift) {
+  // The sums of element - shift and of its square, over the elements inside the row.
+  __device__ float2 deviations(float shift) const {
     float2 sums = make_float2(0.0f, 0.0f);
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
       const int col = column(p);
-      if (!whole(col)) {
-#pragma unroll
-        for (int i = 0; i < kPack; ++i) {
-          if (!inside(col + i)) v[p * kPack + i] = shift;
-        }
-      }
 #pragma unroll
       for (int i = 0; i < kPack; ++i) {
-        const float d = v[p * kPack + i] - shift;
+        const bool counts = whole(col) || (!kAligned && inside(col + i));
+        const float d = counts ? to_float(packs[p].v[i]) - shift : 0.0f;
         sums.x += d;
         sums.y += d * d;
       }
@@ -231,7 +226,7 @@ __global__ __launch_bounds__(kGroup* kGroupsPerBlock) void layernorm_short_rows(
   for (int64_t row = first; row < a.rows; row += (int64_t)gridDim.x * kGroupsPerBlock) {
     const T* in = a.x + row * a.cols;
     Slice<T, kGroup, kItems, kAligned> slice(-lead_of<kAligned>(in), a.cols, lane);
-    slice.load(in, 0.0f);
+    slice.load(in);
     const float mean = lanes_sum<kGroup>(slice.sum()) / (float)a.cols;
     const float2 sums = lanes_sum<kGroup>(slice.deviations(mean));
     slice.store(a, row, Normaliser(mean, sums, a.cols, a.eps));
@@ -245,7 +240,7 @@ __global__ __launch_bounds__(kThreads) void layernorm_rows(Arguments<T> a) {
   for (int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
     const T* in = a.x + row * a.cols;
     Slice<T, kThreads, kItems, kAligned> slice(-lead_of<kAligned>(in), a.cols, threadIdx.x);
-    slice.load(in, 0.0f);
+    slice.load(in);
     const float mean = block_sum<kThreads>(slice.sum(), first_scratch) / (float)a.cols;
     const float2 sums = block_sum<kThreads>(slice.deviations(mean), second_scratch);
     slice.store(a, row, Normaliser(mean, sums, a.cols, a.eps));
@@ -280,7 +275,7 @@ __global__ __launch_bounds__(kThreads) void layernorm_long_rows(Arguments<T> a) 
     Moments own;
     for (int base = first; base < a.cols; base += kPiece) {
       Slice<T, kThreads, kItems, kAligned> slice(base, a.cols, threadIdx.x);
-      slice.load(in, 0.0f);
+      slice.load(in);
       const float count = slice.count();
       const float shift = count > 0.0f ? slice.sum() / count : 0.0f;
       own.merge(count, shift, slice.deviations(shift));
@@ -294,7 +289,7 @@ __global__ __launch_bounds__(kThreads) void layernorm_long_rows(Arguments<T> a) 
 
     for (int base = first; base < a.cols; base += kPiece) {
       Slice<T, kThreads, kItems, kAligned> slice(base, a.cols, threadIdx.x);
-      slice.load(in, 0.0f);
+      slice.load(in);
       slice.store(a, row, normalise);
     }
   }

@@ -95,7 +95,7 @@ __device__ float sum_before(const State& state, int64_t tile, float* scratch) {
 }
 
 template <class T, bool kAligned>
-__global__ __launch_bounds__(kThreads) void scan_tiles(const T* __restrict__ x,
+__global__ __launch_bounds__(kThreads, 5) void scan_tiles(const T* __restrict__ x,
                                                        T* __restrict__ y, State state,
                                                        int64_t n) {
   constexpr int kPack = Pack<T>::kSize;

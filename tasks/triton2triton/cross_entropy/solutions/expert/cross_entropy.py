@@ -11,24 +11,31 @@ import triton.language as tl
 PROGRAMS_WANTED = 512
 SHORTEST_PART = 4096
 MOST_PARTS = 64
+LANES = 512
 
 
 @triton.jit
-def running_sum(logits, start, end, BLOCK: tl.constexpr):
-    """Give the maximum of logits[start:end] and the sum of exponentials below it."""
-    peak = float("-inf")
-    total = 0.0
-    for first in range(start, end, BLOCK):
-        col = first + tl.arange(0, BLOCK)
+def running_sum(logits, start, end, LANES: tl.constexpr, EACH: tl.constexpr):
+    """Give the maximum of logits[start:end] and the sum of exponentials below it.
+
+    Each lane keeps a maximum and a sum of its own, so that nobody waits for others in the loop.
+    """
+    own = tl.arange(0, LANES)[:, None] * EACH + tl.arange(0, EACH)[None, :]
+    peak = tl.full((LANES,), float("-inf"), tl.float32)
+    total = tl.zeros((LANES,), tl.float32)
+    for first in range(start, end, LANES * EACH):
+        col = first + own
         value = tl.load(
             logits + col, mask=col < end, other=float("-inf"), eviction_policy="evict_first"
         ).to(tl.float32)
-        higher = tl.maximum(peak, tl.max(value, axis=0))
-        # A part that is all minus infinity must not give inf - inf.
+        higher = tl.maximum(peak, tl.max(value, axis=1))
+        # What is all minus infinity must not give inf - inf.
         base = tl.where(higher == float("-inf"), 0.0, higher)
-        total = total * tl.exp(peak - base) + tl.sum(tl.exp(value - base), axis=0)
+        total = total * tl.exp(peak - base) + tl.sum(tl.exp(value - base[:, None]), axis=1)
         peak = higher
-    return peak, total
+    highest = tl.max(peak, axis=0)
+    base = tl.where(highest == float("-inf"), 0.0, highest)
+    return highest, tl.sum(total * tl.exp(peak - base), axis=0)
 
 
 @triton.jit
@@ -40,19 +47,21 @@ def store_loss(logits, target, loss, row, vocab, ignore_index, log_sum):
 
 
 @triton.jit
-def whole_rows(logits, target, loss, vocab, ignore_index, BLOCK: tl.constexpr):
+def whole_rows(logits, target, loss, vocab, ignore_index, LANES: tl.constexpr, EACH: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
-    peak, total = running_sum(logits + row * vocab, 0, vocab, BLOCK)
+    peak, total = running_sum(logits + row * vocab, 0, vocab, LANES, EACH)
     store_loss(logits, target, loss, row, vocab, ignore_index, peak + tl.log(total))
 
 
 @triton.jit
-def parts_of_rows(logits, peaks, totals, vocab, parts, length, BLOCK: tl.constexpr):
+def parts_of_rows(
+    logits, peaks, totals, vocab, parts, length, LANES: tl.constexpr, EACH: tl.constexpr
+):
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     start = program % parts * length
     end = tl.minimum(start + length, vocab)
-    peak, total = running_sum(logits + row * vocab, start, end, BLOCK)
+    peak, total = running_sum(logits + row * vocab, start, end, LANES, EACH)
     tl.store(peaks + program, peak)
     tl.store(totals + program, total)
 
@@ -73,12 +82,13 @@ def join_parts(
 def cross_entropy(logits, target, loss, *, ignore_index, rows, vocab):
     """Write the loss of each row of logits [rows, vocab] into loss [rows]."""
     parts = min(triton.cdiv(PROGRAMS_WANTED, rows), triton.cdiv(vocab, SHORTEST_PART), MOST_PARTS)
+    each = 16 // logits.element_size()  # what a lane loads at once
+    lanes = min(triton.next_power_of_2(triton.cdiv(vocab, each)), LANES)
+    warps = max(lanes // 64, 1)
     if parts == 1:
-        block = min(triton.next_power_of_2(vocab), 8192)
-        warps = min(max(block // 512, 1), 16)
         whole_rows[(rows,)](
-            logits, target, loss, vocab, ignore_index, BLOCK=block, num_warps=warps
-        )  # fmt: skip
+            logits, target, loss, vocab, ignore_index, LANES=lanes, EACH=each, num_warps=warps
+        )
         return
     # Parts begin at multiples of 16 elements, so that their loads stay aligned.
     length = triton.cdiv(triton.cdiv(vocab, parts), 16) * 16
@@ -86,7 +96,7 @@ def cross_entropy(logits, target, loss, *, ignore_index, rows, vocab):
     peaks = torch.empty(rows * parts, dtype=torch.float32, device=logits.device)
     totals = torch.empty_like(peaks)
     parts_of_rows[(rows * parts,)](
-        logits, peaks, totals, vocab, parts, length, BLOCK=4096, num_warps=8
+        logits, peaks, totals, vocab, parts, length, LANES=lanes, EACH=each, num_warps=warps
     )
     join_parts[(rows,)](
         logits, target, loss, peaks, totals, vocab, ignore_index, parts,

@@ -9,6 +9,7 @@ from kabuild.base.errors import AnalysisError, LoadError, Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.loading.attributes import PLATFORM
 from kabuild.loading.loader import Loader
+from kabuild.loading.toolchain_rule import TOOLCHAIN
 from kabuild.model.label import Label
 from kabuild.model.platform import PLATFORMS
 from kabuild.model.target import Target
@@ -92,7 +93,8 @@ def find_agent(loader: Loader, label: Label) -> Target:
             raise
     known = list(loader.workspace.agents)
     if loader.has_package(label.package):
-        known.extend(loader.package(label.package).targets)
+        targets = loader.package(label.package).targets
+        known.extend(name for name, target in targets.items() if target.kind != TOOLCHAIN.kind)
     raise UsageError(
         Reason.UNKNOWN_AGENT,
         f"no agent {label.short}",

@@ -159,6 +159,8 @@ def test_chains_may_be_longer_than_pythons_stack(project: Project, analyse: Anal
 )
 def test_an_unknown_agent(project: Project, analyse: Analyse, agent: str, hint: str) -> None:
     project.task("a")
+    cli = '[[toolchain]]\nname = "their-cli"\nrole = "agent-cli"\nlocal = "/opt/cli"\n'
+    project.write("toolchains/agents/BUILD.toml", f'[[group]]\nname = "expert"\n{cli}')
     with pytest.raises(UsageError) as caught:
         analyse("//a", agent=agent)
     assert caught.value.reason is Reason.UNKNOWN_AGENT

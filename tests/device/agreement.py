@@ -8,8 +8,8 @@ from typing import Any
 
 from workplace import PLATFORM, Ran, Workplace, finish
 
-SHARED = "//tasks/hip2hip/softmax:softmax.perf"
-ALONE = "//tasks/triton2triton/rmsnorm:rmsnorm.perf"
+SHARED = "//tasks/hip2hip/gemm:gemm.perf"
+ALONE = "//tasks/hip2hip/layernorm:layernorm.perf"
 
 
 def measure(workplace: Workplace, devices: int) -> dict[str, Any]:

@@ -21,6 +21,7 @@ import agreement
 import cheat_suite
 import refusals
 import roofline
+import throughput
 import tuned
 from description import describe
 from workplace import PLATFORM, Ran, Workplace, finish
@@ -55,10 +56,13 @@ APIECE = 12
 class Evaluation:
     """The stages, each of which is called with the end of its time, by the monotonic clock."""
 
-    def __init__(self, out: Path, folder: Path, cheats: Sequence[str]) -> None:
+    def __init__(self, out: Path, folder: Path, options: argparse.Namespace) -> None:
         self._out = out
         self._folder = folder
-        self._cheats = cheats
+        self._cheats: Sequence[str] = options.cheat
+        self._tasks: Sequence[str] = options.task or [TASKS]
+        self._apiece: int = options.apiece
+        self._tuner_seconds: int = options.tuner_seconds
         self._lock = threading.Lock()
         self._made: Workplace | None = None
         self.devices = len(describe()["devices"])
@@ -82,7 +86,7 @@ class Evaluation:
 
     def build(self, workplace: Workplace) -> Any:
         """Compile every task's expert: seconds by task, and what the compilers say of kernels."""
-        ran = workplace.test(TASKS, EXPERT, "--gates=compile")
+        ran = workplace.test(*self._tasks, EXPERT, "--gates=compile")
         return {"seconds": round(ran.seconds, 2), "gates": _gates(ran)}
 
     def side_by_side(self, workplace: Workplace) -> Any:
@@ -100,12 +104,14 @@ class Evaluation:
             return self._script(workplace, "extension.py", folder).json
 
     def api(self, workplace: Workplace) -> Any:
-        """Evaluations a minute through the interface for Python, on one device and on all."""
-        found = {}
-        for jobs in sorted({1, self.devices}):
-            ran = self._script(workplace, "throughput.py", workplace.root, jobs, APIECE * jobs)
-            found[f"{jobs} at a time"] = ran.json
-        return found
+        """Evaluations a minute through the interface for Python, one a device at a time."""
+        count = self._apiece * self.devices
+        return {
+            label: self._script(
+                workplace, "throughput.py", workplace.root, label, self.devices, count
+            ).json
+            for label in throughput.TASKS
+        }
 
     def cheats(self, workplace: Workplace) -> Any:
         """Candidates that cheat or break, each with the verdict that it deserves."""
@@ -117,7 +123,7 @@ class Evaluation:
 
     def tuner(self, workplace: Workplace) -> Any:
         """The offline agent, on the tasks that declare tunables."""
-        return tuned.measure(workplace)
+        return tuned.measure(workplace, self._tuner_seconds)
 
     def refusals(self, workplace: Workplace) -> Any:
         """What is refused, and how."""
@@ -126,7 +132,7 @@ class Evaluation:
     def bundle(self, workplace: Workplace) -> Any:
         """The suite as one file that others can check and rerun."""
         file = str(self._out / "expert.kab")
-        made = workplace.kabuild("publish", TASKS, PLATFORM, EXPERT, "-o", file)
+        made = workplace.kabuild("publish", *self._tasks, PLATFORM, EXPERT, "-o", file)
         checked = workplace.kabuild("verify", file)
         return {
             name: {"exit_code": r.code, "seconds": round(r.seconds, 2), "said": _lines(r)}
@@ -135,8 +141,8 @@ class Evaluation:
 
     def suite(self, workplace: Workplace) -> Any:
         """All tasks with their experts, then again from the cache."""
-        cold = workplace.test(TASKS, EXPERT)
-        warm = workplace.test(TASKS, EXPERT)
+        cold = workplace.test(*self._tasks, EXPERT)
+        warm = workplace.test(*self._tasks, EXPERT)
         rows: dict[str, Any] = {}
         for entry in cold.json["targets"]:
             label = entry["task"].partition(":")[0]
@@ -218,6 +224,9 @@ def main() -> int:
     parser.add_argument("stages", nargs="*", metavar="stage")
     parser.add_argument("--folder", type=Path, help="where the repository is copied to, and kept")
     parser.add_argument("--cheat", action="append", default=[], help="only those of this name")
+    parser.add_argument("--task", action="append", default=[], help="only those of this pattern")
+    parser.add_argument("--apiece", type=int, default=APIECE, help="evaluations that are timed")
+    parser.add_argument("--tuner_seconds", type=int, default=tuned.SECONDS, help="for each task")
     options = parser.parse_intermixed_args()
     if unknown := [stage for stage in options.stages if stage not in LIMITS]:
         parser.error(f"stages are {', '.join(LIMITS)}; not {', '.join(unknown)}")
@@ -225,7 +234,7 @@ def main() -> int:
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
-        evaluation = Evaluation(out, folder.absolute(), options.cheat)
+        evaluation = Evaluation(out, folder.absolute(), options)
         return _run(evaluation, options.stages or list(LIMITS), out)
 
 

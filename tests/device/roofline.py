@@ -27,6 +27,10 @@ def shares(root: Path, suite: Mapping[str, Any], limits: Mapping[str, Any]) -> d
         if cases:
             of = _of_vendor if _MATRICES in task["tags"] else _of_copy
             found[label] = of(task, cases, limits)
+            for share in found[label].values():
+                if share.get("largest") and label in limits.get("copies", {}):
+                    copy_us = limits["copies"][label]["median_us"]
+                    share |= {"copy_us": copy_us, "of_equal_copy": copy_us / share["expert_us"]}
     return found
 
 
@@ -38,6 +42,15 @@ def products(root: Path) -> list[tuple[str, tuple[int, int, int]]]:
         if _MATRICES in task["tags"]
         for config in task["configs"]
     ]
+
+
+def moved(root: Path) -> dict[str, int]:
+    """By task that is bound by memory, the bytes of its largest config."""
+    return {
+        label: max(_bytes(task, config) for config in task["configs"])
+        for label, task in _tasks(root)
+        if _MATRICES not in task["tags"]
+    }
 
 
 def product_name(dtype: str, size: Sequence[int]) -> str:

@@ -56,3 +56,9 @@ def test_every_cheat_has_a_twin() -> None:
 
     assert {(cheat.language, cheat.twin) for cheat in CHEATS} <= known
     assert len(CHEATS) >= 40
+
+
+def test_the_page_on_security_counts_right() -> None:
+    counted = f"{len(CHEATS)} cheats and {len(TWINS)} benign twins"
+
+    assert counted in (HERE.parents[1] / "SECURITY.md").read_text()

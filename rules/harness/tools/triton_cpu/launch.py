@@ -14,6 +14,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from triton_cpu.bounds import Allocation
 from triton_cpu.builder import CheckedBuilder, Handle
 from triton_cpu.rewrite import rewritten
+from triton_cpu.visible import is_value
 
 # What a launch may say beside the kernel's own parameters, on any of Triton's GPU back ends.
 _OPTIONS = frozenset(
@@ -78,14 +79,21 @@ class HostFunction(jit.KernelInterface):  # type: ignore[misc]  # Triton has no 
             hook(*args, **kwargs)
         shape = self._grid(grid(bound) if callable(grid) else grid)
         allocations = list(self._allocations(bound))
+        # Whatever these objects do when they are asked, they do without launches, too.
+        values = {name: self._value(name, value) for name, value in bound.items()}
         if not self.launches:
             return
-        values = {
-            name: _constant(value) if name in self._constants else _device_value(value)
-            for name, value in bound.items()
-        }
         with self.builder.memory.launched(allocations), np.errstate(all="ignore"):
             self._run_programs(shape, values)
+
+    def _value(self, name: str, value: Any) -> Any:
+        """What the kernel gets for an argument."""
+        if name not in self._constants and _is_on_device(value):
+            return _device_value(value)
+        if not is_value(value):
+            what = f"argument '{name}' is a {type(value).__name__}"
+            raise LaunchError(f"{self.__name__}: {what}, which kernels cannot have")
+        return _constant(value) if name in self._constants else _device_value(value)
 
     def _run_programs(self, shape: tuple[int, int, int], values: Mapping[str, Any]) -> None:
         """Call the kernel for each program, the first dimension fastest."""
@@ -148,6 +156,13 @@ def _tensors(value: Any) -> Iterator[Any]:
         yield from _tensors(value.base)
     elif hasattr(value, "untyped_storage"):
         yield value
+
+
+def _is_on_device(value: Any) -> bool:
+    """Whether a kernel gets numbers for it instead of the object."""
+    if isinstance(value, tuple):
+        return all(map(_is_on_device, value))
+    return isinstance(value, TensorDescriptor) or hasattr(value, "data_ptr")
 
 
 def _constant(value: Any) -> Any:

@@ -17,6 +17,8 @@ from typing import Any, NoReturn
 
 import triton.language as tl
 
+from triton_cpu.visible import foreign_name
+
 # Names under which a rewritten kernel reaches the functions below.
 _PREFIX = "__triton_cpu_"
 # Python's functions that are Triton's within a kernel.
@@ -99,7 +101,8 @@ def rewritten(function: Callable[..., Any], semantic: Any) -> Callable[..., Any]
     """Give the function that runs the kernel `function` under Triton's rules.
 
     It shares the globals of `function` and the values of its free variables. Raises
-    KernelSourceError where there is no source or Triton would not take it.
+    KernelSourceError where there is no source, or Triton would not take it, or it names what
+    is Python's and no kernel's.
     """
     try:
         lines, first = inspect.getsourcelines(function)
@@ -111,6 +114,9 @@ def rewritten(function: Callable[..., Any], semantic: Any) -> Callable[..., Any]
     if not isinstance(definition, ast.FunctionDef):
         raise KernelSourceError(f"{filename}:{first}: a kernel must be a plain function")
     definition.decorator_list = []
+    if node := foreign_name(definition, function):
+        line, what = first - 1 + getattr(node, "lineno", 1), ast.unparse(node)
+        raise KernelSourceError(f"{filename}:{line}: '{what}', which no kernel can see")
     names = frozenset(name for name in _BUILTINS if name not in function.__globals__)
     ast.increment_lineno(_Rewriter(filename, first, names).visit(tree), first - 1)
     return _compiled(function, definition, filename, semantic)

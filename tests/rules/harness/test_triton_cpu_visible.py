@@ -1,0 +1,175 @@
+"""A kernel on the cpu platform sees what Triton's compiler would let it see, and nothing else."""
+
+# ruff: noqa: N803  (constants of a kernel are written in capitals)
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, allow-untyped-calls
+
+import enum
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+from triton_cpu import interpreter as triton_cpu
+from triton_cpu.launch import LaunchError
+from triton_cpu.rewrite import KernelSourceError
+
+triton_cpu.install()
+
+exponential = tl.exp
+HALF = tl.constexpr(0.5)
+SCALES: tl.constexpr = (2.0, 3.0)
+KEPT = [torch.ones(4)]
+
+
+class Mode(enum.Enum):
+    """Of a kernel."""
+
+    PLAIN = 1
+
+
+class Lazy:
+    """Looks like a tensor."""
+
+    dtype = torch.float32
+
+    def __init__(self, tensor):
+        self.asked = 0
+        self.tensor = tensor
+
+    def data_ptr(self):
+        self.asked += 1
+        return self.tensor.data_ptr()
+
+
+class Helper:
+    """Has a method that is Python's."""
+
+    def work(self):
+        KEPT[0].fill_(7)
+
+
+HIDDEN = tl.constexpr(Helper())
+
+
+def work():
+    KEPT[0].fill_(7)
+
+
+@triton.constexpr_function
+def doubled(value):
+    return 2 * value
+
+
+@triton.constexpr_function
+def impure(value):
+    KEPT[0].fill_(7)
+    return value
+
+
+@triton.jit
+def twice(value):
+    return value * 2
+
+
+@triton.jit
+def legal(x, o, n, F: tl.constexpr, MODE: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n)
+    v = F(v) * HALF * SCALES[1] + float(doubled(BLOCK)) * 0 + triton.cdiv(n, n) * 0
+    v = v + exponential(v * 0) - libdevice.exp(v * 0) + len((n, n)) * 0
+    for k in range(1):
+        v += max(k, 0)
+    tl.store(o + i, v.to(tl.float32), mask=i < n)
+
+
+def test_what_triton_lets_a_kernel_see_is_there():
+    x, o = torch.randn(4), torch.empty(4)
+    legal[(1,)](x, o, 4, F=twice, MODE=Mode.PLAIN, BLOCK=4)
+    assert torch.allclose(o, x * 3)
+
+
+@triton.jit
+def calls_a_function(o):
+    work()
+
+
+@triton.jit
+def uses_a_tensor(o):
+    tl.store(o, KEPT[0].sum())
+
+
+@triton.jit
+def uses_pytorch(o):
+    torch.ones(4, out=o)
+
+
+@triton.jit
+def uses_a_hidden_object(o):
+    HIDDEN.value.work()
+
+
+@triton.jit
+def uses_an_impure_constant(o):
+    impure(1)
+
+
+@triton.jit
+def uses_a_module_of_a_module(o):
+    triton.testing.torch.ones(4)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "named"),
+    [
+        (calls_a_function, "work"),
+        (uses_a_tensor, "KEPT"),
+        (uses_pytorch, "torch.ones"),
+        (uses_a_hidden_object, "HIDDEN.value.work"),
+        (uses_an_impure_constant, "impure"),
+        (uses_a_module_of_a_module, "triton.testing.torch.ones"),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_what_is_python_s_is_refused_at_its_line(kernel, named):
+    KEPT[0].fill_(1)
+    with pytest.raises(KernelSourceError, match=rf":\d+: '{named}', which no kernel can see"):
+        kernel[(1,)](torch.empty(4))
+    assert torch.equal(KEPT[0], torch.ones(4))
+
+
+def enclosing(helper):
+    @triton.jit
+    def inner(o):
+        helper()
+
+    return inner
+
+
+def test_free_variables_are_looked_at_too():
+    with pytest.raises(KernelSourceError, match="'helper', which no kernel can see"):
+        enclosing(work)[(1,)](torch.empty(4))
+
+
+@triton.jit
+def takes_one(o, F: tl.constexpr):
+    tl.store(o, 1.0)
+
+
+@pytest.mark.parametrize("value", [work, Helper(), KEPT, torch, (1, work)])
+def test_arguments_are_numbers_tensors_or_kernels(value):
+    with pytest.raises(LaunchError, match=r"argument 'F' is a .*, which kernels cannot have"):
+        takes_one[(1,)](torch.empty(4), value)
+
+
+@triton.jit
+def does_nothing(o):
+    pass
+
+
+@pytest.mark.parametrize("launches", [True, False])
+def test_arguments_are_asked_whether_or_not_launches_run(monkeypatch, launches):
+    monkeypatch.setattr(does_nothing.__class__, "launches", launches)
+    lazy = Lazy(torch.empty(4))
+    does_nothing[(1,)](lazy)
+    assert lazy.asked

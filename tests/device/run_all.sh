@@ -9,4 +9,5 @@
 # adopts the compilers of the machine there. Several devices are all used.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+export PYTHONPATH="$here/../..${PYTHONPATH:+:$PYTHONPATH}"
 exec "${PYTHON:-python3}" "$here/evaluate.py" "$@"

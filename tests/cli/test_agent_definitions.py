@@ -86,6 +86,18 @@ def test_the_agent_of_the_readme_runs(quick: CliWorkspace) -> None:
     assert all(": PASS: " in line for line in said)
 
 
+def test_a_command_line_that_is_not_installed_is_said_to_be(quick: CliWorkspace) -> None:
+    _declare(quick, cli=":gone")
+    gone = '[[toolchain]]\nname = "gone"\nrole = "agent-cli"\nlocal = "/nowhere/cli"\n'
+    declared = quick.root / "agents/BUILD.toml"
+    declared.write_text(f"{declared.read_text()}{gone}")
+
+    ran = quick.run(*BUILD)
+
+    assert ran.code == 36
+    assert "//agents:gone is not on this machine: /nowhere/cli does not exist" in ran.err
+
+
 def test_the_prompt_arrives_in_each_way_and_a_secrets_value_is_in_no_key(
     quick: CliWorkspace,
 ) -> None:

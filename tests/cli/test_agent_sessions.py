@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -98,6 +99,8 @@ def test_a_hostile_agent_finds_nothing_but_its_desk(quick: CliWorkspace, port: i
     found = json.loads(_said(workspace)[-1])
     kit = [path for path in found["files"] if path.startswith("/kabuild/toolkit/")]
     assert {path for path in found["files"] if path not in kit} - {"/etc/ld.so.cache"} == FILES
+    sheet = (REPOSITORY / "rules/agent/sheets/cpu.md").read_text()
+    assert set(re.findall(r"/kabuild/toolkit/[\w./]+", sheet)) <= set(kit)
     for path in kit:
         below = path.removeprefix("/kabuild/toolkit/").removeprefix("tools/")
         where = ("toolchains", "rules/hip_cpu/tools")

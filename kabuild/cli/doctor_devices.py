@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,8 +37,17 @@ def find_devices(leases: Path) -> Iterator[Finding]:
             yield Finding(maker, State.OPTIONAL, f"none: {there.absent}", advice)
         for device in there.found:
             yield _device(device, leases)
+        if there.found and platform == "rocm":
+            yield from judging_pytorch(importlib.metadata.version("torch"))
     yield from _hip()
     yield Finding("never run", State.OPTIONAL, UNTRIED)
+
+
+def judging_pytorch(version: str) -> Iterator[Finding]:
+    """Whether the judge can compute on AMD's devices with this PyTorch."""
+    if "rocm" not in version:
+        found = f"{version}: not built for AMD's devices, so nothing can be judged on them"
+        yield Finding("PyTorch", State.WARNING, found, "install a build of it for ROCm")
 
 
 def describe(device: Device) -> str:

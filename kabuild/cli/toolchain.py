@@ -162,9 +162,9 @@ def pin(*, name: str, home: Path | None, paths: tuple[str, ...]) -> None:
 def verify(*, names: tuple[str, ...]) -> None:
     """Read all files of toolchains again and name those that are not as they were pinned.
 
-    Exits with 45 when there are such files.
+    Exits with 45 when there are such files, else with 36 when one that is named is missing.
     """
-    bad = False
+    bad = missing = False
     with declared() as toolchains:
         for declaration in toolchains.chosen(names):
             lines, state = _verified(declaration, toolchains)
@@ -172,8 +172,9 @@ def verify(*, names: tuple[str, ...]) -> None:
             for line in lines:
                 click.echo(f"  {line}")
             bad |= bool(lines)
-    if bad:
-        raise click.exceptions.Exit(int(ExitCode.TOOLCHAIN_DRIFT))
+            missing |= bool(names) and state.startswith(State.MISSING.value)
+    if bad or missing:
+        raise click.exceptions.Exit(int(ExitCode.TOOLCHAIN_DRIFT if bad else ExitCode.ENVIRONMENT))
 
 
 def _verified(declaration: Declaration, toolchains: Declared) -> tuple[list[str], str]:

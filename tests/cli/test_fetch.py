@@ -159,7 +159,7 @@ def test_a_bad_body_is_refused(pinned: CliWorkspace, server: FileServer, body: s
     assert fetch(pinned).code == 0
 
 
-def test_an_index_that_says_another_digest_has_not_the_file(
+def test_an_index_that_says_another_digest_is_not_asked_for_the_file(
     pinned: CliWorkspace, server: FileServer
 ) -> None:
     server.files["/simple/tool-cc/"] = b""
@@ -167,8 +167,9 @@ def test_an_index_that_says_another_digest_has_not_the_file(
 
     ran = fetch(pinned)
 
-    assert ran.code == 36
-    assert f"{WHEEL} cannot be had" in ran.err
+    assert ran.code == 45
+    assert f"digest mismatch for {WHEEL}" in ran.err
+    assert f"indexes:   sha256:{'0' * 64}" in ran.err
     assert not server.asked(PATH)
 
 

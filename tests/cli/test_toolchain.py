@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,19 @@ def test_a_change_of_an_adopted_tree_names_the_files(declared: CliWorkspace, tre
     assert {"bin/tool: changed", "share: missing", "new: added"} <= {*lines}
     assert any("kabuild toolchain pin" in line for line in lines)
     assert state(declared) == "drifted"
+
+
+def test_to_verify_what_is_missing_fails_where_it_is_named(
+    declared: CliWorkspace, tree: Path
+) -> None:
+    shutil.rmtree(tree)
+
+    named = declared.run("toolchain", "verify", "tools")
+    every = declared.run("toolchain", "verify")
+
+    assert (named.code, every.code) == (36, 0)
+    for ran in (named, every):
+        assert f"//toolchains/my:tools is not on this machine: {tree} does not exist" in ran.out
 
 
 def test_a_changed_mode_is_drift(declared: CliWorkspace, tree: Path) -> None:

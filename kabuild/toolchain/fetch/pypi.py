@@ -6,7 +6,7 @@ import urllib.error
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kabuild.base.errors import Reason, ToolchainError
+from kabuild.base.errors import DriftError, Reason, ToolchainError
 from kabuild.toolchain.distributions import normalise
 from kabuild.toolchain.fetch.download import measure
 from kabuild.toolchain.fetch.http import FAILURES, Http, shown, why
@@ -52,10 +52,22 @@ class PypiSource:
         return LockedFile(best.name, requirement, sha256, size)
 
     def urls(self, file: LockedFile) -> Iterator[str]:
-        """Where the indexes say the wheel is; those that say it is another one are left out."""
-        for known in self._files(file.pin.partition("==")[0]):
-            if known.name == file.name and known.sha256 in {"", file.sha256}:
-                yield known.url
+        """Where the indexes say the wheel is; those that say it is another one are left out.
+
+        Raises DriftError where all of them say that.
+        """
+        files = self._files(file.pin.partition("==")[0])
+        named = [known for known in files if known.name == file.name]
+        right = [known.url for known in named if known.sha256 in {"", file.sha256}]
+        if named and not right:
+            others = sorted({known.sha256 for known in named})
+            raise DriftError(
+                Reason.TOOLCHAIN_DRIFT,
+                f"digest mismatch for {file.base}",
+                hint=f"specified: sha256:{file.sha256}\n"
+                f"indexes:   sha256:{', '.join(others)}\nnothing was fetched",
+            )
+        yield from right
 
     @property
     def http(self) -> Http:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +24,21 @@ extern "C" hipError_t softmax_f32() {
 """
 
 
+def _locked() -> tuple[str, ...]:
+    """Nothing but what the lock holds, where this Python has what the lock says of it."""
+    lock = tomllib.loads((REPOSITORY / "toolchains/lock.toml").read_text())
+    installed = (pin.split("==") for pin in lock["//toolchains/python:python"]["installed"])
+    same = all(importlib.metadata.version(name) == version for name, version in installed)
+    return ("--locked",) if same else ()
+
+
 @pytest.fixture(scope="module")
 def softmax(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
     """All tasks, whose experts have been compiled for gfx942, and some baselines."""
     workspace = CliWorkspace.make(tmp_path_factory.mktemp("rocm"))
     workspace.adopt("tasks")
     ran = workspace.run(
-        *("build", "//tasks/...:*.compile", PLATFORM),
+        *("build", "//tasks/...:*.compile", PLATFORM, *_locked()),
         *(
             "//tasks/hip2hip/softmax:*.baseline.compile",
             "//tasks/triton2triton/...:*.baseline.compile",

@@ -28,23 +28,25 @@ SHORTEST = 0.2
 LAST = 1.0
 """Seconds of the last measurement, of the winner against the kernel as it is."""
 
-SHARE = 0.8
-"""Of the wall time, for measuring; the rest is for the proof that the winner is one."""
+RESERVE = 4.0
+"""What the proof of a winner may take, in units of the longest check so far."""
 
 Check = Callable[..., Answer]
 
 
 class Tuner:
-    """One search. ``check`` is ``kabuild_check.check``; ``now`` the monotonic clock."""
+    """One search. ``check`` is ``kabuild_check.check``; ``now`` the monotonic clock.
 
-    def __init__(
-        self, text: str, check: Check, *, deadline: float, now: Callable[[], float]
-    ) -> None:
+    It begins no measurement that might leave too little time before ``end`` to prove a winner.
+    """
+
+    def __init__(self, text: str, check: Check, *, end: float, now: Callable[[], float]) -> None:
         self.checks = 0
         self._text = text
         self._check = check
-        self._deadline = deadline
+        self._end = end
         self._now = now
+        self._longest = 0.0
         self._tunables = find(text)
 
     def search(self, points: int, seed: int) -> str:
@@ -52,9 +54,7 @@ class Tuner:
         own = tuple(tunable.default for tunable in self._tunables)
         grid = [tunable.values for tunable in self._tunables]
         chosen = [own, *(point for point in choose(grid, points, seed) if point != own)]
-        ranked = halve(
-            chosen, self._measure, shortest=SHORTEST, enough=lambda: self._now() > self._deadline
-        )
+        ranked = halve(chosen, self._measure, shortest=SHORTEST, enough=self._is_late)
         for point, speedup in ranked:
             if point == own:
                 break
@@ -63,6 +63,9 @@ class Tuner:
                 return apply(self._text, self._assignment(point))
         say("nothing beats the kernel as it is")
         return self._text
+
+    def _is_late(self) -> bool:
+        return self._now() + RESERVE * self._longest > self._end
 
     def _assignment(self, point: tuple[str, ...]) -> Assignment:
         return dict(zip(self._tunables, point, strict=True))
@@ -93,7 +96,11 @@ class Tuner:
     ) -> Answer:
         self.checks += 1
         source = apply(self._text, self._assignment(point))
-        return self._check(source, gates=gates, budget=seconds, against=against)
+        began = self._now()
+        try:
+            return self._check(source, gates=gates, budget=seconds, against=against)
+        finally:
+            self._longest = max(self._longest, self._now() - began)
 
 
 def say(text: str) -> None:
@@ -110,9 +117,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--points", type=int, default=27, help="how many to try at most")
     options = parser.parse_args(arguments)
     text = options.kernel.read_text()
-    deadline = time.monotonic() + SHARE * options.seconds
+    end = time.monotonic() + options.seconds
     try:
-        tuner = Tuner(text, kabuild_check.check, deadline=deadline, now=time.monotonic)
+        tuner = Tuner(text, kabuild_check.check, end=end, now=time.monotonic)
     except TunableError as error:
         print(f"{options.kernel.name}: {error}", file=sys.stderr)
         return 1

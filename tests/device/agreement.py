@@ -20,6 +20,8 @@ def measure(workplace: Workplace, devices: int) -> dict[str, Any]:
     times another pair on the second device where there is one.
     """
     second = f"--devices={min(1, devices - 1)}"
+    if not all(_cases(workplace, label) for label in (SHARED, ALONE)):
+        workplace.test(SHARED, ALONE)
     readings: dict[str, list[Mapping[str, Any]]] = {SHARED: [_cases(workplace, SHARED)]}
     readings[ALONE] = [_cases(workplace, ALONE)]
     started = time.monotonic()

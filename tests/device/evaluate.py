@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -63,6 +64,7 @@ class Evaluation:
         self._tasks: Sequence[str] = options.task or [TASKS]
         self._apiece: int = options.apiece
         self._tuner_seconds: int = options.tuner_seconds
+        self._end: float = time.monotonic() + options.seconds
         self._lock = threading.Lock()
         self._made: Workplace | None = None
         self.devices = len(describe()["devices"])
@@ -72,7 +74,8 @@ class Evaluation:
         work: Callable[[Workplace], Any] = getattr(self, stage)
         last = self.devices - 1
         flags = () if alone else (f"--devices={','.join(map(str, range(last)))}",)
-        return work(self._workplace().until(time.monotonic() + LIMITS[stage], flags))
+        deadline = min(time.monotonic() + LIMITS[stage], self._end)
+        return work(self._workplace().until(deadline, flags))
 
     def _workplace(self) -> Workplace:
         with self._lock:
@@ -225,6 +228,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where the repository is copied to, and kept")
     parser.add_argument("--cheat", action="append", default=[], help="only those of this name")
     parser.add_argument("--task", action="append", default=[], help="only those of this pattern")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="for all stages together")
     parser.add_argument("--apiece", type=int, default=APIECE, help="evaluations that are timed")
     parser.add_argument("--tuner_seconds", type=int, default=tuned.SECONDS, help="for each task")
     options = parser.parse_intermixed_args()

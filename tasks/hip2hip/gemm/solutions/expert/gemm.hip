@@ -12,8 +12,7 @@
 namespace {
 
 constexpr int kThreads = 256, kVector = 4;  // elements of one load, and of a fragment's piece
-constexpr int64_t kEnoughBlocks = 256;      // blocks that keep a large device busy
-constexpr int64_t kLeastDepth = 256;        // do not split k into less
+constexpr int64_t kEnoughBlocks = 256, kLeastDepth = 256;  // to keep busy; to split k into
 constexpr int64_t kRowsOfTiles = 8;         // tiles are visited in bands of so many rows
 
 __device__ float to_float(float v) { return v; }
@@ -36,11 +35,14 @@ __host__ __device__ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) 
 
 // The first `count` of the four elements at p, and zeros. Aligned rows end with a whole pack.
 template <class T, bool kAligned> __device__ Pack<T> fetch(const T* p, int count) {
-  if (kAligned && count > 0) return *reinterpret_cast<const Pack<T>*>(p);
   Pack<T> pack;
 #pragma unroll
-  for (int i = 0; i < kVector; ++i) {
-    pack.v[i] = !kAligned && i < count ? p[i] : from_float<T>(0.0f);
+  for (int i = 0; i < kVector; ++i) pack.v[i] = from_float<T>(0.0f);
+  if constexpr (kAligned) {
+    if (count > 0) pack = *reinterpret_cast<const Pack<T>*>(p);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) pack.v[i] = i < count ? p[i] : pack.v[i];
   }
   return pack;
 }
@@ -181,8 +183,7 @@ constexpr int kCols = 128, kChunks = kCols / kChunk;     // of a block's tile
 
 template <class T> struct alignas(2 * sizeof(T)) Pair { T x, y; };
 
-// Where a chunk lies among rows of so many, eight at least.
-__device__ unsigned place(int chunks, int row, int chunk) {
+__device__ unsigned place(int chunks, int row, int chunk) {  // in rows of so many
   return (row * chunks + (chunk ^ row % 8)) * 16;
 }
 
@@ -324,13 +325,12 @@ __global__ __launch_bounds__(kThreads) void add_parts(const float* __restrict__ 
   if (i < elements) c[i] = from_float<T>(sum);
 }
 
-// Parts are so deep that rows of a stay aligned in them.
 Plan plan_for(const Shape& s, bool matrix_units) {
   if (ceil_div(s.m, 128) * ceil_div(s.n, 128) >= kEnoughBlocks / 2) return {128, 1, s.k};
   int64_t splits = kEnoughBlocks / (ceil_div(s.m, 64) * ceil_div(s.n, matrix_units ? 128 : 64));
   if (splits > s.k / kLeastDepth) splits = s.k / kLeastDepth;
   if (splits < 2) return {64, 1, s.k};
-  const int64_t unit = matrix_units ? 64 : kVector;
+  const int64_t unit = matrix_units ? 64 : kVector;  // rows of a stay aligned in each part
   const int64_t depth = ceil_div(ceil_div(s.k, splits), unit) * unit;
   return {64, ceil_div(s.k, depth), depth};
 }

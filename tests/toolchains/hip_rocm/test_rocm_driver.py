@@ -173,6 +173,39 @@ def test_a_broken_toolchain_is_not_the_kernels_fault(tmp_path: Path) -> None:
         assert (done.returncode, message in done.stderr) == (3, True), done.stderr
 
 
+OTHER_NAMES = """\
+#include <hip/hip_runtime.h>
+extern "C" const char __hip_fatbin_5f[];
+extern "C" void* __hip_gpubin_handle_5f;
+extern "C" hipError_t first() {
+  return (hipError_t)(__hip_fatbin_5f[0] + (__hip_gpubin_handle_5f != nullptr));
+}
+"""
+
+
+def test_the_bundle_is_there_under_the_names_of_other_clangs(
+    driver: RocmDriver, tmp_path: Path
+) -> None:
+    """As that of ROCm 6 has them, and Debian's clang 19."""
+    source, library = tmp_path / "k.hip", tmp_path / "k.so"
+    source.write_text(OTHER_NAMES)
+
+    assert driver.build(source, library, "gfx942") == []
+    assert ctypes.CDLL(str(library)).first() == ord("_")  # of __CLANG_OFFLOAD_BUNDLE__
+
+
+def test_a_name_cannot_bring_assembly_along(driver: RocmDriver, tmp_path: Path) -> None:
+    source = tmp_path / "k.hip"
+    name = r"__hip_fatbin_\n.incbin \"/etc/hostname\""
+    source.write_text(f"""\
+#include <hip/hip_runtime.h>
+extern const char hidden asm("{name}");
+extern "C" hipError_t first() {{ return (hipError_t)hidden; }}
+""")
+
+    assert "undefined symbol '__hip_fatbin_" in driver.refuse(source, "gfx942")
+
+
 def test_an_unknown_processor_is_wrong_usage(driver: RocmDriver, tmp_path: Path) -> None:
     done = driver.run(KERNELS / "resources.hip", tmp_path / "k.so", "gfx000")
 

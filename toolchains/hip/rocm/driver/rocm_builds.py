@@ -24,16 +24,20 @@ from diagnostics import translate
 from elf import Symbol, read_symbols
 from faults import SourceFault
 from offload_bundle import bundle
-from rocm_compilers import CODE_OBJECT, HOST_OBJECT, RocmCompiler
+from rocm_compilers import BUNDLE, CODE_OBJECT, HOST_OBJECT, RocmCompiler
 from rocm_dialect import ROCM
 from sources import MAIN, Sources, load
 
 HOST_SOURCES = Path(__file__).resolve().parents[1] / "host"
 _OUTPUT = "output"
 _BUNDLE = "kernel.hipfb"
+_OTHER_NAME = re.compile(r"(__hip_fatbin|__hip_gpubin_handle)_\w*", re.ASCII)
+"""What some clangs call the bundle, and the place of its handle. A name may hold anything: this is
+written into assembly."""
+_GIVEN = {"__hip_fatbin": ".set {}, __hip_fatbin", "__hip_gpubin_handle": ".comm {}, 8, 8"}
 _FOUND_AT_LOAD = re.compile(r"(__)?hip[A-Z]\w*")
 # Of the host's own part: what registers the bundle and takes it back.
-_EXIT = frozenset({"atexit", "__dso_handle", "__hip_fatbin", "__cxa_atexit", "__cxa_finalize"})
+_EXIT = frozenset({"atexit", "__dso_handle", "__cxa_atexit", "__cxa_finalize"})
 _UNDEFINED = re.compile(r"undefined (?:\w+ )?symbol: (.*)")
 
 
@@ -64,7 +68,7 @@ def build_rocm_kernel(
         symbols = read_symbols((directory / HOST_OBJECT).read_bytes())
         exports = [s.name for s in symbols if _is_entry(s)]
         require_entries(source, entries, exports, symbols)
-        objects = [HOST_OBJECT, *_compile_host_part(compiler, directory)]
+        objects = [HOST_OBJECT, *_compile_host_part(symbols, compiler, directory)]
         link = Link(objects, _OUTPUT, _imports(symbols, sources, compiler), exports)
         link_kernel(source, link, compiler, directory, bounds)
         publish(directory / _OUTPUT, output)
@@ -105,20 +109,34 @@ def _is_entry(symbol: Symbol) -> bool:
     return symbol.defined and symbol.function and not symbol.name.startswith(("_Z", "__hip"))
 
 
-def _compile_host_part(compiler: RocmCompiler, directory: Path) -> list[str]:
-    """Objects with the bundle, and with what unregisters it."""
+def _compile_host_part(
+    symbols: Sequence[Symbol], compiler: RocmCompiler, directory: Path
+) -> list[str]:
+    """Objects with the bundle, under the names that are asked for, and what unregisters it."""
     objects = []
-    for name in ("fatbin.S", "unload.cpp"):
-        (directory / name).write_bytes((HOST_SOURCES / name).read_bytes())
+    for name in compiler.host_part:
+        text = (HOST_SOURCES / name).read_text()
+        more = "".join(_given(symbols).values()) if name == BUNDLE else ""
+        (directory / name).write_text(text + more)
         done = compiler.compile(name, f"{name}.o", ["-O2"], directory)
         require_tool(done, f"compile {name}")
         objects.append(f"{name}.o")
     return objects
 
 
+def _given(symbols: Sequence[Symbol]) -> dict[str, str]:
+    """Other names of the bundle, and of where its handle is kept, and how each is made."""
+    made = {}
+    for name in sorted({symbol.name for symbol in symbols if not symbol.defined}):
+        if match := _OTHER_NAME.fullmatch(name):
+            how = _GIVEN[match[1]].format(name)
+            made[name] = f"    .globl {name}\n    .hidden {name}\n    {how}\n"
+    return made
+
+
 def _imports(symbols: Sequence[Symbol], sources: Sources, compiler: RocmCompiler) -> list[str]:
     """What the library wants of the C library; HIP's runtime is found when it is loaded."""
     runtime = {s.name for s in symbols if not s.defined and _FOUND_AT_LOAD.fullmatch(s.name)}
-    provided = frozenset(runtime | _EXIT)
+    provided = frozenset(runtime | _EXIT | {"__hip_fatbin", *_given(symbols)})
     wanted = link_imports(symbols, sources, compiler, provided=provided)
     return [*wanted, "__cxa_atexit"]

@@ -17,6 +17,7 @@ ASSEMBLY = "kernel.s"
 DEVICE_OBJECT = "device.o"
 CODE_OBJECT = "kernel.co"
 HOST_OBJECT = "host.o"
+BUNDLE = "fatbin.S"
 _LIBRARIES = ("ocml.bc", "ockl.bc")
 _CONSTANTS = "constants"
 _LANGUAGE = (
@@ -31,7 +32,10 @@ class RocmCompiler(Compiler, Protocol):
     """Turns one HIP source into code for one of AMD's processors and for the host.
 
     ``cwd`` is the directory of the build; the names of files there are this module's.
+    ``host_part`` names the sources that a library has besides the author's.
     """
+
+    host_part: tuple[str, ...]
 
     def device(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
         """Make ``kernel.s``."""
@@ -59,6 +63,8 @@ def find_rocm_compiler(choice: str, libraries: Path | None) -> RocmCompiler:
 
 class ZigRocm(ZigCompiler):
     """Zig's clang with AMD's headers and device libraries, which Triton's wheel carries."""
+
+    host_part: tuple[str, ...] = (BUNDLE, "unload.cpp")
 
     def __init__(self, directory: Path, libraries: Path) -> None:
         super().__init__(directory, Machine.X86_64)
@@ -113,7 +119,12 @@ class ZigRocm(ZigCompiler):
 
 
 class InstalledRocm(AdoptedCompiler):
-    """Clang of a ROCm installation, with its own headers and device libraries."""
+    """Clang of a ROCm installation, with its own headers and device libraries.
+
+    It links with the start-up code of this machine's compiler, which unloads what it loads.
+    """
+
+    host_part: tuple[str, ...] = (BUNDLE,)
 
     def __init__(self, directory: Path) -> None:
         llvm = next((d for d in ("llvm/bin", "lib/llvm/bin") if (directory / d).is_dir()), "")

@@ -95,9 +95,9 @@ def test_neither_a_deep_tree_nor_closed_directories_stop_the_hand_in(tmp_path: P
     """What an agent leaves is its result, never the machine's failure."""
     (tmp_path / KERNEL).write_text("// ours")
     deep = os.open(tmp_path, os.O_RDONLY)
-    for _ in range(3000):
-        os.mkdir("d", dir_fd=deep)
-        inner = os.open("d", os.O_RDONLY, dir_fd=deep)
+    for name in (*["d"] * 1100, *["e" * 200] * 12):  # beyond recursion, then beyond a path
+        os.mkdir(name, dir_fd=deep)
+        inner = os.open(name, os.O_RDONLY, dir_fd=deep)
         os.close(deep)
         deep = inner
     os.close(deep)

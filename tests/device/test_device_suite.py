@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from cheat_suite import HERE, Candidate
 from evaluate import LIMITS, Evaluation
+from page import page
 from roofline import products, shares
 from throughput import TASKS, variants
 from tuned import tasks
@@ -23,6 +24,12 @@ SIGNATURE = {
     "dims": ["n"],
 }
 FILES = sorted([*(HERE / "hip").glob("*.hip"), *(HERE / "triton").glob("*.py")])
+
+
+def test_the_page_of_results_says_what_the_data_say() -> None:
+    folder = ROOT / "results/h200"
+
+    assert (folder / "README.md").read_text() == page(folder)
 
 
 def test_every_stage_can_be_run() -> None:

@@ -1,0 +1,188 @@
+"""What a run of ``run_all.sh`` came to, as Markdown.
+
+    python page.py FOLDER >FOLDER/README.md
+
+FOLDER has the stages' JSON files, of which any may be missing, and ``notes.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Stages = Mapping[str, Any]
+
+
+def page(folder: Path) -> str:
+    """The whole page."""
+    stages = {file.stem: json.loads(file.read_bytes()) for file in sorted(folder.glob("*.json"))}
+    parts = [(folder / "notes.md").read_text().strip(), _machine(stages)]
+    for name, part in {"suite": _suite, "side_by_side": _side_by_side, "cheats": _cheats}.items():
+        if name in stages:
+            parts.append(part(stages))
+    if {"suite", "agreement"} <= set(stages):
+        parts.append(_agreement(stages))
+    return "\n\n".join(parts) + "\n"
+
+
+def _machine(stages: Stages) -> str:
+    found = stages["machine"]
+    device = found["devices"][0]
+    packages = ", ".join(f"{name} {version}" for name, version in found["packages"].items())
+    name = f"{len(found['devices'])} x {device['name']}, {device['memory.total']}"
+    clocks = f"{device['clocks.max.sm']} (memory {device['clocks.max.memory']})"
+    lines = [
+        f"{name}, driver {device['driver_version']}",
+        f"power cap {device['power.limit']}, at most {clocks}",
+        f"{found['cores']} cores, Linux {found['kernel']}, Python {found['python']}",
+        f"{packages}; {found['nvcc'].partition('Build')[0]}; {found['g++']}",
+        f"kabuild at {found['revision'][:12]}",
+    ]
+    return "## Machine\n\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def _suite(stages: Stages) -> str:
+    suite, shares = stages["suite"], stages.get("roofline", {})
+    rows = [
+        _row(label, case, task, shares.get(label, {}).get(case["config"], {}))
+        for label, task in suite["tasks"].items()
+        for case in task["configs"]
+    ]
+    head = ("task", "config", "expert µs", "baseline µs", "speedup (95 %)", "share", "spread")
+    verdicts = [gate["verdict"] for task in suite["tasks"].values() for gate in _gates(task)]
+    cold, cached = suite["cold"]["seconds"], suite["cached"]["seconds"]
+    said = (
+        f"`kabuild test //tasks/... --platform=cuda --agent=expert`: {cold:.1f} s with nothing "
+        f"cached, {cached:.2f} s again; {verdicts.count('PASS')} of {len(verdicts)} gates passed."
+    )
+    legend = (
+        "*share* is of a copy of 2 GiB by bytes a second, **bold** for the largest config of a "
+        "task that memory bounds; of matrix products, of the speed of the vendor's library. "
+        "*spread* is how far the three processes of the expert are apart."
+    )
+    table = _table(head, rows)
+    return "\n\n".join(["## Suite", said, legend, table, _compiling(stages), _compiled(suite)])
+
+
+def _row(label: str, case: Any, task: Any, share: Mapping[str, Any]) -> list[str]:
+    of = share.get("share_of_copy", share.get("share_of_vendor"))
+    percent = "" if of is None else f"{100 * of:.0f} %"
+    processes = task["processes_ns"].get(case["config"], {}).get("candidate", [])
+    return [
+        _short(label),
+        case["config"],
+        f"{case['candidate_ns'] / 1e3:.1f}",
+        f"{case['baseline_ns'] / 1e3:.1f}",
+        f"{case['speedup']:.2f} ({case['low']:.2f} to {case['high']:.2f})",
+        f"**{percent}**" if share.get("largest") else percent,
+        f"{_spread(processes):.1f} %" if processes else "",
+    ]
+
+
+def _compiling(stages: Stages) -> str:
+    build, extension = stages["build"], stages.get("extension", {})
+    times = {name.partition(":")[0]: gate["seconds"] for name, gate in build["gates"].items()}
+    hip = sorted(seconds for label, seconds in times.items() if "triton" not in label)
+    return (
+        f"Compiling: {build['seconds']} s for all {len(times)} experts together; one HIP kernel "
+        f"{hip[0]:.1f} to {hip[-1]:.1f} s, in the middle {statistics.median(hip):.1f} s, with all "
+        f"its instantiations; one trivial kernel as an extension of PyTorch "
+        f"(`load_inline`) {extension.get('seconds', '?')} s."
+    )
+
+
+def _compiled(suite: Any) -> str:
+    rows = []
+    for label, task in suite["tasks"].items():
+        for config, modes in task["baselines"].items():
+            shown = [modes.get(mode) for mode in _MODES]
+            cells = [f"{ns / 1e3:.1f}" if isinstance(ns, float) else ns or "" for ns in shown]
+            rows.append([_short(label), config, *(c[:40] for c in cells), modes["counted"]])
+    head = ("task", "config", *_MODES, "counted")
+    return "PyTorch itself, in µs, and which of its modes is the baseline:\n\n" + _table(head, rows)
+
+
+_MODES = ("eager", "max-autotune-no-cudagraphs", "max-autotune")
+
+
+def _side_by_side(stages: Stages) -> str:
+    found = stages["side_by_side"]
+    names = [name for name in found if "x" in name and isinstance(found[name], dict)]
+    rows = []
+    for name in sorted(names):
+        ours = found[name]["expert"]["median_us"]
+        for variant, time in found[name].items():
+            if "median_us" in time:
+                us = time["median_us"]
+                rows.append([name, variant, f"{us:.1f}", f"{us / ours:.2f}"])
+        kernel = found[name]["measured earlier"]["AutoKernel"]
+        rows.append([name, "AutoKernel's, measured earlier", f"{kernel}", f"{kernel / ours:.2f}"])
+    head = ("float16", "what", "µs", "over the expert's")
+    speed = found["device"]["copy"]["bytes_per_second"] / 1e12
+    return (
+        f"## Side by side\n\nCold cache, median of 140 calls in turns; *compiled* is "
+        f"`torch.compile(mode='{found['mode of compiled']}')`. A copy of 2 GiB: {speed:.2f} TB/s."
+        "\n\n" + _table(head, rows)
+    )
+
+
+def _cheats(stages: Stages) -> str:
+    rows = [
+        [name, found.get("expected", ""), found["got"], "yes" if found["as_expected"] else "no"]
+        for name, found in stages["cheats"].items()
+    ]
+    return "## Cheats\n\n" + _table(("candidate", "expected", "got", "as expected"), rows)
+
+
+def _agreement(stages: Stages) -> str:
+    """What both runs have timed: the given kernels are the same in both."""
+    rows = []
+    for target, configs in stages["agreement"]["agreement"].items():
+        first = stages["suite"]["tasks"].get(target.partition(":")[0], {"configs": ()})
+        before = {case["config"]: case["baseline_ns"] for case in first["configs"]}
+        for config, found in configs.items():
+            times = [before.get(config, 0.0), *found["baseline_ns"]["readings"]]
+            cells = [f"{time / 1e3:.2f}" for time in times if time]
+            apart = _spread([time for time in times if time])
+            rows.append([_short(target), config, ", ".join(cells), f"{apart:.2f} %"])
+    head = ("target", "config", "µs of the given kernel", "apart")
+    told = [
+        f"- exit code {one['exit_code']}, {one['verdicts']}, {one['seconds']:.1f} s, of which "
+        f"{one['perf_seconds']} measuring; {one['said'] or 'nothing to wait for'}"
+        for one in stages["agreement"]["two_processes_on_one_device"]
+    ]
+    return "\n\n".join(
+        [
+            "## Agreement",
+            "The same kernels, timed anew:",
+            _table(head, rows),
+            "Two processes that want one device, while a third uses the other:",
+            "\n".join(told),
+        ]
+    )
+
+
+def _gates(task: Any) -> Iterable[Any]:
+    found: Mapping[str, Any] = task["gates"]
+    return found.values()
+
+
+def _spread(values: Sequence[float]) -> float:
+    return 100 * (max(values) / min(values) - 1)
+
+
+def _short(label: str) -> str:
+    return label.removeprefix("//tasks/").partition(":")[0]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+if __name__ == "__main__":
+    print(page(Path(sys.argv[1])), end="")

@@ -70,7 +70,7 @@ def _told(ran: Ran) -> dict[str, Any]:
         "exit_code": ran.code,
         "seconds": round(ran.seconds, 2),
         "verdicts": [entry["verdict"] for entry in perf],
-        "speedups": [entry["speedup"] for entry in perf],
+        "summaries": [entry["summary"] for entry in perf],
         "perf_seconds": [entry["seconds"] for entry in perf],
         "said": [line for line in ran.err.splitlines() if "wait" in line],
     }

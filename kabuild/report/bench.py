@@ -11,7 +11,7 @@ BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII = " .:-=+*#@"
 BINS = 48
 _SIDES = ("baseline", "candidate")
-_KEPT = ("speedup", "low", "high", "faster", "cold", "slots", "warm")
+_KEPT = ("speedup", "low", "high", "faster", "cold", "slots", "baseline_slots", "warm")
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 
 
@@ -101,7 +101,10 @@ def _side(processes: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
 
 def _config(config: Mapping[str, Any], ramp: str) -> list[str]:
     caches = "cold caches" if config["cold"] else "too few calls for cold caches"
-    lines = [f"  {config['config']}  ({caches}, {config['slots']} calls a batch)"]
+    calls = f"{config['slots']} calls a batch"
+    if config["baseline_slots"] != config["slots"]:
+        calls += f", {config['baseline_slots']} of the baseline"
+    lines = [f"  {config['config']}  ({caches}, {calls})"]
     flat = {side: [t for p in config[side]["times_ns"] for t in p] for side in _SIDES}
     low, high = min(map(min, flat.values())), max(map(max, flat.values()))
     for side in _SIDES:

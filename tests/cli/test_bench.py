@@ -66,6 +66,7 @@ def measured(*readings: dict[str, Any], warm: dict[str, float] | None = None) ->
         "faster": True,
         "cold": True,
         "slots": 4,
+        "baseline_slots": 2,
         "warm": warm and {**figures, **warm},
         "baseline": {**side, "times_ns": [[2e6]]},
         "candidate": {**side, "times_ns": [[1e6]]},

@@ -125,6 +125,24 @@ def test_batches_are_filled_up_to_the_wanted_time(tmp_path):
     }
 
 
+def test_a_faster_side_has_more_calls_so_that_its_batches_are_as_long(tmp_path, monkeypatch):
+    monkeypatch.setattr("perf.measure.Meter.seconds_per_call", 1e-6)
+
+    def uneven(program, calls):
+        each = 200_000 if side_of(program) == "candidate" else 4_000_000
+        return calls * each, calls * each + 100_000
+
+    verdict, samples, _ = judge(tmp_path, clock=uneven, budget_seconds=1.0)
+
+    case = verdict.cases[0]
+    assert (case["slots"], case["baseline_slots"]) == (64, 5)
+    for side, calls in (("candidate", 64), ("baseline", 5)):
+        process = samples["configs"][case["config"]][side][0]
+        assert [sample["slots"] for sample in process] == [calls, calls]
+        assert process[0]["reported_ns"] >= 10_000_000
+    assert case["speedup"] == pytest.approx(20)
+
+
 def lying(share):
     """The candidate reports only a share of its time."""
 

@@ -20,7 +20,7 @@ from truth.judge import Judge, JudgingPolicy, Launching
 
 from perf import machine, on_device, plausibility
 from perf.audit import Clock
-from perf.measure import Meter, Plan, Round, Series
+from perf.measure import SIDES, Meter, Plan, Round, Series, SideName
 from perf.timing import Figures, Timing
 
 GATE = "perf"
@@ -136,25 +136,36 @@ class PerfGate:
         return [
             self._plan(
                 plan.config,
-                [min(s.per_call_ns for s in side) for side in pilot[plan.config.name].values()],
+                {
+                    side: min(sample.per_call_ns for sample in samples)
+                    for side, samples in pilot[plan.config.name].items()
+                },
             )
             for plan in pilots
         ]
 
-    def _plan(self, config: Config, times: Sequence[float]) -> Plan:
+    def _plan(self, config: Config, times: Mapping[SideName, float]) -> Plan:
         policy = self._policy
         size = plausibility.traffic(self._spec.signature, config) or 1
         cache = session.cache_bytes() if self._spec.candidate.on_device else _host_cache()
         batches = 2 * policy.processes * policy.samples * len(self._spec.configs)
-        wanted = max(policy.min_batch_ms * 1e6 / min(times), COLD_FACTOR * cache / size)
         affordable = min(
             policy.max_slots,
             policy.memory_bytes / size,
-            0.5e9 * self._budget / batches / max(times),
             0.5 * self._budget / batches / self._meter.seconds_per_call,
         )
-        slots = max(1, math.floor(min(math.ceil(wanted), affordable)))
-        return Plan(config, slots, slots * size > COLD_FACTOR * cache)
+
+        def slots_of(quick: float, slow: float) -> int:
+            wanted = max(policy.min_batch_ms * 1e6 / quick, COLD_FACTOR * cache / size)
+            most = min(affordable, 0.5e9 * self._budget / batches / slow)
+            return max(1, math.floor(min(math.ceil(wanted), most)))
+
+        if self._spec.candidate.on_device:
+            slots = slots_of(min(times.values()), max(times.values()))
+            return Plan(config, slots, slots * size > COLD_FACTOR * cache)
+        # Where others have the processors, too, they should have them as often in either batch.
+        own, theirs = (slots_of(times[side], times[side]) for side in SIDES)
+        return Plan(config, own, min(own, theirs) * size > COLD_FACTOR * cache, theirs)
 
     def _measure(self, plans: Sequence[Plan]) -> Stop:
         policy = self._policy
@@ -182,7 +193,7 @@ class PerfGate:
     def _fit(self, plans: Sequence[Plan]) -> bool:
         """Whether one process may hold the tensors of all these."""
         signature = self._spec.signature
-        sizes = (plan.slots * plausibility.traffic(signature, plan.config) for plan in plans)
+        sizes = (plan.most_slots * plausibility.traffic(signature, plan.config) for plan in plans)
         return sum(sizes) <= self._policy.memory_bytes
 
     def _stop(self, plans: Sequence[Plan], rounds: int, round_seconds: float) -> Stop | None:

@@ -17,6 +17,7 @@ from truth.oracle import TaskFault
 from perf.audit import Clock
 
 SideName = Literal["candidate", "baseline"]
+SIDES: tuple[SideName, SideName] = ("candidate", "baseline")
 STAGE = "perf"
 EMPTY_BATCHES = 5
 ATTEMPTS = 8
@@ -27,11 +28,28 @@ LISTENED = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """How one config is timed: calls per batch, and whether that defeats the caches."""
+    """How one config is timed.
+
+    Attributes:
+        slots: calls of a batch; the candidate's, where the baseline has others.
+        cold: whether that defeats the caches.
+        baseline_slots: the baseline's; 0 for as many. A side that is much slower gets fewer, so
+            that the other's batches are no shorter than its own.
+    """
 
     config: Config
     slots: int
     cold: bool = False
+    baseline_slots: int = 0
+
+    def slots_of(self, side: SideName) -> int:
+        """Calls of one side's batches."""
+        return self.baseline_slots or self.slots if side == "baseline" else self.slots
+
+    @property
+    def most_slots(self) -> int:
+        """Calls of the larger batch."""
+        return max(self.slots, self.baseline_slots)
 
 
 @dataclass(frozen=True)
@@ -137,9 +155,10 @@ class Meter:
 
     def _draw_all(self, number: int, plan: Plan, samples: int) -> Drawn:
         """The calls of a process of either side; a pilot (round 0) has none that are repeated."""
-        timed = [self._draw(number, plan, batch, plan.slots) for batch in range(1, samples + 1)]
+        most = plan.most_slots
+        timed = [self._draw(number, plan, batch, most) for batch in range(1, samples + 1)]
         drawn = Drawn(self._draw(number, plan, 0, 1), timed)
-        if self._takes_warm and number and plan.slots > 1:
+        if self._takes_warm and number and most > 1:
             drawn.repeated.extend(self._draw(number, plan, samples + 1, 1))
         return drawn
 
@@ -168,20 +187,21 @@ class Meter:
         return made
 
     def _time(self, made: _Process, runner: Running, plan: Plan, calls: Drawn) -> None:
-        runner.load(plan.config, plan.slots)
+        slots = plan.slots_of(made.side)
+        runner.load(plan.config, slots)
         made.add(plan, calls.first, runner.batch(_inputs(calls.first)))
         if made.side == "baseline":
             for _ in range(EMPTY_BATCHES):
                 self._clock.calibrate(runner.empty())
         for index, batch in enumerate(calls.timed, start=1):
             if made.side == "baseline":
-                self._time_trusted(made, runner, plan, batch)
+                self._time_trusted(made, runner, plan, batch[:slots])
             else:
-                self._time_audited(made, runner, plan, index, batch)
+                self._time_audited(made, runner, plan, index, batch[:slots])
         if calls.repeated:
             self._time_repeated(made, runner, plan, calls.repeated)
         if self.graphs is not None and made.number == 1:
-            self._record(made.side, runner, plan, calls.timed[-1])
+            self._record(made.side, runner, plan, calls.timed[-1][:slots])
 
     def _time_repeated(
         self, made: _Process, runner: Running, plan: Plan, calls: Sequence[Call]
@@ -191,7 +211,7 @@ class Meter:
         A candidate may well remember its result, hence nothing is decided by this time. What is
         in the outputs in the end is verified like any other.
         """
-        result = runner.repeat(calls[0].inputs, plan.slots)
+        result = runner.repeat(calls[0].inputs, plan.slots_of(made.side))
         if impossible := self._clock.impossible(result):
             if made.side == "baseline":
                 raise MachineFault(_broken(impossible))
@@ -262,9 +282,10 @@ class Meter:
     def _listen(self, plan: Plan, calls: Sequence[Call]) -> None:
         """Time the baseline for the machine's noise alone, the candidate's process frozen."""
         with _running(self._side("baseline", plan)) as runner:
-            runner.load(plan.config, plan.slots)
+            slots = plan.slots_of("baseline")
+            runner.load(plan.config, slots)
             for _ in range(LISTENED):
-                self._clock.trust(runner.batch(_inputs(calls)))
+                self._clock.trust(runner.batch(_inputs(calls[:slots])))
 
     def _verify(self, plan: Plan, candidate: _Process, baseline: _Process) -> None:
         """Judge all outputs of the candidate beside the baseline's own error."""
@@ -302,15 +323,16 @@ class _Process:
 
     def time(self, plan: Plan, batch: Batch, attempts: int) -> None:
         """Keep the times of a batch."""
-        self.samples.setdefault(plan.config.name, []).append(_sample(plan, batch, attempts))
+        sample = _sample(plan.slots_of(self.side), batch, attempts)
+        self.samples.setdefault(plan.config.name, []).append(sample)
 
     def time_repeated(self, plan: Plan, batch: Batch) -> None:
         """Keep the times of a batch of one call again and again."""
-        self.warm[plan.config.name] = [_sample(plan, batch, 1)]
+        self.warm[plan.config.name] = [_sample(plan.slots_of(self.side), batch, 1)]
 
 
-def _sample(plan: Plan, batch: Batch, attempts: int) -> Sample:
-    return Sample(plan.slots, batch.reported_ns, batch.wall_ns, attempts, batch.waited_ns)
+def _sample(slots: int, batch: Batch, attempts: int) -> Sample:
+    return Sample(slots, batch.reported_ns, batch.wall_ns, attempts, batch.waited_ns)
 
 
 def _broken(impossible: str) -> str:

@@ -87,6 +87,7 @@ class Timing:
             **self.figures.to_json(),
             "faster": self.ratio.faster,
             "slots": self.plan.slots,
+            "baseline_slots": self.plan.slots_of("baseline"),
             "cold": self.plan.cold,
             "bytes": self.moved_bytes,
             "flops": self.flops,

@@ -1,14 +1,18 @@
-"""How many times as long instrumented kernels take: the baselines of HIP tasks on one thread.
+"""What sanitizing costs, and whether it is silent about kernels that are right.
 
 python tests/bench/bench_sanitize.py
 
-Each call is timed in a process of its own, plain and instrumented, on the same inputs; the least
-of several runs counts. Compile times are those of one run.
+First the baselines of three HIP tasks on one thread: each call is timed in a process of its own,
+plain and instrumented, on the same inputs; the least of several runs counts. Compile times are
+those of one run. Then the gate as a whole, on the experts and the baselines of all HIP tasks,
+beside their correctness gate: seconds of both, and what the sanitizer found.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import statistics
 import subprocess
 import sys
 import sysconfig
@@ -25,6 +29,10 @@ CALLS = {
     "hip2hip/softmax": ("softmax_f32", (65536,), (65536,), (256, 256)),
     "hip2hip/scan": ("scan_f32", (65536,), (65536,), (65536,)),
     "hip2hip/gemm": ("gemm_f32", (16384, 16384), (16384,), (128, 128, 128)),
+}
+JUDGED = {
+    "expert": ("//tasks/hip2hip/...", "//tasks/torch2hip/..."),
+    "none": ("//tasks/hip2hip/...",),
 }
 CALL = """
 import ctypes, sys, time
@@ -78,8 +86,29 @@ def seconds(folder: Path, runtime: str, library: str, task: str) -> float:
     return float(done.stdout)
 
 
+def judge(store: str, agent: str) -> None:
+    """Print what came of both gates for one side of all tasks."""
+    command = [sys.executable, "-m", "kabuild", "test", f"--agent={agent}", "--json"]
+    command += ["--gates=correctness,sanitize", "--jobs=1", *JUDGED[agent]]
+    env = {**os.environ, "KABUILD_CACHE": store, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, check=False)
+    entries = json.loads(done.stdout)["targets"]
+    took = {
+        gate: [entry["seconds"] for entry in entries if entry["gate"] == gate]
+        for gate in ("correctness", "sanitize")
+    }
+    found = [e for e in entries if e["gate"] == "sanitize" and e["verdict"] != "PASS"]
+    for entry in found:
+        print(f"  {entry['label']}: {entry['verdict']} {entry['reason']}: {entry['summary']}")
+    plain, checked = (statistics.median(took[gate]) for gate in ("correctness", "sanitize"))
+    print(
+        f"gate, {agent:6} of {len(took['sanitize'])} tasks: correctness {plain:.2f} s, sanitize "
+        f"{checked:.2f} s (medians): {checked / plain:.2f} x; {len(found)} with findings"
+    )
+
+
 def main() -> None:
-    """Print one line a kernel."""
+    """Print one line a kernel, then one line for each side of all tasks."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         compile_to(folder, "runtime", "-o", "plain.so")
@@ -94,6 +123,9 @@ def main() -> None:
                 f"{task:18} compile {usual:.2f} -> {instrumented:.2f} s, "
                 f"call {plain * 1e3:.2f} -> {checked * 1e3:.0f} ms: {checked / plain:.0f} x"
             )
+        for agent in JUDGED:
+            judge(str(folder / "store"), agent)
+    print("load", " ".join(f"{value:.1f}" for value in os.getloadavg()))
 
 
 if __name__ == "__main__":

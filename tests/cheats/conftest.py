@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from tests.testkit.cli import CliWorkspace
 from .candidates import Candidate, declare
 
 Entry = Mapping[str, Any]
+BUSY = 1.5
 
 
 class Judged:
@@ -20,6 +22,7 @@ class Judged:
 
     def __init__(self, workspace: CliWorkspace, candidates: list[Candidate]) -> None:
         self._entries: dict[str, dict[str, Entry]] = {}
+        self._loads = [os.getloadavg()[0]]
         for candidate in candidates:
             declare(workspace, candidate)
         for gates in sorted({candidate.gates for candidate in candidates}):
@@ -30,6 +33,12 @@ class Judged:
             for entry in ran.json["targets"]:
                 package = entry["task"].partition(":")[0].removeprefix("//")
                 self._entries.setdefault(package, {})[entry["gate"]] = entry
+            self._loads.append(os.getloadavg()[0])
+
+    @property
+    def busy(self) -> bool:
+        """Whether others wanted the processors meanwhile, so that clocks may differ by accident."""
+        return max(self._loads) > BUSY * (os.cpu_count() or 1)
 
     def gate(self, candidate: Candidate, gate: str) -> Entry:
         """What came of one gate."""

@@ -12,6 +12,7 @@ from .conftest import Judged
 
 pytestmark = pytest.mark.slow  # the first test waits for all of them to be judged
 CHEATS = [*cheats("hip"), *cheats("triton")]
+CHARGED = 1.5  # of a lie that claims at least twice the speed
 GAIN = 2.0  # what equal programs cannot differ by, even on a busy machine
 OPEN = [*open_cheats("hip"), *open_cheats("triton")]
 TWINS = [*twins("hip"), *twins("triton")]
@@ -27,6 +28,10 @@ def test_cheat_gains_nothing(judged: Judged, candidate: Candidate) -> None:
     assert expected is not None
 
     found = judged.gate(candidate, expected.gate)
+    if judged.busy and expected.reason == "CLOCK_MISMATCH" and found["verdict"] == "PASS":
+        # What the load would excuse is charged all the same.
+        assert float(found["summary"].partition("x")[0]) < CHARGED, found
+        return
     assert (found["verdict"], found["reason"]) == (expected.verdict, expected.reason), found
     if expected.verdict == "PASS":
         assert float(found["summary"].partition("x")[0]) < GAIN, found

@@ -184,7 +184,8 @@ def execute(
             clock=clock or SystemClock(),
             pools=pools_of(planned.loaded.devices),
         )
-        result = scheduler.run(planned.analysis.graph, planned.roots)
+        platform = str(planned.loaded.options.platform)
+        result = scheduler.run(planned.analysis.graph, planned.roots, platform=platform)
     workspace = planned.loaded.workspace
     collect_if_due(store, workspace.cache_size, workspace.root, warn)
     settled = {item.label: item for item in result.settled.values()}

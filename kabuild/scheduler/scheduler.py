@@ -75,17 +75,20 @@ class Scheduler:
         self._workers = workers or ThreadWorkers()
         self._pools = pools or {}
 
-    def run(self, graph: ActionGraph, requested: Iterable[object] = ()) -> BuildResult:
+    def run(
+        self, graph: ActionGraph, requested: Iterable[object] = (), *, platform: str = ""
+    ) -> BuildResult:
         """Settle ``requested`` (labels; none means all) and everything that they need.
 
+        ``platform`` is the one that events tell of; without it, the first action's.
         Whatever goes wrong with one action is in its Settled. Only mistakes of kabuild
         itself are raised, after what was running has been stopped.
         """
         roots = [str(label) for label in requested]
         graph = graph.closure(roots) if roots else graph
         started = self._clock.monotonic()
-        platform = next((str(action.platform) for action in graph), "")
-        self._sink.emit(BuildStarted(len(graph), platform, self._clock.wall()))
+        told = platform or next((str(action.platform) for action in graph), "")
+        self._sink.emit(BuildStarted(len(graph), told, self._clock.wall()))
         build = Build(
             graph,
             self._executor,

@@ -49,6 +49,14 @@ def test_the_stream_tells_all_of_a_build(workspace: CliWorkspace) -> None:
     assert times == sorted(times)
 
 
+def test_the_platform_is_the_one_that_was_asked_for(workspace: CliWorkspace) -> None:
+    compiled = "//tasks/family0/t0:t0.compile"
+    for platform in ("cpu", "rocm:gfx942"):
+        ran = workspace.run("build", compiled, f"--platform={platform}", "--events=events.jsonl")
+        assert ran.code == 0, ran.err
+        assert lines_of(workspace.root / "events.jsonl")[1]["platform"] == platform
+
+
 def test_a_build_of_nothing_new_tells_its_tasks_too(workspace: CliWorkspace) -> None:
     workspace.run("test", "//tasks/family0/t0")
     ran = workspace.run("test", "//tasks/family0/t0", "--events=events.jsonl")

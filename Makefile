@@ -12,8 +12,10 @@ demo: setup
 
 # Each part in a process of its own: some load native libraries, which stay loaded. Cheats that lie
 # about time are told from a busy machine's noise where nothing else runs; the others go in pairs.
-PARTS := tests/cli tests/toolchains tests/kabuild tests/rules tests/tasks tests/conformance \
-         tests/device tests/test_layering.py
+tests-cli-1 := $(wildcard tests/cli/test_[a-h]*.py)
+tests-cli-2 := $(filter-out $(tests-cli-1),$(wildcard tests/cli/test_*.py))
+PARTS := tests-cli-1 tests-cli-2 tests/rules tests/toolchains tests/kabuild tests/tasks \
+         tests/conformance tests/device tests/test_layering.py
 
 test: setup lint
 	$(VENV)/bin/python -m pytest tests/cheats
@@ -21,7 +23,7 @@ test: setup lint
 
 .PHONY: $(PARTS)
 $(PARTS):
-	$(VENV)/bin/python -m pytest $@
+	$(VENV)/bin/python -m pytest $(or $($@),$@)
 
 lint: setup
 	$(VENV)/bin/ruff check

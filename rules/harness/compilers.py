@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from kabuild.rule import AnalysisError, Context, Reason, Toolchain
+from collections.abc import Sequence
+
+from kabuild.rule import Action, AnalysisError, Context, Limits, Reason, Toolchain
+
+from .gates import PYTHON, portable
 
 CPP_COMPILER = "c++-compiler"
+BUILDING = Limits(timeout=600.0, memory=6 << 30, processes=128, scratch=2 << 30)
+"""Of what is built once for all kernels: runtimes and runners."""
 
 
 def tool(ctx: Context, attribute: str, role: str) -> Toolchain:
@@ -30,3 +36,30 @@ def home(toolchain: Toolchain) -> str:
 def cpp_compiler(toolchain: Toolchain, program: str) -> str:
     """How the drivers are told about a C++ compiler; without ``program`` it is ziglang."""
     return f"cxx:{home(toolchain)}/{program}" if program else f"zig:{home(toolchain)}"
+
+
+def declare_device_runner(
+    ctx: Context,
+    sources: Sequence[str],
+    compiler: str,
+    toolchains: tuple[Toolchain, ...],
+) -> Action:
+    """Build a GPU's native runner, for the host; ``sources`` are below the harness's tools."""
+    programs = (source for source in sources if not source.endswith(".h"))
+    return ctx.action(
+        "runner",
+        argv=(
+            *(PYTHON, "hip/cpu/driver/hipcpu.py", "program", *programs, "-o", "out/hip-runner"),
+            f"--compiler={compiler}",
+        ),
+        inputs={
+            "hip/common": ctx.builtin("toolchains/hip/common"),
+            "hip/cpu/driver": ctx.builtin("toolchains/hip/cpu/driver"),
+            **{source: ctx.builtin(f"rules/harness/tools/{source}") for source in sources},
+        },
+        outputs=("hip-runner",),
+        mnemonic="Runner",
+        toolchains=toolchains,
+        limits=BUILDING,
+        platform=portable(ctx.platform),
+    )

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from kabuild.rule import Artifact, Context, Limits, Rule, Toolchain, attr
+from kabuild.rule import Artifact, Context, Rule, Toolchain, attr
 
-from ..harness.compilers import CPP_COMPILER, cpp_compiler, home, tool
+from ..harness.compilers import (
+    BUILDING,
+    CPP_COMPILER,
+    cpp_compiler,
+    declare_device_runner,
+    home,
+    tool,
+)
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, portable
 from ..harness.providers import HipInfo
 
@@ -15,7 +22,6 @@ DRIVER = "hip/cuda/driver/hipcuda.py"
 RUNTIME = "libcudart.so.13"
 RUNNER = ("runner", "runner_cuda")
 DRIVERS = ("common", "cpu/driver", "cuda/driver", "cuda/include", "cuda/host")
-BUILDING = Limits(timeout=600.0, memory=6 << 30, processes=128, scratch=2 << 30)
 
 
 def implement(ctx: Context) -> None:
@@ -39,23 +45,7 @@ def implement(ctx: Context) -> None:
         limits=BUILDING,
         platform=portable(ctx.platform),
     )
-    runner = ctx.action(
-        "runner",
-        argv=(
-            *(PYTHON, "hip/cpu/driver/hipcpu.py", "program", *RUNNER, "-o", "out/hip-runner"),
-            f"--compiler={host_compiler}",
-        ),
-        inputs={
-            "hip/common": ctx.builtin(f"{SOURCES}/common"),
-            "hip/cpu/driver": ctx.builtin(f"{SOURCES}/cpu/driver"),
-            **{part: ctx.builtin(f"rules/harness/tools/{part}") for part in RUNNER},
-        },
-        outputs=("hip-runner",),
-        mnemonic="Runner",
-        toolchains=(python, host),
-        limits=BUILDING,
-        platform=portable(ctx.platform),
-    )
+    runner = declare_device_runner(ctx, RUNNER, host_compiler, (python, host))
     arch = ctx.platform.get("arch") or attrs["arch"]
     arguments, headers = _headers(ctx)
     ctx.provide(

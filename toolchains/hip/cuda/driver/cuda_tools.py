@@ -70,7 +70,7 @@ class CudaTools:
         """Make ``kernel.ptx``, and the launches of its kernels, of a preprocessed source."""
         (cwd / "module").write_text(_MODULE)
         command = [str(self.directory / "nvvm" / "bin" / "cicc"), *_front_end(host)]
-        command += ["-arch", f"compute_{arch.number}", "-m64", "--no-version-ident", *_ARITHMETIC]
+        command += ["-arch", f"compute_{arch.exact}", "-m64", "--no-version-ident", *_ARITHMETIC]
         command += ["--include_file_name", "fatbin.c", "-tused"]
         command += ["--module_id_file_name", "module", "--gen_c_file_name", "device.c"]
         command += ["--stub_file_name", "stub.c", "--gen_device_file_name", "device.gpu"]
@@ -78,13 +78,13 @@ class CudaTools:
 
     def assemble(self, arch: Architecture, cwd: Path) -> Completed:
         """Make ``kernel.cubin`` of ``kernel.ptx``; its messages say what kernels take."""
-        command = [str(self.directory / "bin" / "ptxas"), "-v", f"-arch={arch.name}", "-m64"]
+        command = [str(self.directory / "bin" / "ptxas"), "-v", f"-arch=sm_{arch.exact}", "-m64"]
         return run_tool([*command, PTX, "-o", CUBIN], cwd)
 
     def embed(self, arch: Architecture, cwd: Path) -> Completed:
         """Make ``fatbin.c``, by which the host's part holds ``kernel.cubin``."""
         command = [str(self.directory / "bin" / "fatbinary"), "--create=fatbin", "-64"]
-        command += [f"--image3=kind=elf,sm={arch.number},file={CUBIN}"]
+        command += [f"--image3=kind=elf,sm={arch.exact},file={CUBIN}"]
         return run_tool([*command, "--embedded-fatbin=fatbin.c"], cwd)
 
 

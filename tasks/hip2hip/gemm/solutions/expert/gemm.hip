@@ -1,4 +1,4 @@
-// c = a @ b with register tiles, and on NVIDIA's matrix units for aligned float16.
+// c = a @ b with register tiles, and on Hopper's matrix units for aligned float16.
 //
 // 256 threads compute a 128x128 tile of c, 8x8 elements each, as four 4x4 quadrants so that
 // fragments come from shared memory 16 bytes at a time without bank conflicts. The next tiles are
@@ -171,21 +171,20 @@ __global__ __launch_bounds__(kThreads, 2) void gemm_tiles(const T* __restrict__ 
   }
 }
 
-#ifdef __HIP_PLATFORM_NVIDIA__
-// On matrix units. Shared memory is filled two steps ahead, past the registers; its 16-byte
-// chunks are swizzled against bank conflicts.
+#if defined(__HIP_PLATFORM_NVIDIA__) && __CUDA_ARCH_LIST__ == 900
+#define MATRIX_UNITS
+// On Hopper's matrix units: groups of four warps multiply 64 rows by the block's columns, both
+// read from shared memory, which is filled two steps ahead, past the registers. Its 16-byte chunks
+// are swizzled in rows of 128 bytes, as the units expect: along k for a, along n for b.
 namespace tensor {
 
-constexpr int kWarp = 32, kBlock = 4 * kWarp, kStages = 3;
-constexpr int kChunk = 8;                                // elements of 16 bytes
+constexpr int kStages = 3, kChunk = 8;                   // elements of 16 bytes
 constexpr int kDeep = 64, kDeepChunks = kDeep / kChunk;  // elements of k in a step
-constexpr int kCols = 128, kChunks = kCols / kChunk;     // of a block's tile
+constexpr int kLine = 128, kSlab = kDeep * kLine;        // bytes; a slab is 64 columns of b
+constexpr int kCols = 128;                               // of a block's tile
+template <int kRows> constexpr int kStage = kRows * kLine + kCols / 64 * kSlab;
 
-template <class T> struct alignas(2 * sizeof(T)) Pair { T x, y; };
-
-__device__ unsigned place(int chunks, int row, int chunk) {  // in rows of so many
-  return (row * chunks + (chunk ^ row % 8)) * 16;
-}
+__device__ unsigned place(int line, int chunk) { return line * kLine + (chunk ^ line % 8) * 16; }
 
 // Moves a chunk from global to shared memory, or zeros.
 __device__ void copy(unsigned to, const __half* from, bool inside) {
@@ -193,39 +192,42 @@ __device__ void copy(unsigned to, const __half* from, bool inside) {
                "r"(inside ? 16 : 0));
 }
 
-__device__ void load(unsigned (&to)[4], unsigned from) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from));
-}
-__device__ void load_turned(unsigned (&to)[4], unsigned from) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from));
+// How the units find a matrix: its start, and the bytes between slabs and between eight lines.
+__device__ uint64_t matrix_at(unsigned start) {
+  return (uint64_t)1 << 62 | (uint64_t)(8 * kLine / 16) << 32 | (kSlab / 16) << 16 | start / 16;
 }
 
-__device__ void multiply(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, "
-               "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#define SUMS_8(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), \
+                  "+f"(sum[i + 4]), "+f"(sum[i + 5]), "+f"(sum[i + 6]), "+f"(sum[i + 7])
+#define SUMS_64(i) SUMS_8(i), SUMS_8(i + 8), SUMS_8(i + 16), SUMS_8(i + 24), SUMS_8(i + 32), \
+                   SUMS_8(i + 40), SUMS_8(i + 48), SUMS_8(i + 56)
+#define FIRST_64 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,"  \
+  "%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,"  \
+  "%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+
+// sum += a @ b for 16 of k; it is done when it has been waited for.
+__device__ void multiply(float (&sum)[64], uint64_t a, uint64_t b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" FIRST_64
+               "}, %64, %65, 1, 1, 1, 0, 1;" : SUMS_64(0) : "l"(a), "l"(b));
 }
 
-// A block's tile of kRows x 128; each of its four warps has 64 rows of it.
+template <class T> struct alignas(2 * sizeof(T)) Pair { T x, y; };
+
+// A block's tile of kRows x 128, with two threads a row.
 template <class Out, int kRows>
-__global__ __launch_bounds__(kBlock) void products(const __half* __restrict__ a,
-                                                   const __half* __restrict__ b,
-                                                   Out* __restrict__ c, Shape s, int64_t depth) {
-  extern __shared__ __align__(128) unsigned char memory[];
-  constexpr int kAcross = 256 / kRows, kOver = kCols / kAcross / 8;
-  constexpr int kBytesA = kRows * kDeep * 2, kBytesStage = kBytesA + kDeep * kCols * 2;
-  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  const int warp_row = warp / kAcross * 64, warp_col = warp % kAcross * kOver * 8;
+__global__ __launch_bounds__(2 * kRows, 2) void products(const __half* __restrict__ a,
+                                                         const __half* __restrict__ b,
+                                                         Out* __restrict__ c, Shape s,
+                                                         int64_t depth) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  constexpr int kBlock = 2 * kRows, kChunks = kCols / kChunk;
   int64_t row0, col0;
   tile_origin<kRows, kCols>(s, row0, col0);
   const int64_t k0 = blockIdx.y * depth;
   const int length = (int)(k0 + depth < s.k ? depth : s.k - k0);
   const unsigned shared = (unsigned)__cvta_generic_to_shared(memory);
 
-  // Each thread copies the same chunk of every so many rows; the swizzle repeats after eight.
+  // Each thread copies the same chunk of every so many lines; the swizzle repeats after eight.
   constexpr int kHopA = kBlock / kDeepChunks, kHopB = kBlock / kChunks;
   const int row_a = threadIdx.x / kDeepChunks, chunk_a = threadIdx.x % kDeepChunks;
   const int row_b = threadIdx.x / kChunks, chunk_b = threadIdx.x % kChunks;
@@ -235,18 +237,17 @@ __global__ __launch_bounds__(kBlock) void products(const __half* __restrict__ a,
   const int rows_a = (int)(s.m - row0) - row_a;
   int left_a = length - chunk_a * kChunk;
   int left_b = col0 + chunk_b * kChunk < s.n ? length - row_b : 0;
-  const unsigned own_a = place(kDeepChunks, row_a, chunk_a);
-  const unsigned own_b = kBytesA + place(kChunks, row_b, chunk_b);
+  const unsigned own_a = place(row_a, chunk_a);
+  const unsigned own_b = kRows * kLine + chunk_b / 8 * kSlab + place(row_b, chunk_b % 8);
   const auto fill = [&](int stage) {
-    const unsigned to = shared + stage * kBytesStage;
+    const unsigned to = shared + stage * kStage<kRows>;
 #pragma unroll
     for (int i = 0; i < kRows / kHopA; ++i) {
-      copy(to + own_a + i * kHopA * kDeepChunks * 16, from_a + i * hop_a,
-           left_a > 0 && i * kHopA < rows_a);
+      copy(to + own_a + i * kHopA * kLine, from_a + i * hop_a, left_a > 0 && i * kHopA < rows_a);
     }
 #pragma unroll
     for (int i = 0; i < kDeep / kHopB; ++i) {
-      copy(to + own_b + i * kHopB * kChunks * 16, from_b + i * hop_b, i * kHopB < left_b);
+      copy(to + own_b + i * kHopB * kLine, from_b + i * hop_b, i * kHopB < left_b);
     }
     asm volatile("cp.async.commit_group;");
     from_a += kDeep;
@@ -255,60 +256,57 @@ __global__ __launch_bounds__(kBlock) void products(const __half* __restrict__ a,
     left_b -= kDeep;
   };
 
-  float sums[4][kOver][4] = {};
+  float sums[kCols / 2] = {};
   for (int i = 0; i < kStages - 1; ++i) fill(i);
   for (int k = 0, stage = 0; k < length; k += kDeep, stage = (stage + 1) % kStages) {
     asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2));
+    asm volatile("fence.proxy.async.shared::cta;");  // what was copied is for the units
     __syncthreads();
-    fill((stage + kStages - 1) % kStages);
-    const unsigned tile_a = shared + stage * kBytesStage, tile_b = tile_a + kBytesA;
+    fill((stage + kStages - 1) % kStages);  // read by products that all have waited for
+    const unsigned tile = shared + stage * kStage<kRows>;
+    const unsigned tile_a = tile + threadIdx.x / 128 * 64 * kLine, tile_b = tile + kRows * kLine;
+    asm volatile("wgmma.fence.sync.aligned;");
 #pragma unroll
     for (int step = 0; step < kDeep; step += 16) {
-      unsigned left[4][4], right[kOver / 2][4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int row = warp_row + i * 16 + lane % 16;
-        load(left[i], tile_a + place(kDeepChunks, row, step / kChunk + lane / 16));
-      }
-#pragma unroll
-      for (int j = 0; j < kOver / 2; ++j) {
-        const int chunk = (warp_col + j * 16) / kChunk + lane / 16;
-        load_turned(right[j], tile_b + place(kChunks, step + lane % 16, chunk));
-      }
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-#pragma unroll
-        for (int j = 0; j < kOver; ++j) {
-          multiply(sums[i][j], left[i], right[j / 2][j % 2 * 2], right[j / 2][j % 2 * 2 + 1]);
-        }
-      }
+      multiply(sums, matrix_at(tile_a + step * 2), matrix_at(tile_b + step * kLine));
     }
+    asm volatile("wgmma.commit_group.sync.aligned;");
+    asm volatile("wgmma.wait_group.sync.aligned 0;");
   }
+  asm volatile("cp.async.wait_all;");  // the last of them bring zeros
+#pragma unroll
+  for (int i = 0; i < kCols / 2; ++i) asm volatile("" : "+f"(sums[i]));  // not read before
+  __syncthreads();
 
+  // By way of shared memory, so that whole lines are written.
+  constexpr int kPack = 16 / sizeof(Out), kPitch = kCols + kPack, kPacks = kCols / kPack;
+  Out* staged = reinterpret_cast<Out*>(memory);
+  const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
+#pragma unroll
+  for (int i = 0; i < kCols / 2; i += 2) {
+    const int col = i / 4 * 8 + lane % 4 * 2;
+    const Pair<Out> pair{from_float<Out>(sums[i]), from_float<Out>(sums[i + 1])};
+    *reinterpret_cast<Pair<Out>*>(staged + (row + i % 4 / 2 * 8) * kPitch + col) = pair;
+  }
+  __syncthreads();
   Out* part = c + blockIdx.y * s.m * s.n;
-#pragma unroll
-  for (int i = 0; i < 2 * 4; ++i) {
-    const int64_t row = row0 + warp_row + i * 8 + lane / 4;
-#pragma unroll
-    for (int j = 0; j < kOver; ++j) {
-      const int64_t col = col0 + warp_col + j * 8 + lane % 4 * 2;
-      const float* sum = &sums[i / 2][j][i % 2 * 2];
-      const Pair<Out> pair{from_float<Out>(sum[0]), from_float<Out>(sum[1])};
-      if (row < s.m && col < s.n) *reinterpret_cast<Pair<Out>*>(part + row * s.n + col) = pair;
-    }
+  for (int i = threadIdx.x; i < kRows * kPacks; i += kBlock) {
+    const int64_t r = row0 + i / kPacks, col = col0 + i % kPacks * kPack;
+    const auto* from = reinterpret_cast<uint4*>(staged + i / kPacks * kPitch + i % kPacks * kPack);
+    if (r < s.m && col < s.n) *reinterpret_cast<uint4*>(part + r * s.n + col) = *from;
   }
 }
 
-template <class Out>
-void start(const __half* a, const __half* b, Out* c, const Shape& s, const Plan& plan,
-           hipStream_t stream) {
-  const auto kernel = plan.tile == 64 ? products<Out, 64> : products<Out, 128>;
-  const int bytes = kStages * (plan.tile + kCols) * kDeep * 2;
+template <class Out, int kRows>
+void start(const __half* a, const __half* b, Out* c, const Shape& s, int64_t splits,
+           int64_t depth, hipStream_t stream) {
+  const auto kernel = products<Out, kRows>;
+  const int bytes = kStages * kStage<kRows>;
   const auto most = hipFuncAttributeMaxDynamicSharedMemorySize;
   if (hipFuncSetAttribute((const void*)kernel, most, bytes) != hipSuccess) return;
-  const int64_t tiles = ceil_div(s.m, plan.tile) * ceil_div(s.n, kCols);
-  const dim3 grid((unsigned)tiles, (unsigned)plan.splits);
-  kernel<<<grid, dim3(kBlock), bytes, stream>>>(a, b, c, s, plan.depth);
+  const int64_t tiles = ceil_div(s.m, kRows) * ceil_div(s.n, kCols);
+  const dim3 grid((unsigned)tiles, (unsigned)splits);
+  kernel<<<grid, dim3(2 * kRows), bytes, stream>>>(a, b, c, s, depth);
 }
 
 }  // namespace tensor
@@ -338,9 +336,10 @@ Plan plan_for(const Shape& s, bool matrix_units) {
 template <class T, class Out>
 void launch(const T* a, const T* b, Out* c, const Shape& s, const Plan& plan, bool fast,
             hipStream_t stream) {
-#ifdef __HIP_PLATFORM_NVIDIA__
+#ifdef MATRIX_UNITS
   if constexpr (sizeof(T) == 2) {
-    if (fast) return tensor::start(a, b, c, s, plan, stream);
+    const auto start = plan.tile == 64 ? tensor::start<Out, 64> : tensor::start<Out, 128>;
+    if (fast) return start(a, b, c, s, plan.splits, plan.depth, stream);
   }
 #endif
   const auto aligned = [](const auto* p) { return (uintptr_t)p % (kVector * sizeof(*p)) == 0; };
@@ -368,7 +367,7 @@ template <class T>
 hipError_t gemm(const T* a, const T* b, T* c, const Shape& s, void* workspace,
                 hipStream_t stream) {
   bool fast = false;
-#ifdef __HIP_PLATFORM_NVIDIA__
+#ifdef MATRIX_UNITS
   const uintptr_t places = (uintptr_t)a | (uintptr_t)b | (uintptr_t)c;
   fast = sizeof(T) == 2 && s.k % 8 == 0 && s.n % 8 == 0 && places % 16 == 0;
 #endif

@@ -2,8 +2,10 @@
 //
 //  * up to 1024 columns: 32 lanes a row, the row in their registers, shuffles only;
 //  * up to 16384 columns: a block a row, the row in registers, two block reductions;
-//  * longer rows: a block a row, in pieces: the first pass keeps a running maximum and a
-//    sum relative to it; the second, from the cache, writes.
+//  * longer rows, where blocks can form clusters: four or eight blocks a row, each with its
+//    part in registers, which tell each other their maxima and sums;
+//  * else: a block a row, in pieces: the first pass keeps a running maximum and a sum
+//    relative to it; the second, from the cache, writes.
 //
 // Rows are moved in 16-byte packs that lie on 16-byte boundaries whatever the alignment of
 // the row; only the packs at its ends go element by element. Shuffles stay within 32
@@ -17,6 +19,7 @@ namespace {
 constexpr int kGroup = 32;                  // lanes that reduce by shuffles
 constexpr int kGroupsPerBlock = 8;          // rows of a block in the short-row kernel
 constexpr int64_t kMaxBlocks = 1 << 20;
+constexpr size_t kLeastShared = 96 << 10;   // bytes of a row; less is read twice from the cache
 
 __device__ float to_float(float v) { return v; }
 __device__ float to_float(__half v) { return __half2float(v); }
@@ -225,6 +228,70 @@ __global__ __launch_bounds__(kThreads) void softmax_long_rows(const T* __restric
   }
 }
 
+#if defined(__HIP_PLATFORM_NVIDIA__) && __CUDA_ARCH_LIST__ >= 900
+// Columns of a part: a row's parts are equal, and of whole packs.
+template <class T, int kParts> __host__ __device__ int part_length(int span) {
+  constexpr int kUnit = kParts * Pack<T>::kSize;
+  return (span + kUnit - 1) / kUnit * Pack<T>::kSize;
+}
+
+// A cluster of blocks a row: each keeps its part in registers and tells the others its maximum
+// and its sum.
+template <class T, int kThreads, int kItems, int kParts, bool kAligned>
+__global__ __launch_bounds__(kThreads, 2) __cluster_dims__(kParts) void softmax_shared_rows(
+    const T* __restrict__ x, T* __restrict__ y, int cols, bool packs) {
+  __shared__ float maxima[kThreads / kGroup], sums[kThreads / kGroup];
+  __shared__ float2 parts[kParts];
+  const int part = blockIdx.x % kParts;
+  const int64_t row = blockIdx.x / kParts;
+  const T* in = x + row * cols;
+  const int lead = lead_of<kAligned>(in), length = part_length<T, kParts>(cols + lead);
+  const int first = part * length - lead;
+  const int end = first + length < cols ? first + length : cols;
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;");
+  Slice<T, kThreads, kItems, kAligned> slice(first, end, threadIdx.x);
+  slice.load(in, -INFINITY);
+  const float own = block_max<kThreads>(slice.largest(), maxima);
+  // All -inf: any finite shift keeps the sum at zero, not NaN.
+  const float sum = block_sum<kThreads>(slice.exponentiate(own == -INFINITY ? 0.0f : own), sums);
+  asm volatile("barrier.cluster.wait.aligned;");  // every block is there to be written to
+  if (threadIdx.x < kParts) {
+    const unsigned mine = (unsigned)__cvta_generic_to_shared(&parts[part]);
+    unsigned theirs;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(mine), "r"(threadIdx.x));
+    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(theirs), "f"(own), "f"(sum)
+                 : "memory");
+  }
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+  float largest = -INFINITY, total = 0.0f;
+#pragma unroll
+  for (int i = 0; i < kParts; ++i) largest = fmaxf(largest, parts[i].x);
+#pragma unroll
+  for (int i = 0; i < kParts; ++i) total += parts[i].y * __expf(parts[i].x - largest);
+  slice.scale(__expf(own - largest) / total);
+  slice.store(y + row * cols, packs);
+}
+
+// Whether the row's parts fit registers, and the kernel has been launched.
+template <class T, int kParts, bool kAligned>
+bool share(const T* x, T* y, int64_t rows, int cols, int span, bool packs, hipStream_t stream) {
+  constexpr int kThreads = 512, kItems = 32;
+  if (span * sizeof(T) < kLeastShared || part_length<T, kParts>(span) > kThreads * kItems) {
+    return false;
+  }
+  const dim3 grid((unsigned)(rows * kParts));
+  softmax_shared_rows<T, kThreads, kItems, kParts, kAligned>
+      <<<grid, dim3(kThreads), 0, stream>>>(x, y, cols, packs);
+  return true;
+}
+#else
+template <class T, int kParts, bool kAligned>
+bool share(const T*, T*, int64_t, int, int, bool, hipStream_t) {
+  return false;
+}
+#endif
+
 template <class T, bool kAligned>
 void launch(const T* x, T* y, int64_t rows, int cols, hipStream_t stream) {
   const int64_t groups = (rows + kGroupsPerBlock - 1) / kGroupsPerBlock;
@@ -256,7 +323,8 @@ void launch(const T* x, T* y, int64_t rows, int cols, hipStream_t stream) {
     softmax_rows<T, 256, 32, kAligned><<<grid, dim3(256), 0, stream>>>(x, y, rows, cols, packs);
   } else if (span <= 32 * 512) {
     softmax_rows<T, 512, 32, kAligned><<<grid, dim3(512), 0, stream>>>(x, y, rows, cols, packs);
-  } else {
+  } else if (!share<T, 4, kAligned>(x, y, rows, cols, span, packs, stream) &&
+             !share<T, 8, kAligned>(x, y, rows, cols, span, packs, stream)) {
     softmax_long_rows<T, 512, 16, kAligned>
         <<<grid, dim3(512), 0, stream>>>(x, y, rows, cols, packs);
   }

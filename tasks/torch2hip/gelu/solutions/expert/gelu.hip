@@ -27,9 +27,15 @@ template <> __device__ __hip_bfloat16 from_float<__hip_bfloat16>(float v) {
   return __float2bfloat16(v);
 }
 
-// kSize elements of T, moved by one instruction.
-template <class T, int kSize> struct alignas(kSize * sizeof(T)) Pack {
+// One element, or as many as 16 bytes hold. They are moved as `bits`: a compiler may cut a copy of
+// the elements into pieces.
+template <class T, int kSize> union Pack {
+  uint4 bits;
   T v[kSize];
+};
+template <class T> union Pack<T, 1> {
+  T bits;
+  T v[1];
 };
 
 __device__ float gelu(float x) {
@@ -56,7 +62,7 @@ __global__ __launch_bounds__(kThreads) void gelu_packs(const T* __restrict__ x,
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
       const int64_t i = start + u * kThreads;
-      if (i < packs) units[u] = in[i];
+      if (i < packs) units[u].bits = in[i].bits;
     }
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
@@ -64,7 +70,7 @@ __global__ __launch_bounds__(kThreads) void gelu_packs(const T* __restrict__ x,
       if (i >= packs) break;
 #pragma unroll
       for (int j = 0; j < kSize; ++j) units[u].v[j] = from_float<T>(gelu(to_float(units[u].v[j])));
-      out[i] = units[u];
+      out[i].bits = units[u].bits;
     }
   }
 }

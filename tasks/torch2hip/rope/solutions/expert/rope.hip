@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 128;
 constexpr int kHeads = 2;                  // (batch, head) pairs of a thread
 constexpr int64_t kMaxGridY = 65535;
 
@@ -44,6 +44,15 @@ template <int kSize> struct alignas(kSize == 1 ? 4 : 16) Angles {
   float v[kSize];
 };
 
+// Writes what is not read again: lines that are written in halves must not leave the cache between.
+template <class Bits> __device__ void store(Bits* to, Bits bits) {
+#ifdef __HIP_PLATFORM_NVIDIA__
+  __stcs(to, bits);
+#else
+  *to = bits;
+#endif
+}
+
 // blockIdx.x: packs of the tables; blockIdx.y: groups of kHeads planes, a plane being the
 // [seq, 2 * half] of one (batch, head).
 template <class T, bool kWide>
@@ -60,7 +69,8 @@ __global__ __launch_bounds__(kThreads) void rope_packs(const T* __restrict__ x,
   const auto c = *reinterpret_cast<const Angles<kSize>*>(cos + element);
   const auto s = *reinterpret_cast<const Angles<kSize>*>(sin + element);
   // Before row r of a plane lie 2 r halves, before the same row of a table r.
-  const int64_t first = element + element / half * half;
+  const int64_t row = (unsigned)element / (unsigned)half;  // tables have less than 2^32 elements
+  const int64_t first = element + row * half;
   const int64_t plane_size = seq * half * 2;
 
   for (int64_t group = (int64_t)blockIdx.y * kHeads; group < planes;
@@ -85,8 +95,8 @@ __global__ __launch_bounds__(kThreads) void rope_packs(const T* __restrict__ x,
         y2.v[i] = from_float<T>(b * c.v[i] + a * s.v[i]);
       }
       T* out = y + plane * plane_size + first;
-      *reinterpret_cast<Bits*>(out) = y1.bits;
-      *reinterpret_cast<Bits*>(out + half) = y2.bits;
+      store(reinterpret_cast<Bits*>(out), y1.bits);
+      store(reinterpret_cast<Bits*>(out + half), y2.bits);
     }
   }
 }

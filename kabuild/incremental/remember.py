@@ -7,6 +7,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from kabuild.base.fs import atomic_write
 from kabuild.incremental.identity import can_be_remembered, identity, platform_text
@@ -16,6 +17,7 @@ from kabuild.loading.request import Request
 from kabuild.loading.roots import BUILD_FILE, SHARED, WORKSPACE_FILE
 from kabuild.loading.walk import walk
 from kabuild.model.label import Label, Pattern
+from kabuild.model.result import Settled
 from kabuild.pipeline import Plan, Summary
 from kabuild.report.scoreboard import TaskRow
 from kabuild.store.memory import Memory, MemoryStore, PackageMemory, Remembered
@@ -26,6 +28,14 @@ _ALWAYS = sys.maxsize
 """Trust any time: a view is only asked whether it is still there."""
 
 Rows = dict[str, list[TaskRow]]
+
+
+class _Labelled(Protocol):
+    @property
+    def label(self) -> Label: ...
+
+
+_T = TypeVar("_T", bound=_Labelled)
 
 
 def remember(
@@ -44,10 +54,11 @@ def remember(
     root = loaded.workspace.root
     if not can_be_remembered(request) or summary.interrupted:
         return
-    rows = _rows_by_package(summary.table)
+    rows = _by_package(summary.table)
+    own = _by_package(summary.settled.values())
     built = {name for name in rows if recalled is None or name not in recalled.packages}
     fresh = {
-        name: _package(name, rows, summary, root, began_ns)
+        name: _package(name, rows, own.get(name, []), summary.plan, began_ns)
         for name in built
         if name and all(row.passed and row.hermetic for row in rows[name])
     }
@@ -73,11 +84,11 @@ def remember(
         atomic_write(root / "out" / MARK, name.encode())
 
 
-def _rows_by_package(table: Iterable[TaskRow]) -> Rows:
-    rows: Rows = {}
-    for row in table:
-        rows.setdefault(row.label.package, []).append(row)
-    return rows
+def _by_package(items: Iterable[_T]) -> dict[str, list[_T]]:
+    found: dict[str, list[_T]] = {}
+    for item in items:
+        found.setdefault(item.label.package, []).append(item)
+    return found
 
 
 def _results(summary: Summary, packages: Collection[str]) -> dict[str, list[str]]:
@@ -90,14 +101,18 @@ def _results(summary: Summary, packages: Collection[str]) -> dict[str, list[str]
     return results
 
 
-def _package(name: str, rows: Rows, summary: Summary, root: Path, began_ns: int) -> PackageMemory:
-    own = [label for label in summary.settled if label.package == name]
+def _package(
+    name: str, rows: Rows, own: Collection[Settled], plan: Plan, began_ns: int
+) -> PackageMemory:
+    root = plan.loaded.workspace.root
     return PackageMemory(
         seen=[
             *witness_tree(str(root / name), began_ns, SKIPPED),
             *witness_directories(_directories(root / "out" / name), _ALWAYS),
         ],
-        needs=tuple(sorted((_producers(summary.plan, own) & rows.keys()) - {name})),
+        needs=tuple(
+            sorted((_producers(plan, [item.label for item in own]) & rows.keys()) - {name})
+        ),
         tasks=tuple(map(_task, rows[name])),
         actions=len(own),
     )
@@ -146,12 +161,21 @@ def _scaffold(request: Request, plan: Plan, tasks: Collection[str]) -> Iterator[
     """The directories that wildcards look into, outside of packages with tasks."""
     workspace = plan.loaded.workspace
     root, here = str(workspace.root), workspace.package_of(request.cwd)
-    inside = tuple(f"{root}/{name}/" for name in tasks)
+    inside = {f"{root}/{name}" for name in tasks}
     patterns = [Pattern.parse(text.rstrip("/"), package=here) for text in request.patterns]
     for pattern in patterns:
         if pattern.recursive:
             start = f"{root}/{pattern.package}" if pattern.package else root
-            yield from (path for path, _ in walk(root, start) if not f"{path}/".startswith(inside))
+            yield from (path for path, _ in walk(root, start) if not _lies_in(path, inside, root))
+
+
+def _lies_in(path: str, directories: Collection[str], root: str) -> bool:
+    """Whether ``path`` is one of ``directories`` or below one; all are below ``root``."""
+    while len(path) > len(root):
+        if path in directories:
+            return True
+        path = path.rpartition("/")[0]
+    return False
 
 
 def _directories(top: Path) -> Iterator[str]:

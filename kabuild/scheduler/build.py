@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,6 +29,7 @@ from kabuild.scheduler.leasing import Leasing
 from kabuild.scheduler.plan import History, priorities
 from kabuild.scheduler.resources import Slots
 from kabuild.scheduler.rules import Stopped, because_of, did_not_pass, stopped
+from kabuild.scheduler.run_queue import RunQueue
 from kabuild.scheduler.workers import Executor, Run
 from kabuild.store.action_cache import blobs_of
 from kabuild.store.cas import BlobMissingError
@@ -69,8 +69,7 @@ class Build:
         self._produced: dict[str, ActionResult] = {}
         self._order = {label: index for index, label in enumerate(graph.actions)}
         self._priorities: dict[str, float] = {}
-        self._queue: list[tuple[float, int, str]] = []
-        self._prepared: dict[str, Prepared] = {}
+        self._queue = RunQueue()
         self._leaders: dict[Digest, str] = {}
         self._leads: dict[str, Digest] = {}
         self._parked: dict[str, list[str]] = {}
@@ -102,19 +101,7 @@ class Build:
 
         The caller starts each run before it asks for the next.
         """
-        blocked: list[tuple[float, int, str]] = []
-        while self._queue:
-            entry = heapq.heappop(self._queue)
-            label = entry[2]
-            if self._frontier.state(label) is not State.QUEUED:
-                continue
-            run = self._try_start(label)
-            if run is None:
-                blocked.append(entry)
-            else:
-                yield run
-        for entry in blocked:
-            heapq.heappush(self._queue, entry)
+        return self._queue.start(self._try_start)
 
     def finish(self, run: Run) -> None:
         """Take note of how a run ended. Raises what was a mistake of kabuild's own."""
@@ -169,11 +156,10 @@ class Build:
         if not self._priorities:
             self._priorities = priorities(self._graph, self._history.estimates(self._graph))
         self._leads[label] = prepared.key
-        self._prepared[label] = prepared
         self._frontier.move(label, State.QUEUED)
-        heapq.heappush(self._queue, (-self._priorities[label], self._order[label], label))
+        self._queue.push(prepared, -self._priorities[label], self._order[label])
 
-    def _try_start(self, label: str) -> Run | None:
+    def _try_start(self, label: str, prepared: Prepared) -> Run | None:
         action = self._graph.actions[label]
         slots = self._slots.take(action.resources)
         if slots is None:
@@ -182,7 +168,7 @@ class Build:
         if lease is None:
             self._slots.give_back(slots)
             return None
-        run = Run(label, replace(self._prepared.pop(label), device=lease), slots)
+        run = Run(label, replace(prepared, device=lease), slots)
         self._frontier.move(label, State.RUNNING)
         self.running[label] = run
         now = self._clock.wall()
@@ -203,10 +189,8 @@ class Build:
         """
         name = run.prepared.action.resources.lease
         if not self._leasing.withdraw(name, run.prepared.device, error):
-            for _, _, label in sorted(self._queue):
-                queued = self._frontier.state(label) is State.QUEUED
-                if queued and self._graph.actions[label].resources.lease == name:
-                    self._settle_without_device(label, self._prepared.pop(label))
+            for prepared in self._queue.drain(name):
+                self._settle_without_device(str(prepared.action.label), prepared)
         elif not error.spoiled:
             self._release_parked(run.label)
             self._frontier.requeue(run.label)
@@ -234,7 +218,7 @@ class Build:
         self._sink.emit(Warned(f"{label} lacks blob {lost}; running {', '.join(makers)} again"))
         self._release_parked(label)
         for withdrawn in self._frontier.reopen(makers, label):
-            del self._prepared[withdrawn]
+            self._queue.withdraw(withdrawn)
             self._release_parked(withdrawn)
         return True
 
@@ -301,16 +285,9 @@ class Build:
 
     def _cancel_queued(self) -> None:
         """Settle what was about to start: the build is being stopped."""
-        queue, self._queue = self._queue, []
-        for _, _, label in queue:
-            if self._frontier.state(label) is State.QUEUED:
-                prepared = self._prepared.pop(label)
-                self._settle(
-                    label,
-                    Settled(
-                        prepared.action.label,
-                        Outcome.CANCELLED,
-                        prepared.key,
-                        message=self._halted,
-                    ),
-                )
+        for prepared in self._queue.drain():
+            label = prepared.action.label
+            message = self._halted
+            self._settle(
+                str(label), Settled(label, Outcome.CANCELLED, prepared.key, message=message)
+            )

@@ -1,0 +1,74 @@
+"""What could run, but for the slots and devices that it needs."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+
+from kabuild.execution.prepared import Prepared
+from kabuild.model.action import Resources
+from kabuild.scheduler.workers import Run
+
+Entry = tuple[float, int, str]
+"""Urgency (the smaller, the sooner), place in the graph, label."""
+
+
+class RunQueue:
+    """Prepared actions that wait for slots and devices, the most urgent first.
+
+    There is one line for all that occupy the same: where the first of a line does not fit,
+    neither does anyone behind it. So a turn costs what it starts and one attempt for each
+    line, however many actions wait; a build of ten thousand tasks has ten thousand waiting.
+    """
+
+    def __init__(self) -> None:
+        # No line is empty, and the first of each is queued; others in it may be withdrawn.
+        self._lines: dict[Resources, list[Entry]] = {}
+        self._prepared: dict[str, Prepared] = {}
+
+    def push(self, prepared: Prepared, urgency: float, place: int) -> None:
+        """Let an action wait; it waits at most once."""
+        label = str(prepared.action.label)
+        self._prepared[label] = prepared
+        line = self._lines.setdefault(prepared.action.resources, [])
+        heapq.heappush(line, (urgency, place, label))
+
+    def withdraw(self, label: str) -> Prepared:
+        """Let one action wait no more."""
+        prepared = self._prepared.pop(label)
+        needs = prepared.action.resources
+        line = self._lines[needs]
+        while line and line[0][2] not in self._prepared:
+            heapq.heappop(line)
+        if not line:
+            del self._lines[needs]
+        return prepared
+
+    def drain(self, lease: str | None = None) -> list[Prepared]:
+        """Withdraw all actions, or all that need ``lease``, the most urgent first."""
+        waiting = sorted(
+            entry
+            for needs, line in self._lines.items()
+            if lease is None or needs.lease == lease
+            for entry in line
+        )
+        labels = dict.fromkeys(label for _, _, label in waiting if label in self._prepared)
+        return [self.withdraw(label) for label in labels]
+
+    def start(self, begin: Callable[[str, Prepared], Run | None]) -> Iterator[Run]:
+        """Withdraw what ``begin`` makes a run of, until it says None to every line."""
+        fitting = dict(self._lines)
+        while fitting:
+            needs, line = min(fitting.items(), key=_urgency_of_first)
+            label = line[0][2]
+            run = begin(label, self._prepared[label])
+            if run is not None:
+                self.withdraw(label)
+            if run is None or not line:
+                del fitting[needs]
+            if run is not None:
+                yield run
+
+
+def _urgency_of_first(item: tuple[Resources, list[Entry]]) -> Entry:
+    return item[1][0]

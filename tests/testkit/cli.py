@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.testkit.warm import warm
+
 REPOSITORY = Path(__file__).parents[2]
 _PROGRESS = re.compile(r"^\[\d+/\d+\] \w+ (//\S+)", re.MULTILINE)
 PROGRAM = (sys.executable, "-m", "kabuild")
@@ -93,7 +95,14 @@ class CliWorkspace:
         return {**os.environ, "KABUILD_CACHE": str(self.store), "NO_COLOR": "1", **self.env}
 
     def run(self, *arguments: str, cwd: str = ".", timeout: float = 300.0) -> Ran:
-        """Call the program and wait for it."""
+        """Call the program and wait for it; in a process that was warm, unless it cannot be."""
+        environment = self.environment()
+        if warm().serves(environment):
+            return Ran(*warm().run(arguments, self.root / cwd, environment, timeout))
+        return self.start(*arguments, cwd=cwd, timeout=timeout)
+
+    def start(self, *arguments: str, cwd: str = ".", timeout: float = 300.0) -> Ran:
+        """Start the program and wait for it."""
         done = subprocess.run(
             self.command(*arguments),
             cwd=self.root / cwd,

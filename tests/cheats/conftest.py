@@ -1,10 +1,12 @@
-"""Judges all cheats and twins that were selected, in as few builds as possible."""
+"""Judges all cheats and twins that were selected, in as few builds as possible.
+
+What is not ``untimed`` runs alone: there, a lying clock has to be told from a neighbour's noise.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,6 +47,20 @@ class Judged:
         return self._entries[candidate.package][gate]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Say what ``untimed`` means."""
+    config.addinivalue_line("markers", "untimed: measures no time, so it may run beside others")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the candidates that no gate times."""
+    for item in items:
+        candidate = _candidate(item)
+        if candidate and "perf" not in candidate.gates:
+            item.add_marker(pytest.mark.untimed)
+
+
 @pytest.fixture(scope="session")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
     """Where all candidates are declared."""
@@ -54,9 +70,12 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
 @pytest.fixture(scope="session")
 def judged(request: pytest.FixtureRequest, workspace: CliWorkspace) -> Judged:
     """Every candidate that a selected test asks for, judged."""
-    asked: dict[Path, Candidate] = {}
-    for item in request.session.items:
-        candidate = getattr(item, "callspec", None) and item.callspec.params.get("candidate")  # type: ignore[attr-defined]
-        if isinstance(candidate, Candidate):
-            asked[candidate.path] = candidate
+    asked = {c.path: c for item in request.session.items if (c := _candidate(item))}
     return Judged(workspace, list(asked.values()))
+
+
+def _candidate(item: pytest.Item) -> Candidate | None:
+    """Whom a test is about."""
+    callspec = getattr(item, "callspec", None)
+    candidate = callspec.params.get("candidate") if callspec else None
+    return candidate if isinstance(candidate, Candidate) else None

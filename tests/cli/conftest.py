@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.testkit.cli import CliWorkspace, copy_store
+from tests.testkit.cli import REPOSITORY, CliWorkspace, copy_store
 
 TASK = """\
 [[hip2hip]]
@@ -88,6 +88,16 @@ def module_workspace(tmp_path_factory: pytest.TempPathFactory, runtime_store: Pa
     """An empty workspace for what all tests of a module look at; its store has the runtime."""
     workspace = CliWorkspace.make(tmp_path_factory.mktemp("module"))
     copy_store(runtime_store, workspace.store)
+    return workspace
+
+
+@pytest.fixture(scope="session")
+def own_tasks(tmp_path_factory: pytest.TempPathFactory, runtime_store: Path) -> CliWorkspace:
+    """All tasks that ship; what one test has compiled of them, the next need not."""
+    workspace = CliWorkspace.make(tmp_path_factory.mktemp("own"))
+    copy_store(runtime_store, workspace.store)
+    for file in sorted(REPOSITORY.glob("tasks/*/*/BUILD.toml")):
+        workspace.adopt(str(file.parent.relative_to(REPOSITORY)))
     return workspace
 
 

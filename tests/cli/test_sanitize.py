@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.testkit.cli import REPOSITORY, CliWorkspace, Ran, copy_store
+from tests.testkit.cli import CliWorkspace, Ran
 
 from .conftest import KERNEL, declare
 
@@ -159,19 +159,15 @@ def test_tasks_without_it_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_our_own_kernels_are_right(tmp_path: Path, runtime_store: Path) -> None:
+def test_our_own_kernels_are_right(own_tasks: CliWorkspace) -> None:
     """Every HIP task's expert: nothing is found in them."""
-    workspace = CliWorkspace.make(tmp_path)
-    copy_store(runtime_store, workspace.store)
-    files = [
-        f
+    tasks = [
+        str(path.relative_to(own_tasks.root))
         for family in ("hip2hip", "torch2hip")
-        for f in REPOSITORY.glob(f"tasks/{family}/*/BUILD.toml")
+        for path in own_tasks.root.glob(f"tasks/{family}/*")
     ]
-    for file in files:
-        workspace.adopt(str(file.parent.relative_to(REPOSITORY)))
 
-    ran = workspace.run("test", "//...", "--gates=sanitize", "--json")
+    ran = own_tasks.run("test", *(f"//{task}" for task in tasks), "--gates=sanitize", "--json")
 
     assert {e["label"]: e["summary"] for e in ran.json["targets"] if e["verdict"] != "PASS"} == {}
-    assert len(ran.json["targets"]) == len(files) >= 8
+    assert len(ran.json["targets"]) == len(tasks) >= 8

@@ -11,6 +11,7 @@ said, is what the machine failed.
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
 import math
@@ -111,5 +112,8 @@ def main(repetitions: int, tasks: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    main(count, sys.argv[2:] or TASKS)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("repetitions", type=int, nargs="?", default=20, help="how many (20)")
+    parser.add_argument("task", nargs="*", default=TASKS, help=f"by default {' '.join(TASKS)}")
+    options = parser.parse_args()
+    main(options.repetitions, options.task)

@@ -11,6 +11,7 @@ count. Ends once there are as many evaluations as asked for (1000).
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import secrets
@@ -87,5 +88,8 @@ def main(wanted: int, seconds: float) -> int:
 
 
 if __name__ == "__main__":
-    asked = [float(argument) for argument in sys.argv[1:]]
-    sys.exit(main(int(asked[0]) if asked else 1000, asked[1] if len(asked) > 1 else 2.0))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("evaluations", type=int, nargs="?", default=1000, help="at least (1000)")
+    parser.add_argument("seconds", type=float, nargs="?", default=2.0, help="for a perf gate (2)")
+    options = parser.parse_args()
+    sys.exit(main(options.evaluations, options.seconds))

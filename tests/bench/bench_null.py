@@ -1,6 +1,6 @@
 """What a null build costs: every action cached, every source unchanged, a fresh process.
 
-    python tests/bench/bench_null.py [actions] [files per action]
+    python tests/bench/bench_null.py [ACTIONS] [FILES] [--profile]
 
 Prints milliseconds per part of the back tower (median of fresh processes) and, with
 ``--profile``, where the time goes. Nothing is analysed or loaded: that is the front's.
@@ -8,6 +8,7 @@ Prints milliseconds per part of the back tower (median of fresh processes) and, 
 
 from __future__ import annotations
 
+import argparse
 import cProfile
 import json
 import os
@@ -135,9 +136,9 @@ def build(root: Path, tasks: int, files: int) -> dict[str, float]:
 
 def main() -> None:
     """Fill a store, then measure fresh processes on it."""
-    numbers = [int(argument) for argument in sys.argv[1:] if argument.isdigit()]
-    actions, files = (*numbers, 1000, 4)[:2] if len(numbers) != 1 else (numbers[0], 4)
-    tasks = max(1, actions // CHAIN)
+    options = _options()
+    files = options.files
+    tasks = max(1, options.actions // CHAIN)
     if filled := os.environ.get("BENCH_NULL_ROOT"):
         print(canonical_json(build(Path(filled), tasks, files)).decode(), end="")
         return
@@ -148,8 +149,16 @@ def main() -> None:
         first = build(root, tasks, files)
         print(f"fill: {first['total']:.0f} ms for {first['actions']:.0f} actions")
         _measure(root, tasks * CHAIN, files)
-        if "--profile" in sys.argv:
+        if options.profile:
             _profile(root, tasks, files)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("actions", type=int, nargs="?", default=1000, help="how many (1000)")
+    parser.add_argument("files", type=int, nargs="?", default=4, help="sources of a task (4)")
+    parser.add_argument("--profile", action="store_true", help="show where the time goes")
+    return parser.parse_args()
 
 
 def _measure(root: Path, actions: int, files: int) -> None:

@@ -1,6 +1,6 @@
 """What a report of 200 tasks and three agents costs: to make, to keep, to open.
 
-    python tests/bench/bench_report.py [tasks] [agents]
+    python tests/bench/bench_report.py [TASKS] [AGENTS]
 
 Opening is timed as a whole headless browser that loads the page and paints its first screen,
 less the same browser on an empty page (medians of five).
@@ -8,6 +8,7 @@ less the same browser on an empty page (medians of five).
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import sys
 import tempfile
@@ -59,8 +60,11 @@ def _opened(page: Path) -> float:
 
 def main() -> None:
     """Three figures."""
-    numbers = [int(argument) for argument in sys.argv[1:]]
-    tasks, agents = (*numbers, 200, 3)[:2] if len(numbers) != 1 else (numbers[0], 3)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tasks", type=int, nargs="?", default=200, help="how many (200)")
+    parser.add_argument("agents", type=int, nargs="?", default=3, help="how many (3)")
+    options = parser.parse_args()
+    tasks, agents = options.tasks, options.agents
     evaluations = make(tasks, agents)
     began = time.perf_counter()
     text = render_page(evaluations, title="bench")

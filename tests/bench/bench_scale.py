@@ -1,15 +1,17 @@
 """kabuild beside other build systems, on equal work, in one run.
 
-    python tests/bench/bench_scale.py [tasks ...]          default: 1000
+    python tests/bench/bench_scale.py [TASKS ...] [--beside [SYSTEM ...]]
 
 For each number of tasks (five actions each): seconds of a whole fresh process for a cold build,
 for one where nothing changed (median of five), for one where one kernel changed, and for one
 whose outputs were deleted while the cache was kept; then ratios to kabuild. Also kabuild's peak
-memory. Systems that are not installed are left out, and named.
+memory. Systems that are not installed are left out, and named; ``--beside`` alone measures
+kabuild alone.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import resource
 import shutil
@@ -100,15 +102,14 @@ def _print(name: str, found: dict[str, float], own: dict[str, float] | None) -> 
 
 def main() -> None:
     """One table for each number of tasks."""
-    sizes = [int(argument) for argument in sys.argv[1:] if argument.isdigit()] or [1000]
-    wanted = {argument.lower() for argument in sys.argv[1:] if not argument.isdigit()}
+    options = _options()
     missing = [system.name for system in SYSTEMS if not system.installed]
-    for tasks in sizes:
+    for tasks in options.tasks:
         print(f"{tasks} tasks, {tasks * 5} actions; seconds, and how many times kabuild's")
         print(f"{'':12}" + "".join(f"{column:>8}{'':10}" for column in COLUMNS))
         own = None
         for system in (None, *SYSTEMS):
-            if system and (not system.installed or (wanted and system.name.lower() not in wanted)):
+            if system and (not system.installed or system.name not in options.beside):
                 continue
             with tempfile.TemporaryDirectory() as directory:
                 root = Path(directory) / "work"
@@ -125,6 +126,16 @@ def main() -> None:
             print(f"kabuild's peak memory: {own['peak']:.0f} MB\n")
     if missing:
         print(f"not installed: {', '.join(missing)}")
+
+
+def _options() -> argparse.Namespace:
+    names = [system.name for system in SYSTEMS]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tasks", type=int, nargs="*", default=[1000], help="how many tasks (1000)")
+    parser.add_argument(
+        "--beside", nargs="*", default=names, choices=names, help="other systems (all installed)"
+    )
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

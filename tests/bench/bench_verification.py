@@ -11,6 +11,7 @@ batches, in which nothing but kernels runs.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -133,7 +134,12 @@ def main(repetitions: int, tasks: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--inside"]:
-        print(json.dumps(inside(Path(sys.argv[2]))))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("repetitions", type=int, nargs="?", default=3, help="how many (3)")
+    parser.add_argument("task", nargs="*", default=TASKS, help=f"by default {' '.join(TASKS)}")
+    parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.inside:
+        print(json.dumps(inside(options.inside)))
     else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 3, sys.argv[2:] or TASKS)
+        main(options.repetitions, options.task)

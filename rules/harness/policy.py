@@ -56,6 +56,7 @@ KEYS: Mapping[str, Mapping[str, type]] = {
         "memory_bytes": int,
         "clock_ms": float,
         "clock_share": float,
+        "readings": int,
         "warm": bool,
         "draw": int,
     },

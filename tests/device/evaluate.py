@@ -126,7 +126,8 @@ class Evaluation:
 
     def tuner(self, workplace: Workplace) -> Any:
         """The offline agent, on the tasks that declare tunables."""
-        return tuned.measure(workplace, self._tuner_seconds)
+        only = () if self._tasks == [TASKS] else self._tasks
+        return tuned.measure(workplace, self._tuner_seconds, only)
 
     def refusals(self, workplace: Workplace) -> Any:
         """What is refused, and how."""

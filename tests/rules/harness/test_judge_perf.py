@@ -267,6 +267,38 @@ def test_bursts_of_noise_do_not_add_up_to_a_lie(tmp_path):
     assert verdict.outcome == "PASS", verdict.detail
 
 
+def hiccups():
+    """A clock by which three of four batches of the candidate end late, and one of the other's."""
+    batches = {"candidate": count(), "baseline": count()}
+
+    def clock(program, calls):
+        reported, wall = steady(program, calls)
+        side = side_of(program)
+        late = calls and next(batches[side]) % 4 in ({0, 1, 2} if side == "candidate" else {1})
+        return reported, wall + (50_000_000 if late else 0)
+
+    return clock
+
+
+def test_a_host_that_hiccups_is_read_until_it_is_quiet(tmp_path):
+    once = judge(tmp_path, clock=hiccups(), max_slots=1)[0]
+    verdict, samples, _ = judge(tmp_path, clock=hiccups(), max_slots=1, readings=4)
+
+    assert once.cases[0]["charged_ns"] > 0
+    for case in verdict.cases:
+        assert (case["speedup"], case["charged_ns"]) == (2.0, 0.0)
+        for side in ("candidate", "baseline"):
+            for process in samples["configs"][case["config"]][side]:
+                assert all(sample["wall_ns"] < 50_000_000 for sample in process)
+
+
+def test_a_lie_is_no_quieter_for_being_read_again(tmp_path):
+    verdict, _, _ = judge(tmp_path, clock=unexplained(9_000_000), max_slots=1, readings=4)
+
+    assert verdict.outcome == "PASS", verdict.detail
+    assert verdict.cases[0]["charged_ns"] == pytest.approx(10_000_000, rel=0.01)
+
+
 def unexplained(waited):
     """The candidate's readings leave 10 ms unexplained, with so many on the run queue."""
 

@@ -138,6 +138,16 @@ class Clock:
         """
         return max(0.0, batch.waited_ns - (batch.process_ns - batch.thread_ns))
 
+    def quiet(self, batch: Batch) -> bool:
+        """Whether the clocks agree without the excuse that the baseline's do not either."""
+        return self._surplus_ns(batch) <= self._allowed_ns(batch)
+
+    def _surplus_ns(self, batch: Batch) -> float:
+        return self.unexplained_ns(batch) - SPREADS * self.spread_ns
+
+    def _allowed_ns(self, batch: Batch) -> float:
+        return max(self._tolerance_ns, self._share * batch.wall_ns)
+
     def complaint(self, batch: Batch, *, busy: bool = False) -> str:
         """Why the reported time cannot be believed; empty where it can.
 
@@ -146,8 +156,8 @@ class Clock:
         """
         if said := self.impossible(batch) or self.hidden(batch):
             return said
-        unexplained = self.unexplained_ns(batch) - SPREADS * self.spread_ns
-        allowed = max(self._tolerance_ns, self._share * batch.wall_ns, self._noise_ns)
+        unexplained = self._surplus_ns(batch)
+        allowed = max(self._allowed_ns(batch), self._noise_ns)
         if busy:
             unexplained -= self.held_up_ns(batch)
         if unexplained <= allowed:

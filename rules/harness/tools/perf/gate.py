@@ -45,6 +45,8 @@ class PerfPolicy(JudgingPolicy):
         max_slots: calls of one batch, at most.
         memory_bytes: of the tensors of one batch, at most.
         clock_ms, clock_share: unexplained time that the audit allows, whichever is more.
+        readings: of each batch, at most, until the clocks agree without an excuse: beside short
+            batches the machine's noise is large, and is charged to either side.
         warm: whether calls on inputs that are in the caches are timed, too. Nothing is decided by
             those times.
         draw: the randomness of the timed inputs, as ``samples.json`` of an earlier judging has
@@ -61,6 +63,7 @@ class PerfPolicy(JudgingPolicy):
     memory_bytes: int = 64 << 20
     clock_ms: float = 2.0
     clock_share: float = 0.1
+    readings: int = 1
     warm: bool = True
     draw: int = 0
 
@@ -106,7 +109,9 @@ class PerfGate:
         self._clock = Clock(policy.clock_ms * 1e6, policy.clock_share)
         self._judge = Judge.assemble(spec, launcher, policy)
         self._drawn = policy.draw or secrets.randbits(48)
-        self._meter = Meter(self._judge, self._clock, self._drawn, warm=policy.warm)
+        self._meter = Meter(
+            self._judge, self._clock, self._drawn, warm=policy.warm, readings=policy.readings
+        )
         self._series = {config.name: Series() for config in spec.configs}
         self._states: list[dict[str, int]] = []
         self._host = [machine.reading()]

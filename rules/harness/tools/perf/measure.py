@@ -114,11 +114,15 @@ class Meter:
             process; none of a config whose batches have one call only.
         graphs: by config and side, ns a call where launches were recorded and run as one graph;
             None to record nothing. It is shown and decides nothing.
+        readings: of each batch, at most, until one is quiet.
     """
 
-    def __init__(self, judge: Judge, clock: Clock, draw: int, *, warm: bool = False) -> None:
+    def __init__(
+        self, judge: Judge, clock: Clock, draw: int, *, warm: bool = False, readings: int = 1
+    ) -> None:
         self.warm: dict[str, Series] = {}
         self._takes_warm = warm
+        self._readings = readings
         self.baselines: dict[str, Side] = {}
         self.graphs: dict[str, dict[str, float]] | None = None
         self._judge = judge
@@ -243,12 +247,15 @@ class Meter:
         self, made: _Process, runner: Running, plan: Plan, calls: Sequence[Call]
     ) -> None:
         """A batch of the baseline, which also shows how noisy the machine is."""
-        result = runner.batch(_inputs(calls))
-        if impossible := self._clock.impossible(result):
-            raise MachineFault(_broken(impossible))
-        self._clock.trust(result)
-        made.add(plan, calls, result)
-        made.time(plan, result, 1)
+        taken: list[Batch] = []
+        while len(taken) < self._readings and not any(map(self._clock.quiet, taken)):
+            taken.append(runner.batch(_inputs(calls)))
+            if impossible := self._clock.impossible(taken[-1]):
+                raise MachineFault(_broken(impossible))
+            self._clock.trust(taken[-1])
+        best = min(taken, key=self._clock.unexplained_ns)
+        made.add(plan, calls, best)
+        made.time(plan, best, len(taken))
 
     def _time_audited(
         self, made: _Process, runner: Running, plan: Plan, index: int, calls: Sequence[Call]
@@ -273,7 +280,7 @@ class Meter:
             if attempt in LISTENS and self._clock.complaint(best, busy=busy):
                 self._listen(plan, calls)
             complaint = self._clock.complaint(best, busy=busy)
-            if not complaint:
+            if not complaint and (attempt >= self._readings or self._clock.quiet(best)):
                 made.time(plan, best, attempt)
                 return
             calls = self._draw(made.number, plan, index, plan.slots, attempt)

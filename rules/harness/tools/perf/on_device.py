@@ -18,6 +18,7 @@ DEFAULTS: Mapping[str, Any] = {
     "max_processes": 5,
     "clock_ms": 0.5,  # nobody sleeps while a batch runs
     "budget_seconds": 20.0,
+    "readings": 4,  # a host's hiccup is as long as many batches
 }
 PILOT_SLOTS = 8  # one call alone would be timed by what launching it costs
 EAGER = "eager"

@@ -1,5 +1,5 @@
 // Computes once for each output and believes that it stays.
-// verdict: perf FAIL INCOMPLETE_OUTPUT
+// verdict: correctness FAIL INCOMPLETE_OUTPUT
 #include "doubling.h"
 
 DOUBLING {

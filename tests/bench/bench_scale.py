@@ -5,8 +5,8 @@
 For each number of tasks (five actions each): seconds of a whole fresh process for a cold build,
 for one where nothing changed (median of five), for one where one kernel changed, and for one
 whose outputs were deleted while the cache was kept; then ratios to kabuild. Also kabuild's peak
-memory. Systems that are not installed are left out, and named; ``--beside`` alone measures
-kabuild alone.
+memory, and what its null build spends its milliseconds on. Systems that are not installed are
+left out, and named; ``--beside`` alone measures kabuild alone.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.bench.null_parts import measure_parts
 from tests.bench.other_systems import SYSTEMS, System
 from tests.testkit.generated import generate
 
@@ -32,11 +33,14 @@ REPEATS = 5
 COLUMNS = ("cold", "null", "one", "restore")
 
 
-def measure_kabuild(root: Path, tasks: int) -> dict[str, float]:
-    """Seconds by column, and ``peak`` in MB."""
+ARGUMENTS = ("test", "//...", "-j2", "--test_output=summary")
+
+
+def measure_kabuild(root: Path) -> tuple[dict[str, float], dict[str, float]]:
+    """Seconds by column, with ``peak`` in MB; and milliseconds of a null build by part."""
     store = root.parent / "store"
     env = {**os.environ, "KABUILD_CACHE": str(store), "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "kabuild", "test", "//...", "-j2", "--test_output=summary"]
+    command = [sys.executable, "-m", "kabuild", *ARGUMENTS]
 
     def run() -> None:
         subprocess.run(command, cwd=root, env=env, check=True, capture_output=True)
@@ -51,7 +55,7 @@ def measure_kabuild(root: Path, tasks: int) -> dict[str, float]:
     shutil.rmtree(root / "out")
     shutil.rmtree(store / "memories", ignore_errors=True)
     found["restore"] = _seconds(run)
-    return found | {"peak": peak}
+    return found | {"peak": peak}, measure_parts(root, env, ARGUMENTS, REPEATS)
 
 
 def measure(system: System, root: Path, tasks: int) -> dict[str, float]:
@@ -115,7 +119,7 @@ def main() -> None:
                 root = Path(directory) / "work"
                 generate(root, tasks)
                 if system is None:
-                    own = measure_kabuild(root, tasks)
+                    own, parts = measure_kabuild(root)
                     _print("kabuild", own, None)
                     continue
                 try:
@@ -123,7 +127,9 @@ def main() -> None:
                 except RuntimeError as error:
                     print(f"{system.name:12}failed: {error}", flush=True)
         if own:
-            print(f"kabuild's peak memory: {own['peak']:.0f} MB\n")
+            print(f"kabuild's peak memory: {own['peak']:.0f} MB")
+            told = ", ".join(f"{part} {spent:.0f}" for part, spent in parts.items())
+            print(f"kabuild's null build, ms: {told}; all {sum(parts.values()):.0f}\n")
     if missing:
         print(f"not installed: {', '.join(missing)}")
 

@@ -50,7 +50,7 @@ def rmsnorm(x, weight, y, *, eps, rows, cols):
         return
     block = triton.next_power_of_2(cols)
     together = max(1, min(ELEMENTS_A_PROGRAM // block, triton.next_power_of_2(rows)))
-    warps = min(max(together * block // (512 if block >= 8192 else 1024), 1), 16)
+    warps = min(max(together * block // (512 if cols >= 8192 else 1024), 1), 16)
     grid = (triton.cdiv(rows, together),)
     short_rows[grid](
         x, weight, y, rows, cols, eps, ROWS=together, BLOCK=block, num_warps=warps

@@ -21,9 +21,15 @@ def page(folder: Path) -> str:
     """The whole page."""
     stages = {file.stem: json.loads(file.read_bytes()) for file in sorted(folder.glob("*.json"))}
     parts = [(folder / "notes.md").read_text().strip(), _machine(stages)]
-    for name, part in {"suite": _suite, "side_by_side": _side_by_side, "cheats": _cheats}.items():
-        if name in stages:
-            parts.append(part(stages))
+    sections = {
+        "suite": _suite,
+        "suite_again": _again,
+        "side_by_side": _side_by_side,
+        "cheats": _cheats,
+        "tuner": _tuner,
+        "api": _api,
+    }
+    parts += [part(stages) for name, part in sections.items() if name in stages]
     if {"suite", "agreement"} <= set(stages):
         parts.append(_agreement(stages))
     return "\n\n".join(parts) + "\n"
@@ -46,13 +52,7 @@ def _machine(stages: Stages) -> str:
 
 
 def _suite(stages: Stages) -> str:
-    suite, shares = stages["suite"], stages.get("roofline", {})
-    rows = [
-        _row(label, case, task, shares.get(label, {}).get(case["config"], {}))
-        for label, task in suite["tasks"].items()
-        for case in task["configs"]
-    ]
-    head = ("task", "config", "expert µs", "baseline µs", "speedup (95 %)", "share", "spread")
+    suite = stages["suite"]
     verdicts = [gate["verdict"] for task in suite["tasks"].values() for gate in _gates(task)]
     cold, cached = suite["cold"]["seconds"], suite["cached"]["seconds"]
     said = (
@@ -60,25 +60,43 @@ def _suite(stages: Stages) -> str:
         f"cached, {cached:.2f} s again; {verdicts.count('PASS')} of {len(verdicts)} gates passed."
     )
     legend = (
-        "*share* is of a copy of 2 GiB by bytes a second, **bold** for the largest config of a "
-        "task that memory bounds; of matrix products, of the speed of the vendor's library. "
-        "*spread* is how far the three processes of the expert are apart."
+        "*charged* is the part of the expert's time that the judge's clock adds to what was "
+        "reported. *share* is of a copy of 2 GiB by bytes a second, **bold** for the largest "
+        "config of a task that memory bounds, with its share of a copy of as many bytes behind "
+        "it; of matrix products, of the speed of the vendor's library. *spread* is how far the "
+        "three processes of the expert are apart."
     )
-    table = _table(head, rows)
+    table = _figures(suite, stages.get("roofline", {}))
     return "\n\n".join(["## Suite", said, legend, table, _compiling(stages), _compiled(suite)])
+
+
+def _again(stages: Stages) -> str:
+    return "## Judged again\n\nSome tasks, later.\n\n" + _figures(stages["suite_again"], {})
+
+
+def _figures(suite: Any, shares: Any) -> str:
+    rows = [
+        _row(label, case, task, shares.get(label, {}).get(case["config"], {}))
+        for label, task in suite["tasks"].items()
+        for case in task["configs"]
+    ]
+    columns = ("expert µs", "charged", "baseline µs", "speedup (95 %)", "share", "spread")
+    return _table(("task", "config", *columns), rows)
 
 
 def _row(label: str, case: Any, task: Any, share: Mapping[str, Any]) -> list[str]:
     of = share.get("share_of_copy", share.get("share_of_vendor"))
     percent = "" if of is None else f"{100 * of:.0f} %"
+    equal = f", {100 * share['of_equal_copy']:.0f} %" if "of_equal_copy" in share else ""
     processes = task["processes_ns"].get(case["config"], {}).get("candidate", [])
     return [
         _short(label),
         case["config"],
         f"{case['candidate_ns'] / 1e3:.1f}",
+        f"{case['charged_ns'] / 1e3:.1f}",
         f"{case['baseline_ns'] / 1e3:.1f}",
         f"{case['speedup']:.2f} ({case['low']:.2f} to {case['high']:.2f})",
-        f"**{percent}**" if share.get("largest") else percent,
+        f"**{percent}**{equal}" if share.get("largest") else percent,
         f"{_spread(processes):.1f} %" if processes else "",
     ]
 
@@ -136,6 +154,30 @@ def _cheats(stages: Stages) -> str:
         for name, found in stages["cheats"].items()
     ]
     return "## Cheats\n\n" + _table(("candidate", "expected", "got", "as expected"), rows)
+
+
+def _tuner(stages: Stages) -> str:
+    found = stages["tuner"]
+    rows = [
+        [_short(label), f"{row['speedup']:.3f}", f"{row['surely_faster']} of {len(row['configs'])}"]
+        for label, row in found["tasks"].items()
+    ]
+    said = (
+        f"`--agent=tuner` with {found['seconds_each']} s for each task: {found['beaten']} of "
+        f"{found['of']} given kernels beaten, {found['seconds']:.0f} s in all."
+    )
+    return f"## Tuner\n\n{said}\n\n" + _table(("task", "speedup", "surely faster"), rows)
+
+
+def _api(stages: Stages) -> str:
+    rows = [
+        [_short(label), ", ".join(row["gates"])]
+        + [str(row[column]) for column in ("jobs", "evaluations", "a_minute")]
+        for label, row in stages["api"].items()
+        if "a_minute" in row
+    ]
+    head = ("task", "gates", "devices", "evaluations", "a minute")
+    return "## Evaluations through the interface for Python\n\n" + _table(head, rows)
 
 
 def _agreement(stages: Stages) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,9 @@ import torch
 from base import shapes
 from base.dtypes import DTYPES, torch_dtype
 from base.program import Batch, CandidateFault, Config, Program, Reason, RunnerPolicy, Signature
+from base.spec import parse_spec
+from base.verdict import Verdict
+from perf import gate
 from torch import Tensor
 
 Entry = Callable[..., None]
@@ -181,6 +185,22 @@ def careful_softmax(x: Tensor, y: Tensor, scale: float, **_: object) -> None:
     moved = (x.float() - x.float().amax(-1, keepdim=True)) * scale
     powers = torch.exp2(moved * 1.4426950408889634)
     y.copy_(powers * powers.sum(-1, keepdim=True).reciprocal())
+
+
+def judge(
+    folder: Path,
+    candidate: Entry | None = None,
+    baseline: Entry | None = None,
+    clock: Clock = steady,
+    **policy: Any,
+) -> tuple[Verdict, Any, Doubles]:
+    """The perf gate's verdict of softmax or of what is given, its samples, and the runners."""
+    spec = parse_spec(write_spec(folder, gate="perf", policy=policy))
+    programs = {"candidate": candidate or softmax, "baseline": baseline or softmax}
+    launcher = Doubles(programs, clock)
+    verdict, samples = gate.run(spec, launcher)
+    assert launcher.alive == 0, "a runner was left behind"
+    return verdict, json.loads(samples), launcher
 
 
 def write_spec(folder: Path, reference: str = REFERENCE, **changes: Any) -> dict[str, Any]:

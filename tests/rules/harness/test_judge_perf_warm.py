@@ -8,8 +8,7 @@ from itertools import count
 
 import pytest
 import torch
-from judging_doubles import side_of, softmax, steady
-from test_judge_perf import judge
+from judging_doubles import judge, side_of, softmax, steady
 
 
 def test_repeated_calls_are_timed_beside_and_decide_nothing(tmp_path):

@@ -1,0 +1,99 @@
+"""The perf gate on a machine that is busy, or stumbles: nobody is blamed, and nobody gains."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+from judging_doubles import judge, side_of, steady
+
+
+def test_a_noisy_machine_is_not_the_candidates_fault(tmp_path):
+    batches = count()
+
+    def drifting(program, calls):
+        reported, wall = steady(program, calls)
+        return reported, wall + (50_000_000 if calls and next(batches) > 8 else 0)
+
+    verdict, _, _ = judge(tmp_path, clock=drifting)
+
+    assert verdict.outcome == "PASS", verdict.detail
+    assert verdict.cases[0]["speedup"] == pytest.approx(2.0, rel=0.2)
+
+
+def test_bursts_of_noise_do_not_add_up_to_a_lie(tmp_path):
+    batches = count()
+
+    def bursts(program, calls):
+        reported, wall = steady(program, calls)
+        busy = side_of(program) == "candidate" and calls and next(batches) % 7 not in {0, 1}
+        return reported, wall + (50_000_000 if busy else 0)
+
+    verdict, _, _ = judge(tmp_path, clock=bursts, max_slots=3)
+
+    assert verdict.outcome == "PASS", verdict.detail
+
+
+def hiccups():
+    """A clock by which three of four batches of the candidate end late, and one of the other's."""
+    batches = {"candidate": count(), "baseline": count()}
+
+    def clock(program, calls):
+        reported, wall = steady(program, calls)
+        side = side_of(program)
+        late = calls and next(batches[side]) % 4 in ({0, 1, 2} if side == "candidate" else {1})
+        return reported, wall + (50_000_000 if late else 0)
+
+    return clock
+
+
+def test_a_host_that_hiccups_is_read_until_it_is_quiet(tmp_path):
+    once = judge(tmp_path, clock=hiccups(), max_slots=1)[0]
+    verdict, samples, _ = judge(tmp_path, clock=hiccups(), max_slots=1, readings=4)
+
+    assert once.cases[0]["charged_ns"] > 0
+    for case in verdict.cases:
+        assert (case["speedup"], case["charged_ns"]) == (2.0, 0.0)
+        for side in ("candidate", "baseline"):
+            for process in samples["configs"][case["config"]][side]:
+                assert all(sample["wall_ns"] < 50_000_000 for sample in process)
+
+
+def test_a_lie_is_no_quieter_for_being_read_again(tmp_path):
+    verdict, _, _ = judge(tmp_path, clock=unexplained(9_000_000), max_slots=1, readings=4)
+
+    assert verdict.outcome == "PASS", verdict.detail
+    assert verdict.cases[0]["charged_ns"] == pytest.approx(10_000_000, rel=0.01)
+
+
+def unexplained(waited):
+    """The candidate's readings leave 10 ms unexplained, with so many on the run queue."""
+
+    def clock(program, calls):
+        reported, wall = steady(program, calls)
+        if side_of(program) == "baseline" or not calls:
+            return reported, wall
+        return reported, wall + 10_000_000, reported, reported, waited
+
+    return clock
+
+
+def test_a_busy_machine_is_not_the_candidates_fault_and_no_present_either(tmp_path):
+    verdict, samples, _ = judge(tmp_path, clock=unexplained(9_000_000), max_slots=1)
+
+    assert verdict.outcome == "PASS", verdict.detail
+    for case in verdict.cases:
+        assert case["charged_ns"] == pytest.approx(10_000_000, rel=0.01)
+        assert case["speedup"] == pytest.approx(1.0, rel=0.01)
+        process = samples["configs"][case["config"]]["candidate"][0]
+        assert [(sample["attempts"], sample["waited_ns"]) for sample in process] == [
+            (3, 9_000_000)
+        ] * 2
+
+
+def test_time_that_nobody_else_had_stays_unexplained(tmp_path):
+    verdict, _, _ = judge(tmp_path, clock=unexplained(5_000_000), max_slots=1)
+
+    assert (verdict.outcome, verdict.reason) == ("REJECTED", "CLOCK_MISMATCH")

@@ -62,12 +62,13 @@ class RunQueue:
             needs, line = min(fitting.items(), key=_urgency_of_first)
             label = line[0][2]
             run = begin(label, self._prepared[label])
-            if run is not None:
-                self.withdraw(label)
-            if run is None or not line:
+            if run is None:
                 del fitting[needs]
-            if run is not None:
-                yield run
+                continue
+            self.withdraw(label)
+            if not line:
+                del fitting[needs]
+            yield run
 
 
 def _urgency_of_first(item: tuple[Resources, list[Entry]]) -> Entry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -46,9 +47,14 @@ class Architecture:
         return self.number + ("a" if int(self.number) >= _FIRST_WITH_OWN else "")
 
     @property
+    def macro(self) -> str:
+        """``900`` of ``sm_90``: its number in macros."""
+        return f"{self.number}0"
+
+    @property
     def defines(self) -> tuple[str, ...]:
         """What NVIDIA's own compiler defines for code of this processor."""
-        value = f"{self.number}0"
+        value = self.macro
         if self.exact == self.number:
             return (f"-D__CUDA_ARCH__={value}",)
         return (
@@ -79,7 +85,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
 
 def architecture(name: str) -> Architecture:
     """The architecture of that name. Raises ToolchainFault where there is none."""
-    plain = name.rstrip("af")  # sm_90a: its own features are used anyway
+    plain = re.sub(r"(?<=\d)[af]$", "", name)  # sm_90a: its own features are used anyway
     if plain not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise ToolchainFault(f"no architecture '{name}'; there are: {known}")

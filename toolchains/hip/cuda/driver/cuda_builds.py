@@ -136,7 +136,7 @@ class _Build:
         return self._host.preprocess(MAIN, output, options, self._cwd)
 
     def _headers(self) -> list[str]:
-        architectures = f"-D__CUDA_ARCH_LIST__={self._arch.number}0"
+        architectures = f"-D__CUDA_ARCH_LIST__={self._arch.macro}"
         mathematics = "-DCUDA_DOUBLE_MATH_FUNCTIONS"
         return [architectures, mathematics, f"-I{INCLUDE}", "-I.", *self._cuda.headers()]
 

@@ -49,8 +49,7 @@ def device_fault(messages: str, sources: Sources) -> Exception:
             text = f"undefined symbol '{name}' in code of the device"
             found.append(_about((name,), text, sources))
         elif kernel:
-            name = _plain(kernel.group(1))
-            found.append(_about((name,), f"kernel '{name}'{kernel.group(2)}", sources))
+            found.append(_about_kernel(kernel.group(1), kernel.group(2), sources))
         else:
             # Of inline assembly, which the assembler cites.
             found.append(_about((*_CITED.findall(text), "asm", "__asm__"), text, sources))
@@ -67,11 +66,15 @@ def shared_fault(kernels: Sequence[KernelResources], sources: Sources) -> Source
     found = []
     for kernel in kernels:
         if kernel.shared_bytes > MOST_STATIC_SHARED:
-            name = _plain(kernel.name)
             sizes = f"{kernel.shared_bytes:#x} bytes, {MOST_STATIC_SHARED:#x} max"
-            text = f"kernel '{name}' uses too much shared data ({sizes})"
-            found.append(_about((name,), text, sources))
+            text = f" uses too much shared data ({sizes})"
+            found.append(_about_kernel(kernel.name, text, sources))
     return SourceFault("\n".join(found)) if found else None
+
+
+def _about_kernel(mangled: str, text: str, sources: Sources) -> str:
+    name = _plain(mangled)
+    return _about((name,), f"kernel '{name}'{text}", sources)
 
 
 def _rewritten(messages: str) -> str:

@@ -37,29 +37,30 @@ def halve(
     measure: Callable[[Item, float], float | None],
     *,
     shortest: float,
-    enough: Callable[[], bool] = lambda: False,
+    late: Callable[[Item, float], bool] = lambda _, __: False,
 ) -> list[tuple[Item, float]]:
-    """The last rung, best first, each with its figure: larger is better.
+    """The last rung, best first, each with its latest figure: larger is better.
 
-    ``measure(item, seconds)`` gives None for what cannot be measured, which is out. No further
-    measurement begins once ``enough`` says so: then what this rung has measured counts, or else
-    the one before.
+    ``measure(item, seconds)`` gives None for what cannot be measured or is not worth it, which is
+    out. No further measurement begins once ``late(item, seconds)`` says so: then those of the rung
+    that were not reached count with their figures of the one before.
     """
-    ranked: list[tuple[Item, float]] = [(item, 0.0) for item in items]
-    seconds, rung = shortest, 0
+    waiting: list[tuple[Item, float | None]] = [(item, None) for item in items]
+    seconds = shortest
     while True:
         measured: list[tuple[Item, float]] = []
-        for item, _ in ranked:
-            if enough():
-                return _best_first(measured) if measured or not rung else ranked
+        for number, (item, _) in enumerate(waiting):
+            if late(item, seconds):
+                before = [(other, old) for other, old in waiting[number:] if old is not None]
+                return _best_first([*measured, *before])
             figure = measure(item, seconds)
             if figure is not None:
                 measured.append((item, figure))
         measured = _best_first(measured)
         if len(measured) <= FINALISTS:
             return measured
-        ranked = measured[: max(FINALISTS, -(-len(measured) // ETA))]
-        seconds, rung = seconds * ETA, rung + 1
+        waiting = [*measured[: max(FINALISTS, -(-len(measured) // ETA))]]
+        seconds *= ETA
 
 
 def _best_first(measured: list[tuple[Item, float]]) -> list[tuple[Item, float]]:

@@ -2,10 +2,10 @@
 
     tuner.py KERNEL --seconds=300 --seed=1
 
-Successive halving over at most ``--points`` of the grid, the kernel's own values among them. The
-order follows from the seed; the times are the judge's, with all their noise. What measures fastest,
-is right, and is faster than the kernel as it is in a measurement of its own is written to the
-kernel: the best of many is partly the luckiest. Where nothing is, the kernel stays.
+Successive halving over at most ``--points`` of the grid, each timed against the kernel as it is.
+The order follows from the seed; the times are the judge's, with all their noise. The best is
+written to the kernel where it is right and, measured once more and longer, faster by its whole
+interval: the best of many is partly the luckiest. Where nothing is, the kernel stays.
 """
 
 from __future__ import annotations
@@ -16,91 +16,189 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import kabuild_check
+from costs import Costs
 from halving import choose, halve
 from kabuild_check import Answer
-from tunables import Assignment, TunableError, apply, describe, find
+from tunables import Assignment, Tunable, TunableError, apply, describe, find
 
-SHORTEST = 0.2
-"""Seconds of a first measurement, besides what starting processes takes."""
+SHORTEST = 1.0
+"""Seconds of a first measurement, besides what a check takes by itself."""
 
-LAST = 1.0
-"""Seconds of the last measurement, of the winner against the kernel as it is."""
+LAST = 9.0
+"""Seconds of the last measurement, where there is time for so many."""
 
-RESERVE = 4.0
-"""What the proof of a winner may take, in units of the longest check so far."""
+PERF, CORRECTNESS, COMPILE = "perf", "correctness", "compile"
 
+Point = tuple[str, ...]
 Check = Callable[..., Answer]
 
 
-class Tuner:
-    """One search. ``check`` is ``kabuild_check.check``; ``now`` the monotonic clock.
+class Judge(Protocol):
+    """The module ``kabuild_check``."""
 
-    It begins no measurement that might leave too little time before ``end`` to prove a winner.
+    def check(
+        self, source: str, gates: Sequence[str], *, budget: float = 0.0, against: str = ""
+    ) -> Answer:
+        """The verdicts on one kernel."""
+
+    def compile_all(self, sources: Sequence[str]) -> Sequence[Answer]:
+        """The compile gate's verdict on each, as soon as checks are possible."""
+
+
+class Tuner:
+    """One search. ``now`` is the monotonic clock.
+
+    It begins no measurement that, by what those before took, leaves too little time before ``end``
+    to prove a winner: one check of correctness, and one measurement as long.
     """
 
-    def __init__(self, text: str, check: Check, *, end: float, now: Callable[[], float]) -> None:
+    def __init__(self, text: str, judge: Judge, *, end: float, now: Callable[[], float]) -> None:
         self.checks = 0
         self._text = text
-        self._check = check
+        self._judge = judge
         self._end = end
         self._now = now
-        self._longest = 0.0
+        self._costs = Costs()
+        self._compiles: dict[Point, bool] = {}
+        self._right: dict[Point, bool] = {}
         self._tunables = find(text)
+        self._points: list[Point] = []
 
-    def search(self, points: int, seed: int) -> str:
-        """The kernel with the best values found."""
+    def search(self, most: int, seed: int) -> str:
+        """The kernel with the best values found among ``most`` points."""
+        self._judge.compile_all(())  # what that takes, no other check does
         own = tuple(tunable.default for tunable in self._tunables)
-        grid = [tunable.values for tunable in self._tunables]
-        chosen = [own, *(point for point in choose(grid, points, seed) if point != own)]
-        ranked = halve(chosen, self._measure, shortest=SHORTEST, enough=self._is_late)
+        self._points = [point for point in points(self._tunables, most, seed) if point != own]
+        ranked = halve(self._points, self._measure, shortest=SHORTEST, late=self._is_late)
         for point, speedup in ranked:
-            if point == own:
-                break
-            if self._is_right(point) and self._is_faster(point):
-                say(f"best: {describe(self._assignment(point))}: {speedup:.3f}x")
-                return apply(self._text, self._assignment(point))
-        say("nothing beats the kernel as it is")
+            if speedup > 1.0 and self._is_proven(point):
+                return self._kernel(point)
+        say("nothing surely beats the kernel as it is")
         return self._text
 
-    def _is_late(self) -> bool:
-        return self._now() + RESERVE * self._longest > self._end
+    def _is_late(self, point: Point, seconds: float) -> bool:
+        taken = self._costs.bound(PERF, seconds)
+        if point not in self._compiles:
+            taken += self._costs.bound(COMPILE)
+        return self._now() + taken + self._proof(seconds) > self._end
 
-    def _assignment(self, point: tuple[str, ...]) -> Assignment:
-        return dict(zip(self._tunables, point, strict=True))
+    def _proof(self, seconds: float) -> float:
+        """What the proof of a winner takes at least."""
+        return self._costs.bound(CORRECTNESS) + self._costs.bound(PERF, seconds)
 
-    def _measure(self, point: tuple[str, ...], seconds: float) -> float | None:
-        """The speedup over the baseline; None where it does not compile, crashes or is wrong."""
-        answer = self._ask(point, ("perf",), seconds)
-        speedup = answer.speedup if answer.passed else None
-        shown = "-" if speedup is None else f"{speedup:.3f}x"
-        say(f"{describe(self._assignment(point))} ({seconds:g} s): {shown}")
+    def _measure(self, point: Point, seconds: float) -> float | None:
+        """The speedup over the kernel as it is.
+
+        None where the point does not compile, crashes, is wrong or is surely slower. The first
+        that is faster has to be right at once: from then on it is known what that proof takes.
+        """
+        if point not in self._compiles:
+            self._compile_from(point)
+        if not self._compiles[point]:
+            return None
+        answer = self._ask(point, PERF, seconds)
+        self._tell(point, f"{seconds:g} s: {_shown(answer)}")
+        if not answer.passed or answer.interval is None or answer.interval[1] < 1.0:
+            return None
+        speedup = answer.speedup or 0.0
+        if speedup > 1.0 and not self._right and not self._is_right(point):
+            return None
         return speedup
 
-    def _is_right(self, point: tuple[str, ...]) -> bool:
-        answer = self._ask(point, ("correctness",), 0.0)
-        if not answer.passed:
-            say(f"{describe(self._assignment(point))}: {answer.summary.splitlines()[0]}")
-        return answer.passed
+    def _compile_from(self, point: Point) -> None:
+        """Compile it and what follows it, as far as there will be time to measure that.
 
-    def _is_faster(self, point: tuple[str, ...]) -> bool:
-        """Whether it beats the kernel as it is, measured once more, against that."""
-        answer = self._ask(point, ("perf",), LAST, against=self._text)
-        speedup = (answer.speedup or 0.0) if answer.passed else 0.0
-        say(f"{describe(self._assignment(point))} against the kernel as it is: {speedup:.3f}x")
-        return speedup > 1.0
-
-    def _ask(
-        self, point: tuple[str, ...], gates: Sequence[str], seconds: float, against: str = ""
-    ) -> Answer:
+        Before anything was measured that is not known: then it alone, beside the kernel as it is.
+        """
+        first = not self._compiles
+        each = self._costs.bound(COMPILE) + self._costs.bound(PERF, SHORTEST)
+        left = self._end - self._now() - self._proof(SHORTEST)
+        count = 1 if first or not each else max(1, int(left / each))
+        start = self._points.index(point)
+        batch = self._points[start : start + min(count, _BATCH)]
+        began = self._now()
+        texts = [*([self._text] if first else []), *map(self._kernel, batch)]
+        answers = self._judge.compile_all(texts)
+        self._costs.note(COMPILE, (self._now() - began) / len(texts))
         self.checks += 1
-        source = apply(self._text, self._assignment(point))
+        for one, answer in zip(batch, answers[-len(batch) :], strict=True):
+            self._compiles[one] = answer.passed
+            if not answer.passed:
+                self._tell(one, _first_line(answer))
+
+    def _is_proven(self, point: Point) -> bool:
+        if point not in self._right and self._now() + self._proof(SHORTEST) > self._end:
+            return False
+        return self._is_right(point) and self._is_faster(point)
+
+    def _is_right(self, point: Point) -> bool:
+        if point not in self._right:
+            answer = self._ask(point, CORRECTNESS)
+            self._right[point] = answer.passed
+            if not answer.passed:
+                self._tell(point, _first_line(answer))
+        return self._right[point]
+
+    def _is_faster(self, point: Point) -> bool:
+        """Whether it beats the kernel as it is, measured once more, by its whole interval."""
+        seconds = min(LAST, self._costs.affordable(PERF, self._end - self._now()))
+        if seconds < SHORTEST:
+            return False
+        answer = self._ask(point, PERF, seconds)
+        self._tell(point, f"once more, {seconds:.1f} s: {_shown(answer)}")
+        return answer.passed and answer.interval is not None and answer.interval[0] > 1.0
+
+    def _ask(self, point: Point, gate: str, seconds: float = 0.0) -> Answer:
+        self.checks += 1
+        against = self._text if gate == PERF else ""
         began = self._now()
         try:
-            return self._check(source, gates=gates, budget=seconds, against=against)
+            return self._judge.check(
+                self._kernel(point), gates=(gate,), budget=seconds, against=against
+            )
         finally:
-            self._longest = max(self._longest, self._now() - began)
+            self._costs.note(gate, self._now() - began, seconds)
+
+    def _kernel(self, point: Point) -> str:
+        return apply(self._text, self._assignment(point))
+
+    def _assignment(self, point: Point) -> Assignment:
+        return dict(zip(self._tunables, point, strict=True))
+
+    def _tell(self, point: Point, what: str) -> None:
+        say(f"{describe(self._assignment(point))}: {what}")
+
+
+_BATCH = 32
+"""Points that are compiled by one request, at most; a session remembers twice as many."""
+
+
+def points(tunables: Sequence[Tunable], most: int, seed: int) -> list[Point]:
+    """At most ``most`` different points, in an order that follows from ``seed``.
+
+    Those first in which tunables that share their name and values, such as the block sizes of
+    two launches, have the same value: these are few, and often good.
+    """
+    axes = list(dict.fromkeys((tunable.name, tunable.values) for tunable in tunables))
+    tied = choose([values for _, values in axes], most, seed)
+    where = [axes.index((tunable.name, tunable.values)) for tunable in tunables]
+    chosen = dict.fromkeys(tuple(point[axis] for axis in where) for point in tied)
+    chosen |= dict.fromkeys(choose([tunable.values for tunable in tunables], most, seed))
+    return list(chosen)[:most]
+
+
+def _shown(answer: Answer) -> str:
+    if not answer.passed or answer.interval is None:
+        return _first_line(answer)
+    low, high = answer.interval
+    return f"{answer.speedup:.3f}x ({low:.3f} to {high:.3f})"
+
+
+def _first_line(answer: Answer) -> str:
+    return answer.summary.partition("\n")[0]
 
 
 def say(text: str) -> None:
@@ -119,7 +217,7 @@ def main(arguments: Sequence[str]) -> int:
     text = options.kernel.read_text()
     end = time.monotonic() + options.seconds
     try:
-        tuner = Tuner(text, kabuild_check.check, end=end, now=time.monotonic)
+        tuner = Tuner(text, kabuild_check, end=end, now=time.monotonic)
     except TunableError as error:
         print(f"{options.kernel.name}: {error}", file=sys.stderr)
         return 1

@@ -19,6 +19,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,10 @@ _ROOT = "/exec"
 _COMPILE_SECONDS, _JUDGE_SECONDS = 120.0, 600.0
 _COMPILING = Limits(memory_bytes=4 << 30, processes=128)
 _SCRATCH = 1 << 30
-_MOST_COMPILED = 64
+MOST_COMPILED = 64
+"""Kernels whose compilation is remembered."""
+
+_MOST_AT_ONCE = 8
 _WARM = (
     *("gate", "correctness.gate", "perf.gate", "unseen.gate", "sanitize.gate", "admission.gate"),
     *("base.spec", "truth.oracle", "gpu.session", "runners.config_memory"),
@@ -65,6 +69,15 @@ _OF_THE_DEVICE = (
 
 class CheckError(Exception):
     """Nothing was judged: the machine or the task failed, not the kernel."""
+
+
+@dataclass(frozen=True)
+class _Compiler:
+    """One that was started: its process, its directory, and what it says."""
+
+    pid: int
+    job: Path
+    stderr: Path
 
 
 class Bench:
@@ -95,14 +108,41 @@ class Bench:
         """The verdict of the compile gate, and the artifact where that is PASS."""
         found = self._compiled.pop(source, None)
         if found is None:
-            found = self._compile(source)
-            if len(self._compiled) == _MOST_COMPILED:
-                oldest = next(iter(self._compiled))
-                shutil.rmtree(self._compiled.pop(oldest)[1].parent.parent, ignore_errors=True)
+            found = self._finish(self._start(source))
+            self._make_room()
         self._compiled[source] = found  # the last to go
         return found
 
-    def _compile(self, source: bytes) -> tuple[Verdict, Path]:
+    def compile_all(self, sources: Sequence[bytes]) -> list[Verdict]:
+        """The verdicts of the compile gate, ``MOST_COMPILED`` at most.
+
+        As many compilers run at a time as leave half of the processors to whoever measures
+        beside this session; they have ended when this returns, so that here nothing is measured
+        beside them.
+        """
+        waiting = [source for source in dict.fromkeys(sources) if source not in self._compiled]
+        running: list[tuple[bytes, _Compiler]] = []
+        width = max(1, min(_MOST_AT_ONCE, len(os.sched_getaffinity(0)) // 2))
+        try:
+            while waiting or running:
+                while waiting and len(running) < width:
+                    source = waiting.pop(0)
+                    running.append((source, self._start(source)))
+                source, compiler = running.pop(0)
+                found = self._finish(compiler)
+                self._make_room()
+                self._compiled[source] = found
+        finally:
+            for _, compiler in running:
+                _end(compiler.pid)
+        return [self.compile(source)[0] for source in sources]
+
+    def _make_room(self) -> None:
+        if len(self._compiled) >= MOST_COMPILED:
+            oldest = next(iter(self._compiled))
+            shutil.rmtree(self._compiled.pop(oldest)[1].parent.parent, ignore_errors=True)
+
+    def _start(self, source: bytes) -> _Compiler:
         job = self._job()
         (job / "candidate").mkdir()
         (job / "candidate" / self._order.kernel).write_bytes(source)
@@ -121,8 +161,12 @@ class Bench:
             pid = fork_contained(
                 view, _COMPILING, lambda: _execute(argv, fd), keep_fds=(fd,), seccomp="strict"
             )
-            _wait(pid, _COMPILE_SECONDS, "the compiler")
-        return _verdict(job, stderr), job / "out" / self._order.check.artifact
+        return _Compiler(pid, job, stderr)
+
+    def _finish(self, compiler: _Compiler) -> tuple[Verdict, Path]:
+        _wait(compiler.pid, _COMPILE_SECONDS, "the compiler")
+        artifact = compiler.job / "out" / self._order.check.artifact
+        return _verdict(compiler.job, compiler.stderr), artifact
 
     def judge(
         self,
@@ -218,10 +262,14 @@ def _wait(pid: int, seconds: float, what: str) -> None:
     finally:
         os.close(fd)
     if not ended:
-        os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    if not ended:
+        _end(pid)
         raise CheckError(f"{what} took more than {seconds:g} s")
+    os.waitpid(pid, 0)
+
+
+def _end(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 
 
 def _verdict(job: Path, stderr: Path) -> Verdict:

@@ -5,6 +5,8 @@ One JSON object on one line each way, over a Unix socket that the agent sees::
     {"source": "...", "gates": ["compile", "smoke"], "only": "", "budget": 0.0, "against": ""}
     {"verdicts": [...]}  or  {"error": "...", "machine": true}
 
+``{"sources": ["...", ...]}`` is only compiled, several at a time: a verdict for each.
+
 The agent is hostile: a request is bounded in size and time, and anything that is none is refused.
 Requests are served in order, so that timings do not disturb each other.
 """
@@ -21,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bench import SMOKE, Bench, CheckError, Verdict
+from bench import MOST_COMPILED, SMOKE, Bench, CheckError, Verdict
 from hand_in import MOST_BYTES, RefusedError, check_text
 
 GATES = ("compile", SMOKE, "correctness", "perf")
@@ -63,6 +65,9 @@ def _handle(connection: socket.socket, bench: Bench) -> tuple[Mapping[str, Any],
     request: Mapping[str, Any] = {}
     try:
         request = _read(connection)
+        if "sources" in request:
+            sources = [check_text(source.encode()) for source in request["sources"]]
+            return request, {"verdicts": bench.compile_all(sources)}
         source = check_text(request["source"].encode())
         return request, {"verdicts": list(_check(bench, source, request))}
     except RefusedError as refusal:
@@ -82,7 +87,12 @@ def _read(connection: socket.socket) -> Mapping[str, Any]:
         if not part or len(data) > _REQUEST_BYTES or time.monotonic() > deadline:
             raise ValueError("it is cut short, too long or too slow")
     value = json.loads(data)
-    if not isinstance(value, dict) or any(gate not in GATES for gate in value["gates"]):
+    if not isinstance(value, dict):
+        raise ValueError("it is no object")
+    if "sources" in value:
+        if not isinstance(value["sources"], list) or len(value["sources"]) > MOST_COMPILED:
+            raise ValueError(f"at most {MOST_COMPILED} kernels are compiled at once")
+    elif any(gate not in GATES for gate in value["gates"]):
         raise ValueError(f"gates are: {', '.join(GATES)}")
     return value
 
@@ -124,8 +134,8 @@ def _entry(
     request: Mapping[str, Any], answer: Mapping[str, Any], at: float, seconds: float
 ) -> dict[str, Any]:
     """What is kept of one check; ``at`` is seconds since the session began."""
-    source = request.get("source")
-    digest = hashlib.sha256(source.encode(errors="replace")).hexdigest() if source else ""
+    source, several = request.get("source"), request.get("sources")
+    digest = _digest(source) if source else ""
     verdicts = [
         {
             "gate": verdict["gate"],
@@ -140,10 +150,15 @@ def _entry(
         "at": round(at, 3),
         "seconds": round(seconds, 3),
         "kernel": digest,
-        "gates": list(request.get("gates", ())),
+        **({} if several is None else {"kernels": [_digest(text) for text in several]}),
+        "gates": list(request.get("gates", ())) if several is None else ["compile"],
         "verdicts": verdicts,
         "error": str(answer.get("error", ""))[:_ERROR_CHARACTERS],
     }
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
 def start(listening: socket.socket, bench: Bench, record: Path) -> int:

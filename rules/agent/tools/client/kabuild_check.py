@@ -9,7 +9,7 @@ As a library, for agents that are written in Python::
 
     import kabuild_check
     answer = kabuild_check.check(text, gates=("compile", "perf"), budget=0.5)
-    answer.passed, answer.speedup, answer.summary
+    answer.passed, answer.speedup, answer.interval, answer.summary
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import socket
+import statistics
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,6 +56,18 @@ class Answer:
         return float(found[-1]) if found else None
 
     @property
+    def interval(self) -> tuple[float, float] | None:
+        """Where that lies, where ``perf`` passed: the means of the configs' interval ends.
+
+        This is no narrower than their errors allow, however much of these the configs share.
+        """
+        cases = [v["cases"] for v in self.verdicts if "mean_speedup" in v]
+        if not cases:
+            return None
+        low, high = ([float(case[end]) for case in cases[-1]] for end in ("low", "high"))
+        return statistics.fmean(low), statistics.fmean(high)
+
+    @property
     def summary(self) -> str:
         """For people: a line for each verdict, with what is wrong below it."""
         lines = []
@@ -82,6 +95,19 @@ def check(
     """
     request = {"source": source, "gates": list(gates), "only": only, "budget": budget}
     request |= {"against": against} if against else {}
+    return Answer(tuple(_ask(request, path)))
+
+
+def compile_all(sources: Sequence[str], *, path: str = SOCKET) -> tuple[Answer, ...]:
+    """Have kernels compiled, several at a time: the compile gate's answer for each.
+
+    A later ``check`` of one of them finds it compiled. At most 64; of none, this returns as soon
+    as checks are possible. Raises CheckError.
+    """
+    return tuple(Answer((verdict,)) for verdict in _ask({"sources": list(sources)}, path))
+
+
+def _ask(request: dict[str, Any], path: str) -> list[dict[str, Any]]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         try:
             connection.connect(path)
@@ -95,7 +121,8 @@ def check(
     answer = json.loads(line)
     if "error" in answer:
         raise CheckError(answer["error"], machine=answer["machine"])
-    return Answer(tuple(answer["verdicts"]))
+    verdicts: list[dict[str, Any]] = answer["verdicts"]
+    return verdicts
 
 
 def kernel_here() -> Path:

@@ -7,8 +7,10 @@ import platform
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).parents[2]
 _QUERY = (
     "name,driver_version,memory.total,power.limit,clocks.max.sm,clocks.max.memory,mig.mode.current"
 )
@@ -27,8 +29,21 @@ def describe() -> dict[str, Any]:
         "packages": {name: _version(name) for name in ("torch", "triton", "numpy", "ziglang")},
         "nvcc": "".join(_said("nvcc", "--version")[-2:]),
         "g++": "".join(_said("g++", "--version")[:1]),
-        "revision": os.environ.get("REVISION") or "".join(_said("git", "rev-parse", "HEAD")),
+        "revision": revision(),
     }
+
+
+def revision(root: Path = ROOT) -> str:
+    """Which commit the tree at ``root`` is: as ``$REVISION``, its file REVISION, or git says.
+
+    A plain archive has the first or the second only. Empty where nobody says.
+    """
+    told, file = os.environ.get("REVISION", ""), root / "REVISION"
+    if not told and file.is_file():
+        told = file.read_text()
+    if not told and (root / ".git").exists():
+        told = "".join(_said("git", "-C", str(root), "rev-parse", "HEAD"))
+    return told.strip()
 
 
 def _said(*command: str) -> list[str]:

@@ -19,13 +19,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import agreement
+import bundles
 import cheat_suite
 import refusals
 import roofline
 import throughput
 import tuned
 from description import describe
-from workplace import PLATFORM, Ran, Workplace, finish
+from workplace import ROOT, Ran, Workplace, finish
 
 HERE = Path(__file__).parent
 TASKS = "//tasks/..."
@@ -44,7 +45,10 @@ LIMITS = {
     "refusals": 30.0,
     "roofline": 30.0,
 }
-"""The stages, in the order in which they need each other, and how many seconds each may take."""
+"""The stages, in the order in which they need each other, and how many seconds each may take.
+
+The tuner has more where it is given more, or where there are fewer devices than tasks.
+"""
 
 AT_ONCE = ("side_by_side", "cheats", "extension")
 """Stages that disturb nobody where there is more than one device: the first has the last one."""
@@ -74,8 +78,19 @@ class Evaluation:
         work: Callable[[Workplace], Any] = getattr(self, stage)
         last = self.devices - 1
         flags = () if alone else (f"--devices={','.join(map(str, range(last)))}",)
-        deadline = min(time.monotonic() + LIMITS[stage], self._end)
+        deadline = min(time.monotonic() + self._limit(stage), self._end)
         return work(self._workplace().until(deadline, flags))
+
+    def _limit(self, stage: str) -> float:
+        if stage != "tuner":
+            return LIMITS[stage]
+        needed = tuned.limit(ROOT, self._tuned, self._tuner_seconds, self.devices)
+        return max(LIMITS[stage], needed)
+
+    @property
+    def _tuned(self) -> Sequence[str]:
+        """The tasks that the tuner is to take; empty for all."""
+        return () if self._tasks == [TASKS] else self._tasks
 
     def _workplace(self) -> Workplace:
         with self._lock:
@@ -126,8 +141,7 @@ class Evaluation:
 
     def tuner(self, workplace: Workplace) -> Any:
         """The offline agent, on the tasks that declare tunables."""
-        only = () if self._tasks == [TASKS] else self._tasks
-        return tuned.measure(workplace, self._tuner_seconds, only)
+        return tuned.measure(workplace, self._out, self._tuner_seconds, self._tuned)
 
     def refusals(self, workplace: Workplace) -> Any:
         """What is refused, and how."""
@@ -135,13 +149,7 @@ class Evaluation:
 
     def bundle(self, workplace: Workplace) -> Any:
         """The suite as one file that others can check and rerun."""
-        file = str(self._out / "expert.kab")
-        made = workplace.kabuild("publish", *self._tasks, PLATFORM, EXPERT, "-o", file)
-        checked = workplace.kabuild("verify", file)
-        return {
-            name: {"exit_code": r.code, "seconds": round(r.seconds, 2), "said": _lines(r)}
-            for name, r in {"publish": made, "verify": checked}.items()
-        }
+        return bundles.publish(workplace, self._tasks, "expert", self._out / "expert.kab")
 
     def suite(self, workplace: Workplace) -> Any:
         """All tasks with their experts, then again from the cache."""
@@ -215,10 +223,6 @@ def _gates(ran: Ran) -> dict[str, Any]:
 def _gate(entry: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("verdict", "reason", "summary", "seconds", "hermetic")
     return {key: entry[key] for key in kept}
-
-
-def _lines(ran: Ran) -> list[str]:
-    return (ran.out + ran.err).splitlines()[-12:]
 
 
 def main() -> int:

@@ -159,14 +159,40 @@ def _cheats(stages: Stages) -> str:
 def _tuner(stages: Stages) -> str:
     found = stages["tuner"]
     rows = [
-        [_short(label), f"{row['speedup']:.3f}", f"{row['surely_faster']} of {len(row['configs'])}"]
+        [
+            _short(label),
+            _handed_in(row),
+            _interval(row["speedup"], row["configs"]) if row["configs"] else "not judged",
+            ", ".join(_interval(case["speedup"], [case]) for case in row["configs"]),
+            str(row.get("tried", "")),
+            f"{row['agent_seconds']:.0f}" if "agent_seconds" in row else "",
+        ]
         for label, row in found["tasks"].items()
     ]
     said = (
         f"`--agent=tuner` with {found['seconds_each']} s for each task: {found['beaten']} of "
         f"{found['of']} given kernels beaten, {found['seconds']:.0f} s in all."
     )
-    return f"## Tuner\n\n{said}\n\n" + _table(("task", "speedup", "surely faster"), rows)
+    if "publish" in found.get("bundle", {}):
+        bundle = found["bundle"]
+        file, count = bundle["file"], len(bundle["tasks"])
+        said += f" [{file}]({file}) has {count} of them for others to check and rerun."
+    legend = (
+        "*Speedup* is the mean over the configs, its interval that of the ends of theirs; a kernel "
+        "is beaten where that lies above 1. *Tried* are the kernels that it timed."
+    )
+    head = ("task", "handed in", "speedup (95 %)", "by config", "tried", "seconds")
+    return f"## Tuner\n\n{said}\n\n{legend}\n\n" + _table(head, rows)
+
+
+def _handed_in(row: Any) -> str:
+    values: str = row.get("values", "")
+    return values or ("the kernel as it is" if "values" in row else "")
+
+
+def _interval(speedup: float, cases: Sequence[Any]) -> str:
+    low, high = (statistics.fmean(case[end] for case in cases) for end in ("low", "high"))
+    return f"{speedup:.2f} ({low:.2f} to {high:.2f})"
 
 
 def _api(stages: Stages) -> str:

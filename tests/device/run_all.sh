@@ -7,6 +7,11 @@
 # side_by_side, cheats, extension, agreement, tuner, api, refusals, roofline; each has a limit of
 # its own, so that one that hangs does not cost the others. The repository is copied first, and
 # adopts the compilers of the machine there. Several devices are all used.
+#
+# bundle leaves OUT/expert.kab, too, and tuner OUT/tuner.kab; the tuner works for 120 s at each task,
+# or for --tuner_seconds. --task //tasks/... chooses tasks, --seconds is for all stages together.
+# machine.json has the revision of the tree: what git says, or, where the tree is a plain archive,
+# what the file REVISION at its root holds, or $REVISION.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 export PYTHONPATH="$here/../..${PYTHONPATH:+:$PYTHONPATH}"

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from cheat_suite import HERE, Candidate
+from description import revision
 from evaluate import LIMITS, Evaluation
 from page import page
 from roofline import products, shares
 from throughput import TASKS, variants
-from tuned import tasks
+from tuned import limit, outcome, tasks
+from workplace import Workplace
 
 ROOT = Path(__file__).parents[2]
 COMPILE = ROOT / "rules/triton2triton/tools/compile.py"
@@ -41,6 +44,116 @@ def test_the_tuner_is_given_the_kernels_with_tunables() -> None:
 
     assert {"//tasks/hip2hip/gemm", "//tasks/triton2triton/swiglu"} <= set(found)
     assert not any("torch2hip" in label for label in found)
+
+
+def test_the_tuner_has_time_for_all_tasks_on_the_devices_there_are() -> None:
+    one, four, many = (limit(ROOT, (), 120, devices) for devices in (1, 4, 99))
+
+    assert one > len(tasks(ROOT)) * 120 > four > many > 120
+    assert limit(ROOT, ("//tasks/hip2hip/gemm",), 120, 1) == many
+
+
+LABEL = "//tasks/hip2hip/gemm"
+CASE = {"config": "f32", "speedup": 1.2, "low": 1.1, "high": 1.3, "faster": True}
+
+
+def _left(root: Path, low: float, *, changed: bool) -> Workplace:
+    """A workplace as a build leaves it."""
+    package, kernel = root / "tasks/hip2hip/gemm", "// kabuild:tune kTile = 8, 16\nint kTile = 8;\n"
+    agent, perf = (root / f"out/tasks/hip2hip/gemm/gemm.{name}" for name in ("agent", "perf"))
+    call = {"kernel": "a", "gates": ["perf"], "seconds": 5.0}
+    calls = [{**call, "gates": ["compile"]}, call, {**call, "kernel": "b"}, call]
+    said = [{"role": "user", "text": "?"}, {"role": "assistant", "text": "kTile=8: 1.2x"}]
+    facts = {"seconds": 42.0, "checks": 4, "state": "finished", "solution": {"changed": changed}}
+    written = {
+        package / "BUILD.toml": '[[hip2hip]]\nkernel = "gemm.hip"\n',
+        package / "gemm.hip": kernel,
+        agent / "agent.json": json.dumps(facts),
+        agent / "calls.jsonl": "\n".join(map(json.dumps, calls)),
+        agent / "transcript.jsonl": "\n".join(map(json.dumps, said)),
+        agent / "solution/gemm.hip": kernel,
+        perf / "verdict.json": json.dumps({"mean_speedup": 1.2, "cases": [{**CASE, "low": low}]}),
+    }
+    for path, text in written.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return Workplace(root, root / "store")
+
+
+def _targets(**verdicts: str) -> list[dict[str, str]]:
+    task = f"{LABEL}:gemm"
+    return [
+        {"task": task, "gate": gate, "verdict": verdict, "reason": ""}
+        for gate, verdict in verdicts.items()
+    ]
+
+
+def test_what_the_tuner_did_is_read_from_what_the_build_left(tmp_path: Path) -> None:
+    targets = _targets(compile="PASS", perf="PASS", score="PASS")
+
+    found = outcome(_left(tmp_path, 1.1, changed=True), LABEL, targets)
+    assert (found["beaten"], found["judged"], found["speedup"]) == (True, True, 1.2)
+    assert (found["tried"], found["agent_seconds"], found["values"]) == (2, 42.0, "kTile=8")
+    assert found["transcript"] == ["kTile=8: 1.2x"]
+
+    found = outcome(_left(tmp_path, 0.99, changed=False), LABEL, targets)
+    assert (found["beaten"], found["values"]) == (False, "")
+
+
+def test_a_task_that_was_not_judged_is_neither_beaten_nor_published(tmp_path: Path) -> None:
+    workplace = _left(tmp_path, 1.1, changed=True)
+    for targets in (_targets(compile="INFRA", perf="INFRA", score="INFRA"), []):
+        found = outcome(workplace, LABEL, targets)
+
+        assert not found["beaten"]
+        assert not found["judged"]
+        assert "tried" not in found
+
+
+def test_the_page_has_the_tuners_table_and_names_its_bundle(tmp_path: Path) -> None:
+    for file in (ROOT / "results/h200").glob("*.json"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "notes.md").write_text("# Notes")
+    row = {"speedup": 1.2, "configs": [CASE, {**CASE, "low": 0.9}]}
+    rows = {
+        LABEL: {**row, "values": "kTile=8", "tried": 2, "agent_seconds": 42.4},
+        "//tasks/hip2hip/scan": {**row, "values": "", "tried": 3, "agent_seconds": 9.0},
+        "//tasks/hip2hip/softmax": {"speedup": 0.0, "configs": []},
+    }
+    whole = {"seconds_each": 120, "seconds": 99.0, "beaten": 1, "of": 3, "tasks": rows}
+    bundle = {"file": "tuner.kab", "tasks": [LABEL], "publish": {"exit_code": 0}}
+    (tmp_path / "tuner.json").write_text(json.dumps({**whole, "bundle": bundle}))
+
+    told = page(tmp_path)
+
+    intervals = "1.20 (1.00 to 1.30) | 1.20 (1.10 to 1.30), 1.20 (0.90 to 1.30)"
+    assert f"| hip2hip/gemm | kTile=8 | {intervals} | 2 | 42 |" in told
+    assert f"| hip2hip/scan | the kernel as it is | {intervals} | 3 | 9 |" in told
+    assert "| hip2hip/softmax |  | not judged |" in told
+    assert "[tuner.kab](tuner.kab) has 1 of them" in told
+
+
+def test_a_plain_archive_says_its_revision_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REVISION", raising=False)
+    assert revision(tmp_path) == ""
+    (tmp_path / "REVISION").write_text("0123abc\n")
+    assert revision(tmp_path) == "0123abc"
+    monkeypatch.setenv("REVISION", "4567def")
+    assert revision(tmp_path) == "4567def"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
+def test_a_checkout_says_its_revision_by_git(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REVISION", raising=False)
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.com"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+
+    assert len(revision(tmp_path)) == 40
 
 
 @pytest.mark.parametrize("label", TASKS)

@@ -37,10 +37,12 @@ def halve(
     measure: Callable[[Item, float], float | None],
     *,
     shortest: float,
+    longest: float,
     late: Callable[[Item, float], bool] = lambda _, __: False,
 ) -> list[tuple[Item, float]]:
     """The last rung, best first, each with its latest figure: larger is better.
 
+    The first rung is measured for ``shortest`` seconds; none follows one of ``longest`` or more.
     ``measure(item, seconds)`` gives None for what cannot be measured or is not worth it, which is
     out. No further measurement begins once ``late(item, seconds)`` says so: then those of the rung
     that were not reached count with their figures of the one before.
@@ -57,7 +59,7 @@ def halve(
             if figure is not None:
                 measured.append((item, figure))
         measured = _best_first(measured)
-        if len(measured) <= FINALISTS:
+        if len(measured) <= FINALISTS or seconds >= longest:
             return measured
         waiting = [*measured[: max(FINALISTS, -(-len(measured) // ETA))]]
         seconds *= ETA

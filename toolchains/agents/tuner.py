@@ -21,7 +21,7 @@ from typing import Protocol
 import kabuild_check
 from costs import Costs
 from halving import choose, halve
-from kabuild_check import Answer
+from kabuild_check import Answer, CheckError
 from tunables import Assignment, Tunable, TunableError, apply, describe, find
 
 SHORTEST = 1.0
@@ -64,6 +64,7 @@ class Tuner:
         self._costs = Costs()
         self._compiles: dict[Point, bool] = {}
         self._right: dict[Point, bool] = {}
+        self._failed = False
         self._tunables = find(text)
         self._points: list[Point] = []
 
@@ -72,7 +73,9 @@ class Tuner:
         self._judge.compile_all(())  # what that takes, no other check does
         own = tuple(tunable.default for tunable in self._tunables)
         self._points = [point for point in points(self._tunables, most, seed) if point != own]
-        ranked = halve(self._points, self._measure, shortest=SHORTEST, late=self._is_late)
+        ranked = halve(
+            self._points, self._measure, shortest=SHORTEST, longest=LAST, late=self._is_late
+        )
         for point, speedup in ranked:
             if speedup > 1.0 and self._is_proven(point):
                 return self._kernel(point)
@@ -92,8 +95,9 @@ class Tuner:
     def _measure(self, point: Point, seconds: float) -> float | None:
         """The speedup over the kernel as it is.
 
-        None where the point does not compile, crashes, is wrong or is surely slower. The first
-        that is faster has to be right at once: from then on it is known what that proof takes.
+        None where the point does not compile, crashes, is wrong or is surely slower; measured for
+        longer than the shortest, where it is no faster. The first that is faster has to be right
+        at once: from then on it is known what that proof takes.
         """
         if point not in self._compiles:
             self._compile_from(point)
@@ -104,9 +108,9 @@ class Tuner:
         if not answer.passed or answer.interval is None or answer.interval[1] < 1.0:
             return None
         speedup = answer.speedup or 0.0
-        if speedup > 1.0 and not self._right and not self._is_right(point):
-            return None
-        return speedup
+        if speedup <= 1.0:
+            return speedup if seconds == SHORTEST else None
+        return speedup if self._right or self._is_right(point) else None
 
     def _compile_from(self, point: Point) -> None:
         """Compile it and what follows it, as far as there will be time to measure that.
@@ -152,15 +156,23 @@ class Tuner:
         return answer.passed and answer.interval is not None and answer.interval[0] > 1.0
 
     def _ask(self, point: Point, gate: str, seconds: float = 0.0) -> Answer:
+        """The verdict of a gate. Where the machine fails twice in a row: raises CheckError."""
         self.checks += 1
         against = self._text if gate == PERF else ""
         began = self._now()
         try:
-            return self._judge.check(
+            answer = self._judge.check(
                 self._kernel(point), gates=(gate,), budget=seconds, against=against
             )
-        finally:
-            self._costs.note(gate, self._now() - began, seconds)
+        except CheckError as error:
+            if self._failed or not error.machine:
+                raise
+            self._failed = True
+            said = {"gate": gate, "verdict": "INFRA", "summary": str(error)}
+            return Answer((said,))
+        self._failed = False
+        self._costs.note(gate, self._now() - began, seconds)
+        return answer
 
     def _kernel(self, point: Point) -> str:
         return apply(self._text, self._assignment(point))
@@ -224,7 +236,11 @@ def main(arguments: Sequence[str]) -> int:
     if not find(text):
         say("the kernel declares no tunables: it is handed in as it is")
         return 0
-    options.kernel.write_text(tuner.search(options.points, options.seed))
+    try:
+        options.kernel.write_text(tuner.search(options.points, options.seed))
+    except CheckError as error:
+        print(error, file=sys.stderr)
+        return 1
     say(json.dumps({"usage": {"turns": tuner.checks}}))
     return 0
 

@@ -12,7 +12,7 @@ from costs import MARGIN
 from halving import choose, halve
 from hypothesis import given
 from hypothesis import strategies as st
-from kabuild_check import Answer
+from kabuild_check import Answer, CheckError
 from tunables import find
 from tuner import Tuner, points
 
@@ -121,6 +121,37 @@ def test_what_is_surely_slower_is_measured_once() -> None:
     assert [seconds for value, _, seconds in judge.asked if value == 3] == [1.0]
 
 
+def test_what_is_no_faster_when_measured_longer_goes_no_further() -> None:
+    judge = Judge({value: 1.0 - value / 100 for value in range(1, 9)}, noise=0.1)
+
+    assert _search(judge) == 4
+    assert {seconds for _, _, seconds in judge.asked} == {1.0, 3.0}
+
+
+def test_a_check_that_the_machine_fails_costs_one_point_and_two_in_a_row_the_search() -> None:
+    class Flaky(Judge):
+        fails: Sequence[int] = ()
+
+        def check(
+            self, source: str, gates: Sequence[str], *, budget: float = 0.0, against: str = ""
+        ) -> Answer:
+            answer = super().check(source, gates, budget=budget, against=against)
+            if len(self.asked) in self.fails:
+                raise CheckError("the device is lost", machine=True)
+            return answer
+
+    for fails, found in (((1,), 6), ((3,), 4), ((1, 3), 4)):
+        judge = Flaky({6: 2.0})
+        judge.fails = fails
+
+        assert _search(judge) == found
+        assert judge.asked[2][:2] == (6, "perf")
+    judge = Flaky({6: 2.0})
+    judge.fails = (2, 3)
+    with pytest.raises(CheckError, match="lost"):
+        _search(judge)
+
+
 def test_where_nothing_is_faster_the_kernel_stays() -> None:
     judge = Judge(dict.fromkeys(range(1, 9), 0.99), noise=0.001)
 
@@ -208,15 +239,30 @@ def test_later_rungs_are_measured_longer() -> None:
         budgets.append(seconds)
         return float(item)
 
-    ranked = halve(range(9), measure, shortest=1.0)
+    ranked = halve(range(9), measure, shortest=1.0, longest=9.0)
 
     assert ranked == [(8, 8.0), (7, 7.0)]
     assert budgets == [1.0] * 9 + [3.0] * 3 + [9.0] * 2
 
 
+def test_no_rung_follows_the_longest() -> None:
+    budgets: set[float] = set()
+
+    def measure(item: int, seconds: float) -> float:
+        budgets.add(seconds)
+        return float(item)
+
+    ranked = halve(range(100), measure, shortest=1.0, longest=9.0)
+
+    assert budgets == {1.0, 3.0, 9.0}
+    assert [item for item, _ in ranked] == list(range(99, 87, -1))
+
+
 def test_nothing_measured_is_nothing_ranked() -> None:
-    assert halve([1, 2], lambda _, __: None, shortest=1.0) == []
-    assert halve([1, 2], lambda _, __: 1.0, shortest=1.0, late=lambda _, __: True) == []
+    assert halve([1, 2], lambda _, __: None, shortest=1.0, longest=9.0) == []
+    assert (
+        halve([1, 2], lambda _, __: 1.0, shortest=1.0, longest=9.0, late=lambda _, __: True) == []
+    )
 
 
 def test_a_rung_that_is_cut_short_counts_with_the_one_before() -> None:
@@ -226,6 +272,7 @@ def test_a_rung_that_is_cut_short_counts_with_the_one_before() -> None:
         range(9),
         lambda item, seconds: figures.get((item, seconds), 10.0 - item),
         shortest=1.0,
+        longest=9.0,
         late=lambda item, seconds: (item, seconds) == (1, 3.0),
     )
 

@@ -43,11 +43,12 @@ def declare_device_runner(
     sources: Sequence[str],
     compiler: str,
     toolchains: tuple[Toolchain, ...],
+    part: str = "runner",
 ) -> Action:
     """Build a GPU's native runner, for the host; ``sources`` are below the harness's tools."""
     programs = (source for source in sources if not source.endswith(".h"))
     return ctx.action(
-        "runner",
+        part,
         argv=(
             *(PYTHON, "hip/cpu/driver/hipcpu.py", "program", *programs, "-o", "out/hip-runner"),
             f"--compiler={compiler}",

@@ -16,6 +16,7 @@ from kabuild.rule import (
     Platform,
     Resources,
     Source,
+    Toolchain,
 )
 
 from .policy import gate_policy
@@ -123,11 +124,14 @@ class Judging:
         requires: tuple[Action, ...],
         policy: Mapping[str, Any] | None = None,
         inputs: Mapping[str, Artifact] | None = None,
+        arguments: tuple[str, ...] = (),
+        toolchains: tuple[Toolchain, ...] = (),
         **rest: Any,
     ) -> Action:
         """Declare one judging gate, under the task's policy for it unless one is given.
 
-        ``inputs`` are what it needs besides the two sides.
+        ``inputs`` are what it needs besides the two sides, ``arguments`` what its program is
+        told besides the spec, ``toolchains`` what that takes.
         """
         ctx = self.ctx
         spec = judge_spec(
@@ -153,10 +157,10 @@ class Judging:
         }
         return ctx.gate(
             gate,
-            argv=(PYTHON, "tools/gate.py", "spec.json"),
+            argv=(PYTHON, "tools/gate.py", "spec.json", *arguments),
             inputs=needed,
             mnemonic=gate.capitalize(),
-            toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
+            toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN), *toolchains),
             limits=JUDGING,
             requires=requires,
             preload=PRELOAD,

@@ -91,10 +91,10 @@ def hip_expert(ctx: Context) -> Side | None:
 def hip_runtime(ctx: Context, sanitizing: Sanitizing | None = None) -> Runtime:
     """The libraries and the native runner that HIP kernels need."""
     hip = hip_info(ctx)
-    named = sanitizing.libraries if sanitizing else hip.libraries
-    libraries = {f"runtime/{name}": output for name, output in named.items()}
+    needed = sanitizing or hip
+    libraries = {f"runtime/{name}": output for name, output in needed.libraries.items()}
     return Runtime(
-        files={**libraries, "runner/hip-runner": hip.runner},
+        files={**libraries, "runner/hip-runner": needed.runner},
         libraries=tuple(sorted(libraries)),
         runner="runner/hip-runner",
     )

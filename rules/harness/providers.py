@@ -47,12 +47,16 @@ class Sanitizing:
     Attributes:
         compile_argv: the command, with HIP's own inputs and toolchains.
         libraries: what an instrumented kernel needs, by file name.
+        runner: the native program that calls it.
         outputs: what the command makes besides the library, for the judge.
+        watcher: the tool that watches the kernel run; None where the kernel itself says it.
     """
 
     compile_argv: tuple[str, ...]
     libraries: Mapping[str, Output] = field(hash=False)
+    runner: Output
     outputs: tuple[str, ...] = ()
+    watcher: Toolchain | None = None
 
 
 @dataclass(frozen=True)

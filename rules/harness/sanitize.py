@@ -1,9 +1,10 @@
-"""The sanitize gate: a second, instrumented build of the candidate, asked for by name."""
+"""The sanitize gate: a second build of the candidate that can be watched, asked for by name."""
 
 from __future__ import annotations
 
 from kabuild.rule import VERDICT_FILE, Action, Artifact, Context
 
+from .compilers import home
 from .gates import Judging, Side, kernel_name, portable
 from .hip import COMPILING, LIBRARY, hip_info, hip_runtime, hip_side, kernel_arguments
 from .providers import HipInfo, Sanitizing
@@ -29,7 +30,14 @@ def declare_sanitize(ctx: Context, compiled: Action, kernel: Artifact) -> None:
     runtime = hip_runtime(ctx, hip.sanitizing)
     # The gate calls the candidate only, so that no baseline has to be built for it.
     judging = Judging(ctx, read_signature(ctx.attrs), candidate, candidate, runtime)
-    judging.gate("sanitize", requires=(compiled,), policy={})
+    watcher = hip.sanitizing.watcher
+    judging.gate(
+        "sanitize",
+        requires=(compiled,),
+        policy={},
+        arguments=(home(watcher),) if watcher else (),
+        toolchains=(watcher,) if watcher else (),
+    )
 
 
 def _declare_compile(

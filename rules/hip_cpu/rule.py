@@ -66,6 +66,7 @@ def implement(ctx: Context) -> None:
     sanitizing = Sanitizing(
         compile_argv=(*compile_argv, "--sanitize"),
         libraries={"libhipcpu.so": checking.output("libhipcpu.so")},
+        runner=runner.output("hip-runner"),
         outputs=("kernel.places.json",),
     )
     ctx.provide(

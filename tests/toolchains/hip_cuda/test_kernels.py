@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,27 @@ def test_comments_lines_and_directories_change_no_byte(
     changed.write_text(SMALL.replace("2 *", "3 *"))
     cuda_driver.build(changed, tmp_path / "changed.so")
     assert (tmp_path / "changed.so").read_bytes() != libraries[0]
+
+
+def test_code_that_is_watched_names_the_authors_lines(
+    cuda_driver: CudaDriver, tmp_path: Path
+) -> None:
+    """It takes what it takes otherwise, and comments change the table only."""
+    commented = f"// what follows is moved by a line\n{SMALL}"
+    made = []
+    for name, text in (("plain", SMALL), ("moved", commented)):
+        source = tmp_path / f"{name}.hip"
+        source.write_text(text)
+        kernels = cuda_driver.build(source, tmp_path / f"{name}.so", "--sanitize")
+        table = json.loads((tmp_path / f"{name}.places.json").read_text())
+        made.append(((tmp_path / f"{name}.so").read_bytes(), table["files"]["kernel.hip"]))
+    (plain, where), (moved, elsewhere) = made
+    assert kernels == cuda_driver.build(tmp_path / "plain.hip", tmp_path / "usual.so")
+    assert plain == moved != (tmp_path / "usual.so").read_bytes()
+    assert (where["name"], elsewhere["name"]) == ("plain.hip", "moved.hip")
+    assert [tokens[0][1] + 1 for tokens in where["lines"]] == [
+        tokens[0][1] for tokens in elsewhere["lines"]
+    ]
 
 
 def test_what_a_kernel_takes(cuda_driver: CudaDriver, tmp_path: Path) -> None:

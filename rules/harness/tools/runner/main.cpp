@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "call.h"
+#include "candidate.h"
 #include "clock.h"
 #include "crash.h"
 #include "mapping.h"
@@ -32,14 +33,6 @@ struct Request {
   Message message;
   int fds[kMostFds];
   int fd_count;
-};
-
-// The candidate as loaded for the config in force.
-struct Candidate {
-  const char* path;
-  void* library;
-  void* entry;
-  void* workspace_size;  // null where the candidate wants no workspace
 };
 
 Buffers g_buffers;
@@ -112,41 +105,7 @@ bool receive(Request* request) {
 }
 
 void load_candidate(Candidate* candidate) {
-  candidate->library = dlopen(candidate->path, RTLD_NOW | RTLD_LOCAL);
-  if (candidate->library == nullptr) fail(protocol::kLoading, 0, dlerror());
-}
-
-void resolve(Candidate* candidate) {
-  const ControlBlock* block = g_buffers.control();
-  for (const char* symbol : block->symbols) {
-    candidate->entry = dlsym(candidate->library, symbol);
-    if (candidate->entry == nullptr) continue;
-    char name[sizeof block->symbols[0] + sizeof "_workspace"];
-    snprintf(name, sizeof name, "%s_workspace", symbol);
-    candidate->workspace_size = dlsym(candidate->library, name);
-    return;
-  }
-  fail(protocol::kMissingEntry, 0, nullptr);
-}
-
-void push(Arguments* arguments, int64_t word) {
-  if (!push_word(arguments, word)) _exit(1);  // the judge has checked the number
-}
-
-void push_pointer(Arguments* arguments, const void* pointer) {
-  push(arguments, reinterpret_cast<int64_t>(pointer));
-}
-
-void push_dims(Arguments* arguments) {
-  const ControlBlock* block = g_buffers.control();
-  for (uint32_t i = 0; i < block->dims; ++i) push(arguments, block->dim_list()[i].value);
-}
-
-int64_t wanted_workspace(const Candidate& candidate) {
-  if (candidate.workspace_size == nullptr) return 0;
-  Arguments arguments = {};
-  push_dims(&arguments);
-  return call(candidate.workspace_size, &arguments);
+  if (!load(candidate)) fail(protocol::kLoading, 0, dlerror());
 }
 
 void load_config(Candidate* candidate, const Request& request) {
@@ -155,8 +114,8 @@ void load_config(Candidate* candidate, const Request& request) {
   }
   const ControlBlock* block = g_buffers.control();
   if (block->magic != kBlockMagic || block->version != kBlockVersion) _exit(1);
-  resolve(candidate);
-  const int64_t bytes = wanted_workspace(*candidate);
+  if (!resolve(candidate, *block)) fail(protocol::kMissingEntry, 0, nullptr);
+  const int64_t bytes = wanted_workspace(*candidate, *block);
   reply(protocol::kReady, &bytes, 1);
 }
 
@@ -169,23 +128,14 @@ void load_scratch(const Request& request) {
   reply(protocol::kReady, nullptr, 0);
 }
 
-// Inputs, outputs, scalars, dims, workspace where wanted, stream.
-void assemble(const Candidate& candidate, uint32_t slot, Arguments* arguments) {
+void assemble_for(const Candidate& candidate, uint32_t slot, Arguments* arguments) {
   const ControlBlock* block = g_buffers.control();
-  *arguments = {};
-  for (uint32_t i = 0; i < block->inputs; ++i) push_pointer(arguments, g_buffers.input(i, slot));
-  for (uint32_t i = 0; i < block->outputs; ++i) push_pointer(arguments, g_buffers.output(i, slot));
-  for (uint32_t i = 0; i < block->scalars; ++i) {
-    const Scalar& scalar = block->scalar_list()[i];
-    if (scalar.is_float == 0) {
-      push(arguments, scalar.integer);
-    } else if (!push_float(arguments, static_cast<float>(scalar.real))) {
-      _exit(1);
-    }
-  }
-  push_dims(arguments);
-  if (candidate.workspace_size != nullptr) push_pointer(arguments, g_buffers.workspace);
-  push_pointer(arguments, stream());
+  const void* tensors[2 * kMostTensors];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < block->inputs; ++i) tensors[count++] = g_buffers.input(i, slot);
+  for (uint32_t i = 0; i < block->outputs; ++i) tensors[count++] = g_buffers.output(i, slot);
+  // The judge has checked how many arguments there are.
+  if (!assemble(candidate, *block, tensors, g_buffers.workspace, stream(), arguments)) _exit(1);
 }
 
 // hipError_t is a 32-bit enumeration: the upper half of the register means nothing.
@@ -199,7 +149,7 @@ int make_calls(const Candidate& candidate, int64_t calls) {
   int error = 0;
   for (int64_t i = 0; i < calls && error == 0; ++i) {
     Arguments arguments;
-    assemble(candidate, block->order()[i], &arguments);
+    assemble_for(candidate, block->order()[i], &arguments);
     error = static_cast<int>(call(candidate.entry, &arguments));
   }
   return error;

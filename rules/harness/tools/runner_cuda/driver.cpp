@@ -25,6 +25,8 @@ const Symbol kSymbols[] = {
     {"cuEventRecord", &g_driver.event_record},
     {"cuEventSynchronize", &g_driver.event_synchronize},
     {"cuEventElapsedTime", &g_driver.event_elapsed},
+    {"cuMemAlloc_v2", &g_driver.memory_allocate},
+    {"cuMemcpyHtoD_v2", &g_driver.copy_to_device},
     {"cuMemImportFromShareableHandle", &g_driver.memory_import},
     {"cuMemRelease", &g_driver.memory_release},
     {"cuMemAddressReserve", &g_driver.address_reserve},

@@ -42,6 +42,8 @@ struct Driver {
   int (*event_record)(Event, Stream);
   int (*event_synchronize)(Event);
   int (*event_elapsed)(float*, Event, Event);
+  int (*memory_allocate)(Address*, size_t);
+  int (*copy_to_device)(Address, const void*, size_t);
   int (*memory_import)(Handle*, void*, int);
   int (*memory_release)(Handle);
   int (*address_reserve)(Address*, size_t, size_t, Address, unsigned long long);

@@ -39,8 +39,8 @@ class ConfigMemory:
         # Python's tensors and a device's memory cannot be read-only: there the judge compares
         # the inputs instead.
         self._sealed = program.abi == "hip" and not program.on_device
-        inputs = [_region(argument, config) for argument in signature.inputs]
-        outputs = [_region(argument, config) for argument in signature.outputs]
+        inputs = [region(argument, config) for argument in signature.inputs]
+        outputs = [region(argument, config) for argument in signature.outputs]
         self._inputs = InputArena(inputs, slots, self._medium, sealed=self._sealed)
         self._outputs = OutputArena(outputs, slots, self._medium)
         self._scratch: OutputArena | None = None
@@ -48,7 +48,7 @@ class ConfigMemory:
             symbols=(f"{program.entry}_{config.dtype}", program.entry),
             inputs=self._inputs.regions,
             outputs=self._outputs.regions,
-            scalars=tuple(_scalar(pair, config) for pair in signature.scalars),
+            scalars=tuple(scalar(pair, config) for pair in signature.scalars),
             dims=tuple((name, config.dims[name]) for name in signature.dims),
             strides=(self._inputs.stride, self._outputs.stride),
             sizes=(self._inputs.size, self._outputs.size),
@@ -156,13 +156,14 @@ class ConfigMemory:
             self._block_fd = -1
 
 
-def _region(argument: Argument, config: Config) -> Region:
+def region(argument: Argument, config: Config) -> Region:
+    """A tensor of the signature, at the start of an arena."""
     dtype = DTYPES[shapes.dtype_name(argument, config)]
     shape = shapes.shape(argument, config.dims)
     return Region(argument.name, 0, prod(shape) * dtype.size, dtype.code, shape)
 
 
-def _scalar(declared: tuple[str, float | int], config: Config) -> tuple[str, float | int]:
+def scalar(declared: tuple[str, float | int], config: Config) -> tuple[str, float | int]:
     """The config's value, in the type of the declaration: that is the C type."""
     name, default = declared
     value = config.scalars.get(name, default)

@@ -6,7 +6,7 @@ import mmap
 import os
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from base.program import Program, RunnerPolicy
@@ -40,10 +40,11 @@ _INHERITED = (
 )
 
 
-def view(program: Program, policy: RunnerPolicy) -> View:
+def view(program: Program, policy: RunnerPolicy, more: Sequence[Sequence[str]] = ()) -> View:
     """The candidate's file, what is needed to run it, and a private ``/tmp``.
 
-    Raises ValueError for a ``hip`` program without a runner.
+    ``more`` are paths here and in the sandbox. Raises ValueError for a ``hip`` program without
+    a runner.
     """
     binds = [*system_binds(), Bind(_absolute(program.path), candidate_path(program))]
     if program.on_device:
@@ -58,6 +59,7 @@ def view(program: Program, policy: RunnerPolicy) -> View:
         binds += [Bind(_absolute(library), path) for library, path in pairs]
     else:
         binds += [Bind(path, path) for path in _python_paths()]
+    binds += [Bind(_absolute(here), there) for here, there in more]
     return View(
         binds=tuple(binds),
         tmpfs=((TMP, policy.tmp_bytes), (_SHM, mmap.PAGESIZE)),

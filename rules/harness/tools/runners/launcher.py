@@ -12,6 +12,7 @@ import dataclasses
 import json
 import os
 import socket
+import threading
 from types import TracebackType
 from typing import Self
 
@@ -20,6 +21,7 @@ from base.program import MachineFault, Program, RunnerPolicy, Signature
 from runners import launcher_process
 from runners.channel import Channel
 from runners.conversation import Conversation
+from runners.errand import Errand, Returned, await_return
 from runners.runner_process import Runner
 from runners.warden import Warden
 
@@ -32,6 +34,7 @@ class Launcher:
     def __init__(self, pid: int, link: socket.socket) -> None:
         self._pid = pid
         self._link = link
+        self._turn = threading.Lock()
         link.settimeout(_START_SECONDS)
 
     @classmethod
@@ -72,6 +75,33 @@ class Launcher:
         runner.start()
         return runner
 
+    def send(
+        self, errand: Errand, program: Program, policy: RunnerPolicy, seconds: float
+    ) -> Returned:
+        """Run a tool over the candidate, in a sandbox of its own, until it ends or time is up.
+
+        May be called by several threads at once. Raises MachineFault when it cannot be started.
+        """
+        report, its_report = os.pipe2(os.O_CLOEXEC)
+        output, its_output = os.pipe2(os.O_CLOEXEC)
+        orders, its_orders = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        warden = Warden(orders)
+        try:
+            try:
+                lent = (its_report, its_orders.fileno(), its_output)
+                self._request(program, policy, lent, errand)
+            finally:
+                its_orders.close()
+                os.close(its_report)
+                os.close(its_output)
+            return await_return(
+                warden, output, report, seconds=seconds, most_bytes=policy.stderr_bytes
+            )
+        finally:
+            warden.close()
+            os.close(report)
+            os.close(output)
+
     def close(self) -> None:
         """End the launcher process, and with it every runner; may be called twice."""
         self._link.close()
@@ -91,14 +121,22 @@ class Launcher:
     ) -> None:
         self.close()
 
-    def _request(self, program: Program, policy: RunnerPolicy, fds: tuple[int, ...]) -> None:
+    def _request(
+        self,
+        program: Program,
+        policy: RunnerPolicy,
+        fds: tuple[int, ...],
+        errand: Errand | None = None,
+    ) -> None:
         order = {
             "program": dataclasses.asdict(program),
             "policy": dataclasses.asdict(policy),
+            "errand": dataclasses.asdict(errand) if errand else None,
         }
         try:
-            socket.send_fds(self._link, [json.dumps(order).encode()], list(fds))
-            reply = self._link.recv(1 << 16)
+            with self._turn:
+                socket.send_fds(self._link, [json.dumps(order).encode()], list(fds))
+                reply = self._link.recv(1 << 16)
         except OSError as error:
             raise MachineFault(f"the launcher is gone: {error}") from error
         if reply != b"ok":

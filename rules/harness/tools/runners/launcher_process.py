@@ -19,6 +19,8 @@ import namespaces  # type: ignore[import-not-found]
 from base.program import Program, RunnerPolicy
 
 from runners import confinement, native_start, warden
+from runners.errand import Errand
+from runners.errand import run as run_errand
 
 _REQUEST_BYTES = 1 << 16
 _PR_SET_PDEATHSIG = 1
@@ -53,12 +55,13 @@ def _launch(data: bytes, fds: list[int]) -> bytes:
         request = json.loads(data)
         program = Program(**request["program"])
         policy = RunnerPolicy(**request["policy"])
+        errand = Errand(**request["errand"]) if request["errand"] else None
         control, orders, output = fds
         _preload(program)
         namespaces.fork_contained(
-            confinement.view(program, policy),
+            confinement.view(program, policy, errand.binds if errand else ()),
             confinement.limits(program, policy),
-            _entrance(program, policy, control, output),
+            _entrance(program, policy, errand, control, output),
             keep_fds=(control, output),
             seccomp="strict",
             supervisor=partial(warden.supervise, fd=orders),
@@ -73,9 +76,12 @@ def _launch(data: bytes, fds: list[int]) -> bytes:
 
 
 def _entrance(
-    program: Program, policy: RunnerPolicy, control: int, output: int
+    program: Program, policy: RunnerPolicy, errand: Errand | None, control: int, output: int
 ) -> Callable[[], int]:
-    """What the runner process does first."""
+    """What the process in the sandbox does first."""
+    if errand:
+        environment = confinement.environment(program, policy)
+        return partial(run_errand, errand, environment, output, control)
     if program.abi == "hip":
         return partial(native_start.run, program, policy, control, output)
     from pyrunner import process as pyrunner

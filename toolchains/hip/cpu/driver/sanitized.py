@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 from bounds import FOR_HOSTS
 from builds import KERNEL_OBJECT, OUTPUT, link_imports, link_kernel, publish, workplace, write
@@ -16,6 +14,7 @@ from elf import read_symbols
 from faults import SourceFault, ToolchainFault
 from instrumentation import CALLS, LINKER, SHARED_SECTION, hide_libraries
 from lines import Row, line_rows
+from places import write_places
 from sources import MAIN, Sources, load
 from symbols import RUNTIME
 
@@ -49,20 +48,14 @@ def build_sanitized(
         (directory / _SCRIPT).write_text(SHARED_SECTION)
         link = Link([KERNEL_OBJECT], OUTPUT, imports, exports, debug=True, script=_SCRIPT)
         link_kernel(source, link, compiler, directory)
-        table = _table(sources, line_rows((directory / OUTPUT).read_bytes()))
+        code = _code(sources, line_rows((directory / OUTPUT).read_bytes()))
         publish(directory / OUTPUT, output)
-        places.write_text(json.dumps(table, separators=(",", ":")) + "\n")
+        write_places(sources, places, code)
 
 
-def _table(sources: Sources, rows: list[Row]) -> dict[str, Any]:
-    """What a judge needs to name a place.
-
-    ``files``: by their names for the compiler, the author's name and, per line, the columns of
-    tokens with their original lines and columns. ``code``: offset in the library, index of a
-    file in ``files`` or -1 for none, line, column.
-    """
-    names = list(sources.files)
-    index = {name: number for number, name in enumerate(names)}
+def _code(sources: Sources, rows: list[Row]) -> list[list[int]]:
+    """Which place each instruction is of, as the table of places has it."""
+    index = {name: number for number, name in enumerate(sources.files)}
     code: list[list[int]] = []
     for row in rows:
         number = index.get(row.file, -1)
@@ -73,8 +66,4 @@ def _table(sources: Sources, rows: list[Row]) -> dict[str, Any]:
             code.pop()
         if not code or code[-1][1:] != entry[1:]:
             code.append(entry)
-    files = {
-        name: {"name": laid.path.rpartition("/")[2], "lines": laid.origins}
-        for name, laid in sources.files.items()
-    }
-    return {"schema": 1, "files": files, "code": code}
+    return code

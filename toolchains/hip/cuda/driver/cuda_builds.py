@@ -24,6 +24,7 @@ from cuda_messages import compiler_fault, device_fault, shared_fault
 from cuda_resources import KernelResources, kernel_resources
 from cuda_tools import CUBIN, CudaTools
 from elf import Symbol, read_symbols
+from places import write_places
 from sources import MAIN, Sources, load
 
 INCLUDE = Path(__file__).resolve().parents[1] / "include"
@@ -45,6 +46,7 @@ def build_cuda_kernel(
     include: Sequence[Path] = (),
     entries: Sequence[str] = (),
     bounds: Bounds = FOR_DEVICES,
+    places: Path | None = None,
 ) -> tuple[KernelResources, ...]:
     """Compile a HIP source into a library that exports its ``extern "C"`` functions.
 
@@ -52,11 +54,14 @@ def build_cuda_kernel(
     be there when it is loaded. Raises ``SourceFault`` when the source does not compile, exceeds
     the ``bounds`` or lacks one of the ``entries``. Its bytes depend on the tokens of the source,
     not its layout.
+
+    With ``places`` its code names the lines that it comes from, for tools that watch it run, and
+    that file becomes the table of where the author wrote them.
     """
     sources = load(source, include, CUDA)
     with workplace() as directory:
         write(sources, directory)
-        build = _Build(sources, cuda, host, arch, directory)
+        build = _Build(sources, cuda, host, arch, directory, lines=places is not None)
         with bounds.around(source):
             resources = build.compile()
         symbols = read_symbols((directory / _HOST_OBJECT).read_bytes())
@@ -66,6 +71,8 @@ def build_cuda_kernel(
         link = Link(objects, _OUTPUT, build.imports(symbols), exports)
         link_kernel(source, link, host, directory, bounds)
         publish(directory / _OUTPUT, output)
+    if places is not None:
+        write_places(sources, places)
     return resources
 
 
@@ -79,7 +86,10 @@ class _Build:
         host: CudaHost,
         arch: Architecture,
         directory: Path,
+        *,
+        lines: bool,
     ) -> None:
+        self._lines = lines
         self._sources = sources
         self._cuda = cuda
         self._host = host
@@ -122,8 +132,10 @@ class _Build:
     def _device(self) -> tuple[KernelResources, ...]:
         output = "device.ii"
         self._require(self._preprocess(output, self._arch.defines))
-        self._require(self._cuda.device(output, self._host, self._arch, self._cwd))
-        done = self._cuda.assemble(self._arch, self._cwd)
+        self._require(
+            self._cuda.device(output, self._host, self._arch, self._cwd, lines=self._lines)
+        )
+        done = self._cuda.assemble(self._arch, self._cwd, lines=self._lines)
         if done.returncode:
             raise device_fault(done.messages, self._sources)
         kernels = kernel_resources(done.messages, (self._cwd / CUBIN).read_bytes(), self._arch)

@@ -19,6 +19,7 @@ from sources import MAIN
 CUBIN = "kernel.cubin"
 PTX = "kernel.ptx"
 _VERSION = re.compile(r"#define\s+CUDART_VERSION\s+(\d+)")
+_FILE = re.compile(r'(?m)^(\s*\.file\s+\d+\s+)"([^"]*)"(?:, *\d+, *\d+)?')
 _MAJOR = 13
 """The one whose tools take the options below."""
 _MODULE = "_kernel_"
@@ -66,19 +67,29 @@ class CudaTools:
         command += ["--stub_file_name", "stub.c", "--module_id_file_name", "module"]
         return run_tool([*command, source], cwd)
 
-    def device(self, source: str, host: CudaHost, arch: Architecture, cwd: Path) -> Completed:
-        """Make ``kernel.ptx``, and the launches of its kernels, of a preprocessed source."""
+    def device(
+        self, source: str, host: CudaHost, arch: Architecture, cwd: Path, *, lines: bool = False
+    ) -> Completed:
+        """Make ``kernel.ptx``, and the launches of its kernels, of a preprocessed source.
+
+        With ``lines`` the code says which line each instruction is of, and is the same otherwise.
+        """
         (cwd / "module").write_text(_MODULE)
         command = [str(self.directory / "nvvm" / "bin" / "cicc"), *_front_end(host)]
         command += ["-arch", f"compute_{arch.exact}", "-m64", "--no-version-ident", *_ARITHMETIC]
         command += ["--include_file_name", "fatbin.c", "-tused"]
         command += ["--module_id_file_name", "module", "--gen_c_file_name", "device.c"]
         command += ["--stub_file_name", "stub.c", "--gen_device_file_name", "device.gpu"]
-        return run_tool([*command, source, "-o", PTX], cwd)
+        command += ["-generate-line-info"] if lines else []
+        done = run_tool([*command, source, "-o", PTX], cwd)
+        if lines and not done.returncode:
+            _forget_where(cwd / PTX, cwd)
+        return done
 
-    def assemble(self, arch: Architecture, cwd: Path) -> Completed:
+    def assemble(self, arch: Architecture, cwd: Path, *, lines: bool = False) -> Completed:
         """Make ``kernel.cubin`` of ``kernel.ptx``; its messages say what kernels take."""
         command = [str(self.directory / "bin" / "ptxas"), "-v", f"-arch=sm_{arch.exact}", "-m64"]
+        command += ["--generate-line-info"] if lines else []
         return run_tool([*command, PTX, "-o", CUBIN], cwd)
 
     def embed(self, arch: Architecture, cwd: Path) -> Completed:
@@ -86,6 +97,20 @@ class CudaTools:
         command = [str(self.directory / "bin" / "fatbinary"), "--create=fatbin", "-64"]
         command += [f"--image3=kind=elf,sm={arch.exact},file={CUBIN}"]
         return run_tool([*command, "--embedded-fatbin=fatbin.c"], cwd)
+
+
+def _forget_where(ptx: Path, cwd: Path) -> None:
+    """Take out of the names of files where they lie, and when they were written.
+
+    The assembler adds the latter again for files that it finds by these names.
+    """
+
+    def forget(file: re.Match[str]) -> str:
+        path = Path(file[2])
+        name = path.relative_to(cwd) if path.is_relative_to(cwd) else path.name
+        return f'{file[1]}"source/{name}"'
+
+    ptx.write_text(_FILE.sub(forget, ptx.read_text()))
 
 
 def _front_end(host: CudaHost) -> list[str]:

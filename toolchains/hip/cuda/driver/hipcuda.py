@@ -50,6 +50,7 @@ def _build(options: argparse.Namespace) -> None:
         architecture(options.arch),
         include=options.include,
         entries=options.entry,
+        places=options.output.with_suffix(".places.json") if options.sanitize else None,
     )
     for kernel in kernels:
         print(json.dumps(kernel.to_json(), sort_keys=True))
@@ -66,6 +67,11 @@ def _parser() -> argparse.ArgumentParser:
     kernel.add_argument("--include", type=Path, action="append", default=[], metavar="DIR")
     kernel.add_argument(
         "--entry", action="append", default=[], metavar="NAME", help="a required function"
+    )
+    kernel.add_argument(
+        "--sanitize",
+        action="store_true",
+        help="have the code name its lines, for tools that watch it; also makes OUT.places.json",
     )
     runtime = commands.add_parser("runtime", help="CUDA's runtime library, for kernels")
     for command in (kernel, runtime):

@@ -1,0 +1,29 @@
+// The candidate's library, and the arguments of its entry.
+#pragma once
+#include <stdint.h>
+
+#include "call.h"
+#include "control_block.h"
+
+constexpr uint32_t kMostTensors = 16;  // inputs, and outputs; as the judge has checked
+
+struct Candidate {
+  const char* path;
+  void* library;
+  void* entry;           // of the config in force
+  void* workspace_size;  // null where the candidate wants no workspace
+};
+
+// Loads the library. False leaves the reason to dlerror.
+bool load(Candidate* candidate);
+
+// Finds the entry by the first of the block's names that the library has. False without one.
+bool resolve(Candidate* candidate, const ControlBlock& block);
+
+// Bytes of workspace that the candidate wants for these dims.
+int64_t wanted_workspace(const Candidate& candidate, const ControlBlock& block);
+
+// Inputs, outputs, scalars, dims, workspace where wanted, stream. `tensors` are the addresses of
+// inputs and outputs, in order. False where there are more arguments than a call can have.
+bool assemble(const Candidate& candidate, const ControlBlock& block, const void* const* tensors,
+              const void* workspace, const void* stream, Arguments* arguments);

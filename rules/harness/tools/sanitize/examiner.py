@@ -1,0 +1,57 @@
+"""How a candidate is watched: what every way of it takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from base.program import CandidateFault, Config, Reason
+from torch import Tensor
+
+from sanitize.findings import Finding
+
+
+@dataclass(frozen=True)
+class SanitizePolicy:
+    """How much is tried.
+
+    Attributes:
+        elements: cap on every tensor: a kernel that is watched takes many times as long.
+        edges: how many configs at the edges of the space are tried, besides the visible ones.
+        call_seconds: how long one call may take.
+        watch_seconds: how long one may take on a device, with the start of what watches it.
+        total_seconds: how long all calls may take together; less than a gate.
+    """
+
+    elements: int = 4096
+    edges: int = 6
+    call_seconds: float = 60.0
+    watch_seconds: float = 20.0
+    total_seconds: float = 400.0
+
+
+class Examiner(Protocol):
+    """Watches one candidate."""
+
+    def examine(
+        self, config: Config, inputs: Mapping[str, Tensor]
+    ) -> tuple[Sequence[Finding], CandidateFault | None]:
+        """What is found in one call, and how else it failed. Raises MachineFault."""
+
+
+@dataclass
+class Patience:
+    """The time that all calls together have left."""
+
+    total_seconds: float
+    spent_seconds: float = 0.0
+
+    @property
+    def left_seconds(self) -> float:
+        """What is left. Raises CandidateFault where that is nothing."""
+        left = self.total_seconds - self.spent_seconds
+        if left <= 0:
+            what = f"the candidate used up the {self.total_seconds:g} s of all its calls"
+            raise CandidateFault(Reason.TIMEOUT, what)
+        return left

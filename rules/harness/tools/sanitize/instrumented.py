@@ -1,0 +1,54 @@
+"""A candidate that was compiled to say itself what it does, as on ``cpu``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from base.program import CandidateFault, Config, RunnerPolicy
+from base.spec import Spec
+from runners.launcher import Launcher
+from torch import Tensor
+
+from sanitize.examiner import Patience, SanitizePolicy
+from sanitize.findings import Finding, read_findings
+from sanitize.places import Places
+
+_KEPT_BYTES = 1 << 17  # of what a candidate prints: all findings of one process
+
+
+class Instrumented:
+    """Calls it once a config, in a runner of its own: a fault ends what comes after it."""
+
+    def __init__(
+        self, spec: Spec, policy: SanitizePolicy, launcher: Launcher, places: Places
+    ) -> None:
+        self._spec = spec
+        self._policy = policy
+        self._launcher = launcher
+        self._places = places
+        self._patience = Patience(policy.total_seconds)
+
+    def examine(
+        self, config: Config, inputs: Mapping[str, Tensor]
+    ) -> tuple[Sequence[Finding], CandidateFault | None]:
+        """One call of the candidate. Raises MachineFault."""
+        started = time.monotonic()
+        fault = None
+        try:
+            said = self._call(config, inputs)
+        except CandidateFault as caught:
+            fault, said = caught, caught.detail
+        self._patience.spent_seconds += time.monotonic() - started
+        return read_findings(said, self._places), fault
+
+    def _call(self, config: Config, inputs: Mapping[str, Tensor]) -> str:
+        policy = RunnerPolicy(
+            call_seconds=self._policy.call_seconds,
+            life_seconds=self._patience.left_seconds,
+            stderr_bytes=_KEPT_BYTES,
+        )
+        with self._launcher.open(self._spec.candidate, self._spec.signature, policy) as runner:
+            runner.load(config, 1)
+            runner.batch([inputs])
+            return runner.said()

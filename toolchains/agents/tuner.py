@@ -20,7 +20,7 @@ from typing import Protocol
 
 import kabuild_check
 from costs import Costs
-from halving import choose, halve
+from halving import ETA, choose, halve
 from kabuild_check import Answer, CheckError
 from tunables import Assignment, Tunable, TunableError, apply, describe, find
 
@@ -29,6 +29,9 @@ SHORTEST = 1.0
 
 LAST = 9.0
 """Seconds of the last measurement, where there is time for so many."""
+
+PROOF = 0.25
+"""The part of the whole time that is kept for that, where it takes so much."""
 
 PERF, CORRECTNESS, COMPILE = "perf", "correctness", "compile"
 
@@ -52,7 +55,8 @@ class Tuner:
     """One search. ``now`` is the monotonic clock.
 
     It begins no measurement that, by what those before took, leaves too little time before ``end``
-    to prove a winner: one check of correctness, and one measurement as long.
+    to prove a winner: one check of correctness, and one measurement at least as long, or three
+    times as long where ``PROOF`` of the whole time suffices for that.
     """
 
     def __init__(self, text: str, judge: Judge, *, end: float, now: Callable[[], float]) -> None:
@@ -61,6 +65,7 @@ class Tuner:
         self._judge = judge
         self._end = end
         self._now = now
+        self._share = PROOF * (end - now())
         self._costs = Costs()
         self._compiles: dict[Point, bool] = {}
         self._right: dict[Point, bool] = {}
@@ -89,8 +94,9 @@ class Tuner:
         return self._now() + taken + self._proof(seconds) > self._end
 
     def _proof(self, seconds: float) -> float:
-        """What the proof of a winner takes at least."""
-        return self._costs.bound(CORRECTNESS) + self._costs.bound(PERF, seconds)
+        """The time to keep for the proof of a winner that was measured for so many seconds."""
+        longer = min(self._share, self._costs.bound(PERF, ETA * seconds))
+        return self._costs.bound(CORRECTNESS) + max(longer, self._costs.bound(PERF, seconds))
 
     def _measure(self, point: Point, seconds: float) -> float | None:
         """The speedup over the kernel as it is.
@@ -134,7 +140,8 @@ class Tuner:
                 self._tell(one, _first_line(answer))
 
     def _is_proven(self, point: Point) -> bool:
-        if point not in self._right and self._now() + self._proof(SHORTEST) > self._end:
+        least = self._costs.bound(CORRECTNESS) + self._costs.bound(PERF, SHORTEST)
+        if point not in self._right and self._now() + least > self._end:
             return False
         return self._is_right(point) and self._is_faster(point)
 

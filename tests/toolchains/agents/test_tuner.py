@@ -192,7 +192,7 @@ def test_the_time_is_kept_and_used(end: int, takes: tuple[float, float, float]) 
 
 def test_slow_checks_leave_time_for_many() -> None:
     """A minute at five seconds a check, two minutes at nine."""
-    for end, perf, correctness, least in ((60, 4.0, 1.5, 7), (120, 8.0, 7.0, 6), (60, 8.0, 7.0, 3)):
+    for end, perf, correctness, least in ((60, 4.0, 1.5, 6), (120, 8.0, 7.0, 6), (60, 8.0, 7.0, 2)):
         costs = {"perf": perf, "correctness": correctness, "compile": 1.0}
         judge = Judge({6: 1.2}, takes=costs)
         _search(judge, end=end)

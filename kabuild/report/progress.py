@@ -36,7 +36,10 @@ def settled_line(settled: Settled) -> str:
 
 
 class PlainProgress:
-    """One line for each action that ran; cached and skipped ones are only counted."""
+    """One line for each action that ran; cached and skipped ones are only counted.
+
+    Several builds may follow one another, as those of a report's agents do: each counts anew.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -46,7 +49,7 @@ class PlainProgress:
     def emit(self, event: Event) -> None:
         """Print the line of one event, if it has one."""
         if isinstance(event, BuildStarted):
-            self._total = event.total
+            self._done, self._total = 0, event.total
         elif isinstance(event, Warned):
             self._write(f"warning: {event.message}")
         elif isinstance(event, ActionSettled):
@@ -81,7 +84,7 @@ class LiveProgress:
         """Change what is shown."""
         with self._lock:
             if isinstance(event, BuildStarted):
-                self._total = event.total
+                self._done, self._total = 0, event.total
             elif isinstance(event, ActionStarted):
                 self._names[str(event.label)] = event.mnemonic
             elif isinstance(event, ActionExecuting):

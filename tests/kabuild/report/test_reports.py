@@ -208,6 +208,19 @@ def test_plain_progress_is_silent_about_cached_actions() -> None:
     ]
 
 
+def test_progress_counts_anew_for_each_of_several_builds() -> None:
+    """A report of three agents is three builds, and no action is the 27th of nine."""
+    stream = io.StringIO()
+    plain, live = PlainProgress(stream), LiveProgress(Terminal(), StoppedClock())
+    for _ in range(2):
+        for event in (BuildStarted(1, "cpu", 0.0), ActionSettled(FAILED[1], "Correctness", 2.0)):
+            plain.emit(event)
+            live.emit(event)
+
+    assert [line.partition(" ")[0] for line in stream.getvalue().splitlines()] == ["[1/1]"] * 2
+    assert "[1/1]" in live.__rich__()
+
+
 def test_the_log_has_a_line_for_each_event_of_a_build_that_ran(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "out/build.log")
     log.emit(ActionExecuting(FAILED[1].label, 1.0))

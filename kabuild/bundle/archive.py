@@ -74,7 +74,10 @@ def write_bundle(path: Path, manifest: Manifest, get: Callable[[Digest], bytes])
 
 @contextmanager
 def open_bundle(path: Path, *, limit: int = TOTAL_LIMIT) -> Iterator[Bundle]:
-    """Open a bundle. Raises BundleError, also while its blobs are read, and ``OSError``."""
+    """Open a bundle. Raises BundleError, also while its blobs are read, and ``OSError``.
+
+    Its errors name the file: commands read several.
+    """
     with path.open("rb") as file:
         decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
         try:
@@ -85,12 +88,14 @@ def open_bundle(path: Path, *, limit: int = TOTAL_LIMIT) -> Iterator[Bundle]:
                 if total > limit:
                     raise BundleError(
                         Reason.BUNDLE_TOO_LARGE,
-                        f"{path.name} would unpack to {total:,} bytes",
+                        f"it would unpack to {total:,} bytes",
                         hint=f"the limit is {limit:,}; --max_bytes=N raises it",
                     )
                 yield Bundle(manifest, _read_blobs(members, manifest.blobs))
         except (tarfile.TarError, zstandard.ZstdError) as error:
-            raise damaged(f"{path.name} is damaged or no bundle: {error}") from None
+            raise damaged(f"{path} is damaged or no bundle: {error}") from None
+        except BundleError as error:
+            raise BundleError(error.reason, f"{path}: {error.message}", hint=error.hint) from None
 
 
 class _Members:

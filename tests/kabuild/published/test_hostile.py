@@ -67,7 +67,9 @@ def test_one_without_its_end_is_no_bundle(
     whole = published.bundle.read_bytes()
     path = tmp_path / "short.kab"
     path.write_bytes(whole[: int(len(whole) * part)])
-    assert refused(path).reason is Reason.BUNDLE_DAMAGED
+    error = refused(path)
+    assert error.reason is Reason.BUNDLE_DAMAGED
+    assert error.message.startswith(f"{path}: it ") or f"{path} is damaged" in error.message
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

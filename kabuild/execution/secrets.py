@@ -9,9 +9,9 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 from kabuild.base.errors import InfraError, Reason
 from kabuild.model.action import Action
@@ -19,13 +19,21 @@ from kabuild.model.action import Action
 LEAST_LENGTH = 8
 """What is shorter occurs by chance, and blotting it out would garble results."""
 
+_WIDTHS = (64, 76)
+"""Characters of a line of base64: what ``openssl`` and what ``base64`` write."""
+
 
 class Secrets:
     """The secrets of one action by name, and how to blot them out."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self.values = dict(values)
-        found = {form: name for name, value in values.items() for form in _forms(value)}
+        found = {
+            form: name
+            for name, value in values.items()
+            for part in (value, *_lines(value))
+            for form in _forms(part)
+        }
         # Longer ones first: one secret may be part of another.
         self._forms = sorted(found.items(), key=lambda item: (-len(item[0]), item[0]))
 
@@ -39,8 +47,7 @@ class Secrets:
         environ = os.environ if environ is None else environ
         values = {name: environ.get(name, "") for name in action.secrets}
         for name, value in values.items():
-            if len(value) < LEAST_LENGTH:
-                what = "is not set" if not value else f"has fewer than {LEAST_LENGTH} characters"
+            if (what := _unfit(value)) is not None:
                 raise InfraError(
                     Reason.NO_SECRET,
                     f"{action.label} needs the secret {name}, which {what}",
@@ -49,7 +56,11 @@ class Secrets:
         return cls(values)
 
     def redact(self, data: bytes) -> bytes:
-        """``data`` with ``[NAME]`` in place of each secret, however it is written."""
+        """``data`` with ``[NAME]`` in place of each secret, however it is written.
+
+        So are the lines of a secret that has several, since whatever prints it may be taken apart
+        by lines before it comes here; those shorter than ``LEAST_LENGTH`` remain.
+        """
         for form, name in self._forms:
             data = data.replace(form, f"[{name}]".encode())
         return data
@@ -64,15 +75,59 @@ class Secrets:
             path.write_bytes(redacted)
 
 
+def _unfit(value: str) -> str | None:
+    """Why a value could not be found again; None where it can."""
+    if not value:
+        return "is not set"
+    if len(value) < LEAST_LENGTH:
+        return f"has fewer than {LEAST_LENGTH} characters"
+    if len(value.splitlines()) > 1 and not _lines(value):
+        return f"has no line of {LEAST_LENGTH} characters"
+    return None
+
+
+def _lines(value: str) -> tuple[str, ...]:
+    """The lines of a value, such as a key in PEM, that can be found again; none of a single line.
+
+    A line may also end in the two characters ``\\n``: a key within JSON.
+    """
+    lines = value.replace("\\n", "\n").splitlines()
+    found = (line.strip() for line in lines if len(lines) > 1)
+    return tuple(line for line in found if len(line) >= LEAST_LENGTH)
+
+
 def _forms(value: str) -> set[bytes]:
-    """How a value may be written: as it is, in JSON, in a URL, in base64 whatever precedes it."""
+    """How a value may be written: as it is, in JSON, in a URL, in base64."""
     raw = value.encode(errors="surrogateescape")
-    plain = {raw, json.dumps(value)[1:-1].encode(), quote(value, safe="").encode()}
-    encoded = set()
+    return {raw, *_in_json(value), *_in_urls(raw), *_in_base64(raw)}
+
+
+def _in_json(value: str) -> Iterator[bytes]:
+    """As part of a JSON text, and of one that is a text within JSON."""
+    for ascii_only in (True, False):
+        text = value
+        for _ in range(2):
+            text = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+            yield text.encode(errors="surrogateescape")
+
+
+def _in_urls(raw: bytes) -> Iterator[bytes]:
+    """As part of a path, and of a form."""
+    yield quote(raw, safe="").encode()
+    yield quote_plus(raw).encode()
+
+
+def _in_base64(raw: bytes) -> Iterator[bytes]:
+    """On one line, whatever precedes it, or by itself on several lines."""
     for before in range(3):
         # What of the encoding depends on this value alone.
         text = base64.b64encode(b"\0" * before + raw)
         start = (before * 8 + 5) // 6
         end = (before + len(raw)) * 8 // 6
-        encoded |= {text[start:end], text[start:end].replace(b"+", b"-").replace(b"/", b"_")}
-    return plain | {form for form in encoded if len(form) >= LEAST_LENGTH}
+        parts = [text[start:end]]
+        if before == 0:
+            parts += [text[i : min(i + w, end)] for w in _WIDTHS for i in range(0, end, w)]
+        for part in parts:
+            if len(part) >= LEAST_LENGTH:
+                yield part
+                yield part.replace(b"+", b"-").replace(b"/", b"_")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import textwrap
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
@@ -17,6 +20,17 @@ from kabuild.execution.secrets import LEAST_LENGTH, Secrets
 from tests.testkit.actions import command
 
 printable = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=12, max_size=60)
+
+
+def _pem() -> str:
+    """What looks like a private key, as a shell's ``$(cat FILE)`` gives it."""
+    blob = b"".join(hashlib.sha512(bytes([number])).digest() for number in range(6))
+    lines = textwrap.wrap(base64.b64encode(blob).decode(), 70)
+    name = "OPENSSH PRIVATE KEY"
+    return "\n".join((f"-----BEGIN {name}-----", *lines, f"-----END {name}-----"))
+
+
+PEM = _pem()
 
 
 @given(printable, st.binary(max_size=20), st.binary(max_size=20))
@@ -58,7 +72,62 @@ def test_of_two_secrets_the_longer_is_blotted_out_first() -> None:
     assert secrets.redact(b"abcdefgh-ijkl abcdefgh") == b"[LONG] [SHORT]"
 
 
-@pytest.mark.parametrize("value", [None, "", "x" * (LEAST_LENGTH - 1)])
+def _in_json(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+@pytest.mark.parametrize(
+    "encode",
+    [
+        str,
+        _in_json,
+        lambda line: json.dumps(_in_json(line), ensure_ascii=False)[1:-1],
+        lambda line: quote(line, safe=""),
+        quote_plus,
+    ],
+)
+@pytest.mark.parametrize(
+    "value", [PEM, PEM.replace("\n", "\r\n"), f'{{\n  "key": {json.dumps(PEM)}\n}}', 'é"\\' * 9]
+)
+def test_each_line_of_a_secret_is_blotted_out(value: str, encode: Callable[[str], str]) -> None:
+    """A transcript has an entry a line, so that the value as a whole is nowhere in it."""
+    secrets = Secrets({"KEY": value})
+    lines = {line.strip() for line in value.replace("\\n", "\n").splitlines()}
+    assert lines
+    for line in (line for line in lines if len(line) >= LEAST_LENGTH):
+        told = f'{{"text": "{encode(line)} {encode(line)}"}}'
+
+        assert secrets.redact(told.encode()) == b'{"text": "[KEY] [KEY]"}'
+
+
+@pytest.mark.parametrize("width", [64, 76])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@pytest.mark.parametrize("value", [PEM, "sk-" + "0123456789abcdef" * 7])
+def test_a_secret_in_base64_of_several_lines_is_blotted_out(
+    value: str, encode: Callable[[bytes], bytes], width: int
+) -> None:
+    lines = textwrap.wrap(encode(f"{value}\n".encode()).decode(), width)
+
+    said = Secrets({"KEY": value}).redact("\n".join(lines).encode()).decode().split("\n")
+
+    assert said[:-1] == ["[KEY]"] * (len(lines) - 1)
+    assert len(said[-1].removeprefix("[KEY]")) <= LEAST_LENGTH
+
+
+def test_a_line_that_is_too_short_to_be_found_again_stays() -> None:
+    secrets = Secrets({"KEY": f"{PEM}\nshort"})
+
+    assert secrets.redact(b"short") == b"short"
+    assert secrets.redact(f"{PEM}\nshort".encode()) == b"[KEY]"
+
+
+def test_bytes_that_are_no_text_can_be_a_secret() -> None:
+    value = b"correct\xffhorse"
+
+    assert Secrets({"KEY": value.decode(errors="surrogateescape")}).redact(value) == b"[KEY]"
+
+
+@pytest.mark.parametrize("value", [None, "", "x" * (LEAST_LENGTH - 1), "all\nlines\nshort"])
 def test_a_secret_that_is_missing_or_too_short_stops_the_action(value: str | None) -> None:
     action = replace(command("a", "true"), secrets=("API_KEY",))
     environment = {} if value is None else {"API_KEY": value}

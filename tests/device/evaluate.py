@@ -141,7 +141,8 @@ class Evaluation:
 
     def tuner(self, workplace: Workplace) -> Any:
         """The offline agent, on the tasks that declare tunables."""
-        return tuned.measure(workplace, self._out, self._tuner_seconds, self._tuned)
+        seconds, devices = self._tuner_seconds, self.devices
+        return tuned.measure(workplace, self._out, seconds, self._tuned, devices)
 
     def refusals(self, workplace: Workplace) -> Any:
         """What is refused, and how."""

@@ -173,6 +173,8 @@ def _tuner(stages: Stages) -> str:
         f"`--agent=tuner` with {found['seconds_each']} s for each task: {found['beaten']} of "
         f"{found['of']} given kernels beaten, {found['seconds']:.0f} s in all."
     )
+    if found.get("not_begun"):
+        said += f" No time was left for {', '.join(map(_short, found['not_begun']))}."
     if "publish" in found.get("bundle", {}):
         bundle = found["bundle"]
         file, count = bundle["file"], len(bundle["tasks"])

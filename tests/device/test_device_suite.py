@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from evaluate import LIMITS, Evaluation
 from page import page
 from roofline import products, shares
 from throughput import TASKS, variants
-from tuned import limit, outcome, tasks
+from tuned import batched, limit, measure, outcome, tasks
 from workplace import Workplace
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +52,25 @@ def test_the_tuner_has_time_for_all_tasks_on_the_devices_there_are() -> None:
 
     assert one > len(tasks(ROOT)) * 120 > four > many > 120
     assert limit(ROOT, ("//tasks/hip2hip/gemm",), 120, 1) == many
+
+
+def test_what_has_no_time_left_is_not_begun(tmp_path: Path) -> None:
+    copy = tmp_path / "kabuild"
+    for name in ("tasks/hip2hip/gemm", "tasks/hip2hip/scan", "toolchains/agents"):
+        shutil.copytree(ROOT / name, copy / name)
+    late = Workplace(copy, tmp_path / "store", deadline=time.monotonic() + 100)
+
+    found = measure(late, tmp_path, seconds=90)
+
+    assert found["not_begun"] == ["//tasks/hip2hip/gemm", "//tasks/hip2hip/scan"]
+    assert (found["of"], found["tasks"], found["exit_code"]) == (0, {}, 0)
+    assert not (tmp_path / "tuner.kab").exists()
+    assert '"tuner"' in (copy / "toolchains/agents/BUILD.toml").read_text()
+
+
+def test_tasks_take_turns_on_the_devices() -> None:
+    assert [len(turn) for turn in batched(["a"] * 7, 4)] == [4, 3]
+    assert batched([], 4) == []
 
 
 LABEL = "//tasks/hip2hip/gemm"
@@ -122,7 +142,8 @@ def test_the_page_has_the_tuners_table_and_names_its_bundle(tmp_path: Path) -> N
     }
     whole = {"seconds_each": 120, "seconds": 99.0, "beaten": 1, "of": 3, "tasks": rows}
     bundle = {"file": "tuner.kab", "tasks": [LABEL], "publish": {"exit_code": 0}}
-    (tmp_path / "tuner.json").write_text(json.dumps({**whole, "bundle": bundle}))
+    left = {"bundle": bundle, "not_begun": ["//tasks/triton2triton/swiglu"]}
+    (tmp_path / "tuner.json").write_text(json.dumps(whole | left))
 
     told = page(tmp_path)
 
@@ -131,6 +152,7 @@ def test_the_page_has_the_tuners_table_and_names_its_bundle(tmp_path: Path) -> N
     assert f"| hip2hip/scan | the kernel as it is | {intervals} | 3 | 9 |" in told
     assert "| hip2hip/softmax |  | not judged |" in told
     assert "[tuner.kab](tuner.kab) has 1 of them" in told
+    assert "No time was left for triton2triton/swiglu." in told
 
 
 def test_a_plain_archive_says_its_revision_itself(

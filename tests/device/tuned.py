@@ -7,6 +7,7 @@ import math
 import re
 import statistics
 import sys
+import time
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,36 +32,53 @@ _VERDICTS = ("PASS", "FAIL", "REJECTED", "SKIPPED")
 
 def limit(root: Path, only: Sequence[str], seconds: int, devices: int) -> float:
     """How many seconds it all may take: a device has one task at a time."""
-    turns = math.ceil(len(_chosen(root, only)) / max(1, devices))
-    return turns * (seconds + _JUDGING) + _PUBLISHING
+    turns = batched(_chosen(root, only), max(1, devices))
+    return len(turns) * (seconds + _JUDGING) + _PUBLISHING
 
 
 def measure(
-    workplace: Workplace, out: Path, seconds: int = SECONDS, only: Sequence[str] = ()
+    workplace: Workplace,
+    out: Path,
+    seconds: int = SECONDS,
+    only: Sequence[str] = (),
+    devices: int = 1,
 ) -> dict[str, Any]:
     """Have the tuner work for so many seconds at each task, and judge what it hands in.
 
-    ``only`` names the tasks to take where not all are. A task is beaten where the mean over the
-    configs of their intervals' lower ends is above 1. What was judged by all gates is published
-    as ``out/tuner.kab``.
+    ``only`` names the tasks to take where not all are. As many as there are ``devices`` are taken
+    at a time, so that those before it are whole when time runs out; for which there is none left
+    are not begun. A task is beaten where the mean over the configs of their intervals' lower ends
+    is above 1. What was judged by all gates is published as ``out/tuner.kab``.
     """
     _give(workplace.root / _AGENTS, seconds)
     labels = _chosen(workplace.root, only)
     working = workplace.until(workplace.deadline - _PUBLISHING, workplace.flags)
-    ran = working.test(*labels, "--agent=tuner", timeout=math.inf)
-    found = {label: outcome(workplace, label, ran.json["targets"]) for label in labels}
-    judged = [label for label in labels if found[label]["judged"]]
+    found: dict[str, Any] = {}
+    calls = []
+    for turn in batched(labels, max(1, devices)):
+        if time.monotonic() + seconds > working.deadline:
+            break
+        ran = working.test(*turn, "--agent=tuner", timeout=math.inf)
+        found |= {label: outcome(workplace, label, ran.json["targets"]) for label in turn}
+        calls.append(ran)
+    judged = [label for label, row in found.items() if row["judged"]]
     bundle = bundles.publish(workplace, judged, "tuner", out / BUNDLE) if judged else {}
     return {
         "seconds_each": seconds,
-        "seconds": round(ran.seconds, 2),
-        "exit_code": ran.code,
-        "said": ran.err.splitlines()[-40:],
+        "seconds": round(sum(ran.seconds for ran in calls), 2),
+        "exit_code": max((ran.code for ran in calls), default=0),
+        "said": [line for ran in calls for line in ran.err.splitlines()[-20:]],
         "beaten": sum(row["beaten"] for row in found.values()),
         "of": len(found),
+        "not_begun": labels[len(found) :],
         "tasks": found,
         "bundle": {"file": BUNDLE, "tasks": judged, **bundle},
     }
+
+
+def batched(labels: Sequence[str], size: int) -> list[Sequence[str]]:
+    """The labels in turns of at most ``size``."""
+    return [labels[start : start + size] for start in range(0, len(labels), size)]
 
 
 def tasks(root: Path) -> list[str]:

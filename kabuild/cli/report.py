@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,25 @@ import click
 from kabuild.base.clock import SystemClock
 from kabuild.base.errors import ExitCode, Reason, UsageError
 from kabuild.base.fs import atomic_write
+from kabuild.bundle.archive import SUFFIX
 from kabuild.cli.evaluations import evaluated, is_file, read_file
 from kabuild.cli.flags import build_flags, read_gates
 from kabuild.cli.test import request_fields
 from kabuild.loading import find_workspace
 from kabuild.loading.request import Request
+from kabuild.loading.roots import BUILD_FILE
 from kabuild.model.event import Warned
 from kabuild.model.result import Outcome
-from kabuild.report.arena import write_arena
+from kabuild.report.arena import RESULT, arena_runs, run_folders, write_arena
 from kabuild.report.document import render_csv, render_json, render_markdown
-from kabuild.report.evaluation import Evaluation, TaskResult
+from kabuild.report.evaluation import Evaluation
+from kabuild.report.naming import by_agent, named_apart
 from kabuild.report.progress import make_progress
 from kabuild.store import Store
+
+_READABLE = f"""results are: a bundle that kabuild publish wrote (*{SUFFIX});
+a directory that --format=arena or AgentKernelArena wrote (<task>/{RESULT} in it,
+or in each of several directories in it); tasks of this workspace, such as //tasks/..."""
 
 FORMATS = ("html", "json", "csv", "md", "arena")
 
@@ -71,25 +77,51 @@ def command(
     times with their intervals, differences between kernels, provenance. Exits with 0 whatever the
     verdicts are, and with 36 where the machine failed some gate.
     """
-    files = [text for text in shared["patterns"] if is_file(text)]
-    patterns = [text for text in shared["patterns"] if text not in files]
+    files, patterns = _sorted_out(shared["patterns"])
     names = [name for name in agents.split(",") if name] or [shared["agent"]]
     sink = make_progress(SystemClock())
     with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
-        found = [read_file(text, store) for text in files]
+        found = [by_agent(read_file(text, store), text) for text in files]
         if patterns:
             fields = request_fields(shared) | {"patterns": tuple(patterns)}
             requests = [Request(gates=gates, **(fields | {"agent": name})) for name in names]
             found += [evaluated(request, store, sink) for request in requests]
+    found = named_apart(found)
     if form == "arena":
-        _write_runs(_distinct(found), output)
+        _write_runs(found, output)
     else:
-        _write(_renderer(form, title)(_distinct(found)), form, output)
+        _write(_renderer(form, title)(found), form, output)
     words = {
         said.get("verdict") for item in found for r in item.results for said in r.gates.values()
     }
     if Outcome.INFRA.value.upper() in words:
         raise click.exceptions.Exit(int(ExitCode.ENVIRONMENT))
+
+
+def _sorted_out(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Which arguments name files of results, each of them, and which name targets.
+
+    Raises UsageError for a directory that holds neither.
+    """
+    files: list[str] = []
+    patterns: list[str] = []
+    for text in arguments:
+        path = Path(text)
+        if is_file(text):
+            files.append(text)
+        elif text.startswith(("//", "-", ":")) or not path.is_dir():
+            patterns.append(text)
+        elif runs := arena_runs(path):
+            files += map(str, runs)
+        elif (path / BUILD_FILE).is_file():
+            patterns.append(text)
+        else:
+            raise UsageError(
+                Reason.BAD_FLAG,
+                f"{text} is a directory without results, and no package",
+                hint=_READABLE,
+            )
+    return files, patterns
 
 
 def _write_runs(evaluations: Sequence[Evaluation], output: Path | None) -> None:
@@ -98,18 +130,12 @@ def _write_runs(evaluations: Sequence[Evaluation], output: Path | None) -> None:
         raise UsageError(
             Reason.BAD_FLAG, "--format=arena writes a directory", hint="name it: --output=DIR"
         )
-    for item in evaluations:
-        directory = output / item.name if len(evaluations) > 1 else output
+    for item, directory in zip(evaluations, run_folders(evaluations, output), strict=True):
         try:
             write_arena(item, directory)
         except OSError as error:
             raise UsageError(Reason.BAD_FLAG, f"--output: {error.strerror}: {output}") from None
     click.echo(str(output))
-
-
-def _broken(result: TaskResult) -> bool:
-    infra = Outcome.INFRA.value.upper()
-    return any(said.get("verdict") == infra for said in result.gates.values())
 
 
 def _write(text: str, form: str, output: Path | None) -> None:
@@ -132,14 +158,3 @@ def _renderer(form: str, title: str) -> Callable[[Sequence[Evaluation]], str]:
 
         return lambda evaluations: render_page(evaluations, title=title)
     return {"json": render_json, "csv": render_csv, "md": render_markdown}[form]
-
-
-def _distinct(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """With a number behind names that occur again."""
-    seen: dict[str, int] = {}
-    named = []
-    for item in evaluations:
-        seen[item.name] = seen.get(item.name, 0) + 1
-        again = seen[item.name]
-        named.append(replace(item, name=f"{item.name} ({again})") if again > 1 else item)
-    return named

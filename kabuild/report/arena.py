@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,13 @@ def is_arena_run(path: Path) -> bool:
     return path.is_dir() and any(path.glob(f"*/{RESULT}"))
 
 
+def arena_runs(path: Path) -> tuple[Path, ...]:
+    """A run, or those right below a directory, as a report of several evaluations writes them."""
+    if is_arena_run(path) or not path.is_dir():
+        return (path,) if is_arena_run(path) else ()
+    return tuple(item for item in sorted(path.iterdir()) if is_arena_run(item))
+
+
 def read_arena(path: Path) -> Evaluation:
     """The evaluation in a run directory.
 
@@ -47,7 +54,7 @@ def read_arena(path: Path) -> Evaluation:
     """
     folders = [item for item in sorted(path.iterdir()) if item.is_dir() and item.name != "reports"]
     return Evaluation(
-        name=path.name,
+        name=path.resolve().name,
         kabuild="-",
         platform={"name": "as recorded by AgentKernelArena"},
         request={"policy": "aka"},
@@ -55,6 +62,18 @@ def read_arena(path: Path) -> Evaluation:
         source=path.name,
         doubt=DOUBT,
     )
+
+
+def run_folders(evaluations: Sequence[Evaluation], directory: Path) -> list[Path]:
+    """Where each evaluation's run goes: ``directory``, or one for each below it, by its name."""
+    if len(evaluations) == 1:
+        return [directory]
+    found: list[Path] = []
+    for item in evaluations:
+        name = "".join(c if c.isalnum() or c in "_-+." else "_" for c in item.name).lstrip(".")
+        path = directory / (name or "_")
+        found.append(path if path not in found else directory / f"{name}_{len(found) + 1}")
+    return found
 
 
 def write_arena(evaluation: Evaluation, directory: Path) -> list[Path]:

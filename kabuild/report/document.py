@@ -109,6 +109,7 @@ def _evaluation(item: Evaluation) -> dict[str, Any]:
         "source": item.source,
         "digest": item.digest,
         "doubt": item.doubt,
+        "toolchains": [asdict(toolchain) for toolchain in item.toolchains],
         "results": [
             {
                 "task": result.task.short,

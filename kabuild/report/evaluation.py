@@ -15,6 +15,7 @@ from kabuild.bundle.manifest import Manifest, Record, damaged
 from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
+from kabuild.report.toolchains import UsedToolchain, used_toolchains
 from kabuild.store.merkle import read_directory
 
 Get = Callable[[Digest], bytes]
@@ -23,6 +24,10 @@ Gates = Mapping[str, Mapping[str, Any]]
 
 SOURCE = "candidate/"
 """Where a compile action finds the kernel."""
+
+JUDGING = ("correctness", "perf", "unseen")
+SPEC = "spec.json"
+"""Where the actions of these gates find what they judge."""
 
 _TEXT_LIMIT = 1 << 20
 
@@ -39,6 +44,7 @@ class TaskResult:
         agent: what the agent's session came to: ``agent.json``.
         transcript: its lines; empty where it was withheld.
         keys: digest of each gate's action, by gate.
+        dims: names of the shape space's dims as they were declared; JSON has lost that order.
     """
 
     task: Label
@@ -50,6 +56,7 @@ class TaskResult:
     agent: Mapping[str, Any] = field(default_factory=dict)
     transcript: tuple[Mapping[str, Any], ...] = ()
     keys: Mapping[str, str] = field(default_factory=dict)
+    dims: tuple[str, ...] = ()
 
     @property
     def family(self) -> str:
@@ -87,7 +94,7 @@ class Evaluation:
     """All results of one request on one platform.
 
     ``source`` says where they are from; ``doubt`` why they are not to be trusted: empty for
-    what kabuild judged.
+    what kabuild judged. ``toolchains`` are those that it was made with, where that is known.
     """
 
     name: str
@@ -98,6 +105,7 @@ class Evaluation:
     source: str = ""
     digest: str = ""
     doubt: str = ""
+    toolchains: tuple[UsedToolchain, ...] = ()
 
     @property
     def machine(self) -> str:
@@ -138,6 +146,7 @@ def read_evaluation(
         ),
         source=source,
         digest=Digest.of(manifest.to_json()).hash,
+        toolchains=used_toolchains(manifest.records, get),
     )
 
 
@@ -146,7 +155,7 @@ def _result(task: Label, records: Sequence[Record], unjudged: Gates, get: Get) -
     sessions = [record for record in records if record.file("agent.json")]
     compiled = gates.get("compile")
     baseline = next((r for r in records if r.label.endswith(".baseline.compile")), None)
-    judged = gates.get("correctness")
+    judged = next((gates[gate] for gate in JUDGING if gate in gates), None)
     reference = _source(judged, "task/", get) if judged else ""
     return TaskResult(
         task=task.in_trial(1),
@@ -159,7 +168,20 @@ def _result(task: Label, records: Sequence[Record], unjudged: Gates, get: Get) -
         agent=_json(sessions[0], "agent.json", get) if sessions else {},
         transcript=_lines(sessions[0], get) if sessions else (),
         keys={gate: record.key.hash for gate, record in gates.items()},
+        dims=_dims(judged, get) if judged else (),
     )
+
+
+def _dims(record: Record, get: Get) -> tuple[str, ...]:
+    """In the order of their declaration, which is that of the kernel's arguments."""
+    for path, node in read_directory(record.root, get).walk():
+        if path == SPEC:
+            try:
+                names = json.loads(get(node.digest))["signature"]["dims"]
+            except (ValueError, KeyError, TypeError):
+                return ()
+            return tuple(map(str, names)) if isinstance(names, list) else ()
+    return ()
 
 
 def _json(record: Record, path: str, get: Get) -> Mapping[str, Any]:

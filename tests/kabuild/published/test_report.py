@@ -21,7 +21,8 @@ def test_a_bundle_reports_what_its_evaluation_reports(published: Published, tmp_
     (there,), (here,) = theirs.json["evaluations"], ours.json["evaluations"]
 
     assert theirs.code == 0
-    assert there["source"] == "all.kab"
+    assert there["source"] == str(published.bundle)
+    assert there["toolchains"] == here["toolchains"]
     assert there["results"] == here["results"]
     assert there["digest"] == here["digest"]
     said = [item["gates"]["compile"]["verdict"] for item in here["results"]]
@@ -31,8 +32,29 @@ def test_a_bundle_reports_what_its_evaluation_reports(published: Published, tmp_
 def test_several_are_shown_side_by_side(published: Published, tmp_path: Path) -> None:
     bundle = str(published.bundle)
     ran = published.elsewhere(tmp_path).run("report", bundle, bundle, "--format=md")
-    assert "| task | all | all (2) |" in ran.out
+    assert f"| task | expert ({bundle}) | expert ({bundle}) (2) |" in ran.out
     assert "compile: WRONG_RESULT" in ran.out
+
+
+def test_what_several_wrote_for_the_arena_reads_back(published: Published, tmp_path: Path) -> None:
+    bundle = str(published.bundle)
+    workspace = published.elsewhere(tmp_path)
+    wrote = workspace.run("report", bundle, bundle, "--format=arena", "-o", "runs")
+    assert wrote.code == 0, wrote.err
+
+    again = workspace.run("report", "runs", "--format=json").json["evaluations"]
+
+    assert [item["source"] for item in again] == [
+        str(path.relative_to(workspace.root)) for path in sorted(workspace.root.glob("runs/*"))
+    ]
+    assert [len(item["results"]) for item in again] == [2, 2]
+
+
+def test_a_damaged_one_is_named(published: Published, tmp_path: Path) -> None:
+    (tmp_path / "cut.kab").write_bytes(published.bundle.read_bytes()[:2000])
+    ran = published.elsewhere(tmp_path).run("report", str(published.bundle), "../cut.kab")
+    assert ran.code != 0
+    assert ran.err.startswith("error: ../cut.kab: it ends early\n")
 
 
 def test_the_page_goes_to_out(published: Published) -> None:
@@ -60,6 +82,7 @@ def test_what_the_machine_failed_stays_visible(tmp_path: Path) -> None:
         (("//...", "--format=pdf"), 2, "'pdf' is not one of"),
         (("//...", "-o", "WORKSPACE.toml/r.html"), 2, "WORKSPACE.toml/r.html"),
         (("//absent/...",), 2, "no package below"),
+        (("tasks",), 2, "tasks is a directory without results, and no package"),
     ],
 )
 def test_bad_input_is_one_line(

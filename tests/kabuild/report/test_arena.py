@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from kabuild.report.arena import is_arena_run, read_arena, write_arena
+from kabuild.report.arena import arena_runs, is_arena_run, read_arena, run_folders, write_arena
 from kabuild.report.document import brief
 from kabuild.report.standing import standings
 from tests.kabuild.report.test_page import PAIR
@@ -99,6 +100,21 @@ def test_ours_has_the_shape_of_theirs_and_reads_back(tmp_path: Path) -> None:
     again = {result.task.name: result for result in read_arena(tmp_path / "run").results}
     for result in PAIR[0].results:
         assert again[f"{result.family}_{result.task.name}"].speedup == result.speedup
+
+
+def test_several_lie_below_one_directory_whatever_they_are_called(tmp_path: Path) -> None:
+    names = ("a on b: c", "a on b/ c", "../d")
+    several = [replace(PAIR[0], name=name) for name in names]
+    folders = run_folders(several, tmp_path)
+
+    assert len(set(folders)) == 3
+    assert {folder.parent for folder in folders} == {tmp_path}
+    assert run_folders(several[:1], tmp_path) == [tmp_path]
+    assert arena_runs(tmp_path) == ()
+    for item, folder in zip(several, folders, strict=True):
+        write_arena(item, folder)
+    assert sorted(arena_runs(tmp_path)) == sorted(folders)
+    assert arena_runs(folders[0]) == (folders[0],)
 
 
 def test_names_of_theirs_cannot_leave_a_label(tmp_path: Path) -> None:

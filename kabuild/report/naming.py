@@ -1,0 +1,71 @@
+"""What evaluations are called beside one another: as much as tells them apart, and no more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from kabuild.report.evaluation import Evaluation
+
+
+def by_agent(evaluation: Evaluation, source: str) -> Evaluation:
+    """What a file holds, called by its agent where it names one; ``source`` is its path as given."""
+    agent = evaluation.request.get("agent")
+    name = evaluation.name if agent is None else str(agent).rpartition(":")[2] or "solution"
+    return replace(evaluation, name=name, source=source)
+
+
+def named_apart(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    """The same with names that differ.
+
+    All are called by their agent. Where they were judged on several machines, that is said of
+    all; where two are still alike, of those where they come from, and at last a number.
+    """
+    names = [item.name for item in evaluations]
+    machines = _machines(evaluations)
+    if len(set(machines)) > 1:
+        names = [f"{name} on {where}" for name, where in zip(names, machines, strict=True)]
+    sources = [item.source for item in evaluations]
+    names = _where_alike(names, lambda index: f" ({sources[index]})" if sources[index] else "")
+    names = _numbered(names)
+    return [replace(item, name=name) for item, name in zip(evaluations, names, strict=True)]
+
+
+def _machines(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Short names of the machines: the device's, or the platform's where that is enough."""
+    short = [_short(item) for item in evaluations]
+    meant = {(name, item.machine) for name, item in zip(short, evaluations, strict=True)}
+    twice = Counter(name for name, _ in meant)
+    return [
+        item.machine if twice[name] > 1 else name
+        for name, item in zip(short, evaluations, strict=True)
+    ]
+
+
+def _short(evaluation: Evaluation) -> str:
+    platform = evaluation.platform
+    name, device, arch = (platform.get(key, "") for key in ("name", "device", "arch"))
+    if name == "cpu":
+        return name
+    return device or ":".join(part for part in (name, arch) if part)
+
+
+def _where_alike(names: Sequence[str], more: Callable[[int], str]) -> list[str]:
+    counts = Counter(names)
+    return [f"{name}{more(i)}" if counts[name] > 1 else name for i, name in enumerate(names)]
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """With a number behind each that occurs again; no number makes a name that there is."""
+    taken = set(names)
+    seen: set[str] = set()
+    found = []
+    for name in names:
+        number, unique = 1, name
+        while unique in seen or (number > 1 and unique in taken):
+            number += 1
+            unique = f"{name} ({number})"
+        seen.add(unique)
+        found.append(unique)
+    return found

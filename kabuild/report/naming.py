@@ -10,7 +10,7 @@ from kabuild.report.evaluation import Evaluation
 
 
 def by_agent(evaluation: Evaluation, source: str) -> Evaluation:
-    """What a file holds, called by its agent where it names one; ``source`` is its path as given."""
+    """What a file holds, called by its agent where it names one; ``source`` is as it was given."""
     agent = evaluation.request.get("agent")
     name = evaluation.name if agent is None else str(agent).rpartition(":")[2] or "solution"
     return replace(evaluation, name=name, source=source)

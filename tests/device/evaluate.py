@@ -23,6 +23,7 @@ import bundles
 import cheat_suite
 import refusals
 import roofline
+import sanitizer
 import throughput
 import tuned
 from description import describe
@@ -42,6 +43,7 @@ LIMITS = {
     "agreement": 120.0,
     "tuner": 300.0,
     "api": 120.0,
+    "sanitize": 180.0,
     "refusals": 30.0,
     "roofline": 30.0,
 }
@@ -143,6 +145,10 @@ class Evaluation:
         """The offline agent, on the tasks that declare tunables."""
         seconds, devices = self._tuner_seconds, self.devices
         return tuned.measure(workplace, self._out, seconds, self._tuned, devices)
+
+    def sanitize(self, workplace: Workplace) -> Any:
+        """Mistakes that compute-sanitizer must find, and our own kernels."""
+        return sanitizer.collect(workplace)
 
     def refusals(self, workplace: Workplace) -> Any:
         """What is refused, and how."""

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -28,6 +28,7 @@ _CUDA_PARTS = (
     "include",
     "lib64/libcudart.so.13",
 )
+_SANITIZER = "compute-sanitizer"
 _HOST = """
 [[toolchain]]
 name  = "gcc"
@@ -99,12 +100,18 @@ class Workplace:
     def _adopt(self) -> None:
         home = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")).resolve()
         parts = sorted({_within(home, home / part) for part in _CUDA_PARTS})
-        chosen = [f"--path={part}" for part in parts]
-        ran = self.kabuild("toolchain", "pin", "//toolchains/cuda:nvcc", f"--from={home}", *chosen)
-        if ran.code:
-            raise SystemExit(ran.out + ran.err)
+        self._pin("nvcc", home, parts)
+        if (home / _SANITIZER).is_dir():
+            self._pin("sanitizer", home, [_SANITIZER])
         if importlib.util.find_spec("ziglang") is None:
             (self.root / "toolchains/hip/BUILD.toml").write_text(_HOST.format(paths=_gcc_parts()))
+
+    def _pin(self, name: str, home: Path, parts: Sequence[str]) -> None:
+        chosen = [f"--path={part}" for part in parts]
+        label = f"//toolchains/cuda:{name}"
+        ran = self.kabuild("toolchain", "pin", label, f"--from={home}", *chosen)
+        if ran.code:
+            raise SystemExit(ran.out + ran.err)
 
     @property
     def env(self) -> dict[str, str]:

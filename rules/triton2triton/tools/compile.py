@@ -22,7 +22,7 @@ from typing import Any
 import kernel_entry
 import kernel_imports
 import kernel_language
-from kernel_source import MachineFault, Refusal, normalised, read_source
+from kernel_source import MachineFault, Refusal, check_handed_in, normalised, read_source
 
 MODULE = "kernel.py"
 VERDICT = "verdict.json"
@@ -31,6 +31,7 @@ MACHINE_FAILED = 3
 
 def judge(source: Path, entry: str, signature: dict[str, Any]) -> str:
     """Give the normalised text of an acceptable module. Raises Refusal."""
+    check_handed_in(source)
     module = read_source(source)
     function = kernel_entry.find_entry(module, entry, signature)
     kernel_imports.check_imports(module)

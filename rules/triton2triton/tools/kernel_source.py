@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_BYTES = 1 << 20
+_MOST_REFUSAL = 500
 
 
 class Refusal(Exception):  # noqa: N818 - it is a verdict on the candidate, not an error of ours
@@ -37,6 +38,19 @@ class Source:
         lines = self.text.splitlines()
         shown = lines[line - 1] if 0 < line <= len(lines) else ""
         return Refusal(reason, f"{self.name}:{line}: {what}", shown.rstrip())
+
+
+def check_handed_in(path: Path) -> None:
+    """Raise Refusal where the session refused an agent's file, and says so in its place.
+
+    It leaves one line there: ``hand_in.py`` of the rule ``agent``.
+    """
+    head = f"# {path.name} was not handed in: ".encode()
+    with path.open("rb") as file:
+        text = file.read(_MOST_REFUSAL)
+    if text.startswith(head) and text.find(b"\n") == len(text) - 1:
+        why = text[len(head) :].decode(errors="replace").strip()
+        raise Refusal("NOT_HANDED_IN", f"the agent's {path.name} was refused: {why}")
 
 
 def read_source(path: Path) -> Source:

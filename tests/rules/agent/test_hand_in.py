@@ -7,7 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from compile_verdict import refusal_in
 from hand_in import MOST_BYTES, RefusedError, check_text, read_editable, take
+from kernel_source import Refusal, check_handed_in
 
 KERNEL = "double.hip"
 
@@ -63,6 +65,23 @@ def test_what_is_no_source_is_refused_and_no_gate_accepts_what_stands_for_it(
 
     assert why in found.refused[KERNEL]
     assert found.files[KERNEL].startswith(b"// double.hip was not handed in: ")
+
+
+def test_compile_gates_say_why_a_file_was_refused(tmp_path: Path) -> None:
+    for name in (KERNEL, "double.py"):
+        (tmp_path / name).symlink_to("/etc/passwd")
+    stand_ins = take(tmp_path, [KERNEL, "double.py"], [])
+    made = tmp_path / "made"
+    made.mkdir()
+    for name, data in stand_ins.files.items():
+        (made / name).write_bytes(data)
+
+    said = refusal_in(made / KERNEL)
+    with pytest.raises(Refusal) as refused:
+        check_handed_in(made / "double.py")
+
+    assert said == "the agent's double.hip was refused: it is a symbolic link"
+    assert refused.value.summary == said.replace(".hip", ".py")
 
 
 def test_a_kernel_comes_back_and_what_lies_beside_it_is_listed(tmp_path: Path) -> None:

@@ -86,6 +86,28 @@ def test_edits_without_meaning_change_nothing(run, edited):
     assert run(edited) == run(GOOD)
 
 
+STAND_IN = "# copy.py was not handed in: it is binary: byte 3 is zero\n"
+
+
+def test_what_stands_for_a_refused_file_says_why(run):
+    verdict, kernel = run(STAND_IN)
+
+    assert (verdict["verdict"], verdict["reason"]) == ("FAIL", "NOT_HANDED_IN")
+    assert verdict["summary"] == "the agent's copy.py was refused: it is binary: byte 3 is zero"
+    assert kernel is None
+
+
+@pytest.mark.parametrize(
+    "text", [STAND_IN + "\n", STAND_IN.replace("copy", "other"), f" {STAND_IN}", STAND_IN[:-1] * 20]
+)
+def test_any_other_comment_is_a_module_without_an_entry(run, text):
+    assert run(text)[0]["reason"] == "MISSING_ENTRY"
+
+
+def test_a_module_that_quotes_a_refusal_is_judged_as_it_is(run):
+    assert run(STAND_IN + GOOD) == run(GOOD)
+
+
 def test_edits_with_meaning_show(run):
     assert run(replaced("BLOCK=8", "BLOCK=16"))[1] != run(GOOD)[1]
 

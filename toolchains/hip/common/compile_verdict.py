@@ -14,6 +14,7 @@ from faults import SourceFault, ToolchainFault
 OUT = Path("out")
 LIBRARY = OUT / "kernel.so"
 TOOLCHAIN_FAILED = 3
+_MOST_REFUSAL = 500
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,14 @@ class Resources(Protocol):
 def judge(source: Path, build: Callable[[], Compiled]) -> int:
     """Build, and write ``out/verdict.json``: the exit code of the gate.
 
-    0 for any verdict; 3 when the tools failed, which says nothing about the source.
+    0 for any verdict; 3 when the tools failed, which says nothing about the source. What stands in
+    place of a file that an agent's session refused is not built.
     """
     try:
+        if refusal := refusal_in(source):
+            print(refusal, file=sys.stderr)
+            _write("FAIL", "NOT_HANDED_IN", refusal, "", {})
+            return 0
         compiled = build()
     except SourceFault as fault:
         reason, summary, text = _explain(str(fault), source)
@@ -73,6 +79,20 @@ def judge(source: Path, build: Callable[[], Compiled]) -> int:
         return TOOLCHAIN_FAILED
     _write("PASS", "", compiled.summary, "", compiled.more)
     return 0
+
+
+def refusal_in(source: Path) -> str:
+    """Why the session refused an agent's file; empty where ``source`` is a file of its own.
+
+    The session leaves one line in its place: ``hand_in.py`` of the rule ``agent``.
+    """
+    head = f"// {source.name} was not handed in: ".encode()
+    with source.open("rb") as file:
+        text = file.read(_MOST_REFUSAL)
+    if not text.startswith(head) or text.find(b"\n") != len(text) - 1:
+        return ""
+    why = text[len(head) :].decode(errors="replace").strip()
+    return f"the agent's {source.name} was refused: {why}"
 
 
 def with_resources(arch: str, kernels: Sequence[Resources], spilled: str) -> Compiled:

@@ -88,7 +88,7 @@ CASES: Mapping[str, Case] = {
     ),
     "forgets_a_barrier": Case(f"{_TILE} {_USE}", "DATA_RACE", "by another thread"),
     "parts_at_a_barrier": Case(
-        f"{_LINE} if (threadIdx.x % 2 == 0) __syncthreads(); if (i < n) y[i] *= 1.0f; __syncthreads();",
+        f"{_LINE} if (threadIdx.x % 2) __syncthreads(); if (i < n) y[i] += 0.0f; __syncthreads();",
         "DIVERGENT_BARRIER",
         "doubling.hip:6:",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from kabuild.toolchain import Declaration, Fetched, Resolver
 from kabuild.toolchain.fetched import Fetch
 from kabuild.toolchain.lock import LockedFile, read_locks
 from kabuild.toolchain.record_memory import RecordMemory
+from kabuild.toolchain.tree_check import Consulted
 from kabuild.toolchain.tree_store import TreeStore
 
 PACKAGES = "toolchains"
@@ -24,12 +25,12 @@ PACKAGES = "toolchains"
 
 @contextmanager
 def provision(
-    root: Path, store: Store, *, fetch: bool, locked: bool, consulted: Callable[[Path], None]
+    root: Path, store: Store, *, fetch: bool, locked: bool, consulted: Consulted
 ) -> Iterator[Resolver]:
     """Finds the toolchains of the workspace at ``root``; what is unchanged costs a few stats.
 
     ``fetch`` allows to get what the store lacks, ``locked`` refuses what the lock does not
-    hold. ``consulted`` hears of every file that an answer depends on.
+    hold. ``consulted`` hears of every file and directory that an answer depends on.
     """
 
     def digest(path: Path) -> Digest:
@@ -45,6 +46,7 @@ def provision(
         trees=trees,
         fetch=_fetching_into(trees) if fetch else None,
         locked=locked,
+        consulted=consulted,
     )
     records.save()
 

@@ -30,10 +30,12 @@ def _finding(item: Item) -> Finding:
     if item.state is State.READY:
         return Finding(label.name, Found.OK, found)
     pin = f"kabuild toolchain pin {label.short} --from DIRECTORY"
+    state = Found.WARNING if item.state is State.DRIFTED else Found.OPTIONAL
+    again = pin if item.kind == "local" else f"kabuild toolchain fetch --force {label.short}"
     advice = {
         State.TO_FETCH: f"kabuild toolchain fetch {label.short}; what needs it does so by itself",
         State.MISSING: f"install it, and {pin}",
-        State.DRIFTED: pin,
+        State.DRIFTED: again,
         State.UNLOCKED: f"kabuild toolchain lock {label.short}",
     }
-    return Finding(label.name, Found.OPTIONAL, found, advice[item.state])
+    return Finding(label.name, state, found, advice[item.state])

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kabuild.base.errors import DriftError, ExitCode, Reason, ToolchainError, UsageError
+from kabuild.base.errors import (
+    DriftError,
+    ExitCode,
+    KabuildError,
+    Reason,
+    ToolchainError,
+    UsageError,
+)
 from kabuild.cli.declared import Declared, declared, users
 from kabuild.model.digest import Digest
 from kabuild.report.fetch_progress import make_fetch_progress, megabytes
 from kabuild.toolchain import Declaration, Fetched, LocalTree
 from kabuild.toolchain.inventory import Item, State, fetched_tree, take_stock
 from kabuild.toolchain.lock import LOCK_FILE, LockEntry, is_adopted, is_current
+from kabuild.toolchain.tree_check import TreeCheck
 
 _COLUMNS = ("TOOLCHAIN", "ROLE", "PLATFORMS", "KIND", "VERSION", "STATE")
 
@@ -82,12 +90,15 @@ def show(*, name: str, as_json: bool) -> None:
 def fetch(*, names: tuple[str, ...], force: bool) -> None:
     """Put pinned toolchains into the store: those that are named, or all.
 
-    What is there is not fetched again; afterwards no network is needed.
+    What is there is not fetched again; afterwards no network is needed. What is there and no
+    longer as it was fetched is an error, which --force mends.
     """
     from kabuild.toolchain.fetch.fetcher import Fetcher
 
+    problems: list[KabuildError] = []
     with declared() as toolchains:
-        fetcher = Fetcher(toolchains.trees, progress=make_fetch_progress())
+        trees = toolchains.trees
+        fetcher = Fetcher(trees, progress=make_fetch_progress())
         for declaration in toolchains.chosen(names):
             pin = declaration.pin
             tree = fetched_tree(declaration, toolchains.resolver)
@@ -96,9 +107,17 @@ def fetch(*, names: tuple[str, ...], force: bool) -> None:
                     click.echo(f"{declaration.label.short} is not fetched: it is installed")
                 continue
             if force:
-                toolchains.trees.discard(tree.digest)
-            fetcher(declaration, pin, tree.files, tree.digest)
-            click.echo(f"{declaration.label.short}  {toolchains.trees.tree(tree.digest)}")
+                trees.discard(tree.digest)
+            try:
+                if trees.has(tree.digest):
+                    position = toolchains.resolver.lock().position(declaration)
+                    TreeCheck(trees).require(declaration, position, tree.digest)
+                fetcher(declaration, pin, tree.files, tree.digest)
+            except DriftError as problem:
+                problems.append(problem)
+            else:
+                click.echo(f"{declaration.label.short}  {trees.tree(tree.digest)}")
+    _fail(problems)
 
 
 @command.command("lock")
@@ -175,6 +194,14 @@ def verify(*, names: tuple[str, ...]) -> None:
             missing |= bool(names) and state.startswith(State.MISSING.value)
     if bad or missing:
         raise click.exceptions.Exit(int(ExitCode.TOOLCHAIN_DRIFT if bad else ExitCode.ENVIRONMENT))
+
+
+def _fail(problems: Sequence[KabuildError]) -> None:
+    """Say what is wrong with each, if anything is, and exit with the code of the first."""
+    for problem in problems:
+        click.echo(f"{click.style('error', fg='red')}: {problem}", err=True)
+    if problems:
+        raise click.exceptions.Exit(int(problems[0].exit_code))
 
 
 def _verified(declaration: Declaration, toolchains: Declared) -> tuple[list[str], str]:

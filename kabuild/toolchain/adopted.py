@@ -13,10 +13,7 @@ from kabuild.model.digest import Digest
 from kabuild.toolchain.declaration import Declaration, LocalTree
 from kabuild.toolchain.fingerprint import FileDigest, tree_fingerprint, tree_listing
 from kabuild.toolchain.installed import Found
-from kabuild.toolchain.tree_store import compare
-
-SHOWN = 10
-"""Changed files that an error names; the rest it counts."""
+from kabuild.toolchain.tree_store import compare, few
 
 
 def find_tree(declaration: Declaration, pin: LocalTree, file_digest: FileDigest) -> Found:
@@ -73,11 +70,7 @@ def drift(
         pinned = known.read_bytes()
         if Digest.of(pinned).hash == known.stem:
             lines = compare(_by_path(pinned), _by_path(listing))
-    named = lines[:SHOWN]
-    if len(lines) > SHOWN:
-        named.append(f"and {len(lines) - SHOWN} more")
-    if not lines:
-        named = ["which files changed is not known: they were pinned on another machine"]
+    named = few(lines) or ["which files changed is not known: they were pinned on another machine"]
     again = "".join(f" --path {path}" for path in pin.paths)
     named.append(
         f"to accept it: kabuild toolchain pin {declaration.label.short} --from {pin.home}{again}"

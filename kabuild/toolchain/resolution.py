@@ -22,6 +22,7 @@ from kabuild.toolchain.fetched import Fetch, locked_tree
 from kabuild.toolchain.fingerprint import FileDigest, hash_file, hash_record, tree_fingerprint
 from kabuild.toolchain.installed import Found, find_distribution, find_environment, versions
 from kabuild.toolchain.lock import Lock, LockEntry, is_current
+from kabuild.toolchain.tree_check import Consulted, TreeCheck, nobody
 from kabuild.toolchain.tree_store import TreeStore
 
 ADOPTED = "adopted"
@@ -48,6 +49,8 @@ class Resolver:
         trees: the unpacked toolchains; None where there are none.
         fetch: gets what is missing in ``trees``; None where that is forbidden.
         locked: refuse what the lock does not hold, or holds otherwise.
+        consulted: hears of the files of ``trees`` that an answer depends on; of others
+            ``file_digest`` does.
     """
 
     file_digest: FileDigest = hash_file
@@ -56,6 +59,7 @@ class Resolver:
     trees: TreeStore | None = None
     fetch: Fetch | None = None
     locked: bool = False
+    consulted: Consulted = nobody
 
     def __call__(self, declaration: Declaration, *, name: str = "") -> Toolchain:
         """The toolchain; ``name`` is what ``${toolchain:NAME}`` will say, by default its own.
@@ -127,7 +131,8 @@ class Resolver:
                 position=declaration.position,
                 hint=f"kabuild toolchain fetch {declaration.label.short}",
             )
-        self.file_digest(trees.manifest(wanted.digest))  # whoever remembers files sees it go
+        check = TreeCheck(trees, self.consulted)
+        check.require(declaration, self.lock().position(declaration), wanted.digest)
         home = str(trees.tree(wanted.digest))
         return wanted.fingerprint, home, (home,)
 

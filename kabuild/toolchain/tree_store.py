@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,16 @@ from typing import Any
 from kabuild.base.canonical import canonical_json
 from kabuild.base.errors import Reason, ToolchainError
 from kabuild.base.fs import remove_tree
-from kabuild.toolchain.fingerprint import hash_file
+from kabuild.toolchain.fingerprint import FileDigest, hash_file
 
 TREE = "tree"
 MANIFEST = "manifest.json"
 USED = "used"
 WORK = ".fetch"
 LOCK = ".lock"
+
+SHOWN = 10
+"""Changed files that an error names; the rest it counts."""
 
 Files = Mapping[str, list[str | int]]
 
@@ -136,11 +139,13 @@ class TreeStore:
 
     def size(self, digest: str) -> int:
         """Bytes of all files of a tree that is here. Raises ``OSError`` and ``ValueError``."""
-        return int(self._read(digest)["bytes"])
+        return int(self._read(digest).get("bytes", 0))
 
     def files(self, digest: str) -> Files:
         """What was unpacked. Raises ``OSError`` and ``ValueError``."""
-        files: Files = self._read(digest)["files"]
+        files = self._read(digest).get("files")
+        if not isinstance(files, dict):
+            raise ValueError("its manifest is damaged")
         return files
 
     def differences(self, digest: str) -> list[str]:
@@ -151,8 +156,8 @@ class TreeStore:
         return compare(self.files(digest), listing(self.tree(digest)))
 
     def _read(self, digest: str) -> dict[str, Any]:
-        manifest: dict[str, Any] = json.loads(self.manifest(digest).read_bytes())
-        return manifest
+        manifest = json.loads(self.manifest(digest).read_bytes())
+        return manifest if isinstance(manifest, dict) else {}
 
 
 def _is_held(used: str) -> bool:
@@ -174,14 +179,17 @@ def listing(tree: Path) -> Files:
         links = [name for name in directories if os.path.islink(f"{directory}/{name}")]  # noqa: PTH114
         for name in (*names, *links):
             path = Path(directory, name)
-            relative = path.relative_to(tree).as_posix()
-            if path.is_symlink():
-                files[relative] = ["link", str(path.readlink()), 0]
-            else:
-                digest = hash_file(path)
-                kind = "executable" if path.stat().st_mode & 0o100 else "file"
-                files[relative] = [kind, digest.hash, digest.size]
+            files[path.relative_to(tree).as_posix()] = describe(path, hash_file)
     return files
+
+
+def describe(path: Path, read: FileDigest) -> list[str | int]:
+    """What a manifest says of one file or link. Raises ``OSError``."""
+    if path.is_symlink():
+        return ["link", str(path.readlink()), 0]
+    digest = read(path)
+    kind = "executable" if path.stat().st_mode & 0o100 else "file"
+    return [kind, digest.hash, digest.size]
 
 
 def compare(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
@@ -195,3 +203,9 @@ def compare(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
         elif list(wanted[path]) != list(found[path]):
             lines.append(f"{path}: changed")
     return lines
+
+
+def few(lines: Sequence[str]) -> list[str]:
+    """The first of what ``compare`` says, and how many there are more, for an error."""
+    more = len(lines) - SHOWN
+    return [*lines[:SHOWN], *([f"and {more} more"] if more > 0 else [])]

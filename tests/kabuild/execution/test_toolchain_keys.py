@@ -49,7 +49,7 @@ def keys(
 
     def fetch(_: object, __: object, ___: object, digest: str) -> None:
         (trees.root / digest / TREE).mkdir(parents=True)
-        (trees.root / digest / MANIFEST).write_text("{}")
+        (trees.root / digest / MANIFEST).write_text('{"files": {}}')
         (trees.root / digest / USED).touch()
 
     resolve = Resolver(lock=lambda: lock, trees=trees, fetch=fetch)

@@ -1,0 +1,143 @@
+"""Whether an unpacked tree is still as it was unpacked: a ``stat`` per file, and no reading.
+
+A file that was found whole is known again by its status. One whose status is new is read and
+compared with the manifest; like the file index, this trusts a status only if the file had been
+quiet for a while when it was read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from kabuild.base.errors import DriftError, Position, Reason, ToolchainError
+from kabuild.base.fs import atomic_write
+from kabuild.toolchain.declaration import Declaration
+from kabuild.toolchain.fingerprint import FileDigest, hash_file
+from kabuild.toolchain.tree_store import Files, TreeStore, compare, describe, few
+
+SEEN = "seen.json"
+"""Beside a tree: by path, the status that each of its files had when it was found whole."""
+
+QUIET_NS = 2_000_000_000
+"""Nanoseconds: the coarsest tick of common file systems, as in the file index."""
+
+Consulted = Callable[[str | Path], None]
+Look = list[int]
+"""A status in five numbers: modification, change, size, inode, mode."""
+
+
+def nobody(_: str | Path) -> None:
+    """Hears of files that an answer depends on, and needs to hear of none."""
+
+
+@dataclass(frozen=True)
+class TreeCheck:
+    """Finds what of a tree in the store is no longer as it was unpacked.
+
+    Attributes:
+        consulted: hears of each file and directory that was looked at.
+        read: digests a file whose status is new.
+        now_ns: the time of day.
+    """
+
+    trees: TreeStore
+    consulted: Consulted = nobody
+    read: FileDigest = hash_file
+    now_ns: Callable[[], int] = time.time_ns
+
+    def differences(self, digest: str) -> list[str]:
+        """A line for each file that is not as it was, such as ``bin/nvcc: changed``.
+
+        Raises ``OSError`` and ``ValueError`` where the tree or its manifest cannot be read.
+        """
+        began = self.now_ns()
+        found = self._look(str(self.trees.tree(digest)))
+        seen = self.trees.root / digest / SEEN
+        known = _read(seen)
+        if known == found:
+            return []
+        wanted = self.trees.files(digest)
+        whole = {path for path, look in found.items() if known.get(path) == look}
+        lines = compare(wanted, self._read_again(digest, wanted, found.keys(), whole))
+        if not lines:
+            quiet = {path: look for path, look in found.items() if _is_quiet(look, began)}
+            with suppress(OSError):  # without it the files are read again
+                atomic_write(seen, json.dumps(quiet, separators=(",", ":")).encode())
+        return lines
+
+    def require(self, declaration: Declaration, position: Position, digest: str) -> None:
+        """Raise DriftError with the files that changed, if any did.
+
+        ToolchainError(NO_TOOLCHAIN) where that cannot be found out.
+        """
+        label = declaration.label.short
+        again = f"to get it again: kabuild toolchain fetch --force {label}"
+        try:
+            lines = self.differences(digest)
+        except (OSError, ValueError) as error:
+            raise ToolchainError(
+                Reason.NO_TOOLCHAIN,
+                f"{label} cannot be read: {error}",
+                position=declaration.position,
+                hint=again,
+            ) from error
+        if lines:
+            raise DriftError(
+                Reason.TOOLCHAIN_DRIFT,
+                f"{label} is not what was fetched: {self.trees.tree(digest)} changed",
+                position=position,
+                hint="\n".join([*few(lines), again]),
+            )
+
+    def _look(self, tree: str) -> dict[str, Look]:
+        """The status of every file and link of a tree. Raises ``OSError``."""
+        found: dict[str, Look] = {}
+        cut = len(tree) + 1
+        consulted = self.consulted
+        pending = [tree]
+        while pending:
+            directory = pending.pop()
+            consulted(directory)
+            with os.scandir(directory) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+                        continue
+                    consulted(entry.path)
+                    status = entry.stat(follow_symlinks=False)
+                    found[entry.path[cut:]] = [
+                        status.st_mtime_ns,
+                        status.st_ctime_ns,
+                        status.st_size,
+                        status.st_ino,
+                        status.st_mode,
+                    ]
+        return found
+
+    def _read_again(
+        self, digest: str, wanted: Files, found: Iterable[str], whole: Collection[str]
+    ) -> Files:
+        """What files there are now, as a manifest says it; those that are ``whole`` unread."""
+        tree = self.trees.tree(digest)
+        return {
+            path: wanted[path] if path in whole and path in wanted else describe(file, self.read)
+            for path, file in ((path, tree / path) for path in found)
+        }
+
+
+def _is_quiet(look: Look, began_ns: int) -> bool:
+    return began_ns - max(look[0], look[1]) > QUIET_NS
+
+
+def _read(path: Path) -> dict[str, Look]:
+    try:
+        known = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}

@@ -31,6 +31,8 @@ elif sys.argv[1] == "spend":
     for turn in range(1, 1000):
         print(json.dumps({"usage": {"turns": turn, "dollars": turn / 4}}), flush=True)
         time.sleep(0.1)
+elif sys.argv[1] == "print":
+    print("\\n".join(sys.argv[2:]))
 elif sys.argv[1] == "wrong":
     import kabuild_check
     kernel = pathlib.Path("double.hip")
@@ -51,6 +53,8 @@ def prepare(setup):
     (setup.home / "settings").write_text(setup.model)
 
 def read(captured):
+    if b"nonsense" in captured.stdout:
+        return 1 // 0
     return Report(captured.state, transcript=({"role": "system", "text": "read by mine"},))
 """
 
@@ -140,6 +144,55 @@ def test_a_budget_ends_a_run_whose_kernel_is_judged(
     assert facts["solution"]["changed"]
     own = any(entry["text"] == "read by mine" for entry in transcript)
     assert own == ("adapter" in fields)
+
+
+EVENTS: dict[str, list[dict[str, Any]]] = {
+    "claude_code": [
+        {"type": "assistant"},
+        {"type": "assistant", "message": {"content": [{"type": "text", "text": "I look."}]}},
+        {"type": "user", "message": {"content": [{"type": "tool_result"}, 3]}},
+        {"type": "result", "is_error": False, "num_turns": 2, "usage": {"input_tokens": 5}},
+    ],
+    "codex": [
+        {"type": "item.completed"},
+        {"type": "item.completed", "item": {"type": "agent_message", "text": "I look."}},
+        {"type": "item.completed", "item": {"type": "agent_message"}},
+        {"type": "turn.completed", "usage": {"input_tokens": 5, "output_tokens": 0}},
+    ],
+    "cursor": [
+        {"type": "assistant"},
+        {"type": "assistant", "message": {"content": [{"type": "text", "text": "I look."}]}},
+        {"type": "tool_call", "subtype": "completed"},
+        {"type": "result", "is_error": False, "usage": {"inputTokens": 5}},
+    ],
+}
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_an_odd_event_is_skipped_and_counted_and_the_rest_is_kept(
+    quick: CliWorkspace, name: str
+) -> None:
+    _declare(quick, "print", *map(json.dumps, EVENTS[name]), adapter=name)
+
+    ran = quick.run(*BUILD)
+
+    assert ran.code == 0, ran.err
+    facts, transcript = _made(quick)
+    assert (facts["state"], facts["message"], facts["skipped_events"]) == ("finished", "", 2)
+    assert facts["usage"]["input_tokens"] == 5
+    assert [entry["text"] for entry in transcript[1:]] == ["I look."]
+
+
+def test_what_an_adapter_cannot_read_at_all_is_kept_as_it_was_printed(quick: CliWorkspace) -> None:
+    _declare(quick, "print", "nonsense", adapter="own_adapter")
+
+    ran = quick.run(*BUILD)
+
+    assert ran.code == 0, ran.err
+    facts, transcript = _made(quick)
+    assert facts["state"] == "failed"
+    assert facts["message"].startswith("what it left cannot be read: ZeroDivisionError")
+    assert [entry["text"] for entry in transcript[1:]] == ["nonsense"]
 
 
 @pytest.mark.parametrize("change", [("y[i] =", "y[i] = nope +"), ("2.0f * x[i]", "2.5f * x[i]")])

@@ -10,8 +10,9 @@ define::
     def read(captured: Captured) -> Report    transcript, usage and state, once it has ended
 
 ``read`` is required. What it reads was written by the agent, which is hostile: a file may be
-missing, huge, a link, or no JSON. ``read_text`` takes care of the first three. Secrets need no
-care: everything that leaves the action is redacted after ``read``.
+missing, huge, a link, or no JSON; ``read_text`` takes care of the first three. An event may lack
+what it should have; a ``Sieve`` passes over it, and keeps the rest. Secrets need no care:
+everything that leaves the action is redacted after ``read``.
 """
 
 from __future__ import annotations
@@ -22,14 +23,23 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from enum import Enum, unique
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 MOST_BYTES = 32 << 20
 """Of one file that an agent left; the rest is not looked at."""
+
+UNREADABLE = (
+    *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError),
+)
+"""What reading something raises that has not the form that it should have."""
+
+_MOST_USED = 1e18
+_Event = TypeVar("_Event")
+_Read = TypeVar("_Read")
 
 
 @unique
@@ -69,6 +79,10 @@ class Usage:
         if self.input_tokens is None and self.output_tokens is None:
             return None
         return (self.input_tokens or 0) + (self.output_tokens or 0)
+
+    def plausible(self) -> Usage:
+        """With unknown in place of what is no number, or none that is possible."""
+        return Usage(**{name: number(value) for name, value in asdict(self).items()})
 
 
 @dataclass(frozen=True)
@@ -114,7 +128,7 @@ class Report:
     ``transcript`` is what was said and done, in order, one JSON object an entry: ``role``
     (``system``, ``user``, ``assistant``, ``tool``) and ``text`` at least, where there are such.
     ``message`` is one line for people where the state is not FINISHED. ``figures`` are what else
-    it measured of itself, as JSON.
+    it measured of itself, as JSON. ``skipped`` counts the events that could not be read.
     """
 
     state: State
@@ -122,6 +136,7 @@ class Report:
     transcript: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     message: str = ""
     figures: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    skipped: int = 0
 
 
 class Meter(Protocol):
@@ -167,6 +182,39 @@ class TurnCounter:
             return None
         self._turns += 1
         return Usage(turns=self._turns)
+
+
+class Sieve:
+    """Reads the events of one run, passing over those that lack what they should have.
+
+    The agent prints them, and another version of it may print them otherwise: an odd one costs
+    itself and nothing else. ``skipped`` counts them, each once however often it was tried.
+    """
+
+    def __init__(self) -> None:
+        self._odd: dict[int, Any] = {}
+
+    @property
+    def skipped(self) -> int:
+        """How many events could not be read so far."""
+        return len(self._odd)
+
+    def each(
+        self, events: Iterable[_Event], read: Callable[[_Event], Iterable[_Read]]
+    ) -> list[_Read]:
+        """All that ``read`` makes of each of the events that it can read."""
+        found: list[_Read] = []
+        for event in events:
+            found += self.one(event, lambda event: list(read(event)), [])
+        return found
+
+    def one(self, event: _Event, read: Callable[[_Event], _Read], otherwise: _Read) -> _Read:
+        """What ``read`` makes of one event; ``otherwise`` where it cannot read it."""
+        try:
+            return read(event)
+        except UNREADABLE:
+            self._odd[id(event)] = event  # which keeps the number from being another's
+            return otherwise
 
 
 @dataclass(frozen=True)
@@ -230,6 +278,26 @@ def json_objects(lines: bytes) -> Iterator[dict[str, Any]]:
     for line in lines.splitlines():
         if line.startswith(b"{") and (value := json_object(line)):
             yield value
+
+
+def entry(role: str, text: Any, **more: Any) -> Mapping[str, Any]:
+    """An entry of a transcript. Raises TypeError where ``text`` is none."""
+    if not isinstance(text, str):
+        raise TypeError(f"{text!r:.50} is no text")
+    return {"role": role, "text": text, **more}
+
+
+def text_of(content: Any) -> Any:
+    """The text of a message, which may be in parts, or missing."""
+    if isinstance(content, list):
+        return "\n".join(part.get("text", "") for part in content)
+    return "" if content is None else content
+
+
+def number(value: Any) -> Any:
+    """``value`` where it can be an amount of something; else None."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and 0 <= value <= _MOST_USED else None
 
 
 def last_line(text: bytes) -> str:

@@ -141,6 +141,7 @@ class Session:
             "limit": ended.limit,
             "seconds": round(ended.seconds, 3),
             "usage": asdict(report.usage),
+            "skipped_events": report.skipped,
             **({"figures": dict(report.figures)} if report.figures else {}),
             "checks": len(calls.splitlines()),
             "solution": {
@@ -236,14 +237,17 @@ class Session:
         )
         try:
             report = self._adapter.read(captured)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except adapter.UNREADABLE as error:
             # What an adapter reads is the agent's, which may have written anything.
             said = f"what it left cannot be read: {type(error).__name__}: {error}"
-            return Report(State.FAILED if state is State.FINISHED else state, message=said)
+            printed = adapter.load("plain").read(captured).transcript
+            ended_as = State.FAILED if state is State.FINISHED else state
+            return Report(ended_as, budget.usage, printed, said)
         if report.state is State.UNAVAILABLE:
             return report
         stopped = state in {State.BUDGET, State.TIMED_OUT}
-        usage = report.usage if report.usage != Usage() else budget.usage
+        usage = report.usage.plausible()
+        usage = usage if usage != Usage() else budget.usage
         if stopped:
             return replace(report, state=state, usage=usage, message=message)
         return replace(report, usage=usage, message=message or report.message)
@@ -264,8 +268,9 @@ class _Budget:
 
     def follow(self, line: bytes) -> None:
         """Take note of one more line of stdout."""
-        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            self.usage = self._meter.feed(line) or self.usage
+        with contextlib.suppress(*adapter.UNREADABLE):
+            if told := self._meter.feed(line):
+                self.usage = told.plausible()
         if not self.spent and (spent := self._exceeded()):
             self.spent = spent
             self._running.stop()

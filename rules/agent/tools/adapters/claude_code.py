@@ -13,7 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from adapter import Captured, Report, State, Usage, json_object, json_objects, last_line
+from adapter import (
+    Captured,
+    Report,
+    Sieve,
+    State,
+    Usage,
+    entry,
+    json_object,
+    json_objects,
+    last_line,
+    text_of,
+)
 
 _OWN_FAULTS = {"invalid_request", "max_output_tokens"}
 """Errors of the API that are the agent's doing; any other is no result."""
@@ -23,7 +34,7 @@ class MessageMeter:
     """Adds up the usage of messages, of which several events may carry parts."""
 
     def __init__(self) -> None:
-        self._messages: dict[str, Mapping[str, Any]] = {}
+        self._messages: dict[str, Usage] = {}
 
     def feed(self, line: bytes) -> Usage | None:
         """The usage so far, after one more event."""
@@ -31,8 +42,8 @@ class MessageMeter:
         if event.get("type") != "assistant":
             return None
         message = event["message"]
-        self._messages[message["id"]] = message["usage"]
-        each = [_usage(usage) for usage in self._messages.values()]
+        self._messages[message["id"]] = _usage(message["usage"])
+        each = self._messages.values()
         return Usage(
             turns=len(each),
             input_tokens=sum(usage.input_tokens or 0 for usage in each),
@@ -49,25 +60,30 @@ def meter() -> MessageMeter:
 def read(captured: Captured) -> Report:
     """All events; the last one decides."""
     events = list(json_objects(captured.stdout))
-    transcript = tuple(entry for event in events for entry in _entries(event))
+    sieve = Sieve()
+    transcript = tuple(sieve.each(events, _entries))
     result = next((e for e in reversed(events) if e.get("type") == "result"), None)
     if result is None:
         told = last_line(captured.stderr) or "it said no result"
         cut_short = State.FAILED if captured.state is State.FINISHED else captured.state
-        return Report(cut_short, Usage(), transcript, told)
+        return Report(cut_short, Usage(), transcript, told, skipped=sieve.skipped)
     state = captured.state
-    usage = _usage(result["usage"], result.get("num_turns"), result.get("total_cost_usd"))
+    usage = sieve.one(result, _total, Usage())
     message = str(result.get("result") or result.get("subtype"))
     if result.get("terminal_reason") == "api_error" or result.get("api_error_status"):
         error = next((e["error"] for e in reversed(events) if "error" in e), "")
-        state = State.FAILED if error in _OWN_FAULTS else State.UNAVAILABLE
+        state = State.FAILED if str(error) in _OWN_FAULTS else State.UNAVAILABLE
     elif str(result.get("subtype", "")).startswith("error_max_"):
         state = State.BUDGET
     elif result.get("is_error"):
         state = State.FAILED
     else:
         message = ""
-    return Report(state, usage, transcript, message)
+    return Report(state, usage, transcript, message, skipped=sieve.skipped)
+
+
+def _total(result: Mapping[str, Any]) -> Usage:
+    return _usage(result["usage"], result.get("num_turns"), result.get("total_cost_usd"))
 
 
 def _usage(
@@ -93,16 +109,10 @@ def _entries(event: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     for block in blocks:
         if block["type"] == "text":
-            yield {"role": role, "text": block["text"]}
+            yield entry(role, block["text"])
         elif block["type"] == "thinking":
-            yield {"role": role, "text": block["thinking"], "thinking": True}
+            yield entry(role, block["thinking"], thinking=True)
         elif block["type"] == "tool_use":
-            yield {"role": role, "text": "", "tool": block["name"], "input": block["input"]}
+            yield entry(role, "", tool=block["name"], input=block["input"])
         elif block["type"] == "tool_result":
-            yield {"role": "tool", "text": _text(block.get("content"))}
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, list):
-        return "\n".join(part.get("text", "") for part in content)
-    return str(content or "")
+            yield entry("tool", text_of(block.get("content")))

@@ -11,10 +11,20 @@ https://developers.openai.com/codex/cli/reference (flags)
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from adapter import Captured, Report, State, TurnCounter, Usage, json_objects, last_line
+from adapter import (
+    Captured,
+    Report,
+    Sieve,
+    State,
+    TurnCounter,
+    Usage,
+    entry,
+    json_objects,
+    last_line,
+)
 
 _ACTIONS = {"command_execution", "file_change", "mcp_tool_call", "web_search"}
 _UNAVAILABLE = re.compile(
@@ -37,37 +47,46 @@ def _is_action(event: Mapping[str, Any]) -> bool:
 def read(captured: Captured) -> Report:
     """All events; a turn that failed decides."""
     events = list(json_objects(captured.stdout))
-    items = [event["item"] for event in events if event.get("type") == "item.completed"]
-    totals = [event["usage"] for event in events if event.get("type") == "turn.completed"]
+    sieve = Sieve()
+    done = sieve.each((e for e in events if e.get("type") == "item.completed"), _done)
+    completed = [event for event in events if event.get("type") == "turn.completed"]
     failure = next((e for e in reversed(events) if e.get("type") == "turn.failed"), None)
     state, message = captured.state, ""
     if failure is not None:
-        message = str(failure["error"]["message"])
+        message = sieve.one(failure, lambda e: str(e["error"]["message"]), "its turn failed")
         state = State.UNAVAILABLE if _UNAVAILABLE.search(message) else State.FAILED
     elif captured.state is State.TIMED_OUT and events and events[-1].get("type") == "error":
         message = str(events[-1].get("message"))
         state = State.UNAVAILABLE if _UNAVAILABLE.search(message) else state
-    elif not totals:
+    elif not completed:
         message = last_line(captured.stderr) or "it completed no turn"
         state = State.FAILED if state is State.FINISHED else state
-    usage = Usage(
-        turns=1 + sum(item["type"] in _ACTIONS for item in items),
-        input_tokens=sum(total["input_tokens"] for total in totals) if totals else None,
-        output_tokens=sum(total["output_tokens"] for total in totals) if totals else None,
-        cached_tokens=sum(t.get("cached_input_tokens", 0) for t in totals) if totals else None,
-    )
-    return Report(state, usage, tuple(map(_entry, items)), message)
+    totals = sieve.each(completed, _tokens)
+    sent, received, cached = map(sum, zip(*totals, strict=True)) if totals else (None,) * 3
+    usage = Usage(1 + sum(kind in _ACTIONS for kind, _ in done), sent, received, cached)
+    transcript = tuple(made for _, made in done)
+    return Report(state, usage, transcript, message, skipped=sieve.skipped)
 
 
-def _entry(item: Mapping[str, Any]) -> Mapping[str, Any]:
+def _tokens(event: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
+    """Those sent, received, and known to a cache, in one turn."""
+    usage = event["usage"]
+    known = int(usage.get("cached_input_tokens", 0))
+    yield int(usage["input_tokens"]), int(usage["output_tokens"]), known
+
+
+def _done(event: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """What kind of thing was said or done, and its entry."""
+    item = event["item"]
     kind = item["type"]
     if kind in {"agent_message", "reasoning"}:
         thinking = {"thinking": True} if kind == "reasoning" else {}
-        return {"role": "assistant", "text": item["text"], **thinking}
-    if kind == "error":
-        return {"role": "system", "text": item["message"]}
-    if kind == "command_execution":
+        yield kind, entry("assistant", item["text"], **thinking)
+    elif kind == "error":
+        yield kind, entry("system", item["message"])
+    elif kind == "command_execution":
         text = item.get("aggregated_output") or ""
-        return {"role": "tool", "text": text, "tool": "shell", "input": item["command"]}
-    known = {name: value for name, value in item.items() if name not in {"id", "type"}}
-    return {"role": "tool", "text": "", "tool": kind, "input": known}
+        yield kind, entry("tool", text, tool="shell", input=item["command"])
+    else:
+        known = {name: value for name, value in item.items() if name not in {"id", "type"}}
+        yield kind, entry("tool", "", tool=kind, input=known)

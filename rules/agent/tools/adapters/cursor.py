@@ -15,7 +15,17 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from adapter import Captured, Report, State, TurnCounter, Usage, json_objects, last_line
+from adapter import (
+    Captured,
+    Report,
+    Sieve,
+    State,
+    TurnCounter,
+    Usage,
+    entry,
+    json_objects,
+    last_line,
+)
 
 _UNAVAILABLE = re.compile(
     r"api key|not logged in|authenticat|unauthori[sz]ed|usage limit|rate limit|quota"
@@ -37,17 +47,20 @@ def _is_call(event: Mapping[str, Any]) -> bool:
 def read(captured: Captured) -> Report:
     """All events; without a result, standard error decides."""
     events = list(json_objects(captured.stdout))
-    transcript = tuple(entry for event in events for entry in _entries(event))
-    calls = sum(entry["role"] == "tool" for entry in transcript)
-    result = next((e for e in reversed(events) if e.get("type") == "result"), None)
-    usage = _usage((result or {}).get("usage") or {}, 1 + calls)
-    if result is not None and not result.get("is_error"):
-        return Report(captured.state, usage, transcript)
-    message = str((result or {}).get("result") or "") or last_line(captured.stderr)
+    sieve = Sieve()
+    transcript = tuple(sieve.each(events, _entries))
+    calls = sum(made["role"] == "tool" for made in transcript)
+    ends = [event for event in events if event.get("type") == "result"]
+    result: Mapping[str, Any] = ends[-1] if ends else {}
+    usage = sieve.one(result, lambda e: _usage(e.get("usage") or {}, 1 + calls), Usage(1 + calls))
+    if result and not result.get("is_error"):
+        return Report(captured.state, usage, transcript, skipped=sieve.skipped)
+    message = str(result.get("result") or "") or last_line(captured.stderr)
     state = captured.state
     if state in {State.FINISHED, State.FAILED}:
         state = State.UNAVAILABLE if _UNAVAILABLE.search(message) else State.FAILED
-    return Report(state, usage, transcript, message or "it said no result")
+    told = message or "it said no result"
+    return Report(state, usage, transcript, told, skipped=sieve.skipped)
 
 
 def _usage(told: Mapping[str, Any], turns: int) -> Usage:
@@ -60,9 +73,9 @@ def _entries(event: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     kind = event.get("type")
     if kind in {"assistant", "user"}:
         for block in event["message"]["content"]:
-            yield {"role": kind, "text": block.get("text", "")}
+            yield entry(kind, block.get("text", ""))
     elif kind == "tool_call" and event.get("subtype") == "completed":
         for name, call in event["tool_call"].items():
             text = str(call.get("result", "")) if isinstance(call, dict) else ""
             given = call.get("args") if isinstance(call, dict) else call
-            yield {"role": "tool", "text": text, "tool": name, "input": given}
+            yield entry("tool", text, tool=name, input=given)

@@ -11,10 +11,21 @@ https://mini-swe-agent.com/latest/advanced/global_configuration/ (variables)
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from adapter import Captured, Report, State, Usage, json_object, last_line, read_text
+from adapter import (
+    Captured,
+    Report,
+    Sieve,
+    State,
+    Usage,
+    entry,
+    json_object,
+    last_line,
+    read_text,
+    text_of,
+)
 
 TRAJECTORY = "trajectory.json"
 _STEP = re.compile(rb"\(step (\d+), \$(\d+\.\d+)\)")
@@ -44,38 +55,50 @@ def meter() -> StepMeter:
 def read(captured: Captured) -> Report:
     """The trajectory; without one, the run came to nothing."""
     trajectory = json_object(read_text(captured.home / TRAJECTORY))
-    messages = trajectory.get("messages", [])
-    info = trajectory.get("info", {})
+    listed, told = trajectory.get("messages"), trajectory.get("info")
+    messages = listed if isinstance(listed, list) else []
+    info = told if isinstance(told, dict) else {}
+    sieve = Sieve()
+    transcript = tuple(sieve.each(messages, _entries))
+    usage = _usage(info, messages, sieve)
     status = str(info.get("exit_status", ""))
-    transcript = tuple(_entry(message) for message in messages if message["role"] != "exit")
     state = _ENDED.get(status, State.FAILED)
     if status in _UNAVAILABLE:
         state = State.UNAVAILABLE
     if state is State.FINISHED:
-        return Report(captured.state, _usage(info, messages), transcript)
-    said = str(messages[-1].get("content", "")) if messages else ""
-    message = " ".join(said.split()) or last_line(captured.stderr) or "it left no trajectory"
-    return Report(state, _usage(info, messages), transcript, f"{status}: {message}".lstrip(": "))
+        return Report(captured.state, usage, transcript, skipped=sieve.skipped)
+    said = sieve.one(messages[-1], lambda m: str(m.get("content", "")), "") if messages else ""
+    why = " ".join(said.split()) or last_line(captured.stderr) or "it left no trajectory"
+    message = f"{status}: {why}".lstrip(": ")
+    return Report(state, usage, transcript, message, skipped=sieve.skipped)
 
 
-def _usage(info: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> Usage:
+def _usage(info: Mapping[str, Any], messages: Sequence[Any], sieve: Sieve) -> Usage:
     """Tokens are those of all answers; a cost of nothing is one that is not known."""
-    answers = [message.get("extra", {}).get("response") for message in messages]
-    each = [answer["usage"] for answer in answers if answer and answer.get("usage")]
-    cached = [(usage.get("prompt_tokens_details") or {}).get("cached_tokens") for usage in each]
+    totals = sieve.each(messages, _tokens)
+    sent, received, cached = map(sum, zip(*totals, strict=True)) if totals else (None,) * 3
+    turns, dollars = sieve.one(info, _stats, (None, None))
+    return Usage(turns, sent, received, cached, dollars)
+
+
+def _stats(info: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Calls and dollars."""
     stats = info.get("model_stats", {})
-    return Usage(
-        turns=stats.get("api_calls"),
-        input_tokens=sum(usage["prompt_tokens"] for usage in each) if each else None,
-        output_tokens=sum(usage["completion_tokens"] for usage in each) if each else None,
-        cached_tokens=sum(count or 0 for count in cached) if each else None,
-        dollars=stats.get("instance_cost") or None,
-    )
+    return stats.get("api_calls"), stats.get("instance_cost") or None
 
 
-def _entry(message: Mapping[str, Any]) -> Mapping[str, Any]:
+def _tokens(message: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
+    """Those sent, received, and known to a cache, where a message is an answer."""
+    answer = message.get("extra", {}).get("response")
+    if answer and (usage := answer.get("usage")):
+        known = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+        yield int(usage["prompt_tokens"]), int(usage["completion_tokens"]), int(known)
+
+
+def _entries(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if message["role"] == "exit":
+        return
     calls = [call["function"] for call in message.get("tool_calls") or ()]
-    entry = {"role": message["role"], "text": message.get("content") or ""}
-    if not calls:
-        return entry
-    return {**entry, "tool": calls[0]["name"], "input": [call["arguments"] for call in calls]}
+    names, given = [call["name"] for call in calls], [call["arguments"] for call in calls]
+    more = {"tool": names[0], "input": given} if calls else {}
+    yield entry(message["role"], text_of(message.get("content")), **more)

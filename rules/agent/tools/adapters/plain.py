@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from adapter import Captured, Report, State, Usage
+from adapter import Captured, Report, State, Usage, number
 
 
 class UsageLines:
@@ -55,10 +55,4 @@ def read_usage(value: Mapping[str, Any]) -> Usage | None:
     reported = value.get("usage")
     if not isinstance(reported, dict):
         return None
-    known = {item.name: _number(reported.get(item.name)) for item in fields(Usage)}
-    return Usage(**known)
-
-
-def _number(value: Any) -> Any:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number and value >= 0 else None
+    return Usage(**{item.name: number(reported.get(item.name)) for item in fields(Usage)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,19 +10,24 @@ from kabuild.base.suggest import suggest
 
 PLATFORMS = ("cpu", "cuda", "rocm")
 
+_CUDA = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90")
+_CUDA_FAMILIES = ("sm_100", "sm_103", "sm_120", "sm_121")
+
 ARCHITECTURES: Mapping[str, tuple[str, ...]] = {
     "cuda": (
-        *("sm_70", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a"),
-        *("sm_100", "sm_100a", "sm_103", "sm_120", "sm_121"),
+        *_CUDA,
+        "sm_90a",
+        *(name + kind for name in _CUDA_FAMILIES for kind in ("", "a", "f")),
     ),
     "rocm": (
         *("gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"),
-        *("gfx1030", "gfx1100", "gfx1101", "gfx1102", "gfx1200", "gfx1201", "gfx1250"),
+        *("gfx1030", "gfx1100", "gfx1101", "gfx1102", "gfx1200", "gfx1201"),
     ),
 }
-"""Names to suggest, by platform. Which of them compile is the business of toolchains."""
+"""What can be asked for, by platform: what the toolchains that ship with kabuild compile for.
 
-_PATTERNS = {"cuda": r"sm_[1-9][0-9]{1,2}[af]?", "rocm": r"gfx[1-9][0-9a-f]{2,3}"}
+A toolchain of a workspace's own may take fewer, and says so by itself.
+"""
 
 
 @dataclass(frozen=True)
@@ -50,13 +54,13 @@ class Platform:
                 f"no platform '{name}'",
                 hint=_meant(name) or f"platforms: {', '.join(PLATFORMS)}",
             )
-        pattern = _PATTERNS.get(name)
-        if (colon and not arch) or (arch and pattern and not re.fullmatch(pattern, arch)):
-            known = ARCHITECTURES.get(name, ())
+        known = ARCHITECTURES.get(name)
+        if (colon and not arch) or (arch and known and arch not in known):
+            there = f"there are: {', '.join(known)}" if known else f"--platform={name}"
             raise UsageError(
                 Reason.UNKNOWN_PLATFORM,
                 f"'{text}' names no architecture of platform {name}",
-                hint=suggest(arch, known) or f"such as: {', '.join(known) or name}",
+                hint="\n".join(filter(None, (suggest(arch, known or ()), there))),
             )
         return cls(name, (("arch", arch),) if arch else ())
 
@@ -75,7 +79,7 @@ class Platform:
 
 def _meant(name: str) -> str:
     """A hint for something that is no platform but perhaps the architecture of one."""
-    for platform, pattern in _PATTERNS.items():
-        if re.fullmatch(pattern, name):
+    for platform, known in ARCHITECTURES.items():
+        if name in known:
             return f"did you mean '{platform}:{name}'?"
     return suggest(name, PLATFORMS)

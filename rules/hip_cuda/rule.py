@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kabuild.rule import Artifact, Context, Rule, Toolchain, attr
+import re
+
+from kabuild.rule import AnalysisError, Artifact, Context, Reason, Rule, Toolchain, attr
 
 from ..harness.compilers import (
     BUILDING,
@@ -30,6 +32,11 @@ WATCHED_RUNNER = (
 )
 """What calls a kernel once and by itself, for a tool that watches it."""
 DRIVERS = ("common", "cpu/driver", "cuda/driver", "cuda/include", "cuda/host")
+PROCESSORS = (
+    *("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90"),
+    *("sm_100", "sm_103", "sm_120", "sm_121"),
+)
+"""Those whose occupancy the compile gate can tell: ``cuda_architectures.py`` of its driver."""
 
 
 def implement(ctx: Context) -> None:
@@ -57,7 +64,7 @@ def implement(ctx: Context) -> None:
     watched = declare_device_runner(
         ctx, WATCHED_RUNNER, host_compiler, (python, host), "sanitize.runner"
     )
-    arch = ctx.platform.get("arch") or attrs["arch"]
+    arch = _processor(ctx)
     arguments, headers = _headers(ctx)
     compile_argv = (
         *(PYTHON, "tools/cuda_compile_gate.py", compiler, f"--arch={arch}"),
@@ -81,6 +88,19 @@ def implement(ctx: Context) -> None:
             sanitizing=sanitizing,
         )
     )
+
+
+def _processor(ctx: Context) -> str:
+    """The processor to compile for. Raises AnalysisError(BAD_ATTRIBUTE) for an unknown one."""
+    name: str = ctx.platform.get("arch") or ctx.attrs["arch"]
+    if re.sub(r"(?<=\d)[af]$", "", name) not in PROCESSORS:
+        raise AnalysisError(
+            Reason.BAD_ATTRIBUTE,
+            f"{ctx.label.short} does not compile for '{name}'",
+            position=ctx.target.position,
+            hint=f"it compiles for {', '.join(PROCESSORS)}",
+        )
+    return name
 
 
 def _headers(ctx: Context) -> tuple[tuple[str, ...], tuple[Toolchain, ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from kabuild.rule import VERDICT_FILE, Action, Artifact, Context, Limits, Rule, Source
 
 from ..harness.admission import declare_admission, expert_kernel
@@ -79,7 +81,7 @@ def _compiling(ctx: Context) -> Compiling:
     signature = read_signature(ctx.attrs)
     spec = {
         "platform": platform,
-        "arch": _gpu(ctx),
+        "arch": re.sub(r"^(sm_\d+)[af]$", r"\1", _gpu(ctx)),  # Triton adds the letter itself
         "entry": ctx.attrs["entry"],
         "signature": signature.to_json(),
         "configs": [c.to_json() for c in visible_configs(ctx.attrs, signature, platform)],

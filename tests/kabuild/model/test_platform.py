@@ -43,12 +43,16 @@ def test_all_architectures_that_are_suggested_are_accepted() -> None:
         ("sm_90", "no platform 'sm_90'", "did you mean 'cuda:sm_90'?"),
         ("gfx942", "no platform 'gfx942'", "did you mean 'rocm:gfx942'?"),
         ("cuda:sm_9x", "'cuda:sm_9x' names no architecture", "did you mean 'sm_90'?"),
-        ("cuda:90", "'cuda:90' names no architecture", "such as: sm_70, "),
-        ("cuda:gfx942", "'cuda:gfx942' names no architecture", "such as: sm_70, "),
-        ("rocm:sm_90", "'rocm:sm_90' names no architecture", "such as: gfx906, "),
+        ("cuda:90", "'cuda:90' names no architecture", "there are: sm_75, sm_80, "),
+        ("cuda:sm_42", "'cuda:sm_42' names no architecture", "did you mean 'sm_"),
+        ("cuda:sm_9000", "'cuda:sm_9000' names no architecture", "did you mean 'sm_90'?"),
+        ("cuda:sm_80a", "'cuda:sm_80a' names no architecture", "did you mean 'sm_80'?"),
+        ("cuda:gfx942", "'cuda:gfx942' names no architecture", "there are: sm_75, sm_80, "),
+        ("rocm:sm_90", "'rocm:sm_90' names no architecture", "there are: gfx906, "),
+        ("rocm:gfx9999", "'rocm:gfx9999' names no architecture", "did you mean 'gfx9"),
         ("rocm:gfx9421x", "'rocm:gfx9421x' names no architecture", "did you mean 'gfx942'?"),
-        ("cuda:", "'cuda:' names no architecture", "such as: sm_70, "),
-        ("cpu:", "'cpu:' names no architecture", "such as: cpu"),
+        ("cuda:", "'cuda:' names no architecture", "there are: sm_75, "),
+        ("cpu:", "'cpu:' names no architecture", "--platform=cpu"),
         ("cuda:sm_90:0", "'cuda:sm_90:0' names no architecture", "did you mean 'sm_90'?"),
     ],
 )
@@ -61,6 +65,9 @@ def test_what_is_no_platform_is_said_with_what_was_meant(
     assert caught.value.reason is Reason.UNKNOWN_PLATFORM
     assert message in caught.value.message
     assert caught.value.hint.startswith(hint)
+    for name, known in ARCHITECTURES.items():
+        if text.startswith(f"{name}:"):
+            assert caught.value.hint.endswith(f"there are: {', '.join(known)}")
 
 
 @given(st.text())

@@ -1,0 +1,85 @@
+"""Which of NVIDIA's processors HIP is compiled for: said before anything runs."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from cuda_architectures import ARCHITECTURES, architecture
+
+from kabuild.analysis import analyze
+from kabuild.base.errors import AnalysisError
+from kabuild.loading import Loader, expand, load_workspace
+from kabuild.model import platform
+from kabuild.model.options import Options
+from kabuild.model.platform import Platform
+from kabuild.model.toolchain import Toolchain
+from kabuild.toolchain import Declaration
+from tests.testkit.cli import REPOSITORY, CliWorkspace
+
+
+def any_toolchain(declaration: Declaration, *, name: str) -> Toolchain:
+    """No machine has to have it."""
+    return Toolchain(name, declaration.role, b"{}", f"/toolchains/{name}")
+
+
+def analyse(arch: str) -> None:
+    """Analyse HIP for a device of that architecture."""
+    loader = Loader(load_workspace(REPOSITORY))
+    options = Options(Platform("cuda", (("arch", arch),)), loader.workspace.agent_label("none"))
+    analyze(loader, expand(loader, ["//toolchains/hip:cuda"]), options, resolve=any_toolchain)
+
+
+def test_the_rule_the_driver_and_the_command_line_know_the_same() -> None:
+    rule = ast.parse((REPOSITORY / "rules/hip_cuda/rule.py").read_text())
+    (named,) = [
+        [text.value for text in ast.walk(node.value) if isinstance(text, ast.Constant)]
+        for node in rule.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PROCESSORS"
+    ]
+
+    assert named == list(ARCHITECTURES)
+    asked = platform.ARCHITECTURES["cuda"]
+    assert [name for name in asked if name[-1].isdigit()] == named
+    assert {architecture(name).name for name in asked} == {*named}
+
+
+@pytest.mark.parametrize("arch", ["sm_90", "sm_90a", "sm_100f"])
+def test_what_a_device_is_may_have_a_letter(arch: str) -> None:
+    analyse(arch)
+
+
+@pytest.mark.parametrize("arch", ["sm_42", "sm_110", "gfx942"])
+def test_a_device_that_nothing_compiles_for_is_refused_with_what_does(arch: str) -> None:
+    with pytest.raises(AnalysisError) as caught:
+        analyse(arch)
+
+    assert caught.value.message == f"//toolchains/hip:cuda does not compile for '{arch}'"
+    assert "sm_75, sm_80" in caught.value.hint
+    assert str(caught.value.position).startswith("toolchains/hip/BUILD.toml:")
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
+    """A task of HIP and one of Triton."""
+    workspace = CliWorkspace.make(tmp_path_factory.mktemp("processors"))
+    for task in ("tasks/hip2hip/softmax", "tasks/triton2triton/rmsnorm"):
+        workspace.adopt(task)
+    return workspace
+
+
+@pytest.mark.parametrize("asked", ["cuda:sm_42", "cuda:sm_9000", "rocm:gfx9999", "rocm:gfx1250"])
+@pytest.mark.parametrize("command", ["build", "test", "why"])
+def test_no_such_architecture_is_one_usage_error(
+    tasks: CliWorkspace, asked: str, command: str
+) -> None:
+    ran = tasks.run(
+        *(command, "//tasks/hip2hip/softmax:softmax.compile"),
+        *("//tasks/triton2triton/rmsnorm:rmsnorm.compile", f"--platform={asked}"),
+    )
+
+    name = asked.partition(":")[0]
+    assert ran.code == 2
+    assert not ran.executed
+    assert f"'{asked}' names no architecture of platform {name}" in ran.err
+    assert f"there are: {', '.join(platform.ARCHITECTURES[name])}" in ran.err

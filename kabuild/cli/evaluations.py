@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from kabuild.base.errors import Reason, UsageError
+from kabuild.base.errors import Interrupted, Reason, UsageError
 from kabuild.bundle.archive import SUFFIX, TOTAL_LIMIT
 from kabuild.cli.session import interruptible
 from kabuild.loading.request import Request
-from kabuild.model.event import EventSink
-from kabuild.pipeline import execute, load, plan
+from kabuild.model.event import EventSink, Warned
+from kabuild.model.result import Outcome
+from kabuild.pipeline import Summary, execute, load, plan
 from kabuild.published.publish import manifest_of
 from kabuild.published.unpack import unpack
 from kabuild.report.arena import is_arena_run, read_arena
+from kabuild.report.asked import asked_of
 from kabuild.report.evaluation import Evaluation, read_evaluation
 from kabuild.store import Store
 
@@ -35,17 +38,44 @@ def read_file(text: str, store: Store) -> Evaluation:
 
 
 def evaluated(request: Request, store: Store, sink: EventSink, *, name: str = "") -> Evaluation:
-    """Carry out a request; what is cached is not judged again. Raises KabuildError."""
+    """Carry out a request; what is cached is not judged again.
+
+    Raises KabuildError; Interrupted where somebody stopped it, since half a run is no evaluation.
+    """
     planned = plan(request, load(request), store)
     with interruptible() as stop:
         summary = execute(request, planned, store, sink, stop=stop)
-    unjudged = {
-        row.label: {
-            cell.gate: {"verdict": cell.word, "reason": "", "summary": cell.summary}
-            for cell in row.cells
-            if cell.verdict is None
-        }
-        for row in summary.table
-    }
-    manifest = manifest_of(summary, store)
-    return read_evaluation(manifest, store.cas.get, name=name, unjudged=unjudged)
+    if summary.interrupted:
+        raise Interrupted(Reason.INTERRUPTED, "interrupted; what is done is kept")
+    for text in _machine_faults(summary):
+        sink.emit(Warned(text))
+    asked = {row.label: asked_of(row) for row in summary.table}
+    return read_evaluation(manifest_of(summary, store), store.cas.get, name=name, asked=asked)
+
+
+def _machine_faults(summary: Summary) -> Iterator[str]:
+    """What the machine failed at, each fault once: figures are made without it."""
+    found: dict[str, list[str]] = {}
+    for item in summary.settled.values():
+        if item.outcome is Outcome.INFRA and item.stopped_by is None:
+            found.setdefault(item.fault, []).append(item.message)
+    for fault, messages in found.items():
+        more = f" (and {len(messages) - 1} more: {fault})" if len(messages) > 1 else ""
+        yield f"not judged{more}: {messages[0]}"
+
+
+def platform_of(request: Request) -> Mapping[str, str]:
+    """Where a request would be carried out, as an evaluation says it. Raises KabuildError."""
+    platform = load(request).options.platform
+    return {"name": platform.name, **dict(platform.properties)}
+
+
+def machine_failed(evaluations: Iterable[Evaluation]) -> bool:
+    """Whether some gate was not judged for the machine's sake: exit code 36."""
+    infra = Outcome.INFRA.value.upper()
+    return any(
+        said.get("verdict") == infra
+        for evaluation in evaluations
+        for result in evaluation.results
+        for said in result.gates.values()
+    )

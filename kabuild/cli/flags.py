@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -109,8 +109,19 @@ def _read_devices(_: click.Context, __: click.Parameter, text: str) -> tuple[int
     return tuple(sorted({int(word) for word in words}))
 
 
-_SHARED = (
-    click.argument("patterns", nargs=-1, required=True),
+_SOLVER = (
+    click.option(
+        "--agent",
+        metavar="NAME",
+        help="What turns tasks into solutions.  [default: WORKSPACE.toml's, or expert]",
+    ),
+    click.option(
+        "--solution",
+        type=click.Path(path_type=Path),
+        help="Judge this file or directory instead of an agent's; for one task.",
+    ),
+)
+_WHERE = (
     click.option(
         "--config",
         multiple=True,
@@ -132,16 +143,8 @@ _SHARED = (
         metavar="NUMBERS",
         help="Use only these devices of the platform: 0,2.  [default: all that are alike]",
     ),
-    click.option(
-        "--agent",
-        metavar="NAME",
-        help="What turns tasks into solutions.  [default: WORKSPACE.toml's, or expert]",
-    ),
-    click.option(
-        "--solution",
-        type=click.Path(path_type=Path),
-        help="Judge this file or directory instead of an agent's; for one task.",
-    ),
+)
+_HOW = (
     click.option(
         "--trials",
         type=click.IntRange(min=1),
@@ -199,6 +202,16 @@ _SHARED = (
 
 def build_flags(function: F) -> F:
     """Add the shared flags to a command."""
-    for decorate in reversed(_SHARED):
+    return _flagged(function, (*_WHERE, *_SOLVER, *_HOW))
+
+
+def named_agents_flags(function: F) -> F:
+    """Add the shared flags to a command whose arguments name agents: all but ``--agent`` and
+    ``--solution``."""
+    return _flagged(function, (*_WHERE, *_HOW))
+
+
+def _flagged(function: F, flags: Sequence[Callable[[Any], Any]]) -> F:
+    for decorate in reversed((click.argument("patterns", nargs=-1, required=True), *flags)):
         function = decorate(function)
     return function

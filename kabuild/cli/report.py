@@ -12,14 +12,13 @@ from kabuild.base.clock import SystemClock
 from kabuild.base.errors import ExitCode, Reason, UsageError
 from kabuild.base.fs import atomic_write
 from kabuild.bundle.archive import SUFFIX
-from kabuild.cli.evaluations import evaluated, is_file, read_file
+from kabuild.cli.evaluations import evaluated, is_file, machine_failed, read_file
 from kabuild.cli.flags import build_flags, read_gates
 from kabuild.cli.test import request_fields
 from kabuild.loading import find_workspace
 from kabuild.loading.request import Request
 from kabuild.loading.roots import BUILD_FILE
 from kabuild.model.event import Warned
-from kabuild.model.result import Outcome
 from kabuild.report.arena import RESULT, arena_runs, run_folders, write_arena
 from kabuild.report.document import render_csv, render_json, render_markdown
 from kabuild.report.evaluation import Evaluation
@@ -91,10 +90,7 @@ def command(
         _write_runs(found, output)
     else:
         _write(_renderer(form, title)(found), form, output)
-    words = {
-        said.get("verdict") for item in found for r in item.results for said in r.gates.values()
-    }
-    if Outcome.INFRA.value.upper() in words:
+    if machine_failed(found):
         raise click.exceptions.Exit(int(ExitCode.ENVIRONMENT))
 
 

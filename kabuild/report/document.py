@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from kabuild.report.evaluation import Evaluation, TaskResult
+from kabuild.report.judgement import is_judged, unjudged, why_unjudged
 from kabuild.report.standing import Standing, standings
 
 SCHEMA = "kabuild/report/1"
@@ -18,6 +19,12 @@ SCHEMA = "kabuild/report/1"
 COLUMNS = (
     *("evaluation", "platform", "task", "family", "trial", "compile", "correctness", "perf"),
     *("unseen", "reason", "speedup", "score", "policy"),
+)
+
+
+FASTER = (
+    "faster: right, and surely faster than the baseline (the whole 95 % interval is above 1); "
+    "fast₁: right, and measured faster."
 )
 
 
@@ -48,13 +55,16 @@ def render_csv(evaluations: Sequence[Evaluation]) -> str:
 def render_markdown(evaluations: Sequence[Evaluation]) -> str:
     """The leaderboard and a table of tasks, for an issue or a pull request."""
     named = ("evaluation", "on", "family")
-    figures = ("tasks", "compiled", "correct", "unseen", "geomean", "median", "fast₁")
-    lines = [_line([*named, *figures]), "|---" * len(named) + "|--:" * len(figures) + "|"]
-    for row in standings(evaluations):
-        shares = (share(row.compiled), share(row.correct), share(row.unseen))
-        times = (times_faster(row.geomean), times_faster(row.median))
-        cells = [row.evaluation, row.machine, row.family, str(row.tasks), *shares, *times]
-        lines.append(_line([*cells, share(row.fast.get(1.0))]))
+    figures = ("tasks", "trials", "compiled", "correct", "unseen", "geomean", "median")
+    ranked = standings(evaluations)
+    lines = [
+        _line([*named, *figures, "faster", "fast₁"]),
+        "|---" * len(named) + "|--:" * (len(figures) + 2) + "|",
+        *map(_ranked, ranked),
+        "",
+        FASTER,
+        *_left_out(evaluations),
+    ]
     lines += ["", "| task | " + " | ".join(_cell(item.name) for item in evaluations) + " |"]
     lines.append("|---" * (len(evaluations) + 1) + "|")
     for task, found in by_task(evaluations).items():
@@ -62,6 +72,24 @@ def render_markdown(evaluations: Sequence[Evaluation]) -> str:
         lines.append(_line([task, *cells]))
     doubts = [f"{item.name}: {item.doubt}" for item in evaluations if item.doubt]
     return "\n".join([*lines, *(["", *doubts] if doubts else [])]) + "\n"
+
+
+def _ranked(row: Standing) -> str:
+    shares = map(share, (row.compiled, row.correct, row.unseen))
+    times = map(times_faster, (row.geomean, row.median))
+    fast = map(share, (row.faster, row.fast.get(1.0)))
+    counts = (str(row.tasks), str(row.trials))
+    return _line([row.evaluation, row.machine, row.family, *counts, *shares, *times, *fast])
+
+
+def _left_out(evaluations: Sequence[Evaluation]) -> list[str]:
+    """What is in no figure, by name, each in a paragraph of its own."""
+    found = []
+    for item in evaluations:
+        if missing := unjudged(item.results):
+            told = ", ".join(f"{label} ({why})" for label, why in missing.items())
+            found += ["", _cell(f"{item.name}: not judged, and in no figure: {told}")]
+    return found
 
 
 def by_task(evaluations: Sequence[Evaluation]) -> dict[str, list[list[TaskResult]]]:
@@ -75,7 +103,9 @@ def by_task(evaluations: Sequence[Evaluation]) -> dict[str, list[list[TaskResult
 
 
 def brief(result: TaskResult) -> str:
-    """A result in a word: its speedup, or the gate that decided, and why."""
+    """A result in a word: its speedup, or the gate that decided and why, or why none could."""
+    if not is_judged(result):
+        return f"not judged: {why_unjudged(result)}"
     if result.speedup is not None:
         return times_faster(result.speedup)
     gate, reason = decisive(result)

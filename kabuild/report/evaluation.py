@@ -15,6 +15,7 @@ from kabuild.bundle.manifest import Manifest, Record, damaged
 from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
+from kabuild.report.asked import with_asked
 from kabuild.report.toolchains import UsedToolchain, used_toolchains
 from kabuild.store.merkle import read_directory
 
@@ -38,7 +39,8 @@ class TaskResult:
 
     Attributes:
         task, trial: which; trials count from 1.
-        gates: what each gate said: its ``verdict.json``, by gate, in the order of judging.
+        gates: what each gate that was asked for said: its ``verdict.json``, by gate, in the order
+            of judging; of one that the machine failed, INFRA as its verdict.
         score: ``score.json``; empty where the score was not asked for.
         candidate, baseline: text of the kernels; empty where the evaluation holds none.
         agent: what the agent's session came to: ``agent.json``.
@@ -120,15 +122,16 @@ def read_evaluation(
     *,
     name: str = "",
     source: str = "",
-    unjudged: Mapping[Label, Gates] | None = None,
+    asked: Mapping[Label, Gates] | None = None,
 ) -> Evaluation:
     """The evaluation that a bundle's records are.
 
-    ``unjudged`` has, by task and trial, the gates that were asked for and that the machine
-    failed: they stay visible. Raises BundleError for malformed verdicts.
+    ``asked`` has, by task and trial, what each gate said that was asked for: those that left no
+    record stay visible, as do those that a score tells of. Raises BundleError for malformed
+    verdicts.
     """
-    unjudged = unjudged or {}
-    grouped: dict[Label, list[Record]] = {task: [] for task in unjudged}
+    asked = asked or {}
+    grouped: dict[Label, list[Record]] = {task: [] for task in asked}
     for record in manifest.records:
         if record.task:
             label = Label.parse(record.label)
@@ -140,9 +143,9 @@ def read_evaluation(
         platform=manifest.platform,
         request=request,
         results=tuple(
-            _result(task, found, unjudged.get(task, {}), get)
+            _result(task, found, asked.get(task), get)
             for task, found in grouped.items()
-            if task in unjudged or any(record.gate for record in found)
+            if task in asked or any(record.gate for record in found)
         ),
         source=source,
         digest=Digest.of(manifest.to_json()).hash,
@@ -150,19 +153,20 @@ def read_evaluation(
     )
 
 
-def _result(task: Label, records: Sequence[Record], unjudged: Gates, get: Get) -> TaskResult:
+def _result(task: Label, records: Sequence[Record], asked: Gates | None, get: Get) -> TaskResult:
     gates = {record.gate: record for record in records if record.gate}
     sessions = [record for record in records if record.file("agent.json")]
     compiled = gates.get("compile")
     baseline = next((r for r in records if r.label.endswith(".baseline.compile")), None)
     judged = next((gates[gate] for gate in JUDGING if gate in gates), None)
     reference = _source(judged, "task/", get) if judged else ""
+    said = {gate: _json(record, VERDICT_FILE, get) for gate, record in gates.items()}
+    score = _json(gates["score"], "score.json", get) if "score" in gates else {}
     return TaskResult(
         task=task.in_trial(1),
         trial=task.trial,
-        gates={gate: _json(record, VERDICT_FILE, get) for gate, record in gates.items()}
-        | dict(unjudged),
-        score=_json(gates["score"], "score.json", get) if "score" in gates else {},
+        gates=with_asked(with_asked(said, asked), score.get("gates")),
+        score=score,
         candidate=_source(compiled, SOURCE, get) if compiled else "",
         baseline=_source(baseline, SOURCE, get) if baseline else reference,
         agent=_json(sessions[0], "agent.json", get) if sessions else {},

@@ -10,19 +10,23 @@ from kabuild.report.scoreboard import TaskRow, Totals
 
 _MARKS = {"PASS": "✅", "FAIL": "❌", "REJECTED": "⛔", "SKIPPED": "⏭️"}
 _DETAIL = 2000
+_SCORE = "score"
+"""A gate whose verdict follows from the others': its column shows the figure instead."""
 
 
 def render_summary(table: Sequence[TaskRow], counts: Totals) -> str:
     """A table of tasks and gates, totals, and what decided where something did not pass."""
-    gates = list(dict.fromkeys(cell.gate for row in table for cell in row.cells))
+    asked = list(dict.fromkeys(cell.gate for row in table for cell in row.cells))
+    gates = [gate for gate in asked if gate != _SCORE]
+    figures = ["speedup", "score"] if _SCORE in asked else []
     lines = [
         "### kabuild",
         "",
         _totals(counts),
         "",
-        _line(["task", *gates, "speedup", "score"]),
-        _line(["---"] * (len(gates) + 1) + ["--:", "--:"]),
-        *(_line(_cells(row, gates)) for row in table),
+        _line(["task", *gates, *figures]),
+        f"|{'---|' * (len(gates) + 1)}{'--:|' * len(figures)}",
+        *(_line([*_cells(row, gates), *(_figures(row) if figures else [])]) for row in table),
     ]
     for row in table:
         for cell in row.problems:
@@ -47,13 +51,21 @@ def _totals(counts: Totals) -> str:
 
 def _cells(row: TaskRow, gates: Sequence[str]) -> list[str]:
     words = {cell.gate: cell.word for cell in row.cells}
-    marked = [f"{_MARKS.get(words[g], '⚠️')} {words[g]}" if g in words else "" for g in gates]
+    return [row.label.short, *(_marked(words[gate]) if gate in words else "" for gate in gates)]
+
+
+def _figures(row: TaskRow) -> list[str]:
+    """Speedup and score; in the score's place its gate's verdict where it has no figure."""
     speedup, score = row.figure("speedup"), row.figure("score")
-    figures = [
+    word = next((cell.word for cell in row.cells if cell.gate == _SCORE), "")
+    return [
         "" if speedup is None else f"{speedup:.2f}x",
-        "" if score is None else f"{score:.1f}",
+        _marked(word) if score is None else f"{score:.1f}",
     ]
-    return [row.label.short, *marked, *figures]
+
+
+def _marked(word: str) -> str:
+    return f"{_MARKS.get(word, '⚠️')} {word}" if word else ""
 
 
 def _line(cells: Sequence[str]) -> str:

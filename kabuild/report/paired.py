@@ -1,8 +1,9 @@
 """Two agents on the same tasks: who is faster, by how much, and how sure that is.
 
 Pairs are tasks, not configs or trials: those of one task are not independent. A task's figure is
-the geometric mean over its trials, where a trial that failed counts 1.0x; so a failure costs, and
-nobody leaves the denominator.
+the geometric mean over its judged trials, where a trial that failed counts 1.0x; so a failure
+costs, and nobody leaves the denominator. Failing never wins: where only one of two is right, it
+wins, however slow. What was not judged is in no pair, and named.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from random import Random
+from typing import Any
 
 from kabuild.report.evaluation import Evaluation, TaskResult
+from kabuild.report.judgement import is_judged, typical_gain, unjudged
 
 RESAMPLES = 10_000
 TIE = 0.02
@@ -22,7 +25,7 @@ TIE = 0.02
 
 @dataclass(frozen=True)
 class Pair:
-    """One task: the figures of both, and the shares of trials that were right."""
+    """One task: the figures of both, and the shares of their judged trials that were right."""
 
     task: str
     one: float
@@ -32,15 +35,31 @@ class Pair:
 
     @property
     def ratio(self) -> float:
-        """How many times faster the first one's kernels are."""
-        return self.one / self.other
+        """How many times faster the first one's kernels are.
+
+        Where only one is right, at least 1 in its favour: a kernel that is right and slow is
+        worth no less than none.
+        """
+        ratio = self.one / self.other
+        if self._only == 1:
+            return max(1.0, ratio)
+        return min(1.0, ratio) if self._only else ratio
 
     @property
     def winner(self) -> int:
-        """1 or 2, or 0 for a tie."""
+        """1 or 2, or 0 for a tie; the one that is right where the other never was."""
+        if self._only:
+            return self._only
         if abs(math.log(self.ratio)) <= math.log(1 + TIE):
             return 0
         return 1 if self.ratio > 1 else 2
+
+    @property
+    def _only(self) -> int:
+        """Which of the two is the only one that was ever right; 0 where that is neither."""
+        if bool(self.one_right) == bool(self.other_right):
+            return 0
+        return 1 if self.one_right else 2
 
 
 @dataclass(frozen=True)
@@ -49,65 +68,73 @@ class Comparison:
 
     Attributes:
         ratio: geometric mean of the pairs' ratios, with its 95 % interval ``low`` to ``high``
-            from a paired bootstrap over tasks.
+            from a paired bootstrap over tasks. None where there is no pair, since nothing that
+            both have was judged.
         p_value: of the sign test, two-sided and exact: how often a fair coin is as uneven as
             the wins are. 1.0 where there are ties only.
         wins, losses, ties: of the first one.
         costs: seconds, tokens and dollars of each one's sessions, where known.
+        unjudged: of each one, why by label, the trials that were not judged.
+        unpaired: tasks that only one has.
     """
 
     names: tuple[str, str]
     pairs: tuple[Pair, ...]
-    ratio: float
-    low: float
-    high: float
+    ratio: float | None
+    low: float | None
+    high: float | None
     p_value: float
     wins: int
     losses: int
     ties: int
     costs: tuple[Mapping[str, float], Mapping[str, float]]
+    unjudged: tuple[Mapping[str, str], Mapping[str, str]]
+    unpaired: tuple[str, ...]
 
     @property
     def significant(self) -> bool:
         """Whether the interval leaves out 1, and there are enough pairs to say so."""
-        return len(self.pairs) >= _FEWEST and not self.low <= 1.0 <= self.high
+        if len(self.pairs) < FEWEST or self.low is None or self.high is None:
+            return False
+        return not self.low <= 1.0 <= self.high
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs: the fields, and of each pair its ratio and who wins it."""
+        pairs = [{**asdict(p), "ratio": p.ratio, "winner": p.winner} for p in self.pairs]
+        return {**asdict(self), "pairs": pairs, "significant": self.significant}
 
 
-_FEWEST = 5
+FEWEST = 5
 """With fewer pairs no interval of a bootstrap means what it says."""
 
 
 def compare(one: Evaluation, other: Evaluation) -> Comparison:
     """Pair the tasks that both have. Raises ValueError where there is none."""
     first, second = _by_task(one), _by_task(other)
-    pairs = tuple(
-        Pair(
-            task,
-            _figure(first[task]),
-            _figure(second[task]),
-            _right(first[task]),
-            _right(second[task]),
-        )
-        for task in sorted(first.keys() & second.keys())
-    )
-    if not pairs:
+    both = sorted(first.keys() & second.keys())
+    if not both:
         msg = f"{one.name} and {other.name} have no task in common"
         raise ValueError(msg)
+    pairs = tuple(
+        _pair(task, first[task], second[task]) for task in both if first[task] and second[task]
+    )
     logs = [math.log(pair.ratio) for pair in pairs]
-    low, high = _interval(logs)
+    low, high = _interval(logs) if logs else (None, None)
     winners = [pair.winner for pair in pairs]
     wins, losses = winners.count(1), winners.count(2)
     return Comparison(
         names=(one.name, other.name),
         pairs=pairs,
-        ratio=math.exp(statistics.fmean(logs)),
-        low=math.exp(low),
-        high=math.exp(high),
+        ratio=math.exp(statistics.fmean(logs)) if logs else None,
+        low=low,
+        high=high,
         p_value=sign_test(wins, losses),
         wins=wins,
         losses=losses,
         ties=winners.count(0),
         costs=(_costs(one), _costs(other)),
+        unjudged=(unjudged(one.results), unjudged(other.results)),
+        unpaired=tuple(sorted(first.keys() ^ second.keys())),
     )
 
 
@@ -120,59 +147,30 @@ def sign_test(wins: int, losses: int) -> float:
     return min(1.0, float(2 * tail / 2**total))
 
 
-def render_comparison(found: Comparison) -> str:
-    """For people."""
-    one, other = found.names
-    width = max(len(pair.task) for pair in found.pairs)
-    lines = [f"{'task':{width}}  {one:>12}  {other:>12}  ratio"]
-    for pair in found.pairs:
-        mark = {0: "=", 1: "+", 2: "-"}[pair.winner]
-        figures = (
-            f"{_told(pair.one, pair.one_right):>12}  {_told(pair.other, pair.other_right):>12}"
-        )
-        lines.append(f"{pair.task:{width}}  {figures}  {pair.ratio:.3f}x {mark}")
-    sure = "significant" if found.significant else "not significant"
-    if len(found.pairs) < _FEWEST:
-        sure = f"{len(found.pairs)} tasks are too few to be sure of anything"
-    interval = f"95 % interval {found.low:.3f} to {found.high:.3f}"
-    counts = f"{found.wins} wins, {found.losses} losses, {found.ties} ties"
-    lines += [
-        "",
-        f"{one} / {other}: {found.ratio:.3f}x, {interval} ({sure})",
-        f"{counts}; sign test p = {found.p_value:.3g}",
-    ]
-    lines += [
-        f"{name}: " + ", ".join(f"{value:g} {unit}" for unit, value in costs.items())
-        for name, costs in zip(found.names, found.costs, strict=True)
-        if costs
-    ]
-    return "\n".join(lines)
-
-
-def _told(figure: float, right: float) -> str:
-    return f"{figure:.2f}x" if right == 1.0 else f"{figure:.2f}x {right:.0%}"
-
-
 def _by_task(evaluation: Evaluation) -> dict[str, list[TaskResult]]:
+    """The judged trials of each task; a task none of whose trials was judged has none."""
     found: dict[str, list[TaskResult]] = {}
     for result in evaluation.results:
-        found.setdefault(result.task.short, []).append(result)
+        judged = found.setdefault(result.task.short, [])
+        if is_judged(result):
+            judged.append(result)
     return found
 
 
-def _figure(trials: Sequence[TaskResult]) -> float:
-    return statistics.geometric_mean([trial.speedup or 1.0 for trial in trials])
+def _pair(task: str, one: Sequence[TaskResult], other: Sequence[TaskResult]) -> Pair:
+    return Pair(task, typical_gain(one), typical_gain(other), _right(one), _right(other))
 
 
 def _right(trials: Sequence[TaskResult]) -> float:
-    return sum(trial.correct for trial in trials) / len(trials)
+    return statistics.fmean(trial.correct for trial in trials)
 
 
 def _interval(logs: Sequence[float]) -> tuple[float, float]:
-    """The 95 % percentile interval of the mean; the same for the same figures."""
+    """The 95 % percentile interval of the mean, as a ratio; the same for the same figures."""
     random = Random(0)  # noqa: S311 - no secret
     means = sorted(statistics.fmean(random.choices(logs, k=len(logs))) for _ in range(RESAMPLES))
-    return means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
+    ends = (means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1])
+    return math.exp(ends[0]), math.exp(ends[1])
 
 
 def _costs(evaluation: Evaluation) -> dict[str, float]:

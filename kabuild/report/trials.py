@@ -1,4 +1,8 @@
-"""Several trials of one agent at one task, as one result: pass@k, best@k, mean and spread."""
+"""Several trials of one agent at one task, as one result: pass@k, best@k, mean and spread.
+
+Of trials that were judged: one that failed counts 1.0x and passes nothing, one that the machine
+failed counts nowhere and is named.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from math import comb
 from typing import Any
 
 from kabuild.model.label import Label
+from kabuild.report.judgement import gain, was_judged
 from kabuild.report.scoreboard import TaskRow
 
 
@@ -18,13 +23,15 @@ class Trials:
 
     Attributes:
         label: the task.
-        passed: for each trial, whether all gates that were asked for said PASS.
-        speedups: for each trial; 0 where it did not pass. Empty where no score was asked for.
+        passed: for each trial that was judged, whether all gates that were asked for said PASS.
+        speedups: for each of these; 1.0 where it did not pass. Empty where no score was asked for.
+        unjudged: numbers of the trials that were not judged.
     """
 
     label: Label
     passed: tuple[bool, ...]
     speedups: tuple[float, ...]
+    unjudged: tuple[int, ...] = ()
 
     @property
     def pass_at(self) -> tuple[float, ...]:
@@ -58,7 +65,8 @@ class Trials:
         """For ``--json``; keys of ``pass_at`` and ``best_at`` are k."""
         return {
             "task": str(self.label),
-            "trials": len(self.passed),
+            "trials": len(self.passed) + len(self.unjudged),
+            "unjudged": list(self.unjudged),
             "passed": self.passed.count(True),
             "pass_at": {str(k): round(p, 6) for k, p in enumerate(self.pass_at, 1)},
             "best_at": {str(k): round(b, 6) for k, b in enumerate(self.best_at, 1)},
@@ -77,31 +85,41 @@ def summarise_trials(table: Iterable[TaskRow]) -> tuple[Trials, ...]:
 
 
 def render_trials(found: Sequence[Trials]) -> str:
-    """A line for each task, below the table of all trials."""
+    """A line for each task, below the table of all trials; then, by name, what is in no figure."""
     if not found:
         return ""
     header = ("task", "trials", "passed", "pass@1", "best@1", "best@all", "mean", "spread")
     lines = [header, *map(_texts, found)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
+    table = [
         "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
-    )
+    ]
+    missing = [one.label.in_trial(number).short for one in found for number in one.unjudged]
+    named = [f"not judged, and in no figure: {', '.join(missing)}"] if missing else []
+    return "\n".join([*table, *named])
 
 
 def _summary(label: Label, rows: Sequence[TaskRow]) -> Trials:
-    scored = any(cell.gate == "score" for row in rows for cell in row.cells)
-    speedups = tuple((row.figure("speedup") or 0.0) if row.passed else 0.0 for row in rows)
-    return Trials(label, tuple(row.passed for row in rows), speedups if scored else ())
+    judged = [row for row in rows if was_judged([cell.word for cell in row.cells])]
+    scored = any(cell.gate == "score" for row in judged for cell in row.cells)
+    speedups = tuple(gain(row.figure("speedup") if row.passed else None) for row in judged)
+    return Trials(
+        label,
+        tuple(row.passed for row in judged),
+        speedups if scored else (),
+        tuple(row.label.trial for row in rows if row not in judged),
+    )
 
 
 def _texts(one: Trials) -> tuple[str, ...]:
-    figures = (*one.best_at[:1], *one.best_at[-1:], one.mean, one.spread)
-    shown = ["-" if figure is None else f"{figure:.2f}x" for figure in figures] or ["-"]
+    figures = (one.best_at[0], one.best_at[-1], one.mean, one.spread) if one.speedups else ()
+    shown = ["-" if figure is None else f"{figure:.2f}x" for figure in figures] or ["-"] * 4
+    judged, total = len(one.passed), len(one.passed) + len(one.unjudged)
     return (
         one.label.short,
-        str(len(one.passed)),
+        f"{judged} of {total}" if one.unjudged else str(total),
         str(one.passed.count(True)),
-        f"{one.pass_at[0]:.2f}",
-        *(shown if len(shown) == 4 else ["-"] * 4),
+        f"{one.pass_at[0]:.2f}" if one.passed else "-",
+        *shown,
     )

@@ -111,6 +111,19 @@ def test_a_summary_is_one_table_whatever_a_kernel_prints(workspace: CliWorkspace
     (fence,) = [token for token in tokens if token.type == "fence"]
     assert "<script>" in fence.content
     assert "\x1b" not in text
+    header = tokens[kinds.index("thead_open") : kinds.index("thead_close")]
+    columns = [token.content for token in header if token.type == "inline"]
+    assert columns == ["task", "compile", "correctness", "perf", "unseen", "speedup", "score"]
+
+
+def test_a_summary_says_where_the_score_has_no_figure(workspace: CliWorkspace) -> None:
+    workspace.run("test", "//...", "--gates=compile", "--summary=compiled.md")
+    workspace.run("test", "//...", "--summary=scored.md")
+    compiled, scored = ((workspace.root / f"{n}.md").read_text() for n in ("compiled", "scored"))
+
+    assert "| task | compile |\n|---|---|\n" in compiled
+    assert "| 2.00x | 320.0 |" in scored
+    assert "|  | ⏭️ SKIPPED |" in scored
 
 
 @pytest.mark.parametrize("flag", ["--events", "--summary"])

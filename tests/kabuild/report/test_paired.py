@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kabuild.report.paired import compare, render_comparison, sign_test
+from kabuild.model.label import Label
+from kabuild.report.evaluation import TaskResult
+from kabuild.report.paired import Comparison, compare, sign_test
+from kabuild.report.paired_text import render_comparison
 from tests.kabuild.report.test_page import evaluation, result
 from tests.testkit.cli import CliWorkspace
 from tests.testkit.generated import generate
@@ -24,10 +29,26 @@ def judged(name: str, *speedups: float | None) -> Evaluation:
     return evaluation(name, *(result(f"t{n}", speedup) for n, speedup in enumerate(speedups)))
 
 
+def ends(found: Comparison) -> tuple[float, float, float]:
+    """Its interval, and its ratio in between."""
+    assert found.ratio is not None
+    assert found.low is not None
+    assert found.high is not None
+    return found.low, found.ratio, found.high
+
+
+def stopped(name: str, trial: int = 1, **more: Any) -> TaskResult:
+    """A trial that the machine failed."""
+    said = {"verdict": "INFRA", "reason": "NO_SECRET", "summary": "no key"}
+    return TaskResult(
+        Label(f"tasks/hip2hip/{name}", name), trial, {"compile": said, "perf": said}, **more
+    )
+
+
 def test_a_clear_winner_is_one() -> None:
     found = compare(judged("a", *[2.0 + n / 10 for n in range(10)]), judged("b", *[1.0] * 10))
     assert (found.wins, found.losses, found.ties) == (10, 0, 0)
-    assert found.low > 1.9
+    assert ends(found)[0] > 1.9
     assert found.significant
     assert found.p_value == pytest.approx(2 / 1024)
 
@@ -36,7 +57,8 @@ def test_equal_agents_are_not_told_apart() -> None:
     found = compare(judged("a", 2.0, 1.0, 3.0, 1.5, 1.1), judged("b", 1.0, 2.0, 1.5, 3.0, 1.1))
     assert not found.significant
     assert found.ties == 1
-    assert found.low < 1.0 < found.high
+    low, _, high = ends(found)
+    assert low < 1.0 < high
 
 
 def test_a_failure_counts_as_no_gain_and_stays() -> None:
@@ -44,17 +66,76 @@ def test_a_failure_counts_as_no_gain_and_stays() -> None:
     assert [pair.one for pair in found.pairs] == [1.0, 2.0]
     assert found.pairs[0].one_right == 0.0
     assert found.ratio == pytest.approx(0.5)
-    assert "1.00x 0%" in render_comparison(found)
+    assert "failed (1.00x)" in render_comparison(found)
+
+
+def test_failing_never_wins_however_slow_the_other_is() -> None:
+    """A kernel that is right and slower than its baseline is worth no less than none."""
+    there = compare(judged("a", None, 2.0), judged("none", 0.83, 2.0))
+    back = compare(judged("none", 0.83, 2.0), judged("a", None, 2.0))
+    assert [(p.winner, p.ratio) for p in there.pairs] == [(2, 1.0), (0, 1.0)]
+    assert [(p.winner, p.ratio) for p in back.pairs] == [(1, 1.0), (0, 1.0)]
+    assert (there.losses, there.ratio, back.wins) == (1, 1.0, 1)
+    assert there.to_json()["pairs"][0]["winner"] == 2
+
+
+def test_two_that_fail_are_a_tie() -> None:
+    found = compare(judged("a", None), judged("b", None))
+    assert (found.ties, found.ratio) == (1, 1.0)
+
+
+def test_what_was_not_judged_is_in_no_pair_and_named() -> None:
+    one = evaluation("claude_code", stopped("t0"), result("t1", 2.0))
+    found = compare(one, judged("none", 1.2, 1.0))
+
+    assert [pair.task for pair in found.pairs] == ["//tasks/hip2hip/t1"]
+    assert (found.wins, found.losses, found.ratio) == (1, 0, 2.0)
+    assert found.unjudged == ({"//tasks/hip2hip/t0": "NO_SECRET"}, {})
+    last = render_comparison(found).splitlines()[-1]
+    assert last == ("not judged of claude_code, and in no figure: //tasks/hip2hip/t0 (NO_SECRET)")
+
+
+def test_where_nothing_was_judged_there_is_no_ratio() -> None:
+    found = compare(evaluation("a", stopped("t0")), judged("none", 1.2))
+    assert (found.pairs, found.ratio, found.low, found.high) == ((), None, None, None)
+    assert (found.wins, found.losses, found.p_value) == (0, 0, 1.0)
+    assert not found.significant
+    assert "nothing to compare" in render_comparison(found)
+    assert json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_a_task_counts_by_the_trials_that_were_judged() -> None:
+    one = evaluation("a", result("t0", 4.0), stopped("t0", 2))
+    found = compare(one, judged("b", 2.0))
+    (pair,) = found.pairs
+    assert (pair.one, pair.one_right) == (4.0, 1.0)
+    assert found.unjudged[0] == {"//tasks/hip2hip/t0#2": "NO_SECRET"}
+
+
+def test_a_trial_that_failed_shows_with_those_that_did_not() -> None:
+    one = evaluation("a", result("t0", 4.0), replace(result("t0", None), trial=2))
+    found = compare(one, judged("b", 2.0))
+    assert "2.00x (50% right)" in render_comparison(found)
+
+
+def test_reasons_of_others_write_on_no_terminal() -> None:
+    odd = replace(stopped("t0"), gates={"perf": {"verdict": "\x1b[31m", "reason": ""}})
+    found = compare(evaluation("a", odd), judged("b", 1.0))
+    assert "\x1b" not in render_comparison(found)
 
 
 def test_few_tasks_prove_nothing() -> None:
     found = compare(judged("a", 5.0, 5.0, 5.0), judged("b", 1.0, 1.0, 1.0))
     assert not found.significant
-    assert "3 tasks are too few" in render_comparison(found)
+    assert "3 tasks are too few to be sure" in render_comparison(found)
 
 
 def test_tasks_that_only_one_has_are_no_pairs() -> None:
-    assert len(compare(judged("a", 2.0, 2.0), judged("b", 1.0)).pairs) == 1
+    found = compare(judged("a", 2.0, 2.0), judged("b", 1.0))
+    assert len(found.pairs) == 1
+    assert found.unpaired == ("//tasks/hip2hip/t1",)
+    assert "1 task is too few to be sure" in render_comparison(found)
+    assert "in one of them only, and in no figure: //tasks" in render_comparison(found)
     with pytest.raises(ValueError, match="no task in common"):
         compare(judged("a"), judged("b", 1.0))
 
@@ -72,10 +153,11 @@ def test_the_sign_test_is_exact(wins: int, losses: int, p: float) -> None:
 def test_swapping_agents_turns_everything_around(speedups: list[float]) -> None:
     one, other = judged("a", *speedups), judged("b", *[1.0] * len(speedups))
     there, back = compare(one, other), compare(other, one)
-    assert there.ratio == pytest.approx(1 / back.ratio)
+    low, ratio, high = ends(there)
+    assert ratio == pytest.approx(1 / ends(back)[1])
     assert (there.wins, there.losses) == (back.losses, back.wins)
-    assert there.low <= there.ratio * 1.0000001
-    assert there.ratio <= there.high * 1.0000001
+    assert low <= ratio * 1.0000001
+    assert ratio <= high * 1.0000001
 
 
 def test_what_sessions_cost_is_summed() -> None:
@@ -104,7 +186,8 @@ def test_the_command_pairs_agents_and_bundles(tmp_path: Path) -> None:
     [
         (("expert",), "two agents or bundles"),
         (("none", "expert"), "two agents or bundles"),
-        (("none", "expert", "//...", "--agent=none"), "have no meaning here"),
+        (("none", "expert", "//...", "--agent=none"), "No such option"),
+        (("none", "expert", "//...", "--solution=x"), "No such option"),
         (("none", "exprt", "//..."), "exprt"),
     ],
 )

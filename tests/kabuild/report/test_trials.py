@@ -28,6 +28,12 @@ def _row(number: int, verdict: Verdict, speedup: float | None, gate: str = "scor
     return TaskRow(label, (GateCell(gate, settled),))
 
 
+def _stopped(number: int, outcome: Outcome) -> TaskRow:
+    """A trial that the machine, or a person, stopped."""
+    label = TASK.in_trial(number)
+    return TaskRow(label, (GateCell("score", Settled(label.sub("score"), outcome)),))
+
+
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 100)), min_size=1, max_size=7))
 def test_the_estimators_are_the_means_over_all_choices(trials: list[tuple[bool, float]]) -> None:
     found = Trials(TASK, tuple(p for p, _ in trials), tuple(s for _, s in trials))
@@ -47,8 +53,32 @@ def test_a_trial_that_failed_counts_and_gains_nothing() -> None:
 
     assert found.label == TASK
     assert found.passed == (True, False, True)
-    assert found.speedups == (2.0, 0.0, 1.0)
-    assert (found.mean, found.spread) == (1.0, 1.0)
+    assert found.speedups == (2.0, 1.0, 1.0)
+    assert found.mean == pytest.approx(4 / 3)
+    assert found.best_at[-1] == 2.0
+
+
+@pytest.mark.parametrize("outcome", [Outcome.INFRA, Outcome.CANCELLED])
+def test_a_trial_that_was_not_judged_is_no_failure_and_named(outcome: Outcome) -> None:
+    rows = [_row(1, Verdict.PASS, 3.0), _stopped(2, outcome), _row(3, Verdict.FAIL, None)]
+
+    (found,) = summarise_trials(rows)
+
+    assert (found.passed, found.unjudged) == ((True, False), (2,))
+    assert (found.pass_at[0], found.mean) == (0.5, 2.0)
+    assert (found.to_json()["trials"], found.to_json()["unjudged"]) == (3, [2])
+    _, line, last = render_trials((found,)).splitlines()
+    assert line.split()[:5] == ["//a:b", "2", "of", "3", "1"]
+    assert last == "not judged, and in no figure: //a:b#2"
+
+
+def test_where_nothing_was_judged_there_is_no_figure() -> None:
+    (found,) = summarise_trials([_stopped(1, Outcome.INFRA), _stopped(2, Outcome.INFRA)])
+
+    assert (found.pass_at, found.best_at, found.mean) == ((), (), None)
+    _, line, last = render_trials((found,)).splitlines()
+    assert line.split() == ["//a:b", "0", "of", "2", "0", *"-----"]
+    assert last.endswith("//a:b, //a:b#2")
 
 
 def test_one_trial_is_no_summary_and_trials_without_scores_have_no_speedups() -> None:

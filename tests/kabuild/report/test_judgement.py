@@ -1,0 +1,114 @@
+"""What counts: judged or not, and what a failure is worth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kabuild.report.asked import with_asked
+from kabuild.report.judgement import (
+    Pace,
+    gain,
+    interval,
+    is_judged,
+    pace,
+    typical_gain,
+    unjudged,
+    was_judged,
+    why_unjudged,
+)
+from tests.kabuild.report.test_page import case, result
+
+INFRA = {"verdict": "INFRA", "reason": "NO_DEVICE", "summary": ""}
+PASS = {"verdict": "PASS", "reason": "", "summary": ""}
+
+
+@pytest.mark.parametrize(
+    ("words", "judged"),
+    [
+        (("PASS", "PASS"), True),
+        (("FAIL", "SKIPPED", "SKIPPED", "FAIL"), True),
+        (("SKIPPED",), True),
+        (("PASS", "REJECTED", "INFRA"), True),
+        (("PASS", "INFRA"), False),
+        (("PASS", "SKIPPED", "INFRA"), False),
+        (("INFRA",), False),
+        (("PASS", "CANCELLED"), False),
+        (("PASS", "made up"), False),
+        ((), False),
+    ],
+)
+def test_a_trial_is_judged_once_it_is_decided(words: tuple[str, ...], judged: bool) -> None:
+    assert was_judged(words) is judged
+
+
+@given(st.lists(st.sampled_from(["PASS", "FAIL", "REJECTED", "SKIPPED", "INFRA", "CANCELLED"])))
+def test_the_order_of_gates_decides_nothing(words: list[str]) -> None:
+    assert was_judged(words) is was_judged(words[::-1])
+
+
+def test_what_was_not_judged_is_named_with_its_reason() -> None:
+    stopped = replace(result("softmax", None), trial=2, gates={"compile": PASS, "perf": INFRA})
+    silent = replace(stopped, gates={"perf": {"verdict": "CANCELLED"}})
+    assert not is_judged(stopped)
+    assert why_unjudged(silent) == "CANCELLED"
+    assert why_unjudged(replace(stopped, gates={})) == "no gate was asked for"
+    assert unjudged([stopped, result("gemm", None), result("gemm", 2.0)]) == {
+        "//tasks/hip2hip/softmax#2": "NO_DEVICE"
+    }
+
+
+def test_a_failure_gains_nothing_and_costs_no_more() -> None:
+    assert gain(None) == 1.0
+    assert gain(0.5) == 0.5
+    assert typical_gain([result("t", 4.0), result("t", None)]) == pytest.approx(2.0)
+
+
+def timed(*cases: dict[str, Any]) -> Any:
+    gates = {"perf": {**PASS, "cases": cases}}
+    return replace(result("t", 1.0), gates=gates)
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [
+        (((1.01, 1.03),), Pace.FASTER),
+        (((0.98, 1.09), (0.77, 1.05)), Pace.UNSURE),
+        (((1.0, 1.2),), Pace.UNSURE),
+        (((0.9, 1.1), (1.3, 1.5)), Pace.FASTER),
+        (((0.5, 0.6), (0.9, 1.1)), Pace.SLOWER),
+    ],
+)
+def test_faster_is_said_only_of_a_whole_interval(
+    ends: tuple[tuple[float, float], ...], told: Pace
+) -> None:
+    cases = [{**case(f"n={n}", 1.0), "low": lo, "high": hi} for n, (lo, hi) in enumerate(ends)]
+    assert pace(timed(*cases)) is told
+
+
+def test_without_intervals_and_without_a_pass_nothing_is_sure() -> None:
+    assert interval(timed()) is None
+    assert interval(timed(case("n=1", 9.0), {"config": "n=2", "speedup": 9.0})) is None
+    assert pace(timed({"config": "n=2", "speedup": 9.0})) is Pace.UNSURE
+    wrong = replace(timed(case("n=1", 9.0)), score={})
+    refused = replace(wrong, gates={**wrong.gates, "unseen": {"verdict": "FAIL"}})
+    assert pace(wrong) is Pace.UNSURE
+    assert pace(refused) is Pace.UNSURE
+
+
+def test_gates_without_a_record_are_kept_in_the_order_of_judging() -> None:
+    skipped = {"verdict": "SKIPPED"}
+    recorded = {"compile": {"verdict": "FAIL"}, "score": {"verdict": "FAIL"}}
+    found = with_asked(recorded, {"perf": skipped, "compile": skipped, "correctness": skipped})
+    assert list(found) == ["compile", "correctness", "perf", "score"]
+    assert found["compile"]["verdict"] == "FAIL"
+    assert list(with_asked({"record": PASS, "compile": PASS}, None)) == ["compile", "record"]
+
+
+@pytest.mark.parametrize("asked", ["perf", ["perf"], {"perf": "PASS"}, {"perf": None}, 3])
+def test_what_a_bundle_says_of_its_gates_may_be_anything(asked: Any) -> None:
+    assert with_asked({"compile": PASS}, asked) == {"compile": PASS}

@@ -79,7 +79,7 @@ def test_each_row_says_what_it_was_measured_on() -> None:
 
     assert [row.machine for row in standings(both)][-2:] == ["cpu", "cuda: NVIDIA H200"]
     assert "| theirs | cuda: NVIDIA H200 | hip2hip | 1 |" in render_markdown(both)
-    assert "<td>cuda: NVIDIA H200</td>" in render_page(both, title="t")
+    assert '<td class="name">cuda: NVIDIA H200</td>' in render_page(both, title="t")
 
 
 def test_data_has_a_schema_and_can_be_read() -> None:

@@ -1,0 +1,114 @@
+"""What each kernel takes of its processor, as the compile gate says: a table of what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kabuild.report.page.symbols import readable
+
+Kernel = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One figure of kernels. ``amd`` is its name where registers are vector and scalar ones."""
+
+    field: str
+    title: str
+    amd: str = ""
+
+
+_COLUMNS = (
+    Column("threads", "threads"),
+    Column("registers", "registers", "VGPRs"),
+    Column("scalar_registers", "SGPRs"),
+    Column("accumulation_registers", "AGPRs"),
+    Column("shared_bytes", "shared", "LDS"),
+    Column("spills", "spills"),
+    Column("stack_bytes", "stack"),
+    Column("code_bytes", "code"),
+)
+_NVIDIA = (
+    "Registers and stack of one thread, shared memory of one block; spills are bytes that are "
+    "stored and loaded. Occupancy: warps that a multiprocessor holds at once, and what it has no "
+    "more of."
+)
+_AMD = (
+    "Vector registers and stack of one thread, scalar registers of one wave, LDS (shared memory) "
+    "of one block; spills are registers. Occupancy: waves that a SIMD unit holds at once, and "
+    "what it has no more of."
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A cell: what it shows, by what it is sorted, and whether it costs speed."""
+
+    text: str
+    value: float
+    bad: bool = False
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The table: ``rows`` are a kernel's name and its figures, in the order of ``titles``.
+
+    ``note`` says in which units.
+    """
+
+    arch: str
+    note: str
+    titles: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Figure, ...]], ...]
+
+
+def resources(compiled: Mapping[str, Any]) -> Resources | None:
+    """The kernels of the verdict of a compile gate; None where it tells of none."""
+    told = compiled.get("kernels")
+    told = told if isinstance(told, list) else []
+    kernels = [item for item in told if isinstance(item, Mapping)]
+    if not kernels:
+        return None
+    amd = any("scalar_registers" in kernel for kernel in kernels)
+    columns = [column for column in _COLUMNS if any(column.field in k for k in kernels)]
+    titles = [column.amd if amd and column.amd else column.title for column in columns]
+    return Resources(
+        arch=", ".join(dict.fromkeys(str(k["arch"]) for k in kernels if "arch" in k)),
+        note=_AMD if amd else _NVIDIA,
+        titles=(*titles, "occupancy"),
+        rows=tuple(
+            (
+                readable(str(kernel.get("name", ""))),
+                (*(_figure(column.field, kernel, amd=amd) for column in columns), _held(kernel)),
+            )
+            for kernel in kernels
+        ),
+    )
+
+
+def _figure(field: str, kernel: Kernel, *, amd: bool) -> Figure:
+    value = kernel.get(field)
+    if not isinstance(value, int):
+        return _UNKNOWN
+    in_bytes = field.endswith("_bytes") or (field == "spills" and not amd)
+    return Figure(_size(value) if in_bytes else str(value), value, field == "spills" and value > 0)
+
+
+def _held(kernel: Kernel) -> Figure:
+    """How many waves a processor holds at once, of how many, and what it has no more of."""
+    held, most = kernel.get("occupancy"), kernel.get("occupancy_most")
+    if not isinstance(held, int) or not isinstance(most, int) or most < 1:
+        return _UNKNOWN
+    limit = kernel.get("occupancy_limit")
+    return Figure(f"{held} of {most}" + (f" ({limit})" if limit else ""), held / most)
+
+
+def _size(count: int) -> str:
+    if count == 0:
+        return "0"
+    return f"{count} B" if count < 1024 else f"{count / 1024:.1f} KiB".replace(".0 ", " ")
+
+
+_UNKNOWN = Figure("-", -1.0)

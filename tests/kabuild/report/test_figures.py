@@ -1,0 +1,159 @@
+"""What the figures and tables of a page say agrees with one another, and with what was judged."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kabuild.report.page.entries import in_order
+from kabuild.report.page.panels import fast_curves
+from kabuild.report.page.render import render_page
+from kabuild.report.page.resources import resources
+from kabuild.report.page.svg import series
+from tests.kabuild.report.test_page import case, evaluation, result
+from tests.testkit.cli import CliWorkspace
+from tests.testkit.evaluations import published_evaluation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FAILED = {"verdict": "FAIL", "reason": "COMPILE_ERROR", "summary": "no", "detail": ""}
+
+
+def never_compiled() -> Any:
+    """An evaluation of which nothing was ever timed."""
+    return evaluation("A", replace(result("softmax", None), gates={"compile": FAILED}))
+
+
+def test_a_colour_is_one_evaluation_everywhere() -> None:
+    """Also where an agent before it never compiled, and so has no curve."""
+    several = [never_compiled(), *(evaluation(name, result("softmax", 2.0)) for name in "BC")]
+    page = render_page(several, title="t")
+
+    curves = re.findall(r'<polyline class="series (s\d)[^>]*><title>(\w)</title>', page)
+    keys = set(re.findall(r'<span class="key series (s\d)"></span>(?:<strong>)?(\w)<', page))
+    assert curves == [("s1", "B"), ("s2", "C")]
+    assert keys == {("s0", "A"), ("s1", "B"), ("s2", "C")}
+    found = fast_curves(several)
+    assert found
+    assert ([key.name for key in found.keys], found.without) == (["B", "C"], ("A",))
+    assert "Nothing was timed of A." in page
+
+
+def test_without_times_there_is_no_plot_of_them() -> None:
+    assert fast_curves([never_compiled()]) is None
+    assert "<polyline" not in render_page([never_compiled()], title="t")
+
+
+def test_the_seventh_evaluation_does_not_look_like_the_first() -> None:
+    assert series(6) == f"{series(0)} again"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "kind"), [(1.01, 1.4, "win"), (0.9, 1.2, "tie"), (0.5, 0.99, "loss")]
+)
+def test_only_what_is_sure_has_a_colour(low: float, high: float, kind: str) -> None:
+    found = result("gemm", 1.02)
+    perf = {**found.gates["perf"], "cases": [case("f32 n=1", 1.02) | {"low": low, "high": high}]}
+    measured = replace(found, gates={**found.gates, "perf": perf})
+    page = render_page([evaluation("ours", measured)], title="t")
+
+    assert re.findall(r'<span class="word (\w+)"[^>]*>1.02x', page) == [kind, kind]
+
+
+def test_the_tuner_is_not_praised_for_what_may_be_chance() -> None:
+    """1.02x, and "surely faster on 0 of 2 configs"."""
+    page = render_page([published_evaluation("results/cpu/tuner.kab")], title="t")
+    assert '<span class="word tie" title="0.87x to 1.07x">1.02x</span>' in page
+
+
+def test_tasks_are_counted_and_not_their_trials() -> None:
+    one = result("softmax", 2.0)
+    page = render_page([evaluation("ours", one, replace(one, trial=2))], title="t")
+
+    assert "1 task, 1 evaluation." in page
+    assert '<td class="number">1</td><td class="number">2</td>' in page
+    assert '<th class="number">trials</th>' in page
+    assert '<th class="number">trials</th>' not in render_page([evaluation("o", one)], title="t")
+
+
+def test_the_platform_is_said_once_and_toolchains_with_their_digests() -> None:
+    h200 = published_evaluation("results/h200/expert.kab")
+    page = render_page([h200], title="t")
+
+    assert page.count("<dt>platform</dt>") == 1
+    assert "<dt>from</dt><dd><code>results/h200/expert.kab</code></dd>" in page
+    for toolchain in h200.toolchains:
+        assert f"<code>sha256:{toolchain.digest}</code>" in page
+
+
+@pytest.mark.parametrize(
+    ("config", "ordered"),
+    [
+        ("f32 k=64 m=128 n=253", "f32 m=128 n=253 k=64"),
+        ("f16 eps=0.1 k=1 n=2 m=3", "f16 eps=0.1 m=3 n=2 k=1"),
+        ("f32", "f32"),
+        ("", ""),
+    ],
+)
+def test_dims_are_shown_as_they_were_declared(config: str, ordered: str) -> None:
+    assert in_order(config, ("m", "n", "k")) == ordered
+
+
+def test_unseen_configs_too() -> None:
+    page = render_page([published_evaluation("results/cpu/expert.kab")], title="t")
+    assert "f32 m=128 n=253 k=64" in page
+    assert "f32 k=64 m=128 n=253" not in page
+
+
+def test_what_kernels_take_of_an_nvidia_processor_is_a_table() -> None:
+    compiled = published_evaluation("results/h200/expert.kab").results[0].gates["compile"]
+    table = resources(compiled)
+
+    assert table
+    titles = ("threads", "registers", "shared", "spills", "stack", "code", "occupancy")
+    assert (table.arch, table.titles) == ("sm_90", titles)
+    name, figures = table.rows[0]
+    assert name == "gemm_tiles<__half, __half, 128, false>"
+    assert [figure.text for figure in figures] == [
+        *("256", "128", "16.5 KiB", "48 B", "16 B", "24.1 KiB", "16 of 64 (registers)"),
+    ]
+    assert [figure.bad for figure in figures] == [title == "spills" for title in titles]
+
+
+def test_what_kernels_take_of_an_amd_processor_is_a_table(tmp_path: Path) -> None:
+    """Compiled here and now, for a device that is not here."""
+    workspace = CliWorkspace.make(tmp_path)
+    workspace.adopt("tasks/hip2hip/softmax")
+    flags = ("report", "//...", "--platform=rocm:gfx942", "--gates=compile")
+    ran = workspace.run(*flags, "--format=json")
+    assert ran.code == 0, ran.err
+    (judged,) = ran.json["evaluations"][0]["results"]
+    table = resources(judged["gates"]["compile"])
+
+    assert table
+    assert table.arch == "gfx942"
+    assert {"VGPRs", "SGPRs", "AGPRs", "LDS", "spills", "stack", "code"} <= {*table.titles}
+    kernel = judged["gates"]["compile"]["kernels"][0]
+    shown = dict(zip(table.titles, table.rows[0][1], strict=True))
+    assert shown["VGPRs"].text == str(kernel["registers"])
+    assert shown["SGPRs"].text == str(kernel["scalar_registers"])
+    assert shown["LDS"].text == f"{kernel['shared_bytes']} B"
+    limit = f"({kernel['occupancy_limit']})"
+    assert shown["occupancy"].text == f"{kernel['occupancy']} of {kernel['occupancy_most']} {limit}"
+
+    assert workspace.run(*flags, "-o", "page.html").code == 0
+    page = (workspace.root / "page.html").read_text()
+    assert f"resources: {len(table.rows)} kernels for gfx942" in page
+    assert '<th class="number">VGPRs</th>' in page
+
+
+@pytest.mark.parametrize(
+    "kernels", [None, [], ["a"], 7, [{"name": 7, "registers": "x", "occupancy": 1}], {"a": 1}]
+)
+def test_a_table_is_made_of_what_is_there(kernels: Any) -> None:
+    table = resources({"kernels": kernels})
+    assert table is None or [figure.text for figure in table.rows[0][1]] == ["-", "-"]

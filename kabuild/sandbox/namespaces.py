@@ -64,9 +64,9 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CLOSE_RANGE = 436
 _HIGHEST_FD = 0xFFFFFFFF
 _RESERVED_PIDS = 300
+_MOST_PIDS = 4 << 20
 _OWN_PROCESSES = 2  # anchor and init belong to the same user namespace
 _SETUP_FAILED = 125
-
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -318,10 +318,20 @@ def _signals() -> tuple[int, ...]:
 
 
 def _cap_pids(processes: int) -> None:
-    """Limit the pids of this namespace. Before Linux 6.14 this was one setting for the host."""
+    """Limit the pids of this namespace. Before Linux 6.14 this was one setting for the host.
+
+    Linux insists on eight for each processor: the limit is doubled until it is taken.
+    """
     major, minor = os.uname().release.split(".")[:2]
-    if (int(major), int(minor.split("-")[0])) >= (6, 14):
-        write_file("/proc/sys/kernel/pid_max", str(_RESERVED_PIDS + max(1, processes)))
+    most = _RESERVED_PIDS + max(1, processes)
+    while (int(major), int(minor.split("-")[0])) >= (6, 14):
+        try:
+            return write_file("/proc/sys/kernel/pid_max", str(most))
+        except OSError as error:
+            if error.errno != errno.EINVAL or most > _MOST_PIDS:
+                raise
+        most *= 2
+    return None
 
 
 def _wait_for(worker: int) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -132,6 +134,25 @@ def test_the_host_survives_pids_that_are_used_up() -> None:
     before = Path("/proc/sys/kernel/pid_max").read_text()
     assert call_contained(forks, limits=Limits(processes=8)) == "refused"
     assert Path("/proc/sys/kernel/pid_max").read_text() == before
+
+
+@pytest.mark.parametrize(("least", "taken"), [(301, 308), (512, 616), (4096, 4928)])
+def test_pids_are_limited_where_there_are_many_processors(
+    monkeypatch: pytest.MonkeyPatch, least: int, taken: int
+) -> None:
+    """Linux refuses a limit below eight for each processor: 512 where there are 64."""
+    tried: list[int] = []
+
+    def write(_: str, text: str) -> None:
+        tried.append(int(text))
+        if tried[-1] < least:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(namespaces, "write_file", write)
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release="6.18.44-many"))
+    namespaces._cap_pids(8)
+
+    assert tried[-1] == taken
 
 
 def test_sandboxes_nest_in_sandboxes() -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import click
@@ -25,6 +26,8 @@ from kabuild.incremental.remember import remember
 from kabuild.loading.request import Request
 from kabuild.loading.roots import find_workspace
 from kabuild.model.event import EventSink, Warned
+from kabuild.model.label import Label
+from kabuild.model.result import Outcome, Settled
 from kabuild.pipeline import Summary, execute
 from kabuild.report.event_log import EventLog
 from kabuild.report.event_stream import EventStream
@@ -35,6 +38,7 @@ from kabuild.report.junit import render_junit
 from kabuild.report.markdown import render_summary
 from kabuild.report.profile import Profile
 from kabuild.report.progress import Fan, make_progress
+from kabuild.report.scoreboard import GateCell
 from kabuild.report.table import Line, render_table, render_totals
 from kabuild.report.trials import render_trials, summarise_trials
 from kabuild.report.views import last_key, view_of, write_views
@@ -151,7 +155,14 @@ def _json(request: Request, summary: Summary, seconds: float) -> str:
         agent="" if request.solution else str(options.agent),
         seconds=seconds,
         exit_code=int(summary.exit_code),
+        built=() if request.judge else [*map(partial(_made, summary), summary.plan.roots)],
     )
+
+
+def _made(summary: Summary, label: Label) -> GateCell:
+    """What was to be made, with the gate that it is, if it is one."""
+    settled = summary.settled.get(label) or Settled(label, Outcome.CANCELLED)
+    return GateCell(summary.plan.analysis.graph.actions[str(label)].gate, settled)
 
 
 def _print(request: Request, summary: Summary, output: str, seconds: float) -> None:

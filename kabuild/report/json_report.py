@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from kabuild.report.scoreboard import TaskRow, Totals
+from kabuild.report.scoreboard import GateCell, TaskRow, Totals
 from kabuild.report.trials import summarise_trials
+from kabuild.report.views import view_of
 
 SCHEMA = 1
 
@@ -22,9 +24,12 @@ def render_json(
     agent: str,
     seconds: float,
     exit_code: int,
+    built: Sequence[GateCell] = (),
 ) -> str:
     """One JSON object with ``targets`` (one entry per gate and trial) and ``totals``.
 
+    ``built`` is what was to be made and not judged: ``targets`` has an entry for each, too; what
+    is no gate has none in its cell.
     ``agents`` has what each trial's agent says of itself; ``trials`` each task's figures, where
     it has several.
     """
@@ -33,7 +38,10 @@ def render_json(
         "kabuild": version,
         "platform": platform,
         "agent": agent,
-        "targets": [entry for row in table for entry in _entries(row)],
+        "targets": [
+            *(entry for row in table for entry in _entries(row)),
+            *map(_built, built),
+        ],
         "agents": [{"task": str(row.label.in_trial(1)), **row.facts} for row in table if row.facts],
         "trials": [found.to_json() for found in summarise_trials(table)],
         "totals": asdict(counts),
@@ -51,14 +59,36 @@ def _entries(row: TaskRow) -> list[dict[str, Any]]:
             "trial": row.label.trial,
             "gate": cell.gate,
             "verdict": cell.word,
-            "reason": cell.reason,
-            "summary": cell.summary,
-            "cached": cell.settled.cached,
-            "hermetic": cell.hermetic,
-            "seconds": round(cell.settled.seconds, 3),
-            "key": cell.settled.key.hash if cell.settled.key else None,
+            **_circumstances(cell),
             "speedup": row.figure("speedup") if cell.gate in {"perf", "score"} else None,
             "score": row.figure("score") if cell.gate == "score" else None,
         }
         for cell in row.cells
     ]
+
+
+def _built(cell: GateCell) -> dict[str, Any]:
+    """What was made: how that ended, what it says if it is a gate, and where it is shown."""
+    settled = cell.settled
+    return {
+        "label": str(settled.label),
+        "trial": settled.label.trial,
+        "gate": cell.gate or None,
+        "outcome": settled.outcome.value,
+        "verdict": cell.word if cell.gate else None,
+        **_circumstances(cell),
+        "output": str(view_of(Path("out"), settled.label)) if settled.result else None,
+    }
+
+
+def _circumstances(cell: GateCell) -> dict[str, Any]:
+    """What the entries of gates that judged and of what was made have in common."""
+    settled = cell.settled
+    return {
+        "reason": cell.reason,
+        "summary": cell.summary,
+        "cached": settled.cached,
+        "hermetic": cell.hermetic,
+        "seconds": round(settled.seconds, 3),
+        "key": settled.key.hash if settled.key else None,
+    }

@@ -70,6 +70,29 @@ TARGET: dict[str, Callable[[Any], bool]] = {
     "speedup": figure,
     "score": figure,
 }
+CRASH = """\
+from kabuild.rule import Rule
+
+
+def implement(ctx):
+    ctx.action(
+        "", argv=("/bin/sh", "-c", "exit 7"), inputs={}, outputs=("x",), mnemonic="Crash"
+    )
+
+
+RULE = Rule(kind="crash", doc="Makes nothing.", implement=implement, attrs={})
+"""
+BUILT: dict[str, Callable[[Any], bool]] = {
+    "label": text,
+    "trial": lambda value: value == 1,
+    "gate": lambda value: value is None or value in GATES,
+    "outcome": lambda value: value in {"done", "failed", "skipped", "infra", "cancelled"},
+    "verdict": lambda value: value is None or TARGET["verdict"](value),
+    **{
+        name: TARGET[name] for name in ("reason", "summary", "cached", "hermetic", "seconds", "key")
+    },
+    "output": lambda value: value is None or value.startswith("out/"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +123,7 @@ def test_the_schema_is_the_documented_one() -> None:
     readme = (REPOSITORY / "README.md").read_text()
     section = readme.partition("## Results for programs")[2].partition("\n## ")[0]
 
-    for name in (*REPORT, *TARGET, *TOTALS):
+    for name in (*REPORT, *TARGET, *BUILT, *TOTALS):
         assert f"`{name}`" in section, name
 
 
@@ -120,6 +143,41 @@ def test_every_task_and_gate_is_in_the_result(mixed: tuple[CliWorkspace, Ran, Ra
     assert scores["//tasks/wrong:wrong"] == 20
     assert scores["//tasks/broken:broken"] == 0
     assert scores["//tasks/good:good"] > 120
+
+
+def test_json_of_a_build_says_what_was_made(mixed: tuple[CliWorkspace, Ran, Ran]) -> None:
+    workspace = mixed[0]
+    parts = ("good:good.compile", "broken:broken.compile", "good:good.agent")
+    ran = workspace.run("build", *(f"//tasks/{part}" for part in parts), "-k", "--json")
+
+    assert ran.code == ran.json["exit_code"] == 1
+    for entry in ran.json["targets"]:
+        assert list(entry) == list(BUILT)
+        for name, check in BUILT.items():
+            assert check(entry[name]), (name, entry[name])
+    found = {entry["label"].removeprefix("//tasks/"): entry for entry in ran.json["targets"]}
+    assert found.keys() == {*parts}
+    good, broken, agent = (found[part] for part in parts)
+    assert (good["gate"], good["outcome"], good["verdict"]) == ("compile", "done", "PASS")
+    assert (broken["outcome"], broken["verdict"]) == ("done", "FAIL")
+    assert broken["reason"] == "COMPILE_ERROR"
+    assert "factor" in broken["summary"]
+    assert (agent["gate"], agent["outcome"], agent["verdict"]) == (None, "done", None)
+    verdict = json.loads((workspace.root / broken["output"] / "verdict.json").read_text())
+    assert verdict["reason"] == "COMPILE_ERROR"
+    assert (workspace.root / good["output"] / "verdict.json").is_file()
+
+
+def test_json_of_a_build_says_what_could_not_be_made(workspace: CliWorkspace) -> None:
+    workspace.write("rules/crash/rule.py", CRASH)
+    workspace.write("crash/BUILD.toml", '[[crash]]\nname = "crash"\n')
+
+    ran = workspace.run("build", "//crash", "--json")
+
+    assert ran.code == 1, ran.err
+    (entry,) = ran.json["targets"]
+    assert (entry["outcome"], entry["gate"], entry["verdict"]) == ("failed", None, None)
+    assert "exit code 7" in entry["summary"]
 
 
 def test_json_is_alone_on_stdout(mixed: tuple[CliWorkspace, Ran, Ran]) -> None:

@@ -27,9 +27,9 @@ def hanging(quick: CliWorkspace) -> CliWorkspace:
     return quick
 
 
-def start(workspace: CliWorkspace, *flags: str) -> subprocess.Popen[str]:
+def start(workspace: CliWorkspace, *flags: str, command: str = "test") -> subprocess.Popen[str]:
     return subprocess.Popen(
-        workspace.command("test", "//double", *flags),
+        workspace.command(command, "//double", *flags),
         cwd=workspace.root,
         env=workspace.environment(),
         stdout=subprocess.PIPE,
@@ -78,6 +78,17 @@ def test_a_signal_stops_the_build_in_order(hanging: CliWorkspace, number: int) -
     after = hanging.run("build", "//double:double.baseline.compile", "//double:double.compile")
     assert after.code == 0
     assert "//double:double.baseline.compile" not in after.executed, "finished work was lost"
+
+
+def test_half_a_run_is_reported_as_nothing(hanging: CliWorkspace) -> None:
+    process = start(hanging, FAST, "--format=md", command="report")
+    below = candidate_runs(process)
+    process.send_signal(signal.SIGINT)
+    ran = finish(process)
+
+    assert (ran.code, ran.out) == (8, "")
+    assert "interrupted; what is done is kept" in ran.err
+    assert all_end(below)
 
 
 def test_ctrl_c_in_a_terminal_reaches_the_whole_group(hanging: CliWorkspace) -> None:

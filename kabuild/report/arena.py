@@ -21,6 +21,7 @@ from kabuild.base.fs import atomic_write
 from kabuild.model.label import Label
 from kabuild.report.document import decisive
 from kabuild.report.evaluation import Evaluation, TaskResult
+from kabuild.report.judgement import is_judged
 
 RESULT = "task_result.yaml"
 SUMMARY = "reports/overall_summary.csv"
@@ -77,9 +78,12 @@ def run_folders(evaluations: Sequence[Evaluation], directory: Path) -> list[Path
 
 
 def write_arena(evaluation: Evaluation, directory: Path) -> list[Path]:
-    """Write a run directory with what the evaluation has. Returns the files. Raises ``OSError``."""
+    """Write a run directory with what the evaluation has. Returns the files. Raises ``OSError``.
+
+    What was not judged is left out: the format has no word for it but failure.
+    """
     written = []
-    for result in evaluation.results:
+    for result in filter(is_judged, evaluation.results):
         path = directory / _folder(result) / RESULT
         text = yaml.safe_dump(_record(evaluation, result), sort_keys=False, allow_unicode=True)
         atomic_write(path, text.encode())
@@ -126,7 +130,7 @@ def _summary(evaluation: Evaluation) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for result in evaluation.results:
+    for result in filter(is_judged, evaluation.results):
         record = _record(evaluation, result)
         cells = (
             *(record["task_name"], result.family, record["score"]),

@@ -117,6 +117,16 @@ def test_several_lie_below_one_directory_whatever_they_are_called(tmp_path: Path
     assert arena_runs(folders[0]) == (folders[0],)
 
 
+def test_what_was_not_judged_is_no_failure_of_theirs(tmp_path: Path) -> None:
+    stopped = replace(PAIR[0].results[0], gates={"compile": {"verdict": "INFRA"}})
+    write_arena(replace(PAIR[0], results=(stopped, PAIR[0].results[1])), tmp_path / "run")
+
+    (result,) = read_arena(tmp_path / "run").results
+    assert result.task.name == "hip2hip_gemm"
+    summary = (tmp_path / "run/reports/overall_summary.csv").read_text()
+    assert "softmax" not in summary
+
+
 def test_names_of_theirs_cannot_leave_a_label(tmp_path: Path) -> None:
     odd = HONEST | {"task_name": "../../etc\x1b[31m/passwd"}
     (result,) = read_arena(run_of(tmp_path / "run", **{"a b;c": odd})).results

@@ -27,6 +27,7 @@ def page(folder: Path) -> str:
         "side_by_side": _side_by_side,
         "cheats": _cheats,
         "tuner": _tuner,
+        "sanitize": _sanitize,
         "api": _api,
     }
     parts += [part(stages) for name, part in sections.items() if name in stages]
@@ -195,6 +196,30 @@ def _handed_in(row: Any) -> str:
 def _interval(speedup: float, cases: Sequence[Any]) -> str:
     low, high = (statistics.fmean(case[end] for case in cases) for end in ("low", "high"))
     return f"{speedup:.2f} ({low:.2f} to {high:.2f})"
+
+
+def _sanitize(stages: Stages) -> str:
+    found = stages["sanitize"]
+    rows = [
+        [name, case["expected"], case["got"], "yes" if case["as_expected"] else "no"]
+        for name, case in found["cases"].items()
+    ]
+    own = [
+        _kernels(kind, found[kind], found["seconds"][kind]) for kind in ("experts", "given kernels")
+    ]
+    said = (
+        "`kabuild test --gates=sanitize --platform=cuda` on kernels with one mistake each, and on "
+        f"kernels that are right ({found['seconds']['cases']:.0f} s together):"
+    )
+    table = _table(("kernel", "expected", "got", "as expected"), rows)
+    ours = f"The HIP tasks' own: {'; '.join(own)}."
+    return "\n\n".join(["## compute-sanitizer", said, table, ours])
+
+
+def _kernels(kind: str, found: Mapping[str, Any], seconds: float) -> str:
+    verdicts = [entry["verdict"] for entry in found.values()]
+    counted = ", ".join(f"{verdicts.count(name)} {name}" for name in sorted(set(verdicts)))
+    return f"{kind}: {counted}, {seconds:.0f} s"
 
 
 def _api(stages: Stages) -> str:

@@ -16,7 +16,7 @@ DEFAULTS: Mapping[str, Any] = {
     "memory_bytes": 8 << 30,
     "max_slots": 256,
     "max_processes": 5,
-    "clock_ms": 0.5,  # nobody sleeps while a batch runs
+    "clock_ms": 1.0,  # nobody sleeps while a batch runs, but hosts have other guests
     "budget_seconds": 20.0,
     "readings": 4,  # a host's hiccup is as long as many batches
 }

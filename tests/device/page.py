@@ -213,7 +213,7 @@ def _sanitize(stages: Stages) -> str:
     )
     table = _table(("kernel", "expected", "got", "as expected"), rows)
     ours = f"The HIP tasks' own: {'; '.join(own)}."
-    return "\n\n".join(["## compute-sanitizer", said, table, ours])
+    return f"## compute-sanitizer\n\n{said}\n\n{table}\n\n{ours}"
 
 
 def _kernels(kind: str, found: Mapping[str, Any], seconds: float) -> str:

@@ -4,6 +4,14 @@
 PYTHON ?= python3
 VENV   := .venv
 READY  := $(VENV)/.ready
+PIP     = $(VENV)/bin/python -m pip install --disable-pip-version-check --no-compile
+
+# On the machines that it is for, the very wheels that results/cpu was published with; PyTorch's is
+# for processors. `make setup PINNED=` gets what PyPI has instead: PyTorch for GPUs.
+PINNED ?= toolchains/python/requirements.txt
+WHEELS := https://download.pytorch.org/whl/cpu
+IS_FOR := import platform, sys; sys.exit([sys.implementation.cache_tag, platform.machine(), \
+          platform.libc_ver()[0]] != ["cpython-311", "x86_64", "glibc"])
 
 .PHONY: demo test setup lint bench clean
 
@@ -36,14 +44,20 @@ bench: setup
 
 setup: $(READY)
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml $(PINNED)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "kabuild needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	  { echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
-	  --editable '.[dev]'
+	@# Only torch is asked of a second index: where that is out of reach, pip tries again and again.
+	@if [ -n "$(PINNED)" ] && $(PYTHON) -c '$(IS_FOR)'; then set -ex; \
+	  grep '^torch==' $(PINNED) | $(PIP) -qq --no-deps --require-hashes --retries 1 \
+	    --extra-index-url $(WHEELS) --requirement /dev/stdin; \
+	  $(PIP) -q --no-deps --require-hashes --requirement $(PINNED); \
+	  $(PIP) -q --no-deps --no-build-isolation --editable .; \
+	  $(VENV)/bin/python -m pip check; \
+	else set -x; $(PIP) -q --editable '.[dev]'; fi
 	@# pip would compile one file after another; what is for another Python's syntax is left out.
 	@$(VENV)/bin/python -m compileall -qq -j 0 -x '/tests/|/testing/_internal/' $(VENV)/lib || true
 	@touch $@

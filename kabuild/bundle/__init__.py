@@ -7,5 +7,5 @@ no rule, no BUILD file and no code of whoever published it outside of a sandbox:
     manifest, blobs = collect(summary, store, ...)
     write_bundle(path, manifest, blobs)
     with open_bundle(path) as bundle: ...              # every blob verified as it is read
-    compare(record, replayed, cas)                     # reproduced, different, not comparable
+    compare(record, result, obstacle, get)   # reproduced, same outcome, different, not comparable
 """

@@ -9,9 +9,10 @@ from enum import Enum
 from typing import Any
 
 from kabuild.bundle.manifest import Record
+from kabuild.bundle.obstacle import Obstacle
 from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
-from kabuild.model.result import ActionResult
+from kabuild.model.result import ActionResult, OutputFile
 
 Get = Callable[[Digest], bytes]
 
@@ -20,28 +21,41 @@ _FIRST = ("verdict", "reason")
 
 
 class Word(Enum):
-    """What a comparison comes to."""
+    """What a comparison comes to.
+
+    SAME_OUTCOME is less than REPRODUCED: verdict and reason of a gate are what was published, or
+    what an action made that is none, with another toolchain or on another device than was used.
+    """
 
     REPRODUCED = "reproduced"
+    SAME_OUTCOME = "same outcome"
     DIFFERENT = "different"
     NOT_COMPARABLE = "not comparable"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One action, then and now. ``detail`` names the first difference, or why there is none."""
+    """One action, then and now.
+
+    Attributes:
+        detail: the first difference, or why there is none.
+        remedies: how to get what would make bytes comparable.
+    """
 
     record: Record
     word: Word
     detail: str = ""
+    remedies: tuple[str, ...] = ()
 
 
-def compare(record: Record, result: ActionResult, obstacle: str, get: Get) -> Comparison:
+def compare(
+    record: Record, result: ActionResult, obstacle: Obstacle | None, get: Get
+) -> Comparison:
     """Compare the outputs of a rerun with the published ones.
 
     Of an action that measured, the verdict and each config's ratio: equal where
     the two 95 % intervals overlap. Of all others, every output byte for byte. With an
-    ``obstacle``, bytes and times are not comparable; what is equal all the same is said.
+    ``obstacle``, verdicts alone are compared; what else is equal or differs is said.
     """
     if record.timed:
         difference = _measured(record, result, get)
@@ -49,11 +63,44 @@ def compare(record: Record, result: ActionResult, obstacle: str, get: Get) -> Co
     else:
         difference = _bytes(record, result, get)
         agreed = "byte for byte"
-    if obstacle:
-        return Comparison(record, Word.NOT_COMPARABLE, f"{obstacle}; {difference or agreed}")
-    if difference:
-        return Comparison(record, Word.DIFFERENT, difference)
-    return Comparison(record, Word.REPRODUCED, agreed)
+    if obstacle is None:
+        word = Word.DIFFERENT if difference else Word.REPRODUCED
+        return Comparison(record, word, difference or agreed)
+    if record.file(VERDICT_FILE) is None and result.file(VERDICT_FILE) is None:
+        word = Word.NOT_COMPARABLE if difference else Word.SAME_OUTCOME
+    elif another := _another_verdict(record, result, get):
+        return Comparison(record, Word.DIFFERENT, f"{another}; {obstacle.text}", obstacle.remedies)
+    else:
+        word = Word.SAME_OUTCOME
+    said = (_ending(result, get), obstacle.text, difference or agreed)
+    return Comparison(record, word, "; ".join(filter(None, said)), obstacle.remedies)
+
+
+def _ending(result: ActionResult, get: Get) -> str:
+    """Verdict and reason of a gate, such as ``"FAIL" "WRONG_RESULT"``; empty of anything else."""
+    verdict = _verdict(result.file(VERDICT_FILE), get)
+    return " ".join(_short(verdict[key]) for key in _FIRST if verdict.get(key))
+
+
+def _another_verdict(record: Record, result: ActionResult, get: Get) -> str:
+    """How verdict or reason differ; empty if they do not."""
+    before, after = record.file(VERDICT_FILE), result.file(VERDICT_FILE)
+    if before is None or after is None:
+        return "" if before is after else f"no {VERDICT_FILE} {'now' if before else 'then'}"
+    then, now = _verdict(before, get), _verdict(after, get)
+    differing = (key for key in _FIRST if then.get(key) != now.get(key))
+    return next(
+        (f"{key} was {_short(then.get(key))}, is {_short(now.get(key))}" for key in differing), ""
+    )
+
+
+def _verdict(file: OutputFile | None, get: Get) -> dict[str, Any]:
+    """What a verdict says; nothing where anybody's bundle has something else in its place."""
+    try:
+        value = json.loads(get(file.digest)) if file else {}
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _bytes(record: Record, result: ActionResult, get: Get) -> str:
@@ -109,21 +156,23 @@ def _short(value: Any) -> str:
 
 def _measured(record: Record, result: ActionResult, get: Get) -> str:
     """How a measurement disagrees; empty if it does not."""
-    before, after = record.file(VERDICT_FILE), result.file(VERDICT_FILE)
-    if before is None or after is None:
-        return "" if before is after else f"no {VERDICT_FILE} {'now' if before else 'then'}"
-    then, now = json.loads(get(before.digest)), json.loads(get(after.digest))
-    for name in ("verdict", "reason"):
-        if then.get(name) != now.get(name):
-            return f"{name} was {then.get(name)}, is {now.get(name)}"
-    known = {case.get("config"): case for case in now.get("cases", [])}
-    for case in then.get("cases", []):
-        again = known.get(case.get("config"))
+    if another := _another_verdict(record, result, get):
+        return another
+    then, now = (_cases(item.file(VERDICT_FILE), get) for item in (record, result))
+    for config, case in then.items():
+        again = now.get(config)
         if again is None:
-            return f"{case.get('config')} was measured then, and not now"
+            return f"{config} was measured then, and not now"
         if not _overlap(case, again):
-            return f"{case.get('config')}: {_interval(case)} then, {_interval(again)} now"
+            return f"{config}: {_interval(case)} then, {_interval(again)} now"
     return ""
+
+
+def _cases(file: OutputFile | None, get: Get) -> dict[str, dict[str, Any]]:
+    """The cases of a verdict by their configs."""
+    cases = _verdict(file, get).get("cases")
+    known = [case for case in cases if isinstance(case, dict)] if isinstance(cases, list) else []
+    return {str(case.get("config")): case for case in known}
 
 
 def _overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:

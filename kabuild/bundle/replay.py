@@ -7,6 +7,7 @@ from dataclasses import replace
 from threading import Event
 
 from kabuild.bundle.compare import Comparison, Word, compare
+from kabuild.bundle.obstacle import Obstacle
 from kabuild.bundle.restore import Restored
 from kabuild.execution.outcome import conclude
 from kabuild.execution.prepared import Prepared
@@ -71,7 +72,9 @@ def _compared(item: Restored, settled: Settled | None, cas: Cas) -> Comparison:
     if settled is None or settled.result is None:
         why = settled.message if settled else "it was not run"
         return Comparison(item.record, Word.NOT_COMPARABLE, why.splitlines()[0] if why else "")
-    if not settled.result.hermetic:
-        obstacle = item.obstacle or "it ran without a sandbox"
-        return compare(item.record, settled.result, obstacle, cas.get)
-    return compare(item.record, settled.result, item.obstacle, cas.get)
+    obstacle = item.obstacle
+    if obstacle is None and not settled.result.hermetic:
+        obstacle = Obstacle(
+            "it ran without a sandbox", ("kabuild doctor says what a sandbox needs",)
+        )
+    return compare(item.record, settled.result, obstacle, cas.get)

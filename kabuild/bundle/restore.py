@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from kabuild.base.canonical import parse_fields
 from kabuild.base.errors import BundleError, Reason, StoreError
 from kabuild.bundle.manifest import Record
-from kabuild.execution.inputs import TOOLCHAINS
+from kabuild.bundle.obstacle import Obstacle, find_obstacle
 from kabuild.execution.prepared import Prepared, prepare
 from kabuild.model.action import OUTPUT_ROOT, Action, Limits, Resources
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
 from kabuild.model.platform import Platform
 from kabuild.model.toolchain import Toolchain
-from kabuild.store.merkle import Directory, parse_duration, read_directory
+from kabuild.store.merkle import parse_duration, read_directory
 
 FindToolchain = Callable[[str], Toolchain]
 """The toolchain of this machine by name. Raises KabuildError where there is none."""
@@ -30,13 +30,13 @@ PRELOADED = ("numpy", "torch", "triton")
 class Restored:
     """An action ready to run again.
 
-    ``obstacle`` says why its result would say nothing about the published one: another
-    toolchain or another platform than here; empty where nothing stands in the way.
+    ``obstacle`` says why equal or other bytes would prove nothing about the published ones:
+    another toolchain or another platform than here. ``None`` where nothing stands in the way.
     """
 
     record: Record
     prepared: Prepared
-    obstacle: str
+    obstacle: Obstacle | None
 
 
 def restore(
@@ -52,11 +52,12 @@ def restore(
         command = parse_fields(get(record.command))
         root = read_directory(record.root, get)
         prepared = prepare(_action(record, message, command, find), root)
+        obstacle = find_obstacle(prepared.action, root, here, get, first=PRELOADED)
     except (StoreError, ValueError, KeyError, UnicodeDecodeError) as error:
         raise _untrue(record, str(error)) from None
     if prepared.key != record.key:
         raise _untrue(record, "its parts have another digest than its key")
-    return Restored(record, prepared, _obstacle(prepared.action, root, here))
+    return Restored(record, prepared, obstacle)
 
 
 def _action(
@@ -93,20 +94,6 @@ def _platform(properties: Mapping[str, str]) -> Platform:
         properties["platform"],
         tuple((k.removeprefix(prefix), v) for k, v in properties.items() if k.startswith(prefix)),
     )
-
-
-def _obstacle(action: Action, root: Directory, here: Platform) -> str:
-    """What of this machine is not as it was, and can change the result."""
-    recorded = {path: node.digest for path, node in root.walk() if path.startswith(TOOLCHAINS)}
-    for toolchain in action.toolchains:
-        if recorded.get(f"{TOOLCHAINS}/{toolchain.name}.json") != Digest.of(toolchain.fingerprint):
-            return f"toolchain {toolchain.name} is another one here"
-    if action.platform.name not in {here.name, "cpu"}:
-        return f"it ran on {action.platform}, this is {here}"
-    for name, value in action.platform.properties:
-        if action.platform.name == here.name and here.get(name) != value:
-            return f"{name} was {value}, here it is {here.get(name) or 'unknown'}"
-    return ""
 
 
 def _pairs_of(fields: Fields, number: int) -> Iterator[tuple[str, str]]:

@@ -51,11 +51,11 @@ def command(
     kabuild replay expert.kab --sample=20 --gates=compile,correctness
 
     Every output has to be equal byte for byte; a measurement's verdict has to be equal, and
-    its intervals have to overlap. Where toolchain, platform or device differ, figures are not
-    comparable, and it says why.
+    its intervals have to overlap. With another toolchain or device than was used, verdicts
+    alone are compared ("same outcome"); it says what is another one, and how to get it.
 
     Exits with 0 when all that is comparable was reproduced, 3 when something differs, 36 when
-    nothing was comparable.
+    nothing was reproduced, as toolchains or devices are other ones here.
     """
     sink = make_progress(SystemClock())
     with (
@@ -95,7 +95,8 @@ def _text(replayed: Replayed) -> str:
         for item in replayed.comparisons
     ]
     counts = ", ".join(f"{replayed.count(word)} {word.value}" for word in Word)
-    return "\n".join([*lines, f"{len(lines)} actions: {counts}", *whose(replayed.origins)])
+    said = [f"to compare byte for byte: {remedy}" for remedy in replayed.remedies]
+    return "\n".join([*lines, f"{len(lines)} actions: {counts}", *said, *whose(replayed.origins)])
 
 
 def _json(replayed: Replayed) -> str:
@@ -116,6 +117,7 @@ def _json(replayed: Replayed) -> str:
             ],
             "foreign_code": list(replayed.origins.foreign),
             "given": dict(replayed.origins.given),
+            "remedies": list(replayed.remedies),
             "totals": {word.value: replayed.count(word) for word in Word},
         },
         indent=2,

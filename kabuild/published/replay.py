@@ -44,6 +44,11 @@ class Replayed:
         """How many actions ended so."""
         return sum(item.word is word for item in self.comparisons)
 
+    @property
+    def remedies(self) -> tuple[str, ...]:
+        """How to get what would make more of it comparable byte for byte; each once."""
+        return tuple(dict.fromkeys(line for item in self.comparisons for line in item.remedies))
+
 
 def replay_file(
     path: Path,
@@ -71,7 +76,8 @@ def replay_file(
             try:
                 ready.append(restore(record, store.cas.get, find, here))
             except ToolchainError as error:
-                early.append(Comparison(record, Word.NOT_COMPARABLE, error.message))
+                hint = (error.hint,) if error.hint else ()
+                early.append(Comparison(record, Word.NOT_COMPARABLE, error.message, hint))
     with Spawner() as spawner:
         strategy = LocalStrategy(
             store,

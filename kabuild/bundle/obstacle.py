@@ -1,0 +1,64 @@
+"""What of this machine is not as it was where a bundle was made, and can change results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from kabuild.bundle.difference import difference
+from kabuild.execution.inputs import TOOLCHAINS
+from kabuild.model.action import Action
+from kabuild.model.digest import Digest
+from kabuild.model.platform import Platform
+from kabuild.store.merkle import Directory
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Why bytes and times of a rerun prove nothing about the published ones.
+
+    Attributes:
+        text: what is another one here than there.
+        remedies: how to get what was there, as far as that is known.
+    """
+
+    text: str
+    remedies: tuple[str, ...] = ()
+
+
+def find_obstacle(
+    action: Action,
+    root: Directory,
+    here: Platform,
+    get: Callable[[Digest], bytes],
+    *,
+    first: Collection[str] = (),
+) -> Obstacle | None:
+    """The toolchains that are other ones here, else what the platform has another of.
+
+    ``root`` is the action's input root, in which the fingerprints of its toolchains lie, and
+    ``get`` has its files. ``first`` are distributions to name first. Raises whatever ``get``
+    raises.
+    """
+    recorded = {path: node.digest for path, node in root.walk() if path.startswith(TOOLCHAINS)}
+    texts, remedies = [], []
+    for toolchain in action.toolchains:
+        digest = recorded.get(f"{TOOLCHAINS}/{toolchain.name}.json")
+        if digest is None:
+            texts.append(f"toolchain {toolchain.name} is in no key")
+        elif digest != Digest.of(toolchain.fingerprint):
+            found = difference(toolchain.name, get(digest), toolchain.fingerprint, first=first)
+            texts.append(f"toolchain {toolchain.name} is another one here: {found.text}")
+            remedies += [f"{toolchain.name}: {found.remedy}"] if found.remedy else []
+    if texts:
+        return Obstacle("; ".join(texts), tuple(remedies))
+    return _of_platform(action.platform, here)
+
+
+def _of_platform(then: Platform, here: Platform) -> Obstacle | None:
+    if then.name not in {here.name, "cpu"}:
+        return Obstacle(f"it ran on {then}, this is {here}")
+    for name, value in then.properties:
+        if then.name == here.name and here.get(name) != value:
+            return Obstacle(f"{name} was {value}, here it is {here.get(name) or 'unknown'}")
+    return None

@@ -1,0 +1,131 @@
+"""What a rerun proves: with the same toolchains, and with others."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kabuild.bundle.compare import Comparison, Word, compare
+from kabuild.bundle.manifest import Record
+from kabuild.bundle.obstacle import Obstacle
+from kabuild.model.digest import Digest
+from kabuild.model.result import ActionResult, OutputFile
+
+OTHER = Obstacle("toolchain python is another one here", ("python: pip install it",))
+PASS = {"verdict": "PASS", "reason": ""}
+FAIL = {"verdict": "FAIL", "reason": "WRONG_RESULT"}
+Files = dict[str, Any]
+
+
+def compared(
+    then: Files, now: Files, obstacle: Obstacle | None = OTHER, *, timed: bool = False
+) -> Comparison:
+    """The comparison of an action with these outputs; what is no bytes is JSON."""
+    blobs: dict[Digest, bytes] = {}
+
+    def kept(files: Files) -> tuple[OutputFile, ...]:
+        found = []
+        for path, value in files.items():
+            data = value if isinstance(value, bytes) else json.dumps(value).encode()
+            blobs[Digest.of(data)] = data
+            found.append(OutputFile(path, Digest.of(data)))
+        return tuple(found)
+
+    record = replace(RECORD, files=kept(then), timed=timed)
+    result = ActionResult(exit_code=0, files=kept(now))
+    return compare(record, result, obstacle, blobs.__getitem__)
+
+
+NONE = Digest.of(b"")
+RECORD = Record(
+    label="//a:b",
+    task="//a:b",
+    gate="correctness",
+    mnemonic="Correctness",
+    key=NONE,
+    command=NONE,
+    root=NONE,
+    toolchains=(),
+    preload=(),
+    nestable=False,
+    lease="",
+    timed=False,
+    cpus=1,
+    replayable=True,
+    files=(),
+)
+
+
+def test_only_equal_toolchains_prove_bytes() -> None:
+    files = {"verdict.json": PASS}
+
+    assert compared(files, files, None).word is Word.REPRODUCED
+    found = compared(files, files)
+
+    assert found.word is Word.SAME_OUTCOME
+    assert found.detail == '"PASS"; toolchain python is another one here; byte for byte'
+    assert found.remedies == OTHER.remedies
+
+
+def test_a_verdict_holds_though_bytes_differ() -> None:
+    then, now = ({"verdict.json": {**FAIL, "error": error}} for error in (1.0, 2.0))
+
+    assert compared(then, now, None).word is Word.DIFFERENT
+    found = compared(then, now)
+
+    assert found.word is Word.SAME_OUTCOME
+    assert found.detail.startswith('"FAIL" "WRONG_RESULT"; ')
+    assert found.detail.endswith("verdict.json: error was 1.0, is 2.0")
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "said"),
+    [
+        (PASS, FAIL, 'verdict was "PASS", is "FAIL"'),
+        (FAIL, {**FAIL, "reason": "NON_FINITE"}, 'reason was "WRONG_RESULT", is "NON_FINITE"'),
+        (b"forged", PASS, 'verdict was null, is "PASS"'),
+    ],
+)
+@pytest.mark.parametrize("timed", [False, True])
+def test_another_verdict_differs_whatever_the_toolchain(
+    then: Any, now: Any, said: str, timed: bool
+) -> None:
+    found = compared({"verdict.json": then}, {"verdict.json": now}, timed=timed)
+
+    assert found.word is Word.DIFFERENT
+    assert found.detail == f"{said}; toolchain python is another one here"
+
+
+def test_a_verdict_that_was_not_published_differs() -> None:
+    assert compared({}, {"verdict.json": PASS}).word is Word.DIFFERENT
+    assert compared({"verdict.json": PASS}, {}).word is Word.DIFFERENT
+
+
+@pytest.mark.parametrize(("high", "word"), [(1.3, Word.REPRODUCED), (1.1, Word.DIFFERENT)])
+def test_intervals_of_times_have_to_overlap(high: float, word: Word) -> None:
+    case = {"config": "f32", "speedup": 1.0, "low": 0.9, "high": high}
+    again = {"config": "f32", "speedup": 1.5, "low": 1.2, "high": 1.6}
+    then, now = ({"verdict.json": {**PASS, "cases": [one]}} for one in (case, again))
+
+    assert compared(then, now, None, timed=True).word is word
+    found = compared(then, now, timed=True)
+    assert found.word is Word.SAME_OUTCOME
+    assert ("1.5x (1.2 to 1.6) now" in found.detail) is (word is Word.DIFFERENT)
+
+
+@pytest.mark.parametrize("cases", [7, ["x"], [None], {"a": 1}])
+def test_cases_that_are_none_were_not_measured(cases: Any) -> None:
+    then = {"verdict.json": {**PASS, "cases": cases}}
+
+    assert compared(then, {"verdict.json": PASS}, None, timed=True).word is Word.REPRODUCED
+
+
+def test_what_has_no_verdict_is_compared_by_what_it_made() -> None:
+    assert compared({"made": b"1"}, {"made": b"1"}).word is Word.SAME_OUTCOME
+    found = compared({"made": b"1"}, {"made": b"2"})
+
+    assert found.word is Word.NOT_COMPARABLE
+    assert "made: differs from byte 0" in found.detail

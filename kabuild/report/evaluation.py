@@ -87,8 +87,13 @@ class TaskResult:
     @property
     def cases(self) -> Sequence[Mapping[str, Any]]:
         """The timed configs."""
-        cases = self.gates.get("perf", {}).get("cases", ())
-        return [case for case in cases if isinstance(case.get("speedup"), int | float)]
+        told = self.gates.get("perf", {}).get("cases")
+        cases = told if isinstance(told, list | tuple) else ()
+        return [
+            case
+            for case in cases
+            if isinstance(case, dict) and isinstance(case.get("speedup"), int | float)
+        ]
 
 
 @dataclass(frozen=True)

@@ -14,18 +14,35 @@ from kabuild.report.evaluation import Evaluation, TaskResult
 from kabuild.report.judgement import Pace, interval, is_judged, pace
 from kabuild.report.page import plots
 from kabuild.report.page.resources import Resources, resources
-from kabuild.report.page.roofs import Machine, Timed
+from kabuild.report.page.roofs import Machine, Timed, positive
 
 _DIFF_LINES = 3000
+_QUADRANTS = ("both_pass", "opt_improvement", "opt_regression", "both_fail")
 _KINDS = {Pace.FASTER: "win", Pace.SLOWER: "loss", Pace.UNSURE: "tie"}
+
+
+@dataclass(frozen=True)
+class Times:
+    """One timed config: nanoseconds of a call, their ratio, and its 95 % interval; None: unknown.
+
+    ``timed`` are its rates, on the machine of its entry.
+    """
+
+    config: str
+    baseline: float | None
+    candidate: float | None
+    speedup: float | None
+    low: float | None
+    high: float | None
+    timed: Timed | None
 
 
 @dataclass(frozen=True)
 class Entry:
     """One result with what its section shows.
 
-    ``number`` is the place of its evaluation among all, whose colour it has. ``timed`` are its
-    configs by name, where they were timed on ``machine``.
+    ``number`` is the place of its evaluation among all, whose colour it has. ``machine`` is None
+    where no rates are known. ``quadrants`` counts unseen configs by who passes them.
     """
 
     number: int
@@ -35,7 +52,9 @@ class Entry:
     intervals: Markup | None
     resources: Resources | None
     machine: Machine | None
-    timed: Mapping[str, Timed]
+    times: tuple[Times, ...]
+    quadrants: Mapping[str, int]
+    unseen: Sequence[Mapping[str, Any]]
     diff: str
 
     @property
@@ -81,10 +100,14 @@ def in_order(config: str, dims: Sequence[str]) -> str:
 def _entry(
     number: int, evaluation: Evaluation, result: TaskResult, machines: Sequence[Machine]
 ) -> Entry:
-    drawn = [item for case in result.cases if (item := _interval(case))]
+    machine = next((item for item in machines if number in item.numbers), None)
+    times = tuple(_times(case, number, result, machine) for case in result.cases)
+    drawn = [
+        plots.Interval(item.config, item.speedup, item.low, item.high)
+        for item in times
+        if item.speedup and item.low and item.high
+    ]
     title = f"speedup of {result.task.short} by config"
-    machine = next((m for m in machines if number in m.numbers), None)
-    timed = machine.of_task(result.task.short) if machine else ()
     return Entry(
         number=number,
         evaluation=evaluation,
@@ -92,22 +115,41 @@ def _entry(
         word=brief(result),
         intervals=plots.intervals(title, drawn) if drawn else None,
         resources=resources(result.gates.get("compile", {})),
-        machine=machine,
-        timed={
-            item.config: item
-            for item in timed
-            if (item.number, item.trial) == (number, result.trial)
-        },
+        machine=machine if any(item.timed for item in times) else None,
+        times=times,
+        quadrants=_quadrants(result.score.get("quadrants")),
+        unseen=_mappings(result.gates.get("unseen", {}).get("cases")),
         diff=_diff(result),
     )
 
 
-def _interval(case: Mapping[str, Any]) -> plots.Interval | None:
-    found = [case.get(name) for name in ("speedup", "low", "high")]
-    numbers = [float(x) for x in found if isinstance(x, int | float) and x > 0]
-    if len(numbers) < len(found):
-        return None
-    return plots.Interval(str(case.get("config", "")), *numbers)
+def _times(
+    case: Mapping[str, Any], number: int, result: TaskResult, machine: Machine | None
+) -> Times:
+    config = str(case.get("config", ""))
+    rates = machine.of_task(result.task.short) if machine else ()
+    same = (number, result.trial, config)
+    timed = next((item for item in rates if (item.number, item.trial, item.config) == same), None)
+    return Times(
+        config=config,
+        baseline=positive(case, "baseline_ns"),
+        candidate=positive(case, "candidate_ns"),
+        speedup=positive(case, "speedup"),
+        low=positive(case, "low"),
+        high=positive(case, "high"),
+        timed=timed,
+    )
+
+
+def _quadrants(told: object) -> Mapping[str, int]:
+    """All four, or nothing: a bundle may hold anything."""
+    counts = told if isinstance(told, Mapping) else {}
+    found = {name: counts[name] for name in _QUADRANTS if isinstance(counts.get(name), int)}
+    return found if len(found) == len(_QUADRANTS) else {}
+
+
+def _mappings(told: object) -> Sequence[Mapping[str, Any]]:
+    return [item for item in told if isinstance(item, Mapping)] if isinstance(told, list) else []
 
 
 def _diff(result: TaskResult) -> str:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from kabuild.report.page.svg import WIDTH, Log, dot, drawing, line, path, series, text
 
-_LONGEST = 44
+_LONGEST = 36
 """Letters of a config's name beside its interval."""
 
 
@@ -48,7 +48,7 @@ class Curve:
 def intervals(title: str, items: Sequence[Interval]) -> Markup:
     """One line per config on a logarithmic axis, with 1x marked."""
     top, row = 8, 22
-    left = 24 + 7 * min(_LONGEST, max(len(item.name) for item in items))
+    left = 20 + 9 * min(_LONGEST, max(len(item.name) for item in items))
     low = min(1.0, *(item.low for item in items)) / 1.1
     high = max(1.0, *(item.high for item in items)) * 1.1
     scale = Log(low, high, left, WIDTH - 70)

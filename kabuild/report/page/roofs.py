@@ -14,6 +14,8 @@ from typing import Any
 from kabuild.report.evaluation import Evaluation, TaskResult
 from kabuild.report.page.svg import quantity
 
+_LEAST, _MOST = 1e-30, 1e30
+
 
 @dataclass(frozen=True)
 class Timed:
@@ -103,6 +105,14 @@ def machines(evaluations: Sequence[Evaluation]) -> list[Machine]:
     return [_machine(name, timed) for (name, _), timed in found.items() if timed]
 
 
+def positive(case: Mapping[str, Any], name: str) -> float | None:
+    """A number that something can be drawn with; None for whatever else a bundle may hold."""
+    value = case.get(name)
+    if not isinstance(value, int | float) or not _LEAST < value < _MOST:
+        return None
+    return float(value)
+
+
 def _machine(name: str, timed: Sequence[Timed]) -> Machine:
     cold = [item for item in timed if item.cold]
     arithmetic = _best(timed, "FLOP/s", lambda item: item.done)
@@ -128,7 +138,7 @@ def _timed(number: int, evaluation: str, result: TaskResult) -> Iterator[Timed]:
         return
     for case in result.cases:
         moved, after, before = (
-            _positive(case, name) for name in ("bytes", "candidate_ns", "baseline_ns")
+            positive(case, name) for name in ("bytes", "candidate_ns", "baseline_ns")
         )
         if moved and after and before:
             yield Timed(
@@ -138,13 +148,8 @@ def _timed(number: int, evaluation: str, result: TaskResult) -> Iterator[Timed]:
                 trial=result.trial,
                 config=str(case.get("config", "")),
                 moved=moved,
-                done=_positive(case, "flops"),
+                done=positive(case, "flops") or 0.0,
                 seconds=after / 1e9,
                 before=before / 1e9,
                 cold=case.get("cold") is True,
             )
-
-
-def _positive(case: Mapping[str, Any], name: str) -> float:
-    value = case.get(name)
-    return float(value) if isinstance(value, int | float) and value > 0 else 0.0

@@ -40,7 +40,7 @@ class Log:
     def ticks(self) -> list[float]:
         """Round numbers on the axis: 1, 2, 5 of each power of ten, and fewer where many fit."""
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        steps = (1, 2, 5) if len(powers) <= 3 else (1,)
+        steps = (1, 2, 5) if self.high / self.low <= 200 else (1,)
         every = max(1, math.ceil(len(powers) / 8))
         found = [step * 10.0**power for power in powers if power % every == 0 for step in steps]
         return [value for value in found if self.low <= value <= self.high]

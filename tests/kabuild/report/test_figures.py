@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from kabuild.report.page.entries import in_order
 from kabuild.report.page.panels import fast_curves
@@ -20,6 +22,7 @@ from tests.testkit.evaluations import published_evaluation
 if TYPE_CHECKING:
     from pathlib import Path
 
+FIGURES = ("speedup", "low", "high", "baseline_ns", "candidate_ns", "bytes", "flops")
 FAILED = {"verdict": "FAIL", "reason": "COMPILE_ERROR", "summary": "no", "detail": ""}
 
 
@@ -157,3 +160,28 @@ def test_what_kernels_take_of_an_amd_processor_is_a_table(tmp_path: Path) -> Non
 def test_a_table_is_made_of_what_is_there(kernels: Any) -> None:
     table = resources({"kernels": kernels})
     assert table is None or [figure.text for figure in table.rows[0][1]] == ["-", "-"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+CASES = st.lists(
+    st.fixed_dictionaries({}, optional=dict.fromkeys((*FIGURES, "config", "cold"), JSON)) | JSON,
+    max_size=3,
+)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(perf=CASES | JSON, unseen=CASES | JSON, quadrants=JSON, kernels=CASES | JSON)
+def test_what_a_bundle_of_somebody_else_holds_is_shown_or_left_out(
+    perf: Any, unseen: Any, quadrants: Any, kernels: Any
+) -> None:
+    """Whoever publishes a bundle chooses its verdicts: no page fails on them."""
+    found = result("softmax", 2.0)
+    said = {"compile": ("kernels", kernels), "perf": ("cases", perf), "unseen": ("cases", unseen)}
+    gates = {gate: {"verdict": "PASS", name: value} for gate, (name, value) in said.items()}
+    odd = replace(found, gates=gates, score={"speedup": 2.0, "quadrants": quadrants})
+
+    assert "2.00x" in render_page([evaluation("ours", odd)], title="t")

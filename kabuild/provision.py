@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from kabuild.base.errors import KabuildError, LoadError, Position, Reason
 from kabuild.loading import Loader, builtin_root
+from kabuild.loading.roots import BUILD_FILE
 from kabuild.loading.toolchain_rule import TOOLCHAIN
 from kabuild.model.digest import Digest
 from kabuild.store import Store
@@ -20,7 +22,7 @@ from kabuild.toolchain.tree_check import Consulted
 from kabuild.toolchain.tree_store import TreeStore
 
 PACKAGES = "toolchains"
-"""Where toolchains are declared: in packages at and below ``//toolchains``."""
+"""Where toolchains are declared as a rule: in packages at and below ``//toolchains``."""
 
 
 @contextmanager
@@ -59,6 +61,34 @@ def declarations(loader: Loader) -> Iterator[Declaration]:
         for target in loader.package(name).targets.values():
             if target.kind == TOOLCHAIN.kind:
                 yield Declaration.of(target)
+
+
+def declarations_elsewhere(
+    loader: Loader, broken: Callable[[str, KabuildError], None]
+) -> Iterator[Declaration]:
+    """All toolchains of the workspace outside of ``//toolchains/...``.
+
+    Only packages are loaded whose BUILD.toml has the word. One that cannot be is handed to
+    ``broken`` with what is wrong, and left out.
+    """
+    root = loader.workspace.root
+    for name in loader.packages_below(""):
+        if name == PACKAGES or name.startswith(f"{PACKAGES}/"):
+            continue
+        try:
+            if TOOLCHAIN.kind.encode() not in (root / name / BUILD_FILE).read_bytes():
+                continue
+            targets = loader.package(name).targets
+        except OSError as error:
+            position = Position(f"{name}/{BUILD_FILE}" if name else BUILD_FILE)
+            why = f"cannot be read: {error.strerror}"
+            broken(name, LoadError(Reason.MISSING_FILE, why, position=position))
+        except KabuildError as error:
+            broken(name, error)
+        else:
+            for target in targets.values():
+                if target.kind == TOOLCHAIN.kind:
+                    yield Declaration.of(target)
 
 
 def _fetching_into(trees: TreeStore) -> Fetch:

@@ -7,11 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import click
+
 from kabuild.base.errors import KabuildError, Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.loading import Loader, find_workspace, load_workspace
+from kabuild.loading.toolchain_rule import TOOLCHAIN
 from kabuild.model.label import Label
-from kabuild.provision import declarations, provision
+from kabuild.provision import PACKAGES, declarations, declarations_elsewhere, provision
 from kabuild.store import Store
 from kabuild.store.paths import TOOLCHAINS as DIRECTORY
 from kabuild.toolchain import Declaration, Resolver, hash_file
@@ -25,7 +28,9 @@ class Declared:
     """The toolchains of one workspace.
 
     Attributes:
+        declarations: those in ``//toolchains/...``, then those of other packages.
         resolver: finds them, with the store's memory of files; it fetches nothing.
+        broken: the packages outside of ``//toolchains`` that cannot be loaded.
     """
 
     root: Path
@@ -33,6 +38,7 @@ class Declared:
     declarations: tuple[Declaration, ...]
     trees: TreeStore
     resolver: Resolver
+    broken: frozenset[str] = frozenset()
 
     @property
     def listings(self) -> Path:
@@ -45,13 +51,17 @@ class Declared:
         return replace(self.resolver, file_digest=hash_file)
 
     def find(self, name: str) -> Declaration:
-        """The toolchain of a label, or of a name that only one has. Raises UsageError."""
+        """The toolchain of a label, or of a name. Raises UsageError.
+
+        One in ``//toolchains/...`` is meant before those of other packages.
+        """
         if "/" in name or name.startswith(":"):
             label = Label.parse(name)
             found = [item for item in self.declarations if item.label == label]
-            found = found or [Declaration.of(self.loader.target(label))]
+            found = found or [self._of(label)]
         else:
-            found = [item for item in self.declarations if item.label.name == name]
+            named = [item for item in self.declarations if item.label.name == name]
+            found = [item for item in named if is_usual(item)] or named
         if len(found) == 1:
             return found[0]
         names = [item.label.short for item in found]
@@ -61,6 +71,15 @@ class Declared:
             f"'{name}' names {'several toolchains' if found else 'no toolchain'}",
             hint=", ".join(names) or suggest(name, known) or f"there is: {', '.join(known)}",
         )
+
+    def _of(self, label: Label) -> Declaration:
+        target = self.loader.target(label)
+        if target.kind != TOOLCHAIN.kind:
+            raise UsageError(
+                Reason.UNKNOWN_TARGET,
+                f"{target.label.short} is no toolchain: it is a {target.kind}",
+            )
+        return Declaration.of(target)
 
     def chosen(self, names: Sequence[str]) -> tuple[Declaration, ...]:
         """The named toolchains; all where none is named. Raises UsageError."""
@@ -89,6 +108,13 @@ def declared() -> Iterator[Declared]:
     """The toolchains of the workspace at and above the working directory."""
     workspace = load_workspace(find_workspace(Path.cwd()))
     loader = Loader(workspace)
+    broken: set[str] = set()
+
+    def note(package: str, problem: KabuildError) -> None:
+        broken.add(package)
+        click.echo(f"{click.style('left out', fg='yellow')}: {problem}", err=True)
+
+    known = (*declarations(loader), *declarations_elsewhere(loader, note))
     with (
         Store.open() as store,
         provision(
@@ -96,7 +122,13 @@ def declared() -> Iterator[Declared]:
         ) as resolver,
     ):
         trees = TreeStore(store.root / DIRECTORY)
-        yield Declared(workspace.root, loader, tuple(declarations(loader)), trees, resolver)
+        yield Declared(workspace.root, loader, known, trees, resolver, frozenset(broken))
+
+
+def is_usual(declaration: Declaration) -> bool:
+    """Whether a toolchain is declared in ``//toolchains/...``."""
+    package = declaration.label.package
+    return package == PACKAGES or package.startswith(f"{PACKAGES}/")
 
 
 def users(loader: Loader, declaration: Declaration) -> list[str]:

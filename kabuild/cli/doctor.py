@@ -20,7 +20,19 @@ from kabuild.cli.doctor_toolchains import find_toolchains
 from kabuild.cli.finding import Finding, State
 from kabuild.sandbox.namespaces import probe
 from kabuild.store import default_path
+from kabuild.toolchain.completeness import installation
 
+INSTALLATIONS = (
+    (
+        *("nvcc", "to adopt for CUDA"),
+        (
+            *("bin/nvcc", "bin/cudafe++", "bin/fatbinary", "bin/ptxas", "nvvm/bin/cicc"),
+            *("include/cuda_runtime.h", "lib/libcudart.so.13|lib64/libcudart.so.13"),
+        ),
+    ),
+    ("hipcc", "to adopt for ROCm", ("llvm/bin/clang++|lib/llvm/bin/clang++",)),
+)
+"""Program, what its installation is for, and what that holds: a wrapper script alone is none."""
 _LEAST_KERNEL = (5, 12)  # mount_setattr
 
 
@@ -99,9 +111,14 @@ def _platforms() -> Iterator[Finding]:
         "kernels compile; judging them was never tried on AMD's hardware",
     )
     yield from find_devices(default_path() / "leases")
+    for tool, use, requires in INSTALLATIONS:
+        found = shutil.which(tool)
+        home = installation(Path(found), requires) if found else None
+        state = State.OK if home else State.OPTIONAL
+        yield Finding(f"installed {tool}", state, f"{home or 'none'} ({use})")
     for tool, use in (
-        *(("nvcc", "to adopt for CUDA"), ("hipcc", "to adopt for ROCm")),
-        *(("g++", "to adopt for the cpu platform"), ("ssh-keygen", "signatures of bundles")),
+        ("g++", "to adopt for the cpu platform"),
+        ("ssh-keygen", "signatures of bundles"),
     ):
         path = shutil.which(tool)
         state = State.OK if path else State.OPTIONAL

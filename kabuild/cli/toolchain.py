@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,10 @@ from kabuild.base.errors import (
 )
 from kabuild.cli.declared import Declared, declared, users
 from kabuild.model.digest import Digest
+from kabuild.model.label import Label
 from kabuild.report.fetch_progress import make_fetch_progress, megabytes
 from kabuild.toolchain import Declaration, Fetched, LocalTree
+from kabuild.toolchain.completeness import installation, lacking, not_whole
 from kabuild.toolchain.inventory import Item, State, fetched_tree, take_stock
 from kabuild.toolchain.lock import LOCK_FILE, LockEntry, is_adopted, is_current
 from kabuild.toolchain.tree_check import TreeCheck
@@ -37,7 +39,8 @@ def command() -> None:
     kabuild toolchain fetch nvcc
     kabuild toolchain pin nvcc --from /usr/local/cuda
 
-    NAME is a label, or the name of a toolchain in //toolchains/... where only one has it.
+    NAME is a label, or the name of a toolchain where only one has it; those in //toolchains/...
+    come first. toolchains/README.md says how they are declared.
     """
 
 
@@ -127,23 +130,36 @@ def lock(*, names: tuple[str, ...]) -> None:
 
     What has an entry for its declaration keeps it. A name asks anew, and takes back an
     adoption by 'kabuild toolchain pin'.
+
+    What cannot be locked keeps the entry that it had, and the rest is locked all the same. Exits
+    with the code of the first problem; a tree that this machine lacks and that was not named is
+    none.
     """
     from kabuild.toolchain.fetch.fetcher import Sources
     from kabuild.toolchain.fingerprint import hash_file
     from kabuild.toolchain.locking import lock_entry
 
+    problems: list[KabuildError] = []
     with declared() as toolchains:
         before = toolchains.own_lock()
         wanted = toolchains.chosen(names)
         sources = Sources()
-        entries: dict[str, LockEntry] = dict(before.entries) if names else {}
+        entries = dict(before.entries) if names else _unread(before.entries, toolchains.broken)
         for declaration in wanted if names else filter(toolchains.is_own, wanted):
             kept = before.find(declaration)
             if kept is None or names or not _is_kept(kept, declaration):
-                kept = lock_entry(declaration, sources, toolchains.listings, hash_file)
-            entries[str(declaration.label)] = kept
+                try:
+                    kept = lock_entry(declaration, sources, toolchains.listings, hash_file)
+                except ToolchainError as problem:
+                    if names or not isinstance(declaration.pin, LocalTree):
+                        problems.append(problem)
+                    else:
+                        click.echo(f"not locked: {problem.message}", err=True)
+            if kept is not None:
+                entries[str(declaration.label)] = kept
         toolchains.write(entries)
     _say_changes(before.entries, entries)
+    _fail(problems)
 
 
 @command.command("pin")
@@ -159,10 +175,11 @@ def pin(*, name: str, home: Path | None, paths: tuple[str, ...]) -> None:
     """Adopt an installed tree by content, in place of what a toolchain declares.
 
     \b
-    kabuild toolchain pin nvcc --from /usr/local/cuda --path bin --path include
+    kabuild toolchain pin nvcc --from /usr/local/cuda
+    kabuild toolchain pin sanitizer --from /usr/local/cuda --path compute-sanitizer
 
-    From then on a change of it is an error that names the files. 'kabuild toolchain lock
-    NAME' takes it back.
+    It has to hold what the declaration requires. From then on a change of it is an error that
+    names the files. 'kabuild toolchain lock NAME' takes it back.
     """
     from kabuild.toolchain.fingerprint import hash_file
     from kabuild.toolchain.locking import adopt
@@ -242,7 +259,29 @@ def _adopted(declaration: Declaration, home: Path | None, paths: tuple[str, ...]
         if path.startswith("/") or ".." in path.split("/") or not (home / path).exists():
             raise UsageError(Reason.BAD_FLAG, f"--path: there is no '{path}' in {home}")
     own = declared_pin.paths if isinstance(declared_pin, LocalTree) else ()
-    return LocalTree(str(home.absolute()), paths or own)
+    tree = LocalTree(str(home.absolute()), paths or own)
+    if missing := lacking(home, declaration.requires, tree.paths):
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"--from: {not_whole(declaration, home, missing, tree.paths)}",
+            hint=_leads_to(declaration, home),
+        )
+    return tree
+
+
+def _leads_to(declaration: Declaration, home: Path) -> str:
+    """A hint to the installation whose programs a directory of wrappers calls, if it is one."""
+    for path in (path for either in declaration.requires for path in either.split("|")):
+        real = installation(home / path, declaration.requires)
+        if real is not None and real != home:
+            label = declaration.label.short
+            return f"{home / path} leads to {real}: kabuild toolchain pin {label} --from {real}"
+    return ""
+
+
+def _unread(entries: Mapping[str, LockEntry], packages: Collection[str]) -> dict[str, LockEntry]:
+    """The entries of packages that could not be loaded: nobody knows what they declare now."""
+    return {text: entry for text, entry in entries.items() if Label.parse(text).package in packages}
 
 
 def _is_kept(entry: LockEntry, declaration: Declaration) -> bool:

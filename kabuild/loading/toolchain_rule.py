@@ -17,6 +17,7 @@ _BELONGS = {
     "version": ("distribution",),
     "sha256": ("archive",),
     "paths": ("local", *_FETCHED),
+    "requires": ("local", *_FETCHED),
     "machines": _FETCHED,
     "strip_prefix": _FETCHED,
     "links": _FETCHED,
@@ -61,6 +62,14 @@ def check_paths(paths: list[str]) -> None:
     for index, path in enumerate(paths):
         if not _is_below(path):
             raise AttributeProblem(f"'{path}' is no path below the tree", (index,))
+
+
+def check_requires(paths: list[str]) -> None:
+    """What a tree has to hold; ``a|b`` is either of two."""
+    for index, either in enumerate(paths):
+        for path in either.split("|"):
+            if not _is_below(path):
+                raise AttributeProblem(f"'{path}' is no path below the tree", (index,))
 
 
 def check_prefix(path: str) -> None:
@@ -155,6 +164,10 @@ TOOLCHAIN = Rule(
         ),
         "paths": attr.strings(
             "The parts of the tree that count; all when empty.", check=check_paths
+        ),
+        "requires": attr.strings(
+            "What the tree has to hold, whatever stands for it; a|b is either of two.",
+            check=check_requires,
         ),
         "links": attr.table(
             "Symbolic links to add to what was unpacked, by path.", check=check_links

@@ -10,6 +10,7 @@ from pathlib import Path
 from kabuild.base.errors import DriftError, Position, Reason, ToolchainError
 from kabuild.base.fs import atomic_write
 from kabuild.model.digest import Digest
+from kabuild.toolchain.completeness import require_whole
 from kabuild.toolchain.declaration import Declaration, LocalTree
 from kabuild.toolchain.fingerprint import FileDigest, tree_fingerprint, tree_listing
 from kabuild.toolchain.installed import Found
@@ -23,6 +24,7 @@ def find_tree(declaration: Declaration, pin: LocalTree, file_digest: FileDigest)
     """
     home = Path(os.path.realpath(pin.home))
     listing = list_tree(declaration, pin, file_digest)
+    require_whole(declaration, home, pin.paths)
     return tree_fingerprint(listing), str(home), (str(home),)
 
 

@@ -93,7 +93,8 @@ Pin = Environment | Distribution | LocalTree | Fetched
 class Declaration:
     """One declared toolchain: its tools by role and exactly one pin.
 
-    ``platforms`` lists where it can be used; empty means everywhere.
+    ``platforms`` lists where it can be used; empty means everywhere. ``requires`` is what a
+    tree that stands for it has to hold, as paths below it; ``a|b`` is either of two.
     """
 
     label: Label
@@ -102,6 +103,7 @@ class Declaration:
     position: Position
     platforms: tuple[str, ...] = ()
     doc: str = ""
+    requires: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, target: Target) -> Declaration:
@@ -114,6 +116,7 @@ class Declaration:
             target.position,
             attrs["platforms"],
             attrs["doc"] or "",
+            attrs["requires"],
         )
 
     def supports(self, platform: str) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kabuild.base.errors import KabuildError, Reason, ToolchainError
 from kabuild.toolchain.adopted import list_tree, remember_listing
+from kabuild.toolchain.completeness import require_whole
 from kabuild.toolchain.declaration import (
     Declaration,
     Distribution,
@@ -51,6 +52,7 @@ def adopt(
     Its listing is kept in ``listings``, to name what changed later. Raises ToolchainError.
     """
     listing = list_tree(declaration, tree, file_digest)
+    require_whole(declaration, Path(tree.home), tree.paths)
     if listing == b"[]\n":
         raise ToolchainError(
             Reason.NO_TOOLCHAIN, f"{tree.home} holds no files", position=declaration.position

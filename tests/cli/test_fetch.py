@@ -94,6 +94,21 @@ def test_a_pin_becomes_a_tree(pinned: CliWorkspace, server: FileServer) -> None:
     assert pinned.run("toolchain", "verify", "cc").code == 0
 
 
+def test_a_tree_that_lacks_what_is_required_is_not_kept(pinned: CliWorkspace) -> None:
+    build_file = pinned.root / "toolchains/my/BUILD.toml"
+    build_file.write_text(f'{PINS}requires = ["cc/bin/cc", "cc/bin/ld|cc/bin/lld"]\n')
+
+    ran = fetch(pinned)
+
+    assert ran.code == 45
+    assert "has no cc/bin/ld|cc/bin/lld, which its declaration requires" in ran.err
+    assert "toolchains/my/BUILD.toml:1" in ran.err
+    assert nothing_is_kept(pinned)
+
+    build_file.write_text(f'{PINS}requires = ["cc/bin/cc", "cc/bin/ld|cc/include"]\n')
+    assert fetch(pinned).code == 0, "and no new lock is needed"
+
+
 def test_what_is_there_needs_no_network(pinned: CliWorkspace, server: FileServer) -> None:
     fetch(pinned)
     asked = len(server.requests)

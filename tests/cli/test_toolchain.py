@@ -51,6 +51,135 @@ def test_list_has_the_workspaces_own_and_those_that_ship(declared: CliWorkspace)
     assert "//toolchains/zig" in ran.out
 
 
+def test_what_other_packages_declare_is_no_less_known(workspace: CliWorkspace, tree: Path) -> None:
+    workspace.write("my/BUILD.toml", DECLARATION.format(home=tree))
+
+    assert "//my:tools" in workspace.run("toolchain", "list").out
+    assert workspace.run("toolchain", "pin", "tools").code == 0
+    assert workspace.run("toolchain", "lock").code == 0
+    assert state(workspace) == "ready"
+    (tree / "share").unlink()
+    verified = workspace.run("toolchain", "verify", "tools")
+    assert verified.code == 45
+    assert "//my:tools: drifted\n  //my:tools is not what was pinned" in verified.out
+    (finding,) = [
+        item for item in workspace.run("doctor", "--json").json if item["name"] == "tools"
+    ]
+    assert finding["state"] == "warning"
+
+
+def test_a_name_means_the_one_in_toolchains_first(declared: CliWorkspace, tree: Path) -> None:
+    declared.write("my/BUILD.toml", DECLARATION.format(home=tree))
+
+    assert declared.run("toolchain", "show", "tools", "--json").json["name"] == (
+        "//toolchains/my:tools"
+    )
+
+
+def test_a_package_that_cannot_be_loaded_is_left_out_and_named(
+    declared: CliWorkspace, tree: Path
+) -> None:
+    declared.write("my/BUILD.toml", DECLARATION.format(home=tree).replace("tools", "others"))
+    assert declared.run("toolchain", "lock").code == 0
+    lock = (declared.root / "toolchains/lock.toml").read_text()
+    assert "//my:others" in lock
+    declared.write("my/BUILD.toml", '[[toolchain]]\nname = "others"\nrole = "r"\n')
+    declared.write("task/BUILD.toml", "[[hip2hip]]\n")
+
+    for command in (("list",), ("lock",), ("verify", "tools")):
+        ran = declared.run("toolchain", *command)
+        assert ran.code == 0, ran.err
+        assert ran.err.startswith("left out: my/BUILD.toml:1: a toolchain has exactly one pin")
+        assert "task/BUILD.toml" not in ran.err, "it has no toolchain, and was not loaded"
+    assert (declared.root / "toolchains/lock.toml").read_text() == lock, "its entry is kept"
+
+
+def test_what_is_no_toolchain_is_not_taken_for_one(task: CliWorkspace) -> None:
+    ran = task.run("toolchain", "show", "//double")
+
+    assert ran.code == 2
+    assert "//double is no toolchain: it is a hip2hip" in ran.err
+
+
+def test_lock_locks_what_it_can(declared: CliWorkspace, tree: Path) -> None:
+    absent = DECLARATION.format(home="/no/such/directory").replace("tools", "absent")
+    declared.write("toolchains/absent/BUILD.toml", absent)
+
+    ran = declared.run("toolchain", "lock")
+    assert ran.code == 0, "a tree of another machine is no problem of this one"
+    assert "not locked: //toolchains/absent is not on this machine" in ran.err
+    lock = (declared.root / "toolchains/lock.toml").read_text()
+    assert "//toolchains/my:tools" in lock
+    assert "absent" not in lock
+
+    ran = declared.run("toolchain", "lock", "tools", "absent")
+    assert ran.code == 36, "it was asked for"
+    assert "//toolchains/absent is not on this machine" in ran.err
+    assert (declared.root / "toolchains/lock.toml").read_text() == lock
+
+
+def test_lock_goes_on_after_a_problem_and_tells_of_it(declared: CliWorkspace) -> None:
+    pin = 'name = "a"\nrole = "r"\ndistribution = "no-such-thing"\nversion = "1.0"\n'
+    declared.write("toolchains/a/BUILD.toml", f"[[toolchain]]\n{pin}")
+
+    ran = declared.run("toolchain", "lock")
+
+    assert ran.code == 36
+    assert "needs no-such-thing, which is not installed" in ran.err
+    assert "//toolchains/my:tools" in (declared.root / "toolchains/lock.toml").read_text()
+
+
+REQUIRING = """\
+[[toolchain]]
+name     = "tools"
+role     = "shovel"
+local    = "{home}"
+requires = ["bin/tool", "lib64/lib.so|lib/lib.so"]
+"""
+
+
+@pytest.fixture
+def requiring(declared: CliWorkspace, tree: Path) -> CliWorkspace:
+    """The same toolchain, which says what it has to hold; its tree does."""
+    declared.write("toolchains/my/BUILD.toml", REQUIRING.format(home=tree))
+    (tree / "lib").mkdir()
+    (tree / "lib/lib.so").touch()
+    return declared
+
+
+def test_what_lacks_something_cannot_be_pinned(
+    requiring: CliWorkspace, tree: Path, tmp_path: Path
+) -> None:
+    wrappers = tmp_path / "wrappers"
+    (wrappers / "bin").mkdir(parents=True)
+    (wrappers / "bin/tool").write_text(f'#!/bin/sh\nexec {tree}/bin/tool "$@"\n')
+
+    ran = requiring.run("toolchain", "pin", "tools", "--from", str(wrappers))
+    assert ran.code == 2
+    assert f"{wrappers} cannot be //toolchains/my:tools" in ran.err
+    assert "there is no lib64/lib.so or lib/lib.so" in ran.err
+    assert f"leads to {tree}: kabuild toolchain pin //toolchains/my:tools --from {tree}" in ran.err
+
+    ran = requiring.run("toolchain", "pin", "tools", "--from", str(tree), "--path", "bin")
+    assert ran.code == 2
+    assert f"bin of {tree} cannot be" in ran.err
+    assert not (requiring.root / "toolchains/lock.toml").exists()
+
+    assert requiring.run("toolchain", "pin", "tools", "--from", str(tree)).code == 0
+
+
+def test_what_lacks_something_is_neither_locked_nor_ready(
+    requiring: CliWorkspace, tree: Path
+) -> None:
+    (tree / "lib/lib.so").unlink()
+
+    assert state(requiring) == "missing"
+    ran = requiring.run("toolchain", "lock", "tools")
+    assert ran.code == 36
+    assert "toolchains/my/BUILD.toml:1: " in ran.err
+    assert "there is no lib64/lib.so or lib/lib.so" in ran.err
+
+
 def test_show_says_digest_home_and_users(declared: CliWorkspace, tree: Path) -> None:
     ran = declared.run("toolchain", "show", "tools", "--json")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kabuild.base.errors import KabuildError
 from kabuild.base.fs import remove_tree
+from kabuild.toolchain.completeness import lacking
 from kabuild.toolchain.declaration import Declaration, Fetched
 from kabuild.toolchain.fetch.apt_sources import apt_suites
 from kabuild.toolchain.fetch.archive import ArchiveSource
@@ -22,6 +23,7 @@ from kabuild.toolchain.fetch.progress import FetchProgress, Silent
 from kabuild.toolchain.fetch.pypi import PypiSource
 from kabuild.toolchain.lock import LockedFile
 from kabuild.toolchain.tree_store import TREE, TreeStore
+from kabuild.toolchain.unpack.entry import bad_archive
 from kabuild.toolchain.unpack.formats import entries
 from kabuild.toolchain.unpack.tree_writer import TreeWriter
 
@@ -70,7 +72,7 @@ class Fetcher:
         try:
             with self.trees.working(digest) as work:
                 if not self.trees.has(digest):
-                    self._fetch(declaration.label.short, pin, tuple(files), digest, work)
+                    self._fetch(declaration, pin, tuple(files), digest, work)
         except KabuildError as error:
             error.position = error.position or declaration.position
             raise
@@ -78,9 +80,14 @@ class Fetcher:
             self.progress.stop()
 
     def _fetch(
-        self, name: str, pin: Fetched, files: tuple[LockedFile, ...], digest: str, work: Path
+        self,
+        declaration: Declaration,
+        pin: Fetched,
+        files: tuple[LockedFile, ...],
+        digest: str,
+        work: Path,
     ) -> None:
-        began = time.monotonic()
+        began, name = time.monotonic(), declaration.label.short
         work.mkdir(exist_ok=True)
         with ThreadPoolExecutor(PARALLEL) as pool:
             parts = [*pool.map(lambda file: self._download(pin, file, work), files)]
@@ -96,6 +103,8 @@ class Fetcher:
             for task in tasks:
                 task.result()
         writer.finish(name)
+        if missing := lacking(tree, declaration.requires):
+            raise bad_archive(name, f"has no {', '.join(missing)}, which its declaration requires")
         self.trees.publish(digest, work, writer.files)
         self.progress.finished(name, time.monotonic() - began)
 

@@ -116,9 +116,11 @@ class Evaluation:
 
     @property
     def machine(self) -> str:
-        """The platform, and the device where it has one: ``cuda: NVIDIA H200``."""
-        told = (self.platform.get("name"), self.platform.get("device"))
-        return ": ".join(part for part in told if part)
+        """The platform with its device, ``cuda: NVIDIA H200``; without one, ``cuda:sm_90``."""
+        name, device, arch = (self.platform.get(part) for part in ("name", "device", "arch"))
+        if device:
+            return f"{name}: {device}"
+        return ":".join(part for part in (name, arch) if part)
 
 
 def read_evaluation(

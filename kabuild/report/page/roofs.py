@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from kabuild.report.evaluation import Evaluation, TaskResult
@@ -80,7 +81,7 @@ class Machine:
     arithmetic: Roof | None
     cold: bool
 
-    @property
+    @cached_property
     def numbers(self) -> frozenset[int]:
         """The places of the evaluations that timed something here."""
         return frozenset(item.number for item in self.timed)
@@ -90,9 +91,16 @@ class Machine:
         arithmetic = item.done / item.seconds / self.arithmetic.rate if self.arithmetic else 0.0
         return max(item.moved / item.seconds / self.memory.rate, arithmetic)
 
-    def of_task(self, task: str) -> tuple[Timed, ...]:
+    def of_task(self, task: str) -> Sequence[Timed]:
         """What was timed of one task, by all evaluations."""
-        return tuple(item for item in self.timed if item.task == task)
+        return self._by_task.get(task, ())
+
+    @cached_property
+    def _by_task(self) -> Mapping[str, Sequence[Timed]]:
+        found: dict[str, list[Timed]] = {}
+        for item in self.timed:
+            found.setdefault(item.task, []).append(item)
+        return found
 
 
 def machines(evaluations: Sequence[Evaluation]) -> list[Machine]:

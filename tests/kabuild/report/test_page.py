@@ -82,6 +82,11 @@ def test_each_row_says_what_it_was_measured_on() -> None:
     assert '<td class="name">cuda: NVIDIA H200</td>' in render_page(both, title="t")
 
 
+def test_without_a_device_a_platform_says_its_architecture() -> None:
+    on = {"name": "rocm", "arch": "gfx942"}
+    assert replace(PAIR[0], platform=on).machine == "rocm:gfx942"
+
+
 def test_data_has_a_schema_and_can_be_read() -> None:
     document = json.loads(render_json(PAIR))
     assert document["schema"] == "kabuild/report/1"

@@ -103,7 +103,9 @@ RULE = Rule(
             default="none",
             values=("none", "loopback", "proxy", "host"),
         ),
-        "hosts": attr.strings("What the proxy connects to, such as api.example.com:443."),
+        "hosts": attr.strings(
+            "What the proxy connects to, such as api.example.com:443; the agent needs all of it."
+        ),
         "service": attr.strings(
             "A command that serves the loopback: it accepts on descriptor 3, outside of the "
             "agent's sandbox, and the agent reaches it at {service}."

@@ -40,6 +40,16 @@ try:
 except ConnectionRefusedError:
     print("nobody at home")
 """
+INSISTS = """\
+import os, socket, sys, time
+
+proxy = os.environ["HTTPS_PROXY"].removeprefix("http://").split(":")
+while True:
+    with socket.create_connection((proxy[0], int(proxy[1])), 20) as connection:
+        connection.sendall(f"CONNECT {sys.argv[1]} HTTP/1.1\\r\\n\\r\\n".encode())
+        print(connection.recv(100))
+    time.sleep(0.1)
+"""
 APPENDS = """\
 import os, pathlib, sys
 kernel = pathlib.Path(sys.argv[1])
@@ -138,6 +148,25 @@ def test_a_proxy_leads_to_what_is_listed_and_nowhere_else(quick: CliWorkspace, p
 
     assert ran.code == 0, ran.err
     assert _said(quick) == ["200", "403", "nobody at home"]
+
+
+def test_a_model_that_cannot_be_reached_ends_the_session_as_no_result(
+    quick: CliWorkspace,
+) -> None:
+    """An agent would go on asking until its time is over, and blame the proxy."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        closed = f"127.0.0.1:{server.getsockname()[1]}"
+    command = ["{python}", "{files}/insists.py", closed]
+    insists = _agent("insists", command, network="proxy", hosts=["127.0.0.1:1", closed])
+    quick.write("agents/BUILD.toml", insists)
+    quick.write("agents/insists.py", INSISTS)
+
+    ran = quick.run("test", "//double", "--agent=//agents:insists", "--gates=compile")
+
+    assert ran.code == 36, ran.out + ran.err
+    said = " ".join((ran.out + ran.err).split())
+    assert f"this machine cannot reach {closed}: Connection refused" in said
+    assert not (quick.root / "out/double/double.agent/agent.json").exists()
 
 
 @pytest.mark.parametrize(

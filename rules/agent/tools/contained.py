@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -92,22 +93,34 @@ class Contained:
         self.sockets = self._receive_sockets(len(command.listeners))
 
     def stop(self) -> None:
-        """Have it killed; ``wait`` returns soon after."""
-        self._control.sendall(b"stop")
+        """Have it killed, if it has not ended; ``wait`` returns soon after."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._control.sendall(b"stop")
 
-    def wait(self, on_line: Callable[[bytes], None] = lambda _: None) -> Ended:
-        """Follow it to its end, telling ``on_line`` each line of stdout."""
+    def wait(
+        self,
+        on_line: Callable[[bytes], None] = lambda _: None,
+        watched: Mapping[int, Callable[[bytes], None]] | None = None,
+    ) -> Ended:
+        """Follow it to its end, telling ``on_line`` each line of stdout.
+
+        What comes over the pipes ``watched`` meanwhile is told to whom they belong.
+        """
         kept = {fd: BoundedOutput(OUTPUT_BYTES) for fd in self._streams}
         line = bytearray()
         poll = select.poll()
         waiting = {self._control.fileno(), *kept}
-        for fd in waiting:
+        others = watched or {}
+        for fd in (*waiting, *others):
             poll.register(fd, select.POLLIN)
         report: dict[str, Any] = {}
         while waiting:
             for fd, _ in poll.poll():
                 data = b""
-                if fd == self._control.fileno():
+                if fd in others:
+                    data = os.read(fd, _READ_BYTES)
+                    others[fd](data)
+                elif fd == self._control.fileno():
                     received = protocol.receive(self._control)
                     report = received[0] if received else {}
                 else:

@@ -3,71 +3,139 @@
 The listening socket is in the agent's own network; this process is in that of the machine. So the
 agent reaches what is listed and nothing else, whatever it tries. What passes through is the agent's
 own encryption: nobody looks inside.
+
+What is listed is what the agent needs. A host that was never reached is tried again at once, a few
+times; where that fails, the session is told, since an agent that goes on asking blames the proxy.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import select
 import socket
 import threading
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import NoReturn
 
 _HEAD_BYTES = 16 << 10
-_CONNECT_SECONDS = 30.0
+_HEAD_SECONDS = 30.0
+_CONNECT_SECONDS = 10.0
+_ATTEMPTS = 3
+_ATTEMPTS_SECONDS = 10.0
+_PAUSE_SECONDS = 1.0
 _READ_BYTES = 1 << 16
 _MOST_CONNECTIONS = 64
 _MOST_DRAINED = 1 << 20
 
 
-def start(listening: socket.socket, hosts: Collection[str]) -> int:
-    """Fork the proxy, which connects to ``hosts`` (HOST:PORT each); its pid."""
+@dataclass(frozen=True)
+class Outage:
+    """A listed host that cannot be reached, and why; ``ever`` says that it was, in this session."""
+
+    host: str
+    why: str
+    ever: bool
+
+    def __str__(self) -> str:
+        return f"this machine cannot reach {self.host}: {self.why}"
+
+
+class Outages:
+    """What a proxy says of outages, read from the other end of its pipe."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[Outage]:
+        """Those that are told completely."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            yield Outage(**json.loads(line))
+
+
+def start(listening: socket.socket, hosts: Collection[str], news: int) -> int:
+    """Fork the proxy, which connects to ``hosts`` (HOST:PORT each); its pid.
+
+    ``news`` is the end of a pipe to which it writes ``Outages``.
+    """
     pid = os.fork()
     if pid == 0:
         try:
-            serve(listening, hosts)
+            Proxy(hosts, partial(_tell, news)).serve(listening)
         finally:
             os._exit(1)
     return pid
 
 
-def serve(listening: socket.socket, hosts: Collection[str]) -> NoReturn:
-    """Serve for ever, each connection in a thread."""
-    free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
-    while True:
-        connection, _ = listening.accept()
-        free.acquire()
-
-        def tunnel(near: socket.socket = connection) -> None:
-            with near, contextlib.suppress(OSError):
-                _tunnel(near, hosts)
-            free.release()
-
-        threading.Thread(target=tunnel, daemon=True).start()
+def _tell(news: int, outage: Outage) -> None:
+    os.write(news, json.dumps(asdict(outage)).encode() + b"\n")
 
 
-def _tunnel(near: socket.socket, hosts: Collection[str]) -> None:
-    near.settimeout(_CONNECT_SECONDS)
-    target = _target(near)
-    if target is None:
-        _refuse(near, b"405 Only CONNECT")
-        return
-    if target.lower() not in {host.lower() for host in hosts}:
-        _refuse(near, b"403 Not a listed host")
-        return
-    host, _, port = target.rpartition(":")
-    try:
-        far = socket.create_connection((host, int(port)), _CONNECT_SECONDS)
-    except OSError:
-        _refuse(near, b"502 Cannot connect")
-        return
-    with far:
-        near.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
-        for one in (near, far):
-            one.settimeout(None)
-        _relay(near, far)
+class Proxy:
+    """Connects whoever asks to listed hosts, and tells of those that cannot be reached."""
+
+    def __init__(self, hosts: Collection[str], tell: Callable[[Outage], None]) -> None:
+        self._hosts = {host.lower() for host in hosts}
+        self._tell = tell
+        self._reached: set[str] = set()
+
+    def serve(self, listening: socket.socket) -> NoReturn:
+        """Serve for ever, each connection in a thread."""
+        free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        while True:
+            connection, _ = listening.accept()
+            free.acquire()
+
+            def tunnel(near: socket.socket = connection) -> None:
+                with near, contextlib.suppress(OSError):
+                    self._tunnel(near)
+                free.release()
+
+            threading.Thread(target=tunnel, daemon=True).start()
+
+    def _tunnel(self, near: socket.socket) -> None:
+        near.settimeout(_HEAD_SECONDS)
+        target = _target(near)
+        if target is None:
+            _refuse(near, "405 Only CONNECT")
+            return
+        if target.lower() not in self._hosts:
+            _refuse(near, "403 Not a listed host")
+            return
+        try:
+            far = self._connect(target.lower())
+        except OSError as error:
+            outage = Outage(target, error.strerror or str(error), target.lower() in self._reached)
+            self._tell(outage)
+            _refuse(near, f"502 {outage}")
+            return
+        with far:
+            near.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
+            for one in (near, far):
+                one.settimeout(None)
+            _relay(near, far)
+
+    def _connect(self, target: str) -> socket.socket:
+        """A connection; several attempts at what was never reached. Raises OSError."""
+        host, _, port = target.rpartition(":")
+        end = time.monotonic() + _ATTEMPTS_SECONDS
+        left = _ATTEMPTS
+        while True:
+            try:
+                far = socket.create_connection((host, int(port)), _CONNECT_SECONDS)
+            except OSError:
+                left -= 1
+                if not left or target in self._reached or time.monotonic() > end:
+                    raise
+            else:
+                self._reached.add(target)
+                return far
+            time.sleep(_PAUSE_SECONDS)
 
 
 def _target(near: socket.socket) -> str | None:
@@ -82,9 +150,9 @@ def _target(near: socket.socket) -> str | None:
     return words[1] if len(words) == 3 and words[0] == "CONNECT" else None
 
 
-def _refuse(near: socket.socket, status: bytes) -> None:
+def _refuse(near: socket.socket, status: str) -> None:
     """Answer, and read what is still under way: closing before that would destroy the answer."""
-    near.sendall(b"HTTP/1.1 " + status + b"\r\n\r\n")
+    near.sendall(f"HTTP/1.1 {status}\r\n\r\n".encode())
     near.shutdown(socket.SHUT_WR)
     for _ in range(_MOST_DRAINED // _READ_BYTES):
         if not near.recv(_READ_BYTES):

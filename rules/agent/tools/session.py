@@ -14,7 +14,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -73,6 +73,8 @@ class Session:
         self._desk = made
         self._calls = _PRIVATE / "calls.jsonl"
         self._helpers: list[int] = []
+        self._watched: dict[int, Callable[[bytes], None]] = {}
+        self._outages: list[proxy.Outage] = []
         self._adapter: Adapter = adapter.load(order.agent.adapter, root / "agent")
         template = (root / "prompt.md").read_text()
         self._prompt = self._fill_prompt(template)
@@ -106,14 +108,18 @@ class Session:
         command = self._command(agent.command, stdin, listeners)
         running = Contained(command, view, agent.seconds, self._order.memory)
         for name, listening in zip(listeners, running.sockets, strict=True):
-            self._serve(name, listening)
+            self._serve(name, listening, running)
         budget = _Budget(self._order, self._adapter, running)
-        ended = running.wait(budget.follow)
+        ended = running.wait(budget.follow, self._watched)
         if ended.problem:
             raise NoResultError(ended.problem)
+        for outage in self._outages:
+            if not outage.ever:
+                raise NoResultError(str(outage))
         report = self._report(ended, budget)
         if report.state is State.UNAVAILABLE:
-            raise NoResultError(f"{self._order.name} is not available: {report.message}")
+            why = "; ".join((*map(str, self._outages[-1:]), report.message))
+            raise NoResultError(f"{self._order.name} is not available: {why}")
         return report, ended, version
 
     def write(self, report: Report, ended: Ended, version: str, solution: HandIn) -> None:
@@ -207,15 +213,25 @@ class Session:
             raise NoResultError(f"{self._order.name} should say {wanted} and says: {said}")
         return said
 
-    def _serve(self, name: str, listening: socket.socket) -> None:
+    def _serve(self, name: str, listening: socket.socket, running: Contained) -> None:
         agent = self._order.agent
         if name == "proxy":
-            self._helpers.append(proxy.start(listening, agent.hosts))
+            told, telling = os.pipe()
+            self._helpers.append(proxy.start(listening, agent.hosts, telling))
+            os.close(telling)
+            self._watched[told] = partial(self._hear, proxy.Outages(), running)
         else:
             known = {**self._variables, "files": str(self._desk.kit / "agent")}
             argv = [fill(argument, known) for argument in agent.service]
             self._helpers.append(_start_service(argv, listening))
         listening.close()
+
+    def _hear(self, outages: proxy.Outages, running: Contained, data: bytes) -> None:
+        """Note what the proxy cannot reach, and end a run whose model was never to be had."""
+        for outage in outages.feed(data):
+            self._outages.append(outage)
+            if not outage.ever:
+                running.stop()
 
     def _report(self, ended: Ended, budget: _Budget) -> Report:
         state, message = State.FINISHED if ended.exit_code == 0 else State.FAILED, ""

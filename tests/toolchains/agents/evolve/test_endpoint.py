@@ -239,7 +239,8 @@ def test_through_the_proxy_of_a_session_with_certificates_that_count(
     target = f"{ELSEWHERE}:{listening.getsockname()[1]}"
     entrance = socket.create_server(("127.0.0.1", 0))
     way = f"http://127.0.0.1:{entrance.getsockname()[1]}"
-    threading.Thread(target=proxy.serve, args=(entrance, [target]), daemon=True).start()
+    way_out = proxy.Proxy([target], print)
+    threading.Thread(target=way_out.serve, args=(entrance,), daemon=True).start()
     with ModelServer(Script((HELLO,)), context.wrap_socket(listening, server_side=True)):
         url = f"https://{target}"
 

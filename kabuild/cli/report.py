@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from kabuild.base.clock import SystemClock
-from kabuild.base.errors import ExitCode, Reason, UsageError
+from kabuild.base.errors import BundleError, ExitCode, Reason, UsageError
 from kabuild.base.fs import atomic_write
 from kabuild.bundle.archive import SUFFIX
 from kabuild.cli.evaluations import evaluated, is_file, machine_failed, read_file
@@ -80,7 +80,7 @@ def command(
     names = [name for name in agents.split(",") if name] or [shared["agent"]]
     sink = make_progress(SystemClock())
     with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
-        found = [by_agent(read_file(text, store), text) for text in files]
+        found = [_read(text, store) for text in files]
         if patterns:
             fields = request_fields(shared) | {"patterns": tuple(patterns)}
             requests = [Request(gates=gates, **(fields | {"agent": name})) for name in names]
@@ -118,6 +118,16 @@ def _sorted_out(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
                 hint=_READABLE,
             )
     return files, patterns
+
+
+def _read(text: str, store: Store) -> Evaluation:
+    """What a bundle or a run holds; errors name it, whoever found them. Raises KabuildError."""
+    try:
+        return by_agent(read_file(text, store), text)
+    except BundleError as error:
+        if error.message.startswith(str(Path(text))):
+            raise
+        raise BundleError(error.reason, f"{text}: {error.message}", hint=error.hint) from None
 
 
 def _write_runs(evaluations: Sequence[Evaluation], output: Path | None) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.testkit.bundles import with_manifest
 from tests.testkit.cli import CliWorkspace
 from tests.testkit.generated import generate
 
@@ -63,6 +65,22 @@ def test_a_damaged_one_is_named(published: Published, tmp_path: Path) -> None:
     ran = published.elsewhere(tmp_path).run("report", str(published.bundle), "../cut.kab")
     assert ran.code != 0
     assert ran.err.startswith("error: ../cut.kab: it ends early\n")
+
+
+def test_so_is_one_whose_verdict_is_none(published: Published, tmp_path: Path) -> None:
+    data = b"no verdict"
+    hash_ = sha256(data).hexdigest()
+
+    def edit(manifest: dict[str, Any]) -> None:
+        action = next(item for item in manifest["actions"] if item["gate"])
+        action["files"] = [["verdict.json", f"{hash_}/{len(data)}", False]]
+        manifest["blobs"][hash_] = len(data)
+
+    path = tmp_path / "odd.kab"
+    with_manifest(published.bundle, path, edit, {f"blobs/{hash_}": data})
+    ran = published.elsewhere(tmp_path).run("report", str(published.bundle), "../odd.kab")
+    assert ran.err.startswith("error: ../odd.kab: verdict.json of //tasks/")
+    assert "is no JSON object" in ran.err
 
 
 def test_the_page_goes_to_out(published: Published) -> None:

@@ -153,7 +153,8 @@ def _mappings(told: object) -> Sequence[Mapping[str, Any]]:
 
 
 def _diff(result: TaskResult) -> str:
-    if not result.candidate:
+    """Empty where there is nothing to compare with."""
+    if not result.candidate or not result.baseline:
         return ""
     lines = difflib.unified_diff(
         result.baseline.splitlines(), result.candidate.splitlines(), "baseline", "candidate", "", ""

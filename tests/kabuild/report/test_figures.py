@@ -112,6 +112,16 @@ def test_unseen_configs_too() -> None:
     assert "f32 k=64 m=128 n=253" not in page
 
 
+def test_a_kernel_is_shown_beside_its_baseline_or_alone() -> None:
+    alone = result("softmax", 2.0, candidate="int y;\n")
+    page = render_page([evaluation("ours", alone)], title="t")
+    assert "<summary>candidate</summary><pre>int y;" in page
+    both = render_page([evaluation("ours", replace(alone, baseline="int x;\n"))], title="t")
+    assert "-int x;\n+int y;" in both
+    same = render_page([evaluation("ours", replace(alone, baseline=alone.candidate))], title="t")
+    assert "<summary>candidate" not in same
+
+
 def test_what_kernels_take_of_an_nvidia_processor_is_a_table() -> None:
     compiled = published_evaluation("results/h200/expert.kab").results[0].gates["compile"]
     table = resources(compiled)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from kabuild.model.result import Outcome
+from kabuild.model.verdict import Verdict
 from kabuild.report.scoreboard import GateCell, TaskRow, Totals
 from kabuild.report.trials import summarise_trials
 from kabuild.report.views import view_of
@@ -44,11 +46,25 @@ def render_json(
         ],
         "agents": [{"task": str(row.label.in_trial(1)), **row.facts} for row in table if row.facts],
         "trials": [found.to_json() for found in summarise_trials(table)],
-        "totals": asdict(counts),
+        "totals": asdict(_with(counts, built)),
         "seconds": round(seconds, 3),
         "exit_code": exit_code,
     }
     return json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _with(counts: Totals, built: Sequence[GateCell]) -> Totals:
+    """``counts`` with the gates among what was built."""
+    gates = [cell for cell in built if cell.gate]
+    words = [cell.verdict for cell in gates]
+    return replace(
+        counts,
+        passed=counts.passed + words.count(Verdict.PASS),
+        failed=counts.failed + words.count(Verdict.FAIL),
+        rejected=counts.rejected + words.count(Verdict.REJECTED),
+        skipped=counts.skipped + words.count(Verdict.SKIPPED),
+        infra=counts.infra + sum(cell.settled.outcome is Outcome.INFRA for cell in gates),
+    )
 
 
 def _entries(row: TaskRow) -> list[dict[str, Any]]:

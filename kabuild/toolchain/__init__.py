@@ -7,7 +7,8 @@ Public names::
 
 ``${toolchain:python}`` is the root of the running Python environment (``bin/python3`` in
 it), a distribution's toolchain is its package directory, a local or fetched one its
-directory. ``fetch`` gets files, ``unpack`` makes trees of them, ``tree_store`` keeps those.
+directory. ``fetch`` gets files, ``unpack`` makes trees of them, ``tree_store`` keeps those,
+and ``tree_check`` finds what somebody changed in them. ``toolchains/README.md`` is for users.
 """
 
 from kabuild.toolchain.declaration import (

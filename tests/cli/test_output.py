@@ -162,6 +162,7 @@ def test_json_of_a_build_says_what_was_made(mixed: tuple[CliWorkspace, Ran, Ran]
     assert (broken["outcome"], broken["verdict"]) == ("done", "FAIL")
     assert broken["reason"] == "COMPILE_ERROR"
     assert "factor" in broken["summary"]
+    assert [ran.json["totals"][name] for name in ("passed", "failed", "infra")] == [1, 1, 0]
     assert (agent["gate"], agent["outcome"], agent["verdict"]) == (None, "done", None)
     verdict = json.loads((workspace.root / broken["output"] / "verdict.json").read_text())
     assert verdict["reason"] == "COMPILE_ERROR"

@@ -1,19 +1,13 @@
-// Row-wise top-k in one pass over memory, by thresholds; no sort, no histogram.
+// Row-wise top-k in one pass over memory, by a threshold; no sort, no histogram.
 //
-// A block holds a segment of a row in registers. Elements become 64-bit keys, the value
-// in order-preserving bits above the complement of the column: keys are distinct, and
-// among equal elements the first wins, in every run. Each team of four threads takes its
-// largest key; the k-th largest of the 128 maxima is a threshold that at least k elements
-// reach and, for unordered data, few more. At most k teams have elements that reach it,
-// which bounds the candidates whatever the data. Candidates are gathered in shared memory
-// and each finds its place by counting the larger ones.
-//
-// A row longer than a segment is shared by several blocks; a second kernel selects from
-// the keys that they leave in the workspace. Short rows with a small k, as in the routing
-// of experts, take 32 lanes each, which find one element a round.
-//
-// Rows are read in 16-byte packs that lie on 16-byte boundaries whatever the alignment of
-// the row; only the packs at its ends go element by element.
+// Rows are read in 16-byte packs, of which each thread remembers the largest value, with the first
+// pack that has it, and that of each of some pieces. Eight units, warps or blocks, take the n-th
+// largest of their threads'; the least of these is a threshold that at least k elements reach and,
+// for unordered data, few more. Keys of 64 bits make the earlier of equals the larger: so ties end
+// at the threshold, too, and results are the same in every run. Only pieces that reach it are read
+// again, and what they hold finds its rank by counting what is larger. Should too much reach it,
+// the results are found one by one: slow, and very rare. Few and long rows are shared by eight
+// blocks: on Hopper by a cluster, else a second kernel merges. Short rows take 32 lanes each.
 #include <hip/hip_bf16.h>
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
@@ -21,329 +15,386 @@
 
 namespace {
 
-using Key = unsigned long long;            // 0 is less than the key of any element
+using Key = unsigned long long;  // 0 is less than the key of any element
+constexpr int kLanes = 32, kUnits = 8, kThreads = kUnits * kLanes;
+constexpr int kAtOnce = 4, kReaders = 2;  // packs asked for together; threads that read a piece
+constexpr int kMaxK = 64, kRoom = 1024, kLine = 8;  // candidates of a row; packs of 128 bytes
+constexpr int kShared = 8, kFewRows = 128, kLeastShared = 32 << 10;  // blocks, rows, columns
+constexpr int kSmallK = 16, kShortItems = 8, kShortRow = kLanes * kShortItems;
 
-constexpr int kThreads = 512;
-constexpr int kTeam = 4;                   // threads that share a maximum
-constexpr int kTeams = kThreads / kTeam;   // at least kMaxK
-constexpr int kMaxK = 64;
-constexpr int kItems = 16;                 // elements of a thread
-constexpr int kSegment = kThreads * kItems;  // at most so many elements, at least half of it
-constexpr int kMergeItems = 5;             // keys of a thread in the second kernel
-constexpr int kMostSegments = kThreads * kMergeItems / kMaxK;
-
-constexpr int kGroup = 32;                 // lanes of a short row
-constexpr int kGroupsPerBlock = 8;
-constexpr int kShortItems = 8;
-constexpr int kShortRow = kGroup * kShortItems;
-constexpr int kSmallK = 16;                // above this, rounds cost more than a block
-
-static_assert(kTeams >= kMaxK, "the k-th largest maximum must exist");
-
-__device__ float to_float(float v) { return v; }
-__device__ float to_float(__half v) { return __half2float(v); }
-__device__ float to_float(__hip_bfloat16 v) { return __bfloat162float(v); }
-
-// 16 bytes of T, moved by one instruction.
-template <class T> struct alignas(16) Pack {
+// 16 bytes of T, moved as `bits`: a compiler may cut a copy of the elements into pieces.
+template <class T> union Pack {
   static constexpr int kSize = 16 / sizeof(T);
+  uint4 bits;
   T v[kSize];
 };
 
-// The value's bits as an unsigned number of the same order: -inf is least but above 0,
-// NaN is largest.
+// The value's bits as an unsigned number of the same order: NaN is largest, none is below 2.
 __device__ unsigned ordered_bits(float v) {
   const unsigned bits = __float_as_uint(v);
-  const unsigned ordered = (bits & 0x80000000u) ? ~bits : bits | 0x80000000u;
-  return v != v ? 0xffffffffu : ordered;
+  return v != v ? 0xffffffffu : (bits & 0x80000000u) ? ~bits : bits | 0x80000000u;
 }
 
-__device__ Key make_key(unsigned ordered, unsigned column) {
-  return ((Key)ordered << 32) | (unsigned)~column;
+__device__ float value_of(unsigned ordered) {
+  return __uint_as_float((ordered & 0x80000000u) ? ordered ^ 0x80000000u : ~ordered);
 }
 
-__device__ unsigned column_of(Key key) { return ~(unsigned)key; }
+// Of equal values the one at the smaller place, a column or a pack, has the larger key.
+__device__ Key make_key(unsigned ordered, unsigned place) { return (Key)ordered << 32 | ~place; }
+__device__ unsigned ordered_of(Key key) { return (unsigned)(key >> 32); }
+__device__ unsigned place_of(Key key) { return ~(unsigned)key; }
 
-// kItems elements of a row for each of kLanes lanes, as ordered bits, 0 outside the columns
-// from 0 to `end`. `base` is the column of the slice's first element; it lies on a 16-byte
-// boundary and may be negative.
-template <class T, int kLanes, int kItems> struct Slice {
-  static constexpr int kPack = Pack<T>::kSize;
-  unsigned ordered[kItems];
-  int base, lane;
+__device__ int lane_id() { return threadIdx.x % kLanes; }
+__device__ int warp_id() { return threadIdx.x / kLanes; }
 
-  __device__ int column(int item) const {
-    return base + (item / kPack * kLanes + lane) * kPack + item % kPack;
-  }
-
-  // All packs are requested before the first is looked at: a branch would wait for it.
-  __device__ Slice(const T* row, int base, int end, int lane) : base(base), lane(lane) {
-    Pack<T> packs[kItems / kPack];
-#pragma unroll
-    for (int i = 0; i < kItems; i += kPack) {
-      const int col = column(i);
-      if (col >= 0 && col <= end - kPack) {
-        packs[i / kPack] = *reinterpret_cast<const Pack<T>*>(row + col);
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < kItems; i += kPack) {
-      const int col = column(i);
-      const bool whole = col >= 0 && col <= end - kPack;
-#pragma unroll
-      for (int j = 0; j < kPack; ++j) {
-        ordered[i + j] = whole ? ordered_bits(to_float(packs[i / kPack].v[j])) : 0;
-      }
-      if (whole || col <= -kPack || col >= end) continue;
-#pragma unroll
-      for (int j = 0; j < kPack; ++j) {
-        const bool inside = (unsigned)(col + j) < (unsigned)end;
-        if (inside) ordered[i + j] = ordered_bits(to_float(row[col + j]));
-      }
-    }
-  }
-
-  __device__ Key key(int item) const {
-    return ordered[item] == 0 ? 0 : make_key(ordered[item], column(item));
-  }
-
-  // The largest key. Columns ascend with the item, so the first of equals is kept.
-  __device__ Key largest() const {
-    unsigned best = 0;
-    int column_of_best = 0;
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      if (ordered[i] > best) {
-        best = ordered[i];
-        column_of_best = column(i);
-      }
-    }
-    return best == 0 ? 0 : make_key(best, column_of_best);
-  }
-};
-
-// How many elements lie between the last 16-byte boundary and `row`.
-template <class T> __device__ int lead_of(const T* row) {
-  return (int)((uintptr_t)row % 16 / sizeof(T));
-}
-
-template <int kLanes> __device__ Key lanes_max(Key key) {
-#pragma unroll
+__device__ Key lanes_max(Key key) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  const unsigned high = __reduce_max_sync(~0u, ordered_of(key));
+  return make_key(high, ~__reduce_max_sync(~0u, ordered_of(key) == high ? (unsigned)key : 0u));
+#else
   for (int distance = kLanes / 2; distance > 0; distance /= 2) {
-    const Key other = __shfl_xor(key, distance, kLanes);
-    key = other > key ? other : key;
+    key = max(key, __shfl_xor_sync(~0ull, key, distance, kLanes));
   }
   return key;
+#endif
 }
 
-// The place of the thread's packs in each round. Neighbouring packs go to different teams,
-// so that few elements make many maxima.
-__device__ int pack_of_thread() {
-  return threadIdx.x % kTeam * kTeams + threadIdx.x / kTeam;
-}
-
-__device__ int team_sum(int v) {
-#pragma unroll
-  for (int distance = kTeam / 2; distance > 0; distance /= 2) {
-    v += __shfl_xor(v, distance, kTeam);
+// The n-th largest of the lanes' keys, which are distinct; 0 where there are fewer.
+__device__ Key lanes_nth(Key key, int n) {
+  Key largest = 0;
+  for (int i = 0; i < n; ++i) {
+    largest = lanes_max(key);
+    if (key == largest) key = 0;
   }
-  return v;
+  return largest;
 }
 
-template <int kItems> struct Scratch {
-  Key maxima[kTeams];
-  Key candidates[kMaxK * kTeam * kItems];
-  Key threshold;
-  int count;
+// What a call is about: x [rows, cols], values and indices [rows, k].
+template <class T> struct Problem {
+  const T* x;
+  T* values;
+  int64_t *indices, rows;
+  int cols, k;
+
+  __device__ void write(int64_t row, int rank, Key key) const {
+    values[row * k + rank] = T(value_of(ordered_of(key)));
+    indices[row * k + rank] = place_of(key);
+  }
 };
 
-// Calls emit(place, key) for the k largest of the block's keys, or for all where there are
-// fewer. `best` is the largest of the thread's keys, reaches(i, least) says whether item i
-// may have a key of at least `least`, and key(i) is its key or 0.
-template <int kItems, class Reaches, class KeyOf, class Emit>
-__device__ void select_largest(Key best, int k, Scratch<kItems>& scratch, Reaches reaches,
-                               KeyOf key, Emit emit) {
-  const int team = threadIdx.x / kTeam, member = threadIdx.x % kTeam;
-  best = lanes_max<kTeam>(best);
-  if (member == 0) scratch.maxima[team] = best;
-  if (threadIdx.x == 0) {
-    scratch.threshold = 0;
-    scratch.count = 0;
+// One row of at most kShortRow elements for every 32 lanes; k <= kSmallK.
+template <class T> __global__ __launch_bounds__(kThreads) void topk_short_rows(Problem<T> a) {
+  __shared__ Key candidates[kUnits][kShortRow];
+  __shared__ int counts[kUnits];
+  const int lane = lane_id(), warp = warp_id();
+  const int64_t row = (int64_t)blockIdx.x * kUnits + warp;
+  if (row >= a.rows) return;
+  if (lane == 0) counts[warp] = 0;
+  __syncwarp();
+  Key keys[kShortItems], best = 0;
+  for (int i = 0; i < kShortItems; ++i) {
+    const int col = i * kLanes + lane;
+    keys[i] = col < a.cols ? make_key(ordered_bits((float)a.x[row * a.cols + col]), col) : 0;
+    best = max(best, keys[i]);
   }
-  __syncthreads();
-
-  int larger = 0;  // maxima above the team's own; the members share the counting
-#pragma unroll 8
-  for (int i = member; i < kTeams; i += kTeam) larger += scratch.maxima[i] > best ? 1 : 0;
-  larger = team_sum(larger);
-  if (member == 0 && larger == k - 1 && best != 0) scratch.threshold = best;
-  __syncthreads();
-
-  const Key threshold = scratch.threshold;
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    if (!reaches(i, threshold)) continue;
-    const Key own = key(i);
-    if (own != 0 && own >= threshold) scratch.candidates[atomicAdd(&scratch.count, 1)] = own;
+  const Key threshold = max(lanes_nth(best, a.k), (Key)1);
+  unsigned reach = 0;
+  for (int i = 0; i < kShortItems; ++i) reach |= (keys[i] >= threshold ? 1u : 0u) << i;
+  int place = reach == 0 ? 0 : atomicAdd(&counts[warp], __popc(reach));
+  for (int i = 0; i < kShortItems; ++i) {
+    if (reach >> i & 1) candidates[warp][place++] = keys[i];
   }
-  __syncthreads();
-
-  const int count = scratch.count;
-  for (int i = team; i < count; i += kTeams) {
-    const Key own = scratch.candidates[i];
-    int place = 0;  // again, the members share the counting
-#pragma unroll 8
-    for (int j = member; j < count; j += kTeam) place += scratch.candidates[j] > own ? 1 : 0;
-    place = team_sum(place);
-    if (member == 0 && place < k) emit(place, own);
+  __syncwarp();
+  const int count = counts[warp];
+  for (int i = lane; i < count; i += kLanes) {
+    const Key own = candidates[warp][i];
+    int rank = 0;
+    for (int j = 0; j < count; ++j) rank += candidates[warp][j] > own ? 1 : 0;
+    if (rank < a.k) a.write(row, rank, own);
   }
 }
 
-// One row for every 32 lanes, of at most kShortRow elements with the lead; k <= kSmallK.
-template <class T>
-__global__ __launch_bounds__(kGroup* kGroupsPerBlock) void topk_short_rows(
-    const T* __restrict__ x, T* __restrict__ values, int64_t* __restrict__ indices, int64_t rows,
-    int cols, int k) {
-  const int lane = threadIdx.x % kGroup;
-  const int64_t row = (int64_t)blockIdx.x * kGroupsPerBlock + threadIdx.x / kGroup;
-  if (row >= rows) return;
-  const T* in = x + row * cols;
-  Slice<T, kGroup, kShortItems> slice(in, -lead_of(in), cols, lane);
+// A row as whole packs of 16 bytes, on 16-byte boundaries, and some elements at its edges.
+template <class T> struct Row {
+  const T* data;
+  int cols, head, packs;  // columns; those before the first pack; packs
 
-  Key best = slice.largest(), own = 0;  // lane i keeps the i-th result
-  for (int place = 0; place < k; ++place) {
-    const Key winner = lanes_max<kGroup>(best);
-    if (lane == place) own = winner;
-    if (best != winner) continue;
-#pragma unroll
-    for (int i = 0; i < kShortItems; ++i) {
-      if (slice.column(i) == (int)column_of(winner)) slice.ordered[i] = 0;
-    }
-    best = slice.largest();
+  __device__ Row(const T* data, int cols) : data(data), cols(cols) {
+    head = min(cols, (int)(-(uintptr_t)data % 16 / sizeof(T)));
+    packs = (cols - head) / Pack<T>::kSize;
   }
-  if (lane < k) {
-    values[row * k + lane] = in[column_of(own)];
-    indices[row * k + lane] = column_of(own);
-  }
-}
+  __device__ Pack<T> load(int pack) const { return {((const uint4*)(data + head))[pack]}; }
+  __device__ Key key(int col) const { return make_key(ordered_bits((float)data[col]), col); }
+};
 
-// blockIdx.x: the segments of all rows, one after the other, of `length` elements. With one
-// segment a row the results go to values and indices, else the segment's keys to `keys`
-// [rows, segments, k]: segments of longer rows hold at least k elements.
-template <class T>
-__global__ __launch_bounds__(kThreads) void topk_segments(const T* __restrict__ x,
-                                                          T* __restrict__ values,
-                                                          int64_t* __restrict__ indices,
-                                                          Key* __restrict__ keys, int segments,
-                                                          int length, int cols, int k) {
-  __shared__ Scratch<kItems> scratch;
-  const int64_t row = blockIdx.x / segments;
-  const T* in = x + row * cols;
-  const int base = (int)(blockIdx.x % segments) * length - lead_of(in);
-  const int end = base + length < cols ? base + length : cols;
-  const Slice<T, kThreads, kItems> slice(in, base, end, pack_of_thread());
-  select_largest<kItems>(
-      slice.largest(), k, scratch,
-      [&](int i, Key least) { return slice.ordered[i] >= (unsigned)(least >> 32); },
-      [&](int i) { return slice.key(i); },
-      [&](int place, Key key) {
-        if (segments > 1) {
-          keys[(int64_t)blockIdx.x * k + place] = key;
-        } else {
-          values[row * k + place] = in[column_of(key)];
-          indices[row * k + place] = column_of(key);
+// Shared memory of each of the kBlocks blocks of a cluster, or of one on its own.
+template <int kBlocks> struct Scratch {
+  static constexpr int kPieces = kBlocks > 1 ? 8 : 16, kSlots = kRoom / kBlocks;
+  Key maxima[kUnits * kLine], thresholds[kUnits];
+  unsigned short pieces[kThreads * kPieces];  // that are read again: the first pack
+  int listed, count;
+  Key candidates[kBlocks][kSlots];            // of each block
+  int counts[kBlocks], ranks[kSlots];         // of each block; of the own candidates
+
+  __device__ Scratch& of(int block);
+  __device__ static int own() { return blockIdx.x % kBlocks; }
+
+  // The i-th pack of a thread. Lines are dealt to blocks and then to warps, so that the order of
+  // elements in a row matters little. In kRound packs each piece has one of every thread.
+  static constexpr int kRound = kThreads * kBlocks * kPieces;
+  __device__ static int pack(int i) {
+    const int line = lane_id() / kLine * kUnits + warp_id();
+    return (i * kThreads / kLine + line) * kBlocks * kLine + own() * kLine + lane_id() % kLine;
+  }
+};
+
+// What a thread remembers of its packs.
+template <class S> struct Maxima {
+  unsigned pieces[S::kPieces] = {};  // of every kPieces-th pack, as ordered bits; or 0
+  Key best = 0;                      // the largest value and the first pack with it
+
+  template <class T> __device__ Maxima(const Row<T>& row) {
+    for (int round = 0; S::pack(round) < row.packs; round += S::kPieces) {
+      for (int piece = 0; piece < S::kPieces; piece += kAtOnce) {
+        const auto at = [&](int i) { return S::pack(round + piece + i); };
+        Pack<T> loaded[kAtOnce];
+        for (int i = 0; i < kAtOnce; ++i) {
+          if (at(i) < row.packs) loaded[i] = row.load(at(i));
         }
-      });
-}
-
-// One block a row: the k largest of the segments' keys.
-template <class T>
-__global__ __launch_bounds__(kThreads) void merge_segments(const T* __restrict__ x,
-                                                           const Key* __restrict__ keys,
-                                                           T* __restrict__ values,
-                                                           int64_t* __restrict__ indices,
-                                                           int segments, int64_t cols, int k) {
-  __shared__ Scratch<kMergeItems> scratch;
-  const int64_t row = blockIdx.x;
-  const Key* in = keys + row * segments * k;
-  Key own[kMergeItems];
-  Key best = 0;
-#pragma unroll
-  for (int i = 0; i < kMergeItems; ++i) {
-    const int place = i * kThreads + pack_of_thread();
-    own[i] = place < segments * k ? in[place] : 0;
-    best = own[i] > best ? own[i] : best;
+        for (int i = 0; i < kAtOnce; ++i) {
+          if (at(i) < row.packs) note(piece + i, at(i), loaded[i]);
+        }
+      }
+    }
   }
-  select_largest<kMergeItems>(
-      best, k, scratch, [&](int i, Key least) { return own[i] >= least; },
-      [&](int i) { return own[i]; },
-      [&](int place, Key key) {
-        values[row * k + place] = x[row * cols + column_of(key)];
-        indices[row * k + place] = column_of(key);
-      });
-}
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-int64_t segment_count(int64_t span) { return ceil_div(span, kSegment); }
-
-// Whatever the alignment of the rows, which is not known here.
-template <class T> size_t workspace_bytes(int64_t rows, int64_t cols, int64_t k) {
-  const int64_t segments = segment_count(cols + Pack<T>::kSize - 1);
-  return segments > 1 ? rows * segments * k * sizeof(Key) : 0;
-}
-
-template <class T>
-hipError_t topk(const T* x, T* values, int64_t* indices, int64_t rows, int64_t cols, int64_t k,
-                void* workspace, hipStream_t stream) {
-  constexpr int kPack = Pack<T>::kSize;
-  const bool aligned = (uintptr_t)x % 16 == 0 && cols % kPack == 0;
-  const int64_t span = aligned ? cols : cols + kPack - 1;  // with the widest lead
-  if (span <= kShortRow && k <= kSmallK) {
-    const int64_t blocks = ceil_div(rows, kGroupsPerBlock);
-    topk_short_rows<T><<<dim3((unsigned)blocks), dim3(kGroup * kGroupsPerBlock), 0, stream>>>(
-        x, values, indices, rows, (int)cols, (int)k);
-    return hipGetLastError();
+  template <class T> __device__ void note(int piece, int pack, const Pack<T>& loaded) {
+    float largest = (float)loaded.v[0];
+    for (int i = 1; i < loaded.kSize; ++i) {
+      const float v = (float)loaded.v[i];
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+      asm("max.NaN.f32 %0, %0, %1;" : "+f"(largest) : "f"(v));
+#else
+      largest = largest != largest || largest > v ? largest : v;
+#endif
+    }
+    const unsigned ordered = ordered_bits(largest + 0.0f);  // no -0
+    pieces[piece] = max(pieces[piece], ordered);
+    best = max(best, make_key(ordered, pack));
   }
-  Key* keys = static_cast<Key*>(workspace);
-  const int segments = (int)segment_count(span);
-  if (segments > kMostSegments) return hipErrorInvalidValue;
-  const int length = (int)ceil_div(ceil_div(span, segments), kPack) * kPack;
-  topk_segments<T><<<dim3((unsigned)(rows * segments)), dim3(kThreads), 0, stream>>>(
-      x, values, indices, keys, segments, length, (int)cols, (int)k);
-  if (segments > 1) {
-    merge_segments<T><<<dim3((unsigned)rows), dim3(kThreads), 0, stream>>>(
-        x, keys, values, indices, segments, cols, (int)k);
+};
+
+#if defined(__HIP_PLATFORM_NVIDIA__) && __CUDA_ARCH_LIST__ >= 900
+template <int kBlocks> __device__ Scratch<kBlocks>& Scratch<kBlocks>::of(int block) {
+  if (kBlocks == 1) return *this;
+  Scratch* other;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(other) : "l"(this), "r"(block));
+  return *other;
+}
+template <int kBlocks> __device__ void sync() {
+  if (kBlocks == 1) return __syncthreads();
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+#else
+template <int kBlocks> __device__ Scratch<kBlocks>& Scratch<kBlocks>::of(int) { return *this; }
+template <int kBlocks> __device__ void sync() { __syncthreads(); }
+#endif
+
+// A value and a pack such that k elements are larger, or equal and not in a later pack.
+template <int kBlocks> __device__ Key find_threshold(Scratch<kBlocks>& s, Key best, int k) {
+  if (kBlocks > 1) {  // the block is a unit: each of its warps takes the maxima of some threads
+    for (int distance = kLanes / 2; distance >= kLine; distance /= 2) {
+      best = max(best, __shfl_xor_sync(~0ull, best, distance, kLanes));
+    }
+    s.maxima[warp_id() * kLine + lane_id() % kLine] = best;
+    __syncthreads();
+    best = max(s.maxima[lane_id()], s.maxima[lane_id() + kLanes]);
+  }
+  const Key nth = lanes_nth(best, (k + kUnits - 1) / kUnits);
+  if (lane_id() == 0) s.of(warp_id()).thresholds[kBlocks > 1 ? s.own() : warp_id()] = nth;
+  sync<kBlocks>();
+  Key least[2] = {~0ull, ~0ull};  // of half of the units
+  for (int i = 0; i < kUnits; ++i) least[i % 2] = min(least[i % 2], s.thresholds[i]);
+  Key threshold = min(least[0], least[1]);
+  if (kBlocks == 1) {  // where enough threads reach the larger one, so do elements
+    const Key larger = max(least[0], least[1]);
+    if (__syncthreads_count(best >= larger ? 1 : 0) >= k) threshold = larger;
+  }
+  return max(threshold, make_key(1, ~0u));
+}
+
+// Lists the thread's pieces that may reach the threshold.
+template <class S> __device__ void list_pieces(S& s, const Maxima<S>& maxima, Key threshold) {
+  if (maxima.best < threshold) return;
+  unsigned reach = 0;
+  for (int i = 0; i < s.kPieces; ++i) {
+    reach |= (make_key(maxima.pieces[i], s.pack(i)) >= threshold ? 1u : 0u) << i;
+  }
+  int place = atomicAdd(&s.listed, __popc(reach));
+  for (; reach != 0; reach &= reach - 1) s.pieces[place++] = s.pack(__ffs(reach) - 1);
+}
+
+// Tells all blocks of a candidate.
+template <int kBlocks> __device__ void put(Scratch<kBlocks>& s, int place, Key key) {
+  if (place >= s.kSlots) return;
+  for (int i = 0; i < kBlocks; ++i) s.of(i).candidates[s.own()][place] = key;
+  s.ranks[place] = 0;
+}
+
+// Puts the elements of a pack that may reach the threshold.
+template <class T, class S>
+__device__ void take(S& s, const Row<T>& row, int pack, Key threshold) {
+  const Pack<T> loaded = row.load(pack);
+  // What is not above the limit does not reach it; NaN is. There is nothing between -0 and 0.
+  unsigned limit = ordered_of(threshold) - ((unsigned)pack <= place_of(threshold) ? 1 : 0);
+  if (limit == ordered_bits(-0.0f)) --limit;
+  const float number = value_of(min(limit, ordered_bits(INFINITY)));
+  unsigned reach = 0;
+  for (int i = 0; i < loaded.kSize; ++i) reach |= ((float)loaded.v[i] <= number ? 0u : 1u) << i;
+  if (reach == 0) return;
+  int place = atomicAdd(&s.count, __popc(reach));
+  const int first = row.head + pack * loaded.kSize - 1;
+  for (; reach != 0; reach &= reach - 1) put(s, place++, row.key(first + __ffs(reach)));
+}
+
+// Puts what may reach the threshold: of the listed pieces, and of the edges.
+template <class T, class S> __device__ void gather(S& s, const Row<T>& row, Key threshold) {
+  for (int i = threadIdx.x / kReaders; i < s.listed; i += kThreads / kReaders) {
+    int pack = s.pieces[i] + threadIdx.x % kReaders * s.kRound;
+    for (; pack < row.packs; pack += kReaders * s.kRound) take(s, row, pack, threshold);
+  }
+  const int edge = threadIdx.x;
+  const int column = edge < row.head ? edge : edge + row.packs * Pack<T>::kSize;
+  if (s.own() > 0 || column >= row.cols) return;
+  const Key key = row.key(column);
+  if (ordered_of(key) >= ordered_of(threshold)) put(s, atomicAdd(&s.count, 1), key);
+}
+
+// Finds the ranks of the block's candidates: each warp counts the larger ones among some.
+template <int kBlocks> __device__ void rank(Scratch<kBlocks>& s) {
+  constexpr int kStep = kUnits / kBlocks;
+  const int block = warp_id() / kStep, count = s.counts[block];
+  const Key* const candidates = s.candidates[block];
+  for (int i = lane_id(); i < s.count; i += kLanes) {
+    const Key own = s.candidates[s.own()][i];
+    int above = 0;
+    for (int j = warp_id() % kStep; j < count; j += kStep) above += candidates[j] > own;
+    atomicAdd(&s.ranks[i], above);
+  }
+  __syncthreads();
+}
+
+// Calls emit(rank, key) for the k largest of a row, one after the other.
+template <class T, class Emit>
+__device__ void take_one_by_one(const Row<T>& row, int k, Emit emit) {
+  __shared__ Key largest[kUnits];
+  Key last = ~0ull;
+  for (int rank = 0; rank < k; ++rank) {
+    Key best = 0;
+    for (int i = threadIdx.x; i < row.cols; i += kThreads) {
+      if (row.key(i) < last) best = max(best, row.key(i));
+    }
+    best = lanes_max(best);
+    __syncthreads();
+    largest[warp_id()] = best;
+    __syncthreads();
+    last = lanes_max(largest[lane_id() % kUnits]);
+    if (threadIdx.x == 0) emit(rank, last);
+  }
+}
+
+// Calls emit(rank, key) for the k largest of a row: each block of a cluster for its own.
+template <int kBlocks, class T, class Emit>
+__device__ void select(const Row<T>& row, int k, Emit emit) {
+  __shared__ Scratch<kBlocks> s;
+  if (threadIdx.x == 0) s.listed = s.count = 0;
+  const Maxima<Scratch<kBlocks>> maxima(row);
+  const Key threshold = find_threshold(s, maxima.best, k);
+  list_pieces(s, maxima, threshold);
+  __syncthreads();
+  gather(s, row, threshold);
+  __syncthreads();
+  if (threadIdx.x < kBlocks) s.of(threadIdx.x).counts[s.own()] = s.count;
+  sync<kBlocks>();
+  bool many = false;
+  for (int i = 0; i < kBlocks; ++i) many |= s.counts[i] > s.kSlots;
+  if (many) {
+    if (s.own() == 0) take_one_by_one(row, k, emit);
+    return;
+  }
+  rank(s);
+  for (int i = threadIdx.x; i < s.count; i += kThreads) {
+    if (s.ranks[i] < k) emit(s.ranks[i], s.candidates[s.own()][i]);
+  }
+}
+
+// A block for each part of a row. With several, their keys go to `keys` [rows, parts, k].
+template <class T>
+__global__ __launch_bounds__(kThreads, 4) void topk_parts(Problem<T> a, Key* keys, int parts) {
+  const int row = blockIdx.x / parts, length = (a.cols + parts - 1) / parts;
+  const int first = blockIdx.x % parts * length;
+  const Row<T> part(a.x + (int64_t)row * a.cols + first, min(length, a.cols - first));
+  select<1>(part, a.k, [&](int rank, Key key) {
+    key = make_key(ordered_of(key), place_of(key) + first);
+    if (parts == 1) a.write(row, rank, key);
+    else keys[(int64_t)blockIdx.x * a.k + rank] = key;
+  });
+}
+
+#if defined(__HIP_PLATFORM_NVIDIA__) && __CUDA_ARCH_LIST__ >= 900
+template <class T>
+__global__ __launch_bounds__(kThreads, 5) __cluster_dims__(kShared) void topk_shared(Problem<T> a) {
+  // Every block is there to be written to.
+  asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;");
+  const int row = blockIdx.x / kShared;
+  select<kShared>(Row<T>(a.x + (int64_t)row * a.cols, a.cols), a.k,
+                  [&](int rank, Key key) { a.write(row, rank, key); });
+}
+#else
+// One block a row: the k largest of the parts' keys.
+template <class T>
+__global__ __launch_bounds__(kShared* kMaxK) void merge_parts(Problem<T> a, const Key* keys) {
+  __shared__ Key all[kShared * kMaxK];
+  const int i = threadIdx.x, count = kShared * a.k;
+  all[i] = i < count ? keys[(int64_t)blockIdx.x * count + i] : 0;
+  __syncthreads();
+  int rank = 0;
+  for (int j = 0; j < count; ++j) rank += all[j] > all[i] ? 1 : 0;
+  if (rank < a.k) a.write(blockIdx.x, rank, all[i]);
+}
+#endif
+
+bool is_shared(int64_t rows, int64_t cols) { return rows <= kFewRows && cols >= kLeastShared; }
+
+template <class T> hipError_t topk(const Problem<T>& a, Key* keys, hipStream_t stream) {
+  const dim3 rows((unsigned)a.rows), parts(rows.x * kShared), threads(kThreads);
+  if (a.cols <= kShortRow && a.k <= kSmallK) {
+    topk_short_rows<<<dim3((rows.x + kUnits - 1) / kUnits), threads, 0, stream>>>(a);
+  } else if (!is_shared(a.rows, a.cols)) {
+    topk_parts<<<rows, threads, 0, stream>>>(a, keys, 1);
+  } else {
+#if defined(__HIP_PLATFORM_NVIDIA__) && __CUDA_ARCH_LIST__ >= 900
+    topk_shared<<<parts, threads, 0, stream>>>(a);
+#else
+    topk_parts<<<parts, threads, 0, stream>>>(a, keys, kShared);
+    merge_parts<<<rows, dim3(kShared * kMaxK), 0, stream>>>(a, keys);
+#endif
   }
   return hipGetLastError();
 }
 
 }  // namespace
 
-extern "C" size_t topk_f32_workspace(int64_t rows, int64_t cols, int64_t k) {
-  return workspace_bytes<float>(rows, cols, k);
-}
+#define ENTRIES(NAME, T)                                                                         \
+  extern "C" size_t NAME##_workspace(int64_t rows, int64_t cols, int64_t k) {                    \
+    return is_shared(rows, cols) ? rows * kShared * k * sizeof(Key) : 0;                         \
+  }                                                                                              \
+  extern "C" hipError_t NAME(const T* x, T* values, int64_t* indices, int64_t rows,              \
+                             int64_t cols, int64_t k, void* workspace, hipStream_t stream) {     \
+    return topk(Problem<T>{x, values, indices, rows, (int)cols, (int)k}, (Key*)workspace, stream); \
+  }
 
-extern "C" size_t topk_f16_workspace(int64_t rows, int64_t cols, int64_t k) {
-  return workspace_bytes<__half>(rows, cols, k);
-}
-
-extern "C" size_t topk_bf16_workspace(int64_t rows, int64_t cols, int64_t k) {
-  return workspace_bytes<__hip_bfloat16>(rows, cols, k);
-}
-
-extern "C" hipError_t topk_f32(const float* x, float* values, int64_t* indices, int64_t rows,
-                               int64_t cols, int64_t k, void* workspace, hipStream_t stream) {
-  return topk(x, values, indices, rows, cols, k, workspace, stream);
-}
-
-extern "C" hipError_t topk_f16(const __half* x, __half* values, int64_t* indices, int64_t rows,
-                               int64_t cols, int64_t k, void* workspace, hipStream_t stream) {
-  return topk(x, values, indices, rows, cols, k, workspace, stream);
-}
-
-extern "C" hipError_t topk_bf16(const __hip_bfloat16* x, __hip_bfloat16* values,
-                                int64_t* indices, int64_t rows, int64_t cols, int64_t k,
-                                void* workspace, hipStream_t stream) {
-  return topk(x, values, indices, rows, cols, k, workspace, stream);
-}
+ENTRIES(topk_f32, float)
+ENTRIES(topk_f16, __half)
+ENTRIES(topk_bf16, __hip_bfloat16)

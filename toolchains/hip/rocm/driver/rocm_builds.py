@@ -24,7 +24,14 @@ from diagnostics import translate
 from elf import Symbol, read_symbols
 from faults import SourceFault
 from offload_bundle import bundle
-from rocm_compilers import BUNDLE, CODE_OBJECT, HOST_OBJECT, RocmCompiler
+from rocm_compilers import (
+    BUNDLE,
+    CODE_OBJECT,
+    HOST_OBJECT,
+    RocmCompiler,
+    assembled_device,
+    checked_device,
+)
 from rocm_dialect import ROCM
 from sources import MAIN, Sources, load
 
@@ -80,12 +87,14 @@ def _compile(
 ) -> None:
     """Both passes at the same time: the device's code, and what launches it."""
     with ThreadPoolExecutor(2) as pool:
-        device = pool.submit(compiler.device, MAIN, architecture, directory)
+        device = pool.submit(checked_device, compiler, MAIN, architecture, directory)
         host = pool.submit(compiler.host, MAIN, architecture, directory)
         _require_source(device.result(), sources, compiler)
         _require_source(host.result(), sources, compiler)
     done = compiler.code_object(architecture, directory)
     if done.returncode:
+        said = assembled_device(compiler, MAIN, architecture, directory)
+        _require_source(said, sources, compiler)
         raise _link_fault(done, sources)
 
 

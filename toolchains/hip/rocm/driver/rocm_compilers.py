@@ -11,15 +11,20 @@ from compilers import AdoptedCompiler, ZigCompiler
 from device_constants import device_constants
 from elf import Machine
 from faults import ToolchainFault
+from inline_assembly import refusal_on_device, refusal_on_host
 
 INCLUDE = Path(__file__).resolve().parents[1] / "include"
 ASSEMBLY = "kernel.s"
+HOST_ASSEMBLY = "host.s"
 DEVICE_OBJECT = "device.o"
 CODE_OBJECT = "kernel.co"
 HOST_OBJECT = "host.o"
 BUNDLE = "fatbin.S"
 _LIBRARIES = ("ocml.bc", "ockl.bc")
 _CONSTANTS = "constants"
+_HOST_TARGET = "--target=x86_64-unknown-linux-gnu"
+_LINES = ("-gline-tables-only",)
+_ASSEMBLED = ("-Xclang", "-emit-obj")
 _LANGUAGE = (
     *("-x", "hip", "-std=gnu++17", "-O3", "-g0", "-w", "-ferror-limit=20", "-fno-ident"),
     # No symbol may depend on the place of the source or on the command.
@@ -37,8 +42,8 @@ class RocmCompiler(Compiler, Protocol):
 
     host_part: tuple[str, ...]
 
-    def device(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
-        """Make ``kernel.s``."""
+    def device(self, source: str, architecture: Architecture, cwd: Path, *more: str) -> Completed:
+        """Make ``kernel.s``; ``more`` are options of clang."""
         ...
 
     def host(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
@@ -61,6 +66,26 @@ def find_rocm_compiler(choice: str, libraries: Path | None) -> RocmCompiler:
     return ZigRocm(directory, libraries.absolute())
 
 
+def checked_device(
+    compiler: RocmCompiler, source: str, architecture: Architecture, cwd: Path
+) -> Completed:
+    """Make ``kernel.s``, which reads no file."""
+    done = compiler.device(source, architecture, cwd)
+    if done.returncode or not refusal_on_device(
+        (cwd / ASSEMBLY).read_text(errors="replace"), source
+    ):
+        return done
+    compiler.device(source, architecture, cwd, *_LINES)
+    return Completed(1, refusal_on_device((cwd / ASSEMBLY).read_text(errors="replace"), source))
+
+
+def assembled_device(
+    compiler: RocmCompiler, source: str, architecture: Architecture, cwd: Path
+) -> Completed:
+    """What clang says of ``kernel.s``, which does not assemble, in terms of the source."""
+    return compiler.device(source, architecture, cwd, *_ASSEMBLED)
+
+
 class ZigRocm(ZigCompiler):
     """Zig's clang with AMD's headers and device libraries, which Triton's wheel carries."""
 
@@ -75,7 +100,7 @@ class ZigRocm(ZigCompiler):
             if not (self._bitcode / name).is_file():
                 raise ToolchainFault(f"no {name} in {self._bitcode}")
 
-    def device(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
+    def device(self, source: str, architecture: Architecture, cwd: Path, *more: str) -> Completed:
         """Make ``kernel.s``."""
         done = self._write_constants(architecture, cwd)
         if done.returncode:
@@ -85,13 +110,29 @@ class ZigRocm(ZigCompiler):
         options += ["--no-gpu-bundle-output", "-S"]
         for name in bitcode:
             options += ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", name]
-        return run_tool([*self._hip(), *options, source, "-o", ASSEMBLY], cwd)
+        return run_tool([*self._hip(), *options, *more, source, "-o", ASSEMBLY], cwd)
 
     def host(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
-        """Make ``host.o``."""
+        """Make ``host.o``, in which nobody's assembly is.
+
+        Clang's own switch against that (-fno-gnu-inline-asm) is the parser's, which reads the
+        bodies of kernels on this side, too; what it writes has none of these.
+        """
+        done = self._host(source, architecture, cwd)
+        if done.returncode:
+            return done
+        if refusal_on_host((cwd / HOST_ASSEMBLY).read_text(errors="replace"), source):
+            self._host(source, architecture, cwd, *_LINES)
+            return Completed(
+                1, refusal_on_host((cwd / HOST_ASSEMBLY).read_text(errors="replace"), source)
+            )
+        command = [str(self._zig), "clang", _HOST_TARGET, "-c", HOST_ASSEMBLY, "-o", HOST_OBJECT]
+        return run_tool(command, cwd)
+
+    def _host(self, source: str, architecture: Architecture, cwd: Path, *more: str) -> Completed:
         options = [f"--offload-arch={architecture.name}", "--offload-host-only"]
-        options += [BASELINE[self.machine], *_HOST, "-fno-gnu-inline-asm", "-c"]
-        return run_tool([*self._hip(), *options, source, "-o", HOST_OBJECT], cwd)
+        options += [BASELINE[self.machine], *_HOST, "-fverbose-asm", *more, "-S"]
+        return run_tool([*self._hip(), *options, source, "-o", HOST_ASSEMBLY], cwd)
 
     def code_object(self, architecture: Architecture, cwd: Path) -> Completed:
         """Make ``kernel.co`` of ``kernel.s``."""
@@ -106,9 +147,8 @@ class ZigRocm(ZigCompiler):
         return run_tool(command, cwd)
 
     def _hip(self) -> list[str]:
-        target = "--target=x86_64-unknown-linux-gnu"
         headers = ["-isystem", str(INCLUDE), "-isystem", str(self._headers_of_amd)]
-        command = [str(self._zig), "clang", target, *_LANGUAGE, "-nogpuinc", "-nogpulib"]
+        command = [str(self._zig), "clang", _HOST_TARGET, *_LANGUAGE, "-nogpuinc", "-nogpulib"]
         return [*command, *self.library_options(), *headers]
 
     def _write_constants(self, architecture: Architecture, cwd: Path) -> Completed:
@@ -136,11 +176,11 @@ class InstalledRocm(AdoptedCompiler):
         self._root = directory
         self.prefixes = (*self.prefixes, f"{directory}/")
 
-    def device(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
+    def device(self, source: str, architecture: Architecture, cwd: Path, *more: str) -> Completed:
         """Make ``kernel.s``."""
         options = [f"--offload-arch={architecture.name}", "--offload-device-only"]
         options += ["--no-gpu-bundle-output", "-S"]
-        return run_tool([*self._hip(), *options, source, "-o", ASSEMBLY], cwd)
+        return run_tool([*self._hip(), *options, *more, source, "-o", ASSEMBLY], cwd)
 
     def host(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
         """Make ``host.o``."""

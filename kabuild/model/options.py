@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from kabuild.model.artifact import Source
@@ -11,7 +12,14 @@ from kabuild.model.platform import Platform
 GATES = ("compile", "correctness", "perf", "unseen", "score")
 ON_REQUEST = ("retention", "sanitize")
 """Gates that run where they are named, and of which no score depends."""
+
 POLICIES = ("aka", "aka-v4", "fast_p", "geomean")
+
+
+def deciding(gates: Collection[str]) -> tuple[str, ...]:
+    """Those of ``gates`` by which a trial counts: what was asked for besides, only where alone."""
+    usual = tuple(gate for gate in gates if gate not in ON_REQUEST)
+    return usual or tuple(gates)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from kabuild.bundle.manifest import Manifest, Record, damaged
 from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
+from kabuild.model.options import deciding
 from kabuild.report.asked import with_asked
 from kabuild.report.toolchains import UsedToolchain, used_toolchains
 from kabuild.store.merkle import read_directory
@@ -73,8 +74,8 @@ class TaskResult:
     @property
     def correct(self) -> bool:
         """Whether no gate that decides said anything but PASS."""
-        judged = {gate: said for gate, said in self.gates.items() if gate != "score"}
-        return bool(judged) and all(said.get("verdict") == "PASS" for said in judged.values())
+        judged = [gate for gate in deciding(self.gates) if gate != "score"]
+        return bool(judged) and all(map(self.passed, judged))
 
     @property
     def speedup(self) -> float | None:

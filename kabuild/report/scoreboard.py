@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kabuild.model.label import Label
-from kabuild.model.options import ON_REQUEST
+from kabuild.model.options import ON_REQUEST, deciding
 from kabuild.model.result import Outcome, Settled
 from kabuild.model.verdict import Verdict
 
@@ -63,6 +63,12 @@ class TaskRow:
     label: Label
     cells: tuple[GateCell, ...]
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, hash=False)
+
+    @property
+    def deciding(self) -> tuple[GateCell, ...]:
+        """The gates by which this trial counts in figures."""
+        gates = deciding([cell.gate for cell in self.cells])
+        return tuple(cell for cell in self.cells if cell.gate in gates)
 
     @property
     def passed(self) -> bool:

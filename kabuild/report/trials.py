@@ -13,6 +13,7 @@ from math import comb
 from typing import Any
 
 from kabuild.model.label import Label
+from kabuild.model.verdict import Verdict
 from kabuild.report.judgement import gain, was_judged
 from kabuild.report.scoreboard import TaskRow
 
@@ -101,12 +102,16 @@ def render_trials(found: Sequence[Trials]) -> str:
 
 
 def _summary(label: Label, rows: Sequence[TaskRow]) -> Trials:
-    judged = [row for row in rows if was_judged([cell.word for cell in row.cells])]
+    judged = [row for row in rows if was_judged([cell.word for cell in row.deciding])]
     scored = any(cell.gate == "score" for row in judged for cell in row.cells)
-    speedups = tuple(gain(row.figure("speedup") if row.passed else None) for row in judged)
+    right = tuple(all(cell.verdict is Verdict.PASS for cell in row.deciding) for row in judged)
+    figures = (row.figure("speedup") for row in judged)
+    speedups = tuple(
+        gain(figure if good else None) for figure, good in zip(figures, right, strict=True)
+    )
     return Trials(
         label,
-        tuple(row.passed for row in judged),
+        right,
         speedups if scored else (),
         tuple(row.label.trial for row in rows if row not in judged),
     )

@@ -62,6 +62,20 @@ def test_what_was_not_judged_is_named_with_its_reason() -> None:
     }
 
 
+@pytest.mark.parametrize("word", ["FAIL", "INFRA", "SKIPPED"])
+def test_a_gate_on_request_is_in_no_figure_but_where_it_is_alone(word: str) -> None:
+    """Else whoever asks for a diagnosis besides would have worse figures than who does not."""
+    said = {"verdict": word, "reason": "DATA_RACE"}
+    right = result("softmax", 2.0)
+    besides = replace(right, gates={**right.gates, "sanitize": said})
+    alone = replace(right, gates={"sanitize": said})
+
+    assert is_judged(besides)
+    assert (besides.correct, besides.speedup) == (True, 2.0)
+    assert is_judged(alone) is (word != "INFRA")
+    assert not alone.correct
+
+
 def test_a_failure_gains_nothing_and_costs_no_more() -> None:
     assert gain(None) == 1.0
     assert gain(0.5) == 0.5

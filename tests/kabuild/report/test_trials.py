@@ -46,6 +46,16 @@ def test_the_estimators_are_the_means_over_all_choices(trials: list[tuple[bool, 
         assert found.best_at[k - 1] == pytest.approx(best)
 
 
+def test_a_gate_on_request_costs_a_trial_nothing() -> None:
+    (diagnosis,) = _row(1, Verdict.FAIL, None, "sanitize").cells
+    row = _row(1, Verdict.PASS, 2.0)
+    besides = TaskRow(row.label, (*row.cells, diagnosis))
+
+    (found,) = summarise_trials([besides, _row(2, Verdict.PASS, 2.0)])
+
+    assert (found.passed, found.speedups) == ((True, True), (2.0, 2.0))
+
+
 def test_a_trial_that_failed_counts_and_gains_nothing() -> None:
     rows = [_row(1, Verdict.PASS, 2.0), _row(2, Verdict.FAIL, 3.0), _row(3, Verdict.PASS, 1.0)]
 

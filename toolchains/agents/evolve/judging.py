@@ -47,13 +47,29 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Case:
-    """One config: its times per call in ns, cold, and warm where these were measured."""
+    """One config: its times per call in ns, cold, and warm where these were measured.
+
+    ``bytes`` are of all tensors, each once, and ``flops`` as the task counts them; 0 where nobody
+    does.
+    """
 
     config: str
     new_ns: float
     old_ns: float
     ratio: Ratio
     warm_ns: float | None = None
+    bytes: float = 0.0
+    flops: float = 0.0
+
+    @property
+    def bytes_per_second(self) -> float:
+        """What the kernel moves at least."""
+        return self.bytes / self.new_ns * 1e9
+
+    @property
+    def flops_per_second(self) -> float:
+        """What it computes."""
+        return self.flops / self.new_ns * 1e9
 
 
 @dataclass(frozen=True)
@@ -146,4 +162,6 @@ def _case(case: Mapping[str, Any]) -> Case:
         float(case["baseline_ns"]),
         Ratio(float(case["speedup"]), float(case["low"]), float(case["high"])),
         float(warm["candidate_ns"]) if warm else None,
+        float(case.get("bytes") or 0.0),
+        float(case.get("flops") or 0.0),
     )

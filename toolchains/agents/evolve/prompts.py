@@ -11,7 +11,7 @@ from typing import Any
 
 import attempts
 from attempts import Attempt
-from judging import Judgement
+from judging import Case, Judgement
 from population import Candidate
 
 RECENT = 6
@@ -129,14 +129,27 @@ def reading(task: Task, source: str) -> str:
 
 
 def measured(timed: Judgement) -> str:
-    """The times of a candidate, config by config."""
+    """The times of a candidate, config by config, and what rates they come to."""
     lines = []
     for case in timed.cases:
         warm = ""
         if case.warm_ns:
             warm = f", {case.warm_ns:.0f} ns with its data in the caches"
-        lines.append(f"- {case.config}: {case.new_ns:.0f} ns a call{warm}; {case.ratio}")
+        time = f"{case.new_ns:.0f} ns a call{warm}; {case.ratio}{_rates(case)}"
+        lines.append(f"- {case.config}: {time}")
     return "\n".join(lines)
+
+
+def _rates(case: Case) -> str:
+    """How near to what a processor can do it is, for whoever knows the processor."""
+    if not case.bytes:
+        return ""
+    moved = f"; its tensors, each once, at {case.bytes_per_second / 1e9:.4g} GB/s"
+    if not case.flops:
+        return moved
+    return (
+        f"{moved}, {case.flops_per_second / 1e9:.4g} GFLOP/s, {case.flops / case.bytes:.3g} a byte"
+    )
 
 
 def _about(task: Task, *, with_sheets: bool) -> str:

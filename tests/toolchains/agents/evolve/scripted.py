@@ -89,6 +89,8 @@ class Gates:
                 "speedup": ratio,
                 "low": ratio / self._noise,
                 "high": ratio * self._noise,
+                "bytes": 32768,
+                "flops": 4096,
                 "warm": {"candidate_ns": base / _speed(source) / 2},
             }
             for name, base in BASE_NS.items()

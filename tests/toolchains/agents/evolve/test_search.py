@@ -67,6 +67,7 @@ def test_a_prompt_has_what_compiler_and_clock_say_and_where_time_is(tmp_path: Pa
         kernel().strip(),
         "registers 40, spills 8",
         "large: 9000 ns a call, 4500 ns with its data in the caches",
+        "its tensors, each once, at 3.641 GB/s, 0.4551 GFLOP/s, 0.125 a byte",
         "Most is to be gained at large (n = 4096, f32)",
         "would be 10.00x as fast",
     ):

@@ -1,7 +1,8 @@
 """What all tasks' experts take of AMD's processors, and how long compiling them does.
 
     python tests/bench/bench_rocm_compile.py                       # the five of the table
-    python tests/bench/bench_rocm_compile.py gfx942 --json results/rocm/compile.json
+    python tests/bench/bench_rocm_compile.py gfx942 --json FILE
+    python tests/bench/bench_rocm_compile.py --refresh             # all that results/rocm has
 
 Each processor's kernels are compiled by one ``kabuild build '//tasks/...:*.compile'`` with one job
 and an empty store. No device is needed, and nothing is run on one.
@@ -14,16 +15,18 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+RESULTS = REPOSITORY / "results" / "rocm"
 PROCESSORS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 PARTS = "//tasks/...:*.compile"
 FIGURES = (
@@ -38,17 +41,46 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="compile all tasks for AMD's processors")
     parser.add_argument("processors", nargs="*", default=PROCESSORS)
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep everything here, as data")
+    parser.add_argument("--refresh", action="store_true", help="data and page of results/rocm")
     options = parser.parse_args(arguments)
     found = {name: _compile(name) for name in options.processors}
-    _print_tasks(found)
-    _print_worst(found)
+    print("\n".join([_head("compile seconds", found), *seconds_of(found)]))
+    print(
+        "\n".join([_head("VGPR / SGPR / LDS / spills / occupancy / code", found), *worst_of(found)])
+    )
     for name, one in found.items():
         _print_kernels(name, one)
+    if options.refresh:
+        _keep(found, RESULTS / "compile.json")
+        page = RESULTS / "README.md"
+        page.write_text(_refreshed(page.read_text(), [seconds_of(found), worst_of(found)]))
     if options.json:
-        document = {"compilers": _compilers(), "machine": _machine(), "processors": found}
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
+        _keep(found, options.json)
     return 0
+
+
+def _keep(found: dict[str, Any], path: Path) -> None:
+    """Everything, as data."""
+    document = {"compilers": _compilers(), "machine": _machine(), "processors": found}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
+
+
+def _refreshed(page: str, tables: list[list[str]]) -> str:
+    """The page with these rows in its tables, and the revision that they are of."""
+    lines, rest, inside = [], list(tables), False
+    for line in page.splitlines():
+        if line.startswith("|---"):
+            lines += [line, *rest.pop(0)]
+        elif not (inside and line.startswith("|")):
+            lines.append(line)
+        inside = line.startswith("|---") or (inside and line.startswith("|"))
+    head = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=REPOSITORY, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    text = re.sub(r"(compilers at) \w+", rf"\1 {head.stdout.strip()}", "\n".join(lines))
+    return f"{text}\n"
 
 
 def _compile(processor: str) -> dict[str, Any]:
@@ -88,30 +120,43 @@ def _task(event: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         "seconds": round(event["seconds"], 2),
         "verdict": verdict["verdict"],
         "summary": verdict["summary"],
-        "kernels": [
-            {figure: kernel[figure] for figure in FIGURES if figure in kernel}
-            for kernel in verdict["kernels"]
-        ],
+        "kernels": figures_of(verdict),
     }
 
 
-def _print_tasks(found: dict[str, Any]) -> None:
-    """Seconds of each task and processor."""
-    print("| compile seconds |", " | ".join(found), "|")
-    print("|---|" + "---|" * len(found))
-    for task in next(iter(found.values()))["tasks"]:
-        each = (f"{one['tasks'][task]['seconds']:.1f}" for one in found.values())
-        print(f"| {task} |", " | ".join(each), "|")
-    for label, key in (("all, wall", "seconds"), ("all, CPU", "cpu_seconds"), ("load", "load")):
-        print(f"| {label} |", " | ".join(str(one[key]) for one in found.values()), "|")
+def figures_of(verdict: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is kept of each kernel of a compile gate."""
+    return [{key: one[key] for key in FIGURES if key in one} for one in verdict["kernels"]]
 
 
-def _print_worst(found: dict[str, Any]) -> None:
-    """Of each task's kernels the one that fewest waves fit of, on each processor."""
-    print("| VGPR / SGPR / LDS / spills / occupancy / code |", " | ".join(found), "|")
-    print("|---|" + "---|" * len(found))
-    for task in next(iter(found.values()))["tasks"]:
-        print(f"| {task} |", " | ".join(_worst(one["tasks"][task]) for one in found.values()), "|")
+def _head(title: str, found: dict[str, Any]) -> str:
+    return f"| {title} | " + " | ".join(found) + " |\n|---|" + "---|" * len(found)
+
+
+def _row(title: str, cells: Iterable[object]) -> str:
+    return f"| {title} | " + " | ".join(map(str, cells)) + " |"
+
+
+def seconds_of(found: dict[str, Any]) -> list[str]:
+    """Rows: seconds of each task and processor, and what the whole calls took."""
+    rows = [
+        _row(task, (f"{one['tasks'][task]['seconds']:.1f}" for one in found.values()))
+        for task in next(iter(found.values()))["tasks"]
+    ]
+    rows += [
+        _row(f"all, {name}", (one[key] for one in found.values()))
+        for name, key in (("wall", "seconds"), ("CPU", "cpu_seconds"))
+    ]
+    loads = (", ".join(map(str, one["load"])) for one in found.values())
+    return [*rows, _row("load at start, end", loads)]
+
+
+def worst_of(found: dict[str, Any]) -> list[str]:
+    """Rows: of each task's kernels the one that fewest waves fit of, on each processor."""
+    return [
+        _row(task, (_worst(one["tasks"][task]) for one in found.values()))
+        for task in next(iter(found.values()))["tasks"]
+    ]
 
 
 def _worst(task: dict[str, Any]) -> str:

@@ -326,7 +326,8 @@ def _require_named(
             raise UsageError(
                 Reason.UNKNOWN_GATE,
                 f"{gate} is not available on {platform} for {' '.join(request.patterns)}",
-                hint="leave it out, or test HIP tasks with --platform=cpu",
+                hint="leave it out, test HIP tasks with --platform=cpu, or fetch what it takes "
+                "('kabuild toolchain list' has it)",
             )
 
 

@@ -15,6 +15,7 @@ from kabuild.base.errors import (
     LoadError,
     Position,
     Reason,
+    ToolchainError,
 )
 from kabuild.loading.loader import Loader
 from kabuild.loading.rule_failure import failure_position
@@ -35,8 +36,8 @@ from kabuild.toolchain.resolution import resolve as resolve_here
 class Resolve(Protocol):
     """Finds a declared toolchain; ``kabuild.toolchain.resolve``, perhaps with a memory."""
 
-    def __call__(self, declaration: Declaration, *, name: str) -> Toolchain:
-        """The toolchain, called ``name``. Raises ToolchainError."""
+    def __call__(self, declaration: Declaration, *, name: str, fetch: bool = True) -> Toolchain:
+        """The toolchain, called ``name``; got first where that may be. Raises ToolchainError."""
         ...
 
 
@@ -128,6 +129,7 @@ class _Analyzer:
             self._options,
             providers=lambda label: self._provided(configured, label),
             toolchains=lambda label: self._toolchain(target, label),
+            toolchains_here=lambda label: self._toolchain_here(target, label),
         )
         try:
             rule.implement(context)
@@ -178,7 +180,16 @@ class _Analyzer:
         found = configured.find(label)
         return self._providers[found.label] if found else {}
 
-    def _toolchain(self, target: Target, label: Label) -> Toolchain:
+    def _toolchain_here(self, target: Target, label: Label) -> Toolchain | None:
+        """The toolchain ``label`` where this machine has it."""
+        try:
+            return self._toolchain(target, label, fetch=False)
+        except ToolchainError as error:
+            if error.reason is Reason.NO_TOOLCHAIN:
+                return None
+            raise
+
+    def _toolchain(self, target: Target, label: Label, *, fetch: bool = True) -> Toolchain:
         """The toolchain ``label``, by the name under which it was asked for."""
         if label not in self._toolchains:
             found = self._loader.target(replaced(self._loader, label), target.position)
@@ -191,7 +202,7 @@ class _Analyzer:
                 )
             declaration = Declaration.of(found)
             self._check_platform(target, declaration)
-            self._toolchains[label] = self._resolve(declaration, name=label.name)
+            self._toolchains[label] = self._resolve(declaration, name=label.name, fetch=fetch)
         return self._toolchains[label]
 
     def _check_platform(self, target: Target, declaration: Declaration) -> None:

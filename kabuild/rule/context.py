@@ -34,6 +34,7 @@ class Context:
         options: Options,
         providers: Lookup,
         toolchains: Callable[[Label], Toolchain],
+        toolchains_here: Callable[[Label], Toolchain | None],
     ) -> None:
         self.target = target
         self.label = target.label
@@ -45,6 +46,7 @@ class Context:
         self.number = 1
         self._providers = providers
         self._toolchains = toolchains
+        self._toolchains_here = toolchains_here
 
     def trial(self, number: int) -> Context:
         """The same target, ``number`` times over: its sub-targets are called ``part#number``.
@@ -64,6 +66,14 @@ class Context:
         Raises ToolchainError when it is missing or is not what was pinned.
         """
         return self._toolchains(label if isinstance(label, Label) else Label.parse(label))
+
+    def toolchain_here(self, label: Label) -> Toolchain | None:
+        """The toolchain where this machine has it; None where it would have to be fetched first.
+
+        For what can be left out: everybody who builds would have to fetch it otherwise. Raises
+        ToolchainError when it is not what was pinned.
+        """
+        return self._toolchains_here(label)
 
     def provider(self, label: Label, kind: type[P]) -> P:
         """What the target ``label`` provides. It has to be a label attribute of this one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kabuild.base.errors import DriftError, Reason, ToolchainError
@@ -61,12 +61,16 @@ class Resolver:
     locked: bool = False
     consulted: Consulted = nobody
 
-    def __call__(self, declaration: Declaration, *, name: str = "") -> Toolchain:
+    def __call__(
+        self, declaration: Declaration, *, name: str = "", fetch: bool = True
+    ) -> Toolchain:
         """The toolchain; ``name`` is what ``${toolchain:NAME}`` will say, by default its own.
 
-        Raises ToolchainError(NO_TOOLCHAIN, FETCH_FAILED) for what is missing and DriftError
-        for what is not what was pinned.
+        Without ``fetch`` only one that is here already. Raises ToolchainError(NO_TOOLCHAIN,
+        FETCH_FAILED) for what is missing and DriftError for what is not what was pinned.
         """
+        if self.fetch and not fetch:
+            return replace(self, fetch=None)(declaration, name=name)
         fingerprint, home, mounts = self._find(declaration)
         return Toolchain(
             name=name or declaration.label.name,
@@ -171,8 +175,9 @@ def resolve(
     declaration: Declaration,
     *,
     name: str = "",
+    fetch: bool = True,
     file_digest: FileDigest = hash_file,
     record_digest: FileDigest = hash_record,
 ) -> Toolchain:
     """Find what needs neither lock nor store: what is installed. As ``Resolver``."""
-    return Resolver(file_digest, record_digest)(declaration, name=name)
+    return Resolver(file_digest, record_digest)(declaration, name=name, fetch=fetch)

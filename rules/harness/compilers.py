@@ -15,9 +15,22 @@ BUILDING = Limits(timeout=600.0, memory=6 << 30, processes=128, scratch=2 << 30)
 
 def tool(ctx: Context, attribute: str, role: str) -> Toolchain:
     """The toolchain of an attribute. Raises AnalysisError(NO_TOOLCHAIN) for another role."""
-    label = ctx.attrs[attribute]
-    toolchain = ctx.toolchain(label)
+    toolchain = ctx.toolchain(ctx.attrs[attribute])
+    _require_role(ctx, attribute, toolchain, role)
+    return toolchain
+
+
+def tool_here(ctx: Context, attribute: str, role: str) -> Toolchain | None:
+    """Like ``tool``, for what a build can do without: None where it is not on this machine."""
+    toolchain = ctx.toolchain_here(ctx.attrs[attribute])
+    if toolchain:
+        _require_role(ctx, attribute, toolchain, role)
+    return toolchain
+
+
+def _require_role(ctx: Context, attribute: str, toolchain: Toolchain, role: str) -> None:
     if toolchain.role != role:
+        label = ctx.attrs[attribute]
         raise AnalysisError(
             Reason.NO_TOOLCHAIN,
             f"{ctx.label.short} cannot use {label.short} as its '{attribute}': "
@@ -25,7 +38,6 @@ def tool(ctx: Context, attribute: str, role: str) -> Toolchain:
             position=ctx.target.position,
             hint=f"this takes a toolchain of the role '{role}'",
         )
-    return toolchain
 
 
 def home(toolchain: Toolchain) -> str:

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from kabuild.rule import AnalysisError, Artifact, Context, Reason, Rule, Toolchain, attr
+from kabuild.rule import (
+    AnalysisError,
+    Artifact,
+    Context,
+    Output,
+    Reason,
+    Rule,
+    Toolchain,
+    attr,
+)
 
 from ..harness.compilers import (
     BUILDING,
@@ -13,6 +23,7 @@ from ..harness.compilers import (
     declare_device_runner,
     home,
     tool,
+    tool_here,
 )
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, portable
 from ..harness.providers import HipInfo, Sanitizing
@@ -71,13 +82,6 @@ def implement(ctx: Context) -> None:
         *(f"--host={host_compiler}", *arguments),
     )
     libraries = {RUNTIME: runtime.output(RUNTIME)}
-    sanitizing = Sanitizing(
-        compile_argv=(*compile_argv, "--sanitize"),
-        libraries=libraries,
-        runner=watched.output("hip-runner"),
-        outputs=("kernel.places.json",),
-        watcher=tool(ctx, "sanitizer", SANITIZER),
-    )
     ctx.provide(
         HipInfo(
             compile_argv=compile_argv,
@@ -85,8 +89,27 @@ def implement(ctx: Context) -> None:
             toolchains=(python, cuda, host, *headers),
             libraries=libraries,
             runner=runner.output("hip-runner"),
-            sanitizing=sanitizing,
+            sanitizing=_sanitizing(ctx, compile_argv, libraries, watched.output("hip-runner")),
         )
+    )
+
+
+def _sanitizing(
+    ctx: Context, compile_argv: tuple[str, ...], libraries: Mapping[str, Output], runner: Output
+) -> Sanitizing | None:
+    """How kernels are watched; None where what watches them has not been fetched or adopted.
+
+    Else everybody who compiles would have to fetch it.
+    """
+    watcher = tool_here(ctx, "sanitizer", SANITIZER)
+    if watcher is None:
+        return None
+    return Sanitizing(
+        compile_argv=(*compile_argv, "--sanitize"),
+        libraries=libraries,
+        runner=runner,
+        outputs=("kernel.places.json",),
+        watcher=watcher,
     )
 
 

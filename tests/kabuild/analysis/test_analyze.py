@@ -315,7 +315,7 @@ local = "/opt/zig"
 """
 
 
-def resolve(declaration: Declaration, *, name: str) -> Toolchain:
+def resolve(declaration: Declaration, *, name: str, fetch: bool = True) -> Toolchain:
     return Toolchain(name, declaration.role, b"{}", home=str(declaration.label))
 
 
@@ -331,7 +331,7 @@ def using(project: Project) -> Project:
 def test_toolchains_are_found_once(using: Project, analyse: Analyse) -> None:
     asked = []
 
-    def remember(declaration: Declaration, *, name: str) -> Toolchain:
+    def remember(declaration: Declaration, *, name: str, fetch: bool = True) -> Toolchain:
         asked.append(declaration.label)
         return resolve(declaration, name=name)
 

@@ -7,10 +7,11 @@ import ast
 import pytest
 from cuda_architectures import ARCHITECTURES, architecture
 
-from kabuild.analysis import analyze
-from kabuild.base.errors import AnalysisError
+from kabuild.analysis import Resolve, analyze
+from kabuild.base.errors import AnalysisError, Reason, ToolchainError
 from kabuild.loading import Loader, expand, load_workspace
 from kabuild.model import platform
+from kabuild.model.label import Label
 from kabuild.model.options import Options
 from kabuild.model.platform import Platform
 from kabuild.model.toolchain import Toolchain
@@ -18,9 +19,34 @@ from kabuild.toolchain import Declaration
 from tests.testkit.cli import REPOSITORY, CliWorkspace
 
 
-def any_toolchain(declaration: Declaration, *, name: str) -> Toolchain:
+def any_toolchain(declaration: Declaration, *, name: str, fetch: bool = True) -> Toolchain:
     """No machine has to have it."""
     return Toolchain(name, declaration.role, b"{}", f"/toolchains/{name}")
+
+
+def without_the_sanitizer(declaration: Declaration, *, name: str, fetch: bool = True) -> Toolchain:
+    """All but that is on this machine, and it would have to be fetched."""
+    if declaration.label.name == "sanitizer":
+        assert not fetch, "a compilation must not fetch what only a gate on request takes"
+        raise ToolchainError(Reason.NO_TOOLCHAIN, "not in the store")
+    return any_toolchain(declaration, name=name)
+
+
+def subtargets(resolve: Resolve) -> set[str]:
+    """What a HIP task has on ``cuda``."""
+    loader = Loader(load_workspace(REPOSITORY))
+    options = Options(Platform("cuda", (("arch", "sm_90"),)), Label("toolchains/agents", "none"))
+    labels = expand(loader, ["//tasks/hip2hip/gemm"])
+    return set(analyze(loader, labels, options, resolve=resolve).graph.actions)
+
+
+def test_the_gate_sanitize_is_there_where_its_toolchain_is() -> None:
+    task = "//tasks/hip2hip/gemm:gemm"
+    gates = {f"{task}.sanitize", f"{task}.sanitize.compile"}
+
+    assert gates <= subtargets(any_toolchain)
+    assert not gates & subtargets(without_the_sanitizer)
+    assert f"{task}.compile" in subtargets(without_the_sanitizer)
 
 
 def analyse(arch: str) -> None:

@@ -63,7 +63,7 @@ def compare(
     else:
         difference = _bytes(record, result, get)
         agreed = "byte for byte"
-    if obstacle is None:
+    if obstacle is None or not (obstacle.in_key or difference):
         word = Word.DIFFERENT if difference else Word.REPRODUCED
         return Comparison(record, word, difference or agreed)
     if record.file(VERDICT_FILE) is None and result.file(VERDICT_FILE) is None:

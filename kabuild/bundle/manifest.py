@@ -71,6 +71,7 @@ class Manifest:
         request: what was asked for, for people: patterns, agent, policy, digest of the salt.
         records: the actions, each after those that made its inputs.
         blobs: size in bytes by SHA-256.
+        instructions: the level of the processor that published it; empty where unknown.
     """
 
     kabuild: str
@@ -78,6 +79,7 @@ class Manifest:
     request: Mapping[str, Any] = field(hash=False)
     records: tuple[Record, ...]
     blobs: Mapping[str, int] = field(hash=False)
+    instructions: str = ""
 
     def to_json(self) -> bytes:
         """Canonical bytes: equal manifests are equal files."""
@@ -89,6 +91,7 @@ class Manifest:
                 "request": dict(self.request),
                 "actions": [_to_json(record) for record in self.records],
                 "blobs": dict(self.blobs),
+                **({"instructions": self.instructions} if self.instructions else {}),
             }
         )
 
@@ -113,6 +116,7 @@ class Manifest:
                 request=dict(value["request"]),
                 records=tuple(_from_json(item) for item in value["actions"]),
                 blobs={Digest(k, v).hash: v for k, v in value["blobs"].items()},
+                instructions=_name(value["instructions"]) if "instructions" in value else "",
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise damaged(f"its manifest is malformed: {error}") from None

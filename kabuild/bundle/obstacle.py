@@ -15,15 +15,24 @@ from kabuild.store.merkle import Directory
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Why bytes and times of a rerun prove nothing about the published ones.
+    """Why other bytes and times of a rerun prove nothing about the published ones.
 
     Attributes:
         text: what is another one here than there.
         remedies: how to get what was there, as far as that is known.
+        in_key: whether a key would say so; then equal bytes prove nothing, either.
     """
 
     text: str
     remedies: tuple[str, ...] = ()
+    in_key: bool = True
+
+
+def other_processor(then: str, here: str) -> Obstacle | None:
+    """Where vectors have other instructions: last digits may differ, and no key says so."""
+    if not then or then == here:
+        return None
+    return Obstacle(f"its processor was {then}, this is {here or 'another'}", in_key=False)
 
 
 def find_obstacle(

@@ -73,7 +73,7 @@ def _compared(item: Restored, settled: Settled | None, cas: Cas) -> Comparison:
         why = settled.message if settled else "it was not run"
         return Comparison(item.record, Word.NOT_COMPARABLE, why.splitlines()[0] if why else "")
     obstacle = item.obstacle
-    if obstacle is None and not settled.result.hermetic:
+    if not settled.result.hermetic and not (obstacle and obstacle.in_key):
         obstacle = Obstacle(
             "it ran without a sandbox", ("kabuild doctor says what a sandbox needs",)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from kabuild.base.errors import BundleError, Reason
 from kabuild.bundle.archive import write_bundle
 from kabuild.bundle.collect import collect
 from kabuild.bundle.manifest import Manifest
+from kabuild.bundle.processor import instructions
 from kabuild.loading.request import Request
 from kabuild.model.options import Options
 from kabuild.pipeline import Summary
@@ -55,7 +57,7 @@ def manifest_of(summary: Summary, store: Store, *, withheld: Collection[str] = (
         for done in analysis.targets.values()
         for action in done.actions
     }
-    return collect(
+    manifest = collect(
         analysis.graph.closure(map(str, summary.plan.roots)),
         summary.settled,
         owners,
@@ -64,6 +66,7 @@ def manifest_of(summary: Summary, store: Store, *, withheld: Collection[str] = (
         request=_request(summary),
         withheld=withheld,
     )
+    return replace(manifest, instructions=instructions())
 
 
 def check_salt(request: Request, summary: Summary, *, reveal: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -12,8 +12,10 @@ from random import Random
 from kabuild.base.errors import BundleError, Reason, ToolchainError
 from kabuild.bundle.compare import Comparison, Word
 from kabuild.bundle.manifest import Manifest, Record
+from kabuild.bundle.obstacle import other_processor
+from kabuild.bundle.processor import instructions
 from kabuild.bundle.replay import replay
-from kabuild.bundle.restore import restore
+from kabuild.bundle.restore import Restored, restore
 from kabuild.execution import LocalStrategy
 from kabuild.execution.devices import DevicePool
 from kabuild.execution.host import cpus
@@ -74,7 +76,8 @@ def replay_file(
     with machine_toolchains(cwd, store) as find:
         for record in chosen:
             try:
-                ready.append(restore(record, store.cas.get, find, here))
+                restored = restore(record, store.cas.get, find, here)
+                ready.append(_with_processor(restored, manifest))
             except ToolchainError as error:
                 hint = (error.hint,) if error.hint else ()
                 early.append(Comparison(record, Word.NOT_COMPARABLE, error.message, hint))
@@ -98,6 +101,13 @@ def replay_file(
     by_key = {(item.record.label, item.record.key): item for item in (*done, *early)}
     ordered = tuple(by_key[record.label, record.key] for record in chosen)
     return Replayed(manifest, ordered, origins(manifest.records, store.cas.get))
+
+
+def _with_processor(restored: Restored, manifest: Manifest) -> Restored:
+    """What measures no time may end in other digits on another processor."""
+    if restored.obstacle or restored.record.timed:  # the keys of measurements have its model
+        return restored
+    return replace(restored, obstacle=other_processor(manifest.instructions, instructions()))
 
 
 def _chosen(manifest: Manifest, gates: Sequence[str], sample: int | None) -> list[Record]:

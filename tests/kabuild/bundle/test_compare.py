@@ -10,7 +10,7 @@ import pytest
 
 from kabuild.bundle.compare import Comparison, Word, compare
 from kabuild.bundle.manifest import Record
-from kabuild.bundle.obstacle import Obstacle
+from kabuild.bundle.obstacle import Obstacle, other_processor
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
 
@@ -129,3 +129,19 @@ def test_what_has_no_verdict_is_compared_by_what_it_made() -> None:
 
     assert found.word is Word.NOT_COMPARABLE
     assert "made: differs from byte 0" in found.detail
+
+
+def test_another_processor_explains_other_digits_and_equal_ones_prove_as_much_as_ever() -> None:
+    processor = other_processor("x86-64-v4", "x86-64-v3")
+    then, now = ({"verdict.json": {**PASS, "error": error}} for error in (1.0, 2.0))
+
+    assert compared(then, then, processor).word is Word.REPRODUCED
+    found = compared(then, now, processor)
+    assert found.word is Word.SAME_OUTCOME
+    assert "its processor was x86-64-v4, this is x86-64-v3; verdict.json: error" in found.detail
+    assert compared(then, {"verdict.json": FAIL}, processor).word is Word.DIFFERENT
+
+
+def test_a_processor_that_is_the_same_or_unknown_explains_nothing() -> None:
+    assert other_processor("x86-64-v4", "x86-64-v4") is None
+    assert other_processor("", "x86-64-v4") is None

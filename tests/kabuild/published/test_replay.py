@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -111,3 +112,19 @@ def test_a_file_that_is_not_there(published: Published, tmp_path: Path) -> None:
     assert ran.code == 2
     assert "absent.kab: No such file or directory" in ran.err
     assert not ran.out
+
+
+def test_the_processor_of_whoever_published_explains_other_digits_alone(
+    published: Published, tmp_path: Path
+) -> None:
+    """What is equal all the same is reproduced; one that says nothing of it can be read."""
+    assert json.loads(read_members(published.bundle)["manifest.json"])["instructions"]
+
+    def edit(manifest: dict[str, Any]) -> None:
+        manifest["instructions"] = "x86-64-v9"
+
+    bundle = with_manifest(published.bundle, tmp_path / "other.kab", edit)
+    ran = published.elsewhere(tmp_path).run("replay", str(bundle), "--json")
+
+    assert ran.code == 0
+    assert ran.json["totals"]["reproduced"] == 6

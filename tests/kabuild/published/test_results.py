@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kabuild.bundle.archive import open_bundle
+from kabuild.bundle.processor import instructions
 from kabuild.execution.inputs import TOOLCHAINS
 from kabuild.store.merkle import read_directory
 from kabuild.toolchain.fingerprint import environment_fingerprint, hash_file
@@ -53,18 +54,21 @@ def test_a_sample_is_reproduced(bundle: Path, tmp_path: Path) -> None:
     """Byte for byte with the same Python and C library, which is what ``make`` pins the rest for.
 
     With others, no wheel that could be installed is the one that was used: then the verdicts.
+    Last digits may be other ones where the processor has other vector instructions.
     """
-    then = published_python(bundle)
     here = json.loads(environment_fingerprint((), hash_file))
-    comparable = {**then, "distributions": []} == here
+    same_python = {**published_python(bundle), "distributions": []} == here
+    with open_bundle(bundle) as opened:
+        same_digits = opened.manifest.instructions in {"", instructions()}
 
     ran = CliWorkspace.make(tmp_path).run(
         "replay", str(bundle), f"--sample={SAMPLE}", COMPARED, "--json"
     )
 
     totals = json.loads(ran.out)["totals"]
-    assert totals["reproduced" if comparable else "same outcome"] == SAMPLE, ran.out
-    assert ran.code == (0 if comparable else 36)
+    assert totals["reproduced"] + totals["same outcome"] == SAMPLE, ran.out
+    if same_python and same_digits:
+        assert (ran.code, totals["reproduced"]) == (0, SAMPLE), ran.out
 
 
 @pytest.mark.parametrize("bundle", ON_ANY_MACHINE, ids=named)

@@ -13,9 +13,12 @@ import pytest
 from architectures import ARCHITECTURES
 
 from kabuild.model import platform
+from tests.bench.bench_rocm_compile import PROCESSORS, RESULTS, figures_of, worst_of
 from tests.testkit.cli import REPOSITORY, CliWorkspace
 
 PLATFORM = "--platform=rocm:gfx942"
+TASKS = sorted(path.parent for path in (REPOSITORY / "tasks").glob("*/*/BUILD.toml"))
+ANEW = "results/rocm is of other kernels: python tests/bench/bench_rocm_compile.py --refresh"
 BROKEN = """\
 #include <hip/hip_runtime.h>
 
@@ -57,11 +60,7 @@ def verdict(
     return document
 
 
-@pytest.mark.parametrize(
-    "task",
-    sorted(path.parent for path in (REPOSITORY / "tasks").glob("*/*/BUILD.toml")),
-    ids=lambda path: path.name,
-)
+@pytest.mark.parametrize("task", TASKS, ids=lambda path: path.name)
 def test_every_task_compiles(softmax: CliWorkspace, task: Path) -> None:
     package = str(task.relative_to(REPOSITORY))
     parts = [f"{task.name}.compile"]
@@ -75,6 +74,30 @@ def test_every_task_compiles(softmax: CliWorkspace, task: Path) -> None:
         assert "not all" not in said["summary"]
         assert {kernel["arch"] for kernel in said["kernels"]} == {"gfx942"}
         assert all(kernel["code_bytes"] > 0 for kernel in said["kernels"])
+
+
+@pytest.fixture(scope="module")
+def published() -> dict[str, Any]:
+    """What ``results/rocm`` has, by processor."""
+    found = json.loads((RESULTS / "compile.json").read_text())["processors"]
+    return {name: found[name] for name in PROCESSORS}
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda path: path.name)
+def test_results_say_what_its_expert_compiles_to(
+    softmax: CliWorkspace, published: dict[str, Any], task: Path
+) -> None:
+    said = verdict(softmax, f"{task.name}.compile", str(task.relative_to(REPOSITORY)))
+    kept = published["gfx942"]["tasks"][f"{task.parent.name}/{task.name}"]
+
+    assert kept["kernels"] == figures_of(said), ANEW
+
+
+def test_the_page_of_results_says_what_their_data_says(published: dict[str, Any]) -> None:
+    page = (RESULTS / "README.md").read_text()
+
+    assert [row for row in worst_of(published) if row not in page] == [], ANEW
+    assert {len(one["tasks"]) for one in published.values()} == {len(TASKS)}, ANEW
 
 
 def test_the_verdict_says_what_each_kernel_takes(softmax: CliWorkspace) -> None:

@@ -9,9 +9,13 @@ PIP     = $(VENV)/bin/python -m pip install --disable-pip-version-check --no-com
 # On the machines that it is for, the very wheels that results/cpu was published with; PyTorch's is
 # for processors. `make setup PINNED=` gets what PyPI has instead: PyTorch for GPUs.
 PINNED ?= toolchains/python/requirements.txt
-WHEELS := https://download.pytorch.org/whl/cpu
+# Only torch is asked of a second index: where that is out of reach, pip tries again and again.
+TORCH  := --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu
 IS_FOR := import platform, sys; sys.exit([sys.implementation.cache_tag, platform.machine(), \
           platform.libc_ver()[0]] != ["cpython-311", "x86_64", "glibc"])
+# Whether that can be had here at all; whether it is the right one is for --require-hashes to say.
+OFFERED = [ -n "$(PINNED)" ] && $(PYTHON) -c '$(IS_FOR)' && \
+          $(PIP) -qq --dry-run --no-deps $(TORCH) $$(grep -o '^torch==[^ ]*' $(PINNED))
 
 .PHONY: demo test setup lint bench clean
 
@@ -50,10 +54,8 @@ $(READY): pyproject.toml $(PINNED)
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	  { echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	@# Only torch is asked of a second index: where that is out of reach, pip tries again and again.
-	@if [ -n "$(PINNED)" ] && $(PYTHON) -c '$(IS_FOR)'; then set -ex; \
-	  grep '^torch==' $(PINNED) | $(PIP) -qq --no-deps --require-hashes --retries 1 \
-	    --extra-index-url $(WHEELS) --requirement /dev/stdin; \
+	@if $(OFFERED); then set -ex; \
+	  grep '^torch==' $(PINNED) | $(PIP) -qq --no-deps --require-hashes $(TORCH) -r /dev/stdin; \
 	  $(PIP) -q --no-deps --require-hashes --requirement $(PINNED); \
 	  $(PIP) -q --no-deps --no-build-isolation --editable .; \
 	  $(VENV)/bin/python -m pip check; \

@@ -48,8 +48,10 @@ def test_make_installs_nothing_without_its_hash() -> None:
         check=True,
     )
     pinned, _, unpinned = done.stdout.partition("else set -x;")
-    commands = [line for line in pinned.split(";") if "pip install" in line]
+    asked, _, installed = pinned.partition("then set -ex;")
+    commands = [line for line in installed.split(";") if "pip install" in line]
 
+    assert "--dry-run" in asked.partition("pip install")[2]
     assert len(commands) == 3
     assert all("--no-deps" in command for command in commands)
     assert ["--require-hashes" in command for command in commands] == [True, True, False]

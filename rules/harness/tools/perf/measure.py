@@ -106,7 +106,8 @@ class Meter:
 
     A process that waits could slow down the other side's. ``draw`` is randomness of this
     judging alone: seeds that follow from the public salt and the candidate's own file could be
-    derived by it too, and what is to be computed under the clock be computed before.
+    derived by it too, and what is to be computed under the clock be computed before. Each batch is
+    read ``readings`` times at most, until one reading is quiet.
 
     Attributes:
         baselines: by config, what is timed in place of the judge's baseline.
@@ -114,7 +115,6 @@ class Meter:
             process; none of a config whose batches have one call only.
         graphs: by config and side, ns a call where launches were recorded and run as one graph;
             None to record nothing. It is shown and decides nothing.
-        readings: of each batch, at most, until one is quiet.
     """
 
     def __init__(

@@ -23,7 +23,8 @@ def view_of(out: Path, label: Label) -> Path:
 def last_key(out: Path, label: Label) -> Digest | None:
     """The key whose outputs one view shows: that of the last build that settled it."""
     try:
-        hash_, size = (view_of(out, label) / _MARK).read_text().split("/")
+        first, *_ = (view_of(out, label) / _MARK).read_text().splitlines()
+        hash_, size = first.split("/")
         return Digest(hash_, int(size))
     except (OSError, ValueError):
         return None
@@ -41,19 +42,21 @@ def write_views(out: Path, settled: Iterable[Settled], link: Link) -> None:
 
 def _write_view(folder: Path, item: Settled, key: Digest, link: Link) -> None:
     assert item.result is not None
-    mark = folder / _MARK
-    with contextlib.suppress(OSError):
-        if mark.read_text() == str(key):
-            return
     files = [(file.path, file.digest) for file in item.result.files if is_inside(file.path)]
     logs = (("stdout.log", item.result.stdout), ("stderr.log", item.result.stderr))
     files += [(name, digest) for name, digest in logs if digest and digest.size]
+    # The key alone would not do: a measurement that is taken again has other samples under it.
+    shown = "".join(f"{digest} {path}\n" for path, digest in files)
+    mark, text = folder / _MARK, f"{key}\n{Digest.of(shown.encode())}\n"
+    with contextlib.suppress(OSError):
+        if mark.read_text() == text:
+            return
     _clear(folder)
     for path, digest in files:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         link(digest, target)
-    atomic_write(mark, str(key).encode())
+    atomic_write(mark, text.encode())
 
 
 def _clear(folder: Path) -> None:

@@ -30,7 +30,7 @@ from kabuild.report.profile import Profile
 from kabuild.report.progress import LiveProgress, PlainProgress
 from kabuild.report.scoreboard import TaskRow, rows, totals
 from kabuild.report.table import Line, coloured, render_table, render_totals
-from kabuild.report.views import view_of, write_views
+from kabuild.report.views import last_key, view_of, write_views
 
 TASK = Label("tasks/softmax", "softmax")
 GATES = ("compile", "correctness", "score")
@@ -304,6 +304,24 @@ def test_views_show_outputs_and_follow_changes(tmp_path: Path) -> None:
     write_views(tmp_path, [result_with("kernel.so", b"new")], link)
     assert (folder / "kernel.so").read_bytes() == b"new"
     assert not (folder / "a").exists()
+
+
+def test_views_show_what_was_measured_last(tmp_path: Path) -> None:
+    """What is taken again, or by another store, has other bytes under the same key."""
+    blobs = {Digest.of(data): data for data in (b"old", b"new")}
+    key = Digest.of(b"the key")
+
+    def put(digest: Digest, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        path.write_bytes(blobs[digest])
+
+    for data in blobs.values():
+        item = replace(result_with("samples.json", data), key=key)
+        write_views(tmp_path, [item], put)
+
+        folder = view_of(tmp_path, item.label)
+        assert (folder / "samples.json").read_bytes() == data
+        assert last_key(tmp_path, item.label) == key
 
 
 @pytest.mark.parametrize("path", ["../evil", "/etc/passwd", "a/../../evil"])

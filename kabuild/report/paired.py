@@ -76,6 +76,7 @@ class Comparison:
         costs: seconds, tokens and dollars of each one's sessions, where known.
         unjudged: of each one, why by label, the trials that were not judged.
         unpaired: tasks that only one has.
+        timed: whether anybody asked for times. Where nobody did, who is right is all that counts.
     """
 
     names: tuple[str, str]
@@ -90,6 +91,7 @@ class Comparison:
     costs: tuple[Mapping[str, float], Mapping[str, float]]
     unjudged: tuple[Mapping[str, str], Mapping[str, str]]
     unpaired: tuple[str, ...]
+    timed: bool
 
     @property
     def significant(self) -> bool:
@@ -135,6 +137,7 @@ def compare(one: Evaluation, other: Evaluation) -> Comparison:
         costs=(_costs(one), _costs(other)),
         unjudged=(unjudged(one.results), unjudged(other.results)),
         unpaired=tuple(sorted(first.keys() ^ second.keys())),
+        timed=any("perf" in result.gates for result in (*one.results, *other.results)),
     )
 
 

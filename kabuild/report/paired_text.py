@@ -63,6 +63,8 @@ def _sureness(found: Comparison) -> str:
 
 def _left_out(found: Comparison) -> Iterator[str]:
     """What is in no figure, by name."""
+    if not found.timed:
+        yield "nothing was timed, and 1.00x is said of all: the gate perf was not asked for"
     for name, missing in zip(found.names, found.unjudged, strict=True):
         if missing:
             told = ", ".join([f"{label} ({why})" for label, why in missing.items()])

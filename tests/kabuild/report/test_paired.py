@@ -53,6 +53,19 @@ def test_a_clear_winner_is_one() -> None:
     assert found.p_value == pytest.approx(2 / 1024)
 
 
+def test_what_nobody_timed_is_said_to_be_so() -> None:
+    def untimed(name: str) -> Evaluation:
+        timed = result("t0", 2.0)
+        gates = {gate: said for gate, said in timed.gates.items() if gate != "perf"}
+        return evaluation(name, replace(timed, gates=gates, score={}))
+
+    found = compare(untimed("a"), untimed("b"))
+
+    assert not found.timed
+    assert "nothing was timed" in render_comparison(found)
+    assert "nothing was timed" not in render_comparison(compare(judged("a", 2.0), untimed("b")))
+
+
 def test_equal_agents_are_not_told_apart() -> None:
     found = compare(judged("a", 2.0, 1.0, 3.0, 1.5, 1.1), judged("b", 1.0, 2.0, 1.5, 3.0, 1.1))
     assert not found.significant

@@ -9,55 +9,68 @@ from typing import Any
 from workplace import PLATFORM, Ran, Workplace, finish
 
 SHARED = "//tasks/hip2hip/gemm:gemm.perf"
-ALONE = "//tasks/hip2hip/layernorm:layernorm.perf"
+AGAIN = 2
+"""How often all tasks are timed anew, after what the stage ``suite`` has left."""
+
+_AGENT = "--agent=expert"
+_ANEW = ("--gates=perf", "--nocache_test_results")
+_TIMES = ("candidate_ns", "baseline_ns", "speedup")
+
+Cases = Mapping[str, Mapping[str, Any]]
+"""By task and config, what one run said."""
 
 
-def measure(workplace: Workplace, devices: int) -> dict[str, Any]:
-    """Time two pairs again, by three processes at once.
+def measure(workplace: Workplace, tasks: Sequence[str]) -> dict[str, Any]:
+    """Time the experts of ``tasks`` again, then one pair by two processes at once.
 
-    Two processes time the same pair on the first device, where each has to wait for the other: a
-    device that somebody else uses while times are taken is an error of the machine. The third
-    times another pair on the second device where there is one.
+    These have to wait for each other: a device that somebody else uses while times are taken is an
+    error of the machine.
     """
-    second = f"--devices={min(1, devices - 1)}"
-    if not all(_cases(workplace, label) for label in (SHARED, ALONE)):
-        workplace.test(SHARED, ALONE)
-    readings: dict[str, list[Mapping[str, Any]]] = {SHARED: [_cases(workplace, SHARED)]}
-    readings[ALONE] = [_cases(workplace, ALONE)]
     started = time.monotonic()
-    flags = ("--nocache_test_results", "--json", PLATFORM)
-    pair = [workplace.start("test", SHARED, *flags, "--devices=0") for _ in range(2)]
-    ran = workplace.kabuild("test", ALONE, *flags, second)
-    readings[ALONE].append(_cases(workplace, ALONE) if ran.code == 0 else {})
-    left = max(1.0, workplace.deadline - time.monotonic())
-    ended = [finish(process, started, left) for process in pair]
-    readings[SHARED].append(_cases(workplace, SHARED))
-    return {
-        "agreement": {label: _spread(found) for label, found in readings.items()},
-        "two_processes_on_one_device": [_told(ran) for ran in ended],
-    }
+    pair = [
+        workplace.start("test", SHARED, _AGENT, *_ANEW[1:], "--json", PLATFORM, "--devices=0")
+        for _ in range(2)
+    ]
+    left = max(1.0, workplace.deadline - started)
+    together = [_told(finish(process, started, left)) for process in pair]
+    readings = [_cases(workplace, workplace.test(*tasks, _AGENT, "--gates=perf"))]
+    readings.extend(
+        _cases(workplace, workplace.test(*tasks, _AGENT, *_ANEW))
+        for _ in range(AGAIN)
+        if time.monotonic() < workplace.deadline
+    )
+    return {"agreement": spreads(readings), "two_processes_on_one_device": together}
 
 
-def _cases(workplace: Workplace, label: str) -> Mapping[str, Any]:
-    """What the last run said, by config."""
-    verdict = workplace.read(label.removeprefix("//"), "verdict.json")
-    return {case["config"]: case for case in verdict.get("cases", ())}
-
-
-def _spread(readings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """By config: every reading, and how far the largest is above the smallest."""
-    found: dict[str, Any] = {}
-    configs = {name: None for reading in readings for name in reading}
-    for config in configs:
-        cases = [reading[config] for reading in readings if config in reading]
-        found[config] = {
-            name: {
-                "readings": [case[name] for case in cases],
-                "spread_percent": _percent([case[name] for case in cases]),
-            }
-            for name in ("candidate_ns", "baseline_ns", "speedup")
-        }
+def _cases(workplace: Workplace, ran: Ran) -> Cases:
+    """The times of one run; what it did not come to is not there."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for entry in ran.json["targets"]:
+        if entry["gate"] != "perf" or entry["verdict"] != "PASS":
+            continue
+        package, _, name = entry["task"].removeprefix("//").partition(":")
+        verdict = workplace.read(f"{package}:{name}.perf", "verdict.json")
+        for case in verdict.get("cases", ()):
+            found[f"{entry['task']} {case['config']}"] = case
     return found
+
+
+def spreads(readings: Sequence[Cases]) -> dict[str, Any]:
+    """By task and config: every reading, and how far the largest is above the smallest."""
+    names = {name: None for reading in readings for name in reading}
+    return {name: _spread([r[name] for r in readings if name in r]) for name in names}
+
+
+def _spread(cases: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    values = {name: [case[name] for case in cases] for name in _TIMES}
+    lows, highs = ([case[end] for case in cases] for end in ("low", "high"))
+    return {
+        **{
+            name: {"readings": read, "spread_percent": _percent(read)}
+            for name, read in values.items()
+        },
+        "intervals_overlap": max(lows) <= min(highs),
+    }
 
 
 def _percent(values: Sequence[float]) -> float:

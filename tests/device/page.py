@@ -29,10 +29,9 @@ def page(folder: Path) -> str:
         "tuner": _tuner,
         "sanitize": _sanitize,
         "api": _api,
+        "agreement": _agreement,
     }
     parts += [part(stages) for name, part in sections.items() if name in stages]
-    if {"suite", "agreement"} <= set(stages):
-        parts.append(_agreement(stages))
     return "\n\n".join(parts) + "\n"
 
 
@@ -234,31 +233,30 @@ def _api(stages: Stages) -> str:
 
 
 def _agreement(stages: Stages) -> str:
-    """What both runs have timed: the given kernels are the same in both."""
+    """How far repeated runs are apart, where there were any, and who waited for whom."""
+    found = stages["agreement"]
     rows = []
-    for target, configs in stages["agreement"]["agreement"].items():
-        first = stages["suite"]["tasks"].get(target.partition(":")[0], {"configs": ()})
-        before = {case["config"]: case["baseline_ns"] for case in first["configs"]}
-        for config, found in configs.items():
-            times = [before.get(config, 0.0), *found["baseline_ns"]["readings"]]
-            cells = [f"{time / 1e3:.2f}" for time in times if time]
-            apart = _spread([time for time in times if time])
-            rows.append([_short(target), config, ", ".join(cells), f"{apart:.2f} %"])
-    head = ("target", "config", "µs of the given kernel", "apart")
+    for name, read in found["agreement"].items():
+        if len(read.get("speedup", {}).get("readings", ())) < _SEVERAL:
+            continue
+        apart = [f"{read[value]['spread_percent']:.1f} %" for value in _COMPARED]
+        times = ", ".join(f"{ns / 1e3:.1f}" for ns in read["candidate_ns"]["readings"])
+        label, _, config = name.partition(" ")
+        overlap = "yes" if read["intervals_overlap"] else "no"
+        rows.append([_short(label), config, times, *apart, overlap])
+    head = ("task", "config", "µs of the expert", "apart", "given", "speedup", "intervals overlap")
+    again = ["Experts timed anew, run by run:", _table(head, rows)] if rows else []
     told = [
         f"- exit code {one['exit_code']}, {one['verdicts']}, {one['seconds']:.1f} s, of which "
         f"{one['perf_seconds']} measuring; {one['said'] or 'nothing to wait for'}"
-        for one in stages["agreement"]["two_processes_on_one_device"]
+        for one in found["two_processes_on_one_device"]
     ]
-    return "\n\n".join(
-        [
-            "## Agreement",
-            "The same kernels, timed anew:",
-            _table(head, rows),
-            "Two processes that want one device, while a third uses the other:",
-            "\n".join(told),
-        ]
-    )
+    waiting = ["Two processes that want one device:", "\n".join(told)]
+    return "\n\n".join(["## Agreement", *again, *waiting])
+
+
+_COMPARED = ("candidate_ns", "baseline_ns", "speedup")
+_SEVERAL = 2
 
 
 def _gates(task: Any) -> Iterable[Any]:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from agreement import spreads
 from cheat_suite import HERE, Candidate
 from description import revision
 from evaluate import LIMITS, Evaluation
@@ -34,6 +35,20 @@ def test_the_page_of_results_says_what_the_data_say() -> None:
     folder = ROOT / "results/h200"
 
     assert (folder / "README.md").read_text() == page(folder)
+
+
+def test_repeated_runs_are_compared_config_by_config() -> None:
+    def case(ns: float, low: float, high: float) -> dict[str, float]:
+        return {"candidate_ns": ns, "baseline_ns": 200.0, "speedup": 2, "low": low, "high": high}
+
+    found = spreads(
+        [{"t a": case(100.0, 1.9, 2.1), "t b": case(1.0, 1, 2)}, {"t a": case(110.0, 2.2, 2.4)}]
+    )
+
+    assert found["t a"]["candidate_ns"] == {"readings": [100.0, 110.0], "spread_percent": 10.0}
+    assert found["t a"]["baseline_ns"]["spread_percent"] == 0.0
+    assert not found["t a"]["intervals_overlap"]
+    assert found["t b"]["intervals_overlap"]
 
 
 def test_every_stage_can_be_run() -> None:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from kabuild.base.errors import KabuildError
+from kabuild.base.errors import KabuildError, Reason
 from kabuild.loading.request import Request
 from kabuild.loading.roots import BUILD_FILE, WORKSPACE_FILE
 from kabuild.model.artifact import Source
@@ -80,17 +80,20 @@ class Watch:
 
     def _build(self, stop: threading.Event, spawner: Spawner) -> None:
         try:
-            planned = plan(self._request, load(self._request), self._store)
-            self._paths = watched_paths(planned, self._request)
-            summary = execute(
-                self._request, planned, self._store, self._sink, stop=stop, spawner=spawner
-            )
+            summary = self._build_once(stop, spawner)
+            while _is_outdated(summary) and not stop.is_set():
+                summary = self._build_once(stop, spawner)
         except KabuildError as error:
             if not stop.is_set():
                 self._on_error(error)
             return
         if not stop.is_set():
             self._on_summary(summary)
+
+    def _build_once(self, stop: threading.Event, spawner: Spawner) -> Summary:
+        planned = plan(self._request, load(self._request), self._store)
+        self._paths = watched_paths(planned, self._request)
+        return execute(self._request, planned, self._store, self._sink, stop=stop, spawner=spawner)
 
 
 class _Build:
@@ -105,6 +108,11 @@ class _Build:
         """Stop it, and wait until it has stopped."""
         self._stop.set()
         self._thread.join()
+
+
+def _is_outdated(summary: Summary) -> bool:
+    """Whether a file was saved between the plan and the action that reads it: nobody's fault."""
+    return any(item.fault == Reason.INPUT_CHANGED.name for item in summary.settled.values())
 
 
 def _directory(path: Path) -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kabuild.base.errors import KabuildError, LoadError, Position, Reason
 from kabuild.loading import Loader, builtin_root
@@ -20,6 +21,9 @@ from kabuild.toolchain.lock import LockedFile, read_locks
 from kabuild.toolchain.record_memory import RecordMemory
 from kabuild.toolchain.tree_check import Consulted
 from kabuild.toolchain.tree_store import TreeStore
+
+if TYPE_CHECKING:
+    from kabuild.loading.build_file import Package
 
 PACKAGES = "toolchains"
 """Where toolchains are declared as a rule: in packages at and below ``//toolchains``."""
@@ -58,9 +62,7 @@ def declarations(loader: Loader) -> Iterator[Declaration]:
     root = loader.workspace.root
     below = set(loader.packages_below(PACKAGES)) if (root / PACKAGES).is_dir() else set()
     for name in sorted(below | set(loader.siblings(PACKAGES))):
-        for target in loader.package(name).targets.values():
-            if target.kind == TOOLCHAIN.kind:
-                yield Declaration.of(target)
+        yield from _declared_in(loader.package(name))
 
 
 def declarations_elsewhere(
@@ -73,12 +75,12 @@ def declarations_elsewhere(
     """
     root = loader.workspace.root
     for name in loader.packages_below(""):
-        if name == PACKAGES or name.startswith(f"{PACKAGES}/"):
+        if is_usual(name):
             continue
         try:
             if TOOLCHAIN.kind.encode() not in (root / name / BUILD_FILE).read_bytes():
                 continue
-            targets = loader.package(name).targets
+            package = loader.package(name)
         except OSError as error:
             position = Position(f"{name}/{BUILD_FILE}" if name else BUILD_FILE)
             why = f"cannot be read: {error.strerror}"
@@ -86,9 +88,18 @@ def declarations_elsewhere(
         except KabuildError as error:
             broken(name, error)
         else:
-            for target in targets.values():
-                if target.kind == TOOLCHAIN.kind:
-                    yield Declaration.of(target)
+            yield from _declared_in(package)
+
+
+def is_usual(package: str) -> bool:
+    """Whether a package is ``//toolchains`` or below it."""
+    return package == PACKAGES or package.startswith(f"{PACKAGES}/")
+
+
+def _declared_in(package: Package) -> Iterator[Declaration]:
+    for target in package.targets.values():
+        if target.kind == TOOLCHAIN.kind:
+            yield Declaration.of(target)
 
 
 def _fetching_into(trees: TreeStore) -> Fetch:

@@ -14,7 +14,7 @@ from kabuild.base.suggest import suggest
 from kabuild.loading import Loader, find_workspace, load_workspace
 from kabuild.loading.toolchain_rule import TOOLCHAIN
 from kabuild.model.label import Label
-from kabuild.provision import PACKAGES, declarations, declarations_elsewhere, provision
+from kabuild.provision import declarations, declarations_elsewhere, is_usual, provision
 from kabuild.store import Store
 from kabuild.store.paths import TOOLCHAINS as DIRECTORY
 from kabuild.toolchain import Declaration, Resolver, hash_file
@@ -61,7 +61,7 @@ class Declared:
             found = found or [self._of(label)]
         else:
             named = [item for item in self.declarations if item.label.name == name]
-            found = [item for item in named if is_usual(item)] or named
+            found = [item for item in named if is_usual(item.label.package)] or named
         if len(found) == 1:
             return found[0]
         names = [item.label.short for item in found]
@@ -123,12 +123,6 @@ def declared() -> Iterator[Declared]:
     ):
         trees = TreeStore(store.root / DIRECTORY)
         yield Declared(workspace.root, loader, known, trees, resolver, frozenset(broken))
-
-
-def is_usual(declaration: Declaration) -> bool:
-    """Whether a toolchain is declared in ``//toolchains/...``."""
-    package = declaration.label.package
-    return package == PACKAGES or package.startswith(f"{PACKAGES}/")
 
 
 def users(loader: Loader, declaration: Declaration) -> list[str]:

@@ -72,9 +72,14 @@ class TaskResult:
         return bool(self.gates.get(gate, {}).get("verdict") == "PASS")
 
     @property
+    def deciding(self) -> Gates:
+        """The gates by which this result counts in figures, and what they said."""
+        return {gate: self.gates[gate] for gate in deciding(self.gates)}
+
+    @property
     def correct(self) -> bool:
         """Whether no gate that decides said anything but PASS."""
-        judged = [gate for gate in deciding(self.gates) if gate != "score"]
+        judged = [gate for gate in self.deciding if gate != "score"]
         return bool(judged) and all(map(self.passed, judged))
 
     @property

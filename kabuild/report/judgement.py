@@ -10,7 +10,6 @@ import statistics
 from collections.abc import Collection, Sequence
 from enum import Enum, unique
 
-from kabuild.model.options import deciding
 from kabuild.model.verdict import Verdict
 from kabuild.report.evaluation import TaskResult
 
@@ -48,12 +47,12 @@ def was_judged(words: Collection[str]) -> bool:
 
 def is_judged(result: TaskResult) -> bool:
     """Whether a result counts, as ``was_judged`` has it."""
-    return was_judged([str(result.gates[gate].get("verdict")) for gate in deciding(result.gates)])
+    return was_judged([str(said.get("verdict")) for said in result.deciding.values()])
 
 
 def why_unjudged(result: TaskResult) -> str:
     """Why a result that was not judged was not: ``NO_DEVICE``, or ``INFRA`` where nobody knows."""
-    for said in map(result.gates.__getitem__, deciding(result.gates)):
+    for said in result.deciding.values():
         if said.get("verdict") not in _SAID:
             return str(said.get("reason") or said.get("verdict"))
     return "no gate was asked for"

@@ -13,10 +13,31 @@ from typing import Any
 import zstandard
 
 from kabuild.base.errors import BundleError
-from kabuild.bundle.manifest import Manifest
+from kabuild.bundle.manifest import Manifest, Record
 from kabuild.bundle.provenance import provenance
+from kabuild.model.digest import Digest
 
 Members = dict[str, bytes]
+
+_NOTHING = Digest.of(b"")
+RECORD = Record(
+    label="//a:b",
+    task="//a:b",
+    gate="correctness",
+    mnemonic="Correctness",
+    key=_NOTHING,
+    command=_NOTHING,
+    root=_NOTHING,
+    toolchains=(),
+    preload=(),
+    nestable=False,
+    lease="",
+    timed=False,
+    cpus=1,
+    replayable=True,
+    files=(),
+)
+"""What a bundle says of one action: a gate without inputs that made nothing."""
 
 
 def read_members(bundle: Path) -> Members:

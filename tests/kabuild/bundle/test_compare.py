@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from kabuild.bundle.compare import Comparison, Word, compare
-from kabuild.bundle.manifest import Record
 from kabuild.bundle.obstacle import Obstacle, other_processor
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
+from tests.testkit.bundles import RECORD
 
 OTHER = Obstacle("toolchain python is another one here", ("python: pip install it",))
 PASS = {"verdict": "PASS", "reason": ""}
@@ -37,26 +37,6 @@ def compared(
     record = replace(RECORD, files=kept(then), timed=timed)
     result = ActionResult(exit_code=0, files=kept(now))
     return compare(record, result, obstacle, blobs.__getitem__)
-
-
-NONE = Digest.of(b"")
-RECORD = Record(
-    label="//a:b",
-    task="//a:b",
-    gate="correctness",
-    mnemonic="Correctness",
-    key=NONE,
-    command=NONE,
-    root=NONE,
-    toolchains=(),
-    preload=(),
-    nestable=False,
-    lease="",
-    timed=False,
-    cpus=1,
-    replayable=True,
-    files=(),
-)
 
 
 def test_only_equal_toolchains_prove_bytes() -> None:

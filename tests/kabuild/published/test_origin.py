@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kabuild.bundle.manifest import Record
 from kabuild.loading import builtin_root
 from kabuild.model.digest import Digest
 from kabuild.model.result import OutputFile
 from kabuild.published.origin import Origins, origins
 from kabuild.store.merkle import FileNode, build
+from tests.testkit.bundles import RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,24 +25,7 @@ def judged(inputs: Mapping[str, bytes], made: Mapping[str, bytes] | None = None)
     for directory in root.all_directories():
         blobs[directory.digest] = directory.wire
     outputs = tuple(OutputFile(path, Digest.of(data)) for path, data in (made or {}).items())
-    none = Digest.of(b"")
-    record = Record(
-        label="//a:b",
-        task="//a:b",
-        gate="compile",
-        mnemonic="Compile",
-        key=none,
-        command=none,
-        root=root.digest,
-        toolchains=(),
-        preload=(),
-        nestable=False,
-        lease="",
-        timed=False,
-        cpus=1,
-        replayable=True,
-        files=outputs,
-    )
+    record = replace(RECORD, gate="compile", mnemonic="Compile", root=root.digest, files=outputs)
     return origins([record], blobs.__getitem__)
 
 

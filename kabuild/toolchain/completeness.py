@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kabuild.base.errors import Reason, ToolchainError
 from kabuild.toolchain.declaration import Declaration
+from kabuild.toolchain.parts import is_counted
 
 _SCRIPT = 4096
 """Bytes of a script that are looked at: one that only calls another program is short."""
@@ -58,12 +59,7 @@ def installation(program: Path, requires: Sequence[str]) -> Path | None:
 
 
 def _has_one(home: Path, paths: Sequence[str], parts: Sequence[str]) -> bool:
-    counted = (path for path in paths if not parts or any(_is_in(path, part) for part in parts))
-    return any((home / path).exists() for path in counted)
-
-
-def _is_in(path: str, part: str) -> bool:
-    return path == part or path.startswith(f"{part}/")
+    return any((home / path).exists() and is_counted(home, path, parts) for path in paths)
 
 
 def _followed(program: Path, steps: int) -> Iterator[Path]:

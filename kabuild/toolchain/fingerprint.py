@@ -12,6 +12,7 @@ from typing import Any
 from kabuild.base.canonical import canonical_json
 from kabuild.model.digest import Digest
 from kabuild.toolchain.distributions import InstalledDistribution
+from kabuild.toolchain.parts import with_targets
 
 FileDigest = Callable[[Path], Digest]
 SCHEMA = 1
@@ -81,10 +82,11 @@ def distribution_fingerprint(
 def tree_listing(home: Path, paths: Sequence[str], file_digest: FileDigest) -> bytes:
     """Parts of a directory by content: paths, digests, executable bits, targets of links.
 
-    As canonical JSON, ``[[path, kind, digest or target], ...]``, sorted. Raises ``OSError``.
+    Where a part is a link, that and what it leads to. As canonical JSON,
+    ``[[path, kind, digest or target], ...]``, sorted. Raises ``OSError``.
     """
     entries: dict[str, list[str]] = {}
-    for path in paths or ("",):
+    for path in with_targets(home, paths) or ("",):
         entries.update(_entries(home, path, file_digest))
     return canonical_json([[path, *entry] for path, entry in sorted(entries.items())])
 

@@ -20,6 +20,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 PLATFORM = f"--platform={os.environ.get('KABUILD_PLATFORM', 'cuda')}"
 _CUDA_PARTS = (
+    "bin/nvcc",
     "bin/cudafe++",
     "bin/fatbinary",
     "bin/ptxas",
@@ -99,8 +100,7 @@ class Workplace:
 
     def _adopt(self) -> None:
         home = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")).resolve()
-        parts = sorted({_within(home, home / part) for part in _CUDA_PARTS})
-        self._pin("nvcc", home, parts)
+        self._pin("nvcc", home, _CUDA_PARTS)
         if (home / _SANITIZER).is_dir():
             self._pin("sanitizer", home, [_SANITIZER])
         if importlib.util.find_spec("ziglang") is None:

@@ -48,6 +48,16 @@ def test_only_parts_that_count_are_looked_into(home: Path) -> None:
     assert lacking(home, NEEDED, ["bi", "lib64"]) == ["bin/cc"]
 
 
+def test_what_is_behind_links_counts_where_they_lead(home: Path) -> None:
+    (home / "targets").mkdir()
+    (home / "lib64").rename(home / "targets/lib")
+    (home / "lib64").symlink_to("targets/lib")
+
+    assert lacking(home, NEEDED, ["bin", "lib64"]) == []
+    assert lacking(home, NEEDED, ["bin", "targets/lib/cc1"]) == []
+    assert lacking(home, NEEDED, ["bin", "targets/li"]) == ["lib/cc1|lib64/cc1"]
+
+
 def test_an_installation_is_found_by_its_own_program(home: Path) -> None:
     assert installation(home / "bin/cc", NEEDED) == home
 

@@ -147,6 +147,23 @@ def test_only_the_named_parts_of_a_tree_count(tree: Path) -> None:
     assert tree_fingerprint(tree_listing(tree, ("bin/cc",), hash_file)) != before
 
 
+@pytest.mark.parametrize("part", ["lib/link", "usr/lib/x", "usr/lib"])
+def test_a_part_that_is_a_link_counts_by_what_it_leads_to(tree: Path, part: str) -> None:
+    (tree / "usr").mkdir()
+    (tree / "usr/lib").symlink_to("../lib")
+    before = tree_listing(tree, (part,), hash_file)
+    assert b'["lib/x","file",' in before
+    (tree / "lib/x").write_text("y")
+    assert tree_listing(tree, (part,), hash_file) != before
+
+
+def test_a_part_that_leads_out_of_the_tree_counts_as_a_link(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("z")
+    (tree / "bin/ld").symlink_to("../../outside")
+    expected = b'[["bin/ld","link","../../outside"]]'
+    assert tree_listing(tree, ("bin/ld",), hash_file).strip() == expected
+
+
 def test_a_memory_reads_each_record_once(install: Install, tmp_path: Path) -> None:
     record = install("a", record=RECORD) / "RECORD"
     file = tmp_path / "cache" / "records.json"

@@ -1,13 +1,16 @@
-// Inclusive scan in three kernels: sums of tiles, a scan of those sums by one block,
-// and a Hillis-Steele scan of each tile that starts from the sum before it.
+// Inclusive scan in three kernels: sums of tiles, a scan of those sums by one block, and a
+// Hillis-Steele scan of each tile, whose threads scan their own elements before and after.
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 #include <stdint.h>
 
 namespace {
 
-// kabuild:tune kTile = 128, 256, 512, 1024
-constexpr int kTile = 512;  // elements of a tile, one a thread
+// kabuild:tune kThreads = 128, 256, 512, 1024
+constexpr int kThreads = 512;
+// kabuild:tune kItems = 1, 2, 4, 8
+constexpr int kItems = 1;  // neighbouring elements of a thread
+constexpr int kTile = kThreads * kItems;
 
 __device__ float to_float(float v) { return v; }
 __device__ float to_float(__half v) { return __half2float(v); }
@@ -20,7 +23,7 @@ template <> __device__ __half from_float<__half>(float v) { return __float2half(
 __device__ float block_scan(float value, float* scratch) {
   scratch[threadIdx.x] = value;
   __syncthreads();
-  for (int distance = 1; distance < kTile; distance *= 2) {
+  for (int distance = 1; distance < kThreads; distance *= 2) {
     const float left = threadIdx.x >= distance ? scratch[threadIdx.x - distance] : 0.0f;
     __syncthreads();
     scratch[threadIdx.x] += left;
@@ -30,11 +33,15 @@ __device__ float block_scan(float value, float* scratch) {
 }
 
 template <class T> __global__ void sum_tiles(const T* x, float* sums, int64_t n) {
-  __shared__ float scratch[kTile];
-  const int64_t i = (int64_t)blockIdx.x * kTile + threadIdx.x;
-  scratch[threadIdx.x] = i < n ? to_float(x[i]) : 0.0f;
+  __shared__ float scratch[kThreads];
+  const int64_t first = (int64_t)blockIdx.x * kTile + threadIdx.x * kItems;
+  float sum = 0.0f;
+  for (int i = 0; i < kItems; ++i) {
+    sum += first + i < n ? to_float(x[first + i]) : 0.0f;
+  }
+  scratch[threadIdx.x] = sum;
   __syncthreads();
-  for (int half = kTile / 2; half > 0; half /= 2) {
+  for (int half = kThreads / 2; half > 0; half /= 2) {
     if (threadIdx.x < half) {
       scratch[threadIdx.x] += scratch[threadIdx.x + half];
     }
@@ -47,26 +54,35 @@ template <class T> __global__ void sum_tiles(const T* x, float* sums, int64_t n)
 
 // Turns the tiles' sums into the sum before each tile; one block.
 __global__ void scan_sums(float* sums, int64_t tiles) {
-  __shared__ float scratch[kTile];
+  __shared__ float scratch[kThreads];
   float carry = 0.0f;
-  for (int64_t start = 0; start < tiles; start += kTile) {
+  for (int64_t start = 0; start < tiles; start += kThreads) {
     const int64_t i = start + threadIdx.x;
     block_scan(i < tiles ? sums[i] : 0.0f, scratch);
     if (i < tiles) {
       sums[i] = carry + (threadIdx.x > 0 ? scratch[threadIdx.x - 1] : 0.0f);
     }
-    carry += scratch[kTile - 1];
+    carry += scratch[kThreads - 1];
     __syncthreads();
   }
 }
 
 template <class T>
 __global__ void scan_tiles(const T* x, T* y, const float* before, int64_t n) {
-  __shared__ float scratch[kTile];
-  const int64_t i = (int64_t)blockIdx.x * kTile + threadIdx.x;
-  const float inclusive = block_scan(i < n ? to_float(x[i]) : 0.0f, scratch);
-  if (i < n) {
-    y[i] = from_float<T>(before[blockIdx.x] + inclusive);
+  __shared__ float scratch[kThreads];
+  const int64_t first = (int64_t)blockIdx.x * kTile + threadIdx.x * kItems;
+  float inclusive[kItems];  // of the thread's own elements
+  float sum = 0.0f;
+  for (int i = 0; i < kItems; ++i) {
+    sum += first + i < n ? to_float(x[first + i]) : 0.0f;
+    inclusive[i] = sum;
+  }
+  block_scan(sum, scratch);
+  const float left = threadIdx.x > 0 ? scratch[threadIdx.x - 1] : 0.0f;
+  for (int i = 0; i < kItems; ++i) {
+    if (first + i < n) {
+      y[first + i] = from_float<T>(before[blockIdx.x] + left + inclusive[i]);
+    }
   }
 }
 
@@ -77,9 +93,9 @@ hipError_t scan(const T* x, T* y, int64_t n, void* workspace, hipStream_t stream
   const int64_t tiles = tile_count(n);
   const dim3 grid((unsigned)tiles);
   float* sums = static_cast<float*>(workspace);
-  sum_tiles<T><<<grid, dim3(kTile), 0, stream>>>(x, sums, n);
-  scan_sums<<<dim3(1), dim3(kTile), 0, stream>>>(sums, tiles);
-  scan_tiles<T><<<grid, dim3(kTile), 0, stream>>>(x, y, sums, n);
+  sum_tiles<T><<<grid, dim3(kThreads), 0, stream>>>(x, sums, n);
+  scan_sums<<<dim3(1), dim3(kThreads), 0, stream>>>(sums, tiles);
+  scan_tiles<T><<<grid, dim3(kThreads), 0, stream>>>(x, y, sums, n);
   return hipGetLastError();
 }
 

@@ -7,7 +7,7 @@
 // the wait ends whatever the number of blocks in flight. Unlike the usual decoupled
 // look-back, which adds whatever happens to be ready, the terms and their order are
 // fixed: the result is bitwise reproducible, and the chain of dependent steps is one
-// step per window of 256 tiles.
+// step per window of 256 tiles. On Hopper, tiles arrive while others are worked on.
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 #include <stdint.h>
@@ -35,12 +35,37 @@ template <class T> struct alignas(16) Pack {
 
 template <class T> constexpr int kTile = kThreads * kPacks * Pack<T>::kSize;
 
+// The pack at `from`, of which `left` elements exist, and zeros; `whole` allows one instruction.
+template <class T> __device__ Pack<T> load(const T* from, int64_t left, bool whole) {
+  if (whole && left >= Pack<T>::kSize) return *reinterpret_cast<const Pack<T>*>(from);
+  Pack<T> pack;
+#pragma unroll
+  for (int i = 0; i < Pack<T>::kSize; ++i) pack.v[i] = i < left ? from[i] : from_float<T>(0.0f);
+  return pack;
+}
+
+template <class T> __device__ void store(T* to, const Pack<T>& pack, int64_t left, bool whole) {
+  if (whole && left >= Pack<T>::kSize) {
+    *reinterpret_cast<Pack<T>*>(to) = pack;
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < Pack<T>::kSize; ++i) {
+    if (i < left) to[i] = pack.v[i];
+  }
+}
+
 // Workspace, zeroed before the kernel: a counter, then two arrays of mailboxes.
 struct State {
   unsigned long long* tickets;
   unsigned long long* sums;     // [tiles]: the sum of each tile
   unsigned long long* totals;   // [windows]: the sum of everything before each window
 };
+
+State state_in(void* workspace, int64_t tiles) {
+  auto* words = static_cast<unsigned long long*>(workspace);
+  return {words, words + 1, words + 1 + tiles};
+}
 
 // A mailbox holds a float and, above it, whether it has been written: one 64-bit word,
 // so that a reader sees both or neither and no fence is needed.
@@ -95,9 +120,9 @@ __device__ float sum_before(const State& state, int64_t tile, float* scratch) {
 }
 
 template <class T, bool kAligned>
-__global__ __launch_bounds__(kThreads, 5) void scan_tiles(const T* __restrict__ x,
-                                                       T* __restrict__ y, State state,
-                                                       int64_t n) {
+__global__ __launch_bounds__(kThreads, 4) void scan_tiles(const T* __restrict__ x,
+                                                          T* __restrict__ y, State state,
+                                                          int64_t n) {
   constexpr int kPack = Pack<T>::kSize;
   __shared__ int64_t ticket;
   __shared__ float group_sums[kGroups], window_sums[kWindow];
@@ -113,15 +138,9 @@ __global__ __launch_bounds__(kThreads, 5) void scan_tiles(const T* __restrict__ 
   float v[kPacks][kPack];
 #pragma unroll
   for (int p = 0; p < kPacks; ++p) {
-    const int64_t start = start_of(p);
-    if (kAligned && start + kPack <= n) {
-      const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(x + start);
+    const Pack<T> pack = load(x + start_of(p), n - start_of(p), kAligned);
 #pragma unroll
-      for (int i = 0; i < kPack; ++i) v[p][i] = to_float(pack.v[i]);
-    } else {
-#pragma unroll
-      for (int i = 0; i < kPack; ++i) v[p][i] = start + i < n ? to_float(x[start + i]) : 0.0f;
-    }
+    for (int i = 0; i < kPack; ++i) v[p][i] = to_float(pack.v[i]);
   }
 
   float carry = 0.0f;  // the sum of the group's earlier packs
@@ -155,20 +174,190 @@ __global__ __launch_bounds__(kThreads, 5) void scan_tiles(const T* __restrict__ 
   offset += before;
 #pragma unroll
   for (int p = 0; p < kPacks; ++p) {
-    const int64_t start = start_of(p);
-    if (kAligned && start + kPack <= n) {
-      Pack<T> pack;
+    Pack<T> pack;
 #pragma unroll
-      for (int i = 0; i < kPack; ++i) pack.v[i] = from_float<T>(v[p][i] + offset);
-      *reinterpret_cast<Pack<T>*>(y + start) = pack;
-    } else {
-#pragma unroll
-      for (int i = 0; i < kPack; ++i) {
-        if (start + i < n) y[start + i] = from_float<T>(v[p][i] + offset);
-      }
-    }
+    for (int i = 0; i < kPack; ++i) pack.v[i] = from_float<T>(v[p][i] + offset);
+    store(y + start_of(p), pack, n - start_of(p), kAligned);
   }
 }
+
+#if defined(__HIP_PLATFORM_NVIDIA__) && __CUDA_ARCH_LIST__ >= 900
+#define RESIDENT_BLOCKS
+// Blocks that stay, as many as the device holds at once, each with three tiles in shared memory:
+// one arrives, one has its sum published early, and one waits for what lies before it, which seldom
+// takes long. Tiles are taken by ticket here, too, so that no block waits for one that never starts.
+namespace resident {
+
+constexpr int kStages = 3, kPacks = 6;  // tiles of a block; packs of a thread
+constexpr int kTileBytes = kThreads * kPacks * 16;
+template <class T> constexpr int kTile = kTileBytes / sizeof(T);
+
+struct Stage {
+  unsigned long long full;  // a barrier of the hardware: the tile has arrived
+  int tile;
+};
+
+__device__ unsigned place(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+
+// One thread: asks for the whole packs of a tile, if there is such a tile.
+template <class T> __device__ void fetch(Stage& stage, T* to, const T* x, int64_t n, int tile) {
+  const int64_t first = (int64_t)tile * kTile<T>, left = n > first ? n - first : 0;
+  const unsigned bytes = (left < kTile<T> ? (int)left : kTile<T>) * sizeof(T) / 16 * 16;
+  const unsigned full = place(&stage.full);
+  stage.tile = tile;
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(full), "r"(bytes)
+               : "memory");
+  if (bytes == 0) return;
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+               "[%3];" ::"r"(place(to)), "l"(x + first), "r"(bytes), "r"(full) : "memory");
+}
+
+// Waits until the tile has arrived that is the stage's `turn`-th.
+__device__ void await(Stage& stage, int turn) {
+  asm volatile("{.reg .pred done; again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
+               "@!done bra again;}" ::"r"(place(&stage.full)), "r"(turn & 1) : "memory");
+}
+
+template <class T>
+__global__ __launch_bounds__(kThreads, 3) void scan_tiles(const T* __restrict__ x,
+                                                          T* __restrict__ y, State state,
+                                                          int64_t n, int tiles) {
+  constexpr int kPack = Pack<T>::kSize, kStep = kGroup * kPack;
+  extern __shared__ __align__(128) unsigned char memory[];
+  __shared__ Stage stages[kStages];
+  __shared__ float group_sums[2][kGroups], window_sums[2][kWindow];  // others are one tile behind
+  const int lane = threadIdx.x % kGroup, group = threadIdx.x / kGroup;
+  const int own = (group * kPacks * kGroup + lane) * kPack;  // the thread's first element
+  const auto staged = [&](int i) { return reinterpret_cast<T*>(memory) + i % kStages * kTile<T>; };
+  // The thread's p-th pack of a tile in which its first element is `first`.
+  const auto pack_of = [&](int i, int64_t first, int p) {
+    const int64_t left = n - first - p * kStep;
+    if (left < kPack) return load(x + first + p * kStep, left, false);
+    return *reinterpret_cast<const Pack<T>*>(staged(i) + own + p * kStep);
+  };
+
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < kStages; ++i) {
+      asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(place(&stages[i].full)) : "memory");
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+  asm volatile("griddepcontrol.wait;" ::: "memory");  // for the workspace to be cleared
+  const auto take = [&] { return (int)atomicAdd(state.tickets, 1ull); };
+  int ticket = 0;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < kStages; ++i) fetch(stages[i], staged(i), x, n, take());
+    ticket = take();
+  }
+
+  // Publishes the sum of the block's i-th tile; `before` is what lies in it before each pack.
+  const auto sum_tile = [&](int i, int& tile, float& sum, float (&before)[kPacks]) {
+    await(stages[i % kStages], i / kStages);
+    tile = stages[i % kStages].tile;
+    if (tile >= tiles) return;
+    const int64_t first = (int64_t)tile * kTile<T> + own;
+    float carry = 0.0f;  // the sum of the group's earlier packs
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+      const Pack<T> pack = pack_of(i, first, p);
+      float v[kPack];
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) v[j] = to_float(pack.v[j]);
+#pragma unroll
+      for (int half = kPack / 2; half > 0; half /= 2) {
+#pragma unroll
+        for (int j = 0; j < half; ++j) v[j] += v[j + half];
+      }
+      const float inclusive = lanes_scan(v[0], lane);
+      const float left = __shfl_up(inclusive, 1, kGroup);
+      before[p] = lane == 0 ? carry : carry + left;
+      carry += __shfl(inclusive, kGroup - 1, kGroup);
+    }
+    if (lane == 0) group_sums[i % 2][group] = carry;
+    __syncthreads();
+    float offset = 0.0f;
+    sum = 0.0f;
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      if (g == group) offset = sum;
+      sum += group_sums[i % 2][g];
+    }
+    if (threadIdx.x == 0) publish(state.sums + tile, sum);
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) before[p] += offset;
+  };
+
+  int tile, next_tile;
+  float sum, next_sum, before[kPacks], next_before[kPacks];
+  sum_tile(0, tile, sum, before);
+  for (int i = 0; tile < tiles; ++i) {
+    sum_tile(i + 1, next_tile, next_sum, next_before);
+    if (threadIdx.x == 0 && i > 0 && next_tile < tiles) {  // all have written the tile before
+      fetch(stages[(i - 1) % kStages], staged(i - 1), x, n, ticket);
+      ticket = take();
+    }
+    const float start = sum_before(state, tile, window_sums[i % 2]);
+    if (threadIdx.x == 0 && tile % kWindow == kWindow - 1) {
+      publish(state.totals + tile / kWindow + 1, start + sum);
+    }
+    const int64_t first = (int64_t)tile * kTile<T> + own;
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+      Pack<T> pack = pack_of(i, first, p);
+      float v[kPack];
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) v[j] = to_float(pack.v[j]);
+#pragma unroll
+      for (int j = 1; j < kPack; ++j) v[j] += v[j - 1];
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) pack.v[j] = from_float<T>(v[j] + (start + before[p]));
+      store(y + first + p * kStep, pack, n - first - p * kStep, true);
+    }
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) before[p] = next_before[p];
+    tile = next_tile;
+    sum = next_sum;
+  }
+}
+
+// The kernel launched next may start at once: it waits before it needs the words.
+__global__ void clear(unsigned long long* words, int count) {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  const int i = blockIdx.x * kThreads + threadIdx.x;
+  if (i < count) words[i] = 0;
+}
+
+template <class T>
+hipError_t scan(const T* x, T* y, int64_t n, void* workspace, hipStream_t stream) {
+  const int tiles = (int)((n + kTile<T> - 1) / kTile<T>), words = tiles + tiles / kWindow + 2;
+  const State state = state_in(workspace, tiles);
+  const auto kernel = scan_tiles<T>;
+  const auto limit = hipFuncAttributeMaxDynamicSharedMemorySize;
+  constexpr int kShared = kStages * kTileBytes;
+  int device = 0, processors = 0, blocks = 0;
+  (void)hipGetDevice(&device);
+  (void)hipDeviceGetAttribute(&processors, hipDeviceAttributeMultiprocessorCount, device);
+  (void)hipFuncSetAttribute((const void*)kernel, limit, kShared);
+  (void)hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, kThreads, kShared);
+  const int most = processors * blocks, clearing = (words + kThreads - 1) / kThreads;
+
+  clear<<<dim3(clearing), dim3(kThreads), 0, stream>>>(state.tickets, words);
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(tiles < most ? tiles : most);
+  config.blockDim = dim3(kThreads);
+  config.dynamicSmemBytes = kShared;
+  config.stream = stream;
+  config.attrs = &early;
+  config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, kernel, x, y, state, n, tiles);
+}
+
+}  // namespace resident
+#endif
 
 template <class T> int64_t tile_count(int64_t n) { return (n + kTile<T> - 1) / kTile<T>; }
 
@@ -179,17 +368,16 @@ template <class T> size_t workspace_bytes(int64_t n) {
 
 template <class T>
 hipError_t scan(const T* x, T* y, int64_t n, void* workspace, hipStream_t stream) {
+  const bool aligned = (uintptr_t)x % 16 == 0 && (uintptr_t)y % 16 == 0;
+#ifdef RESIDENT_BLOCKS
+  if (aligned) return resident::scan(x, y, n, workspace, stream);
+#endif
   const int64_t tiles = tile_count<T>(n);
+  const State state = state_in(workspace, tiles);
   const hipError_t cleared = hipMemsetAsync(workspace, 0, workspace_bytes<T>(n), stream);
   if (cleared != hipSuccess) return cleared;
-  auto* words = static_cast<unsigned long long*>(workspace);
-  const State state{words, words + 1, words + 1 + tiles};
-  const dim3 grid((unsigned)tiles);
-  if ((uintptr_t)x % 16 == 0 && (uintptr_t)y % 16 == 0) {
-    scan_tiles<T, true><<<grid, dim3(kThreads), 0, stream>>>(x, y, state, n);
-  } else {
-    scan_tiles<T, false><<<grid, dim3(kThreads), 0, stream>>>(x, y, state, n);
-  }
+  const auto kernel = aligned ? scan_tiles<T, true> : scan_tiles<T, false>;
+  kernel<<<dim3((unsigned)tiles), dim3(kThreads), 0, stream>>>(x, y, state, n);
   return hipGetLastError();
 }
 

@@ -11,8 +11,11 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import gc
+import importlib
 import json
 import os
+import pkgutil
 import signal
 import socket
 import subprocess
@@ -123,9 +126,13 @@ def serve(channel: socket.socket) -> None:
     """Fork a process for every request, until nobody is left to ask."""
     spawner = KeptSpawner()
     sandbox.Spawner = lambda: spawner  # type: ignore[assignment,misc]
-    import kabuild.cli.main
-    import kabuild.pipeline  # noqa: F401
+    import kabuild
 
+    for module in pkgutil.walk_packages(kabuild.__path__, "kabuild."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()  # so that no fork touches, hence copies, what is there already
     while (received := protocol.receive(channel)) is not None:
         message, streams = received
         wanted, spawner.wanted = os.pipe()

@@ -116,7 +116,8 @@ class Evaluation:
             workplace, "side_by_side.py", f"--experts={workplace.root}", f"--out={file}"
         )
         found = json.loads(file.read_bytes()) if file.exists() else {}
-        return {**found, "exit_code": ran.code, "said": ran.err.splitlines()[-5:]}
+        broke = {"broke off": f"side_by_side.py ended with {ran.code}"} if ran.code else {}
+        return {**found, **broke, "said": ran.err.splitlines()[-5:]}
 
     def extension(self, workplace: Workplace) -> Any:
         """What PyTorch's own way to compile a kernel takes here."""
@@ -273,15 +274,14 @@ def _run(evaluation: Evaluation, stages: list[str], out: Path) -> int:
 
 def _stage(evaluation: Evaluation, stage: str, out: Path, *, alone: bool = True) -> int:
     started = time.monotonic()
-    failed = 0
     try:
         found = evaluation.run(stage, alone=alone)
     except (OSError, KeyError, ValueError, StopIteration, subprocess.SubprocessError) as error:
-        failed = 1
         found = {"broke off": f"{type(error).__name__}: {error}"}
     (out / f"{stage}.json").write_text(json.dumps(found, indent=1, sort_keys=True))
-    print(f"{stage}: {time.monotonic() - started:.1f} s", flush=True)
-    return failed
+    broke = found.get("broke off", "")
+    print(f"{stage}: {time.monotonic() - started:.1f} s{broke and f', broke off: {broke}'}")
+    return 1 if broke else 0
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ def page(folder: Path) -> str:
     parts = [(folder / "notes.md").read_text().strip(), _machine(stages)]
     sections = {
         "suite": _suite,
-        "suite_again": _again,
         "side_by_side": _side_by_side,
         "cheats": _cheats,
         "tuner": _tuner,
@@ -68,10 +67,6 @@ def _suite(stages: Stages) -> str:
     )
     table = _figures(suite, stages.get("roofline", {}))
     return "\n\n".join(["## Suite", said, legend, table, _compiling(stages), _compiled(suite)])
-
-
-def _again(stages: Stages) -> str:
-    return "## Judged again\n\nSome tasks, later.\n\n" + _figures(stages["suite_again"], {})
 
 
 def _figures(suite: Any, shares: Any) -> str:

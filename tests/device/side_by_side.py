@@ -14,6 +14,7 @@ import importlib.util
 import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +66,35 @@ class Experts:
             str(self._root / f"out/tasks/hip2hip/{name}/{name}.compile/kernel.so")
         )
         function = getattr(library, f"{name}_f16")
+        workspace = scratch_memory(library, f"{name}_f16_workspace", "cuda")
 
         def call(*arguments: Tensor | float) -> None:
+            dims = (value for value in arguments if isinstance(value, int))
             stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-            error = function(*(_argument(value) for value in arguments), stream)
+            error = function(*map(_argument, (*arguments, *workspace(*dims))), stream)
             assert error == 0, f"hipError_t {error}"
 
         return call
+
+
+def scratch_memory(
+    library: ctypes.CDLL, name: str, device: str
+) -> Callable[..., tuple[Tensor, ...]]:
+    """What calls of such dims are given besides: memory, made once; none where none is asked for.
+
+    ``name`` is the function that says how many bytes.
+    """
+    if not hasattr(library, name):
+        return lambda *_: ()
+    size = getattr(library, name)
+    size.restype = ctypes.c_size_t
+
+    @cache
+    def made(*dims: int) -> tuple[Tensor, ...]:
+        wanted = size(*map(ctypes.c_int64, dims))
+        return (torch.empty(max(1, wanted), dtype=torch.uint8, device=device),)
+
+    return made
 
 
 def _argument(value: Tensor | float) -> Any:

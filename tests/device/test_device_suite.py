@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from description import revision
 from evaluate import LIMITS, Evaluation
 from page import page
 from roofline import products, shares
+from side_by_side import scratch_memory
 from throughput import TASKS, variants
 from tuned import batched, limit, measure, outcome, tasks
 from workplace import Workplace
@@ -49,6 +51,20 @@ def test_repeated_runs_are_compared_config_by_config() -> None:
     assert found["t a"]["baseline_ns"]["spread_percent"] == 0.0
     assert not found["t a"]["intervals_overlap"]
     assert found["t b"]["intervals_overlap"]
+
+
+def test_experts_are_given_the_scratch_memory_that_they_ask_for() -> None:
+    bytes_of = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int64, ctypes.c_int64)
+    library = ctypes.CDLL(None)
+    asked = {"scan": bytes_of(lambda rows, cols: rows * cols), "clear": bytes_of(lambda *_: 0)}
+    for name, said in asked.items():
+        setattr(library, f"{name}_f16_workspace", said)
+
+    (memory,) = scratch_memory(library, "scan_f16_workspace", "cpu")(3, 7)
+    assert memory.nbytes == 21
+    (memory,) = scratch_memory(library, "clear_f16_workspace", "cpu")(3, 7)
+    assert memory.nbytes == 1
+    assert scratch_memory(library, "gemm_f16_workspace", "cpu")(3, 7) == ()
 
 
 def test_every_stage_can_be_run() -> None:

@@ -13,6 +13,10 @@ PINNED ?= toolchains/python/requirements.txt
 TORCH  := --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu
 IS_FOR := import platform, sys; sys.exit([sys.implementation.cache_tag, platform.machine(), \
           platform.libc_ver()[0]] != ["cpython-311", "x86_64", "glibc"])
+# pip would compile one file after another. Left out is what is for another Python's syntax, and
+# what nobody imports: sources of what is installed compiled, and of Zig's own libraries.
+COMPILE = $(VENV)/bin/python -m compileall -qq -j 0 \
+          -x '/tests/|/testing/_internal/|/site-packages/(mypy|ziglang/lib)/'
 # Whether that can be had here at all; whether it is the right one is for --require-hashes to say.
 OFFERED = [ -n "$(PINNED)" ] && $(PYTHON) -c '$(IS_FOR)' && \
           $(PIP) -qq --dry-run --no-deps $(TORCH) $$(grep -o '^torch==[^ ]*' $(PINNED))
@@ -60,8 +64,8 @@ $(READY): pyproject.toml $(PINNED)
 	  $(PIP) -q --no-deps --no-build-isolation --editable .; \
 	  $(VENV)/bin/python -m pip check; \
 	else set -x; $(PIP) -q --editable '.[dev]'; fi
-	@# pip would compile one file after another; what is for another Python's syntax is left out.
-	@$(VENV)/bin/python -m compileall -qq -j 0 -x '/tests/|/testing/_internal/' $(VENV)/lib || true
+	@$(COMPILE) $(VENV)/lib || true
+	@$(COMPILE) kabuild rules toolchains tests/testkit || true
 	@touch $@
 
 clean:

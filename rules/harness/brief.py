@@ -72,7 +72,7 @@ def brief_text(ctx: Context, signature: Signature, kernel: str) -> str:
         scalars=f"{scalars}\n" if scalars else "",
         dtypes=", ".join(attrs["dtypes"]),
         space="\n".join(f"- `{name}` from {low} to {high}" for name, (low, high) in ranges.items()),
-        baseline=_BASELINES.get(ctx.target.kind, "kernel as it is now"),
+        baseline=_BASELINES.get(ctx.target.kind, "kernel as it was given"),
         score=_SCORES[ctx.options.policy],
     )
 

@@ -109,10 +109,17 @@ def test_others_on_the_processors_excuse_what_the_kernel_counts(late, excused):
 def test_unexplained_time_is_paid_whenever_it_comes(own, pays):
     charge = Charge.settle(own, [0, 0, 0])
 
-    assert [charge.of(value) for value in own] == pays
+    assert [charge.of(value, beside=[0, 0]) for value in own] == pays
 
 
 def test_what_the_baseline_varies_by_costs_nobody():
     charge = Charge.settle([0, 0, 3], [-1, 0, 1])
 
-    assert [charge.of(value) for value in (0, 3, 9)] == [0, 0, 6]
+    assert [charge.of(value, beside=[0, 1]) for value in (0, 3, 9)] == [0, 0, 6]
+
+
+@pytest.mark.parametrize(("beside", "pays"), [([7, 8], 0), ([8, 0], 6), ([0, 8], 6), ([4, 5], 2)])
+def test_what_holds_up_all_of_a_round_costs_nobody(beside, pays):
+    charge = Charge.settle([0, 0, 9], [-1, 0, 1])
+
+    assert charge.of(9, beside=beside) == pays

@@ -41,22 +41,30 @@ class Charge:
 
     Attributes:
         always_ns: for every batch.
-        free_ns: unexplained time beyond this is paid in the batch that has it.
+        usual_ns: what the baseline leaves unexplained itself.
+        slack_ns: by how much that varies.
     """
 
     always_ns: float
-    free_ns: float
+    usual_ns: float
+    slack_ns: float
 
     @classmethod
     def settle(cls, own: Sequence[float], trusted: Sequence[float]) -> Charge:
         """From the unexplained time of a program's batches and of the baseline's."""
         middle = statistics.median(trusted)
         spread = statistics.median(abs(value - middle) for value in trusted)
-        return cls(max(0.0, statistics.median(own) - middle), middle + SPREADS * spread)
+        always = max(0.0, statistics.median(own) - middle)
+        return cls(always, middle, SPREADS * spread)
 
-    def of(self, unexplained_ns: float) -> float:
-        """What one batch pays."""
-        return max(self.always_ns, unexplained_ns - self.free_ns)
+    def of(self, unexplained_ns: float, beside: Sequence[float]) -> float:
+        """What one batch pays, ``beside`` which the baseline's of the same round left so much.
+
+        What holds up every one of those is the machine. A lie that hides behind it gains in that
+        round alone, and what counts is the median of the rounds.
+        """
+        usual = max(self.usual_ns, min(beside))
+        return max(self.always_ns, unexplained_ns - usual - self.slack_ns)
 
 
 class Clock:

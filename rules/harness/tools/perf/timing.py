@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from base.seeds import derive
@@ -34,10 +35,12 @@ class Figures:
 
         Both sides pay for unexplained time: what the audit tolerates as noise must not pay.
         """
-        trusted = _unexplained(series.baseline, clock)
-        own = Charge.settle(_unexplained(series.candidate, clock), trusted)
-        candidate = _charged(series.candidate, own, clock)
-        baseline = _charged(series.baseline, Charge.settle(trusted, trusted), clock)
+        rounds = _unexplained(series.baseline, clock)
+        trusted = list(chain.from_iterable(rounds))
+        told = chain.from_iterable(_unexplained(series.candidate, clock))
+        own = Charge.settle(list(told), trusted)
+        candidate = _charged(series.candidate, own, rounds, clock)
+        baseline = _charged(series.baseline, Charge.settle(trusted, trusted), rounds, clock)
         seed = int.from_bytes(derive("bootstrap", plan.config.name)[:8], "big")
         return cls(
             confidence.typical(candidate),
@@ -95,15 +98,19 @@ class Timing:
         }
 
 
-def _unexplained(processes: Sequence[Sequence[Sample]], clock: Clock) -> list[float]:
-    return [clock.unexplained_ns(sample) for process in processes for sample in process]
+def _unexplained(processes: Sequence[Sequence[Sample]], clock: Clock) -> list[list[float]]:
+    """By process, of which each side has one a round."""
+    return [[clock.unexplained_ns(sample) for sample in process] for process in processes]
 
 
 def _charged(
-    processes: Sequence[Sequence[Sample]], charge: Charge, clock: Clock
+    processes: Sequence[Sequence[Sample]],
+    charge: Charge,
+    rounds: Sequence[Sequence[float]],
+    clock: Clock,
 ) -> list[list[float]]:
     """The times per call that count."""
     return [
-        [s.per_call_ns + charge.of(clock.unexplained_ns(s)) / s.slots for s in process]
-        for process in processes
+        [s.per_call_ns + charge.of(clock.unexplained_ns(s), beside) / s.slots for s in process]
+        for process, beside in zip(processes, rounds, strict=True)
     ]

@@ -115,16 +115,16 @@ def test_the_verdict_says_what_each_kernel_takes(softmax: CliWorkspace) -> None:
 
 def test_a_comment_compiles_again_and_stops_there(softmax: CliWorkspace, tmp_path: Path) -> None:
     copy = softmax.copy(tmp_path)
-    kernel = copy.root / "tasks/hip2hip/softmax/solutions/expert/softmax.hip"
-    library = Path("out/tasks/hip2hip/softmax/softmax.compile/kernel.so")
+    kernel = copy.root / "tasks/torch2hip/gelu/solutions/expert/gelu.hip"
+    library = Path("out/tasks/torch2hip/gelu/gelu.compile/kernel.so")
     before = (softmax.root / library).read_bytes()
     kernel.write_text("// Another comment.\n\n" + kernel.read_text())
 
-    ran = copy.run("build", "//tasks/hip2hip/softmax:softmax.compile", PLATFORM)
+    ran = copy.run("build", "//tasks/torch2hip/gelu:gelu.compile", PLATFORM)
 
     assert ran.executed == {
-        "//tasks/hip2hip/softmax:softmax.agent",
-        "//tasks/hip2hip/softmax:softmax.compile",
+        "//tasks/torch2hip/gelu:gelu.agent",
+        "//tasks/torch2hip/gelu:gelu.compile",
     }
     assert (copy.root / library).read_bytes() == before
 

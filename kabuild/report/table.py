@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from kabuild.report.failures import printable
 from kabuild.report.scoreboard import TaskRow, Totals
 
 Style = Callable[[str, str], str]
 
 _COLOURS = {"PASS": "32", "FAIL": "31", "REJECTED": "35", "SKIPPED": "33", "INFRA": "36"}
+_MOST_COLUMNS = 100
+"""What is printed of how an agent ended, which may have said anything."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +30,10 @@ class Line:
     @classmethod
     def of(cls, row: TaskRow) -> Line:
         """The line of a task that was built."""
-        ended = str(row.facts.get("state", "finished"))
         notes = (
             "cached" if row.cached else "",
             "" if row.hermetic else "not hermetic",
-            "" if ended == "finished" else f"agent: {ended}",
+            _ended(row.facts),
         )
         return cls(
             row.label.short,
@@ -86,6 +90,15 @@ def render_totals(counts: Totals, seconds: float) -> str:
         f"{actions} {noun}: {counts.cached} cached, {counts.executed} executed"
         f"{judged}; {seconds:.2f} s"
     )
+
+
+def _ended(facts: Mapping[str, Any]) -> str:
+    """How an agent that did not finish ended, and why, as it or its session says."""
+    state, why = str(facts.get("state", "finished")), str(facts.get("message", ""))
+    if state == "finished":
+        return ""
+    told = ": ".join(filter(None, ("agent", state.replace("_", " "), why)))
+    return textwrap.shorten(printable(told), _MOST_COLUMNS, placeholder="...")
 
 
 def _texts(line: Line, gates: Sequence[str], *, scored: bool) -> list[str]:

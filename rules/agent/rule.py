@@ -84,7 +84,9 @@ RULE = Rule(
         "command": attr.strings("What runs, an argument each, with {placeholders}; no shell."),
         "files": attr.files("Files of this package that the command needs; it sees {files}."),
         "files_of": attr.label("Another agent, whose files it sees, too, at the same places."),
-        "prompt": attr.file("A template in place of our own prompt; knows {brief} and more."),
+        "prompt": attr.file(
+            "A template in place of our own prompt, with {brief}, {kernel}, {seconds} and {turns}."
+        ),
         "prompt_by": attr.string(
             "How the prompt gets to the command: as {prompt} in an argument, on stdin, or in "
             "the file {prompt_file}.",

@@ -172,7 +172,10 @@ def test_a_model_that_cannot_be_reached_ends_the_session_as_no_result(
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"command": ["no-such-command"]}, "cannot start no-such-command: No such file"),
+        (
+            {"command": ["no-such-command"]},
+            "cannot start no-such-command: its sandbox has no such program; PATH is /kabuild/bin:",
+        ),
         (
             {"version_command": ["{python}", "--version"], "version": "Python 2.7"},
             "should say version Python 2.7 and says: Python 3",

@@ -103,7 +103,7 @@ def test_whatever_an_agent_does_is_a_result(had: Rogues) -> None:
     [
         ("honest", "finished", 0, ""),
         ("returns_nothing", "finished", 0, ""),
-        ("crashes", "failed", 134, ""),
+        ("crashes", "failed", 134, "it ended with exit code 134 (SIGABRT)"),
         ("complains", "failed", 1, "something went wrong"),
         ("deletes_its_workspace", "finished", 0, ""),
         ("edits_what_is_given", "finished", 0, ""),
@@ -121,6 +121,12 @@ def test_the_end_of_an_agent_is_told(
     facts = had.session(name).facts
 
     assert (facts["state"], facts["exit_code"], facts["message"]) == (state, exit_code, message)
+
+
+def test_what_an_agent_complains_of_is_kept(had: Rogues) -> None:
+    told = [e["text"] for e in had.session("complains").transcript if e["role"] == "stderr"]
+
+    assert told == ["something went wrong\n"]
 
 
 def test_a_fork_bomb_is_stopped(had: Rogues) -> None:
@@ -182,12 +188,16 @@ def test_endless_output_is_cut_in_the_middle(had: Rogues) -> None:
 def test_checks_survive_what_is_none_and_are_recorded(had: Rogues) -> None:
     session = had.session("floods_the_checks")
 
-    assert session.said[0].startswith("refused: no request: gates are: compile, smoke")
-    assert session.said[1].startswith("refused: no request: no config is called 'no such config'")
+    assert session.said[0].startswith(
+        "refused: this cannot be checked: no gate is called 'unseen'; there"
+    )
+    assert session.said[1].startswith(
+        "refused: this cannot be checked: no config is called 'no such config'"
+    )
     assert session.said[-2].startswith("compile: PASS")
     assert session.said[-1].startswith("smoke: PASS")
     *refused, last = session.checks
-    assert all("no request" in check["error"] for check in refused)
+    assert all("this cannot be checked" in check["error"] for check in refused)
     assert [verdict["verdict"] for verdict in last["verdicts"]] == ["PASS", "PASS"]
     told = [entry for entry in session.transcript if entry["role"] == "check"]
     assert [entry["text"] for entry in told[-1:]] == ["compile: PASS; smoke: PASS"]

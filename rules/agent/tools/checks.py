@@ -75,7 +75,7 @@ def _handle(connection: socket.socket, bench: Bench) -> tuple[Mapping[str, Any],
     except CheckError as error:
         return request, {"error": str(error), "machine": True}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        return {}, {"error": f"no request: {error}", "machine": False}
+        return {}, {"error": f"this cannot be checked: {error}", "machine": False}
 
 
 def _read(connection: socket.socket) -> Mapping[str, Any]:
@@ -92,8 +92,8 @@ def _read(connection: socket.socket) -> Mapping[str, Any]:
     if "sources" in value:
         if not isinstance(value["sources"], list) or len(value["sources"]) > MOST_COMPILED:
             raise ValueError(f"at most {MOST_COMPILED} kernels are compiled at once")
-    elif any(gate not in GATES for gate in value["gates"]):
-        raise ValueError(f"gates are: {', '.join(GATES)}")
+    elif unknown := [gate for gate in value["gates"] if gate not in GATES]:
+        raise ValueError(f"no gate is called '{unknown[0]}'; there are: {', '.join(GATES)}")
     return value
 
 

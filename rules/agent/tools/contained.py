@@ -179,6 +179,8 @@ def _become(command: Command, news: socket.socket, streams: tuple[int, int]) -> 
         os.execvpe(argv[0], argv, environment)  # noqa: S606 - no shell, on purpose
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
+        if isinstance(error, FileNotFoundError):
+            why = f"its sandbox has no such program; PATH is {environment['PATH']}"
         news.send(f"cannot start {argv[0]}: {why}".encode())
     return 127
 

@@ -131,7 +131,13 @@ class Session:
         calls = self._calls.read_bytes() if self._calls.exists() else b""
         (_OUT / "calls.jsonl").write_bytes(calls)
         checks = map(_as_entry, adapter.json_objects(calls))
-        entries = ({"role": "user", "text": self._prompt}, *report.transcript, *checks)
+        complaints = ended.stderr.decode(errors="replace")
+        entries = (
+            {"role": "user", "text": self._prompt},
+            *report.transcript,
+            *([{"role": "stderr", "text": complaints}] if complaints else []),
+            *checks,
+        )
         (_OUT / "transcript.jsonl").write_bytes(_lines(entries, _TRANSCRIPT_BYTES))
         original = (self._root / "desk" / self._order.kernel).read_bytes()
         result = {
@@ -266,7 +272,10 @@ class Session:
         usage = usage if usage != Usage() else budget.usage
         if stopped:
             return replace(report, state=state, usage=usage, message=message)
-        return replace(report, usage=usage, message=message or report.message)
+        message = message or report.message
+        if report.state is State.FAILED and not message:
+            message = _leaving(ended.exit_code)
+        return replace(report, usage=usage, message=message)
 
 
 class _Budget:
@@ -302,6 +311,14 @@ class _Budget:
             if most and used is not None and used > most:
                 return f"it used {used:g} {name}, and may use {most:g}"
         return ""
+
+
+def _leaving(code: int | None) -> str:
+    """How it failed, where it says nothing of that itself; 128 + N is signal N."""
+    if code is None:
+        return "it was killed"
+    killers = {128 + number: f" ({number.name})" for number in signal.Signals}
+    return f"it ended with exit code {code}{killers.get(code, '')}"
 
 
 def _as_entry(call: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -76,6 +76,15 @@ def test_a_passing_task_shows_its_figures() -> None:
     ]
 
 
+def test_how_an_agent_failed_stands_in_its_line() -> None:
+    facts = {"state": "timed_out", "message": f"it said\n\x1b[1m{'much ' * 99}"}
+    line = Line.of(replace(table_of(*PASSED)[0], facts=facts))
+
+    assert line.notes.startswith("agent: timed out: it said \ufffd[1mmuch much")
+    assert line.notes.endswith("much...")
+    assert len(line.notes) <= 100
+
+
 def test_colours_surround_words_and_keep_columns() -> None:
     text = render_table([Line.of(row) for row in table_of(*FAILED)], coloured)
 

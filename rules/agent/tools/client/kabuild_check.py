@@ -132,12 +132,16 @@ def kernel_here() -> Path:
 
 def main(arguments: Sequence[str]) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="kabuild-check", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="kabuild-check",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument(
         "gates", nargs="*", help="compile, smoke, correctness, perf or all; else the first two"
     )
     parser.add_argument("--file", type=Path, help="a kernel; else the one of this directory")
-    parser.add_argument("--config", default="", help="only configs whose name has this")
+    parser.add_argument("--config", default="", help="only those of configs.json named like this")
     parser.add_argument("--budget", type=float, default=0.0, help="seconds for perf, about")
     parser.add_argument("--against", type=Path, help="a kernel in the baseline's place, for perf")
     parser.add_argument("--json", action="store_true", help="the verdicts as JSON")

@@ -13,6 +13,7 @@ from faults import SourceFault, ToolchainFault
 
 OUT = Path("out")
 LIBRARY = OUT / "kernel.so"
+PLACES = OUT / "kernel.places.json"
 TOOLCHAIN_FAILED = 3
 _MOST_REFUSAL = 500
 
@@ -57,12 +58,21 @@ class Resources(Protocol):
         """As a part of ``verdict.json``."""
 
 
-def judge(source: Path, build: Callable[[], Compiled]) -> int:
+def judge(source: Path, build: Callable[[], Compiled], made: Sequence[Path] = ()) -> int:
     """Build, and write ``out/verdict.json``: the exit code of the gate.
 
     0 for any verdict; 3 when the tools failed, which says nothing about the source. What stands in
-    place of a file that an agent's session refused is not built.
+    place of a file that an agent's session refused is not built. ``made`` are files of ``out/``
+    that are there whatever the verdict, if need be empty: an action has all its outputs.
     """
+    code = _judged(source, build)
+    if code == 0:
+        for file in made:
+            file.touch()
+    return code
+
+
+def _judged(source: Path, build: Callable[[], Compiled]) -> int:
     try:
         if refusal := refusal_in(source):
             print(refusal, file=sys.stderr)

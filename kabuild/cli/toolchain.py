@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from kabuild.toolchain import Declaration, Fetched, LocalTree
 from kabuild.toolchain.completeness import installation, lacking, not_whole
 from kabuild.toolchain.inventory import Item, State, fetched_tree, take_stock
 from kabuild.toolchain.lock import LOCK_FILE, LockEntry, is_adopted, is_current
+from kabuild.toolchain.parts import is_there
 from kabuild.toolchain.tree_check import TreeCheck
 
 _COLUMNS = ("TOOLCHAIN", "ROLE", "PLATFORMS", "KIND", "VERSION", "STATE")
@@ -247,20 +250,22 @@ def _adopted(declaration: Declaration, home: Path | None, paths: tuple[str, ...]
             f"{declaration.label.short} is of the running Python; no tree can stand for it",
             hint=f"kabuild toolchain lock {declaration.label.short}",
         )
-    if home is None and isinstance(declared_pin, LocalTree):
-        return LocalTree(declared_pin.home, paths or declared_pin.paths)
-    if home is None:
+    usual = declared_pin if isinstance(declared_pin, LocalTree) else LocalTree("")
+    if home is None and not usual.home:
         raise UsageError(
             Reason.BAD_FLAG,
             f"{declaration.label.short} is fetched; say what to adopt in its place",
             hint=f"kabuild toolchain pin {declaration.label.short} --from DIRECTORY",
         )
+    where = _absolute(home) if home else Path(usual.home)
     for path in paths:
-        if path.startswith("/") or ".." in path.split("/") or not (home / path).exists():
-            raise UsageError(Reason.BAD_FLAG, f"--path: there is no '{path}' in {home}")
-    own = declared_pin.paths if isinstance(declared_pin, LocalTree) else ()
-    tree = LocalTree(str(home.absolute()), paths or own)
-    if missing := lacking(home, declaration.requires, tree.paths):
+        if path.startswith("/") or ".." in path.split("/") or not is_there(where, path):
+            raise UsageError(Reason.BAD_FLAG, f"--path: there is no '{path}' in {where}")
+    parts = tuple(dict.fromkeys(map(os.path.normpath, paths)))  # a shell completes 'bin/'
+    if "." in parts:
+        parts = ()
+    tree = LocalTree(str(where), parts if paths else usual.paths)
+    if home and (missing := lacking(home, declaration.requires, tree.paths)):
         raise UsageError(
             Reason.BAD_FLAG,
             f"--from: {not_whole(declaration, home, missing, tree.paths)}",
@@ -275,8 +280,14 @@ def _leads_to(declaration: Declaration, home: Path) -> str:
         real = installation(home / path, declaration.requires)
         if real is not None and real != home:
             label = declaration.label.short
-            return f"{home / path} leads to {real}: kabuild toolchain pin {label} --from {real}"
+            command = f"kabuild toolchain pin {label} --from {shlex.quote(str(real))}"
+            return f"{home / path} leads to {real}: {command}"
     return ""
+
+
+def _absolute(home: Path) -> Path:
+    """A directory by the name that it was given, so that a link may lead to another one later."""
+    return home.resolve() if ".." in home.parts else home.absolute()
 
 
 def _unread(entries: Mapping[str, LockEntry], packages: Collection[str]) -> dict[str, LockEntry]:

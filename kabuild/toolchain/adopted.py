@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from kabuild.base.errors import DriftError, Position, Reason, ToolchainError
 from kabuild.base.fs import atomic_write
 from kabuild.model.digest import Digest
 from kabuild.toolchain.completeness import require_whole
-from kabuild.toolchain.declaration import Declaration, LocalTree
+from kabuild.toolchain.declaration import Declaration, Fetched, LocalTree
 from kabuild.toolchain.fingerprint import FileDigest, tree_fingerprint, tree_listing
 from kabuild.toolchain.installed import Found
 from kabuild.toolchain.tree_store import compare, few
@@ -28,25 +29,36 @@ def find_tree(declaration: Declaration, pin: LocalTree, file_digest: FileDigest)
     return tree_fingerprint(listing), str(home), (str(home),)
 
 
-def list_tree(declaration: Declaration, pin: LocalTree, file_digest: FileDigest) -> bytes:
-    """What counts of an installed directory, with digests. Raises ToolchainError."""
-    home = Path(os.path.realpath(pin.home))
-    for path in ("", *pin.paths):
-        if not os.path.lexists(home / path):
-            raise ToolchainError(
-                Reason.NO_TOOLCHAIN,
-                f"{declaration.label.short} is not on this machine: "
-                f"{Path(pin.home) / path} does not exist",
-                position=declaration.position,
-                hint=f"kabuild toolchain pin {declaration.label.short} --from DIRECTORY",
-            )
+def list_tree(
+    declaration: Declaration,
+    pin: LocalTree,
+    file_digest: FileDigest,
+    position: Position | None = None,
+) -> bytes:
+    """What counts of an installed directory, with digests.
+
+    Raises ToolchainError at ``position``, by default that of the declaration.
+    """
+    home, label = Path(os.path.realpath(pin.home)), declaration.label.short
+    absent = [path for path in ("", *pin.paths) if not os.path.lexists(home / path)]
+    if absent or not home.is_dir():
+        why = "does not exist" if absent else "is no directory"
+        back = isinstance(declaration.pin, Fetched)
+        raise ToolchainError(
+            Reason.NO_TOOLCHAIN,
+            f"{label} is not on this machine: {Path(pin.home, *absent[:1])} {why}",
+            position=position or declaration.position,
+            hint=f"kabuild toolchain pin {label} --from DIRECTORY"
+            + f"\nor, to fetch what is declared: kabuild toolchain lock {label}" * back,
+        )
     try:
         return tree_listing(home, pin.paths, file_digest)
     except OSError as error:
         raise ToolchainError(
             Reason.NO_TOOLCHAIN,
-            f"{declaration.label.short} cannot be read: {error.filename}: {error.strerror}",
-            position=declaration.position,
+            f"{label} cannot be read: {error.filename}: {error.strerror}",
+            position=position or declaration.position,
+            hint="mend that, or name the parts of the tree that count: --path, or paths",
         ) from error
 
 
@@ -73,10 +85,9 @@ def drift(
         if Digest.of(pinned).hash == known.stem:
             lines = compare(_by_path(pinned), _by_path(listing))
     named = few(lines) or ["which files changed is not known: they were pinned on another machine"]
-    again = "".join(f" --path {path}" for path in pin.paths)
-    named.append(
-        f"to accept it: kabuild toolchain pin {declaration.label.short} --from {pin.home}{again}"
-    )
+    again = ["kabuild", "toolchain", "pin", declaration.label.short, "--from", pin.home]
+    again += [word for path in pin.paths for word in ("--path", path)]
+    named.append(f"to accept it: {shlex.join(again)}")
     return DriftError(
         Reason.TOOLCHAIN_DRIFT,
         f"{declaration.label.short} is not what was pinned: {pin.home} changed",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kabuild.base.errors import Reason, ToolchainError
 from kabuild.toolchain.declaration import Declaration
-from kabuild.toolchain.parts import is_counted
+from kabuild.toolchain.parts import is_counted, is_in, is_there, place_of
 
 _SCRIPT = 4096
 """Bytes of a script that are looked at: one that only calls another program is short."""
@@ -41,8 +42,14 @@ def not_whole(
 ) -> str:
     """What is wrong with a directory that lacks something."""
     where = f"{', '.join(parts)} of {home}" if parts else str(home)
-    named = ", ".join(either.replace("|", " or ") for either in missing)
-    return f"{where} cannot be {declaration.label.short}: there is no {named}"
+    absent = [either for either in missing if not _outside(home, either.split("|"), parts)]
+    if absent:
+        why = f"there is no {', '.join(either.replace('|', ' or ') for either in absent)}"
+    else:
+        path = _outside(home, missing[0].split("|"), parts)[0]
+        real = os.path.realpath(home / path)
+        why = f"{path} leads out of it, to {real}: adopt what holds that, or a copy (cp -rL)"
+    return f"{where} cannot be {declaration.label.short}: {why}"
 
 
 def installation(program: Path, requires: Sequence[str]) -> Path | None:
@@ -59,18 +66,24 @@ def installation(program: Path, requires: Sequence[str]) -> Path | None:
 
 
 def _has_one(home: Path, paths: Sequence[str], parts: Sequence[str]) -> bool:
-    return any((home / path).exists() and is_counted(home, path, parts) for path in paths)
+    return any(is_counted(home, path, parts) for path in paths)
+
+
+def _outside(home: Path, paths: Sequence[str], parts: Sequence[str]) -> list[str]:
+    """Which of the paths are there only by links that lead out of the tree."""
+    named = [path for path in paths if not parts or any(is_in(path, part) for part in parts)]
+    return [path for path in named if is_there(home, path) and place_of(home, path) is None]
 
 
 def _followed(program: Path, steps: int) -> Iterator[Path]:
     """A program, and the programs of the same name that it is or calls, nearest first."""
     yield program
-    real = program.resolve()
+    real = Path(os.path.realpath(program))
     if real != program:
         yield real
     if steps:
         for called in _called(real):
-            if called.name == program.name and called.is_file() and called != real:
+            if called.name == program.name and called != real and os.access(called, os.R_OK):
                 yield from _followed(called, steps - 1)
 
 

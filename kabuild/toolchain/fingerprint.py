@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 from kabuild.base.canonical import canonical_json
 from kabuild.model.digest import Digest
 from kabuild.toolchain.distributions import InstalledDistribution
-from kabuild.toolchain.parts import with_targets
+from kabuild.toolchain.parts import is_in, with_targets
 
 FileDigest = Callable[[Path], Digest]
 SCHEMA = 1
@@ -82,12 +84,21 @@ def distribution_fingerprint(
 def tree_listing(home: Path, paths: Sequence[str], file_digest: FileDigest) -> bytes:
     """Parts of a directory by content: paths, digests, executable bits, targets of links.
 
-    Where a part is a link, that and what it leads to. As canonical JSON,
+    Of a link that, and what of the directory it leads to. As canonical JSON,
     ``[[path, kind, digest or target], ...]``, sorted. Raises ``OSError``.
     """
     entries: dict[str, list[str]] = {}
-    for path in with_targets(home, paths) or ("",):
-        entries.update(_entries(home, path, file_digest))
+    listed: list[str] = []
+    pending = with_targets(home, paths) or [""]
+    while pending:
+        part = pending.pop()
+        if any(is_in(part, known) for known in listed):
+            continue
+        listed.append(part)
+        found = dict(_entries(home, part, file_digest))
+        entries.update(found)
+        if part:  # the root holds whatever its links lead to
+            pending += with_targets(home, [path for path in found if found[path][0] == "link"])
     return canonical_json([[path, *entry] for path, entry in sorted(entries.items())])
 
 
@@ -121,11 +132,25 @@ def _libc_version() -> str:
 
 def _entries(home: Path, path: str, file_digest: FileDigest) -> Iterator[tuple[str, list[str]]]:
     full = home / path
-    if full.is_symlink():
-        yield path, ["link", str(full.readlink())]
-    elif full.is_dir():
+    _require_text(full, path)
+    mode = full.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        target = str(full.readlink())
+        _require_text(full, target)
+        yield path, ["link", target]
+    elif stat.S_ISDIR(mode):
         for entry in sorted(full.iterdir()):
             yield from _entries(home, entry.relative_to(home).as_posix(), file_digest)
+    elif stat.S_ISREG(mode):
+        # By its mode, whoever asks: what somebody may run depends on who that is.
+        yield path, ["executable" if mode & 0o111 else "file", file_digest(full).hash]
     else:
-        kind = "executable" if os.access(full, os.X_OK) else "file"
-        yield path, [kind, file_digest(full).hash]
+        raise OSError(errno.EINVAL, "it is neither file, directory nor link", os.fspath(full))
+
+
+def _require_text(full: Path, name: str) -> None:
+    """Raise ``OSError`` where a name in a file system cannot be written down."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise OSError(errno.EILSEQ, "its name is not UTF-8", ascii(os.fspath(full))) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -108,10 +109,10 @@ class Resolver:
             if self.locked:
                 raise self._unlocked(declaration)
             return find_tree(declaration, pin, self.file_digest)
-        listing = list_tree(declaration, pin, self.file_digest)
+        position = self.lock().position(declaration)
+        listing = list_tree(declaration, pin, self.file_digest, position)
         listings = self.trees.root / ADOPTED if self.trees else Path(ADOPTED)
         if Digest.of(listing).hash != entry.tree:
-            position = self.lock().position(declaration)
             raise drift(declaration, position, listing, listings / f"{entry.tree}.json", pin)
         if self.trees:
             with suppress(OSError):  # without it a later difference has no names
@@ -159,7 +160,9 @@ class Resolver:
     def _unlocked(self, declaration: Declaration) -> DriftError:
         label, pin = declaration.label.short, declaration.pin
         command = (
-            f"pin {label} --from {pin.home}" if isinstance(pin, LocalTree) else f"lock {label}"
+            f"pin {label} --from {shlex.quote(pin.home)}"
+            if isinstance(pin, LocalTree)
+            else f"lock {label}"
         )
         entry = self.lock().find(declaration)
         state = "has no entry in the lock" if entry is None else "changed since it was locked"

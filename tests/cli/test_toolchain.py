@@ -240,6 +240,23 @@ def test_pin_again_accepts_the_change(declared: CliWorkspace, tree: Path) -> Non
     assert state(declared) == "ready"
 
 
+def test_a_tree_is_pinned_however_it_and_its_parts_are_spelt(
+    declared: CliWorkspace, tree: Path
+) -> None:
+    tree = tree.rename(tree.with_name("my tools"))
+    spelt = ("--from", f"{tree}/../{tree.name}", "--path", "bin/", "--path", "./share")
+    assert declared.run("toolchain", "pin", "tools", *spelt).code == 0
+    lock = (declared.root / "toolchains/lock.toml").read_text()
+    assert f'home = "{tree}"\npaths = ["bin", "share"]\n' in lock
+    (tree / "share").write_text("other")
+
+    again = f"pin //toolchains/my:tools --from '{tree}' --path bin --path share"
+    assert (
+        f"to accept it: kabuild toolchain {again}"
+        in declared.run("toolchain", "verify", "tools").out
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -247,6 +264,7 @@ def test_pin_again_accepts_the_change(declared: CliWorkspace, tree: Path) -> Non
         (("pin", "nvcc"), "say what to adopt"),
         (("pin", "tools", "--from", "/nonexistent"), "does not exist"),
         (("pin", "tools", "--from", "{tree}", "--path", "../etc"), "there is no '../etc'"),
+        (("pin", "tools", "--path", "/etc"), "there is no '/etc' in {tree}"),
     ],
 )
 def test_what_cannot_be_pinned(
@@ -255,7 +273,7 @@ def test_what_cannot_be_pinned(
     ran = declared.run("toolchain", *(item.format(tree=tree) for item in arguments))
 
     assert ran.code == 2
-    assert message in ran.err
+    assert message.format(tree=tree) in ran.err
     assert not (declared.root / "toolchains" / "lock.toml").exists()
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from kabuild.base.errors import LoadError
+from kabuild.base.errors import LoadError, Position
 from kabuild.cli import doctor
 from kabuild.loading import Loader, load_workspace
 from kabuild.model.label import Label
-from kabuild.toolchain import Declaration
-from kabuild.toolchain.completeness import installation, lacking
+from kabuild.toolchain import Declaration, LocalTree
+from kabuild.toolchain.completeness import installation, lacking, not_whole
 from tests.kabuild.conftest import Project
 
 ROOT = Path(__file__).parents[3]
@@ -56,6 +56,23 @@ def test_what_is_behind_links_counts_where_they_lead(home: Path) -> None:
     assert lacking(home, NEEDED, ["bin", "lib64"]) == []
     assert lacking(home, NEEDED, ["bin", "targets/lib/cc1"]) == []
     assert lacking(home, NEEDED, ["bin", "targets/li"]) == ["lib/cc1|lib64/cc1"]
+
+
+def test_what_lies_outside_of_a_tree_is_not_in_it(home: Path, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    (linked / "bin").mkdir(parents=True)
+    (linked / "bin/cc").symlink_to(home / "bin/cc")
+    (linked / "lib").symlink_to(home / "lib64")
+    declaration = Declaration(
+        Label("t", "cc"), "c", LocalTree(str(linked)), Position("BUILD"), requires=NEEDED
+    )
+
+    for parts in ([], ["bin", "lib"]):
+        assert lacking(linked, NEEDED, parts) == [*NEEDED]
+        said = not_whole(declaration, linked, NEEDED, parts)
+        assert f"bin/cc leads out of it, to {home}/bin/cc: adopt what holds that" in said
+    assert "there is no cc.h" in not_whole(declaration, linked, [*NEEDED, "cc.h"])
+    assert installation(linked / "bin/cc", NEEDED) == home
 
 
 def test_an_installation_is_found_by_its_own_program(home: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -155,6 +156,34 @@ def test_a_part_that_is_a_link_counts_by_what_it_leads_to(tree: Path, part: str)
     assert b'["lib/x","file",' in before
     (tree / "lib/x").write_text("y")
     assert tree_listing(tree, (part,), hash_file) != before
+
+
+def test_what_links_in_a_part_lead_to_counts_too(tree: Path) -> None:
+    (tree / "libexec").mkdir()
+    (tree / "libexec/ld").symlink_to("../lib/link")
+    (tree / "bin/ld").symlink_to("../libexec/ld")
+    (tree / "bin/loop").symlink_to("loop")
+    before = tree_listing(tree, ("bin", "bin/loop"), hash_file)
+    assert [entry[0] for entry in json.loads(before)] == ["bin/cc", "bin/ld", "bin/loop", "lib/x"]
+    (tree / "lib/x").write_text("y")
+    assert tree_listing(tree, ("bin", "bin/loop"), hash_file) != before
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (os.mkfifo, "it is neither file, directory nor link"),
+        (lambda path: Path(f"{path}\udcff").touch(), "its name is not UTF-8"),
+        (lambda path: path.symlink_to("\udcff"), "its name is not UTF-8"),
+    ],
+)
+def test_what_cannot_be_listed_is_named(
+    tree: Path, make: Callable[[Path], object], message: str
+) -> None:
+    make(tree / "odd")
+    with pytest.raises(OSError, match=message) as caught:
+        tree_listing(tree, (), hash_file)
+    assert str(tree / "odd") in str(caught.value.filename)
 
 
 def test_a_part_that_leads_out_of_the_tree_counts_as_a_link(tree: Path, tmp_path: Path) -> None:

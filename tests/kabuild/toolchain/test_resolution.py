@@ -119,6 +119,13 @@ def test_a_local_tree_that_lacks_a_part(project: Project, tmp_path: Path) -> Non
     assert f"{tmp_path}/bin/cc does not exist" in error.message
 
 
+def test_a_file_is_no_local_tree(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "cc").touch()
+    error = failure(declare(project, f'local = "{tmp_path}/cc"'))
+    assert error.reason is Reason.NO_TOOLCHAIN
+    assert f"{tmp_path}/cc is no directory" in error.message
+
+
 def test_a_local_tree_that_cannot_be_read(project: Project, tmp_path: Path) -> None:
     def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))

@@ -129,10 +129,13 @@ def read_lock(path: Path, shown: str = LOCK_FILE) -> Lock:
         for number, line in reversed([*enumerate(text.splitlines(), 1)])
         if line.startswith('["')
     }
-    try:
-        entries = {label: _entry(table) for label, table in values.items()}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _bad(shown, f"an entry is incomplete: {error}") from None
+    entries: dict[str, LockEntry] = {}
+    for label, table in values.items():
+        try:
+            entries[label] = _entry(table)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            problem = f"what it has of {label} is incomplete: {error}"
+            raise _bad(shown, problem, positions.get(label)) from None
     return Lock(entries, positions)
 
 
@@ -216,10 +219,10 @@ def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _bad(shown: str, problem: str) -> LoadError:
+def _bad(shown: str, problem: str, position: Position | None = None) -> LoadError:
     return LoadError(
         Reason.BAD_LOCK,
         f"the lock cannot be read: {problem}",
-        position=Position(shown),
-        hint="restore it, or write it anew: kabuild toolchain lock",
+        position=position or Position(shown),
+        hint="restore it; or remove it, and write it anew: kabuild toolchain lock",
     )

@@ -100,7 +100,17 @@ def test_locks_that_are_none(tmp_path: Path, text: str) -> None:
         read_lock(path)
 
     assert caught.value.reason is Reason.BAD_LOCK
-    assert "kabuild toolchain lock" in caught.value.hint
+    assert "remove it, and write it anew: kabuild toolchain lock" in caught.value.hint
+
+
+def test_an_entry_that_is_incomplete_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "lock.toml"
+    path.write_text('schema = 1\n\n["//a:b"]\nkind = "deb"\n\n["//a:c"]\ntree = ""\n')
+
+    with pytest.raises(LoadError, match="what it has of //a:c is incomplete: 'kind'") as caught:
+        read_lock(path)
+
+    assert caught.value.position == Position("toolchains/lock.toml", 6)
 
 
 def test_the_workspaces_entry_comes_first(tmp_path: Path) -> None:

@@ -76,12 +76,10 @@ def _both(
     files = {name: by_agent(read_file(name, store), name) for name in names if is_file(name)}
     here = platform_of(request) if len(files) < len({*names}) else {}
     _refuse_different(names, [files[n].platform if n in files else here for n in names])
-    one, other = named_apart(
-        [
-            files.get(name) or evaluated(replace(request, agent=name), store, sink, name=name)
-            for name in names
-        ]
-    )
+    agents = [name for name in names if name not in files]
+    made = evaluated([replace(request, agent=name) for name in agents], store, sink)
+    called = {name: replace(done, name=name) for name, done in zip(agents, made, strict=True)}
+    one, other = named_apart([(files | called)[name] for name in names])
     return one, other
 
 

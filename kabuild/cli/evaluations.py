@@ -11,7 +11,7 @@ from kabuild.cli.session import interruptible
 from kabuild.loading.request import Request
 from kabuild.model.event import EventSink, Warned
 from kabuild.model.result import Outcome
-from kabuild.pipeline import Summary, execute, load, plan
+from kabuild.pipeline import Plan, Summary, execute, load, plan
 from kabuild.published.publish import manifest_of
 from kabuild.published.unpack import unpack
 from kabuild.report.arena import is_arena_run, read_arena
@@ -37,12 +37,17 @@ def read_file(text: str, store: Store) -> Evaluation:
     return read_evaluation(manifest, store.cas.get, name=path.stem, source=path.name)
 
 
-def evaluated(request: Request, store: Store, sink: EventSink, *, name: str = "") -> Evaluation:
-    """Carry out a request; what is cached is not judged again.
+def evaluated(requests: Iterable[Request], store: Store, sink: EventSink) -> list[Evaluation]:
+    """Carry out requests; what is cached is not judged again.
 
+    All are planned before anything runs: a mistake in the last costs nobody the time of the first.
     Raises KabuildError; Interrupted where somebody stopped it, since half a run is no evaluation.
     """
-    planned = plan(request, load(request), store)
+    planned = [(request, plan(request, load(request), store)) for request in requests]
+    return [_carried_out(*one, store, sink) for one in planned]
+
+
+def _carried_out(request: Request, planned: Plan, store: Store, sink: EventSink) -> Evaluation:
     with interruptible() as stop:
         summary = execute(request, planned, store, sink, stop=stop)
     if summary.interrupted:
@@ -50,7 +55,7 @@ def evaluated(request: Request, store: Store, sink: EventSink, *, name: str = ""
     for text in _machine_faults(summary):
         sink.emit(Warned(text))
     asked = {row.label: asked_of(row) for row in summary.table}
-    return read_evaluation(manifest_of(summary, store), store.cas.get, name=name, asked=asked)
+    return read_evaluation(manifest_of(summary, store), store.cas.get, asked=asked)
 
 
 def _machine_faults(summary: Summary) -> Iterator[str]:

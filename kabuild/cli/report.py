@@ -84,7 +84,7 @@ def command(
         if patterns:
             fields = request_fields(shared) | {"patterns": tuple(patterns)}
             requests = [Request(gates=gates, **(fields | {"agent": name})) for name in names]
-            found += [evaluated(request, store, sink) for request in requests]
+            found += evaluated(requests, store, sink)
     found = named_apart(found)
     if form == "arena":
         _write_runs(found, output)

@@ -42,7 +42,7 @@ def printable(text: str) -> str:
 
 def _is_cause(item: Settled) -> bool:
     """Broken by itself, and not only because something before it was."""
-    return item.outcome in {Outcome.INFRA, Outcome.FAILED} and bool(item.message)
+    return item.outcome in {Outcome.INFRA, Outcome.FAILED} and item.stopped_by is None
 
 
 def _action_problem(item: Settled) -> str:

@@ -81,6 +81,14 @@ def test_different_devices_are_not_compared_and_nothing_runs(pair: CliWorkspace)
     assert "kabuild report none good.kab" in ran.err
 
 
+def test_a_mistake_in_the_second_agent_costs_nobody_the_first(pair: CliWorkspace) -> None:
+    pair.write("tasks/family0/t0/kernel.hip", "// another\n")
+    ran = pair.run("compare", "none", "nobody", "//...")
+
+    assert (ran.code, ran.out, ran.executed) == (2, "", set()), ran.err
+    assert "no agent //toolchains/agents:nobody" in ran.err
+
+
 def test_another_policy_is_remarked_and_compared(pair: CliWorkspace) -> None:
     ran = pair.run("compare", "good.kab", "none", "//...", "--policy=geomean")
 

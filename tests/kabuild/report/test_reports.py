@@ -117,12 +117,14 @@ def test_totals_count_gates_and_actions_apart() -> None:
 
 def test_a_machine_failure_is_no_verdict() -> None:
     broken = Settled(TASK.sub("compile"), Outcome.INFRA, message="no space left")
-    row = table_of(broken)[0]
+    stopped = replace(broken, label=TASK.sub("score"), stopped_by=broken.label)
+    row = table_of(broken, stopped)[0]
 
     assert row.broken
     assert row.cells[0].verdict is None
-    assert totals([row], [broken]).infra == 1
-    assert "could not be judged\n  no space left" in render_failures([row], [broken])[0]
+    assert totals([row], [broken, stopped]).infra == 2
+    (told,) = render_failures([row], [broken, stopped])
+    assert "could not be judged\n  no space left" in told
 
 
 def test_a_failure_names_reason_detail_and_rerun_command() -> None:

@@ -323,22 +323,16 @@ def _cap_pids(processes: int) -> None:
     Linux insists on eight for each processor: the limit is doubled until it is taken.
     """
     major, minor = os.uname().release.split(".")[:2]
-    if (int(major), int(minor.split("-")[0])) < (6, 14):
-        return
     most = _RESERVED_PIDS + max(1, processes)
-    while not _is_pid_limit(most):
-        most *= 2
-
-
-def _is_pid_limit(most: int) -> bool:
-    """Set the limit; False where Linux finds it too low."""
-    try:
-        write_file("/proc/sys/kernel/pid_max", str(most))
-    except OSError as error:
-        if error.errno == errno.EINVAL and most <= _MOST_PIDS:
-            return False
-        raise
-    return True
+    missing = (int(major), int(minor.split("-")[0])) >= (6, 14)
+    while missing:
+        try:
+            write_file("/proc/sys/kernel/pid_max", str(most))
+            missing = False
+        except OSError as error:
+            if error.errno != errno.EINVAL or most > _MOST_PIDS:
+                raise
+            most *= 2
 
 
 def _wait_for(worker: int) -> int:

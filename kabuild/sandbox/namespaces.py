@@ -322,9 +322,8 @@ def _cap_pids(processes: int) -> None:
 
     Linux insists on eight for each processor: the limit is doubled until it is taken.
     """
-    major, minor = os.uname().release.split(".")[:2]
-    most = _RESERVED_PIDS + max(1, processes)
-    missing = (int(major), int(minor.split("-")[0])) >= (6, 14)
+    major, minor = os.uname().release.split("-")[0].split(".")[:2]
+    most, missing = _RESERVED_PIDS + max(1, processes), (int(major), int(minor)) >= (6, 14)
     while missing:
         try:
             write_file("/proc/sys/kernel/pid_max", str(most))

@@ -26,7 +26,19 @@ def find_tree(declaration: Declaration, pin: LocalTree, file_digest: FileDigest)
     home = Path(os.path.realpath(pin.home))
     listing = list_tree(declaration, pin, file_digest)
     require_whole(declaration, home, pin.paths)
-    return tree_fingerprint(listing), str(home), (str(home),)
+    return tree_fingerprint(listing), str(home), names(pin.home)
+
+
+def names(home: str) -> tuple[str, ...]:
+    """A directory without links in its path, and the links, such as /opt/rocm, that lead to it.
+
+    Links and scripts in a tree may call it by one of these.
+    """
+    found, link = [os.path.realpath(home)], Path(os.path.normpath(home))
+    while link.is_symlink():
+        found.append(str(link))
+        link = Path(os.path.normpath(link.parent.resolve() / link.readlink()))
+    return tuple(found)
 
 
 def list_tree(

@@ -11,7 +11,7 @@ from pathlib import Path
 from kabuild.base.errors import DriftError, Reason, ToolchainError
 from kabuild.model.digest import Digest
 from kabuild.model.toolchain import Toolchain
-from kabuild.toolchain.adopted import drift, find_tree, list_tree, remember_listing
+from kabuild.toolchain.adopted import drift, find_tree, list_tree, names, remember_listing
 from kabuild.toolchain.declaration import (
     Declaration,
     Distribution,
@@ -117,8 +117,8 @@ class Resolver:
         if self.trees:
             with suppress(OSError):  # without it a later difference has no names
                 remember_listing(listings, listing)
-        home = str(Path(pin.home).resolve())
-        return tree_fingerprint(listing), home, (home,)
+        mounts = names(pin.home)
+        return tree_fingerprint(listing), mounts[0], mounts
 
     def _fetched(self, declaration: Declaration, pin: Fetched) -> Found:
         wanted = locked_tree(declaration, pin, self.lock())

@@ -112,6 +112,14 @@ def test_a_local_tree(project: Project, tmp_path: Path) -> None:
     assert (toolchain.home, toolchain.mounts) == (str(home), (str(home),))
     assert str(home) not in toolchain.fingerprint.decode()
 
+    alias, other = tmp_path / "alias", tmp_path / "etc/other"
+    other.parent.mkdir()
+    other.symlink_to("../opt")
+    alias.symlink_to("etc/../etc/other")
+    linked = resolve(declare(project, f'local = "{alias}"\npaths = ["bin"]'))
+    assert linked.fingerprint == toolchain.fingerprint
+    assert (linked.home, linked.mounts) == (str(home), (str(home), str(alias), str(other)))
+
 
 def test_a_local_tree_that_lacks_a_part(project: Project, tmp_path: Path) -> None:
     error = failure(declare(project, f'local = "{tmp_path}"\npaths = ["bin/cc"]'))

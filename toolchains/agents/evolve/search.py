@@ -95,7 +95,7 @@ class Search:
         """Search until something ends it."""
         self._transcript.say("system", prompts.system(self._task))
         if problem := self._begin():
-            return End("failed", f"the kernel as it is cannot be judged: {problem}")
+            return End("unavailable", f"the kernel as it is cannot be judged: {problem}")
         for generation in range(1, self._settings.generations + 1):
             if end := self._generation(generation):
                 return end
@@ -145,7 +145,7 @@ class Search:
             elif answer.error is not None:
                 self._transcript.say("tool", f"no answer: {answer.error}", slot=slot)
         if failed := _fatal([answer.error for answer in told if answer.error], len(told)):
-            return _ended_by(failed)
+            return _ended_by(failed, answered=bool(self._attempts))
         return None if any(answer.answer for answer in told) else End("budget", self._exceeded())
 
     def _question(self, ask: Ask) -> Question:
@@ -266,7 +266,10 @@ def _fatal(errors: Sequence[EndpointError], asked: int) -> EndpointError | None:
     return next(iter(others), passing[0] if passing and len(passing) == asked else None)
 
 
-def _ended_by(error: EndpointError) -> End:
-    """A key that is not accepted is a fault of the set-up; anything else is how this run ended."""
-    state = "unavailable" if error.trouble is Trouble.DENIED else "failed"
+def _ended_by(error: EndpointError, *, answered: bool) -> End:
+    """A model that never answered, or a key that is not accepted, is a fault of the set-up.
+
+    Anything else is how this run ended.
+    """
+    state = "failed" if answered and error.trouble is not Trouble.DENIED else "unavailable"
     return End(state, f"the model does not answer: {error}")

@@ -92,6 +92,16 @@ def test_a_model_that_does_not_answer(
     assert (desk / "double.hip").read_text() == kernel(2), "what was kept is handed in"
 
 
+@pytest.mark.parametrize("status", [404, 503])
+def test_a_model_that_never_answers_is_no_result(
+    desk: Path, capsys: pytest.CaptureFixture[str], status: int
+) -> None:
+    _, report = _run(desk, capsys, (Turn(status=status, error="no such model"),))
+
+    assert report.state is State.UNAVAILABLE
+    assert f"status {status}: no such model" in report.message
+
+
 def test_a_budget_of_its_own(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, report = _run(desk, capsys, (FAST,) * 3, "--turns=2")
 

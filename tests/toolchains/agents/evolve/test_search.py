@@ -196,7 +196,7 @@ def test_one_question_that_is_refused_ends_nothing(tmp_path: Path) -> None:
 def test_where_nothing_can_be_judged_nothing_is_asked(tmp_path: Path) -> None:
     made = run(tmp_path, lambda _: "Hm.", ALONE, original=kernel() + "// BREAKS")
 
-    assert made.end.state == "failed"
+    assert made.end.state == "unavailable"
     assert "cannot be judged: the machine broke" in made.end.message
     assert made.endpoint.asked == []
 

@@ -64,22 +64,42 @@ def _judge(launcher: Launcher, path: Path, sanitizer: Path | None = None) -> int
 
 
 def _run(spec: Spec, launcher: Launcher, sanitizer: Path | None) -> dict[str, bytes]:
-    """The output files of the gate that ``spec`` names."""
-    from admission import gate as admission
-    from correctness import gate as correctness
-    from perf import gate as perf
-    from sanitize import gate as sanitize
-    from unseen import gate as unseen
-    from unseen import retention
+    """The output files of the gate that ``spec`` names.
 
-    if spec.gate in {"perf", "retention"}:
-        timing = perf.run if spec.gate == "perf" else retention.run
-        verdict, samples = timing(spec, launcher)
-        return {"verdict.json": verdict.to_json(), "samples.json": samples}
-    if spec.gate == "sanitize":
-        return {"verdict.json": sanitize.run(spec, launcher, sanitizer).to_json()}
-    judges = {"correctness": correctness.run, "unseen": unseen.run, "admission": admission.run}
-    return {"verdict.json": judges[spec.gate](spec, launcher).to_json()}
+    No other is imported: whatever is, is compiled first, as no action finds byte code.
+    """
+    match spec.gate:
+        case "perf" | "retention":
+            return _timed(spec, launcher)
+        case "correctness":
+            from correctness import gate as correctness
+
+            verdict = correctness.run(spec, launcher)
+        case "unseen":
+            from unseen import gate as unseen
+
+            verdict = unseen.run(spec, launcher)
+        case "sanitize":
+            from sanitize import gate as sanitize
+
+            verdict = sanitize.run(spec, launcher, sanitizer)
+        case _:  # admission: `read_spec` knows no other
+            from admission import gate as admission
+
+            verdict = admission.run(spec, launcher)
+    return {"verdict.json": verdict.to_json()}
+
+
+def _timed(spec: Spec, launcher: Launcher) -> dict[str, bytes]:
+    from perf import gate as perf
+
+    if spec.gate == "perf":
+        verdict, samples = perf.run(spec, launcher)
+    else:
+        from unseen import retention
+
+        verdict, samples = retention.run(spec, launcher)
+    return {"verdict.json": verdict.to_json(), "samples.json": samples}
 
 
 def _complain(what: str, code: int) -> int:

@@ -30,7 +30,11 @@ INSTALLATIONS = (
             *("include/cuda_runtime.h", "lib/libcudart.so.13|lib64/libcudart.so.13"),
         ),
     ),
-    ("hipcc", "to adopt for ROCm", ("llvm/bin/clang++|lib/llvm/bin/clang++",)),
+    (
+        "hipcc",
+        "to adopt for ROCm as toolchains/hip/rocm/README.md says",
+        ("llvm/bin/clang++|lib/llvm/bin/clang++",),
+    ),
 )
 """Program, what its installation is for, and what that holds: a wrapper script alone is none."""
 _LEAST_KERNEL = (5, 12)  # mount_setattr

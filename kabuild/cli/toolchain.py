@@ -97,7 +97,8 @@ def fetch(*, names: tuple[str, ...], force: bool) -> None:
     """Put pinned toolchains into the store: those that are named, or all.
 
     What is there is not fetched again; afterwards no network is needed. What is there and no
-    longer as it was fetched is an error, which --force mends.
+    longer as it was fetched is an error, which --force mends. After an error the rest is fetched
+    all the same; exits with the code of the first.
     """
     from kabuild.toolchain.fetch.fetcher import Fetcher
 
@@ -107,19 +108,19 @@ def fetch(*, names: tuple[str, ...], force: bool) -> None:
         fetcher = Fetcher(trees, progress=make_fetch_progress())
         for declaration in toolchains.chosen(names):
             pin = declaration.pin
-            tree = fetched_tree(declaration, toolchains.resolver)
-            if tree is None or not isinstance(pin, Fetched):
-                if names:
-                    click.echo(f"{declaration.label.short} is not fetched: it is installed")
-                continue
-            if force:
-                trees.discard(tree.digest)
             try:
+                tree = fetched_tree(declaration, toolchains.resolver)
+                if tree is None or not isinstance(pin, Fetched):
+                    if names:
+                        click.echo(f"{declaration.label.short} is not fetched: it is installed")
+                    continue
+                if force:
+                    trees.discard(tree.digest)
                 if trees.has(tree.digest):
                     position = toolchains.resolver.lock().position(declaration)
                     TreeCheck(trees).require(declaration, position, tree.digest)
                 fetcher(declaration, pin, tree.files, tree.digest)
-            except DriftError as problem:
+            except ToolchainError as problem:
                 problems.append(problem)
             else:
                 click.echo(f"{declaration.label.short}  {trees.tree(tree.digest)}")

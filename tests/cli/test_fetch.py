@@ -94,6 +94,16 @@ def test_a_pin_becomes_a_tree(pinned: CliWorkspace, server: FileServer) -> None:
     assert pinned.run("toolchain", "verify", "cc").code == 0
 
 
+def test_one_that_cannot_be_had_keeps_nobody_from_the_rest(pinned: CliWorkspace) -> None:
+    pinned.write("toolchains/ab/BUILD.toml", PINS.replace('"cc"', '"ab"'))
+
+    ran = pinned.run("toolchain", "fetch", "ab", "cc")
+
+    assert ran.code == 45
+    assert "//toolchains/ab has no entry in the lock" in ran.err
+    assert (tree_of(pinned) / "cc/include/cc.h").is_file()
+
+
 def test_a_tree_that_lacks_what_is_required_is_not_kept(pinned: CliWorkspace) -> None:
     build_file = pinned.root / "toolchains/my/BUILD.toml"
     build_file.write_text(f'{PINS}requires = ["cc/bin/cc", "cc/bin/ld|cc/bin/lld"]\n')

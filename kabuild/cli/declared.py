@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -93,14 +95,35 @@ class Declared:
         """Whether the workspace itself declares it."""
         return (self.root / declaration.label.package).is_dir()
 
-    def write(self, entries: dict[str, LockEntry]) -> None:
-        """Write the lock of the workspace. Raises UsageError where that cannot be done."""
+    def write(self, before: Mapping[str, LockEntry], after: Mapping[str, LockEntry]) -> None:
+        """Write the lock of the workspace: of what it says now, what ``after`` has otherwise.
+
+        Others may have written it since it said ``before``. Raises UsageError where it cannot
+        be written.
+        """
+        changed = {label for label in {*before, *after} if before.get(label) != after.get(label)}
         try:
-            write_lock(self.root / LOCK_FILE, entries)
+            with _alone(self.root):
+                now = self.own_lock().entries
+                kept = {label: entry for label, entry in now.items() if label not in changed}
+                new = {label: entry for label, entry in after.items() if label in changed}
+                write_lock(self.root / LOCK_FILE, {**kept, **new})
         except OSError as error:
             raise UsageError(
                 Reason.BAD_LOCK, f"{LOCK_FILE} cannot be written: {error.strerror}"
             ) from None
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Keep others out who do the same with a directory. Raises ``OSError``."""
+    held = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # such as NFS, which has no locks of what cannot be written
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
 
 
 @contextmanager

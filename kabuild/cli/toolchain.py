@@ -81,6 +81,8 @@ def show(*, name: str, as_json: bool) -> None:
             click.echo(f"{key + ':':<13}{', '.join(value) if isinstance(value, list) else value}")
     click.echo(f"{'declared:':<13}{declaration.position}")
     if entry:
+        if entry.paths:
+            click.echo(f"{'parts:':<13}{', '.join(entry.paths)}")
         for machine, files in sorted(entry.files.items()):
             for file in files:
                 click.echo(f"{'file:':<13}{file.base} ({machine}, {megabytes(file.size)})")
@@ -161,7 +163,7 @@ def lock(*, names: tuple[str, ...]) -> None:
                         click.echo(f"not locked: {problem.message}", err=True)
             if kept is not None:
                 entries[str(declaration.label)] = kept
-        toolchains.write(entries)
+        toolchains.write(before.entries, entries)
     _say_changes(before.entries, entries)
     _fail(problems)
 
@@ -193,7 +195,7 @@ def pin(*, name: str, home: Path | None, paths: tuple[str, ...]) -> None:
         tree = _adopted(declaration, home, paths)
         entry = adopt(declaration, tree, toolchains.listings, hash_file)
         before = toolchains.own_lock().entries
-        toolchains.write({**before, str(declaration.label): entry})
+        toolchains.write(before, {**before, str(declaration.label): entry})
     click.echo(f"{declaration.label.short} is {tree.home}, sha256:{entry.tree}")
 
 
@@ -237,6 +239,8 @@ def _verified(declaration: Declaration, toolchains: Declared) -> tuple[list[str]
         return [], f"{State.MISSING.value}, {error.message}"
     if lines is None:
         return [], State.TO_FETCH.value
+    if (adoption := toolchains.resolver.adoption(declaration)) and adoption[1] is None:
+        return [], f"not pinned yet: kabuild toolchain pin {declaration.label.short}"
     again = f"to get it again: kabuild toolchain fetch --force {declaration.label.short}"
     fetched = isinstance(declaration.pin, Fetched)
     return (lines + [again] * fetched, State.DRIFTED.value) if lines else ([], "as pinned")

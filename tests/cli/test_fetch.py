@@ -69,9 +69,9 @@ def nothing_is_kept(workspace: CliWorkspace) -> bool:
     return not [*(workspace.store / "toolchains").glob("*/manifest.json")]
 
 
-def start(workspace: CliWorkspace) -> subprocess.Popen[str]:
+def start(workspace: CliWorkspace, command: str = "fetch") -> subprocess.Popen[str]:
     return subprocess.Popen(
-        workspace.command("toolchain", "fetch", "cc"),
+        workspace.command("toolchain", command, "cc"),
         cwd=workspace.root,
         env=workspace.environment(),
         stdout=subprocess.PIPE,
@@ -209,6 +209,24 @@ def test_the_lock_decides_and_not_the_index(pinned: CliWorkspace, server: FileSe
     assert f"digest mismatch for {WHEEL}" in ran.err
     assert f"specified: sha256:{'0' * 64}" in ran.err
     assert f"got:       sha256:{digest}" in ran.err
+
+
+def test_what_is_pinned_while_a_lock_is_written_stays(
+    pinned: CliWorkspace, server: FileServer, tmp_path: Path
+) -> None:
+    (tmp_path / "tree/bin").mkdir(parents=True)
+    (tmp_path / "tree/bin/ld").touch()
+    pinned.write("toolchains/ld/BUILD.toml", PINS.replace('"cc"', '"ld"'))
+    server.stalls.add("/simple/tool-cc/")
+    locking = start(pinned, "lock")
+    assert server.stalled.wait(60)
+    home = ("--from", str(tmp_path / "tree"), "--path", "bin")
+    assert pinned.run("toolchain", "pin", "ld", *home).code == 0
+    server.release.set()
+
+    _, err = locking.communicate(timeout=60)
+    assert locking.returncode == 0, err
+    assert "parts:       bin\n" in pinned.run("toolchain", "show", "ld").out
 
 
 def test_an_archive_that_would_escape_leaves_nothing(

@@ -55,6 +55,7 @@ def test_what_other_packages_declare_is_no_less_known(workspace: CliWorkspace, t
     workspace.write("my/BUILD.toml", DECLARATION.format(home=tree))
 
     assert "//my:tools" in workspace.run("toolchain", "list").out
+    assert "//my:tools: not pinned yet" in workspace.run("toolchain", "verify", "tools").out
     assert workspace.run("toolchain", "pin", "tools").code == 0
     assert workspace.run("toolchain", "lock").code == 0
     assert state(workspace) == "ready"

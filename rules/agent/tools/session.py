@@ -213,7 +213,10 @@ class Session:
         view = self._desk.view("none")
         ended = Contained(command, view, _VERSION_SECONDS, self._order.memory).wait()
         text = (ended.stdout + ended.stderr).decode(errors="replace").strip()
-        said = text.splitlines()[0] if text else ended.problem or "nothing"
+        silence = f"nothing in {_VERSION_SECONDS:g} s" if ended.limit == "wall" else "nothing"
+        # What ends well begins with it; what fails ends with why.
+        said = text.splitlines()[0 if ended.exit_code == 0 else -1] if text else ""
+        said = said or ended.problem or silence
         if ended.exit_code != 0 or agent.version not in text:
             wanted = f"version {agent.version}" if agent.version else "its version"
             raise NoResultError(f"{self._order.name} should say {wanted} and says: {said}")

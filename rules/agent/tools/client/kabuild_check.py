@@ -74,7 +74,9 @@ class Answer:
         for verdict in self.verdicts:
             reason = f" ({verdict['reason']})" if verdict.get("reason") else ""
             lines.append(f"{verdict['gate']}: {verdict['verdict']}{reason}: {verdict['summary']}")
-            lines += [f"  {line}" for line in verdict.get("detail", "").splitlines()]
+            first, *others = verdict.get("detail", "").splitlines() or [""]
+            told = others if verdict["summary"].endswith(first) else [first, *others]
+            lines += [f"  {line}" for line in told]
         return "\n".join(lines)
 
 

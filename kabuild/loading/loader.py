@@ -137,9 +137,11 @@ class Loader:
         return read_package(file, name, root, AttributeReader(files, name), self.rules.rule)
 
     def _unknown_package(self, name: str, position: Position | None) -> KabuildError:
-        """The nearest package is one of the same parent, or a parent that is mistyped."""
-        parent = name.rpartition("/")[0]
-        hint = suggest(f"//{name}", [f"//{sibling}" for sibling in self.siblings(parent)])
+        """Meant is a target of the parent, a package beside it, or a parent that is mistyped."""
+        parent, _, last = name.rpartition("/")
+        declared = self._packages.get(parent)
+        hint = f"did you mean '//{parent}:{last}'?" if declared and declared.find(last) else ""
+        hint = hint or suggest(f"//{name}", [f"//{sibling}" for sibling in self.siblings(parent)])
         if not hint:
             hint = suggest(f"//{name}", [f"//{known}" for known in self.packages_below("")])
         message = f"no package '//{name}': {name or '.'}/{BUILD_FILE} does not exist"

@@ -204,6 +204,7 @@ def test_default_labels_follow_the_platform(project: Project, analyse: Analyse) 
     [
         ("//toolchains/cc:cpy", Reason.UNKNOWN_TARGET, "did you mean ':cpu'?"),
         ("//toolchains/c", Reason.UNKNOWN_PACKAGE, "did you mean '//toolchains/cc'?"),
+        ("a", Reason.UNKNOWN_PACKAGE, "did you mean '//a:a'?"),
     ],
 )
 def test_an_unknown_label_is_an_error_at_its_line(

@@ -196,7 +196,7 @@ def _spec(
         return homes[match[1]]
 
     env = {**BASE_ENV, **dict(exposure.env), **dict(action.env)}
-    mounts = [*(mount for tool in action.toolchains for mount in tool.mounts), *exposure.mounts]
+    trees = dict.fromkeys(mount for tool in action.toolchains for mount in tool.mounts)
     limits = action.limits
     try:
         return SandboxSpec(
@@ -205,7 +205,8 @@ def _spec(
             input_dir=stage / "exec",
             outputs=tuple(f"{OUTPUT_ROOT}/{path}" for path in action.outputs),
             collect_into=stage / "collected",
-            mounts=tuple(dict.fromkeys(mounts)),
+            mounts=tuple(dict.fromkeys(exposure.mounts)),
+            trees=tuple(trees),
             journal=journal,
             limits=SandboxLimits(
                 wall_seconds=limits.timeout,

@@ -10,8 +10,8 @@ says why a machine refuses sandboxes; ``SandboxSpec(hermetic=False)`` then runs 
 one, on request only.
 
 What a command sees: ``/exec`` (its inputs, read-only, the working directory), ``/exec/out``,
-``/tmp`` and ``/dev/shm`` (private, limited), the system's ``/usr /bin /lib*``, its ``mounts``,
-stubs in ``/etc``, a bare ``/dev``, its own ``/proc``, its ``env``. No network, no other
+``/tmp`` and ``/dev/shm`` (private, limited), the system's ``/usr /bin /lib*``, its ``mounts`` and
+``trees``, stubs in ``/etc``, a bare ``/dev``, its own ``/proc``, its ``env``. No network, no other
 process, no capabilities; user and group are 1000, the host is called ``kabuild``.
 
 ``namespaces.py``, ``rootfs.py`` and ``seccomp.py`` are self-contained: rules place them into

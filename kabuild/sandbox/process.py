@@ -168,9 +168,15 @@ class Spawner:
                 del self._zygotes[key]
         zygote.close()
 
+    def _source(self, tree: str) -> str:
+        """What is shown at the path of a tree; the system's own links are there already."""
+        ours = any(Path(tree).is_relative_to(target) for _, target in self._system)
+        return tree if ours else os.path.realpath(tree)
+
     def _order(self, spec: SandboxSpec, root: str, *, in_place: bool) -> dict[str, Any]:
         """The message to the zygote (see ``zygote``)."""
         mounts = [(mount, mount) for mount in spec.mounts]
+        mounts += [(self._source(tree), tree) for tree in spec.trees]
         if spec.network:
             mounts += [(path, path) for path in _NAMES_OF_HOSTS if Path(path).exists()]
         journal = [(str(spec.journal), JOURNAL, True)] if spec.journal else []

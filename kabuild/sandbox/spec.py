@@ -66,7 +66,9 @@ class SandboxSpec:
     ``outputs``       paths relative to ``/exec``, all below ``out/``; their parent directories
                       exist when the command starts.
     ``collect_into``  existing host directory; output ``out/x`` is copied to ``out/x`` below it.
-    ``mounts``        host files, trees and devices, read-only at their own paths.
+    ``mounts``        host files and devices, read-only at their own paths; links stay links.
+    ``trees``         host directories, read-only at their own paths. In place of a link to one
+                      is the directory, so that sandboxes within this one show it by that path.
     ``journal``       host file that the command may write, at ``/journal``; only in a sandbox.
     ``preload``       modules that a Python command may find imported already. It is a hint:
                       when ``argv`` is an absolute Python interpreter and a script, the script
@@ -87,6 +89,7 @@ class SandboxSpec:
     outputs: tuple[str, ...]
     collect_into: Path
     mounts: tuple[str, ...] = ()
+    trees: tuple[str, ...] = ()
     journal: Path | None = None
     limits: SandboxLimits = field(default_factory=SandboxLimits)
     preload: tuple[str, ...] = ()
@@ -104,7 +107,7 @@ class SandboxSpec:
             plain = str(PurePosixPath(output)) == output and ".." not in parts
             if not plain or len(parts) < 2 or parts[0] != OUTPUT_ROOT:
                 raise ValueError(f"output {output!r} is not a plain path below {OUTPUT_ROOT}/")
-        for mount in self.mounts:
+        for mount in (*self.mounts, *self.trees):
             if not mount.startswith("/"):
                 raise ValueError(f"mount {mount!r} is not an absolute path")
 

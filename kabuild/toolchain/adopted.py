@@ -11,6 +11,7 @@ from pathlib import Path
 from kabuild.base.errors import DriftError, Position, Reason, ToolchainError
 from kabuild.base.fs import atomic_write
 from kabuild.model.digest import Digest
+from kabuild.toolchain.aliases import with_aliases
 from kabuild.toolchain.completeness import require_whole
 from kabuild.toolchain.declaration import Declaration, Fetched, LocalTree
 from kabuild.toolchain.fingerprint import FileDigest, tree_fingerprint, tree_listing
@@ -26,19 +27,7 @@ def find_tree(declaration: Declaration, pin: LocalTree, file_digest: FileDigest)
     home = Path(os.path.realpath(pin.home))
     listing = list_tree(declaration, pin, file_digest)
     require_whole(declaration, home, pin.paths)
-    return tree_fingerprint(listing), str(home), names(pin.home)
-
-
-def names(home: str) -> tuple[str, ...]:
-    """A directory without links in its path, and the links, such as /opt/rocm, that lead to it.
-
-    Links and scripts in a tree may call it by one of these.
-    """
-    found, link = [os.path.realpath(home)], Path(os.path.normpath(home))
-    while link.is_symlink():
-        found.append(str(link))
-        link = Path(os.path.normpath(link.parent.resolve() / link.readlink()))
-    return tuple(found)
+    return tree_fingerprint(listing), str(home), with_aliases(pin.home)
 
 
 def list_tree(

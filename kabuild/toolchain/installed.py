@@ -6,6 +6,7 @@ import os
 import sys
 
 from kabuild.base.errors import DriftError, Reason, ToolchainError
+from kabuild.toolchain.aliases import with_aliases
 from kabuild.toolchain.declaration import Declaration, Distribution, Environment
 from kabuild.toolchain.distributions import (
     InstalledDistribution,
@@ -37,11 +38,11 @@ def find_environment(
     distributions = closure(pin.distributions, known)
     for distribution in distributions:
         _check_record(declaration, distribution)
-    directories = dict.fromkeys((sys.prefix, sys.base_prefix))
+    directories = dict.fromkeys((*with_aliases(sys.prefix), *with_aliases(sys.base_prefix)))
     for distribution in distributions:
-        site = str(distribution.site)
-        if not any(_is_below(site, directory) for directory in directories):
-            directories[site] = None
+        for site in with_aliases(str(distribution.site)):
+            if not any(_is_below(site, directory) for directory in directories):
+                directories[site] = None
     fingerprint = environment_fingerprint(distributions, record_digest)
     return fingerprint, sys.prefix, tuple(directories)
 
@@ -49,7 +50,7 @@ def find_environment(
 def find_distribution(
     declaration: Declaration, pin: Distribution, record_digest: FileDigest
 ) -> Found:
-    """One distribution; home is the directory of its import package.
+    """One distribution; home is the directory of its import package, without links in its path.
 
     Raises ToolchainError(NO_TOOLCHAIN), DriftError for another version.
     """
@@ -66,7 +67,7 @@ def find_distribution(
             hint=f"{sys.executable} -m pip install '{requirement}'",
         )
     _check_record(declaration, found)
-    home = found.site / found.info.name.partition("-")[0]
+    home = found.site.resolve() / found.info.name.partition("-")[0]
     if not home.is_dir():
         raise ToolchainError(
             Reason.NO_TOOLCHAIN,

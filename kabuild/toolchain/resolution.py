@@ -11,7 +11,8 @@ from pathlib import Path
 from kabuild.base.errors import DriftError, Reason, ToolchainError
 from kabuild.model.digest import Digest
 from kabuild.model.toolchain import Toolchain
-from kabuild.toolchain.adopted import drift, find_tree, list_tree, names, remember_listing
+from kabuild.toolchain.adopted import drift, find_tree, list_tree, remember_listing
+from kabuild.toolchain.aliases import with_aliases
 from kabuild.toolchain.declaration import (
     Declaration,
     Distribution,
@@ -117,7 +118,7 @@ class Resolver:
         if self.trees:
             with suppress(OSError):  # without it a later difference has no names
                 remember_listing(listings, listing)
-        mounts = names(pin.home)
+        mounts = with_aliases(pin.home)
         return tree_fingerprint(listing), mounts[0], mounts
 
     def _fetched(self, declaration: Declaration, pin: Fetched) -> Found:

@@ -118,6 +118,17 @@ def test_a_mount_that_does_not_exist_is_a_failure_of_the_machine(box: Box) -> No
 
 
 @needs_namespaces
+def test_in_place_of_a_link_to_a_tree_is_the_tree(box: Box, tmp_path: Path) -> None:
+    """A sandbox within this one shows what is at that path, and nothing of where links lead."""
+    (tmp_path / "tools/cc-13/bin").mkdir(parents=True)
+    (tmp_path / "tools/cc-13/bin/cc").touch()
+    link = tmp_path / "cc"
+    link.symlink_to("tools/cc-13")
+    assert box.shell(f"test -f {link}/bin/cc -a ! -L {link}", trees=(str(link),)).ok
+    assert not box.shell(f"test -f {link}/bin/cc", mounts=(str(link),)).ok
+
+
+@needs_namespaces
 def test_outputs_that_cannot_be_saved_are_a_failure_of_the_machine(box: Box) -> None:
     box.shell("exit 0")
     (box.collected / "out").write_text("in the way")

@@ -40,7 +40,7 @@ def test_an_environment(project: Project, install: Install, site: Path) -> None:
     install("numpy")
     toolchain = resolve(declare(project, 'environment = ["torch"]'))
     assert (toolchain.name, toolchain.role, toolchain.home) == ("t", "r", sys.prefix)
-    assert toolchain.mounts == (sys.prefix, sys.base_prefix)
+    assert {sys.prefix, sys.base_prefix} <= {*toolchain.mounts}
     names = [item["name"] for item in json.loads(toolchain.fingerprint)["distributions"]]
     assert names == ["numpy", "torch"]
 
@@ -52,7 +52,22 @@ def test_distributions_outside_the_environment_are_mounted_too(
     install("a", at=user)
     monkeypatch.setattr(sys, "path", [str(user)])
     toolchain = resolve(declare(project, 'environment = ["a"]'))
-    assert toolchain.mounts == (sys.prefix, sys.base_prefix, str(user))
+    assert str(user) in toolchain.mounts
+
+
+def test_links_to_an_environment_and_what_they_lead_to_are_mounted(
+    project: Project, install: Install, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ``.venv`` may be one, and as uv names its Pythons."""
+    install("zig")
+    for name in ("prefix", "base_prefix"):
+        (tmp_path / "real" / name).mkdir(parents=True)
+        (tmp_path / name).symlink_to(f"real/{name}")
+        monkeypatch.setattr(sys, name, str(tmp_path / name))
+    toolchain = resolve(declare(project, 'environment = ["zig"]'))
+    assert toolchain.home == str(tmp_path / "prefix")
+    for name in ("prefix", "base_prefix"):
+        assert {str(tmp_path / name), str(tmp_path / "real" / name)} <= {*toolchain.mounts}
 
 
 def test_a_missing_distribution_names_the_command(project: Project, site: Path) -> None:

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -59,8 +60,17 @@ def _distribution(name: str, use: str) -> Finding:
     try:
         return Finding(name, State.OK, f"{metadata.version(name)} ({use})")
     except metadata.PackageNotFoundError:
-        advice = f"pip install {name}"
+        advice = f"{sys.executable} -m pip install '{_requirement(name)}'"
         return Finding(name, State.PROBLEM, f"not installed ({use})", advice)
+
+
+def _requirement(name: str) -> str:
+    """The versions of a distribution that kabuild works with; only its name where nobody knows."""
+    asked: list[str] = []
+    with suppress(metadata.PackageNotFoundError):
+        asked = metadata.requires("kabuild") or []
+    named = (item.partition(";")[0].strip() for item in asked)
+    return next((item for item in named if re.fullmatch(rf"{name}([=<>~!].*)?", item)), name)
 
 
 def _kernel() -> Iterator[Finding]:

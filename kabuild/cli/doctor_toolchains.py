@@ -14,14 +14,21 @@ _INSTALLED = {"environment", "distribution"}
 
 
 def find_toolchains() -> Iterator[Finding]:
-    """Each one that is fetched or adopted; nothing outside of a workspace."""
+    """Each one that is fetched or adopted, and what is installed of another version than pinned.
+
+    Nothing outside of a workspace.
+    """
     try:
         with declared() as toolchains:
-            chosen = [item for item in toolchains.declarations if item.kind not in _INSTALLED]
-            items = [take_stock(item, toolchains.resolver) for item in chosen]
+            items = [take_stock(item, toolchains.resolver) for item in toolchains.declarations]
     except KabuildError:
         return  # which every command that needs them says
-    yield from map(_finding, items)
+    for item in items:
+        if item.kind not in _INSTALLED:
+            yield _finding(item)
+        elif item.problem and item.state is State.DRIFTED:
+            name, problem = item.declaration.label.name, item.problem
+            yield Finding(name, Found.PROBLEM, problem.message, problem.hint)
 
 
 def _finding(item: Item) -> Finding:

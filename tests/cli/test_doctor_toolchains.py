@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from kabuild.cli import doctor
 from kabuild.cli.doctor_toolchains import find_toolchains
 from kabuild.cli.finding import State
 
@@ -24,6 +26,12 @@ local = "/no/such/directory"
 name = "new"
 role = "agent-cli"
 pypi = ["nobody-has-this==1.0"]
+
+[[toolchain]]
+name         = "old"
+role         = "c++-compiler"
+distribution = "click"
+version      = "0.1"
 """
 
 
@@ -46,6 +54,9 @@ def test_what_is_missing_is_named_with_what_to_do(
     assert "pin //toolchains/mine:gone --from" in found["gone"].advice
     assert "not locked (agent-cli)" in found["new"].found
     assert "lock //toolchains/mine:new" in found["new"].advice
+    assert found["old"].state is State.PROBLEM
+    assert "//toolchains/mine:old is pinned to click 0.1; " in found["old"].found
+    assert found["old"].advice.endswith("pip install 'click==0.1'")
 
 
 def test_outside_of_a_workspace_there_are_none(
@@ -54,3 +65,18 @@ def test_outside_of_a_workspace_there_are_none(
     monkeypatch.chdir(tmp_path)
 
     assert list(find_toolchains()) == []
+
+
+def test_what_is_to_be_installed_has_a_version_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", absent)
+    monkeypatch.setattr(
+        metadata, "requires", lambda _: ["tritonium==2", "triton==3.6.0; os_name == 'posix'"]
+    )
+
+    found = {finding.name: finding.advice for finding in doctor.CHECKS[0]()}
+
+    assert found["triton"].endswith(" -m pip install 'triton==3.6.0'")
+    assert found["torch"].endswith(" -m pip install 'torch'")

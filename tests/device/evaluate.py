@@ -279,9 +279,12 @@ def _stage(evaluation: Evaluation, stage: str, out: Path, *, alone: bool = True)
     except (OSError, KeyError, ValueError, StopIteration, subprocess.SubprocessError) as error:
         found = {"broke off": f"{type(error).__name__}: {error}"}
     (out / f"{stage}.json").write_text(json.dumps(found, indent=1, sort_keys=True))
-    broke = found.get("broke off", "")
-    print(f"{stage}: {time.monotonic() - started:.1f} s{broke and f', broke off: {broke}'}")
-    return 1 if broke else 0
+    seconds = f"{stage}: {time.monotonic() - started:.1f} s"
+    if "broke off" in found:
+        print(f"{seconds}, broke off: {found['broke off']}", flush=True)
+        return 1
+    print(seconds, flush=True)
+    return 0
 
 
 if __name__ == "__main__":

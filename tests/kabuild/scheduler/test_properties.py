@@ -14,7 +14,7 @@ CHOICES = st.lists(st.integers(0, 99), max_size=20)
 
 
 @given(plan=plans(), jobs=st.integers(1, 4), choices=CHOICES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=700, deadline=None)
 def test_every_action_settles_as_the_rules_say(plan: Plan, jobs: int, choices: list[int]) -> None:
     world = World(plan)
 
@@ -70,7 +70,7 @@ def test_a_second_build_runs_only_what_may_not_be_cached(plan: Plan, choices: li
     choices=CHOICES,
     stop_after=st.integers(0, 6),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_interrupted_anywhere_finished_work_is_kept(
     plan: Plan, jobs: int, choices: list[int], stop_after: int
 ) -> None:
@@ -89,7 +89,7 @@ def test_interrupted_anywhere_finished_work_is_kept(
 
 
 @given(plan=plans(), jobs=st.integers(1, 4), choices=CHOICES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_without_keep_going_nothing_starts_after_a_failure(
     plan: Plan, jobs: int, choices: list[int]
 ) -> None:
@@ -112,7 +112,7 @@ def test_without_keep_going_nothing_starts_after_a_failure(
 
 
 @given(plan=plans(), jobs=st.integers(1, 4), choices=CHOICES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_blobs_that_get_lost_during_a_build_are_made_again(
     plan: Plan, jobs: int, choices: list[int]
 ) -> None:

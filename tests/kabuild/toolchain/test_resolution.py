@@ -15,12 +15,15 @@ from kabuild.loading import Loader, load_workspace
 from kabuild.model.label import Label
 from kabuild.model.toolchain import Toolchain
 from kabuild.toolchain import Declaration, hash_record, resolve
+from kabuild.toolchain.aliases import with_aliases
 
 if TYPE_CHECKING:
     from tests.kabuild.conftest import Project
 
 Install = Callable[..., Path]
 ROOT = Path(__file__).parents[3]
+PYTHON = tuple(dict.fromkeys((*with_aliases(sys.prefix), *with_aliases(sys.base_prefix))))
+"""Where the tests' own Python is, by all names: it may be behind links."""
 
 
 def declare(project: Project, pin: str) -> Declaration:
@@ -40,7 +43,7 @@ def test_an_environment(project: Project, install: Install, site: Path) -> None:
     install("numpy")
     toolchain = resolve(declare(project, 'environment = ["torch"]'))
     assert (toolchain.name, toolchain.role, toolchain.home) == ("t", "r", sys.prefix)
-    assert {sys.prefix, sys.base_prefix} <= {*toolchain.mounts}
+    assert toolchain.mounts == PYTHON
     names = [item["name"] for item in json.loads(toolchain.fingerprint)["distributions"]]
     assert names == ["numpy", "torch"]
 
@@ -52,7 +55,7 @@ def test_distributions_outside_the_environment_are_mounted_too(
     install("a", at=user)
     monkeypatch.setattr(sys, "path", [str(user)])
     toolchain = resolve(declare(project, 'environment = ["a"]'))
-    assert str(user) in toolchain.mounts
+    assert toolchain.mounts == (*PYTHON, str(user))
 
 
 def test_links_to_an_environment_and_what_they_lead_to_are_mounted(

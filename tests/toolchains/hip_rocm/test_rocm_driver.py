@@ -14,8 +14,7 @@ from elf import read_section, read_symbols
 from tests.toolchains.hip_rocm import support
 from tests.toolchains.hip_rocm.support import KERNELS, RocmDriver
 
-WAVES = {"gfx90a": 64, "gfx950": 64, "gfx1201": 32}
-"""One of each kind; results/rocm has all tasks for five processors, and tests/rules for gfx942."""
+WAVES = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1201": 32}
 ENTRIES = ("features_f32", "features_f16", "features_bf16", "features_lanes")
 # What clang wants to have been declared before it makes a kernel: the headers cost a second.
 LAUNCH = (
@@ -38,7 +37,7 @@ def driver() -> RocmDriver:
     return RocmDriver()
 
 
-@pytest.mark.parametrize("arch", WAVES)
+@pytest.mark.parametrize("arch", support.ARCHITECTURES)
 def test_what_kernels_use_compiles_for_each_processor(
     driver: RocmDriver, arch: str, tmp_path: Path
 ) -> None:

@@ -27,29 +27,25 @@ demo: setup
 	$(VENV)/bin/kabuild test //tasks/...
 
 # Each part in a process of its own: some load native libraries, which stay loaded. Cheats that lie
-# about time are told from a busy machine's noise where nothing else runs but what gives way at once;
-# the others go in pairs.
-tests-timed-cheats := tests/cheats -m 'not untimed'
+# about time are told from a busy machine's noise where nothing else runs; the others go in pairs.
 tests-cli-1 := $(wildcard tests/cli/test_[a-h]*.py)
 tests-cli-2 := $(filter-out $(tests-cli-1),$(wildcard tests/cli/test_*.py))
 tests-untimed-cheats := tests/cheats -m untimed
 PARTS := tests-cli-1 tests-cli-2 tests/rules tests/toolchains tests-untimed-cheats tests/kabuild \
          tests/tasks tests/conformance tests/device tests/test_layering.py
 
-IN_PAIRS = $(MAKE) --no-print-directory --jobs=2 --output-sync=target
-
 test: setup
-	@$(IN_PAIRS) GENTLY='nice -n 19' lint tests-timed-cheats
-	@$(IN_PAIRS) $(PARTS)
+	$(VENV)/bin/python -m pytest tests/cheats -m 'not untimed'
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint $(PARTS)
 
-.PHONY: $(PARTS) tests-timed-cheats
-$(PARTS) tests-timed-cheats:
+.PHONY: $(PARTS)
+$(PARTS):
 	$(VENV)/bin/python -m pytest $(or $($@),$@)
 
 lint: setup
-	$(GENTLY) $(VENV)/bin/ruff check
-	$(GENTLY) $(VENV)/bin/ruff format --check
-	$(GENTLY) $(VENV)/bin/mypy
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
 
 bench: setup
 	for bench in tests/bench/bench_*.py; do $(VENV)/bin/python $$bench || exit 1; done

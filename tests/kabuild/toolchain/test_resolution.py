@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 Install = Callable[..., Path]
 ROOT = Path(__file__).parents[3]
-PYTHON = tuple(dict.fromkeys((*with_aliases(sys.prefix), *with_aliases(sys.base_prefix))))
-"""Where the tests' own Python is, by all names: it may be behind links."""
+
+
+def python() -> tuple[str, ...]:
+    """Where this Python is, by all names: it may be behind links."""
+    return tuple(dict.fromkeys((*with_aliases(sys.prefix), *with_aliases(sys.base_prefix))))
 
 
 def declare(project: Project, pin: str) -> Declaration:
@@ -43,7 +46,7 @@ def test_an_environment(project: Project, install: Install, site: Path) -> None:
     install("numpy")
     toolchain = resolve(declare(project, 'environment = ["torch"]'))
     assert (toolchain.name, toolchain.role, toolchain.home) == ("t", "r", sys.prefix)
-    assert toolchain.mounts == PYTHON
+    assert toolchain.mounts == python()
     names = [item["name"] for item in json.loads(toolchain.fingerprint)["distributions"]]
     assert names == ["numpy", "torch"]
 
@@ -55,7 +58,7 @@ def test_distributions_outside_the_environment_are_mounted_too(
     install("a", at=user)
     monkeypatch.setattr(sys, "path", [str(user)])
     toolchain = resolve(declare(project, 'environment = ["a"]'))
-    assert toolchain.mounts == (*PYTHON, str(user))
+    assert toolchain.mounts == (*python(), str(user))
 
 
 def test_links_to_an_environment_and_what_they_lead_to_are_mounted(

@@ -215,7 +215,7 @@ def test_expert_keeps_digits_of_hard_rows(compiler: Compiler, name: str) -> None
             )  # fmt: skip
         outputs = call(library, task, "f32", dims, inputs).outputs["y"].double()
         expected = task.expected(inputs, dims)["y"]
-        assert torch.allclose(outputs, expected, rtol=1e-4, atol=1e-4, equal_nan=True)
+        assert torch.allclose(outputs, expected, rtol=1e-6, atol=1e-6, equal_nan=True)
 
 
 def damaged(what: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:

@@ -247,15 +247,17 @@ __global__ __launch_bounds__(kThreads) void layernorm_rows(Arguments<T> a) {
   }
 }
 
-// A thread's share of a long row so far.
+// A thread's share of a long row so far. The mean is counted from `origin`, near which the
+// row lies: a mean that held a large offset would be rounded at every merge.
 struct Moments {
-  float count = 0.0f, mean = 0.0f, squares = 0.0f;
+  float count = 0.0f, origin = 0.0f, mean = 0.0f, squares = 0.0f;
 
   // Chan's merge with a piece of `n` elements, given its sums about `shift`.
   __device__ void merge(float n, float shift, float2 sums) {
     if (n == 0.0f) return;
+    if (count == 0.0f) origin = shift;
     const float piece_mean = sums.x / n;
-    const float distance = shift + piece_mean - mean;
+    const float distance = (shift - origin) + piece_mean - mean;
     const float share = n / (count + n);
     squares += sums.y - sums.x * piece_mean + distance * distance * count * share;
     mean += distance * share;
@@ -280,8 +282,9 @@ __global__ __launch_bounds__(kThreads) void layernorm_long_rows(Arguments<T> a) 
       const float shift = count > 0.0f ? slice.sum() / count : 0.0f;
       own.merge(count, shift, slice.deviations(shift));
     }
-    const float mean = block_sum<kThreads>(own.mean * own.count, first_scratch) / (float)a.cols;
-    const float distance = own.mean - mean;
+    const float mean =
+        block_sum<kThreads>((own.origin + own.mean) * own.count, first_scratch) / (float)a.cols;
+    const float distance = (own.origin - mean) + own.mean;
     const float2 sums = block_sum<kThreads>(
         make_float2(distance * own.count, own.squares + distance * distance * own.count),
         second_scratch);

@@ -36,7 +36,7 @@ PARTS := tests-cli-1 tests-cli-2 tests/rules tests/toolchains tests-untimed-chea
 
 test: setup
 	$(VENV)/bin/python -m pytest tests/cheats -m 'not untimed'
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint $(PARTS)
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint $(PARTS)
 
 .PHONY: $(PARTS)
 $(PARTS):

@@ -41,8 +41,6 @@ def check_agent(attrs: Mapping[str, Any]) -> None:
         raise AttributeProblem("no argument of the command is {prompt}", ("prompt_by",))
     _check_network(attrs)
     _check_adapter(attrs)
-    if not 0 <= attrs["dollars"] < float("inf"):
-        raise AttributeProblem(f"{attrs['dollars']} is no amount of money", ("dollars",))
     if attrs["version"] and not attrs["version_command"]:
         raise AttributeProblem("'version' needs a 'version_command'", ("version",))
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from kabuild.rule import AnalysisError, Artifact, Context, Reason, Rule, Source, Toolchain, attr
 
 from ..harness.providers import AgentInfo
+from .budget import BUDGETS
 from .definition import check_agent, definition
 
 CLI_ROLE = "agent-cli"
@@ -59,19 +59,6 @@ def _by_name(ctx: Context, files: tuple[Source, ...]) -> Mapping[str, Source]:
     return {source.path.removeprefix(prefix): source for source in files}
 
 
-def _whole(minimum: int) -> Any:
-    def check(value: int) -> None:
-        if value < minimum:
-            raise attr.AttributeProblem(f"{value} is less than {minimum}")
-
-    return check
-
-
-def _positive(value: float) -> None:
-    if not 0 < value < float("inf"):
-        raise attr.AttributeProblem(f"{value} is no amount of time or money")
-
-
 RULE = Rule(
     kind="agent",
     doc="Turns a task into a solution.",
@@ -112,11 +99,17 @@ RULE = Rule(
             "A command that serves the loopback: it accepts on descriptor 3, outside of the "
             "agent's sandbox, and the agent reaches it at {service}."
         ),
-        "seconds": attr.number("Wall time.", default=3600.0, check=_positive),
-        "turns": attr.integer("Turns at most, where it reports them.", default=0, check=_whole(0)),
-        "tokens": attr.integer("Tokens at most, likewise.", default=0, check=_whole(0)),
-        "dollars": attr.number("Money at most, likewise.", default=0.0),
-        "memory": attr.integer("Memory in MiB.", default=8192, check=_whole(64)),
+        "seconds": attr.number("Wall time.", default=3600.0, check=BUDGETS["seconds"].check),
+        "turns": attr.integer(
+            "Turns at most, where it reports them.", default=0, check=BUDGETS["turns"].check
+        ),
+        "tokens": attr.integer(
+            "Tokens at most, likewise.", default=0, check=BUDGETS["tokens"].check
+        ),
+        "dollars": attr.number(
+            "Money at most, likewise.", default=0.0, check=BUDGETS["dollars"].check
+        ),
+        "memory": attr.integer("Memory in MiB.", default=8192, check=BUDGETS["memory"].check),
         "cli": attr.label("The toolchain with its command line, at {cli}; role agent-cli."),
         "version_command": attr.strings("Prints its version, which is recorded."),
         "version": attr.string("What that has to contain.", default=""),

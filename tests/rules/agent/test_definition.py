@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from kabuild.rule import AttributeProblem, Source
+from rules.agent.budget import BUDGETS
 from rules.agent.definition import ADAPTERS, check_agent, definition
+from rules.agent.rule import RULE
 
 TOOLS = Path(__file__).parents[3] / "rules/agent/tools"
 SOUND: dict[str, Any] = {
@@ -75,7 +77,6 @@ def test_what_is_sound_is_taken(sound: dict[str, Any]) -> None:
         ({"network": "proxy", "hosts": ("https://a",)}, ("hosts", 0), "is no HOST:PORT"),
         ({"service": ("serve",)}, ("network",), "needs the agent's own loopback"),
         ({"version": "1"}, ("version",), "needs a 'version_command'"),
-        ({"dollars": -1.0}, ("dollars",), "is no amount of money"),
         ({"adapter": "codx"}, ("adapter",), "no adapter 'codx', and no codx.py in 'files'"),
         ({"command": ("a", "{journal}")}, ("command", 1), "needs resumes = true"),
     ],
@@ -88,6 +89,31 @@ def test_what_means_nothing_is_refused(
 
     assert caught.value.path == path
     assert why in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "why"),
+    [
+        ("memory", 8 << 30, "found 8589934592, expected 64 to 1_048_576 MiB"),
+        ("memory", 63, "64 to 1_048_576 MiB"),
+        ("seconds", 3_600_000, "0.1 to 604_800 seconds"),
+        ("seconds", float("nan"), "found nan"),
+        ("turns", -1, "0 to 1_000_000 turns"),
+        ("tokens", 10**20, "0 to 10_000_000_000 tokens"),
+        ("dollars", float("inf"), "0 to 100_000 dollars"),
+    ],
+)
+def test_a_budget_that_cannot_be_meant_is_refused(name: str, wrong: float, why: str) -> None:
+    """Whoever wrote it took its unit for another one, so that the error says which it is."""
+    taken = RULE.attrs[name]
+    assert taken.check is not None
+    taken.check(taken.default)
+
+    with pytest.raises(AttributeProblem) as caught:
+        taken.check(wrong)
+
+    assert why in caught.value.message
+    assert caught.value.hint.startswith(f"it is in {BUDGETS[name].unit}: ")
 
 
 def test_a_definition_names_secrets_and_holds_no_value(monkeypatch: pytest.MonkeyPatch) -> None:

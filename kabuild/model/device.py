@@ -14,8 +14,7 @@ class Device:
         index: its number, as the vendor's own tools count.
         uuid: its name among all devices; what processes exclude each other by.
         arch: what code has to be compiled for, such as ``sm_90``.
-        memory: MiB.
-        properties: what else can change times (model, driver, clocks, power cap).
+        properties: what else can change times (model, memory, driver, clocks, power cap).
         problem: why no action can run on it; empty where actions can.
         nodes: its device files, its own and those of the driver.
     """
@@ -24,7 +23,6 @@ class Device:
     index: int
     uuid: str
     arch: str
-    memory: int
     properties: tuple[tuple[str, str], ...] = ()
     problem: str = ""
     nodes: tuple[str, ...] = ()

@@ -95,7 +95,7 @@ class Amd:
         memory = _number(card / "mem_info_vram_total") >> 20
         properties = {
             "device": _text(card / "product_name") or _text(node.path / "name"),
-            "memory": f"{memory} MiB",
+            "memory": f"{memory} MiB" if memory else "",
             "driver": _text(self._sys / "module/amdgpu/version") or os.uname().release,
             "runtime": _text(self._rocm / ".info/version") or _hip_version(),
             "clocks": _clocks(node, card),
@@ -107,7 +107,6 @@ class Amd:
             index,
             _uuid(node),
             _arch(node.values["gfx_target_version"]),
-            memory,
             tuple((name, value) for name, value in properties.items() if value),
             unreadable(nodes),
             nodes,

@@ -18,12 +18,11 @@ LIBRARY = "libcuda.so.1"
 _CLOCK, _COMPUTE_MODE, _MEMORY_CLOCK, _MAJOR, _MINOR = 13, 20, 36, 75, 76
 _DEFAULT_MODE = 0
 
-
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 class CudaError(Exception):
-    """A function of the driver failed."""
+    """A function of the driver failed, or this driver has none of that name."""
 
 
 def devices(proc: Path, path: str = "") -> tuple[tuple[Device, int], ...]:
@@ -60,11 +59,17 @@ class _Driver:
         return self.integer("cuDeviceGetAttribute", ctypes.c_int(attribute), ctypes.c_int(device))
 
     def call(self, function: str, *arguments: Any) -> None:
-        status = int(getattr(self._library, function)(*arguments))
+        status = int(self._function(function)(*arguments))
         if status:
             text = ctypes.c_char_p()
-            self._library.cuGetErrorString(ctypes.c_int(status), ctypes.byref(text))
+            self._function("cuGetErrorString")(ctypes.c_int(status), ctypes.byref(text))
             raise CudaError(f"{function}: {(text.value or b'unknown').decode(errors='replace')}")
+
+    def _function(self, name: str) -> Any:
+        try:
+            return getattr(self._library, name)
+        except AttributeError:
+            raise CudaError(f"{name}: not in this driver") from None
 
 
 @contextmanager
@@ -100,7 +105,6 @@ def _describe(driver: _Driver, device: int, proc: Path) -> Device:
         index=device,
         uuid=_uuid(uuid.raw),
         arch=f"sm_{driver.attribute(device, _MAJOR)}{driver.attribute(device, _MINOR)}",
-        memory=size.value >> 20,
         properties=tuple((key, value) for key, value in properties.items() if value),
         problem="its compute mode lets no two processes use it" if alone else "",
     )
@@ -114,7 +118,7 @@ def _uuid(raw: bytes) -> str:
 
 def _driver_version(proc: Path) -> str:
     try:
-        found = re.search(r"\b\d+\.\d+(\.\d+)?\b", (proc / "version").read_text())
+        found = re.search(r"\b\d+\.\d+(\.\d+)?\b", (proc / "version").read_text(errors="replace"))
     except OSError:
         return ""
     return found[0] if found else ""
@@ -124,7 +128,7 @@ def _minors(proc: Path) -> dict[str, int]:
     """The numbers of device files by UUID."""
     minors = {}
     for file in sorted(proc.glob("gpus/*/information")):
-        pairs = (line.partition(":") for line in file.read_text().splitlines())
+        pairs = (line.partition(":") for line in file.read_text(errors="replace").splitlines())
         fields = {key.strip(): value.strip() for key, _, value in pairs}
         if fields.get("Device Minor", "").isdecimal():
             minors[fields.get("GPU UUID", "")] = int(fields["Device Minor"])

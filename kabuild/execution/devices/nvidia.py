@@ -51,7 +51,8 @@ class Nvidia:
         """Why the device does not answer any more. Without the management library: unknown."""
         try:
             if nvml := self._nvml():
-                nvml.memory(nvml.handle(device.uuid))
+                handle = nvml.handle(device.uuid)
+                _memory(nvml, handle)
         except (OSError, NvmlError) as error:
             return str(error)
         return ""
@@ -105,16 +106,15 @@ def _describe(nvml: Nvml, index: int) -> tuple[Device, int]:
         handle = nvml.numbered(index)
         return _answering(nvml, index, handle), nvml.minor(handle)
     except NvmlError as error:
-        lost = Device(PLATFORM, index, f"lost-{index}", "", 0, problem=f"it is lost: {error}")
+        lost = Device(PLATFORM, index, f"lost-{index}", "", problem=f"it is lost: {error}")
         return lost, index
 
 
 def _answering(nvml: Nvml, index: int, handle: ctypes.c_void_p) -> Device:
     major, minor = nvml.capability(handle)
-    memory = nvml.memory(handle) >> 20
     properties = {
         "device": nvml.model(handle),
-        "memory": f"{memory} MiB",
+        "memory": _memory(nvml, handle),
         "driver": nvml.driver(),
         "runtime": nvml.runtime(),
         "clocks": _clocks(nvml, handle),
@@ -125,10 +125,14 @@ def _answering(nvml: Nvml, index: int, handle: ctypes.c_void_p) -> Device:
         index,
         nvml.uuid(handle),
         f"sm_{major}{minor}",
-        memory,
         tuple((name, value) for name, value in properties.items() if value),
         _problem(nvml, handle),
     )
+
+
+def _memory(nvml: Nvml, handle: ctypes.c_void_p) -> str:
+    """Its own memory; empty for a device that shares the machine's, as a GB10 does."""
+    return _known(lambda: f"{nvml.memory(handle) >> 20} MiB")
 
 
 def _clocks(nvml: Nvml, handle: ctypes.c_void_p) -> str:

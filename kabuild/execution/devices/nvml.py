@@ -172,7 +172,10 @@ class Nvml:
             raise NvmlError(function, status, self._explain(status))
 
     def _explain(self, status: int) -> str:
-        explain = self._library.nvmlErrorString
+        try:
+            explain = self._library.nvmlErrorString
+        except AttributeError:
+            return f"error {status}"
         explain.restype = ctypes.c_char_p
         text = explain(ctypes.c_int(status))
         return text.decode(errors="replace") if text else f"error {status}"

@@ -149,7 +149,7 @@ int nvmlDeviceGetCudaComputeCapability(void* handle, int* major, int* minor) {
 int nvmlDeviceGetMemoryInfo(void* handle, unsigned long long* total_free_used) {
   WITH_GPU
   total_free_used[0] = gpu->mib << 20;
-  return SUCCESS;
+  return gpu->mib ? SUCCESS : NOT_SUPPORTED;
 }
 
 int nvmlDeviceGetMaxClockInfo(void* handle, int clock, unsigned* megahertz) {

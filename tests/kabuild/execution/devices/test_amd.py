@@ -74,7 +74,7 @@ def test_a_machine_without_the_driver_says_so(tmp_path: Path) -> None:
 def test_a_device_is_described_by_all_that_changes_times(machine: Machine) -> None:
     (device,) = machine.vendor.probe().found
 
-    assert (device.name, device.arch, device.memory) == ("rocm:0", "gfx942", 192 << 10)
+    assert (device.name, device.arch) == ("rocm:0", "gfx942")
     assert device.uuid == "GPU-123456789abcdef0"
     assert dict(device.properties) == {
         "device": "AMD Instinct MI300X",

@@ -18,7 +18,6 @@ def device(index: int, **different: object) -> Device:
         index,
         f"GPU-{index:04}-rest",
         "sm_90",
-        143771,
         (("device", "NVIDIA H200"), ("power", "700 W")),
     )
     return replace(made, **different)  # type: ignore[arg-type]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from kabuild.execution.devices.cuda_driver import LIBRARY as CUDA
+from kabuild.execution.devices.libraries import find_library
 from kabuild.execution.devices.nvidia import Nvidia
 from kabuild.execution.devices.nvml import LIBRARY as MANAGEMENT
 from tests.testkit.fake_nvidia import FakeNvidia, gpu
@@ -46,12 +48,27 @@ def test_a_library_that_is_none_is_no_crash(fake: FakeNvidia) -> None:
     assert "the NVIDIA driver does not answer: " in fake.vendor().probe().absent
 
 
+@pytest.mark.parametrize("missing", [MANAGEMENT, CUDA])
+def test_a_library_without_the_functions_says_which(fake: FakeNvidia, missing: str) -> None:
+    """Any other library does; CUDA is asked where there is no management library."""
+    other = find_library("libc.so.6")
+    assert other is not None
+    (fake.libraries / MANAGEMENT).unlink()
+    (fake.libraries / missing).unlink(missing_ok=True)
+    (fake.libraries / missing).symlink_to(other.path)
+
+    absent = fake.vendor().probe().absent
+
+    function = {MANAGEMENT: "nvmlInit_v2", CUDA: "cuInit"}[missing]
+    assert absent == f"the NVIDIA driver does not answer: {function}: not in this driver"
+
+
 def test_a_device_is_described_by_all_that_changes_times(fake: FakeNvidia) -> None:
     fake.has(gpu(0), gpu(1, minor=3, clock=1500))
 
     first, second = fake.vendor().probe().found
 
-    assert (first.name, first.arch, first.memory) == ("cuda:0", "sm_90", 143771)
+    assert (first.name, first.arch) == ("cuda:0", "sm_90")
     assert dict(first.properties) == {
         "device": "NVIDIA H200",
         "memory": "143771 MiB",
@@ -67,12 +84,15 @@ def test_a_device_is_described_by_all_that_changes_times(fake: FakeNvidia) -> No
 
 
 def test_what_the_driver_does_not_know_is_left_out(fake: FakeNvidia) -> None:
-    fake.has(gpu(0, watts=0))
+    """Such as the memory of a device that shares the machine's."""
+    fake.has(gpu(0, watts=0, mib=0))
+    vendor = fake.vendor()
 
-    (device,) = fake.vendor().probe().found
+    (device,) = vendor.probe().found
 
-    assert "power" not in dict(device.properties)
+    assert not {"power", "memory"} & dict(device.properties).keys()
     assert not device.problem
+    assert vendor.lost(device) == ""
 
 
 @pytest.mark.parametrize(

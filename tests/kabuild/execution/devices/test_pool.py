@@ -8,7 +8,7 @@ from kabuild.base.errors import DeviceError, InfraError, Interrupted, KabuildErr
 from kabuild.execution.devices import DevicePool
 from kabuild.model.device import Device, Devices, Exposure
 
-DEVICE = Device("cuda", 0, "GPU-0", "sm_90", 1000)
+DEVICE = Device("cuda", 0, "GPU-0", "sm_90")
 
 
 class Vendor:

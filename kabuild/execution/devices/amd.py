@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kabuild.execution.devices.hip import file_version, find_hip
-from kabuild.execution.devices.vendor import CHOSEN, existing, unreadable
+from kabuild.execution.devices.vendor import CHOSEN, existing, unknown, unreadable
 from kabuild.model.device import Device, Devices, Exposure
 
 PLATFORM = "rocm"
@@ -102,13 +102,14 @@ class Amd:
             "power": _power_cap(card),
         }
         nodes = (str(self._dev / "kfd"), str(self._dev / "dri" / render))
+        arch = _arch(node.values["gfx_target_version"])
         return Device(
             PLATFORM,
             index,
             _uuid(node),
-            _arch(node.values["gfx_target_version"]),
+            arch,
             tuple((name, value) for name, value in properties.items() if value),
-            unreadable(nodes),
+            unknown(PLATFORM, arch) or unreadable(nodes),
             nodes,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from kabuild.base.errors import InfraError, Reason, UsageError
 from kabuild.model.device import Device, Devices
@@ -31,9 +32,11 @@ def choose(
     everything that needs none still works; ``Devices.absent`` says why the rest cannot.
 
     Raises InfraError(NO_DEVICE) where the architecture would have to come from a device, and
-    where a device of ``--devices`` cannot be used; UsageError(BAD_FLAG) where it does not exist.
+    where a device of ``--devices`` cannot be used; UsageError(BAD_FLAG) where it does not exist,
+    or differs from the first.
     """
-    allowed = _allowed(there, only, os.environ if env is None else env)
+    wish = _wish(there.platform, os.environ if env is None else env)
+    allowed = _numbered(there, only) if only else _visible(there, wish)
     working = [device for device in allowed if not device.problem]
     notes = [_refusal(device) for device in allowed if device.problem]
     if only and notes:
@@ -41,14 +44,15 @@ def choose(
     arch = asked.get("arch")
     matching = [device for device in working if not arch or _runs(device, arch)]
     if not matching:
-        absent = _absence(asked, there, working, notes)
+        absent = _absence(asked, there, working, notes, wish)
         if arch:
             return asked, Devices(asked.name, absent=absent)
         hint = f"to compile without a device, name what for: --platform={EXAMPLES[asked.name]}"
         raise InfraError(Reason.NO_DEVICE, absent, hint=hint)
     first = matching[0]
-    alike = tuple(device for device in matching if device.properties == first.properties)
-    differing = [_difference(first, device) for device in matching if device not in alike]
+    alike = tuple(device for device in matching if _traits(device) == _traits(first))
+    others = working if only else matching
+    differing = [_difference(first, device) for device in others if device not in alike]
     if only and differing:
         raise UsageError(
             Reason.BAD_FLAG,
@@ -56,29 +60,42 @@ def choose(
             hint="one build measures on equal devices: name them in builds of their own",
         )
     notes += [f"{text}: it is left out" for text in differing]
-    platform = Platform(asked.name, (*first.properties, ("arch", arch or first.arch)))
+    platform = Platform(asked.name, tuple((_traits(first) | dict(asked.properties)).items()))
     return platform, Devices(asked.name, alike, notes=tuple(notes))
 
 
-def _allowed(there: Devices, only: Sequence[int], env: Mapping[str, str]) -> list[Device]:
+def _numbered(there: Devices, numbers: Sequence[int]) -> list[Device]:
+    """The devices of ``--devices``."""
+    if not there.found:
+        raise InfraError(Reason.NO_DEVICE, _no_device(there.platform, there.absent))
     by_index = {device.index: device for device in there.found}
-    if only:
-        if not there.found:
-            raise InfraError(Reason.NO_DEVICE, _no_device(there.platform, there.absent))
-        for index in only:
-            if index not in by_index:
-                known = ", ".join(f"{d.name} ({d.model or d.arch})" for d in there.found)
-                raise UsageError(
-                    Reason.BAD_FLAG,
-                    f"--devices: no device {there.platform}:{index}",
-                    hint=f"this machine has {known}",
-                )
-        return [by_index[index] for index in only]
-    wanted = next((env[name] for name in _VISIBLE[there.platform] if name in env), None)
-    if wanted is None:
+    for index in numbers:
+        if index not in by_index:
+            known = ", ".join(f"{d.name} ({d.model or d.arch})" for d in there.found)
+            raise UsageError(
+                Reason.BAD_FLAG,
+                f"--devices: no device {there.platform}:{index}",
+                hint=f"this machine has {known}",
+            )
+    return [by_index[index] for index in numbers]
+
+
+def _wish(platform: str, env: Mapping[str, str]) -> str:
+    """The vendor's variable as it is set, such as ``CUDA_VISIBLE_DEVICES=0``; empty if not."""
+    return next((f"{name}={env[name]}" for name in _VISIBLE[platform] if name in env), "")
+
+
+def _visible(there: Devices, wish: str) -> list[Device]:
+    """The devices that the vendor's variable names before any word that names none."""
+    _, given, words = wish.partition("=")
+    if not given:
         return list(there.found)
-    names = [part.strip() for part in wanted.split(",")]
-    return [device for device in there.found if any(_is_called(device, name) for name in names)]
+    named = (
+        [device for device in there.found if _is_called(device, word.strip())]
+        for word in words.split(",")
+    )
+    visible = [device for devices in takewhile(bool, named) for device in devices]
+    return [device for device in there.found if device in visible]
 
 
 def _is_called(device: Device, name: str) -> bool:
@@ -94,13 +111,13 @@ def _runs(device: Device, arch: str) -> bool:
 
 
 def _absence(
-    asked: Platform, there: Devices, working: Sequence[Device], notes: Sequence[str]
+    asked: Platform, there: Devices, working: Sequence[Device], notes: Sequence[str], wish: str
 ) -> str:
     """Why there is no device for the platform that was asked for."""
     if working:
         why = ", ".join(f"{device.name} is {device.arch}" for device in working)
     else:
-        why = "; ".join(notes) or there.absent or "the environment makes none visible"
+        why = "; ".join(notes) or there.absent or f"{wish} hides all"
     return _no_device(str(asked), why)
 
 
@@ -112,8 +129,13 @@ def _refusal(device: Device) -> str:
     return f"{device.name} cannot be used: {device.problem}"
 
 
+def _traits(device: Device) -> dict[str, str]:
+    """What has to be equal in devices of one build."""
+    return {**dict(device.properties), "arch": device.arch}
+
+
 def _difference(first: Device, other: Device) -> str:
-    theirs, ours = dict(other.properties), dict(first.properties)
+    theirs, ours = _traits(other), _traits(first)
     names = sorted(theirs.keys() | ours.keys())
     name = next(name for name in names if theirs.get(name) != ours.get(name))
     return (

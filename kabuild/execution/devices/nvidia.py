@@ -10,7 +10,7 @@ from pathlib import Path
 from kabuild.execution.devices import cuda_driver
 from kabuild.execution.devices.libraries import find_library
 from kabuild.execution.devices.nvml import LIBRARY, Clock, Nvml, NvmlError, Status
-from kabuild.execution.devices.vendor import CHOSEN, existing, unreadable
+from kabuild.execution.devices.vendor import CHOSEN, existing, unknown, unreadable
 from kabuild.model.device import Device, Devices, Exposure
 
 PLATFORM = "cuda"
@@ -43,7 +43,7 @@ class Nvidia:
             found = _all(nvml) if nvml else cuda_driver.devices(self._proc)
         except (OSError, NvmlError, cuda_driver.CudaError) as error:
             return Devices(PLATFORM, absent=f"the NVIDIA driver does not answer: {error}")
-        checked = tuple(self._with_nodes(device, minor) for device, minor in found)
+        checked = tuple(self._checked(device, minor) for device, minor in found)
         absent = "" if checked else "the NVIDIA driver has no device"
         return Devices(PLATFORM, checked, absent)
 
@@ -85,14 +85,16 @@ class Nvidia:
             self._libraries[library.path] = Nvml(library.path)
         return self._libraries[library.path]
 
-    def _with_nodes(self, device: Device, minor: int) -> Device:
+    def _checked(self, device: Device, minor: int) -> Device:
+        """It with its files, and with what forbids its use."""
         own = self._dev / f"nvidia{minor}"
         shared = existing(*(str(self._dev / name) for name in _SHARED_NODES))
         needed = (own, self._dev / "nvidiactl", self._dev / "nvidia-uvm")
         refused = unreadable(tuple(map(str, needed)))
         if refused.endswith("nvidia-uvm is missing"):
             refused += ", which 'nvidia-modprobe -u -c 0' makes"
-        return replace(device, problem=device.problem or refused, nodes=(str(own), *shared))
+        problem = device.problem or unknown(PLATFORM, device.arch) or refused
+        return replace(device, problem=problem, nodes=(str(own), *shared))
 
 
 def _all(nvml: Nvml) -> tuple[tuple[Device, int], ...]:

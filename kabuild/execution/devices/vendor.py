@@ -6,6 +6,7 @@ import os
 from typing import Protocol
 
 from kabuild.model.device import Device, Devices, Exposure
+from kabuild.model.platform import ARCHITECTURES
 
 CHOSEN = "KABUILD_DEVICE"
 """The variable by which a judge learns which device its action was given.
@@ -33,6 +34,11 @@ class Vendor(Protocol):
     def exposure(self, device: Device) -> Exposure:
         """What a sandbox has to show so that an action can use it."""
         ...
+
+
+def unknown(platform: str, arch: str) -> str:
+    """Why nothing runs on a device of an architecture; empty where something can."""
+    return "" if arch in ARCHITECTURES[platform] else f"nothing here compiles for {arch}"
 
 
 def unreadable(nodes: tuple[str, ...]) -> str:

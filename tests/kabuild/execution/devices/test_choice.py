@@ -88,7 +88,10 @@ def test_only_the_devices_that_were_asked_for() -> None:
 
 @pytest.mark.parametrize(
     ("visible", "chosen"),
-    [("0,1", [0, 1]), ("1", [1]), ("GPU-0001", [1]), ("GPU-0001-rest,0", [0, 1])],
+    [
+        *(("0,1", [0, 1]), ("1", [1]), ("GPU-0001", [1]), ("GPU-0001-rest,0", [0, 1])),
+        ("1,-1,0", [1]),
+    ],
 )
 def test_the_vendors_variable_chooses_by_number_or_name(visible: str, chosen: list[int]) -> None:
     _, devices = choose(CUDA, TWO, env={"CUDA_VISIBLE_DEVICES": visible})
@@ -101,7 +104,7 @@ def test_the_vendors_variable_can_hide_all(visible: str) -> None:
     with pytest.raises(InfraError) as caught:
         choose(CUDA, TWO, env={"CUDA_VISIBLE_DEVICES": visible})
 
-    assert caught.value.message.endswith("the environment makes none visible")
+    assert caught.value.message.endswith(f": CUDA_VISIBLE_DEVICES={visible} hides all")
 
 
 def test_an_unknown_number_is_named_with_what_there_is() -> None:
@@ -151,12 +154,25 @@ def test_one_build_uses_equal_devices() -> None:
     )
 
 
-def test_unequal_devices_that_were_asked_for_are_an_error() -> None:
-    slower = device(1, properties=(("device", "NVIDIA H200"),))
-
+@pytest.mark.parametrize(
+    ("different", "how"),
+    [
+        ({"properties": (("device", "NVIDIA H200"),)}, "power (unknown, not 700 W)"),
+        ({"arch": "sm_80"}, "arch (sm_80, not sm_90)"),
+    ],
+)
+@pytest.mark.parametrize("asked", [CUDA, SM_90])
+def test_unequal_devices_that_were_asked_for_are_an_error(
+    asked: Platform, different: dict[str, object], how: str
+) -> None:
     with pytest.raises(UsageError) as caught:
-        choose(CUDA, machine(device(0), slower), only=(0, 1), env={})
+        choose(asked, machine(device(0), device(1, **different)), only=(0, 1), env={})
 
-    assert caught.value.message == (
-        "--devices: cuda:1 differs from cuda:0 in power (unknown, not 700 W)"
-    )
+    assert caught.value.message == f"--devices: cuda:1 differs from cuda:0 in {how}"
+
+
+def test_a_device_of_another_architecture_than_was_asked_for_needs_no_word() -> None:
+    _, devices = choose(SM_90, machine(device(0, arch="sm_80"), device(1)), env={})
+
+    assert [found.index for found in devices.found] == [1]
+    assert not devices.notes

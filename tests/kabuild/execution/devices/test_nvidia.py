@@ -131,6 +131,16 @@ def test_a_device_whose_files_may_not_be_opened_has_a_problem(
     assert problem == f"this user may not open {fake.root}/dev/nvidia0"
 
 
+def test_a_device_that_no_compiler_is_for_has_a_problem(fake: FakeNvidia) -> None:
+    """It was an error of the rule for HIP, and the traceback of a gate for Triton."""
+    fake.has(gpu(0, capability=(7, 0)), gpu(1))
+
+    first, second = fake.vendor().probe().found
+
+    assert first.problem == "nothing here compiles for sm_70"
+    assert not second.problem
+
+
 def test_a_lost_device_leaves_the_others(fake: FakeNvidia) -> None:
     fake.has(gpu(0), gpu(1), extra="lost 0")
 

@@ -16,6 +16,7 @@ from kabuild.published.publish import manifest_of
 from kabuild.published.unpack import unpack
 from kabuild.report.arena import is_arena_run, read_arena
 from kabuild.report.asked import asked_of
+from kabuild.report.causes import causes
 from kabuild.report.evaluation import Evaluation, read_evaluation
 from kabuild.store import Store
 
@@ -59,14 +60,12 @@ def _carried_out(request: Request, planned: Plan, store: Store, sink: EventSink)
 
 
 def _machine_faults(summary: Summary) -> Iterator[str]:
-    """What the machine failed at, each fault once: figures are made without it."""
-    found: dict[str, list[str]] = {}
-    for item in summary.settled.values():
-        if item.outcome is Outcome.INFRA and item.stopped_by is None:
-            found.setdefault(item.fault, []).append(item.message)
-    for fault, messages in found.items():
-        more = f" (and {len(messages) - 1} more: {fault})" if len(messages) > 1 else ""
-        yield f"not judged{more}: {messages[0]}"
+    """What the machine failed at, each cause once: figures are made without it."""
+    for cause in causes(summary.settled.values()):
+        if cause.first.outcome is Outcome.INFRA:
+            more = len(cause.actions) - 1
+            also = f"\n  so it is with {cause.others}" if more else ""
+            yield f"not judged{f' (and {more} more)' if more else ''}: {cause.first.message}{also}"
 
 
 def platform_of(request: Request) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from kabuild.model.label import Label
 from kabuild.model.result import Outcome, Settled
 from kabuild.model.verdict import Verdict
+from kabuild.report.causes import Cause, causes
 from kabuild.report.scoreboard import GateCell, TaskRow
 
 _MOST_LINES, _MOST_COLUMNS = 40, 400
@@ -20,8 +21,8 @@ def render_failures(
     command: str = "test",
     rerun: Sequence[str] = (),
 ) -> list[str]:
-    """One paragraph per action that broke, per task that did not pass, and per gate that
-    said no but was not asked for: it is the cause of something that was.
+    """One paragraph per cause that actions broke of, per task that did not pass, and per gate
+    that said no but was not asked for: it is the cause of something that was.
 
     ``command`` is the one of kabuild that judged, and ``rerun`` are the flags that the same
     verdict needs, such as ``--solution=x.hip``.
@@ -31,7 +32,7 @@ def render_failures(
     problems = [GateCell("", item) for item in items if item.label not in asked]
     problems = [cell for cell in problems if cell.verdict in {Verdict.FAIL, Verdict.REJECTED}]
     problems += [cell for row in table for cell in row.problems]
-    paragraphs = [_action_problem(item) for item in items if _is_cause(item)]
+    paragraphs = [_broken(cause) for cause in causes(items)]
     return paragraphs + [_gate_problem(cell, command, rerun) for cell in problems if cell.verdict]
 
 
@@ -40,14 +41,12 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text.expandtabs())
 
 
-def _is_cause(item: Settled) -> bool:
-    """Broken by itself, and not only because something before it was."""
-    return item.outcome in {Outcome.INFRA, Outcome.FAILED} and item.stopped_by is None
-
-
-def _action_problem(item: Settled) -> str:
+def _broken(cause: Cause) -> str:
+    item, more = cause.first, len(cause.actions) - 1
     what = "could not be judged" if item.outcome is Outcome.INFRA else "failed"
-    return "\n".join([f"{item.label}: {what}", *_indented(item.message)])
+    head = f"{item.label}{f' and {more} more' if more else ''}: {what}"
+    others = [f"  so it is with {cause.others}"] if more else []
+    return "\n".join([head, *_indented(item.message), *others])
 
 
 def _gate_problem(cell: GateCell, command: str, rerun: Sequence[str]) -> str:

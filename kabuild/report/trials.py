@@ -96,7 +96,7 @@ def render_trials(found: Sequence[Trials]) -> str:
         "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     ]
-    missing = [one.label.in_trial(number).short for one in found for number in one.unjudged]
+    missing = [name for one in found for name in _unjudged(one)]
     named = [f"not judged, and in no figure: {', '.join(missing)}"] if missing else []
     return "\n".join([*table, *named])
 
@@ -115,6 +115,13 @@ def _summary(label: Label, rows: Sequence[TaskRow]) -> Trials:
         speedups if scored else (),
         tuple(row.label.trial for row in rows if row not in judged),
     )
+
+
+def _unjudged(one: Trials) -> list[str]:
+    """The trials without a verdict by name; a task of which none has any, once."""
+    if one.passed:
+        return [one.label.in_trial(number).short for number in one.unjudged]
+    return [f"{one.label.short} (all {len(one.unjudged)} trials)"]
 
 
 def _texts(one: Trials) -> tuple[str, ...]:

@@ -128,5 +128,8 @@ def test_trials_that_the_machine_failed_pass_and_fail_nothing(quick: CliWorkspac
 
     (trials,) = ran.json["trials"]
     assert (ran.code, trials["unjudged"], trials["pass_at"]) == (36, [1, 2], {})
-    assert "not judged, and in no figure: //double, //double#2" in shown.out
+    assert "not judged, and in no figure: //double (all 2 trials)" in shown.out
+    assert shown.out.count("needs the secret FIGURES_API_KEY") == 1
+    assert "//double:double.agent and 1 more: could not be judged" in shown.out
+    assert "\n  so it is with //double:double.agent#2\n" in shown.out
     assert json.dumps(trials["best_at"]) == "{}"

@@ -127,6 +127,26 @@ def test_a_machine_failure_is_no_verdict() -> None:
     assert "could not be judged\n  no space left" in told
 
 
+def test_one_cause_is_told_once_and_two_are_two() -> None:
+    """Not once for each trial of each task; what differs by the number of a request is the same."""
+    words = ("key refused (req_0123456789ab)", "key refused (req_ba9876543210)", "no space left")
+    labels = [TASK.in_trial(number).sub("agent") for number in range(1, 7)]
+    said = [*(f"{label}: {words[n % 2]}" for n, label in enumerate(labels[:5])), words[2]]
+    broken = [
+        Settled(label, Outcome.INFRA, message=text)
+        for label, text in zip(labels, said, strict=True)
+    ]
+
+    first, second = render_failures([], broken)
+
+    assert first.splitlines() == [
+        "//tasks/softmax:softmax.agent and 4 more: could not be judged",
+        "  //tasks/softmax:softmax.agent: key refused (req_0123456789ab)",
+        f"  so it is with {labels[1]}, {labels[2]}, {labels[3]} and 1 more",
+    ]
+    assert second == "//tasks/softmax:softmax.agent#6: could not be judged\n  no space left"
+
+
 def test_a_failure_names_reason_detail_and_rerun_command() -> None:
     (text,) = render_failures(table_of(*FAILED), FAILED, rerun=("--agent=none",))
 

@@ -88,7 +88,7 @@ def test_where_nothing_was_judged_there_is_no_figure() -> None:
     assert (found.pass_at, found.best_at, found.mean) == ((), (), None)
     _, line, last = render_trials((found,)).splitlines()
     assert line.split() == ["//a:b", "0", "of", "2", "0", *"-----"]
-    assert last.endswith("//a:b, //a:b#2")
+    assert last.endswith("//a:b (all 2 trials)")
 
 
 def test_one_trial_is_no_summary_and_trials_without_scores_have_no_speedups() -> None:

@@ -1,0 +1,47 @@
+"""What stopped actions, each cause once, however many it stopped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kabuild.model.result import Outcome, Settled
+
+_MOST_NAMED = 3
+_NUMBER_OF_ONE = re.compile(r"(?=[\w-]*\d)[\w-]{12,}")
+"""What identifies a request or a session: it differs where the cause does not."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why one or several actions broke by themselves; ``actions`` are in the order of settling."""
+
+    actions: tuple[Settled, ...]
+
+    @property
+    def first(self) -> Settled:
+        """The one whose message is told."""
+        return self.actions[0]
+
+    @property
+    def others(self) -> str:
+        """The other ones by name, as far as they can be taken in at a glance; empty without any."""
+        labels = [str(action.label) for action in self.actions[1:]]
+        left_out = len(labels) - _MOST_NAMED
+        more = f" and {left_out} more" if left_out > 0 else ""
+        return f"{', '.join(labels[:_MOST_NAMED])}{more}"
+
+
+def causes(settled: Iterable[Settled]) -> list[Cause]:
+    """The causes of all that was not made, in the order in which they came.
+
+    What only follows from another one's end is none. Two are the same where all that their
+    messages differ by is the action's own name, or the number of a request.
+    """
+    found: dict[tuple[Outcome, str, str], list[Settled]] = {}
+    for item in settled:
+        if item.outcome in {Outcome.INFRA, Outcome.FAILED} and item.stopped_by is None:
+            said = _NUMBER_OF_ONE.sub("", item.message.replace(str(item.label), ""))
+            found.setdefault((item.outcome, item.fault, said), []).append(item)
+    return [Cause(tuple(items)) for items in found.values()]

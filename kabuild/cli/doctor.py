@@ -51,17 +51,17 @@ def _python() -> Iterator[Finding]:
         ("triton", "triton2triton"),
         ("numpy", "Triton's interpreter"),
         ("ziglang", "the compiler of the cpu platform"),
-        ("hip-python", "AMD devices"),
     ):
-        yield _distribution(name, use)
+        yield _distribution(name, use, State.PROBLEM)
+    yield _distribution("hip-python", "tests compare calls of AMD's HIP with it", State.OPTIONAL)
 
 
-def _distribution(name: str, use: str) -> Finding:
+def _distribution(name: str, use: str, missing: State) -> Finding:
     try:
         return Finding(name, State.OK, f"{metadata.version(name)} ({use})")
     except metadata.PackageNotFoundError:
         advice = f"{sys.executable} -m pip install '{_requirement(name)}'"
-        return Finding(name, State.PROBLEM, f"not installed ({use})", advice)
+        return Finding(name, missing, f"not installed ({use})", advice)
 
 
 def _requirement(name: str) -> str:

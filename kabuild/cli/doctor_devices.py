@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from kabuild.model.device import Device
 from kabuild.scheduler import FileLeases
 
 _MAKERS = {"cuda": "NVIDIA GPU", "rocm": "AMD GPU"}
+_BUILDS = {"cuda": ("CUDA", r"\+cu\d|^[^+]*$"), "rocm": ("ROCm", r"\+rocm")}
 _UNITS = {"driver": "driver {}", "runtime": "runtime {}", "power": "at most {}"}
 UNTRIED = (
     "AMD GPUs: kernels compile for them, and runner and probes were tried up to 'no device'; "
@@ -26,6 +28,7 @@ _ORDER = ("memory", "driver", "runtime", "clocks", "power")
 
 def find_devices(leases: Path) -> Iterator[Finding]:
     """The devices of all platforms; ``leases`` is where builds hold theirs."""
+    held = FileLeases(leases)
     for platform, maker in _MAKERS.items():
         there = vendor_of(platform).probe()
         if there.found:
@@ -36,18 +39,29 @@ def find_devices(leases: Path) -> Iterator[Finding]:
             advice = f"kernels compile without one: --platform={EXAMPLES[platform]}"
             yield Finding(maker, State.OPTIONAL, f"none: {there.absent}", advice)
         for device in there.found:
-            yield _device(device, leases)
-        if there.found and platform == "rocm":
-            yield from judging_pytorch(importlib.metadata.version("torch"))
+            yield _device(device, held)
+        if there.found:
+            yield from judging_pytorch(platform, _version("torch"))
     yield from _hip()
     yield Finding("never run", State.OPTIONAL, UNTRIED)
 
 
-def judging_pytorch(version: str) -> Iterator[Finding]:
-    """Whether the judge can compute on AMD's devices with this PyTorch."""
-    if "rocm" not in version:
-        found = f"{version}: not built for AMD's devices, so nothing can be judged on them"
-        yield Finding("PyTorch", State.WARNING, found, "install a build of it for ROCm")
+def judging_pytorch(platform: str, version: str) -> Iterator[Finding]:
+    """Whether the judge can compute on a platform's devices with this PyTorch.
+
+    PyPI's builds are CUDA's and name nothing; where there is no PyTorch, that is another finding.
+    """
+    name, builds = _BUILDS[platform]
+    if version and not re.search(builds, version):
+        found = f"{version}: not built for {name}, so nothing can be judged on the devices"
+        yield Finding("PyTorch", State.WARNING, found, f"install a build of it for {name}")
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def describe(device: Device) -> str:
@@ -59,7 +73,7 @@ def describe(device: Device) -> str:
     return ", ".join((device.model or "unknown", device.arch or "unknown architecture", *parts))
 
 
-def _device(device: Device, leases: Path) -> Finding:
+def _device(device: Device, leases: FileLeases) -> Finding:
     if device.problem:
         return Finding(
             device.name,
@@ -67,7 +81,8 @@ def _device(device: Device, leases: Path) -> Finding:
             f"{describe(device)}; cannot be used: {device.problem}",
             "builds leave it out",
         )
-    if holder := _holder(device, leases):
+    if leases.is_held(device.lease):
+        holder = leases.holder(device.lease)
         return Finding(device.name, State.OK, f"{describe(device)}; in use by {holder}")
     if users := vendor_of(device.platform).users(device):
         named = ", ".join(map(str, users))
@@ -80,17 +95,6 @@ def _device(device: Device, leases: Path) -> Finding:
     return Finding(device.name, State.OK, f"{describe(device)}; free")
 
 
-def _holder(device: Device, leases: Path) -> str:
-    """Which process judges on it now; empty where none does."""
-    if not leases.is_dir():
-        return ""
-    files = FileLeases(leases)
-    if files.acquire(device.lease):
-        files.release(device.lease)
-        return ""
-    return files.holder(device.lease)
-
-
 def _hip() -> Iterator[Finding]:
     library = find_hip()
     if library is None:
@@ -99,7 +103,7 @@ def _hip() -> Iterator[Finding]:
     try:
         runtime = ask(library)
     except OSError as error:
-        yield Finding("HIP runtime", State.WARNING, f"{library.path} cannot be loaded: {error}")
+        yield Finding("HIP runtime", State.WARNING, f"{library.path} cannot be used: {error}")
         return
     sees = f"sees {runtime.devices} devices" if runtime.devices else runtime.problem
     yield Finding("HIP runtime", State.OK, f"{runtime.version} ({library.path}): {sees}")

@@ -26,12 +26,21 @@ def test_without_a_device_it_says_why_and_what_works(tmp_path: Path) -> None:
     assert "--platform=rocm:gfx942" in said.advice
 
 
-@pytest.mark.parametrize("version", ["2.13.0+cpu", "2.13.0+cu130", "2.13.0"])
-def test_a_pytorch_that_cannot_judge_on_amd_is_named(version: str) -> None:
-    (said,) = judging_pytorch(version)
+@pytest.mark.parametrize(
+    ("version", "serves"),
+    [
+        ("2.13.0", {"cuda"}),  # PyPI's
+        ("2.13.0+cu130", {"cuda"}),
+        ("2.13.0+rocm7.1", {"rocm"}),
+        ("2.13.0+cpu", set()),
+        ("", {"cuda", "rocm"}),  # there is none, which is a finding of its own
+    ],
+)
+@pytest.mark.parametrize(("platform", "name"), [("cuda", "CUDA"), ("rocm", "ROCm")])
+def test_a_pytorch_that_cannot_judge_on_a_device_is_named(
+    platform: str, name: str, version: str, serves: set[str]
+) -> None:
+    said = [finding.found for finding in judging_pytorch(platform, version)]
 
-    assert said.found.startswith(f"{version}: not built for AMD's devices")
-
-
-def test_a_pytorch_for_rocm_is_not_mentioned() -> None:
-    assert list(judging_pytorch("2.13.0+rocm7.1")) == []
+    assert bool(said) == (platform not in serves)
+    assert all(text.startswith(f"{version}: not built for {name}, ") for text in said)

@@ -42,7 +42,13 @@ def file_version(library: Library) -> str:
 
 def ask(library: Library) -> HipRuntime:
     """Load the runtime and ask. Raises OSError where that cannot be done."""
-    loaded = ctypes.CDLL(library.path)
+    try:
+        return _answer(ctypes.CDLL(library.path))
+    except AttributeError as error:  # a library without one of the functions, which names both
+        raise OSError(str(error)) from None
+
+
+def _answer(loaded: ctypes.CDLL) -> HipRuntime:
     version, count = ctypes.c_int(), ctypes.c_int()
     loaded.hipRuntimeGetVersion(ctypes.byref(version))
     status = int(loaded.hipGetDeviceCount(ctypes.byref(count)))

@@ -49,6 +49,8 @@ def test_a_build_needs_a_slot() -> None:
 
 def test_a_lease_is_exclusive_across_processes_and_names_its_holder(tmp_path: Path) -> None:
     leases = FileLeases(tmp_path / "leases")
+    assert not leases.is_held("gpu:0")
+    assert not (tmp_path / "leases").exists(), "who only asks leaves nothing"
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path / "leases")],
         cwd=REPOSITORY,
@@ -60,10 +62,12 @@ def test_a_lease_is_exclusive_across_processes_and_names_its_holder(tmp_path: Pa
         assert other.stdout.readline() == "True\n"
 
         assert not leases.acquire("gpu:0")
+        assert leases.is_held("gpu:0")
         assert leases.holder("gpu:0") == f"process {other.pid}"
         assert leases.acquire("gpu:1"), "another device is free"
         other.kill()
 
+    assert not leases.is_held("gpu:0")
     assert leases.acquire("gpu:0"), "the kernel frees what a dead process held"
     assert leases.holder("gpu:0") == f"process {os.getpid()}"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kabuild.execution.devices.hip import HipRuntime, ask, file_version, find_hip
+from kabuild.execution.devices.libraries import find_library
 
 SOURCE = """
 int hipRuntimeGetVersion(int* version) { *version = 60342134; return 0; }
@@ -39,11 +40,15 @@ def test_a_runtime_says_what_it_sees(
     assert ask(library) == HipRuntime("6.3.42134", devices, problem)
 
 
-def test_what_is_no_library_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "libamdhip64.so.7").write_text("not ELF")
+@pytest.mark.parametrize("other", ["no library", "libc.so.6"])
+def test_what_is_no_such_library_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    loadable = find_library(other)
+    (tmp_path / "libamdhip64.so.7").symlink_to(loadable.path if loadable else __file__)
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
     library = find_hip()
 
     assert library is not None
-    with pytest.raises(OSError, match="libamdhip64"):
+    with pytest.raises(OSError, match=r"libamdhip64|hipRuntimeGetVersion"):
         ask(library)

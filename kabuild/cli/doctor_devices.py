@@ -11,6 +11,7 @@ from kabuild.cli.finding import Finding, State
 from kabuild.execution.devices import vendor_of
 from kabuild.execution.devices.choice import EXAMPLES
 from kabuild.execution.devices.hip import ask, find_hip
+from kabuild.execution.devices.patience import answer
 from kabuild.model.device import Device
 from kabuild.scheduler import FileLeases
 
@@ -101,7 +102,7 @@ def _hip() -> Iterator[Finding]:
         yield Finding("HIP runtime", State.OPTIONAL, "none (AMD's libamdhip64)")
         return
     try:
-        runtime = ask(library)
+        runtime = answer(lambda: ask(library))
     except OSError as error:
         yield Finding("HIP runtime", State.WARNING, f"{library.path} cannot be used: {error}")
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from kabuild.execution.devices.patience import Patient
 from kabuild.execution.devices.vendor import Vendor
 
 
@@ -13,10 +14,10 @@ def vendor_of(platform: str) -> Vendor:
     if platform == "cuda":
         from kabuild.execution.devices.nvidia import Nvidia  # ctypes, for those who have one
 
-        return Nvidia()
+        return Patient(platform, Nvidia())
     if platform == "rocm":
         from kabuild.execution.devices.amd import Amd
 
-        return Amd()
+        return Patient(platform, Amd())
     msg = f"platform '{platform}' has no devices"
     raise ValueError(msg)

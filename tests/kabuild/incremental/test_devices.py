@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from kabuild.execution.devices import vendor_of
 from kabuild.incremental.identity import identity, platform_text
 from kabuild.loading.request import Request
 from tests.testkit.fake_nvidia import FakeNvidia, compile_driver, gpu, make_fake
@@ -25,7 +24,7 @@ def fake(tmp_path: Path, driver: Path, monkeypatch: pytest.MonkeyPatch) -> FakeN
     for name, value in made.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(vendor_of("cuda"), "_dev", made.root / "dev")
+    monkeypatch.setattr("kabuild.execution.devices.vendor_of", lambda _: made.vendor())
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -53,6 +54,7 @@ def provision(
         fetch=_fetching_into(trees) if fetch else None,
         locked=locked,
         consulted=consulted,
+        has_secret=_has_secret,
     )
     records.save()
 
@@ -100,6 +102,13 @@ def _declared_in(package: Package) -> Iterator[Declaration]:
     for target in package.targets.values():
         if target.kind == TOOLCHAIN.kind:
             yield Declaration.of(target)
+
+
+def _has_secret(name: str) -> bool:
+    """Whether the user's environment has a secret; asked where a toolchain is for such alone."""
+    from kabuild.execution.secrets import unfit
+
+    return unfit(os.environ.get(name, "")) is None
 
 
 def _fetching_into(trees: TreeStore) -> Fetch:

@@ -36,8 +36,18 @@ from kabuild.toolchain.resolution import resolve as resolve_here
 class Resolve(Protocol):
     """Finds a declared toolchain; ``kabuild.toolchain.resolve``, perhaps with a memory."""
 
-    def __call__(self, declaration: Declaration, *, name: str, fetch: bool = True) -> Toolchain:
-        """The toolchain, called ``name``; got first where that may be. Raises ToolchainError."""
+    def __call__(
+        self,
+        declaration: Declaration,
+        *,
+        name: str,
+        fetch: bool = True,
+        secrets: tuple[str, ...] = (),
+    ) -> Toolchain:
+        """The toolchain, called ``name``; got first where that may be. Raises ToolchainError.
+
+        It is not got for what needs ``secrets`` of which one is missing.
+        """
         ...
 
 
@@ -81,7 +91,7 @@ class _Analyzer:
         self._options = options
         self._resolve = resolve
         self._providers: dict[Label, Mapping[type[Provider], Provider]] = {}
-        self._toolchains: dict[Label, Toolchain] = {}
+        self._toolchains: dict[tuple[Label, tuple[str, ...]], Toolchain] = {}
 
     def visit(self, root: Target) -> None:
         """Depth-first, without recursion: chains may be longer than Python's stack."""
@@ -128,7 +138,7 @@ class _Analyzer:
             target,
             self._options,
             providers=lambda label: self._provided(configured, label),
-            toolchains=lambda label: self._toolchain(target, label),
+            toolchains=lambda label, secrets: self._toolchain(target, label, secrets=secrets),
             toolchains_here=lambda label: self._toolchain_here(target, label),
         )
         try:
@@ -189,9 +199,11 @@ class _Analyzer:
                 return None
             raise
 
-    def _toolchain(self, target: Target, label: Label, *, fetch: bool = True) -> Toolchain:
+    def _toolchain(
+        self, target: Target, label: Label, *, fetch: bool = True, secrets: tuple[str, ...] = ()
+    ) -> Toolchain:
         """The toolchain ``label``, by the name under which it was asked for."""
-        if label not in self._toolchains:
+        if (label, secrets) not in self._toolchains:
             found = self._loader.target(replaced(self._loader, label), target.position)
             if found.kind != TOOLCHAIN.kind:
                 raise AnalysisError(
@@ -202,8 +214,10 @@ class _Analyzer:
                 )
             declaration = Declaration.of(found)
             self._check_platform(target, declaration)
-            self._toolchains[label] = self._resolve(declaration, name=label.name, fetch=fetch)
-        return self._toolchains[label]
+            self._toolchains[label, secrets] = self._resolve(
+                declaration, name=label.name, fetch=fetch, secrets=secrets
+            )
+        return self._toolchains[label, secrets]
 
     def _check_platform(self, target: Target, declaration: Declaration) -> None:
         platform = self._options.platform.name

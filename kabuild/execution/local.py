@@ -88,8 +88,8 @@ class LocalStrategy:
         action = prepared.action
         stage = self._store.scratch.path("stage")
         try:
-            self._fill(stage, prepared.root)
             secrets = Secrets.of(action)
+            self._fill(stage, prepared.root)
             timed = action.resources.timed
             using = self._devices.using(prepared.device, timed=timed)
             with using as exposure, self._journal(prepared, secrets) as journal:

@@ -47,7 +47,7 @@ class Secrets:
         environ = os.environ if environ is None else environ
         values = {name: environ.get(name, "") for name in action.secrets}
         for name, value in values.items():
-            if (what := _unfit(value)) is not None:
+            if (what := unfit(value)) is not None:
                 raise InfraError(
                     Reason.NO_SECRET,
                     f"{action.label} needs the secret {name}, which {what}",
@@ -75,8 +75,8 @@ class Secrets:
             path.write_bytes(redacted)
 
 
-def _unfit(value: str) -> str | None:
-    """Why a value could not be found again; None where it can."""
+def unfit(value: str) -> str | None:
+    """Why a value is none that can be found again; None where it is."""
     if not value:
         return "is not set"
     if len(value) < LEAST_LENGTH:

@@ -33,7 +33,7 @@ class Context:
         target: Target,
         options: Options,
         providers: Lookup,
-        toolchains: Callable[[Label], Toolchain],
+        toolchains: Callable[[Label, tuple[str, ...]], Toolchain],
         toolchains_here: Callable[[Label], Toolchain | None],
     ) -> None:
         self.target = target
@@ -60,12 +60,15 @@ class Context:
         other.label = self.label.in_trial(number)
         return other
 
-    def toolchain(self, label: str | Label) -> Toolchain:
+    def toolchain(self, label: str | Label, *, secrets: tuple[str, ...] = ()) -> Toolchain:
         """The toolchain that a label stands for in this workspace.
 
-        Raises ToolchainError when it is missing or is not what was pinned.
+        All actions that use it name ``secrets``: where the user lacks one of these, none of them
+        can run, and it is not fetched for them. Raises ToolchainError when it is missing or is
+        not what was pinned.
         """
-        return self._toolchains(label if isinstance(label, Label) else Label.parse(label))
+        parsed = label if isinstance(label, Label) else Label.parse(label)
+        return self._toolchains(parsed, secrets)
 
     def toolchain_here(self, label: Label) -> Toolchain | None:
         """The toolchain where this machine has it; None where it would have to be fetched first.

@@ -51,6 +51,8 @@ class Resolver:
         trees: the unpacked toolchains; None where there are none.
         fetch: gets what is missing in ``trees``; None where that is forbidden.
         locked: refuse what the lock does not hold, or holds otherwise.
+        has_secret: whether a variable that is a secret is there.
+        unfetched: take a tree that is missing for what its pin says: nothing will run with it.
         consulted: hears of the files of ``trees`` that an answer depends on; of others
             ``file_digest`` does.
     """
@@ -62,15 +64,27 @@ class Resolver:
     fetch: Fetch | None = None
     locked: bool = False
     consulted: Consulted = nobody
+    has_secret: Callable[[str], bool] = lambda _: True
+    unfetched: bool = False
 
     def __call__(
-        self, declaration: Declaration, *, name: str = "", fetch: bool = True
+        self,
+        declaration: Declaration,
+        *,
+        name: str = "",
+        fetch: bool = True,
+        secrets: tuple[str, ...] = (),
     ) -> Toolchain:
         """The toolchain; ``name`` is what ``${toolchain:NAME}`` will say, by default its own.
 
-        Without ``fetch`` only one that is here already. Raises ToolchainError(NO_TOOLCHAIN,
-        FETCH_FAILED) for what is missing and DriftError for what is not what was pinned.
+        Without ``fetch`` only one that is here already. What runs with it needs ``secrets``:
+        where one is missing nothing is fetched, and the pin alone says what the toolchain is, so
+        that a result which is remembered is found, and whatever would run says what it lacks.
+        Raises ToolchainError(NO_TOOLCHAIN, FETCH_FAILED) for what is missing and DriftError for
+        what is not what was pinned.
         """
+        if not all(map(self.has_secret, secrets)):
+            return replace(self, fetch=None, unfetched=True)(declaration, name=name, fetch=fetch)
         if self.fetch and not fetch:
             return replace(self, fetch=None)(declaration, name=name)
         fingerprint, home, mounts = self._find(declaration)
@@ -129,6 +143,9 @@ class Resolver:
             if not here and trees and self.fetch:
                 self.fetch(declaration, pin, wanted.files, wanted.digest)
                 here = trees.use(wanted.digest)
+        if trees and not here and self.unfetched:
+            home = str(trees.tree(wanted.digest))
+            return wanted.fingerprint, home, (home,)
         if trees is None or not here:
             why = "cannot be kept there" if self.fetch else "nothing may be fetched"
             raise ToolchainError(
@@ -180,8 +197,11 @@ def resolve(
     *,
     name: str = "",
     fetch: bool = True,
+    secrets: tuple[str, ...] = (),
     file_digest: FileDigest = hash_file,
     record_digest: FileDigest = hash_record,
 ) -> Toolchain:
     """Find what needs neither lock nor store: what is installed. As ``Resolver``."""
-    return Resolver(file_digest, record_digest)(declaration, name=name, fetch=fetch)
+    return Resolver(file_digest, record_digest)(
+        declaration, name=name, fetch=fetch, secrets=secrets
+    )

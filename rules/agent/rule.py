@@ -21,7 +21,7 @@ def implement(ctx: Context) -> None:
         return
     toolchains: tuple[Toolchain, ...] = ()
     if attrs["cli"] is not None:
-        cli = ctx.toolchain(attrs["cli"])
+        cli = ctx.toolchain(attrs["cli"], secrets=attrs["secrets"])
         if cli.role != CLI_ROLE:
             raise AnalysisError(
                 Reason.NO_TOOLCHAIN,

@@ -129,6 +129,22 @@ def test_what_is_there_needs_no_network(pinned: CliWorkspace, server: FileServer
     assert len(server.requests) == asked
 
 
+def test_for_an_agent_without_its_secret_nothing_is_fetched(
+    pinned: CliWorkspace, server: FileServer
+) -> None:
+    """Nor would it run: where it would, it is told what it lacks."""
+    pinned.write("toolchains/my/BUILD.toml", PINS.replace("c++-compiler", "agent-cli"))
+    agent = 'name = "mine"\ncommand = ["cc"]\ncli = "//toolchains/my:cc"\nsecrets = ["CC_KEY"]\n'
+    pinned.write("agents/BUILD.toml", f"[[agent]]\n{agent}")
+
+    assert pinned.run("build", "//agents:mine").code == 0
+    assert server.requests == []
+
+    pinned.env["CC_KEY"] = "correct-horse"
+    assert pinned.run("build", "//agents:mine").code == 0
+    assert len(server.asked(PATH)) == 1
+
+
 def test_two_at_once_download_once(pinned: CliWorkspace, server: FileServer) -> None:
     server.stalls.add(PATH)
     first, second = start(pinned), start(pinned)

@@ -316,7 +316,9 @@ local = "/opt/zig"
 """
 
 
-def resolve(declaration: Declaration, *, name: str, fetch: bool = True) -> Toolchain:
+def resolve(
+    declaration: Declaration, *, name: str, fetch: bool = True, secrets: tuple[str, ...] = ()
+) -> Toolchain:
     return Toolchain(name, declaration.role, b"{}", home=str(declaration.label))
 
 
@@ -332,7 +334,9 @@ def using(project: Project) -> Project:
 def test_toolchains_are_found_once(using: Project, analyse: Analyse) -> None:
     asked = []
 
-    def remember(declaration: Declaration, *, name: str, fetch: bool = True) -> Toolchain:
+    def remember(
+        declaration: Declaration, *, name: str, fetch: bool = True, secrets: tuple[str, ...] = ()
+    ) -> Toolchain:
         asked.append(declaration.label)
         return resolve(declaration, name=name)
 

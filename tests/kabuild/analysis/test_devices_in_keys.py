@@ -25,7 +25,9 @@ H200 = Platform(
 PARTS = ("compile", "correctness", "perf", "unseen", "score")
 
 
-def any_toolchain(declaration: Declaration, *, name: str, fetch: bool = True) -> Toolchain:
+def any_toolchain(
+    declaration: Declaration, *, name: str, fetch: bool = True, secrets: tuple[str, ...] = ()
+) -> Toolchain:
     """No machine has to have it."""
     return Toolchain(name, declaration.role, b"{}", f"/toolchains/{name}")
 

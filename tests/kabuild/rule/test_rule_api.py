@@ -43,7 +43,9 @@ def make_context(**attrs: Any) -> Context:
         target,
         Options(Platform("cpu"), Label("agents", "none")),
         providers=lambda label: provided.get(label, {}),
-        toolchains=lambda label: ZIG if label == Label("t/zig", "zig") else pytest.fail(str(label)),
+        toolchains=lambda label, _: (
+            ZIG if label == Label("t/zig", "zig") else pytest.fail(str(label))
+        ),
         toolchains_here=lambda label: ZIG if label == Label("t/zig", "zig") else None,
     )
 

@@ -19,12 +19,16 @@ from kabuild.toolchain import Declaration
 from tests.testkit.cli import REPOSITORY, CliWorkspace
 
 
-def any_toolchain(declaration: Declaration, *, name: str, fetch: bool = True) -> Toolchain:
+def any_toolchain(
+    declaration: Declaration, *, name: str, fetch: bool = True, secrets: tuple[str, ...] = ()
+) -> Toolchain:
     """No machine has to have it."""
     return Toolchain(name, declaration.role, b"{}", f"/toolchains/{name}")
 
 
-def without_the_sanitizer(declaration: Declaration, *, name: str, fetch: bool = True) -> Toolchain:
+def without_the_sanitizer(
+    declaration: Declaration, *, name: str, fetch: bool = True, secrets: tuple[str, ...] = ()
+) -> Toolchain:
     """All but that is on this machine, and it would have to be fetched."""
     if declaration.label.name == "sanitizer":
         assert not fetch, "a compilation must not fetch what only a gate on request takes"

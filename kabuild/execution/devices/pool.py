@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from kabuild.base.errors import DeviceError, InfraError, Reason
 from kabuild.execution.devices.drivers import vendor_of
-from kabuild.execution.devices.vendor import Vendor
+from kabuild.execution.devices.vendor import Vendor, missing
 from kabuild.model.device import Device, Devices, Exposure
 
 GRACE = 2.0
@@ -73,7 +73,7 @@ class DevicePool:
     def _check_answer(
         self, device: Device, vendor: Vendor, *, spoiled: bool, cause: InfraError | None = None
     ) -> None:
-        if lost := vendor.lost(device):
+        if lost := vendor.lost(device) or missing(device.nodes):
             raise DeviceError(
                 Reason.DEVICE_LOST,
                 f"{device.name} does not answer any more: {lost}",

@@ -41,14 +41,15 @@ def unknown(platform: str, arch: str) -> str:
     return "" if arch in ARCHITECTURES[platform] else f"nothing here compiles for {arch}"
 
 
+def missing(nodes: tuple[str, ...]) -> str:
+    """Which device file there is not; empty where there are all."""
+    return next((f"{node} is missing" for node in nodes if not os.path.lexists(node)), "")
+
+
 def unreadable(nodes: tuple[str, ...]) -> str:
     """Which device file this process cannot use, and why; empty where it can use all."""
-    for node in nodes:
-        if not os.path.lexists(node):
-            return f"{node} is missing"
-        if not os.access(node, os.R_OK | os.W_OK):
-            return f"this user may not open {node}"
-    return ""
+    closed = (node for node in nodes if not os.access(node, os.R_OK | os.W_OK))
+    return missing(nodes) or next((f"this user may not open {node}" for node in closed), "")
 
 
 def existing(*paths: str) -> tuple[str, ...]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from kabuild.base.errors import DeviceError, InfraError, Interrupted, KabuildError, Reason
@@ -88,6 +91,18 @@ def test_a_device_that_is_lost_meanwhile_voids_what_came_of_it(
     assert caught.value.reason is Reason.DEVICE_LOST
     assert caught.value.spoiled
     assert caught.value.__cause__ is ends
+
+
+def test_a_device_whose_file_is_gone_is_lost(vendor: Vendor, tmp_path: Path) -> None:
+    """A driver that is reloaded takes them away; an action would be told that of its sandbox."""
+    file = tmp_path / "nvidia0"
+    file.touch()
+    pool = DevicePool(Devices("cuda", (replace(DEVICE, nodes=(str(file),)),)), vendor)
+
+    with pytest.raises(DeviceError) as caught, pool.using(DEVICE.lease, timed=False):
+        file.unlink()
+
+    assert caught.value.message == f"cuda:0 does not answer any more: {file} is missing"
 
 
 def test_a_fault_of_the_machine_on_a_sound_device_stays_what_it_is(pool: DevicePool) -> None:

@@ -68,7 +68,8 @@ class Manifest:
     Attributes:
         kabuild: the version that published it.
         platform: name and properties of where it was evaluated.
-        request: what was asked for, for people: patterns, agent, policy, digest of the salt.
+        request: what was asked for, for people: tasks, agent, gates, policy, digest of the
+            salt. Older bundles do not name the gates.
         records: the actions, each after those that made its inputs.
         blobs: size in bytes by SHA-256.
         instructions: the level of the processor that published it; empty where unknown.

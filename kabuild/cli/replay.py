@@ -13,7 +13,7 @@ from kabuild.bundle.archive import TOTAL_LIMIT
 from kabuild.bundle.compare import Word
 from kabuild.cli.flags import read_gates
 from kabuild.cli.session import interruptible
-from kabuild.cli.verify import whose
+from kabuild.cli.verify import lacking, whose
 from kabuild.model.event import Warned
 from kabuild.published.replay import Replayed, replay_file
 from kabuild.report.progress import make_progress
@@ -96,7 +96,8 @@ def _text(replayed: Replayed) -> str:
     ]
     counts = ", ".join(f"{replayed.count(word)} {word.value}" for word in Word)
     said = [f"to compare byte for byte: {remedy}" for remedy in replayed.remedies]
-    return "\n".join([*lines, f"{len(lines)} actions: {counts}", *said, *whose(replayed.origins)])
+    judged = [*lacking(replayed.manifest, replayed.left_out), *whose(replayed.origins)]
+    return "\n".join([*lines, f"{len(lines)} actions: {counts}", *said, *judged])
 
 
 def _json(replayed: Replayed) -> str:
@@ -116,6 +117,7 @@ def _json(replayed: Replayed) -> str:
                 for item in replayed.comparisons
             ],
             "foreign_code": list(replayed.origins.foreign),
+            "left_out": {gate: list(tasks) for gate, tasks in replayed.left_out.items()},
             "given": dict(replayed.origins.given),
             "remedies": list(replayed.remedies),
             "totals": {word.value: replayed.count(word) for word in Word},

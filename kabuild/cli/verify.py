@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from kabuild.base.errors import Reason, UsageError
 from kabuild.bundle.archive import TOTAL_LIMIT
+from kabuild.bundle.manifest import Manifest
 from kabuild.bundle.signature import signature_of, signer
+from kabuild.bundle.verdicts import asked_for
 from kabuild.published.origin import Origins
 from kabuild.published.verify import Verified, verify_file
 from kabuild.store import Store
@@ -64,9 +67,23 @@ def _text(bundle: Path, verified: Verified) -> list[str]:
             f"  {gate}: {', '.join(f'{count} {word}' for word, count in ended.items())}"
             for gate, ended in verified.verdicts.items()
         ),
+        *lacking(manifest, verified.left_out),
         *(f"  runs {command!r} {count} times" for command, count in verified.commands.items()),
         *whose(verified.origins),
     ]
+
+
+def lacking(manifest: Manifest, left_out: Mapping[str, Sequence[str]]) -> list[str]:
+    """What gates were asked for, and which of the usual ones nobody can see: lines for people."""
+    asked = asked_for(manifest)
+    lines = [f"asked for: {', '.join(asked)}"] if asked else []
+    by_tasks: dict[tuple[str, ...], list[str]] = {}
+    for gate, tasks in left_out.items():
+        by_tasks.setdefault(tuple(tasks), []).append(gate)
+    for tasks, gates in by_tasks.items():
+        some = ", ".join(tasks[:3]) + (f" and {len(tasks) - 3} more" if len(tasks) > 3 else "")
+        lines.append(f"left out, and stopped by no other gate: {', '.join(gates)} of {some}")
+    return lines
 
 
 def whose(origins: Origins) -> list[str]:

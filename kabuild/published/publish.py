@@ -14,7 +14,7 @@ from kabuild.bundle.collect import collect
 from kabuild.bundle.manifest import Manifest
 from kabuild.bundle.processor import instructions
 from kabuild.loading.request import Request
-from kabuild.model.options import Options
+from kabuild.model.options import GATES, ON_REQUEST, Options
 from kabuild.pipeline import Summary
 from kabuild.store import Store
 
@@ -83,9 +83,11 @@ def check_salt(request: Request, summary: Summary, *, reveal: bool) -> None:
 
 def _request(summary: Summary) -> Mapping[str, Any]:
     options = summary.plan.loaded.options
+    asked = {cell.gate for row in summary.table for cell in row.cells}
     return {
         "tasks": [row.label.short for row in summary.table],
         "agent": "" if options.solution else str(options.agent),
+        "gates": [gate for gate in (*GATES, *ON_REQUEST) if gate in asked],
         "policy": options.policy,
         "platform": str(options.platform),
         "salt": sha256(options.salt.encode()).hexdigest(),

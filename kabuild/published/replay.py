@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +16,7 @@ from kabuild.bundle.obstacle import other_processor
 from kabuild.bundle.processor import instructions
 from kabuild.bundle.replay import replay
 from kabuild.bundle.restore import Restored, restore
+from kabuild.bundle.verdicts import left_out
 from kabuild.execution import LocalStrategy
 from kabuild.execution.devices import DevicePool
 from kabuild.execution.host import cpus
@@ -36,11 +37,14 @@ class Replayed:
     """What came of running a bundle again.
 
     ``origins`` says whose code judged: a verdict of foreign code is reproduced, not vouched for.
+    ``left_out`` has the tasks of which the bundle has no verdict, though nothing stopped that
+    gate, by gate.
     """
 
     manifest: Manifest
     comparisons: tuple[Comparison, ...]
     origins: Origins
+    left_out: Mapping[str, Sequence[str]]
 
     def count(self, word: Word) -> int:
         """How many actions ended so."""
@@ -100,7 +104,12 @@ def replay_file(
         )
     by_key = {(item.record.label, item.record.key): item for item in (*done, *early)}
     ordered = tuple(by_key[record.label, record.key] for record in chosen)
-    return Replayed(manifest, ordered, origins(manifest.records, store.cas.get))
+    return Replayed(
+        manifest,
+        ordered,
+        origins(manifest.records, store.cas.get),
+        left_out(manifest, store.cas.get),
+    )
 
 
 def _with_processor(restored: Restored, manifest: Manifest) -> Restored:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kabuild.bundle.manifest import Manifest
 from kabuild.bundle.restore import restore
-from kabuild.bundle.verdicts import verdicts
+from kabuild.bundle.verdicts import left_out, verdicts
 from kabuild.model.platform import Platform
 from kabuild.model.toolchain import Toolchain
 from kabuild.published.origin import Origins, origins
@@ -23,12 +23,14 @@ class Verified:
 
     Attributes:
         verdicts: how many gates ended with each, by gate.
+        left_out: the tasks of which it has no verdict, though nothing stopped that gate, by gate.
         commands: the programs that its actions run, and how often.
         origins: whose files went in.
     """
 
     manifest: Manifest
     verdicts: Mapping[str, Mapping[str, int]]
+    left_out: Mapping[str, Sequence[str]]
     commands: Mapping[str, int]
     origins: Origins
 
@@ -46,6 +48,7 @@ def verify_file(path: Path, store: Store, *, limit: int) -> Verified:
     return Verified(
         manifest,
         verdicts(manifest.records, store.cas.get),
+        left_out(manifest, store.cas.get),
         dict(commands.most_common()),
         origins(manifest.records, store.cas.get),
     )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kabuild.model.options import GATES, ON_REQUEST
+from kabuild.model.verdict import GateVerdict, Verdict
 from kabuild.report.scoreboard import TaskRow
 
 _ORDER = (*GATES, *ON_REQUEST)
@@ -26,6 +27,25 @@ def asked_of(row: TaskRow) -> Said:
     return {
         cell.gate: {"verdict": cell.word, "reason": cell.reason, "summary": cell.summary}
         for cell in row.cells
+    }
+
+
+def stopped(recorded: Said, asked: Any) -> Said:
+    """The usual gates among ``asked`` that one which did not pass stopped, as they would say it.
+
+    ``asked`` is what a bundle says was asked for, where it says so.
+    """
+    failed = [
+        f"{gate}: {said['verdict']}"
+        for gate, said in with_asked(recorded, {}).items()
+        if said.get("verdict") != Verdict.PASS.value
+    ]
+    gates = asked if failed and isinstance(asked, list) else []
+    usual = [gate for gate in GATES if gate in gates and gate not in recorded]
+    skipped = (GateVerdict.skipped(gate, failed[0]) for gate in usual)
+    return {
+        one.gate: {"verdict": one.verdict.value, "reason": one.reason, "summary": one.summary}
+        for one in skipped
     }
 
 

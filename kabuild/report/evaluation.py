@@ -16,7 +16,7 @@ from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
 from kabuild.model.options import deciding
-from kabuild.report.asked import with_asked
+from kabuild.report.asked import stopped, with_asked
 from kabuild.report.toolchains import UsedToolchain, used_toolchains
 from kabuild.store.merkle import read_directory
 
@@ -156,7 +156,7 @@ def read_evaluation(
         platform=manifest.platform,
         request=request,
         results=tuple(
-            _result(task, found, asked.get(task), get)
+            _result(task, found, asked.get(task), request.get("gates"), get)
             for task, found in grouped.items()
             if task in asked or any(record.gate for record in found)
         ),
@@ -166,7 +166,10 @@ def read_evaluation(
     )
 
 
-def _result(task: Label, records: Sequence[Record], asked: Gates | None, get: Get) -> TaskResult:
+def _result(
+    task: Label, records: Sequence[Record], asked: Gates | None, named: Any, get: Get
+) -> TaskResult:
+    """``named`` are the gates that a bundle says were asked for."""
     gates = {record.gate: record for record in records if record.gate}
     sessions = [record for record in records if record.file("agent.json")]
     compiled = gates.get("compile")
@@ -175,10 +178,11 @@ def _result(task: Label, records: Sequence[Record], asked: Gates | None, get: Ge
     reference = _source(judged, "task/", get) if judged else ""
     said = {gate: _json(record, VERDICT_FILE, get) for gate, record in gates.items()}
     score = _json(gates["score"], "score.json", get) if "score" in gates else {}
+    known = with_asked(with_asked(said, asked), score.get("gates"))
     return TaskResult(
         task=task.in_trial(1),
         trial=task.trial,
-        gates=with_asked(with_asked(said, asked), score.get("gates")),
+        gates=with_asked(known, stopped(known, named)),
         score=score,
         candidate=_source(compiled, SOURCE, get) if compiled else "",
         baseline=_source(baseline, SOURCE, get) if baseline else reference,

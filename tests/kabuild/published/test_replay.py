@@ -41,6 +41,9 @@ def test_gates_restrict_it(published: Published, tmp_path: Path) -> None:
     elsewhere = published.elsewhere(tmp_path)
     ran = elsewhere.run("replay", str(published.bundle), "--gates=perf", "--json")
     assert [item["gate"] for item in ran.json["actions"]] == ["perf"]
+    gates = ["compile", "correctness", "perf", "unseen", "score"]
+    assert ran.json["request"]["gates"] == gates, "which its publisher asked for"
+    assert ran.json["left_out"] == {}, "what t1 lacks, its compiler stopped"
     none = elsewhere.run("replay", str(published.bundle), "--gates=sanitize")
     assert none.code == 1
     assert "nothing of the bundle can be run again for gates sanitize" in none.err
@@ -67,7 +70,12 @@ def test_a_false_verdict_is_found_and_named(published: Published, tmp_path: Path
     bundle = with_manifest(published.bundle, tmp_path / "forged.kab", edit, blobs)
     elsewhere = published.elsewhere(tmp_path)
 
-    assert elsewhere.run("verify", str(bundle)).code == 0  # whole, and a lie
+    verified = elsewhere.run("verify", str(bundle))
+    assert verified.code == 0  # whole, and a lie
+    assert (
+        "left out, and stopped by no other gate: correctness, perf, unseen, score of "
+        "//tasks/family0/t1\n"
+    ) in verified.out
     ran = elsewhere.run("replay", str(bundle), "--json")
     assert ran.code == 3
     (found,) = [item for item in ran.json["actions"] if item["result"] == "different"]

@@ -104,7 +104,9 @@ def test_the_command_line_signs_and_checks(
     known = elsewhere.run("verify", str(signed), f"--allowed_signers={keys.allowed}")
     assert known.code == 0
     assert "signed by ada@example.org" in known.out
-    assert "not signed" in elsewhere.run("verify", str(bundle)).out
+    unsigned = elsewhere.run("verify", str(bundle)).out
+    assert "not signed" in unsigned
+    assert "\nasked for: compile, correctness, perf, unseen, score\n" in unsigned
     missing = elsewhere.run("verify", str(bundle), f"--allowed_signers={keys.allowed}")
     assert missing.code == 1
     assert "there is no signature" in missing.err

@@ -119,11 +119,6 @@ def _resources() -> Iterator[Finding]:
 
 def _platforms() -> Iterator[Finding]:
     yield Finding("platform cpu", State.OK, "HIP on fibers, Triton interpreted")
-    yield Finding(
-        "platform rocm",
-        State.WARNING if Path("/dev/kfd").exists() else State.OPTIONAL,
-        "kernels compile; judging them was never tried on AMD's hardware",
-    )
     yield from find_devices(default_path() / "leases")
     for tool, use, requires in INSTALLATIONS:
         found = shutil.which(tool)

@@ -12,15 +12,15 @@ from kabuild.execution.devices import vendor_of
 from kabuild.execution.devices.choice import EXAMPLES
 from kabuild.execution.devices.hip import ask, find_hip
 from kabuild.execution.devices.patience import answer
-from kabuild.model.device import Device
+from kabuild.model.device import Device, Devices
 from kabuild.scheduler import FileLeases
 
 _MAKERS = {"cuda": "NVIDIA GPU", "rocm": "AMD GPU"}
 _BUILDS = {"cuda": ("CUDA", r"\+cu\d|^[^+]*$"), "rocm": ("ROCm", r"\+rocm")}
 _UNITS = {"driver": "driver {}", "runtime": "runtime {}", "power": "at most {}"}
 UNTRIED = (
-    "AMD GPUs: kernels compile for them, and runner and probes were tried up to 'no device'; "
-    "nothing of kabuild has run on one yet"
+    "kernels compile for AMD GPUs; runner and probes were tried up to 'no device', and nothing of "
+    "kabuild has run on one yet"
 )
 """What nobody has seen work on hardware."""
 
@@ -30,21 +30,17 @@ _ORDER = ("memory", "driver", "runtime", "clocks", "power")
 def find_devices(leases: Path) -> Iterator[Finding]:
     """The devices of all platforms; ``leases`` is where builds hold theirs."""
     held = FileLeases(leases)
-    for platform, maker in _MAKERS.items():
+    for platform in _MAKERS:
         there = vendor_of(platform).probe()
-        if there.found:
-            usable = sum(not device.problem for device in there.found)
-            found = f"{len(there.found)}, {usable} to judge on with --platform={platform}"
-            yield Finding(maker, State.OK if usable else State.WARNING, found)
-        else:
-            advice = f"kernels compile without one: --platform={EXAMPLES[platform]}"
-            yield Finding(maker, State.OPTIONAL, f"none: {there.absent}", advice)
+        yield _count(there)
         for device in there.found:
             yield _device(device, held)
         if there.found:
             yield from judging_pytorch(platform, _version("torch"))
+        if platform == "rocm":
+            untried = State.WARNING if there.found else State.OPTIONAL
+            yield Finding("platform rocm", untried, UNTRIED)
     yield from _hip()
-    yield Finding("never run", State.OPTIONAL, UNTRIED)
 
 
 def judging_pytorch(platform: str, version: str) -> Iterator[Finding]:
@@ -72,6 +68,17 @@ def describe(device: Device) -> str:
         _UNITS.get(name, "{}").format(properties[name]) for name in _ORDER if properties.get(name)
     ]
     return ", ".join((device.model or "unknown", device.arch or "unknown architecture", *parts))
+
+
+def _count(there: Devices) -> Finding:
+    """How many devices of a platform there are, and what works without."""
+    maker = _MAKERS[there.platform]
+    if not there.found:
+        advice = f"kernels compile without one: --platform={EXAMPLES[there.platform]}"
+        return Finding(maker, State.OPTIONAL, f"none: {there.absent}", advice)
+    usable = sum(not device.problem for device in there.found)
+    found = f"{len(there.found)}, {usable} to judge on with --platform={there.platform}"
+    return Finding(maker, State.OK if usable else State.WARNING, found)
 
 
 def _device(device: Device, leases: FileLeases) -> Finding:

@@ -13,7 +13,7 @@ from kabuild.execution.devices import vendor_of
 def test_what_never_ran_on_hardware_is_said(tmp_path: Path) -> None:
     found = list(find_devices(tmp_path))
 
-    (said,) = [finding for finding in found if finding.name == "never run"]
+    (said,) = [finding for finding in found if finding.name == "platform rocm"]
     assert said.found == UNTRIED
     assert any(finding.name == "HIP runtime" for finding in found)
 

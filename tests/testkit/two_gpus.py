@@ -26,13 +26,15 @@ SECONDS = 120
 PROGRAM = """\
 import sys
 from pathlib import Path
+from kabuild.execution.devices import DevicePool
 from kabuild.execution.devices.nvidia import Nvidia
 root = Path(sys.argv.pop(1))
 Nvidia.__init__.__defaults__ = (root / "dev", root / "proc")
+DevicePool.__init__.__kwdefaults__["grace"] = 0.2
 from kabuild.cli.main import main
 sys.exit(main())
 """
-"""kabuild, with device files elsewhere than in /dev."""
+"""kabuild, with device files elsewhere than in /dev, and little time for others to leave them."""
 
 RULE = """\
 from kabuild.rule import Context, Resources, Rule, attr

@@ -14,6 +14,7 @@ _PLACES = (
     *("/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/wsl/lib"),
     *("/run/opengl-driver/lib", "/opt/rocm/lib"),
 )
+_SELF = "/proc/self/exe"
 _SEEN_BY_ALL = ("/usr/", "/lib/", "/lib64/")
 """Directories that every sandbox shows."""
 
@@ -50,7 +51,10 @@ class Library:
 def find_library(
     name: str, env: Mapping[str, str] | None = None, cache: Path = LOADER_CACHE
 ) -> Library | None:
-    """The library that a program with ``env`` would load, or that lies where drivers put it."""
+    """The library that a program with ``env`` would load, or that lies where drivers put it.
+
+    One for other processors than this Python's is none: drivers also bring theirs of 32 bits.
+    """
     advice = (os.environ if env is None else env).get("LD_LIBRARY_PATH", "")
     cached = list(_cached(name, cache))
     known = {os.path.realpath(os.path.dirname(path)) for path in cached}  # noqa: PTH120
@@ -61,9 +65,19 @@ def find_library(
         *(f"{directory}/{name}" for directory in (*_DEFAULTS, *_PLACES)),
     ]
     for path in candidates:
-        if Path(path).is_file():
+        if Path(path).is_file() and _machine(path) in {b"", _machine(_SELF)}:
             return Library(path, os.path.realpath(os.path.dirname(path)) in known)  # noqa: PTH120
     return None
+
+
+def _machine(path: str) -> bytes:
+    """The bits and the processor that an ELF file is for; empty for any other file."""
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(20)
+    except OSError:
+        return b""
+    return head[4:6] + head[18:20] if head.startswith(b"\x7fELF") else b""
 
 
 def _cached(name: str, cache: Path) -> Iterator[str]:

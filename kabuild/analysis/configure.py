@@ -92,14 +92,24 @@ def find_agent(loader: Loader, label: Label) -> Target:
         if error.reason not in _ABSENT:
             raise
     known = list(loader.workspace.agents)
+    parent, _, last = label.package.rpartition("/")
+    meant = Label(parent, last)
     if loader.has_package(label.package):
         targets = loader.package(label.package).targets
         known.extend(name for name, target in targets.items() if target.kind != TOOLCHAIN.kind)
     raise UsageError(
         Reason.UNKNOWN_AGENT,
         f"no agent {label.short}",
-        hint=suggest(label.name, known) or f"agents: {', '.join(sorted(set(known))) or 'none'}",
+        hint=suggest(label.name, known)
+        or (f"did you mean '{meant.short}'?" if _declares(loader, meant) else "")
+        or f"agents: {', '.join(sorted(set(known))) or 'none'}",
     )
+
+
+def _declares(loader: Loader, label: Label) -> bool:
+    """Whether there is a target of that name, such as ``//agents:mine``, not ``//agents/mine``."""
+    found = loader.has_package(label.package)
+    return found and loader.package(label.package).find(label.name) is not None
 
 
 def _follow(loader: Loader, target: Target, label: Label, path: tuple[PathStep, ...]) -> Target:

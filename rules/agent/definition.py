@@ -20,7 +20,9 @@ ADAPTERS = ("plain", "claude_code", "codex", "cursor", "mini_swe", "evolve")
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_HOST = re.compile(r"[A-Za-z0-9.-]+:\d{1,5}")
+_HOST = re.compile(r"([A-Za-z0-9.-]+):(\d{1,5})")
+_OWN_FILE = re.compile(r"\{files\}/([\w./@+-]+)")
+_MOST_PORT = 65535
 _OURS = ("PATH", "HOME", "TMPDIR")
 _COMMANDS = ("command", "service", "version_command")
 
@@ -33,8 +35,12 @@ def check_agent(attrs: Mapping[str, Any]) -> None:
             ("command",) if attrs["command"] else (),
             'write replays = "expert" or command = ["python3", "{files}/agent.py"]',
         )
+    for name in _COMMANDS:
+        if attrs[name] and not attrs[name][0]:
+            raise AttributeProblem("the program has no name", (name, 0))
     for path, text in _templates(attrs):
         _check_template(path, text, attrs)
+        _check_own_files(path, text, attrs)
     for name in (*attrs["env"], *attrs["secrets"]):
         _check_variable(name, attrs)
     if attrs["prompt_by"] == "argument" and not any("{prompt}" in a for a in attrs["command"]):
@@ -64,8 +70,10 @@ def _check_network(attrs: Mapping[str, Any]) -> None:
             ("hosts",) if attrs["hosts"] else ("network",),
         )
     for index, host in enumerate(attrs["hosts"]):
-        if not _HOST.fullmatch(host):
-            raise AttributeProblem(f"'{host}' is no HOST:PORT", ("hosts", index))
+        found = _HOST.fullmatch(host)
+        if not found or not 0 < int(found[2]) <= _MOST_PORT:
+            hint = "such as api.example.com:443, without https://"
+            raise AttributeProblem(f"'{host}' is no HOST:PORT", ("hosts", index), hint)
     if attrs["service"] and attrs["network"] not in {"loopback", "proxy"}:
         raise AttributeProblem("a service needs the agent's own loopback", ("network",))
 
@@ -92,7 +100,8 @@ def _templates(attrs: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...]
 
 def _check_template(path: tuple[str | int, ...], text: Any, attrs: Mapping[str, Any]) -> None:
     if not isinstance(text, str):
-        raise AttributeProblem(f"{text!r} is no text", path)
+        hint = f'write "{str(text).lower() if isinstance(text, bool) else text}"'
+        raise AttributeProblem(f"{text!r} is no text", path, hint)
     for name in _PLACEHOLDER.findall(text):
         if name not in PLACEHOLDERS:
             hint = suggest(name, PLACEHOLDERS) or f"known: {', '.join(PLACEHOLDERS)}"
@@ -101,10 +110,25 @@ def _check_template(path: tuple[str | int, ...], text: Any, attrs: Mapping[str, 
             raise AttributeProblem("{journal} needs resumes = true", path)
 
 
+def _check_own_files(path: tuple[str | int, ...], text: str, attrs: Mapping[str, Any]) -> None:
+    """Of itself the agent sees what ``files`` lists, and not the directory that it lies in."""
+    known = [f"/{source.path}" for source in attrs["files"]]
+    for name in () if attrs["files_of"] else _OWN_FILE.findall(text):
+        wanted = name.rstrip("./")
+        if wanted and not any(one.endswith(f"/{wanted}") or f"/{wanted}/" in one for one in known):
+            raise AttributeProblem(
+                f"'{{files}}/{wanted}' is none of its files",
+                path,
+                f'write files = ["{wanted}"], which is hashed and which the agent sees',
+            )
+
+
 def _check_variable(name: str, attrs: Mapping[str, Any]) -> None:
     path = ("env", name) if name in attrs["env"] else ("secrets", attrs["secrets"].index(name))
     if not _VARIABLE.fullmatch(name):
-        raise AttributeProblem(f"'{name}' is no name of a variable", path)
+        hint = "a secret is named here, and its value is in your environment"
+        hint = hint if path[0] == "secrets" else ""
+        raise AttributeProblem(f"'{name}' is no name of a variable", path, hint)
     if name in _OURS or name.startswith("KABUILD_"):
         raise AttributeProblem(f"'{name}' is set by kabuild", path)
     if name in attrs["env"] and name in attrs["secrets"]:

@@ -154,6 +154,7 @@ def test_chains_may_be_longer_than_pythons_stack(project: Project, analyse: Anal
     [
         ("//toolchains/agents:export", "did you mean 'expert'?"),
         ("//nothing:here", "agents: none"),
+        ("//toolchains/agents/expert", "did you mean '//toolchains/agents:expert'?"),
         ("//toolchains/agents:zzz", "agents: expert"),
     ],
 )

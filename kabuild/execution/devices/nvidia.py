@@ -16,6 +16,9 @@ from kabuild.model.device import Device, Devices, Exposure
 PLATFORM = "cuda"
 DRIVER_LIBRARIES = r"lib(cuda|nvidia-|nvcuvid|nvoptix)[^/]*\.so[.0-9]*"
 _SHARED_NODES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps")
+_LEAST_CUDA = 13
+"""What kernels are linked with: an older driver would refuse each launch, and blame the kernel."""
+
 _COMPUTE_MODES = {1: "EXCLUSIVE_THREAD", 2: "PROHIBITED", 3: "EXCLUSIVE_PROCESS"}
 
 
@@ -93,8 +96,17 @@ class Nvidia:
         refused = unreadable(tuple(map(str, needed)))
         if refused.endswith("nvidia-uvm is missing"):
             refused += ", which 'nvidia-modprobe -u -c 0' makes"
-        problem = device.problem or unknown(PLATFORM, device.arch) or refused
-        return replace(device, problem=problem, nodes=(str(own), *shared))
+        problems = (device.problem, unknown(PLATFORM, device.arch), _outdated(device), refused)
+        return replace(device, problem=next(filter(None, problems), ""), nodes=(str(own), *shared))
+
+
+def _outdated(device: Device) -> str:
+    """Why its driver starts no kernel; empty where it does, or does not say what it is."""
+    version = dict(device.properties).get("runtime", "")
+    major = version.partition(".")[0]
+    if not major or int(major) >= _LEAST_CUDA:
+        return ""
+    return f"its driver is of CUDA {version}, and kernels need one of {_LEAST_CUDA} or newer"
 
 
 def _all(nvml: Nvml) -> tuple[tuple[Device, int], ...]:

@@ -66,9 +66,9 @@ class FakeNvidia:
         """What a process needs to find all this."""
         return {"LD_LIBRARY_PATH": str(self.libraries), "FAKE_NVIDIA": str(self.root / "state")}
 
-    def has(self, *gpus: Gpu, extra: str = "") -> None:
+    def has(self, *gpus: Gpu, extra: str = "", driver: str = "580.159.04 13000") -> None:
         """The devices from now on; ``extra`` are further lines for ``driver.c``."""
-        lines = ["driver 580.159.04 13000", *(one.line() for one in gpus), extra]
+        lines = [f"driver {driver}", *(one.line() for one in gpus), extra]
         new = self.root / "state.new"
         new.write_text("\n".join(lines))
         for one in gpus:

@@ -141,6 +141,14 @@ def test_a_device_that_no_compiler_is_for_has_a_problem(fake: FakeNvidia) -> Non
     assert not second.problem
 
 
+def test_a_driver_older_than_what_kernels_are_linked_with_has_a_problem(fake: FakeNvidia) -> None:
+    fake.has(gpu(0), driver="565.57.01 12070")
+
+    (device,) = fake.vendor().probe().found
+
+    assert device.problem == "its driver is of CUDA 12.7, and kernels need one of 13 or newer"
+
+
 def test_a_lost_device_leaves_the_others(fake: FakeNvidia) -> None:
     fake.has(gpu(0), gpu(1), extra="lost 0")
 

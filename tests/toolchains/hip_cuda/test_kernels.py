@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from elf import read_symbols
@@ -30,6 +32,23 @@ extern "C" hipError_t run(float* x, int n, hipStream_t stream) {
 """
 
 
+@dataclass(frozen=True)
+class Compiled:
+    """A library, and what is told of its kernels."""
+
+    library: Path
+    kernels: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def small(cuda_driver: CudaDriver, tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    """``SMALL``, compiled as it is."""
+    source = tmp_path_factory.mktemp("small") / "small.hip"
+    source.write_text(SMALL)
+    library = source.with_suffix(".so")
+    return Compiled(library, cuda_driver.build(source, library))
+
+
 def test_everything_that_hip_has_and_cuda_has_not(cuda_driver: CudaDriver, tmp_path: Path) -> None:
     kernels = cuda_driver.build(
         HERE / "kernels" / "dialect.hip", tmp_path / "k.so", "--entry=everything"
@@ -38,25 +57,24 @@ def test_everything_that_hip_has_and_cuda_has_not(cuda_driver: CudaDriver, tmp_p
 
 
 def test_comments_lines_and_directories_change_no_byte(
-    cuda_driver: CudaDriver, tmp_path: Path
+    cuda_driver: CudaDriver, tmp_path: Path, small: Compiled
 ) -> None:
     commented = SMALL.replace(";", "; // it ends here\n\n").replace("(", "( /* opened */ ")
-    libraries = []
-    for number, text in enumerate((SMALL, SMALL, commented)):
+    usual = small.library.read_bytes()
+    for number, text in enumerate((SMALL, commented)):
         source = tmp_path / str(number) / f"source{number}.hip"
         source.parent.mkdir()
         source.write_text(text)
         cuda_driver.build(source, source.with_suffix(".so"))
-        libraries.append(source.with_suffix(".so").read_bytes())
-    assert libraries[0] == libraries[1] == libraries[2]
+        assert source.with_suffix(".so").read_bytes() == usual
     changed = tmp_path / "changed.hip"
     changed.write_text(SMALL.replace("2 *", "3 *"))
     cuda_driver.build(changed, tmp_path / "changed.so")
-    assert (tmp_path / "changed.so").read_bytes() != libraries[0]
+    assert (tmp_path / "changed.so").read_bytes() != usual
 
 
 def test_code_that_is_watched_names_the_authors_lines(
-    cuda_driver: CudaDriver, tmp_path: Path
+    cuda_driver: CudaDriver, tmp_path: Path, small: Compiled
 ) -> None:
     """It takes what it takes otherwise, and comments change the table only."""
     commented = f"// what follows is moved by a line\n{SMALL}"
@@ -68,18 +86,16 @@ def test_code_that_is_watched_names_the_authors_lines(
         table = json.loads((tmp_path / f"{name}.places.json").read_text())
         made.append(((tmp_path / f"{name}.so").read_bytes(), table["files"]["kernel.hip"]))
     (plain, where), (moved, elsewhere) = made
-    assert kernels == cuda_driver.build(tmp_path / "plain.hip", tmp_path / "usual.so")
-    assert plain == moved != (tmp_path / "usual.so").read_bytes()
+    assert kernels == small.kernels
+    assert plain == moved != small.library.read_bytes()
     assert (where["name"], elsewhere["name"]) == ("plain.hip", "moved.hip")
     assert [tokens[0][1] + 1 for tokens in where["lines"]] == [
         tokens[0][1] for tokens in elsewhere["lines"]
     ]
 
 
-def test_what_a_kernel_takes(cuda_driver: CudaDriver, tmp_path: Path) -> None:
-    source = tmp_path / "small.hip"
-    source.write_text(SMALL)
-    (kernel,) = cuda_driver.build(source, tmp_path / "small.so")
+def test_what_a_kernel_takes(small: Compiled) -> None:
+    (kernel,) = small.kernels
     assert "twice" in kernel["name"]
     assert (kernel["arch"], kernel["wave"]) == ("sm_90", 32)
     assert (kernel["shared_bytes"], kernel["spills"], kernel["threads"]) == (512, 0, 128)
@@ -117,20 +133,18 @@ def test_only_the_entries_are_exported(cuda_driver: CudaDriver, tmp_path: Path) 
 
 
 def test_it_loads_after_the_runtime_and_says_that_there_is_no_device(
-    cuda_driver: CudaDriver, tmp_path: Path
+    cuda_driver: CudaDriver, tmp_path: Path, small: Compiled
 ) -> None:
     """Without a driver the runtime itself answers: 35 or 100."""
-    source, library, runtime = (tmp_path / n for n in ("s.hip", "s.so", "libcudart.so.13"))
-    source.write_text(SMALL)
-    cuda_driver.build(source, library)
+    runtime = tmp_path / "libcudart.so.13"
     cuda_driver.runtime(runtime)
-    alone = f"import ctypes; ctypes.CDLL({str(library)!r})"
+    alone = f"import ctypes; ctypes.CDLL({str(small.library)!r})"
     assert "undefined symbol" in _python(alone).stderr
     if Path("/dev/nvidiactl").exists():
         pytest.skip("there is a device")
     loaded = _python(
         f"import ctypes; ctypes.CDLL({str(runtime)!r}, mode=ctypes.RTLD_GLOBAL)\n"
-        f"print(ctypes.CDLL({str(library)!r}).run(None, 1, None))"
+        f"print(ctypes.CDLL({str(small.library)!r}).run(None, 1, None))"
     )
     assert loaded.stdout.strip() in {"35", "100"}, loaded.stderr
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,18 +27,38 @@ SAID = {
 """Our names, and those in the comments of LLVM's assembly."""
 
 
-def compiled(arch: str, cwd: Path) -> tuple[str, tuple[KernelResources, ...]]:
-    """The assembly of ``resources.hip``, and what we find in its code object."""
-    architecture = ARCHITECTURES[arch]
-    compiler = find_rocm_compiler(f"zig:{support.ZIG}", support.LIBRARIES)
-    source = str(support.KERNELS / "resources.hip")
-    for done in (
-        compiler.device(source, architecture, cwd),
-        compiler.code_object(architecture, cwd),
-    ):
-        assert done.returncode == 0, done.messages
-    image = (cwd / CODE_OBJECT).read_bytes()
-    return (cwd / ASSEMBLY).read_text(), kernel_resources(image, architecture)
+@dataclass(frozen=True)
+class Compiled:
+    """``resources.hip`` for one processor."""
+
+    assembly: str
+    image: bytes
+    kernels: tuple[KernelResources, ...]
+
+
+Compile = Callable[[str], Compiled]
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
+    """``resources.hip`` for an architecture, compiled once: its assembly, and what we find."""
+
+    @cache
+    def once(arch: str) -> Compiled:
+        cwd = tmp_path_factory.mktemp(arch)
+        architecture = ARCHITECTURES[arch]
+        compiler = find_rocm_compiler(f"zig:{support.ZIG}", support.LIBRARIES)
+        source = str(support.KERNELS / "resources.hip")
+        for done in (
+            compiler.device(source, architecture, cwd),
+            compiler.code_object(architecture, cwd),
+        ):
+            assert done.returncode == 0, done.messages
+        image = (cwd / CODE_OBJECT).read_bytes()
+        kernels = kernel_resources(image, architecture)
+        return Compiled((cwd / ASSEMBLY).read_text(), image, kernels)
+
+    return once
 
 
 def said_by_llvm(assembly: str, kernel: str, value: str) -> int | None:
@@ -46,11 +69,11 @@ def said_by_llvm(assembly: str, kernel: str, value: str) -> int | None:
 
 
 @pytest.mark.parametrize("arch", support.ARCHITECTURES)
-def test_each_figure_is_what_llvm_says(arch: str, tmp_path: Path) -> None:
-    assembly, kernels = compiled(arch, tmp_path)
+def test_each_figure_is_what_llvm_says(arch: str, compiled: Compile) -> None:
+    assembly = compiled(arch).assembly
 
-    assert len(kernels) == 9
-    for kernel in kernels:
+    assert len(compiled(arch).kernels) == 9
+    for kernel in compiled(arch).kernels:
         for ours, theirs in SAID.items():
             said = said_by_llvm(assembly, kernel.name, theirs)
             if said is not None:
@@ -59,9 +82,8 @@ def test_each_figure_is_what_llvm_says(arch: str, tmp_path: Path) -> None:
         assert kernel.wave == (32 if arch in {"gfx1100", "gfx1201"} else 64)
 
 
-def test_spills_are_counted_and_what_limits_the_occupancy_is_named(tmp_path: Path) -> None:
-    _, kernels = compiled("gfx942", tmp_path)
-    named = {kernel.name: kernel for kernel in kernels}
+def test_spills_are_counted_and_what_limits_the_occupancy_is_named(compiled: Compile) -> None:
+    named = {kernel.name: kernel for kernel in compiled("gfx942").kernels}
 
     assert named["spilling"].spills > 100
     assert named["spilling"].occupancy_limit == "scalar_registers"
@@ -94,9 +116,8 @@ def test_a_larger_data_share_holds_more_blocks() -> None:
     assert (waves("gfx942"), waves("gfx950")) == (1, 4)
 
 
-def test_dynamic_shared_memory_counts_where_a_launch_is_known(tmp_path: Path) -> None:
-    compiled("gfx942", tmp_path)
-    image = (tmp_path / CODE_OBJECT).read_bytes()
+def test_dynamic_shared_memory_counts_where_a_launch_is_known(compiled: Compile) -> None:
+    image = compiled("gfx942").image
 
     found = kernel_resources(image, ARCHITECTURES["gfx942"], dynamic_shared=20000)
     named = {kernel.name: kernel for kernel in found}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.testkit.cli import REPOSITORY, CliWorkspace, copy_store
+from tests.testkit.runtime import add_runtime
 
 TASK = """\
 [[hip2hip]]
@@ -69,8 +70,7 @@ def declare(workspace: CliWorkspace, package: str, *, solution: str = KERNEL) ->
 def runtime_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store that has the HIP runtime and the native runner. Tests copy it and leave it alone."""
     workspace = CliWorkspace.make(tmp_path_factory.mktemp("runtime"))
-    made = workspace.run("build", "//toolchains/hip:cpu")
-    assert made.code == 0, made.err
+    add_runtime(workspace, tmp_path_factory.getbasetemp().parent)
     return workspace.store
 
 

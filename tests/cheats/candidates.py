@@ -42,13 +42,15 @@ configs   = [ {configs} ]
 limits    = {{ cpu = {{ elements = {elements} }} }}
 flops     = "4 * rows * cols"
 correctness = {{ edges = 4, repeats = 2{call_seconds} }}
-perf      = {{ budget_seconds = 0.5, max_processes = 3 }}
+perf      = {{ max_processes = 3, {timing} }}
 """
 CONFIGS: dict[Language, str] = {
     "hip": "{ rows = 48, cols = 256 }, { rows = 7, cols = 96 }",
     "triton": "{ rows = 12, cols = 96 }, { rows = 3, cols = 40 }",
 }
 ELEMENTS: dict[Language, int] = {"hip": 4096, "triton": 512}
+SHORT = "budget_seconds = 0.5"
+LONG = "budget_seconds = 2.0"  # no such batch looks like a check's, nor half of it like noise
 CALL_SECONDS: dict[Language, str] = {"hip": ", call_seconds = 0.5", "triton": ""}
 REFERENCE = """\
 import torch
@@ -103,6 +105,17 @@ class Candidate:
         judged = ("compile", "correctness")
         return judged if self.expected.gate in judged else (*judged, self.expected.gate)
 
+    @property
+    def lies_about_time(self) -> bool:
+        """Whether only clocks can tell."""
+        return self.expected is not None and self.expected.reason == "CLOCK_MISMATCH"
+
+    @property
+    def fails_when_timed(self) -> bool:
+        """Whether it is as good as honest before."""
+        expected = self.expected
+        return expected is not None and expected.gate == "perf" and expected.verdict != "PASS"
+
     def source(self) -> str:
         """What is handed in: the file, with this directory's headers in place."""
         return spliced(self.path.read_text(), self.path)
@@ -142,8 +155,8 @@ def open_cheats(language: Language) -> list[Candidate]:
     return [_read(language, file) for file in files]
 
 
-def declare(workspace: CliWorkspace, candidate: Candidate) -> None:
-    """Write the task of one candidate, with it as the expert's solution."""
+def declare(workspace: CliWorkspace, candidate: Candidate, timing: str = "") -> None:
+    """Write the task of one candidate, with it as the expert's solution; timed as it needs."""
     language, package = candidate.language, candidate.package
     suffix = SUFFIXES[language]
     build = BUILD.format(
@@ -153,6 +166,7 @@ def declare(workspace: CliWorkspace, candidate: Candidate) -> None:
         configs=CONFIGS[language],
         elements=ELEMENTS[language],
         call_seconds=CALL_SECONDS[language],
+        timing=timing or (LONG if candidate.fails_when_timed else SHORT),
     )
     workspace.write(f"{package}/BUILD.toml", build)
     workspace.write(f"{package}/softmax{suffix}", honest(language))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from .candidates import GATES, HERE, Candidate, cheats, open_cheats, twins
-from .conftest import Judged
+from .conftest import Entry, Judged
 
 pytestmark = pytest.mark.slow  # the first test waits for all of them to be judged
 CHEATS = [*cheats("hip"), *cheats("triton")]
@@ -22,19 +22,32 @@ def _id(candidate: Candidate) -> str:
     return f"{candidate.language}-{candidate.name}"
 
 
+def _gain(found: Entry) -> float:
+    """How much faster the perf gate says that a candidate is."""
+    return float(found["summary"].partition("x")[0])
+
+
+def _excused(judged: Judged, candidate: Candidate) -> bool:
+    """Whether what should not pass has, for what others did to the machine meanwhile."""
+    found = judged.gate(candidate, "perf")
+    suspect = found["verdict"] == "PASS" and (candidate.lies_about_time or _gain(found) >= GAIN)
+    return suspect and judged.busy(candidate)
+
+
 @pytest.mark.parametrize("candidate", CHEATS, ids=_id)
 def test_cheat_gains_nothing(judged: Judged, candidate: Candidate) -> None:
     expected = candidate.expected
     assert expected is not None
 
+    if expected.gate == "perf" and _excused(judged, candidate):
+        judged.again(candidate)
+        if candidate.lies_about_time and _excused(judged, candidate):
+            assert _gain(judged.gate(candidate, "perf")) < CHARGED  # it has paid all the same
+            return
     found = judged.gate(candidate, expected.gate)
-    if judged.busy and expected.reason == "CLOCK_MISMATCH" and found["verdict"] == "PASS":
-        # What the load would excuse is charged all the same.
-        assert float(found["summary"].partition("x")[0]) < CHARGED, found
-        return
     assert (found["verdict"], found["reason"]) == (expected.verdict, expected.reason), found
     if expected.verdict == "PASS":
-        assert float(found["summary"].partition("x")[0]) < GAIN, found
+        assert _gain(found) < GAIN, found
     else:
         assert expected.words in found["summary"]
     for gate in GATES[: GATES.index(expected.gate)]:

@@ -10,7 +10,7 @@ from tests.testkit.cli import CliWorkspace
 
 from .candidates import HERE
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.untimed]  # what is drawn decides, under a clock, too
 
 BUILD = """\
 [[hip2hip]]

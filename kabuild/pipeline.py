@@ -38,7 +38,7 @@ from kabuild.model.artifact import Source
 from kabuild.model.device import Devices
 from kabuild.model.event import EventSink, Warned
 from kabuild.model.label import Label
-from kabuild.model.options import ON_REQUEST, POLICIES, Options
+from kabuild.model.options import MOST_TRIALS, ON_REQUEST, POLICIES, Options
 from kabuild.model.platform import Platform
 from kabuild.model.result import Outcome, Settled
 from kabuild.provision import provision
@@ -99,6 +99,9 @@ def load(request: Request) -> Loaded:
     platform, devices = _machine(request, workspace)
     options = _options(request, workspace, platform)
     trials = max((request.trials, *(label.trial for label in labels)))
+    if trials > MOST_TRIALS:
+        what = f"trial {trials} of a task, but a build has at most {MOST_TRIALS}"
+        raise UsageError(Reason.BAD_FLAG, what, hint="--agent_rerun=NUMBER draws other ones")
     return Loaded(workspace, loader, labels, replace(options, trials=trials), devices)
 
 

@@ -12,7 +12,7 @@ import click
 from kabuild.base.errors import Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.loading import find_workspace, load_workspace
-from kabuild.model.options import GATES, ON_REQUEST
+from kabuild.model.options import GATES, MOST_TRIALS, ON_REQUEST
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -147,7 +147,7 @@ _WHERE = (
 _HOW = (
     click.option(
         "--trials",
-        type=click.IntRange(min=1),
+        type=click.IntRange(min=1, max=MOST_TRIALS),
         default=1,
         metavar="N",
         help="How often an agent solves each task; replays do it once.  [default: 1]",

@@ -16,6 +16,10 @@ ON_REQUEST = ("retention", "sanitize")
 POLICIES = ("aka", "aka-v4", "fast_p", "geomean")
 
 
+MOST_TRIALS = 1000
+"""Trials of a task in one build: each is actions of its own, which are planned before any runs."""
+
+
 def deciding(gates: Collection[str]) -> tuple[str, ...]:
     """Those of ``gates`` by which a trial counts: what was asked for besides, only where alone."""
     usual = tuple(gate for gate in gates if gate not in ON_REQUEST)

@@ -241,3 +241,12 @@ def test_a_person_in_the_place_of_an_agent_has_one_trial(quick: CliWorkspace) ->
     ran = quick.run("test", "//double", "--agent=none", "--trials=3", "--gates=compile", "--json")
 
     assert [item["label"] for item in ran.json["targets"]] == ["//double:double.compile"]
+
+
+def test_more_trials_than_can_be_meant_are_refused_before_they_are_planned(
+    quick: CliWorkspace,
+) -> None:
+    for arguments in (("//double", "--trials=1001"), ("//double#99999999",)):
+        ran = quick.run("test", *arguments)
+        assert (ran.code, ran.out) == (2, "")
+        assert "1000" in ran.err

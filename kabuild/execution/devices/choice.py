@@ -38,7 +38,7 @@ def choose(
     wish = _wish(there.platform, os.environ if env is None else env)
     allowed = _numbered(there, only) if only else _visible(there, wish)
     working = [device for device in allowed if not device.problem]
-    notes = [_refusal(device) for device in allowed if device.problem]
+    notes = _refusals(allowed)
     if only and notes:
         raise InfraError(Reason.NO_DEVICE, notes[0])
     arch = asked.get("arch")
@@ -125,8 +125,13 @@ def _no_device(platform: str, why: str) -> str:
     return f"no {platform} device on this machine: {why}"
 
 
-def _refusal(device: Device) -> str:
-    return f"{device.name} cannot be used: {device.problem}"
+def _refusals(devices: Sequence[Device]) -> list[str]:
+    """Which devices cannot be used, and why; what several have in common is said once."""
+    names: dict[str, list[str]] = {}
+    for device in devices:
+        if device.problem:
+            names.setdefault(device.problem, []).append(device.name)
+    return [f"{', '.join(those)} cannot be used: {why}" for why, those in names.items()]
 
 
 def _traits(device: Device) -> dict[str, str]:

@@ -124,12 +124,16 @@ def test_numbers_on_a_machine_without_devices_are_no_typing_mistake() -> None:
 
 
 def test_a_device_with_a_problem_is_left_out_and_said() -> None:
-    broken = device(0, problem="MIG divides it")
+    broken = (device(index, problem="MIG divides it") for index in (0, 2))
+    lost = device(3, problem="it is lost")
 
-    _, devices = choose(CUDA, machine(broken, device(1)), env={})
+    _, devices = choose(CUDA, machine(device(1), *broken, lost), env={})
 
     assert [found.index for found in devices.found] == [1]
-    assert devices.notes == ("cuda:0 cannot be used: MIG divides it",)
+    assert devices.notes == (
+        "cuda:0, cuda:2 cannot be used: MIG divides it",
+        "cuda:3 cannot be used: it is lost",
+    )
 
 
 def test_a_device_with_a_problem_that_was_asked_for_is_an_error() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -50,7 +51,24 @@ def read_toml(path: Path, shown: str) -> TomlFile:
         raise LoadError(
             Reason.TOML_SYNTAX, "values are nested too deeply", position=Position(shown)
         ) from None
+    except ValueError as error:  # an integer of more digits than Python converts
+        raise _long_integer(error, text, shown) from None
     return TomlFile(shown, text, values)
+
+
+def _long_integer(error: ValueError, text: str, shown: str) -> LoadError:
+    """Python's refusal, with the line of the integer."""
+    import re  # only when something is wrong
+
+    most = sys.get_int_max_str_digits()
+    match = re.search(rf"\d(?:_?\d){{{most}}}", text)
+    if match is None:
+        raise error
+    return LoadError(
+        Reason.TOML_SYNTAX,
+        f"an integer has more than {most} digits",
+        position=Position(shown, text.count("\n", 0, match.start()) + 1),
+    )
 
 
 def _syntax_error(message: str, text: str, shown: str) -> LoadError:

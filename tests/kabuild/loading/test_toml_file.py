@@ -50,6 +50,12 @@ def test_values_that_are_nested_too_deeply(tmp_path: Path) -> None:
     assert "nested too deeply" in error.message
 
 
+def test_an_integer_that_python_does_not_read(tmp_path: Path) -> None:
+    error = failure(tmp_path, b"a = 1\nb = [1_" + b"0" * 5000 + b"]\n")
+    assert error.position == Position("shown.toml", 2)
+    assert error.message == "an integer has more than 4300 digits"
+
+
 def test_windows_line_ends_count_as_one(tmp_path: Path) -> None:
     path = tmp_path / "f.toml"
     path.write_bytes(b"a = 1\r\nb = 2\r\n")

@@ -14,8 +14,8 @@ What a command sees: ``/exec`` (its inputs, read-only, the working directory), `
 ``trees``, stubs in ``/etc``, a bare ``/dev``, its own ``/proc``, its ``env``. No network, no other
 process, no capabilities; user and group are 1000, the host is called ``kabuild``.
 
-``namespaces.py``, ``rootfs.py`` and ``seccomp.py`` are self-contained: rules place them into
-input trees, so that a judge can put a candidate into a sandbox of its own.
+``limits.py``, ``namespaces.py``, ``rootfs.py`` and ``seccomp.py`` are self-contained: rules place
+them into input trees, so that a judge can put a candidate into a sandbox of its own.
 """
 
 from kabuild.sandbox.namespaces import probe

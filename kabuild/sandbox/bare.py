@@ -13,7 +13,8 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from .namespaces import Limits, close_all_but, limit_resources, run_and_exit
+from .limits import Limits, limit_resources
+from .namespaces import close_all_but, run_and_exit
 from .rootfs import check
 
 _PR_SET_CHILD_SUBREAPER = 36

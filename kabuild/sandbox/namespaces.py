@@ -1,9 +1,9 @@
 """A process in fresh Linux namespaces, from nothing but system calls.
 
-Self-contained (standard library, with ``rootfs.py`` and ``seccomp.py`` beside it): these three
-are also hashed inputs of gate actions, where the judge uses them to put a candidate into a
-second sandbox inside the first. Works as root and as an ordinary user, needs no installed
-helper, and Linux 5.12 or later.
+Self-contained (standard library, with ``limits.py``, ``rootfs.py`` and ``seccomp.py`` beside
+it): these four are also hashed inputs of gate actions, where the judge uses them to put a
+candidate into a second sandbox inside the first. Works as root and as an ordinary user, needs
+no installed helper, and Linux 5.12 or later.
 
 ``fork_contained`` starts three processes:
 
@@ -41,10 +41,16 @@ from typing import NoReturn
 if __package__:
     from . import rootfs
     from . import seccomp as filters
+    from .limits import Limits, limit_pids, limit_resources
     from .rootfs import USER_ID, Bind, View, check, system_binds, write_file
 else:
     import rootfs  # type: ignore[import-not-found, no-redef]
     import seccomp as filters  # type: ignore[import-not-found, no-redef]
+    from limits import (  # type: ignore[import-not-found, no-redef]
+        Limits,
+        limit_pids,
+        limit_resources,
+    )
     from rootfs import (  # type: ignore[no-redef]
         USER_ID,
         Bind,
@@ -63,34 +69,12 @@ _CAPABILITY_VERSION_3 = 0x20080522
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CLOSE_RANGE = 436
 _HIGHEST_FD = 0xFFFFFFFF
-_RESERVED_PIDS = 300
-_MOST_PIDS = 4 << 20
-_OWN_PROCESSES = 2  # anchor and init belong to the same user namespace
 _SETUP_FAILED = 125
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class SandboxError(OSError):
     """A sandbox could not be set up: the machine failed, not what was to run in it."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one worker may use; ``None`` leaves the caller's own limit.
-
-    ``memory_bytes`` limits the private writable memory of each process (RLIMIT_DATA; address
-    space would stop GPU drivers, which reserve far more than they use). ``cpu_seconds``,
-    ``file_bytes``, ``open_files`` and ``stack_bytes`` are per process. ``processes`` counts all
-    tasks of the sandbox; the kernel does not count those of the host's root, for whom the pid
-    namespace is capped as well (Linux 6.14 and later; at about 300 more).
-    """
-
-    memory_bytes: int | None = None
-    cpu_seconds: int | None = None
-    processes: int | None = None
-    file_bytes: int | None = None
-    open_files: int | None = None
-    stack_bytes: int | None = None
 
 
 def fork_contained(
@@ -227,7 +211,7 @@ class _Box:
             os.umask(0o022)
             rootfs.build_root(self.view)
             if self.limits.processes is not None and self.view.mount_proc:
-                _cap_pids(self.limits.processes)
+                limit_pids(self.limits.processes)
             _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
             worker = os.fork()
         except BaseException:  # noqa: BLE001 - everything is reported to the caller
@@ -317,49 +301,12 @@ def _signals() -> tuple[int, ...]:
     return tuple(sorted(signal.valid_signals()))
 
 
-def _cap_pids(processes: int) -> None:
-    """Limit the pids of this namespace. Before Linux 6.14 this was one setting for the host.
-
-    Linux insists on eight for each processor: the limit is doubled until it is taken.
-    """
-    major, minor = os.uname().release.split("-")[0].split(".")[:2]
-    most, missing = _RESERVED_PIDS + max(1, processes), (int(major), int(minor)) >= (6, 14)
-    while missing:
-        try:
-            write_file("/proc/sys/kernel/pid_max", str(most))
-            missing = False
-        except OSError as error:
-            if error.errno != errno.EINVAL or most > _MOST_PIDS:
-                raise
-            most *= 2
-
-
 def _wait_for(worker: int) -> int:
     """Reap until the worker ends; its wait status."""
     while True:
         pid, status = os.wait()
         if pid == worker:
             return status
-
-
-def limit_resources(limits: Limits) -> None:
-    """Put the calling process under ``limits``; a lower limit that it already has stays."""
-    _set_limit(resource.RLIMIT_CORE, 0)
-    _set_limit(resource.RLIMIT_DATA, limits.memory_bytes)
-    _set_limit(resource.RLIMIT_CPU, limits.cpu_seconds, grace=1)  # SIGXCPU, then SIGKILL
-    if limits.processes is not None:
-        _set_limit(resource.RLIMIT_NPROC, limits.processes + _OWN_PROCESSES)
-    _set_limit(resource.RLIMIT_FSIZE, limits.file_bytes)
-    _set_limit(resource.RLIMIT_NOFILE, limits.open_files)
-    _set_limit(resource.RLIMIT_STACK, limits.stack_bytes)
-
-
-def _set_limit(kind: int, wanted: int | None, grace: int = 0) -> None:
-    if wanted is None:
-        return
-    _, hard = resource.getrlimit(kind)
-    ceiling = wanted + grace if hard == resource.RLIM_INFINITY else min(wanted + grace, hard)
-    resource.setrlimit(kind, (min(wanted, ceiling), ceiling))
 
 
 def _drop_capabilities() -> None:

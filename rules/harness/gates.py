@@ -26,7 +26,7 @@ from .task import GATES, judge_spec
 PYTHON = "${toolchain:python}/bin/python3"
 PYTHON_TOOLCHAIN = "//toolchains/python"
 TOOLS = "rules/harness/tools"
-SANDBOX = ("namespaces.py", "rootfs.py", "seccomp.py")
+SANDBOX = ("limits.py", "namespaces.py", "rootfs.py", "seccomp.py")
 """How the judge puts the candidate into a sandbox of its own, inside the action's."""
 
 PRELOAD = ("numpy", "torch", "triton")

@@ -18,7 +18,7 @@ from tests.kabuild.sandbox.boxes import PYTHON_TREES, Box
 from tests.kabuild.sandbox.survivors import pids_of
 
 needs_namespaces = pytest.mark.skipif(probe() is not None, reason=f"no namespaces: {probe()}")
-SANDBOX_FILES = ("namespaces.py", "rootfs.py", "seccomp.py")
+SANDBOX_FILES = ("limits.py", "namespaces.py", "rootfs.py", "seccomp.py")
 
 
 class AfterPolls:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kabuild.sandbox import namespaces, probe
+from kabuild.sandbox import limits, namespaces, probe
 from kabuild.sandbox.namespaces import Limits, View
 from tests.kabuild.sandbox.boxes import call_contained, call_in_fork, writable_settings
 
@@ -148,9 +148,9 @@ def test_pids_are_limited_where_there_are_many_processors(
         if tried[-1] < least:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
-    monkeypatch.setattr(namespaces, "write_file", write)
+    monkeypatch.setattr(limits, "write_file", write)
     monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release="6.18.44-many"))
-    namespaces._cap_pids(8)
+    limits.limit_pids(8)
 
     assert tried[-1] == taken
 

@@ -99,7 +99,7 @@ def tools(tmp_path_factory):
     """The judge's files as an action finds them."""
     folder = tmp_path_factory.mktemp("action") / "tools"
     shutil.copytree(TOOLS, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    for module in ("namespaces", "rootfs", "seccomp"):
+    for module in ("limits", "namespaces", "rootfs", "seccomp"):
         shutil.copy(ROOT / "kabuild" / "sandbox" / f"{module}.py", folder)
     return folder
 

@@ -78,7 +78,7 @@ def tools(directory: Path) -> Path:
     rules, hip = REPOSITORY / "rules", REPOSITORY / "toolchains/hip"
     made = shutil.copytree(rules / "triton2triton/tools", directory / "tools")
     shutil.copytree(rules / "harness/tools/base", made / "base")
-    for name in ("namespaces.py", "rootfs.py", "seccomp.py"):
+    for name in ("limits.py", "namespaces.py", "rootfs.py", "seccomp.py"):
         shutil.copy(REPOSITORY / "kabuild/sandbox" / name, made)
     for part in ("common", "cuda/driver", "rocm/driver"):
         shutil.copytree(hip / part, directory / "hip" / part)

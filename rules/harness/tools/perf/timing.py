@@ -35,12 +35,12 @@ class Figures:
 
         Both sides pay for unexplained time: what the audit tolerates as noise must not pay.
         """
-        rounds = _unexplained(series.baseline, clock)
-        trusted = list(chain.from_iterable(rounds))
-        told = chain.from_iterable(_unexplained(series.candidate, clock))
-        own = Charge.settle(list(told), trusted)
-        candidate = _charged(series.candidate, own, rounds, clock)
-        baseline = _charged(series.baseline, Charge.settle(trusted, trusted), rounds, clock)
+        told = _unexplained(series.candidate, clock)
+        trusted = _unexplained(series.baseline, clock)
+        noise = list(chain.from_iterable(trusted))
+        own = Charge.settle(list(chain.from_iterable(told)), noise)
+        candidate = _charged(series.candidate, told, trusted, own)
+        baseline = _charged(series.baseline, trusted, trusted, Charge.settle(noise, noise))
         seed = int.from_bytes(derive("bootstrap", plan.config.name)[:8], "big")
         return cls(
             confidence.typical(candidate),
@@ -105,12 +105,15 @@ def _unexplained(processes: Sequence[Sequence[Sample]], clock: Clock) -> list[li
 
 def _charged(
     processes: Sequence[Sequence[Sample]],
+    unexplained: Sequence[Sequence[float]],
+    beside: Sequence[Sequence[float]],
     charge: Charge,
-    rounds: Sequence[Sequence[float]],
-    clock: Clock,
 ) -> list[list[float]]:
     """The times per call that count."""
     return [
-        [s.per_call_ns + charge.of(clock.unexplained_ns(s), beside) / s.slots for s in process]
-        for process, beside in zip(processes, rounds, strict=True)
+        [
+            s.per_call_ns + charge.of(ns, others) / s.slots
+            for s, ns in zip(samples, left, strict=True)
+        ]
+        for samples, left, others in zip(processes, unexplained, beside, strict=True)
     ]

@@ -24,6 +24,7 @@ def implement(ctx: Context) -> None:
         "hip/common": ctx.builtin(f"{SOURCES}/common"),
         "hip/cpu/driver": ctx.builtin(f"{SOURCES}/cpu/driver"),
         "hip/cpu/include": ctx.builtin(f"{SOURCES}/cpu/include"),
+        "hip/include": ctx.builtin(f"{SOURCES}/include"),
     }
     runtime = ctx.action(
         "runtime",

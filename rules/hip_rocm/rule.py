@@ -15,7 +15,7 @@ RUNNER = (
     *("runner", "runner_cuda/clock.cpp", "runner_cuda/mapping.cpp", "runner_cuda/driver.h"),
     "runner_rocm",
 )
-DRIVERS = ("common", "cpu/driver", "rocm/driver", "rocm/include", "rocm/host")
+DRIVERS = ("common", "include", "cpu/driver", "rocm/driver", "rocm/include", "rocm/host")
 PROCESSORS = (
     *("gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"),
     *("gfx1030", "gfx1100", "gfx1101", "gfx1102", "gfx1200", "gfx1201"),

@@ -17,12 +17,12 @@ __global__ void narrow(const Wide* in, T* out, int n) {
 
 __global__ void software_widen(const unsigned short* in, float* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = hipcpu::HalfFormat::decode_in_software(in[i]);
+  if (i < n) out[i] = hip16::HalfFormat::decode_in_software(in[i]);
 }
 
 __global__ void software_narrow(const float* in, unsigned short* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = hipcpu::HalfFormat::encode_in_software(in[i]);
+  if (i < n) out[i] = hip16::HalfFormat::encode_in_software(in[i]);
 }
 
 __global__ void round_half(const float* in, __half* out, int n) {

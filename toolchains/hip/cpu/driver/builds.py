@@ -12,7 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bounds import FOR_HOSTS, Bounds
-from compiler import INCLUDE, RUNTIME_SOURCES, SANITIZER_SOURCES, Compiler, Completed, Link
+from compiler import (
+    HEADERS,
+    INCLUDE_OPTIONS,
+    RUNTIME_SOURCES,
+    SANITIZER_SOURCES,
+    Compiler,
+    Completed,
+    Link,
+)
 from diagnostics import translate
 from dialect import CPU
 from elf import Symbol, read_symbols
@@ -53,13 +61,13 @@ def build_kernel(
     sources = load(source, include, CPU)
     with workplace() as directory:
         write(sources, directory)
-        options = [f"-DHIPCPU_WAVE_SIZE={wave_size}", "-O3", f"-I{INCLUDE}", "-I."]
+        options = [f"-DHIPCPU_WAVE_SIZE={wave_size}", "-O3", *INCLUDE_OPTIONS, "-I."]
         # A large frame must not step over the guard below a fiber's stack.
         options += ["-fstack-clash-protection", *compiler.kernel_options]
         with bounds.around(source):
             done = compiler.compile(MAIN, KERNEL_OBJECT, options, directory)
         if done.returncode:
-            prefixes = (f"{INCLUDE}/", *compiler.prefixes)
+            prefixes = (*HEADERS, *compiler.prefixes)
             raise SourceFault(translate(done.messages, sources, prefixes))
         symbols = read_symbols((directory / KERNEL_OBJECT).read_bytes())
         exports = [s.name for s in symbols if s.defined and s.function and not _mangled(s.name)]
@@ -73,7 +81,7 @@ def build_kernel(
 def build_runtime(output: Path, compiler: Compiler, *, sanitize: bool = False) -> None:
     """Compile the fiber runtime, ``libhipcpu.so``; with the sanitizer in it where wanted."""
     files = sorted([*RUNTIME_SOURCES.glob("*.cpp"), *RUNTIME_SOURCES.glob("*.S")])
-    options, offered = [f"-I{INCLUDE}"], RUNTIME
+    options, offered = [*INCLUDE_OPTIONS], RUNTIME
     if sanitize:
         files += sorted(SANITIZER_SOURCES.glob("*.cpp"))
         options, offered = [*options, "-DHIPCPU_OBSERVED"], RUNTIME | CALLS | {BUFFERS}

@@ -14,7 +14,9 @@ from elf import Machine
 from faults import ToolchainFault, ToolDied
 
 DRIVER = Path(__file__).resolve().parent
-INCLUDE = DRIVER.parent / "include"
+INCLUDES = (DRIVER.parent / "include", DRIVER.parents[1] / "include")
+INCLUDE_OPTIONS = tuple(f"-I{path}" for path in INCLUDES)
+HEADERS = tuple(f"{path}/" for path in INCLUDES)
 RUNTIME_SOURCES = DRIVER.parent / "runtime"
 SANITIZER_SOURCES = DRIVER.parent / "sanitizer"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bounds import FOR_HOSTS
 from builds import KERNEL_OBJECT, OUTPUT, link_imports, link_kernel, publish, workplace, write
-from compiler import INCLUDE, Compiler, Link
+from compiler import HEADERS, INCLUDE_OPTIONS, INCLUDES, Compiler, Link
 from compilers import ZigCompiler
 from diagnostics import translate
 from dialect import CPU
@@ -35,12 +35,13 @@ def build_sanitized(
     sources = Sources({name: hide_libraries(laid) for name, laid in loaded.files.items()})
     with workplace() as directory:
         write(sources, directory)
-        options = [f"-DHIPCPU_WAVE_SIZE={wave_size}", "-DHIPCPU_SANITIZE", f"-I{INCLUDE}", "-I."]
-        options += [f"-ffile-prefix-map={INCLUDE}=hip", "-fdebug-compilation-dir=."]
+        options = [f"-DHIPCPU_WAVE_SIZE={wave_size}", "-DHIPCPU_SANITIZE", *INCLUDE_OPTIONS, "-I."]
+        options += [f"-ffile-prefix-map={path}=hip" for path in INCLUDES]
+        options.append("-fdebug-compilation-dir=.")
         with FOR_HOSTS.around(source):
             done = compiler.sanitize(MAIN, KERNEL_OBJECT, options, directory)
         if done.returncode:
-            prefixes = (f"{INCLUDE}/", *compiler.prefixes)
+            prefixes = (*HEADERS, *compiler.prefixes)
             raise SourceFault(translate(done.messages, sources, prefixes))
         symbols = read_symbols((directory / KERNEL_OBJECT).read_bytes())
         exports = [s.name for s in symbols if s.defined and s.function and s.name[:2] != "_Z"]

@@ -13,7 +13,8 @@ from elf import Machine
 from faults import ToolchainFault
 from inline_assembly import refusal_on_device, refusal_on_host
 
-INCLUDE = Path(__file__).resolve().parents[1] / "include"
+_HIP = Path(__file__).resolve().parents[2]
+INCLUDES = (_HIP / "rocm" / "include", _HIP / "include")
 ASSEMBLY = "kernel.s"
 HOST_ASSEMBLY = "host.s"
 DEVICE_OBJECT = "device.o"
@@ -95,7 +96,8 @@ class ZigRocm(ZigCompiler):
         super().__init__(directory, Machine.X86_64)
         self._headers_of_amd = libraries / "include"
         self._bitcode = libraries / "lib"
-        self.prefixes = (*self.prefixes, f"{INCLUDE}/", f"{self._headers_of_amd}/")
+        self._includes = (*INCLUDES, self._headers_of_amd)
+        self.prefixes = (*self.prefixes, *(f"{path}/" for path in self._includes))
         for name in _LIBRARIES:
             if not (self._bitcode / name).is_file():
                 raise ToolchainFault(f"no {name} in {self._bitcode}")
@@ -147,7 +149,7 @@ class ZigRocm(ZigCompiler):
         return run_tool(command, cwd)
 
     def _hip(self) -> list[str]:
-        headers = ["-isystem", str(INCLUDE), "-isystem", str(self._headers_of_amd)]
+        headers = [option for path in self._includes for option in ("-isystem", str(path))]
         command = [str(self._zig), "clang", _HOST_TARGET, *_LANGUAGE, "-nogpuinc", "-nogpulib"]
         return [*command, *self.library_options(), *headers]
 

@@ -1,7 +1,7 @@
 // Atomic addition to numbers of 16 bits, by exchanging the 32 bits that they lie in.
 #pragma once
 
-#include <hiprocm/small_float.h>
+#include <hip16/small_float.h>
 
 namespace hiprocm {
 
@@ -18,12 +18,12 @@ __device__ inline uint32_t change_word(uint32_t* word, Change change) {
 }  // namespace hiprocm
 
 template <class Format>
-__device__ inline hiprocm::SmallFloat<Format> atomicAdd(hiprocm::SmallFloat<Format>* address,
-                                                        hiprocm::SmallFloat<Format> value) {
+__device__ inline hip16::SmallFloat<Format> atomicAdd(hip16::SmallFloat<Format>* address,
+                                                      hip16::SmallFloat<Format> value) {
   const auto place = reinterpret_cast<uintptr_t>(address);
   const unsigned shift = (place & 2) * 8;
   auto number = [shift](uint32_t word) {
-    return hiprocm::SmallFloat<Format>::from_bits(static_cast<uint16_t>(word >> shift));
+    return hip16::SmallFloat<Format>::from_bits(static_cast<uint16_t>(word >> shift));
   };
   auto* word = reinterpret_cast<uint32_t*>(place & ~uintptr_t{3});
   return number(hiprocm::change_word(word, [&](uint32_t seen) {
@@ -33,9 +33,9 @@ __device__ inline hiprocm::SmallFloat<Format> atomicAdd(hiprocm::SmallFloat<Form
 }
 
 template <class Format>
-__device__ inline hiprocm::SmallFloat2<Format> atomicAdd(hiprocm::SmallFloat2<Format>* address,
-                                                         hiprocm::SmallFloat2<Format> value) {
-  using Pair = hiprocm::SmallFloat2<Format>;
+__device__ inline hip16::SmallFloat2<Format> atomicAdd(hip16::SmallFloat2<Format>* address,
+                                                       hip16::SmallFloat2<Format> value) {
+  using Pair = hip16::SmallFloat2<Format>;
   const uint32_t old = hiprocm::change_word(
       reinterpret_cast<uint32_t*>(address), [value](uint32_t seen) {
         return __builtin_bit_cast(uint32_t, __builtin_bit_cast(Pair, seen) + value);

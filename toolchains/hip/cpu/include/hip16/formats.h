@@ -1,26 +1,18 @@
-// How 16 bits stand for a number: IEEE binary16, and bfloat16, the upper half of a float.
+// How 16 bits stand for a number: IEEE binary16, and bfloat16, the upper half of a float. Both are
+// kept as they are and calculate in float.
 #pragma once
 
-#include <hipcpu/math.h>
-#include <hipcpu/wave.h>
+#include <hip16/rounding.h>
 
-namespace hipcpu {
+namespace hip16 {
 
-HIPCPU_INLINE uint32_t float_bits(float x) { return static_cast<uint32_t>(to_bits(x)); }
-HIPCPU_INLINE float bits_float(uint32_t bits) { return from_bits<float>(bits); }
-
-// Rounds to a neighbouring float with an odd last bit where x is not a float. Rounding that once
-// more, to a narrower format, gives what rounding x directly would have given.
-HIPCPU_INLINE float narrow_to_odd(double x) {
-  const float nearest = static_cast<float>(x);
-  const double back = nearest;
-  const uint32_t bits = float_bits(nearest);
-  if (back == x || x != x || (bits & 1) != 0) return nearest;
-  return bits_float(__builtin_fabs(back) > __builtin_fabs(x) ? bits - 1 : bits + 1);
-}
+HIPCPU_INLINE uint32_t float_bits(float x) { return static_cast<uint32_t>(hipcpu::to_bits(x)); }
+HIPCPU_INLINE float bits_float(uint32_t bits) { return hipcpu::from_bits<float>(bits); }
 
 /// IEEE 754 binary16: 1 sign, 5 exponent, 10 fraction bits.
 struct HalfFormat {
+  using Storage = uint16_t;
+  using Wide = float;
   static constexpr uint16_t kInfinity = 0x7c00;
 
   // For compilers without a 16-bit floating type. Rounds to nearest, ties to even.
@@ -56,13 +48,17 @@ struct HalfFormat {
 
 #ifdef __FLT16_MANT_DIG__
   static uint16_t encode(float x) {
-    return static_cast<uint16_t>(to_bits(static_cast<_Float16>(x)));
+    return static_cast<uint16_t>(hipcpu::to_bits(static_cast<_Float16>(x)));
   }
-  static float decode(uint16_t half) { return static_cast<float>(from_bits<_Float16>(half)); }
+  static float decode(uint16_t half) { return static_cast<float>(hipcpu::from_bits<_Float16>(half)); }
 #else
   static uint16_t encode(float x) { return encode_in_software(x); }
   static float decode(uint16_t half) { return decode_in_software(half); }
 #endif
+
+  static float wide(uint16_t bits) { return decode(bits); }
+  static uint16_t larger(float x, float y) { return encode(__builtin_fmaxf(x, y)); }
+  static uint16_t smaller(float x, float y) { return encode(__builtin_fminf(x, y)); }
 
   // The product of two halves is exact in double, and so is every sum that can lie on the border
   // between two halves: one rounding.
@@ -73,6 +69,8 @@ struct HalfFormat {
 
 /// 1 sign, 8 exponent, 7 fraction bits.
 struct Bfloat16Format {
+  using Storage = uint16_t;
+  using Wide = float;
   static constexpr uint16_t kInfinity = 0x7f80;
 
   static uint16_t encode(float x) {
@@ -82,25 +80,12 @@ struct Bfloat16Format {
   }
   static float decode(uint16_t bits) { return bits_float(static_cast<uint32_t>(bits) << 16); }
 
+  static float wide(uint16_t bits) { return decode(bits); }
+  static uint16_t larger(float x, float y) { return encode(__builtin_fmaxf(x, y)); }
+  static uint16_t smaller(float x, float y) { return encode(__builtin_fminf(x, y)); }
+
   // As the device does it: fused in float, then rounded.
   static uint16_t fma(float x, float y, float z) { return encode(__builtin_fmaf(x, y, z)); }
 };
 
-enum class Rounding { kNearest, kTowardsZero, kDown, kUp };
-
-// The 16 bits nearest to x in a direction, from those nearest to x.
-template <class Format>
-HIPCPU_INLINE uint16_t encode_rounded(float x, Rounding rounding) {
-  const uint16_t bits = Format::encode(x);
-  const float back = Format::decode(bits);
-  const bool negative = float_bits(x) >> 31 != 0;
-  if (back == x || x != x || rounding == Rounding::kNearest) return bits;
-  const bool wants_less = rounding == Rounding::kDown ||
-                          (rounding == Rounding::kTowardsZero && !negative);
-  if (wants_less ? back < x : back > x) return bits;
-  // The neighbour below a positive number and above a negative one has the smaller bits.
-  const bool smaller = wants_less != negative;
-  return static_cast<uint16_t>(smaller ? bits - 1 : bits + 1);
-}
-
-}  // namespace hipcpu
+}  // namespace hip16

@@ -1,0 +1,8 @@
+// What numbers of 16 bits need of this platform.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#define HIP16_INLINE HIPCPU_INLINE
+#define HIP16_BEGIN
+#define HIP16_END

@@ -122,7 +122,11 @@ def test_no_device_is_said_of_the_platform(
         open_driver(ROCM)
 
 
-@pytest.mark.skipif(torch.version.hip is not None, reason="this PyTorch is for AMD's devices")
-def test_a_pytorch_that_is_not_for_amd_is_named() -> None:
+@pytest.mark.parametrize(
+    ("platform", "built"), [("cuda", torch.version.cuda), ("rocm", torch.version.hip)]
+)
+def test_a_pytorch_for_other_devices_is_named(platform: str, built: str | None) -> None:
+    if built:
+        pytest.skip(f"this PyTorch is for {platform}")
     with pytest.raises(NoDevice, match=f"PyTorch {re.escape(torch.__version__)} is not built for"):
-        session.start("rocm")
+        session.start(platform)

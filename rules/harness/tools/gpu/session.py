@@ -8,6 +8,7 @@ from torch import Tensor
 
 from gpu.driver import DEVICE, NoDevice, driver
 
+_BUILDS = {"cuda": ("NVIDIA", torch.version.cuda), "rocm": ("AMD", torch.version.hip)}
 _EVICTED = 2  # times the cache's size are written to take everything else out of it
 _FALLBACK_CACHE = 64 << 20
 _INFINITY_CACHE = 256 << 20
@@ -19,8 +20,9 @@ def start(platform: str) -> None:
 
     Raises NoDevice, and MachineFault for a device that does not answer.
     """
-    if platform == "rocm" and not torch.version.hip:
-        raise NoDevice(platform, f"PyTorch {torch.__version__} is not built for AMD's devices")
+    maker, built = _BUILDS[platform]
+    if not built:
+        raise NoDevice(platform, f"PyTorch {torch.__version__} is not built for {maker}'s devices")
     driver()
     torch.set_default_device(f"cuda:{DEVICE}")
     check()

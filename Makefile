@@ -17,6 +17,8 @@ IS_FOR := import platform, sys; sys.exit([sys.implementation.cache_tag, platform
 # what nobody imports: sources of what is installed compiled, and of Zig's own libraries.
 COMPILE = $(VENV)/bin/python -m compileall -qq -j 0 \
           -x '/tests/|/testing/_internal/|/site-packages/(mypy|ziglang/lib)/'
+# Unpacked while all the others are looked up.
+LARGE  := ^(triton|ziglang)==
 # Whether that can be had here at all; whether it is the right one is for --require-hashes to say.
 OFFERED = [ -n "$(PINNED)" ] && $(PYTHON) -c '$(IS_FOR)' && \
           $(PIP) -qq --dry-run --no-deps $(TORCH) $$(grep -o '^torch==[^ ]*' $(PINNED))
@@ -61,8 +63,9 @@ $(READY): pyproject.toml $(PINNED)
 	@if $(OFFERED); then set -ex; \
 	  grep '^torch==' $(PINNED) | $(PIP) -qq --no-deps --require-hashes $(TORCH) -r /dev/stdin; \
 	  $(COMPILE) $(VENV)/lib & \
-	  $(PIP) -q --no-deps --require-hashes --requirement $(PINNED); \
-	  wait; \
+	  grep -E '$(LARGE)' $(PINNED) | $(PIP) -q --no-deps --require-hashes -r /dev/stdin & large=$$!; \
+	  grep -vE '$(LARGE)|^torch==' $(PINNED) | $(PIP) -q --no-deps --require-hashes -r /dev/stdin; \
+	  wait $$large; wait; \
 	  $(PIP) -q --no-deps --no-build-isolation --editable .; \
 	  $(VENV)/bin/python -m pip check; \
 	else set -x; $(PIP) -q --editable '.[dev]'; fi

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_MOST = 3
-"""Differences that are named one by one."""
+from kabuild.base.listing import abridged
+
 _LONGEST = 48
 _PLAIN = re.compile(r"[A-Za-z0-9_.+!-]+( [A-Za-z0-9_.+!-]+)?")
 _WHEELS = "https://download.pytorch.org/whl/"
@@ -58,7 +58,6 @@ def _of_environments(old: Fields, new: Fields, first: Collection[str]) -> Differ
     found = {name: _of_distribution(before.get(name, {}), after.get(name, {})) for name in names}
     texts = [_pair(_MACHINE[key], old.get(key), new.get(key)) for key in machine]
     texts += filter(None, found.values())
-    more = f" and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
     # Another interpreter has an environment of its own, which begins with nothing installed.
     pins = {
         name: _plain(before[name].get("version"))
@@ -67,7 +66,7 @@ def _of_environments(old: Fields, new: Fields, first: Collection[str]) -> Differ
     }
     needed = [f"{_MACHINE[key]} {_plain(old.get(key))}".strip() for key in machine]
     remedy = "; ".join(filter(None, (", ".join(filter(None, needed)), _install(pins))))
-    return Difference(", ".join(texts[:_MOST]) + more, remedy)
+    return Difference(abridged(texts), remedy)
 
 
 def _install(pins: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kabuild.base.canonical import parse_fields
 from kabuild.base.errors import KabuildError
+from kabuild.base.listing import abridged
 from kabuild.base.sizes import show_size
 from kabuild.model.digest import Digest
 from kabuild.store.contents import scan, tree_size
@@ -96,8 +97,7 @@ def verify_toolchains(root: Path, *, remove: bool) -> Iterator[Damage]:
                 removed = True
             except KabuildError as error:
                 lines.append(error.message)
-        more = f" and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
-        yield Damage("toolchain", digest, f"{', '.join(lines[:SHOWN])}{more}", (), removed)
+        yield Damage("toolchain", digest, abridged(lines, SHOWN), (), removed)
 
 
 def _describe(key: str, packages: Mapping[str, str], root: Path) -> str:

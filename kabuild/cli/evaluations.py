@@ -63,9 +63,9 @@ def _machine_faults(summary: Summary) -> Iterator[str]:
     """What the machine failed at, each cause once: figures are made without it."""
     for cause in causes(summary.settled.values()):
         if cause.first.outcome is Outcome.INFRA:
-            more = len(cause.actions) - 1
-            also = f"\n  so it is with {cause.others}" if more else ""
-            yield f"not judged{f' (and {more} more)' if more else ''}: {cause.first.message}{also}"
+            more = f" (and {cause.more} more)" if cause.more else ""
+            also = f"\n  so it is with {cause.others}" if cause.more else ""
+            yield f"not judged{more}: {cause.first.message}{also}"
 
 
 def platform_of(request: Request) -> Mapping[str, str]:

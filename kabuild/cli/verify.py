@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from kabuild.base.errors import Reason, UsageError
+from kabuild.base.listing import abridged
 from kabuild.bundle.archive import TOTAL_LIMIT
 from kabuild.bundle.manifest import Manifest
 from kabuild.bundle.signature import signature_of, signer
@@ -81,8 +82,8 @@ def lacking(manifest: Manifest, left_out: Mapping[str, Sequence[str]]) -> list[s
     for gate, tasks in left_out.items():
         by_tasks.setdefault(tuple(tasks), []).append(gate)
     for tasks, gates in by_tasks.items():
-        some = ", ".join(tasks[:3]) + (f" and {len(tasks) - 3} more" if len(tasks) > 3 else "")
-        lines.append(f"left out, and stopped by no other gate: {', '.join(gates)} of {some}")
+        said = f"{', '.join(gates)} of {abridged(tasks)}"
+        lines.append(f"left out, and stopped by no other gate: {said}")
     return lines
 
 

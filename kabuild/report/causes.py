@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kabuild.base.listing import abridged
 from kabuild.model.result import Outcome, Settled
 
-_MOST_NAMED = 3
 _NUMBER_OF_ONE = re.compile(r"(?=[\w-]*\d)[\w-]{12,}")
 """What identifies a request or a session: it differs where the cause does not."""
 
@@ -25,12 +25,14 @@ class Cause:
         return self.actions[0]
 
     @property
+    def more(self) -> int:
+        """How many it stopped besides the first."""
+        return len(self.actions) - 1
+
+    @property
     def others(self) -> str:
         """The other ones by name, as far as they can be taken in at a glance; empty without any."""
-        labels = [str(action.label) for action in self.actions[1:]]
-        left_out = len(labels) - _MOST_NAMED
-        more = f" and {left_out} more" if left_out > 0 else ""
-        return f"{', '.join(labels[:_MOST_NAMED])}{more}"
+        return abridged([str(action.label) for action in self.actions[1:]])
 
 
 def causes(settled: Iterable[Settled]) -> list[Cause]:

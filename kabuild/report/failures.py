@@ -42,7 +42,7 @@ def printable(text: str) -> str:
 
 
 def _broken(cause: Cause) -> str:
-    item, more = cause.first, len(cause.actions) - 1
+    item, more = cause.first, cause.more
     what = "could not be judged" if item.outcome is Outcome.INFRA else "failed"
     head = f"{item.label}{f' and {more} more' if more else ''}: {what}"
     others = [f"  so it is with {cause.others}"] if more else []

@@ -64,8 +64,9 @@ def find_library(
         *cached,
         *(f"{directory}/{name}" for directory in (*_DEFAULTS, *_PLACES)),
     ]
+    fitting = {b"", _machine(_SELF)}
     for path in candidates:
-        if Path(path).is_file() and _machine(path) in {b"", _machine(_SELF)}:
+        if Path(path).is_file() and _machine(path) in fitting:
             return Library(path, os.path.realpath(os.path.dirname(path)) in known)  # noqa: PTH120
     return None
 

@@ -7,7 +7,8 @@
 // the wait ends whatever the number of blocks in flight. Unlike the usual decoupled
 // look-back, which adds whatever happens to be ready, the terms and their order are
 // fixed: the result is bitwise reproducible, and the chain of dependent steps is one
-// step per window of 256 tiles. On Hopper, tiles arrive while others are worked on.
+// step per window of tiles. On Hopper, blocks stay, and tiles arrive while others are
+// worked on.
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 #include <stdint.h>
@@ -62,6 +63,8 @@ struct State {
   unsigned long long* totals;   // [windows]: the sum of everything before each window
 };
 
+int64_t words_of(int64_t tiles, int window) { return 1 + tiles + tiles / window + 1; }
+
 State state_in(void* workspace, int64_t tiles) {
   auto* words = static_cast<unsigned long long*>(workspace);
   return {words, words + 1, words + 1 + tiles};
@@ -102,20 +105,23 @@ __device__ float lanes_sum(float v) {
 // The sum of everything before `tile`: all threads of the block, one barrier. What was
 // waited for goes through shared memory, because after the waits the lanes of a group
 // need not run together, as shuffles require.
-__device__ float sum_before(const State& state, int64_t tile, float* scratch) {
+template <int kWindow>
+__device__ float sum_before(const State& state, int64_t tile, float (&scratch)[kWindow]) {
   const int64_t window = tile / kWindow;
   const int64_t neighbour = window * kWindow + threadIdx.x;
-  float value = 0.0f;
-  if (neighbour < tile) {
-    value = await(state.sums + neighbour);
-  } else if (threadIdx.x == kWindow - 1 && window > 0) {
-    value = await(state.totals + window);
+  if (threadIdx.x < kWindow) {
+    float value = 0.0f;
+    if (neighbour < tile) {
+      value = await(state.sums + neighbour);
+    } else if (threadIdx.x == kWindow - 1 && window > 0) {
+      value = await(state.totals + window);
+    }
+    scratch[threadIdx.x] = value;
   }
-  scratch[threadIdx.x] = value;
   __syncthreads();
   float before = 0.0f;
 #pragma unroll
-  for (int g = 0; g < kGroups; ++g) before += scratch[g * kGroup + threadIdx.x % kGroup];
+  for (int i = 0; i < kWindow; i += kGroup) before += scratch[i + threadIdx.x % kGroup];
   return lanes_sum(before);
 }
 
@@ -183,28 +189,27 @@ __global__ __launch_bounds__(kThreads, 4) void scan_tiles(const T* __restrict__ 
 
 #if defined(__HIP_PLATFORM_NVIDIA__) && __CUDA_ARCH_LIST__ >= 900
 #define RESIDENT_BLOCKS
-// Blocks that stay, as many as the device holds at once, each with three tiles in shared memory:
-// one arrives, one has its sum published early, and one waits for what lies before it, which seldom
-// takes long. Tiles are taken by ticket here, too, so that no block waits for one that never starts.
+// Blocks that stay, each with three tiles in shared memory: one arrives, one has its sum published
+// early, and one waits for what lies before it, which seldom takes long. Block b of B has the tiles
+// b, b + B, b + 2B and so on, so that the first are asked for before anything else is ready, and
+// all work at neighbouring tiles. They wait for each other: the device has to hold all at once.
 namespace resident {
 
 constexpr int kStages = 3, kPacks = 6;  // tiles of a block; packs of a thread
+constexpr int kWindow = 128;            // fewer are seldom ready later, and cost fewer looks
 constexpr int kTileBytes = kThreads * kPacks * 16;
 template <class T> constexpr int kTile = kTileBytes / sizeof(T);
 
-struct Stage {
-  unsigned long long full;  // a barrier of the hardware: the tile has arrived
-  int tile;
-};
+using Barrier = unsigned long long;  // of the hardware: a tile has arrived
 
 __device__ unsigned place(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 
 // One thread: asks for the whole packs of a tile, if there is such a tile.
-template <class T> __device__ void fetch(Stage& stage, T* to, const T* x, int64_t n, int tile) {
-  const int64_t first = (int64_t)tile * kTile<T>, left = n > first ? n - first : 0;
+template <class T> __device__ void fetch(Barrier& arrived, T* to, const T* x, int64_t n, int tile) {
+  const int64_t first = (int64_t)tile * kTile<T>, left = n - first;
+  if (left <= 0) return;
   const unsigned bytes = (left < kTile<T> ? (int)left : kTile<T>) * sizeof(T) / 16 * 16;
-  const unsigned full = place(&stage.full);
-  stage.tile = tile;
+  const unsigned full = place(&arrived);
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(full), "r"(bytes)
                : "memory");
   if (bytes == 0) return;
@@ -212,10 +217,10 @@ template <class T> __device__ void fetch(Stage& stage, T* to, const T* x, int64_
                "[%3];" ::"r"(place(to)), "l"(x + first), "r"(bytes), "r"(full) : "memory");
 }
 
-// Waits until the tile has arrived that is the stage's `turn`-th.
-__device__ void await(Stage& stage, int turn) {
+// Waits until the tile has arrived that is the barrier's `turn`-th.
+__device__ void await(Barrier& arrived, int turn) {
   asm volatile("{.reg .pred done; again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
-               "@!done bra again;}" ::"r"(place(&stage.full)), "r"(turn & 1) : "memory");
+               "@!done bra again;}" ::"r"(place(&arrived)), "r"(turn & 1) : "memory");
 }
 
 template <class T>
@@ -224,11 +229,15 @@ __global__ __launch_bounds__(kThreads, 3) void scan_tiles(const T* __restrict__ 
                                                           int64_t n, int tiles) {
   constexpr int kPack = Pack<T>::kSize, kStep = kGroup * kPack;
   extern __shared__ __align__(128) unsigned char memory[];
-  __shared__ Stage stages[kStages];
+  __shared__ Barrier arrived[kStages];
   __shared__ float group_sums[2][kGroups], window_sums[2][kWindow];  // others are one tile behind
   const int lane = threadIdx.x % kGroup, group = threadIdx.x / kGroup;
   const int own = (group * kPacks * kGroup + lane) * kPack;  // the thread's first element
+  const auto tile_of = [](int i) { return (int)(blockIdx.x + i * gridDim.x); };  // the block's i-th
   const auto staged = [&](int i) { return reinterpret_cast<T*>(memory) + i % kStages * kTile<T>; };
+  const auto fetch_tile = [&](int i) {
+    fetch(arrived[i % kStages], staged(i), x, n, tile_of(i));
+  };
   // The thread's p-th pack of a tile in which its first element is `first`.
   const auto pack_of = [&](int i, int64_t first, int p) {
     const int64_t left = n - first - p * kStep;
@@ -238,24 +247,19 @@ __global__ __launch_bounds__(kThreads, 3) void scan_tiles(const T* __restrict__ 
 
   if (threadIdx.x == 0) {
     for (int i = 0; i < kStages; ++i) {
-      asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(place(&stages[i].full)) : "memory");
+      asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(place(&arrived[i])) : "memory");
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    for (int i = 0; i < kStages; ++i) fetch_tile(i);
   }
   __syncthreads();
   asm volatile("griddepcontrol.wait;" ::: "memory");  // for the workspace to be cleared
-  const auto take = [&] { return (int)atomicAdd(state.tickets, 1ull); };
-  int ticket = 0;
-  if (threadIdx.x == 0) {
-    for (int i = 0; i < kStages; ++i) fetch(stages[i], staged(i), x, n, take());
-    ticket = take();
-  }
 
   // Publishes the sum of the block's i-th tile; `before` is what lies in it before each pack.
-  const auto sum_tile = [&](int i, int& tile, float& sum, float (&before)[kPacks]) {
-    await(stages[i % kStages], i / kStages);
-    tile = stages[i % kStages].tile;
+  const auto sum_tile = [&](int i, float& sum, float (&before)[kPacks]) {
+    const int tile = tile_of(i);
     if (tile >= tiles) return;
+    await(arrived[i % kStages], i / kStages);
     const int64_t first = (int64_t)tile * kTile<T> + own;
     float carry = 0.0f;  // the sum of the group's earlier packs
 #pragma unroll
@@ -288,15 +292,13 @@ __global__ __launch_bounds__(kThreads, 3) void scan_tiles(const T* __restrict__ 
     for (int p = 0; p < kPacks; ++p) before[p] += offset;
   };
 
-  int tile, next_tile;
   float sum, next_sum, before[kPacks], next_before[kPacks];
-  sum_tile(0, tile, sum, before);
-  for (int i = 0; tile < tiles; ++i) {
-    sum_tile(i + 1, next_tile, next_sum, next_before);
-    if (threadIdx.x == 0 && i > 0 && next_tile < tiles) {  // all have written the tile before
-      fetch(stages[(i - 1) % kStages], staged(i - 1), x, n, ticket);
-      ticket = take();
-    }
+  sum_tile(0, sum, before);
+  for (int i = 0; tile_of(i) < tiles; ++i) {
+    const int tile = tile_of(i);
+    sum_tile(i + 1, next_sum, next_before);
+    // If there was a next one, then all have written the tile before this one.
+    if (threadIdx.x == 0 && i > 0 && tile_of(i + 1) < tiles) fetch_tile(i - 1 + kStages);
     const float start = sum_before(state, tile, window_sums[i % 2]);
     if (threadIdx.x == 0 && tile % kWindow == kWindow - 1) {
       publish(state.totals + tile / kWindow + 1, start + sum);
@@ -316,7 +318,6 @@ __global__ __launch_bounds__(kThreads, 3) void scan_tiles(const T* __restrict__ 
     }
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) before[p] = next_before[p];
-    tile = next_tile;
     sum = next_sum;
   }
 }
@@ -330,7 +331,7 @@ __global__ void clear(unsigned long long* words, int count) {
 
 template <class T>
 hipError_t scan(const T* x, T* y, int64_t n, void* workspace, hipStream_t stream) {
-  const int tiles = (int)((n + kTile<T> - 1) / kTile<T>), words = tiles + tiles / kWindow + 2;
+  const int tiles = (int)((n + kTile<T> - 1) / kTile<T>), words = (int)words_of(tiles, kWindow);
   const State state = state_in(workspace, tiles);
   const auto kernel = scan_tiles<T>;
   const auto limit = hipFuncAttributeMaxDynamicSharedMemorySize;
@@ -362,8 +363,7 @@ hipError_t scan(const T* x, T* y, int64_t n, void* workspace, hipStream_t stream
 template <class T> int64_t tile_count(int64_t n) { return (n + kTile<T> - 1) / kTile<T>; }
 
 template <class T> size_t workspace_bytes(int64_t n) {
-  const int64_t tiles = tile_count<T>(n);
-  return (1 + tiles + tiles / kWindow + 1) * sizeof(unsigned long long);
+  return words_of(tile_count<T>(n), kWindow) * sizeof(unsigned long long);
 }
 
 template <class T>

@@ -2,24 +2,28 @@
 
     python page.py FOLDER >FOLDER/README.md
 
-FOLDER has the stages' JSON files, of which any may be missing, and ``notes.md``.
+FOLDER has the stages' JSON files, of which any may be missing or there more than once, as ``runs``
+says, and ``notes.md``.
 """
 
 from __future__ import annotations
 
-import json
 import statistics
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+import runs
+
 Stages = Mapping[str, Any]
 
 
 def page(folder: Path) -> str:
     """The whole page."""
-    stages = {file.stem: json.loads(file.read_bytes()) for file in sorted(folder.glob("*.json"))}
+    stages = runs.read(folder)
     parts = [(folder / "notes.md").read_text().strip(), _machine(stages)]
     sections = {
         "suite": _suite,
@@ -170,16 +174,18 @@ def _tuner(stages: Stages) -> str:
     )
     if found.get("not_begun"):
         said += f" No time was left for {', '.join(map(_short, found['not_begun']))}."
-    if "publish" in found.get("bundle", {}):
-        bundle = found["bundle"]
-        file, count = bundle["file"], len(bundle["tasks"])
-        said += f" [{file}]({file}) has {count} of them for others to check and rerun."
+    if found["bundles"]:
+        said += f" For others to check and rerun: {_bundles(found['bundles'])}."
     legend = (
         "*Speedup* is the mean over the configs, its interval that of the ends of theirs; a kernel "
         "is beaten where that lies above 1. *Tried* are the kernels that it timed."
     )
     head = ("task", "handed in", "speedup (95 %)", "by config", "tried", "seconds")
     return f"## Tuner\n\n{said}\n\n{legend}\n\n" + _table(head, rows)
+
+
+def _bundles(tasks: Mapping[str, Sequence[str]]) -> str:
+    return ", ".join(f"[{file}]({file}) with {len(of)} of them" for file, of in tasks.items())
 
 
 def _handed_in(row: Any) -> str:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+import runs
 from agreement import spreads
 from cheat_suite import HERE, Candidate
 from description import revision
@@ -162,7 +163,7 @@ def test_a_task_that_was_not_judged_is_neither_beaten_nor_published(tmp_path: Pa
 
 
 def test_the_page_has_the_tuners_table_and_names_its_bundle(tmp_path: Path) -> None:
-    for file in (ROOT / "results/h200").glob("*.json"):
+    for file in (ROOT / "results/h200").glob("*[a-z].json"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "notes.md").write_text("# Notes")
     row = {"speedup": 1.2, "configs": [CASE, {**CASE, "low": 0.9}]}
@@ -182,8 +183,35 @@ def test_the_page_has_the_tuners_table_and_names_its_bundle(tmp_path: Path) -> N
     assert f"| hip2hip/gemm | kTile=8 | {intervals} | 2 | 42 |" in told
     assert f"| hip2hip/scan | the kernel as it is | {intervals} | 3 | 9 |" in told
     assert "| hip2hip/softmax |  | not judged |" in told
-    assert "[tuner.kab](tuner.kab) has 1 of them" in told
+    assert "[tuner.kab](tuner.kab) with 1 of them." in told
     assert "No time was left for triton2triton/swiglu." in told
+
+
+def test_a_stage_goes_on_where_its_first_run_ended(tmp_path: Path) -> None:
+    def tuner(number: str, label: str, beaten: bool, left: list[str], seconds: int = 90) -> None:
+        bundle = {"file": "tuner.kab", "tasks": [label], "publish": {}}
+        run = {"seconds_each": seconds, "seconds": 60.0, "beaten": int(beaten), "of": 1}
+        more = {"tasks": {label: {"beaten": beaten}}, "not_begun": left, "bundle": bundle}
+        (tmp_path / f"tuner{number}.json").write_text(json.dumps(run | more))
+
+    tuner("", "//a", True, ["//b", "//c"])
+    tuner("-2", "//b", False, [])
+    tuner("-10", "//a", False, [])
+    verdicts = {"x.hip": "perf PASS", "y.hip": "perf FAIL"}, {"x.hip": "perf CANCELLED"}
+    for number, found in zip(("", "-2"), verdicts, strict=True):
+        rows = {name: {"got": got, "as_expected": True} for name, got in found.items()}
+        (tmp_path / f"cheats{number}.json").write_text(json.dumps(rows))
+
+    stages = runs.read(tmp_path)
+
+    tuned = stages["tuner"]
+    assert (tuned["beaten"], tuned["of"], tuned["seconds"]) == (0, 2, 180.0)
+    assert tuned["not_begun"] == ["//c"]
+    assert list(tuned["bundles"]) == ["tuner.kab", "tuner-2.kab", "tuner-10.kab"]
+    assert {name: row["got"] for name, row in stages["cheats"].items()} == verdicts[0]
+    tuner("-11", "//c", True, [], seconds=120)
+    with pytest.raises(ValueError, match="other times"):
+        runs.read(tmp_path)
 
 
 def test_a_plain_archive_says_its_revision_itself(

@@ -18,6 +18,7 @@ from kabuild.base.errors import ExitCode, Reason, StoreError, UsageError
 from kabuild.base.fs import atomic_write
 from kabuild.base.version import __version__
 from kabuild.cli.answer import style
+from kabuild.cli.interrupts import SIGNALS
 from kabuild.cli.presentation import Presentation
 from kabuild.incremental.merge import merge
 from kabuild.incremental.narrow import plan_changed
@@ -106,15 +107,12 @@ def interruptible() -> Iterator[threading.Event]:
         stop.set()
         os.write(2, b"\ninterrupted: stopping; once more to stop at once\n")
 
-    before = {number: signal.signal(number, on_signal) for number in _SIGNALS}
+    before = {number: signal.signal(number, on_signal) for number in SIGNALS}
     try:
         yield stop
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def leave_views(

@@ -129,18 +129,41 @@ def test_after_sudden_death_nothing_runs_and_the_store_works(hanging: CliWorkspa
     assert list((hanging.store / "tmp").iterdir()) == []
 
 
-def test_ctrl_c_before_anything_runs(hanging: CliWorkspace) -> None:
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "os.kill(os.getpid(), signal.SIGINT)",
+        "os.kill(os.getpid(), signal.SIGTERM)",
+        # Nothing that is raised in these two arrives; a second signal needs nothing raised.
+        "type('', (), {'__del__': lambda self: os.kill(os.getpid(), signal.SIGINT)})()",
+        "for _ in '12':\n with contextlib.suppress(BaseException): os.kill(os.getpid(), 2)",
+    ],
+    ids=["SIGINT", "SIGTERM", "in a finaliser", "swallowed, and again"],
+)
+def test_a_signal_before_anything_runs(workspace: CliWorkspace, moment: str) -> None:
     """During loading there is no build to stop yet."""
-    hanging.write(
+    workspace.write(
         "rules/slow/rule.py",
-        "import os, signal\nfrom kabuild.rule import Rule\n"
-        "os.kill(os.getpid(), signal.SIGINT)\n"
+        f"import contextlib, os, signal\nfrom kabuild.rule import Rule\n{moment}\n"
         'RULE = Rule(kind="slow", doc="Slow.", implement=lambda ctx: None)\n',
     )
-    hanging.write("slow/BUILD.toml", '[[slow]]\nname = "slow"\n')
+    workspace.write("slow/BUILD.toml", '[[slow]]\nname = "slow"\n')
 
-    ran = hanging.run("test", "//slow")
+    ran = workspace.run("test", "//slow")
 
-    assert ran.code == 8
-    assert "interrupted" in ran.err
-    assert "Traceback" not in ran.err
+    assert (ran.code, ran.out, ran.err.strip()) == (8, "", "interrupted")
+
+
+@pytest.mark.parametrize("before", ["", "trap '' INT; "], ids=["heeded", "ignored"])
+def test_ctrl_c_while_it_starts(workspace: CliWorkspace, before: str) -> None:
+    """Also where a script's ``&`` has made SIGINT ignored: a build heeds it there too."""
+    early = workspace.write("early/click.py", "import os\nos.kill(os.getpid(), 2)\n").parent
+    done = subprocess.run(
+        ["sh", "-c", f'{before}exec "$@"', "sh", *workspace.command("version")],
+        env={**workspace.environment(), "PYTHONPATH": str(early)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (8, "", "interrupted\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kabuild.cli.main import _COMMANDS
+from kabuild.cli.program import COMMANDS
 from tests.testkit.cli import PROGRAM, CliWorkspace
 
 JUDGING = {"torch", "triton", "numpy", "grpc", "ziglang"}
@@ -52,7 +52,7 @@ def test_help_does_not_even_import_the_commands(workspace: CliWorkspace) -> None
     assert {name for name in modules if name.startswith("kabuild.")} == {
         *("kabuild.base", "kabuild.base.errors", "kabuild.base.suggest"),
         *("kabuild.base.lazy", "kabuild.base.version"),
-        *("kabuild.cli", "kabuild.cli.main"),
+        *("kabuild.cli", "kabuild.cli.interrupts", "kabuild.cli.main", "kabuild.cli.program"),
     }
 
 
@@ -68,7 +68,7 @@ def test_a_build_imports_no_torch_either(quick: CliWorkspace) -> None:
     assert modules_of(quick, "build", "//double:double.compile") & JUDGING == set()
 
 
-@pytest.mark.parametrize("command", _COMMANDS)
+@pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_every_command_explains_itself_with_an_example(
     workspace: CliWorkspace, command: str, flag: str
@@ -86,7 +86,7 @@ def test_the_program_names_its_commands(workspace: CliWorkspace) -> None:
     ran = workspace.start("-h")
 
     assert (ran.code, ran.err) == (0, "")
-    for command in _COMMANDS:
+    for command in COMMANDS:
         assert f"\n  {command} " in ran.out
 
 
@@ -113,7 +113,7 @@ def test_it_runs_as_a_module_and_as_a_script(workspace: CliWorkspace) -> None:
     ("words", "expected"),
     [
         ("kabuild te", ["test"]),
-        ("kabuild ", list(_COMMANDS)),
+        ("kabuild ", list(COMMANDS)),
         ("kabuild test --test_out", ["--test_output"]),
         ("kabuild test --test_output ", ["errors", "all", "summary"]),
         ("kabuild query --output l", ["label", "label_kind", "location"]),

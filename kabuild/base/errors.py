@@ -87,6 +87,7 @@ class Reason(Enum):
     SANDBOX_FAILED = "sandbox failed"
     STORE_UNWRITABLE = "store unwritable"
     STORE_FULL = "store full"
+    STORE_BUSY = "store busy"
     BLOB_MISSING = "blob missing"
     BLOB_CORRUPT = "blob corrupt"
     INPUT_CHANGED = "input changed"

@@ -6,14 +6,17 @@ from pathlib import Path
 
 import click
 
+from kabuild.base.errors import Position, Reason, StoreError
 from kabuild.base.fs import remove_tree
 from kabuild.loading import find_workspace
 from kabuild.store import default_path
-from kabuild.store.paths import JOURNALS, MEMORIES, TOOLCHAINS
+from kabuild.store.paths import JOURNALS, MEMORIES, SCRATCH, TOOLCHAINS
+from kabuild.store.users import user
 
 # By name, never the whole directory: $KABUILD_CACHE may point at one that holds other things.
+# Not the leases: whoever takes a device at this moment would share it with the next to come.
 _STORE_PARTS = (
-    *("ac", "cas", "tmp", "debug", "leases", "index", "index.lock", "gc.lock", "evict.lock"),
+    *("ac", "cas", SCRATCH, "debug", "index", "index.lock", "gc.lock", "evict.lock"),
     *("records.json", "timings.json", "usage", JOURNALS, MEMORIES, TOOLCHAINS),
 )
 
@@ -29,15 +32,27 @@ def command(*, expunge: bool) -> None:
 
     Cached results and fetched toolchains are shared by all workspaces of this user; without
     --expunge they stay and the next build finds them. 'kabuild cache gc' removes only what
-    was used longest ago.
+    was used longest ago, also while others build; --expunge refuses then.
     """
-    _remove(find_workspace(Path.cwd()) / "out")
+    out, store = find_workspace(Path.cwd()) / "out", default_path()
+    if expunge and (found := user(store)):
+        raise StoreError(
+            Reason.STORE_BUSY,
+            f"{found} is using the store at {store}; nothing was removed",
+            hint="wait until it ends; 'kabuild cache gc' makes room meanwhile",
+        )
+    _remove(out)
     if expunge:
         for part in _STORE_PARTS:
-            _remove(default_path() / part)
+            _remove(store / part)
 
 
 def _remove(path: Path) -> None:
-    if path.exists() or path.is_symlink():
+    if not path.exists() and not path.is_symlink():
+        return
+    try:
         remove_tree(path)
-        click.echo(f"removed {path}")
+    except OSError as error:
+        what = f"cannot be removed: {error.strerror}: {error.filename}"
+        raise StoreError(Reason.STORE_UNWRITABLE, what, position=Position(str(path))) from None
+    click.echo(f"removed {path}")

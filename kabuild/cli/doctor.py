@@ -21,6 +21,7 @@ from kabuild.cli.doctor_toolchains import find_toolchains
 from kabuild.cli.finding import Finding, State
 from kabuild.sandbox.namespaces import probe
 from kabuild.store import default_path
+from kabuild.store.paths import LEASES
 from kabuild.toolchain.completeness import installation
 
 INSTALLATIONS = (
@@ -119,7 +120,7 @@ def _resources() -> Iterator[Finding]:
 
 def _platforms() -> Iterator[Finding]:
     yield Finding("platform cpu", State.OK, "HIP on fibers, Triton interpreted")
-    yield from find_devices(default_path() / "leases")
+    yield from find_devices(default_path() / LEASES)
     for tool, use, requires in INSTALLATIONS:
         found = shutil.which(tool)
         home = installation(Path(found), requires) if found else None

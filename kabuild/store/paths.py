@@ -6,6 +6,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+LEASES = "leases"
+"""Directory of the lock files by which processes share devices, in a store."""
+
+SCRATCH = "tmp"
+"""Directory of temporary files, by process, in a store."""
+
 MEMORIES = "memories"
 """Directory of what earlier builds came to, in a store."""
 

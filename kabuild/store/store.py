@@ -12,7 +12,7 @@ from kabuild.store.cas import Cas, DiskCas
 from kabuild.store.contents import BLOBS
 from kabuild.store.faults import writing
 from kabuild.store.journals import Journals
-from kabuild.store.paths import JOURNALS, MEMORIES, default_path
+from kabuild.store.paths import JOURNALS, LEASES, MEMORIES, SCRATCH, default_path
 from kabuild.store.scratch import Scratch
 from kabuild.store.signatures import FileIndex
 from kabuild.store.usage import Tally, Usage
@@ -50,7 +50,7 @@ class Store:
             if not (root / BLOBS).exists():
                 root.mkdir(parents=True, exist_ok=True)
                 Usage(root).set(0)
-        scratch = Scratch(root / "tmp")
+        scratch = Scratch(root / SCRATCH)
         scratch.sweep()
         cas = DiskCas(root, scratch, warn=warn, added=added)
         return cls(
@@ -65,7 +65,7 @@ class Store:
     @property
     def leases(self) -> Path:
         """Directory of the lock files by which processes share devices."""
-        return self.root / "leases"
+        return self.root / LEASES
 
     @property
     def timings(self) -> Path:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kabuild.base.errors import StoreError
+from kabuild.cli import clean
+from kabuild.scheduler import FileLeases
 from tests.testkit.cli import CliWorkspace, Ran
 
 from .conftest import KERNEL, declare
@@ -295,6 +300,38 @@ def test_expunge_removes_what_is_the_stores_and_nothing_else(tmp_path: Path) -> 
     assert [path.name for path in workspace.store.iterdir()] == ["letters.txt"]
     assert not (workspace.root / "out").exists()
     assert workspace.run("build", "//one:one.agent").code == 0
+
+
+def test_expunge_leaves_a_store_that_is_used(tmp_path: Path) -> None:
+    """A lease whose file is gone could be had a second time, and two would time on one device."""
+    workspace = CliWorkspace.make(tmp_path)
+    workspace.write("out/build.log", "")
+    workspace.write("../store/timings.json", "{}")
+    leases = FileLeases(workspace.store / "leases")
+    assert leases.acquire("cuda-0")
+
+    ran = workspace.run("clean", "--expunge")
+
+    assert (ran.code, ran.out) == (36, "")
+    assert f"process {os.getpid()} is using the store at {workspace.store};" in ran.err
+    assert (workspace.root / "out").exists()
+    assert workspace.run("clean").code == 0
+
+    leases.release("cuda-0")
+    assert workspace.run("clean", "--expunge").out.endswith("timings.json\n")
+    assert [path.name for path in workspace.store.rglob("*")] == ["leases", "cuda-0.lock"]
+
+
+def test_what_cannot_be_removed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path / "roots"))
+
+    monkeypatch.setattr(clean, "remove_tree", refuse)
+    monkeypatch.chdir(CliWorkspace.make(tmp_path).root)
+    Path("out").mkdir()
+
+    with pytest.raises(StoreError, match=r"out: cannot be removed: Permission denied: .*/roots"):
+        clean.command.main([], standalone_mode=False)
 
 
 def test_clean_does_not_follow_a_link(tasks: CliWorkspace, tmp_path: Path) -> None:

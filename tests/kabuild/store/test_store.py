@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
 from kabuild.store import Store, default_path
+from kabuild.store.eviction import COLLECTING
 from kabuild.store.scratch import Scratch
+from kabuild.store.users import user
+from kabuild.toolchain.tree_store import _HELD, TreeStore
 
 
 @pytest.mark.parametrize(
@@ -44,6 +50,52 @@ def test_closing_removes_scratch_and_saves_the_index(tmp_path: Path) -> None:
         store.index.digest(str(source))
 
     assert not list((tmp_path / "store" / "tmp").iterdir())
+
+
+@contextmanager
+def building(root: Path) -> Iterator[None]:
+    with Store.open(root) as store:
+        store.scratch.path("stage")
+        yield
+
+
+@contextmanager
+def using_a_toolchain(root: Path) -> Iterator[None]:
+    (root / "toolchains/abc").mkdir(parents=True)
+    TreeStore(root / "toolchains").use("abc")
+    yield
+    os.close(_HELD.pop(str(root / "toolchains/abc/used")))
+
+
+@contextmanager
+def fetching(root: Path) -> Iterator[None]:
+    with TreeStore(root / "toolchains").working("abc"):
+        yield
+
+
+@contextmanager
+def collecting(root: Path) -> Iterator[None]:
+    with (root / COLLECTING).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.mark.parametrize(
+    ("doing", "who"),
+    [
+        (building, f"process {os.getpid()}"),
+        (using_a_toolchain, "another process"),
+        (fetching, "another process"),
+        (collecting, "another process"),
+    ],
+)
+def test_whoever_uses_a_store_is_seen_while_it_does(
+    tmp_path: Path, doing: Callable[[Path], AbstractContextManager[None]], who: str
+) -> None:
+    with doing(tmp_path):
+        assert user(tmp_path) == who
+
+    assert user(tmp_path) == ""
 
 
 def test_work_in_progress_survives_the_sweep_of_another(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kabuild.base.errors import InfraError, LoadError, Reason
+from kabuild.base.suggest import suggest
 from kabuild.model.action import Action
 from kabuild.model.artifact import Artifact, Literal, Source
 from kabuild.model.digest import Digest
@@ -188,13 +190,24 @@ def _files(source: Source, host: str) -> Iterator[tuple[str, str, os.stat_result
         status = os.stat(host)  # noqa: PTH116 - the hot path
     except (FileNotFoundError, NotADirectoryError):
         where = "" if source.root == "user" else f" in the {source.root}"
-        raise LoadError(Reason.MISSING_FILE, f"no file '{source.path}'{where}") from None
+        what = f"no file '{source.path}'{where}"
+        raise LoadError(Reason.MISSING_FILE, what, hint=_meant(host)) from None
     if stat.S_ISREG(status.st_mode):
         yield "", host, status
     elif stat.S_ISDIR(status.st_mode):
         yield from _walk(host, "", host, ())
     else:
         raise _not_regular(source.path)
+
+
+def _meant(host: str) -> str:
+    """The name that is like the first one of an absent path that is not there."""
+    path = Path(host)
+    while not path.parent.is_dir():
+        path = path.parent
+    with contextlib.suppress(OSError):
+        return suggest(path.name, [entry.name for entry in path.parent.iterdir()])
+    return ""
 
 
 def _walk(

@@ -21,8 +21,8 @@ def render_failures(
     command: str = "test",
     rerun: Sequence[str] = (),
 ) -> list[str]:
-    """One paragraph per cause that actions broke of, per task that did not pass, and per gate
-    that said no but was not asked for: it is the cause of something that was.
+    """One paragraph per cause that actions broke of, per task that did not pass for another
+    reason, and per gate that said no but was not asked for: it is the cause of something that was.
 
     ``command`` is the one of kabuild that judged, and ``rerun`` are the flags that the same
     verdict needs, such as ``--solution=x.hip``.
@@ -32,8 +32,10 @@ def render_failures(
     problems = [GateCell("", item) for item in items if item.label not in asked]
     problems = [cell for cell in problems if cell.verdict in {Verdict.FAIL, Verdict.REJECTED}]
     problems += [cell for row in table for cell in row.problems]
-    paragraphs = [_broken(cause) for cause in causes(items)]
-    return paragraphs + [_gate_problem(cell, command, rerun) for cell in problems if cell.verdict]
+    broken = causes(items)
+    told = {action.label for cause in broken for action in cause.actions}
+    said = [cell for cell in problems if cell.verdict and cell.settled.stopped_by not in told]
+    return [*map(_broken, broken), *(_gate_problem(cell, command, rerun) for cell in said)]
 
 
 def printable(text: str) -> str:

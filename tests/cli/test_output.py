@@ -297,6 +297,21 @@ def test_colours_are_for_terminals(quick: CliWorkspace) -> None:
     assert "Traceback" not in "".join(shown)
 
 
+def test_a_solution_that_is_not_there_is_told_once(quick: CliWorkspace) -> None:
+    """By the action that lacks it, with the name that was meant; gates have nothing to add."""
+    quick.write("mine/BUILD.toml", '[[agent]]\nname = "mine"\nreplays = "exprt"\n')
+
+    ran = quick.run("test", "//double", "--agent=//mine", "--gates=compile")
+
+    assert ran.code == 1
+    assert ran.out.startswith(
+        "//double:double.agent: failed\n"
+        "  no file 'double/solutions/exprt/double.hip' in the workspace\n"
+        "    did you mean 'expert'?\n\ntask "
+    )
+    assert ran.out.count("exprt") == 1
+
+
 def test_the_cause_is_shown_where_only_its_effect_was_asked_for(quick: CliWorkspace) -> None:
     quick.write("double/solutions/expert/double.hip", KERNEL.replace("2.0f", "factor"))
 

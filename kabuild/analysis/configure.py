@@ -86,24 +86,34 @@ def replaced(loader: Loader, label: Label) -> Label:
 
 def find_agent(loader: Loader, label: Label) -> Target:
     """The target of the agent ``label``. Raises UsageError(UNKNOWN_AGENT)."""
+    problem = f"no agent {label.short}"
     try:
-        return loader.target(label)
+        found = loader.target(label)
     except UsageError as error:
         if error.reason not in _ABSENT:
             raise
+    else:
+        if _may_be_agent(loader, found):
+            return found
+        problem = f"{label.short} is no agent: its kind is '{found.kind}'"
     known = list(loader.workspace.agents)
     parent, _, last = label.package.rpartition("/")
     meant = Label(parent, last)
     if loader.has_package(label.package):
         targets = loader.package(label.package).targets
-        known.extend(name for name, target in targets.items() if target.kind != TOOLCHAIN.kind)
+        known.extend(name for name, target in targets.items() if _may_be_agent(loader, target))
     raise UsageError(
         Reason.UNKNOWN_AGENT,
-        f"no agent {label.short}",
+        problem,
         hint=suggest(label.name, known)
         or (f"did you mean '{meant.short}'?" if _declares(loader, meant) else "")
         or f"agents: {', '.join(sorted(set(known))) or 'none'}",
     )
+
+
+def _may_be_agent(loader: Loader, target: Target) -> bool:
+    """Not a toolchain and no task; any other rule may provide an agent."""
+    return target.kind != TOOLCHAIN.kind and not loader.rule(target).gates
 
 
 def _declares(loader: Loader, label: Label) -> bool:

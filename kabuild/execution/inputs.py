@@ -206,7 +206,9 @@ def _meant(host: str) -> str:
     while not path.parent.is_dir():
         path = path.parent
     with contextlib.suppress(OSError):
-        return suggest(path.name, [entry.name for entry in path.parent.iterdir()])
+        names = {entry.name for entry in path.parent.iterdir()}
+        if path.name not in names:  # or it is a file where a directory should be
+            return suggest(path.name, names)
     return ""
 
 

@@ -35,6 +35,10 @@ def check_agent(attrs: Mapping[str, Any]) -> None:
             ("command",) if attrs["command"] else (),
             'write replays = "expert" or command = ["python3", "{files}/agent.py"]',
         )
+    replays = attrs["replays"]
+    if replays and not all(map(_is_name, replays.split("/"))):
+        problem = f"{replays!r} is no directory below a task's solutions"
+        raise AttributeProblem(problem, ("replays",), 'such as "expert"')
     for name in _COMMANDS:
         if attrs[name] and not attrs[name][0]:
             raise AttributeProblem("the program has no name", (name, 0))
@@ -49,6 +53,10 @@ def check_agent(attrs: Mapping[str, Any]) -> None:
     _check_adapter(attrs)
     if attrs["version"] and not attrs["version_command"]:
         raise AttributeProblem("'version' needs a 'version_command'", ("version",))
+
+
+def _is_name(part: str) -> bool:
+    return part.isprintable() and part not in {"", ".", ".."}
 
 
 def definition(attrs: Mapping[str, Any], cli: str) -> dict[str, Any]:

@@ -156,6 +156,8 @@ def test_chains_may_be_longer_than_pythons_stack(project: Project, analyse: Anal
         ("//nothing:here", "agents: none"),
         ("//toolchains/agents/expert", "did you mean '//toolchains/agents:expert'?"),
         ("//toolchains/agents:zzz", "agents: expert"),
+        ("//toolchains/agents:their-cli", "agents: expert"),
+        ("//a", "agents: none"),
     ],
 )
 def test_an_unknown_agent(project: Project, analyse: Analyse, agent: str, hint: str) -> None:

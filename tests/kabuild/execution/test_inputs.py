@@ -183,6 +183,16 @@ def test_a_missing_source_is_named(inputs: Inputs, tmp_path: Path, source: str) 
     with pytest.raises(LoadError, match=f"no file '{source}' in the workspace") as caught:
         paths(inputs, {"a": Source(source)})
     assert caught.value.reason is Reason.MISSING_FILE
+    assert caught.value.hint == ""
+
+
+def test_a_missing_source_is_suggested(inputs: Inputs, tmp_path: Path) -> None:
+    """By its first directory that is not there."""
+    write(tmp_path / "solutions/expert/a.hip")
+
+    with pytest.raises(LoadError) as caught:
+        paths(inputs, {"a": Source("solutions/exprt/a.hip")})
+    assert caught.value.hint == "did you mean 'expert'?"
 
 
 def test_a_missing_output_names_its_producer(inputs: Inputs) -> None:

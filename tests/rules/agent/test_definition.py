@@ -34,6 +34,7 @@ SOUND: dict[str, Any] = {
     "adapter": "plain",
     "resumes": False,
 }
+REPLAY = {"command": (), "replays": "expert"}
 
 
 def test_every_adapter_of_ours_may_be_named() -> None:
@@ -46,6 +47,8 @@ def test_every_adapter_of_ours_may_be_named() -> None:
     "sound",
     [
         {},
+        REPLAY,
+        {**REPLAY, "replays": ""},
         {"command": (), "replays": "expert"},
         {"command": ("agent", "{prompt}"), "prompt_by": "argument"},
         {"network": "proxy", "hosts": ("api.example.com:443",), "service": ("serve",)},
@@ -67,6 +70,9 @@ def test_what_is_sound_is_taken(sound: dict[str, Any]) -> None:
     [
         ({"command": ()}, (), "either replays a solution or runs a command"),
         ({"replays": "expert"}, ("command",), "either replays a solution or runs a command"),
+        ({**REPLAY, "replays": "../x"}, ("replays",), "'../x' is no directory below"),
+        ({**REPLAY, "replays": "/etc"}, ("replays",), "'/etc' is no directory below"),
+        ({**REPLAY, "replays": "a\0"}, ("replays",), r"'a\x00' is no directory below"),
         ({"command": ("a", "{kernle}")}, ("command", 1), "no placeholder '{kernle}'"),
         ({"env": {"A": "{home"}, "version_command": ("{x}",)}, ("version_command", 0), "'{x}'"),
         ({"env": {"A": 3}}, ("env", "A"), "3 is no text"),

@@ -106,18 +106,32 @@ def run() -> int:
     try:
         # Its value is the code of the command's ``Exit``.
         return int(cli.main(prog_name="kabuild", standalone_mode=False) or ExitCode.OK)
-    except click.ClickException as problem:
-        problem.show()
-        return int(ExitCode.COMMAND_LINE)
     except click.Abort:  # what click makes of it
         raise KeyboardInterrupt from None
-    except KabuildError as problem:
+    except Exception as problem:  # noqa: BLE001 - whatever it is, it is told
+        if _follows_interrupt(problem):
+            raise KeyboardInterrupt from None
+        return int(_tell(problem))
+
+
+def _tell(problem: Exception) -> ExitCode:
+    if isinstance(problem, click.ClickException):
+        problem.show()
+        return ExitCode.COMMAND_LINE
+    if isinstance(problem, KabuildError):
         click.echo(f"{click.style('error', fg='red')}: {problem}", err=True)
-        return int(problem.exit_code)
-    except BrokenPipeError:
+        return problem.exit_code
+    if isinstance(problem, BrokenPipeError):
         sys.stderr.close()
-        return int(ExitCode.OK)
-    except Exception:  # noqa: BLE001 - whatever it is, it is ours and no verdict
-        sys.excepthook(*sys.exc_info())
-        click.echo(_INTERNAL, err=True)
-        return int(ExitCode.INTERNAL)
+        return ExitCode.OK
+    sys.excepthook(type(problem), problem, problem.__traceback__)  # it is ours, and no verdict
+    click.echo(_INTERNAL, err=True)
+    return ExitCode.INTERNAL
+
+
+def _follows_interrupt(problem: BaseException) -> bool:
+    """Whether it came of cleaning up after one, as where shutil closes a file a second time."""
+    found: BaseException | None = problem
+    while found is not None and not isinstance(found, KeyboardInterrupt):
+        found = found.__cause__ or found.__context__
+    return found is not None

@@ -134,11 +134,18 @@ def test_after_sudden_death_nothing_runs_and_the_store_works(hanging: CliWorkspa
     [
         "os.kill(os.getpid(), signal.SIGINT)",
         "os.kill(os.getpid(), signal.SIGTERM)",
+        "try: os.kill(os.getpid(), signal.SIGINT)\nfinally: os.close(-1)",
         # Nothing that is raised in these two arrives; a second signal needs nothing raised.
         "type('', (), {'__del__': lambda self: os.kill(os.getpid(), signal.SIGINT)})()",
         "for _ in '12':\n with contextlib.suppress(BaseException): os.kill(os.getpid(), 2)",
     ],
-    ids=["SIGINT", "SIGTERM", "in a finaliser", "swallowed, and again"],
+    ids=[
+        "SIGINT",
+        "SIGTERM",
+        "with a fault of what cleans up",
+        "in a finaliser",
+        "swallowed, and again",
+    ],
 )
 def test_a_signal_before_anything_runs(workspace: CliWorkspace, moment: str) -> None:
     """During loading there is no build to stop yet."""

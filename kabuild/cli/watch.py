@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -62,11 +63,11 @@ def _changes(directories: Iterable[Path]) -> Changes:
     """Changed paths by inotify, in groups; Ctrl-C ends it."""
     import watchfiles
 
-    for group in watchfiles.watch(
-        *sorted(directories),
-        debounce=DEBOUNCE_MS * 4,
-        step=DEBOUNCE_MS,
-        watch_filter=None,
-        raise_interrupt=False,
-    ):
-        yield {Path(path) for _, path in group}
+    with contextlib.suppress(KeyboardInterrupt):  # raise_interrupt=False prints a line of its own
+        for group in watchfiles.watch(
+            *sorted(directories),
+            debounce=DEBOUNCE_MS * 4,
+            step=DEBOUNCE_MS,
+            watch_filter=None,
+        ):
+            yield {Path(path) for _, path in group}

@@ -189,4 +189,5 @@ def test_the_program_follows_a_file_until_it_is_interrupted(tmp_path: Path) -> N
         program.send_signal(signal.SIGINT)
         rest = program.stdout.read()
     assert "Traceback" not in rest
+    assert "KeyboardInterrupt" not in rest
     assert program.returncode == 0

@@ -15,6 +15,9 @@ from kabuild.toolchain.fetch.simple_index import IndexFile, project_files
 from kabuild.toolchain.fetch.wheel_name import WheelName
 from kabuild.toolchain.lock import LockedFile
 
+_NOT_FOUND = 404
+_NETWORK = "check the network, and pip config list"
+
 
 @dataclass
 class PypiSource:
@@ -22,6 +25,8 @@ class PypiSource:
 
     settings: PipSettings
     _pages: dict[str, list[IndexFile]] = field(default_factory=dict)
+    _silent: dict[str, list[str]] = field(default_factory=dict)
+    """By project, the indexes that could not be asked, and why."""
 
     def find(self, requirement: str, machine: str) -> LockedFile:
         """The wheel of exactly that version for a machine; as ``Source.find``."""
@@ -32,15 +37,16 @@ class PypiSource:
         right = [(file, wheel) for file, wheel in known if wheel.is_version(version)]
         if not right:
             versions = sorted({wheel.version for _, wheel in known}, key=_order)[-5:]
+            newest = [f"the newest versions are: {', '.join(versions)}"] if versions else []
             raise _failure(
-                f"there is no wheel of {name} {version}",
-                f"the newest versions are: {', '.join(versions)}" if versions else "",
+                f"there is no wheel of {name} {version}", *newest, *self._not_asked(name)
             )
         fitting = [file for file, wheel in right if wheel.fits(machine)]
         if not fitting:
             raise _failure(
                 f"no wheel of {requirement} is for {machine}",
                 "it has: " + ", ".join(sorted(file.name for file, _ in right)),
+                *self._not_asked(name),
             )
         best = min(fitting, key=lambda file: file.name)
         sha256, size = best.sha256, best.size
@@ -83,22 +89,23 @@ class PypiSource:
         project = normalise(name)
         if project not in self._pages:
             found: list[IndexFile] = []
-            problems: list[str] = []
-            answered = False
+            silent: list[str] = []
             for index in self.settings.indexes:
                 try:
                     found += project_files(self._http, index, project)
-                    answered = True
                 except (*FAILURES, ValueError) as error:
-                    answered |= isinstance(error, urllib.error.HTTPError) and error.code == 404
-                    problems.append(f"{shown(index)}: {why(error)}")
-            if not answered and not found:
-                raise _failure(
-                    f"no package index can be asked for {name}",
-                    "\n".join([*problems, "check the network, and pip config list"]),
-                )
+                    if not isinstance(error, urllib.error.HTTPError) or error.code != _NOT_FOUND:
+                        silent.append(f"{shown(index)}: {why(error)}")
+            if len(silent) == len(self.settings.indexes):
+                raise _failure(f"no package index can be asked for {name}", *silent, _NETWORK)
             self._pages[project] = found
+            self._silent[project] = silent
         return self._pages[project]
+
+    def _not_asked(self, name: str) -> list[str]:
+        """The lines of a hint: which indexes might have had what was not found."""
+        silent = self._silent[normalise(name)]
+        return ["could not be asked: " + one for one in silent] + [_NETWORK] * bool(silent)
 
 
 def _order(version: str) -> list[tuple[int, str]]:
@@ -106,5 +113,5 @@ def _order(version: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in version.split(".")]
 
 
-def _failure(message: str, hint: str = "") -> ToolchainError:
-    return ToolchainError(Reason.FETCH_FAILED, message, hint=hint)
+def _failure(message: str, *hints: str) -> ToolchainError:
+    return ToolchainError(Reason.FETCH_FAILED, message, hint="\n".join(hints))

@@ -81,6 +81,17 @@ def test_no_wheel_for_a_machine_names_what_there_is(server: FileServer) -> None:
     with pytest.raises(ToolchainError, match="is for linux-x86_64") as caught:
         pypi(server).find("a==1", X86)
     assert "a-1-py3-none-win_amd64.whl" in caught.value.hint
+    assert "asked" not in caught.value.hint
+
+
+@pytest.mark.parametrize("wanted", ["a==1", "a==2"])
+def test_indexes_that_might_have_had_it_are_named(server: FileServer, wanted: str) -> None:
+    server.serve_project("a", "a-1-py3-none-win_amd64.whl", b"")
+
+    with pytest.raises(ToolchainError, match="no wheel") as caught:
+        pypi(server, "http://127.0.0.1:1/simple").find(wanted, X86)
+
+    assert "could not be asked: http://127.0.0.1:1/simple: Connection refused" in caught.value.hint
 
 
 def test_a_second_index_is_asked_when_the_first_has_it_not(server: FileServer) -> None:

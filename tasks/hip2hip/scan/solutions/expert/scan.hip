@@ -196,7 +196,7 @@ __global__ __launch_bounds__(kThreads, 4) void scan_tiles(const T* __restrict__ 
 namespace resident {
 
 constexpr int kStages = 3, kPacks = 6;  // tiles of a block; packs of a thread
-constexpr int kWindow = 128;            // fewer are seldom ready later, and cost fewer looks
+constexpr int kWindow = 128;            // 64 make the chain longer, 256 are looked at for longer
 constexpr int kTileBytes = kThreads * kPacks * 16;
 template <class T> constexpr int kTile = kTileBytes / sizeof(T);
 

@@ -175,7 +175,8 @@ _HOW = (
         type=click.Choice(["auto", "none"]),
         default="auto",
         show_default=True,
-        help="'none' runs without namespaces: results are not hermetic and never shared.",
+        help="'none' runs without namespaces: results are not hermetic and never shared. "
+        "Sessions of agents need a sandbox.",
     ),
     click.option(
         "--locked", is_flag=True, help="Refuse toolchains that toolchains/lock.toml does not hold."

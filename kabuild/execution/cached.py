@@ -76,7 +76,7 @@ class CachedExecutor:
         prepared = prepare(action, self._inputs.root(action, produced))
         if found := self._recall(prepared):
             return found
-        if self._strategy.hermetic():
+        if self._strategy.hermetic() or action.sandboxed:
             return prepared
         prepared = prepare(action, prepared.root, hermetic=False)
         return self._recall(prepared) or prepared

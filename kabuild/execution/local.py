@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event
 from typing import Protocol
 
-from kabuild.base.errors import AnalysisError, Interrupted, Reason
+from kabuild.base.errors import AnalysisError, Interrupted, Reason, SandboxError
 from kabuild.execution.devices import DevicePool
 from kabuild.execution.prepared import BASE_ENV, Prepared
 from kabuild.execution.secrets import Secrets
@@ -50,7 +50,8 @@ class LocalStrategy:
     Stages lie in the store's scratch directory: a killed process leaves nothing that the next
     one does not sweep. With ``debug`` they are kept below the store's ``debug/`` instead, and
     ``warn`` is told where. Without ``isolate``, or where the machine refuses, commands run with
-    limits but without namespaces. ``devices`` are those that actions may use.
+    limits but without namespaces, and those that are ``sandboxed`` not at all. ``devices`` are
+    those that actions may use.
     """
 
     def __init__(
@@ -69,23 +70,24 @@ class LocalStrategy:
         self._isolate = isolate
         self._warn = warn
         self._devices = devices or DevicePool()
-        self._hermetic: bool | None = None
+        self._bare: str | None = None
 
     def hermetic(self) -> bool:
         """Whether commands see nothing but their inputs; the machine is asked once."""
-        if self._hermetic is None:
-            why_not = _refusal() if self._isolate else "actions run without sandboxes, as asked"
-            self._hermetic = not why_not
-            if why_not:
+        if self._bare is None:
+            self._bare = _refusal() if self._isolate else "actions run without sandboxes, as asked"
+            if self._bare:
                 self._warn(
-                    f"{why_not}: they can see and change this machine's files, and their results "
-                    "are not hermetic and kept apart"
+                    f"{self._bare}: they can see and change this machine's files, and their "
+                    "results are not hermetic and kept apart"
                 )
-        return self._hermetic
+        return not self._bare
 
     def run(self, prepared: Prepared, cancel: Event) -> Execution:
         """Run the command; see Strategy."""
         action = prepared.action
+        if action.sandboxed and not self.hermetic():
+            raise self._no_sandbox()
         stage = self._store.scratch.path("stage")
         try:
             secrets = Secrets.of(action)
@@ -103,6 +105,15 @@ class LocalStrategy:
             return self._store_result(action, completed, stage / "collected", secrets)
         finally:
             self._clear(action, stage)
+
+    def _no_sandbox(self) -> SandboxError:
+        return SandboxError(
+            Reason.SANDBOX_UNAVAILABLE,
+            f"an agent's session needs a sandbox, and {self._bare}",
+            hint="`kabuild doctor` says why there is none, and what helps"
+            if self._isolate
+            else "leave out --sandbox=none",
+        )
 
     @contextlib.contextmanager
     def _journal(self, prepared: Prepared, secrets: Secrets) -> Iterator[Path | None]:

@@ -54,7 +54,8 @@ class Action:
 
     Outside the key: ``label`` and ``mnemonic`` (display), ``gate`` and ``requires`` (order),
     ``resources`` (scheduling), ``preload`` (a warm start that gives the same bytes), ``journal``
-    (what a run of the same key had found out before it was interrupted).
+    (what a run of the same key had found out before it was interrupted), ``sandboxed`` (what runs
+    without a sandbox has another key anyway).
 
     Attributes:
         label: the sub-target that this action is; unique in a graph.
@@ -71,6 +72,8 @@ class Action:
             fail, and it says so there; that it fails itself is the machine's fault.
         journal: whether it finds the file ``/journal``, empty at first, which it may write: a run
             that is interrupted leaves it to the next run of the same action.
+        sandboxed: whether it never runs without a sandbox, as the session of an agent, which lays
+            out its own at fixed paths and runs there what is not ours.
     """
 
     label: Label
@@ -91,6 +94,7 @@ class Action:
     secrets: tuple[str, ...] = ()
     facts: str = field(compare=False, default="")
     journal: bool = field(compare=False, default=False)
+    sandboxed: bool = field(compare=False, default=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", tuple(sorted(self.inputs, key=lambda item: item[0])))

@@ -129,6 +129,7 @@ class Context:
         secrets: tuple[str, ...] = (),
         facts: str = "",
         journal: bool = False,
+        sandboxed: bool = False,
     ) -> Action:
         """Declare the action of the sub-target ``part``, which is one of the rule's.
 
@@ -155,6 +156,7 @@ class Context:
             secrets=secrets,
             facts=facts,
             journal=journal,
+            sandboxed=sandboxed,
         )
         self.actions.append(action)
         return action

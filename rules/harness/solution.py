@@ -148,6 +148,7 @@ def _declare_session(ctx: Context, agent: AgentInfo, bench: Bench) -> Action:
         secrets=agent.secrets,
         facts="agent.json",
         journal=agent.resumes,
+        sandboxed=True,
         resources=judging_resources(ctx.platform),
         platform=portable(ctx.platform),
     )

@@ -36,6 +36,16 @@ def test_every_task_has_a_score(loader: Loader, agent: str) -> None:
         assert [label.name for label in analysis.builds(task)] == [f"{task.name}.score"]
 
 
+@pytest.mark.parametrize(("agent", "sandboxed"), [("random", True), ("none", False)])
+def test_sessions_alone_never_run_without_a_sandbox(
+    loader: Loader, agent: str, sandboxed: bool
+) -> None:
+    options = Options(Platform("cpu", (("arch", "x"),)), loader.workspace.agent_label(agent))
+    analysis = analyze(loader, expand(loader, ["//tasks/hip2hip/softmax"]), options)
+    found = {action.label.name for action in analysis.graph if action.sandboxed}
+    assert found == ({"softmax.agent"} if sandboxed else set())
+
+
 def test_every_source_of_every_action_exists(loader: Loader) -> None:
     options = Options(Platform("cpu", (("arch", "x"),)), loader.workspace.agent_label("expert"))
     analysis = analyze(loader, expand(loader, ["//tasks/..."]), options)

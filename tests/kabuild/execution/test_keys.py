@@ -122,6 +122,7 @@ OUTSIDE_THE_KEY = {
     "resources": {"resources": Resources(0, "gpu")},
     "preload": {"preload": ("torch",)},
     "nestable": {"nestable": True},
+    "sandboxed": {"sandboxed": True},
     "a toolchain's home": {"toolchains": (replace(ZIG, home="/x", mounts=("/x",)),)},
 }
 

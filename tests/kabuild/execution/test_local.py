@@ -50,9 +50,10 @@ class World:
         self.spawner = spawner
         self.warnings: list[str] = []
 
-    def build(self, *actions: Action, debug: bool = False) -> BuildResult:
+    def build(self, *actions: Action, debug: bool = False, isolate: bool = True) -> BuildResult:
         with Store.open(self.cache, warn=self.warnings.append) as store:
-            strategy = LocalStrategy(store, self.spawner, debug=debug, warn=self.warnings.append)
+            warn = self.warnings.append
+            strategy = LocalStrategy(store, self.spawner, debug=debug, isolate=isolate, warn=warn)
             inputs = Inputs({"workspace": self.work}, store.index)
             return Scheduler(
                 CachedExecutor(inputs, store.cas, store.actions, strategy),
@@ -163,6 +164,25 @@ def test_a_refused_sandbox_is_said_once_and_results_are_kept_apart(
     monkeypatch.undo()
     again = world.build(command("a", "/bin/sh", "-c", script))
     assert not again.settled["//t:a"].cached
+
+
+def test_what_never_runs_without_a_sandbox_does_not_where_there_is_none(
+    world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nor is it taken from what had run without one."""
+    monkeypatch.setattr(namespaces_module, "probe", lambda: "kernel says no")
+    free = command("a", "/bin/sh", "-c", f"date >> {tmp_path}/ran; date > out/result")
+    assert world.build(free).settled["//t:a"].outcome is Outcome.DONE
+
+    session = replace(free, sandboxed=True)
+    settled = [world.build(session, isolate=isolate).settled["//t:a"] for isolate in (True, False)]
+
+    assert [item.fault for item in settled] == ["SANDBOX_UNAVAILABLE"] * 2
+    refused, asked = (item.message.splitlines() for item in settled)
+    assert refused[0].startswith("an agent's session needs a sandbox, and this machine refuses")
+    assert "kernel says no" in refused[0]
+    assert asked[1] == "  leave out --sandbox=none"
+    assert len((tmp_path / "ran").read_text().splitlines()) == 1, "it was started"
 
 
 def test_a_journal_outlives_a_run_without_a_result(

@@ -195,7 +195,7 @@ def _check_judged(summary: Summary, row: TaskRow) -> None:
     """A gate without a verdict is a failure of the machine or of a tool, never the solution's."""
     for item in summary.settled.values():
         if item.outcome in {Outcome.INFRA, Outcome.FAILED}:
-            raise InfraFailureError(f"{item.label}: {item.message}")
+            raise InfraFailureError(item.account)
     for cell in row.cells:
         if cell.settled.verdict is None:
             raise InfraFailureError(f"{cell.settled.label}: {cell.word}")

@@ -28,7 +28,6 @@ from kabuild.loading.request import Request
 from kabuild.loading.roots import find_workspace
 from kabuild.model.event import EventSink, Warned
 from kabuild.model.label import Label
-from kabuild.model.result import Outcome, Settled
 from kabuild.pipeline import Summary, execute
 from kabuild.report.event_log import EventLog
 from kabuild.report.event_stream import EventStream
@@ -39,7 +38,7 @@ from kabuild.report.junit import render_junit
 from kabuild.report.markdown import render_summary
 from kabuild.report.profile import Profile
 from kabuild.report.progress import Fan, make_progress
-from kabuild.report.scoreboard import GateCell
+from kabuild.report.scoreboard import GateCell, cell_of
 from kabuild.report.table import Line, render_table, render_totals
 from kabuild.report.trials import render_trials, summarise_trials
 from kabuild.report.views import last_key, view_of, write_views
@@ -159,8 +158,8 @@ def _json(request: Request, summary: Summary, seconds: float) -> str:
 
 def _made(summary: Summary, label: Label) -> GateCell:
     """What was to be made, with the gate that it is, if it is one."""
-    settled = summary.settled.get(label) or Settled(label, Outcome.CANCELLED)
-    return GateCell(summary.plan.analysis.graph.actions[str(label)].gate, settled)
+    gate = summary.plan.analysis.graph.actions[str(label)].gate
+    return cell_of(gate, label, summary.settled)
 
 
 def _print(request: Request, summary: Summary, output: str, seconds: float) -> None:

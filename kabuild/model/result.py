@@ -95,3 +95,9 @@ class Settled:
     fault: str = ""
     stopped_by: Label | None = None
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, hash=False)
+
+    @property
+    def account(self) -> str:
+        """The message with the action's name before it, unless it begins with that itself."""
+        named = self.message.startswith((f"{self.label} ", f"{self.label}: "))
+        return self.message if named or not self.message else f"{self.label}: {self.message}"

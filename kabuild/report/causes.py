@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from kabuild.base.listing import abridged
 from kabuild.model.result import Outcome, Settled
 
+_BEGIN, _END, _MOST_COLUMNS = 2, 2, 200
+"""Of what an action said, the lines that make one line: the first, and the last, for a traceback
+ends with what it is about."""
+
 _NUMBER_OF_ONE = re.compile(r"(?=[\w-]*\d)[\w-]{12,}")
 """What identifies a request or a session: it differs where the cause does not."""
 
@@ -43,7 +47,22 @@ def causes(settled: Iterable[Settled]) -> list[Cause]:
     """
     found: dict[tuple[Outcome, str, str], list[Settled]] = {}
     for item in settled:
-        if item.outcome in {Outcome.INFRA, Outcome.FAILED} and item.stopped_by is None:
+        if is_broken(item) and item.stopped_by is None:
             said = _NUMBER_OF_ONE.sub("", item.message.replace(str(item.label), ""))
             found.setdefault((item.outcome, item.fault, said), []).append(item)
     return [Cause(tuple(items)) for items in found.values()]
+
+
+def is_broken(settled: Settled) -> bool:
+    """Whether an action could not be judged or made, itself or for another one's sake."""
+    return settled.outcome in {Outcome.INFRA, Outcome.FAILED}
+
+
+def in_one_line(text: str) -> str:
+    """What a message and the lines below it come to, where there is one line for it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) > _BEGIN + _END:
+        lines = [*lines[:_BEGIN], "...", *lines[-_END:]]
+    return "; ".join(
+        line if len(line) <= _MOST_COLUMNS else f"{line[:_MOST_COLUMNS]}..." for line in lines
+    )

@@ -39,11 +39,10 @@ def _add_case(suite: Element, row: TaskRow, cell: GateCell) -> None:
     if cell.verdict is Verdict.PASS:
         return
     kind = _KINDS[cell.verdict] if cell.verdict else "error"
-    verdict = cell.settled.verdict
     problem = SubElement(
         case, kind, message=_legal(cell.summary), type=_legal(cell.reason or cell.word)
     )
-    problem.text = _legal(verdict.detail if verdict else cell.settled.message)
+    problem.text = _legal(cell.detail)
 
 
 def _legal(text: str) -> str:

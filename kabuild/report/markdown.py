@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
+from kabuild.report.causes import Cause, causes
 from kabuild.report.failures import printable
-from kabuild.report.scoreboard import TaskRow, Totals
+from kabuild.report.scoreboard import GateCell, TaskRow, Totals
 
 _MARKS = {"PASS": "✅", "FAIL": "❌", "REJECTED": "⛔", "SKIPPED": "⏭️"}
 _DETAIL = 2000
@@ -28,13 +30,34 @@ def render_summary(table: Sequence[TaskRow], counts: Totals) -> str:
         f"|{'---|' * (len(gates) + 1)}{'--:|' * len(figures)}",
         *(_line([*_cells(row, gates), *(_figures(row) if figures else [])]) for row in table),
     ]
-    for row in table:
-        for cell in row.problems:
-            verdict = cell.settled.verdict
-            text = printable(verdict.detail if verdict else cell.settled.message)[:_DETAIL]
-            title = printable(f"{cell.settled.label}: {cell.word} {cell.reason}: {cell.summary}")
-            lines += ["", f"**{_plain(title)}**", *(["", *_fenced(text)] if text else [])]
+    problems = [cell for row in table for cell in row.problems]
+    broken = {cell.broken.label: cell.broken for cell in problems if cell.broken}
+    for cause in causes(replace(item, stopped_by=None) for item in broken.values()):
+        lines += _paragraph(*_told(cause))
+    for cell in problems:
+        if not cell.broken:
+            lines += _paragraph(*_said(cell))
     return "\n".join([*lines, "", ""])
+
+
+def _told(cause: Cause) -> tuple[str, str]:
+    """What broke, and all that is known of why, once however many it stopped."""
+    item, more = cause.first, cause.more
+    also = f"\nso it is with {cause.others}" if more else ""
+    title = f"{item.label}{f' and {more} more' if more else ''}: {item.outcome.value.upper()}"
+    return f"{title} {item.fault}".rstrip(), f"{item.message}{also}"
+
+
+def _said(cell: GateCell) -> tuple[str, str]:
+    """What a gate said: in one line, and in several, unless these begin with it."""
+    title = f"{cell.settled.label}: {cell.word} {cell.reason}".rstrip()
+    repeated = cell.detail.startswith(cell.summary)
+    return title if repeated else f"{title}: {cell.summary}", cell.detail
+
+
+def _paragraph(title: str, text: str) -> list[str]:
+    text = printable(text)[:_DETAIL]
+    return ["", f"**{_plain(printable(title))}**", *(["", *_fenced(text)] if text else [])]
 
 
 def _totals(counts: Totals) -> str:

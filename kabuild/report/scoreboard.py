@@ -10,14 +10,19 @@ from kabuild.model.label import Label
 from kabuild.model.options import ON_REQUEST, deciding
 from kabuild.model.result import Outcome, Settled
 from kabuild.model.verdict import Verdict
+from kabuild.report.causes import in_one_line, is_broken
 
 
 @dataclass(frozen=True)
 class GateCell:
-    """One gate of one task. ``verdict`` is None when nothing was judged (INFRA, cancelled)."""
+    """One gate of one task. ``verdict`` is None when nothing was judged (INFRA, cancelled).
+
+    ``stopper`` is the action that ``settled.stopped_by`` names.
+    """
 
     gate: str
     settled: Settled
+    stopper: Settled | None = None
 
     @property
     def verdict(self) -> Verdict | None:
@@ -43,14 +48,31 @@ class GateCell:
         return self.settled.result is None or self.settled.result.hermetic
 
     @property
+    def broken(self) -> Settled | None:
+        """The action that broke, so that this gate was not judged: itself, or another one."""
+        broken = self.stopper or self.settled
+        return broken if is_broken(broken) and broken.verdict is None else None
+
+    @property
     def summary(self) -> str:
-        """One line for people: the verdict's, after what differed between runs of a flake."""
+        """One line for people: the verdict's, after what differed between runs of a flake; where
+        an action broke, why it did."""
         settled = self.settled
+        if self.broken:
+            return in_one_line(self.detail)
         if settled.verdict is None:
             return settled.message
         if settled.outcome is Outcome.DONE and settled.message:
             return f"{settled.message}; {settled.verdict.summary}"
         return settled.verdict.summary
+
+    @property
+    def detail(self) -> str:
+        """Several lines for people: the verdict's; where an action broke, all that is known."""
+        if self.broken:
+            own = self.broken.label == self.settled.label
+            return self.broken.message if own else self.broken.account
+        return self.settled.verdict.detail if self.settled.verdict else self.settled.message
 
 
 @dataclass(frozen=True)
@@ -134,13 +156,16 @@ def rows(
     """
     made = []
     for label, gates in tasks.items():
-        cells = tuple(
-            GateCell(gate, settled.get(part) or Settled(part, Outcome.CANCELLED))
-            for gate, part in gates
-        )
+        cells = tuple(cell_of(gate, part, settled) for gate, part in gates)
         teller = settled.get(telling[label]) if telling and label in telling else None
         made.append(TaskRow(label, cells, teller.facts if teller else {}))
     return tuple(made)
+
+
+def cell_of(gate: str, label: Label, settled: Mapping[Label, Settled]) -> GateCell:
+    """How the action ``label`` settled, and what stopped it; CANCELLED where it never settled."""
+    item = settled.get(label) or Settled(label, Outcome.CANCELLED)
+    return GateCell(gate, item, settled.get(item.stopped_by) if item.stopped_by else None)
 
 
 def totals(table: Iterable[TaskRow], settled: Iterable[Settled]) -> Totals:

@@ -49,7 +49,7 @@ def because_of(culprit: Settled, outcome: Outcome) -> Stopped:
     if culprit.verdict:
         because = f"{culprit.verdict.gate}: {culprit.verdict.verdict.value}"
     else:
-        because = f"{culprit.label}: {culprit.message.partition(chr(10))[0]}"
+        because = culprit.account.partition("\n")[0]
     return Stopped(outcome, because, culprit.label)
 
 

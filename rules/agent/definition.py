@@ -116,6 +116,11 @@ def _check_template(path: tuple[str | int, ...], text: Any, attrs: Mapping[str, 
             raise AttributeProblem(f"no placeholder '{{{name}}}'", path, hint)
         if name == "journal" and not attrs["resumes"]:
             raise AttributeProblem("{journal} needs resumes = true", path)
+        if name == "cli" and attrs["cli"] is None:
+            hint = 'cli = "//package:toolchain", whose role is agent-cli'
+            raise AttributeProblem(
+                "{cli} is the home of a toolchain, and none is named", path, hint
+            )
 
 
 def _check_own_files(path: tuple[str | int, ...], text: str, attrs: Mapping[str, Any]) -> None:

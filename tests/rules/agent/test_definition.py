@@ -32,6 +32,7 @@ SOUND: dict[str, Any] = {
     "tokens": 0,
     "dollars": 0.0,
     "adapter": "plain",
+    "cli": None,
     "resumes": False,
 }
 REPLAY = {"command": (), "replays": "expert"}
@@ -59,6 +60,7 @@ def test_every_adapter_of_ours_may_be_named() -> None:
         {"command": ("agent", "{files}/lib"), "files": (Source("agents/lib/a.py"),)},
         {"command": ("agent", "{files}/theirs.py"), "files_of": "//other"},
         {"command": ("agent", "{journal}"), "resumes": True},
+        {"command": ("{cli}/bin/agent",), "cli": "//agents:cli"},
     ],
 )
 def test_what_is_sound_is_taken(sound: dict[str, Any]) -> None:
@@ -93,6 +95,8 @@ def test_what_is_sound_is_taken(sound: dict[str, Any]) -> None:
         ({"version": "1"}, ("version",), "needs a 'version_command'"),
         ({"adapter": "codx"}, ("adapter",), "no adapter 'codx', and no codx.py in 'files'"),
         ({"command": ("a", "{journal}")}, ("command", 1), "needs resumes = true"),
+        ({"command": ("{cli}/bin/a",)}, ("command", 0), "{cli} is the home of a toolchain"),
+        ({"env": {"P": "{cli}"}}, ("env", "P"), "{cli} is the home of a toolchain"),
     ],
 )
 def test_what_means_nothing_is_refused(

@@ -65,7 +65,9 @@ def test_another_workspace_uses_the_rules_and_toolchains_that_ship(tmp_path: Pat
     package.mkdir(parents=True)
     for name in ("BUILD.toml", "softmax.hip", "reference.py"):
         (package / name).write_bytes((source / name).read_bytes())
-    (tmp_path / "WORKSPACE.toml").write_text('name = "mine"')
+    readme = (ROOT / "rules/agent/README.md").read_text()
+    minimal = readme.split("`WORKSPACE.toml` whose one line is `")[1].partition("`")[0]
+    (tmp_path / "WORKSPACE.toml").write_text(minimal)
     loader = Loader(load_workspace(tmp_path))
     options = Options(Platform("cpu", (("arch", "x"),)), loader.workspace.agent_label("none"))
     analysis = analyze(loader, expand(loader, ["//..."]), options)

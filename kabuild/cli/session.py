@@ -41,7 +41,7 @@ from kabuild.report.progress import Fan, make_progress
 from kabuild.report.scoreboard import GateCell, cell_of
 from kabuild.report.table import Line, render_table, render_totals
 from kabuild.report.trials import render_trials, summarise_trials
-from kabuild.report.views import last_key, view_of, write_views
+from kabuild.report.views import last_key, shown_at, write_views
 from kabuild.store import Store
 from kabuild.store.memory import MemoryStore
 
@@ -122,7 +122,8 @@ def leave_views(
     It is disposable: what cannot be shown is a warning, and no more.
     """
     try:
-        write_views(out, summary.settled.values(), store.cas.link_to)
+        graph = summary.plan.analysis.graph
+        write_views(out, summary.settled.values(), store.cas.link_to, graph)
         for name, report in reports.items():
             atomic_write(out / name, report)
     except OSError as error:
@@ -177,7 +178,7 @@ def _print(request: Request, summary: Summary, output: str, seconds: float) -> N
     else:
         for label in summary.plan.roots:
             item = summary.settled[label]
-            where = view_of(Path("out"), label) if item.result else item.outcome.value
+            where = shown_at(Path("out"), item) or item.outcome.value
             click.echo(f"{label}  {where}")
     click.echo(render_totals(summary.totals, seconds))
 

@@ -12,7 +12,7 @@ from kabuild.model.result import Outcome
 from kabuild.model.verdict import Verdict
 from kabuild.report.scoreboard import GateCell, TaskRow, Totals
 from kabuild.report.trials import summarise_trials
-from kabuild.report.views import view_of
+from kabuild.report.views import shown_at
 
 SCHEMA = 1
 
@@ -86,6 +86,7 @@ def _entries(row: TaskRow) -> list[dict[str, Any]]:
 def _built(cell: GateCell) -> dict[str, Any]:
     """What was made: how that ended, what it says if it is a gate, and where it is shown."""
     settled = cell.settled
+    shown = shown_at(Path("out"), settled)
     return {
         "label": str(settled.label),
         "trial": settled.label.trial,
@@ -93,7 +94,7 @@ def _built(cell: GateCell) -> dict[str, Any]:
         "outcome": settled.outcome.value,
         "verdict": cell.word if cell.gate else None,
         **_circumstances(cell),
-        "output": str(view_of(Path("out"), settled.label)) if settled.result else None,
+        "output": str(shown) if shown else None,
     }
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from kabuild.base.fs import atomic_write, is_inside
 from kabuild.model.digest import Digest
+from kabuild.model.graph import ActionGraph
 from kabuild.model.label import Label
-from kabuild.model.result import Settled
+from kabuild.model.result import ActionResult, Outcome, Settled
 
 Link = Callable[[Digest, Path], None]
 _MARK = ".key"
@@ -30,39 +32,79 @@ def last_key(out: Path, label: Label) -> Digest | None:
         return None
 
 
-def write_views(out: Path, settled: Iterable[Settled], link: Link) -> None:
+def shown_at(out: Path, item: Settled) -> Path | None:
+    """Where one action of a build is shown; None where it left nothing, as one that was skipped."""
+    return view_of(out, item.label) if item.result is not None and item.key is not None else None
+
+
+def write_views(
+    out: Path, settled: Iterable[Settled], link: Link, graph: ActionGraph | None = None
+) -> None:
     """Show the outputs and logs of each action; leave alone what already shows the same.
 
-    ``link`` puts one blob of the store at a path. Raises ``OSError``.
+    What came to nothing is shown no longer: an older view would contradict what is said of this
+    build. What was cancelled keeps the view of its own key. Where it was not even reached,
+    nobody knows its key: then it keeps its view unless something that it needs, by ``graph``,
+    shows another result than before.
+
+    ``settled`` has each action after those that it needs. ``link`` puts one blob of the store
+    at a path. Raises ``OSError``.
     """
+    moved: set[str] = set()
     for item in settled:
+        folder = view_of(out, item.label)
         if item.result is not None and item.key is not None:
-            _write_view(view_of(out, item.label), item, item.key, link)
+            is_new = _write_view(folder, item.result, item.key, link)
+        else:
+            is_new = not _may_stay(item, out, graph, moved)
+            if is_new:
+                _clear(folder)
+        if is_new:
+            moved.add(str(item.label))
 
 
-def _write_view(folder: Path, item: Settled, key: Digest, link: Link) -> None:
-    assert item.result is not None
-    files = [(file.path, file.digest) for file in item.result.files if is_inside(file.path)]
-    logs = (("stdout.log", item.result.stdout), ("stderr.log", item.result.stderr))
+def _may_stay(item: Settled, out: Path, graph: ActionGraph | None, moved: AbstractSet[str]) -> bool:
+    """Whether an older view of what has nothing to show contradicts nothing; see above."""
+    if item.outcome is not Outcome.CANCELLED:
+        return False
+    if item.key is not None:
+        return item.key == last_key(out, item.label)
+    action = graph.actions.get(str(item.label)) if graph else None
+    return action is None or moved.isdisjoint(action.dependencies())
+
+
+def _write_view(folder: Path, result: ActionResult, key: Digest, link: Link) -> bool:
+    """Whether something else was shown before."""
+    files = [(file.path, file.digest) for file in result.files if is_inside(file.path)]
+    logs = (("stdout.log", result.stdout), ("stderr.log", result.stderr))
     files += [(name, digest) for name, digest in logs if digest and digest.size]
     # The key alone would not do: a measurement that is taken again has other samples under it.
     shown = "".join(f"{digest} {path}\n" for path, digest in files)
     mark, text = folder / _MARK, f"{key}\n{Digest.of(shown.encode())}\n"
     with contextlib.suppress(OSError):
         if mark.read_text() == text:
-            return
+            return False
     _clear(folder)
     for path, digest in files:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         link(digest, target)
     atomic_write(mark, text.encode())
+    return True
 
 
 def _clear(folder: Path) -> None:
-    """Remove an older view. Views of other targets may lie deeper and stay."""
+    """Remove an older view. Views of other targets may lie deeper and stay.
+
+    It goes at once, by a rename: nobody sees half of it, and of two builds that remove it one
+    finds it gone.
+    """
     if not (folder / _MARK).is_file():
         return
+    import secrets
     from shutil import rmtree
 
-    rmtree(folder)
+    gone = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.tmp")
+    with contextlib.suppress(FileNotFoundError):
+        folder.rename(gone)
+        rmtree(gone)

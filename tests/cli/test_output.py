@@ -6,12 +6,14 @@ import json
 import re
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from tests.testkit.cli import REPOSITORY, CliWorkspace, Ran
+from tests.testkit.generated import generate
 
 from .conftest import KERNEL, declare
 
@@ -263,6 +265,21 @@ def test_a_build_of_what_does_not_compile_fails(quick: CliWorkspace) -> None:
     assert ran.code == 1
     assert "'factor'" in ran.out
     assert "double.hip:5:" in ran.out
+
+
+def test_out_shows_nothing_of_gates_that_a_failure_stopped(tmp_path: Path) -> None:
+    """Not the verdicts of what was tested before, beside a table that says SKIPPED."""
+    generate(tmp_path / "work", 1, shared=1, age=0)
+    workspace = CliWorkspace(tmp_path / "work", tmp_path / "store")
+    request = ("test", "//tasks/...", "--gates=compile,correctness")
+    assert workspace.run(*request).code == 0
+
+    workspace.write("tasks/family0/t0/kernel.hip", "bad\n")
+    ran = workspace.run(*request)
+
+    assert re.search("FAIL +SKIPPED", ran.out)
+    (shown,) = (workspace.root / "out").glob("**/verdict.json")
+    assert shown.parent.name == "t0.compile"
 
 
 def test_progress_goes_to_stderr_and_results_to_stdout(quick: CliWorkspace) -> None:

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pytest
-
 from kabuild.model.digest import Digest
 from kabuild.model.event import (
     ActionExecuting,
@@ -20,7 +18,7 @@ from kabuild.model.event import (
     Warned,
 )
 from kabuild.model.label import Label
-from kabuild.model.result import ActionResult, Outcome, OutputFile, Settled
+from kabuild.model.result import ActionResult, Outcome, Settled
 from kabuild.model.verdict import GateVerdict, Verdict
 from kabuild.report.event_log import EventLog
 from kabuild.report.failures import render_failures
@@ -30,7 +28,6 @@ from kabuild.report.profile import Profile
 from kabuild.report.progress import LiveProgress, PlainProgress
 from kabuild.report.scoreboard import TaskRow, rows, totals
 from kabuild.report.table import Line, coloured, render_table, render_totals
-from kabuild.report.views import last_key, view_of, write_views
 
 TASK = Label("tasks/softmax", "softmax")
 GATES = ("compile", "correctness", "score")
@@ -309,59 +306,6 @@ def test_live_progress_starts_only_when_something_runs() -> None:
 
     assert "[1/2] 1 running" in shown
     assert "Perf //tasks/softmax:softmax.perf 3.0 s" in shown
-
-
-def result_with(path: str, data: bytes) -> Settled:
-    """A settled action with one output file."""
-    files = (OutputFile(path, Digest.of(data)),)
-    return replace(PASSED[0], key=Digest.of(data), result=ActionResult(0, files))
-
-
-def test_views_show_outputs_and_follow_changes(tmp_path: Path) -> None:
-    blobs = {Digest.of(data): data for data in (b"old", b"new")}
-    calls: list[Path] = []
-
-    def link(digest: Digest, path: Path) -> None:
-        calls.append(path)
-        path.write_bytes(blobs[digest])
-
-    folder = view_of(tmp_path, PASSED[0].label)
-    write_views(tmp_path, [result_with("a/kernel.so", b"old")], link)
-    assert (folder / "a/kernel.so").read_bytes() == b"old"
-
-    write_views(tmp_path, [result_with("a/kernel.so", b"old")], link)
-    assert len(calls) == 1
-
-    write_views(tmp_path, [result_with("kernel.so", b"new")], link)
-    assert (folder / "kernel.so").read_bytes() == b"new"
-    assert not (folder / "a").exists()
-
-
-def test_views_show_what_was_measured_last(tmp_path: Path) -> None:
-    """What is taken again, or by another store, has other bytes under the same key."""
-    blobs = {Digest.of(data): data for data in (b"old", b"new")}
-    key = Digest.of(b"the key")
-
-    def put(digest: Digest, path: Path) -> None:
-        path.unlink(missing_ok=True)
-        path.write_bytes(blobs[digest])
-
-    for data in blobs.values():
-        item = replace(result_with("samples.json", data), key=key)
-        write_views(tmp_path, [item], put)
-
-        folder = view_of(tmp_path, item.label)
-        assert (folder / "samples.json").read_bytes() == data
-        assert last_key(tmp_path, item.label) == key
-
-
-@pytest.mark.parametrize("path", ["../evil", "/etc/passwd", "a/../../evil"])
-def test_views_never_leave_out(tmp_path: Path, path: str) -> None:
-    """A result from a shared cache is not trusted to name paths."""
-    linked: list[Path] = []
-    write_views(tmp_path, [result_with(path, b"x")], lambda _, target: linked.append(target))
-
-    assert linked == []
 
 
 def test_a_flake_is_shown_wherever_its_verdict_is() -> None:

@@ -1,0 +1,105 @@
+"""Views follow the last build: what it made is shown, and nothing that contradicts it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kabuild.model.digest import Digest
+from kabuild.model.graph import ActionGraph
+from kabuild.model.label import Label
+from kabuild.model.result import ActionResult, Outcome, OutputFile, Settled
+from kabuild.report.views import last_key, shown_at, view_of, write_views
+from tests.testkit.actions import command
+
+LABEL = Label("tasks/softmax", "softmax.compile")
+
+
+def result_with(path: str, data: bytes) -> Settled:
+    """A settled action with one output file."""
+    files = (OutputFile(path, Digest.of(data)),)
+    return Settled(LABEL, Outcome.DONE, Digest.of(data), ActionResult(0, files))
+
+
+def test_views_show_outputs_and_follow_changes(tmp_path: Path) -> None:
+    blobs = {Digest.of(data): data for data in (b"old", b"new")}
+    calls: list[Path] = []
+
+    def link(digest: Digest, path: Path) -> None:
+        calls.append(path)
+        path.write_bytes(blobs[digest])
+
+    folder = view_of(tmp_path, LABEL)
+    write_views(tmp_path, [result_with("a/kernel.so", b"old")], link)
+    assert (folder / "a/kernel.so").read_bytes() == b"old"
+
+    write_views(tmp_path, [result_with("a/kernel.so", b"old")], link)
+    assert len(calls) == 1
+
+    write_views(tmp_path, [result_with("kernel.so", b"new")], link)
+    assert (folder / "kernel.so").read_bytes() == b"new"
+    assert not (folder / "a").exists()
+
+
+def test_views_show_what_was_measured_last(tmp_path: Path) -> None:
+    """What is taken again, or by another store, has other bytes under the same key."""
+    blobs = {Digest.of(data): data for data in (b"old", b"new")}
+    key = Digest.of(b"the key")
+
+    def put(digest: Digest, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        path.write_bytes(blobs[digest])
+
+    for data in blobs.values():
+        item = replace(result_with("samples.json", data), key=key)
+        write_views(tmp_path, [item], put)
+
+        folder = view_of(tmp_path, item.label)
+        assert (folder / "samples.json").read_bytes() == data
+        assert last_key(tmp_path, item.label) == key
+
+
+@pytest.mark.parametrize(
+    ("outcome", "key", "before", "stays"),
+    [
+        (Outcome.SKIPPED, None, b"old", False),
+        (Outcome.INFRA, b"old", b"old", False),
+        (Outcome.FAILED, None, b"old", False),
+        (Outcome.CANCELLED, b"old", b"old", True),
+        (Outcome.CANCELLED, b"new", b"old", False),
+        (Outcome.CANCELLED, None, b"old", True),
+        (Outcome.CANCELLED, None, b"new", False),
+    ],
+)
+def test_views_of_what_came_to_nothing(
+    tmp_path: Path, outcome: Outcome, key: bytes | None, before: bytes, *, stays: bool
+) -> None:
+    """None stays that contradicts the build; what a stopped one never reached is left alone."""
+    needed = command("needed")
+    graph = ActionGraph.of([needed, command("then", requires=[needed])])
+    first, second = (replace(result_with("v", b"old"), label=action.label) for action in graph)
+
+    def link(_: Digest, path: Path) -> None:
+        path.touch()
+
+    other = replace(first, label=Label("tasks", "unconcerned"))
+    write_views(tmp_path, [first, second, other], link, graph)
+    first = replace(first, key=Digest.of(before))
+    second = Settled(second.label, outcome, Digest.of(key) if key else None)
+    write_views(tmp_path, [first, second], link, graph)
+
+    assert (view_of(tmp_path, second.label) / "v").exists() is stays
+    assert shown_at(tmp_path, second) is None
+    assert (view_of(tmp_path, other.label) / "v").exists()
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+@pytest.mark.parametrize("path", ["../evil", "/etc/passwd", "a/../../evil"])
+def test_views_never_leave_out(tmp_path: Path, path: str) -> None:
+    """A result from a shared cache is not trusted to name paths."""
+    linked: list[Path] = []
+    write_views(tmp_path, [result_with(path, b"x")], lambda _, target: linked.append(target))
+
+    assert linked == []

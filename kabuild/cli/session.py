@@ -166,7 +166,10 @@ def _made(summary: Summary, label: Label) -> GateCell:
 def _print(request: Request, summary: Summary, output: str, seconds: float) -> None:
     if output == "errors":
         for paragraph in render_failures(
-            summary.table, summary.settled.values(), rerun=rerun_flags(request)
+            summary.table,
+            summary.settled.values(),
+            command="test" if request.judge else "build",
+            rerun=rerun_flags(request),
         ):
             click.echo(f"{paragraph}\n")
     elif output == "all":
@@ -177,10 +180,16 @@ def _print(request: Request, summary: Summary, output: str, seconds: float) -> N
             click.echo(f"\n{render_trials(summaries)}")
     else:
         for label in summary.plan.roots:
-            item = summary.settled[label]
-            where = shown_at(Path("out"), item) or item.outcome.value
-            click.echo(f"{label}  {where}")
+            click.echo(_made_line(_made(summary, label)))
     click.echo(render_totals(summary.totals, seconds))
+
+
+def _made_line(cell: GateCell) -> str:
+    """What was to be made, what it came to if that is not well, and where it is shown."""
+    where = shown_at(Path("out"), cell.settled)
+    how = cell.said if cell.verdict else cell.made.value
+    parts = (cell.settled.label, "" if cell.made is Outcome.DONE else how, where)
+    return "  ".join(str(part) for part in parts if part)
 
 
 def _print_all(summary: Summary) -> None:

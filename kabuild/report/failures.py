@@ -54,12 +54,11 @@ def _broken(cause: Cause) -> str:
 def _gate_problem(cell: GateCell, command: str, rerun: Sequence[str]) -> str:
     settled, verdict = cell.settled, cell.settled.verdict
     assert verdict is not None
-    head = f"{settled.label}: {verdict.verdict.value}"
-    reason = f" ({verdict.reason})" if verdict.reason else ""
+    head = f"{settled.label}: {cell.said}"
     repeated = verdict.detail.startswith(verdict.summary)
     shown = settled.message if repeated else cell.summary
     summary = f": {printable(shown)}" if shown else ""
-    lines = [f"{head}{reason}{summary}", *_indented(verdict.detail)]
+    lines = [f"{head}{summary}", *_indented(verdict.detail)]
     lines.append(f"  rerun it with: {_command(command, settled.label, rerun)}")
     return "\n".join(lines)
 
@@ -76,4 +75,5 @@ def _cut(line: str) -> str:
 
 
 def _command(command: str, label: Label, flags: Sequence[str]) -> str:
-    return " ".join([f"kabuild {command}", *flags, "--nocache_test_results", str(label)])
+    afresh = () if command == "build" else ("--nocache_test_results",)
+    return " ".join([f"kabuild {command}", *flags, *afresh, str(label)])

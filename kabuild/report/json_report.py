@@ -91,7 +91,7 @@ def _built(cell: GateCell) -> dict[str, Any]:
         "label": str(settled.label),
         "trial": settled.label.trial,
         "gate": cell.gate or None,
-        "outcome": settled.outcome.value,
+        "outcome": cell.made.value,
         "verdict": cell.word if cell.gate else None,
         **_circumstances(cell),
         "output": str(shown) if shown else None,

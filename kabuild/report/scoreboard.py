@@ -43,6 +43,17 @@ class GateCell:
         return verdict.reason if verdict else self.settled.fault
 
     @property
+    def said(self) -> str:
+        """The verdict with its reason, for people: ``FAIL (COMPILE_ERROR)``."""
+        return f"{self.word} ({self.reason})" if self.reason else self.word
+
+    @property
+    def made(self) -> Outcome:
+        """What it came to where it was to be made: a gate that said no has failed."""
+        refused = self.verdict in {Verdict.FAIL, Verdict.REJECTED}
+        return Outcome.FAILED if refused else self.settled.outcome
+
+    @property
     def hermetic(self) -> bool:
         """Whether nothing but its inputs was in reach of what ran, if anything ran."""
         return self.settled.result is None or self.settled.result.hermetic

@@ -161,7 +161,7 @@ def test_json_of_a_build_says_what_was_made(mixed: tuple[CliWorkspace, Ran, Ran]
     assert found.keys() == {*parts}
     good, broken, agent = (found[part] for part in parts)
     assert (good["gate"], good["outcome"], good["verdict"]) == ("compile", "done", "PASS")
-    assert (broken["outcome"], broken["verdict"]) == ("done", "FAIL")
+    assert (broken["outcome"], broken["verdict"]) == ("failed", "FAIL")
     assert broken["reason"] == "COMPILE_ERROR"
     assert "factor" in broken["summary"]
     assert [ran.json["totals"][name] for name in ("passed", "failed", "infra")] == [1, 1, 0]
@@ -265,6 +265,9 @@ def test_a_build_of_what_does_not_compile_fails(quick: CliWorkspace) -> None:
     assert ran.code == 1
     assert "'factor'" in ran.out
     assert "double.hip:5:" in ran.out
+    label = "//double:double.compile"
+    assert f"  rerun it with: kabuild build {label}\n" in ran.out
+    assert f"\n{label}  FAIL (COMPILE_ERROR)  out/double/double.compile\n" in ran.out
 
 
 def test_out_shows_nothing_of_gates_that_a_failure_stopped(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ class Line:
         notes = (
             "cached" if row.cached else "",
             "" if row.hermetic else "not hermetic",
-            _ended(row.facts),
+            ended(row.facts),
         )
         return cls(
             row.label.short,
@@ -92,7 +92,7 @@ def render_totals(counts: Totals, seconds: float) -> str:
     )
 
 
-def _ended(facts: Mapping[str, Any]) -> str:
+def ended(facts: Mapping[str, Any]) -> str:
     """How an agent that did not finish ended, and why, as it or its session says."""
     state, why = str(facts.get("state", "finished")), str(facts.get("message", ""))
     if state == "finished":

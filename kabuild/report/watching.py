@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 from kabuild.model.event import ActionSettled, Event, Warned
 from kabuild.model.label import Label
-from kabuild.model.result import Settled
+from kabuild.model.result import Outcome, Settled
 from kabuild.model.verdict import Verdict
 from kabuild.report.failures import printable, render_failures
 from kabuild.report.scoreboard import TaskRow
-from kabuild.report.table import Style, plain
+from kabuild.report.table import Style, ended, plain
 
 _KEPT = 8
 """Speedups of one task that its line shows."""
@@ -33,11 +33,13 @@ class WatchReport:
         self._speedups: dict[Label, list[float]] = {}
 
     def emit(self, event: Event) -> None:
-        """Print the line of a gate that settled with something new."""
+        """Print the line of a gate, or of an agent that broke off, that says something new."""
         if isinstance(event, Warned):
             self._write(f"warning: {event.message}")
         elif isinstance(event, ActionSettled) and event.settled.verdict:
             self._gate(event.settled)
+        elif isinstance(event, ActionSettled) and event.settled.outcome is Outcome.DONE:
+            self._agent(event.settled)
 
     def finish(self, table: Sequence[TaskRow], settled: Sequence[Settled], closing: str) -> None:
         """After a build: what is wrong, the trend of each task's speedup, and ``closing``.
@@ -72,6 +74,12 @@ class WatchReport:
             padded = self._style(word.ljust(8), word)
             summary = f"  {printable(verdict.summary)}" if verdict.summary else ""
             self._write(f"{verdict.gate:<12} {padded} {seconds:>8}{summary}")
+
+    def _agent(self, settled: Settled) -> None:
+        """Without it, gates would judge a kernel that an agent never touched as if it were done."""
+        told = ended(settled.facts)
+        if self._is_new(settled.label, told) and told:
+            self._write(f"{settled.label.short}  {told}")
 
     def _write(self, line: str) -> None:
         self._spoke = True

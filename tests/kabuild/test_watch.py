@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from kabuild.loading.request import Request
-from kabuild.model.event import ActionExecuting, Event
+from kabuild.model.event import ActionExecuting, ActionSettled, Event
+from kabuild.model.label import Label
+from kabuild.model.result import Outcome, Settled
 from kabuild.pipeline import Summary, load, plan
 from kabuild.report.watching import WatchReport
 from kabuild.store import Store
@@ -107,6 +109,18 @@ def test_a_declaration_that_breaks_is_named_and_may_be_mended(watched: Watched) 
     assert len(watched.errors) == 1
     assert f"{build}:3" in watched.errors[0]
     assert watched.summaries[-1].table[0].passed
+
+
+def test_an_agent_that_broke_off_is_named_as_test_names_it() -> None:
+    """Once for each way it ends: gates pass the kernel that it left alone."""
+    label, lines = Label("tasks/t", "t.agent"), list[str]()
+    report = WatchReport(lines.append)
+    for message in ("crashed", "crashed", "", "crashed"):
+        facts = {"state": "failed" if message else "finished", "message": message}
+        report.emit(ActionSettled(Settled(label, Outcome.DONE, facts=facts), "Agent", 0.0))
+        report.finish([], [], "waiting")
+
+    assert lines == ["//tasks/t:t.agent  agent: failed: crashed", "waiting"] * 2
 
 
 def test_stale_work_is_stopped(watched: Watched) -> None:

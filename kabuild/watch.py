@@ -8,12 +8,13 @@ from pathlib import Path
 
 from kabuild.base.errors import KabuildError, Reason
 from kabuild.loading.request import Request
-from kabuild.loading.roots import BUILD_FILE, WORKSPACE_FILE
+from kabuild.loading.roots import WORKSPACE_FILE
 from kabuild.model.artifact import Source
 from kabuild.model.event import EventSink
 from kabuild.pipeline import Plan, Summary, execute, load, plan
 from kabuild.sandbox import Spawner
 from kabuild.store import Store
+from kabuild.toolchain.lock import LOCK_FILE
 
 DEBOUNCE_MS = 50
 """Milliseconds of quiet after a change: editors write a file in several steps."""
@@ -25,13 +26,16 @@ def watched_paths(planned: Plan, request: Request) -> frozenset[Path]:
     """The directories and files whose change may change what the plan says."""
     root = planned.loaded.workspace.root
     paths = {root / WORKSPACE_FILE}
-    paths |= {root / label.package / BUILD_FILE for label in planned.tasks}
+    if (root / LOCK_FILE).is_file():
+        paths.add(root / LOCK_FILE)
+    paths |= {path for path in planned.loaded.loader.files() if path.is_relative_to(root)}
     for action in planned.analysis.graph.closure(map(str, planned.roots)):
         for _, item in action.inputs:
             if isinstance(item, Source) and item.root == "workspace":
                 paths.add(root / item.path)
-    if request.solution is not None:
-        paths.add((request.cwd / request.solution).resolve())
+    for given in (request.solution, request.salt_file):
+        if given is not None:
+            paths.add((request.cwd / given).resolve())
     return frozenset(paths)
 
 
@@ -57,6 +61,8 @@ class Watch:
         self._on_summary = on_summary
         self._on_error = on_error
         self._paths: frozenset[Path] = frozenset()
+        self._root = Path()
+        self._is_broken = False
 
     def run(self, changes: Callable[[Iterable[Path]], Changes], first: Plan) -> None:
         """Build now and after every change, until ``changes`` ends.
@@ -64,12 +70,13 @@ class Watch:
         ``changes`` yields sets of paths that changed below the directories that it is given.
         A build that is under way when something changes is stopped.
         """
+        self._root = first.loaded.workspace.root
         self._paths = watched_paths(first, self._request)
         with Spawner() as spawner:
             build = self._start(spawner)
             try:
                 for changed in changes({_directory(path) for path in self._paths}):
-                    if any(_concerns(path, self._paths) for path in changed):
+                    if any(map(self._concerns, changed)):
                         build.cancel()
                         build = self._start(spawner)
             finally:
@@ -84,15 +91,31 @@ class Watch:
             while _is_outdated(summary) and not stop.is_set():
                 summary = self._build_once(stop, spawner)
         except KabuildError as error:
+            self._is_broken = True
             if not stop.is_set():
                 self._on_error(error)
             return
         if not stop.is_set():
             self._on_summary(summary)
 
+    def _concerns(self, changed: Path) -> bool:
+        """Whether a change calls for a build.
+
+        Where the last one did not even come to a plan, nobody knows what it would have read:
+        any file of the workspace may be the one that was missing or wrong.
+        """
+        if changed in self._paths or not self._paths.isdisjoint(changed.parents):
+            return True
+        if not self._is_broken or changed.is_relative_to(self._store.root):
+            return False
+        root = self._root
+        parts = changed.relative_to(root).parts if changed.is_relative_to(root) else (".",)
+        return not any(part.startswith((".", "__")) for part in parts) and parts[0] != "out"
+
     def _build_once(self, stop: threading.Event, spawner: Spawner) -> Summary:
         planned = plan(self._request, load(self._request), self._store)
         self._paths = watched_paths(planned, self._request)
+        self._is_broken = False
         return execute(self._request, planned, self._store, self._sink, stop=stop, spawner=spawner)
 
 
@@ -118,7 +141,3 @@ def _is_outdated(summary: Summary) -> bool:
 def _directory(path: Path) -> Path:
     """What to watch for a path: editors replace files, so their directories."""
     return path if path.is_dir() else path.parent
-
-
-def _concerns(changed: Path, watched: frozenset[Path]) -> bool:
-    return changed in watched or any(parent in watched for parent in changed.parents)

@@ -49,13 +49,7 @@ def command(*, gates: tuple[str, ...], **shared: Any) -> None:
         report.finish(summary.table, list(summary.settled.values()), closing)
 
     with Store.open() as store:
-        watch = Watch(
-            request,
-            store,
-            report,
-            on_summary=finish,
-            on_error=lambda error: click.echo(f"error: {error}"),
-        )
+        watch = Watch(request, store, report, on_summary=finish, on_error=report.fail)
         watch.run(_changes, plan(request, load(request), store))
 
 

@@ -66,6 +66,15 @@ class RuleIndex:
         directory = self._find(kind)
         return self._rule_file(directory) if directory else None
 
+    def files(self) -> frozenset[Path]:
+        """The files of the rules in use, with whatever else of their directories they import."""
+        modules = [
+            module
+            for name, module in [*sys.modules.items()]
+            if self._package and name.startswith(f"{self._package}.")
+        ]
+        return frozenset(Path(module.__file__) for module in modules if module.__file__)
+
     def _find(self, kind: str) -> str | None:
         """The directory of ``kind``, without a listing where its name says it."""
         if kind.isidentifier() and self._rule_file(kind):

@@ -15,6 +15,9 @@ from kabuild.report.table import Style, ended, plain
 _KEPT = 8
 """Speedups of one task that its line shows."""
 
+_FAILURES, _ERROR = Label("", "failures"), Label("", "error")
+"""What is said of no action."""
+
 
 class WatchReport:
     """Prints what is new: a gate whose key is the last one's has nothing to say.
@@ -41,11 +44,17 @@ class WatchReport:
         elif isinstance(event, ActionSettled) and event.settled.outcome is Outcome.DONE:
             self._agent(event.settled)
 
+    def fail(self, error: Exception) -> None:
+        """Where there was no build: what is wrong, unless that was said for the save before."""
+        if self._is_new(_ERROR, str(error)):
+            self._write(f"error: {error}")
+
     def finish(self, table: Sequence[TaskRow], settled: Sequence[Settled], closing: str) -> None:
         """After a build: what is wrong, the trend of each task's speedup, and ``closing``.
 
         Where all that was said before, nothing.
         """
+        self._said.pop(_ERROR, None)
         for row in table:
             speedup = row.figure("speedup")
             trend = self._speedups.setdefault(row.label, [])
@@ -54,10 +63,10 @@ class WatchReport:
                 shown = " → ".join(f"{value:.2f}x" for value in trend[-_KEPT:])
                 self._write(f"{row.label.short}  speedup {shown}")
         text = "\n".join(render_failures(table, settled, rerun=self._rerun))
-        if text and self._is_new(Label("", "failures"), text):
+        if text and self._is_new(_FAILURES, text):
             self._write(text)
         elif not text:
-            self._said.pop(Label("", "failures"), None)
+            self._said.pop(_FAILURES, None)
         if self._spoke:
             self._write(closing)
             self._spoke = False

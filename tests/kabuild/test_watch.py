@@ -61,6 +61,7 @@ class Watched:
 
     def _fail(self, error: Exception) -> None:
         self.errors.append(str(error))
+        self.report.fail(error)
         self.settled.release()
 
     def write(self, path: str, text: str) -> Step:
@@ -108,6 +109,27 @@ def test_a_declaration_that_breaks_is_named_and_may_be_mended(watched: Watched) 
 
     assert len(watched.errors) == 1
     assert f"{build}:3" in watched.errors[0]
+    assert watched.summaries[-1].table[0].passed
+
+
+def test_a_rule_that_breaks_is_named_and_may_be_mended(watched: Watched) -> None:
+    rule = "rules/copied/rule.py"
+    good = (watched.root / rule).read_text()
+    watched.run(watched.write(rule, "RULE = None\n"), watched.write(rule, good))
+
+    assert len(watched.errors) == 1
+    assert f"{rule}:" in watched.errors[0]
+    said = next(index for index, line in enumerate(watched.lines) if line.startswith("error: "))
+    assert watched.lines[said + 1 :] == ["waiting"], "whoever mended it is told"
+
+
+def test_what_was_missing_is_found_when_it_is_saved(watched: Watched) -> None:
+    """No plan has named that file yet."""
+    build = "tasks/family0/t0/BUILD.toml"
+    text = (watched.root / build).read_text().replace("kernel.hip", "new.hip")
+    watched.run(watched.write(build, text), watched.write("tasks/family0/t0/new.hip", "// new\n"))
+
+    assert len(watched.errors) == 1
     assert watched.summaries[-1].table[0].passed
 
 
@@ -170,14 +192,19 @@ def test_a_file_that_is_saved_while_it_is_read_is_read_again(watched: Watched) -
     assert [summary.table[0].passed for summary in watched.summaries] == [True]
 
 
-def test_what_is_watched_is_what_the_actions_read(watched: Watched) -> None:
-    paths = watched_paths(
-        plan(watched.request, load(watched.request), watched.store), watched.request
-    )
+def test_what_is_watched_is_what_loading_and_the_actions_read(watched: Watched) -> None:
+    (watched.root / "agents").mkdir()
+    (watched.root / "agents/BUILD.toml").write_text("")
+    planned = plan(watched.request, load(watched.request), watched.store)
+    planned.loaded.loader.package("agents")
+
+    paths = watched_paths(planned, watched.request)
 
     assert {str(path.relative_to(watched.root)) for path in paths} == {
         "WORKSPACE.toml",
+        "agents/BUILD.toml",
         "rules/copied/data",
+        "rules/copied/rule.py",
         "tasks/family0/t0/BUILD.toml",
         KERNEL,
         "tasks/family0/t0/reference.py",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from kabuild.base.errors import Interrupted, Reason, UsageError
 from kabuild.bundle.archive import SUFFIX, TOTAL_LIMIT
-from kabuild.cli.session import interruptible
+from kabuild.cli.session import interruptible, remember_keys
 from kabuild.loading.request import Request
 from kabuild.model.event import EventSink, Warned
 from kabuild.model.result import Outcome
@@ -53,6 +54,8 @@ def _carried_out(request: Request, planned: Plan, store: Store, sink: EventSink)
         summary = execute(request, planned, store, sink, stop=stop)
     if summary.interrupted:
         raise Interrupted(Reason.INTERRUPTED, "interrupted; what is done is kept")
+    with suppress(OSError):  # disposable, as all of out/
+        remember_keys(planned.loaded.workspace.root / "out", summary)
     for text in _machine_faults(summary):
         sink.emit(Warned(text))
     asked = {row.label: asked_of(row) for row in summary.table}

@@ -35,13 +35,14 @@ from kabuild.report.explain import render_explanation
 from kabuild.report.failures import printable, render_failures
 from kabuild.report.json_report import render_json
 from kabuild.report.junit import render_junit
+from kabuild.report.key_history import KeyHistory
 from kabuild.report.markdown import render_summary
 from kabuild.report.profile import Profile
 from kabuild.report.progress import Fan, make_progress
 from kabuild.report.scoreboard import GateCell, cell_of
 from kabuild.report.table import Line, render_table, render_totals
 from kabuild.report.trials import render_trials, summarise_trials
-from kabuild.report.views import last_key, shown_at, write_views
+from kabuild.report.views import shown_at, write_views
 from kabuild.store import Store
 from kabuild.store.memory import MemoryStore
 
@@ -124,6 +125,7 @@ def leave_views(
     try:
         graph = summary.plan.analysis.graph
         write_views(out, summary.settled.values(), store.cas.link_to, graph)
+        remember_keys(out, summary)
         for name, report in reports.items():
             atomic_write(out / name, report)
     except OSError as error:
@@ -132,11 +134,15 @@ def leave_views(
         sink.emit(Warned(f"out/ is not complete; the next build mends it: {error}"))
 
 
+def remember_keys(out: Path, summary: Summary) -> None:
+    """So that ``why`` has an earlier build to compare with. Raises ``OSError``."""
+    KeyHistory(out, summary.plan.loaded.options).record(summary.settled.values())
+
+
 def _explain(path: Path, summary: Summary, out: Path, store: Store) -> None:
     """Before the views change: they remember the keys of the last build."""
-    text = render_explanation(
-        summary.settled.values(), lambda label: last_key(out, label), store.cas
-    )
+    history = KeyHistory(out, summary.plan.loaded.options)
+    text = render_explanation(summary.settled.values(), history.last, store.cas)
     try:
         atomic_write(path.absolute(), text.encode())
     except OSError as error:

@@ -13,7 +13,7 @@ from kabuild.cli.test import request_fields
 from kabuild.execution.forecast import Forecast
 from kabuild.loading.request import Request
 from kabuild.pipeline import Plan
-from kabuild.report.views import last_key
+from kabuild.report.key_history import KeyHistory
 from kabuild.report.why import render_why
 from kabuild.store import Store
 
@@ -27,11 +27,13 @@ def command(**shared: Any) -> None:
     kabuild why //tasks/hip2hip/softmax:softmax.perf
     kabuild why //tasks/hip2hip/softmax --solution=my.hip
 
-    It compares with the last build in this workspace, and runs nothing.
+    It compares with the last build of the same agent or solution in this workspace, where there
+    was one, else with the last build of any, and runs nothing.
     """
     click.echo(look_ahead(Request(**request_fields(shared)), _why), nl=False)
 
 
 def _why(planned: Plan, foreseen: dict[str, Forecast], store: Store, out: Path) -> str:
     labels = [str(label) for label in planned.roots]
-    return render_why(labels, foreseen, lambda label: last_key(out, label), store.cas)
+    history = KeyHistory(out, planned.loaded.options)
+    return render_why(labels, foreseen, history, store.cas)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kabuild.base.errors import Reason, StoreError
 from kabuild.execution.forecast import Forecast
 from kabuild.model.digest import Digest
-from kabuild.model.label import Label
 from kabuild.report.failures import printable
+from kabuild.report.key_history import KeyHistory
 from kabuild.store.cas import Cas
 from kabuild.store.key_parts import Change, KeyParts, changes, read_key
 
@@ -18,11 +18,14 @@ _TEXT_LIMIT = 200_000
 
 _DIFF_LINES = 40
 
+_MOST_CHANGES = 40
+"""Two keys that differ in more have little in common, and no cause is seen among so many."""
+
 
 def render_why(
     labels: Sequence[str],
     foreseen: Mapping[str, Forecast],
-    last_key: Callable[[Label], Digest | None],
+    history: KeyHistory,
     cas: Cas,
 ) -> str:
     """Why each of the actions is cached, or would run; then the first causes, each once."""
@@ -36,7 +39,7 @@ def render_why(
             lines.append(f"  its inputs depend on {', '.join(own)}")
     for cause in causes:
         lines.append(f"{cause}: {foreseen[cause].word}")
-        lines += [f"  {line}" for line in _reasons(foreseen[cause], last_key, cas)]
+        lines += [f"  {line}" for line in _reasons(foreseen[cause], history, cas)]
     return "\n".join(lines) + "\n"
 
 
@@ -65,7 +68,7 @@ def _first_causes(label: str, foreseen: Mapping[str, Forecast]) -> Iterator[str]
         seen.update(waits)
 
 
-def _reasons(item: Forecast, last_key: Callable[[Label], Digest | None], cas: Cas) -> Iterator[str]:
+def _reasons(item: Forecast, history: KeyHistory, cas: Cas) -> Iterator[str]:
     if item.problem:
         yield item.problem
         return
@@ -73,7 +76,7 @@ def _reasons(item: Forecast, last_key: Callable[[Label], Digest | None], cas: Ca
     if key is None:
         return
     yield f"key {key.hash}"
-    last = last_key(item.action.label)
+    last = history.last(item.action.label)
     if item.settled:
         yield "its result is stored under this key; nothing of it changed"
         if last is None or last == key:
@@ -85,6 +88,8 @@ def _reasons(item: Forecast, last_key: Callable[[Label], Digest | None], cas: Ca
     elif last == key:
         yield "its key did not change, but the result is no longer stored, or never was"
         return
+    if history.own(item.action.label) is None:
+        yield "no build of it with this agent or solution is known here; the last one had another"
     old, new = read_key(cas, last), read_key(cas, key)
     if old is None or new is None:
         yield f"its key was {last.hash}; what that was made of is no longer stored"
@@ -93,12 +98,15 @@ def _reasons(item: Forecast, last_key: Callable[[Label], Digest | None], cas: Ca
 
 
 def _differences(old: KeyParts, new: KeyParts, cas: Cas) -> Iterator[str]:
-    for change in changes(old, new):
+    found = changes(old, new)
+    for change in found[:_MOST_CHANGES]:
         yield printable(str(change))
         if change.is_input:
             before, after = old.files.get(change.what), new.files.get(change.what)
             if before and after:
                 yield from (f"  {line}" for line in _diff(change, before, after, cas))
+    if len(found) > _MOST_CHANGES:
+        yield f"... {len(found) - _MOST_CHANGES} more that differ"
 
 
 def _diff(change: Change, old: Digest, new: Digest, cas: Cas) -> list[str]:

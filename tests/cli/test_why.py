@@ -60,6 +60,20 @@ def test_what_is_not_text_is_told_by_digest_alone(workspace: CliWorkspace) -> No
     assert lines[-1].startswith("  input kernel: ")
 
 
+def test_a_build_is_compared_with_the_last_one_of_its_own_agent(task: CliWorkspace) -> None:
+    """What another agent handed in since is no cause of anything."""
+    kernel, label = task.root / "double/solutions/expert/double.hip", "//double:double.agent"
+    kernel.write_text("// first\n")
+    for agent in ("expert", "none"):
+        assert task.run("build", label, f"--agent={agent}").code == 0
+    kernel.write_text("// second\n")
+    lines = task.run("why", label, "--agent=expert").out.splitlines()
+    assert lines[-2:] == ["    -// first", "    +// second"]
+    assert len(lines) == 8
+    other = task.run("why", label, "--solution=double/solutions").out
+    assert "no build of it with this agent or solution is known here" in other
+
+
 def test_without_an_earlier_build_it_says_so(tmp_path: Path) -> None:
     generate(tmp_path / "work", 1, shared=1)
     ran = CliWorkspace(tmp_path / "work", tmp_path / "store").run("why", COMPILE)

@@ -192,6 +192,7 @@ def test_the_command_pairs_agents_and_bundles(tmp_path: Path) -> None:
     assert agents.json["schema"] == "kabuild/compare/1"
     assert (agents.json["ties"], agents.json["ratio"]) == (3, 1.0)
     assert "3 ties" in bundles.out
+    assert len([*(workspace.root / "out/.keys").iterdir()]) == 2
 
 
 @pytest.mark.parametrize(

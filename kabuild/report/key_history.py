@@ -1,0 +1,78 @@
+"""The keys of the last builds in a workspace, for each of what was asked for by itself.
+
+A view in ``out/`` shows one build of an action, whoever asked for it. Two agents make the same
+action of one task, with keys that have next to nothing in common: the earlier key that one of
+them is compared with is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from kabuild.base.fs import atomic_write
+from kabuild.model.digest import Digest
+from kabuild.model.label import Label
+from kabuild.model.options import Options
+from kabuild.model.result import Settled
+from kabuild.report.views import last_key
+
+_DIRECTORY = ".keys"
+_MOST = 100
+"""Histories that are kept: a search may hand in thousands of solutions, each once."""
+
+
+class KeyHistory:
+    """What is known of builds of one agent or solution on one kind of platform.
+
+    It is disposable like all of ``out/``, and read when it is first asked for something.
+    """
+
+    def __init__(self, out: Path, options: Options) -> None:
+        self._out = out
+        solution = options.solution
+        given = f"solution {solution.path}" if solution else f"agent {options.agent}"
+        name = Digest.of(f"{options.platform.name} {given}".encode()).hash
+        self._path = out / _DIRECTORY / name
+        self._keys: dict[str, str] | None = None
+
+    def own(self, label: Label) -> Digest | None:
+        """The key of the last such build of an action."""
+        try:
+            hash_, size = self._read()[str(label)].split("/")
+            return Digest(hash_, int(size))
+        except (KeyError, ValueError):
+            return None
+
+    def last(self, label: Label) -> Digest | None:
+        """The same; where there was none, the key of the last build of any kind."""
+        return self.own(label) or last_key(self._out, label)
+
+    def record(self, settled: Iterable[Settled]) -> None:
+        """Add what a build came to. Raises ``OSError``."""
+        before = self._read()
+        new = {str(item.label): str(item.key) for item in settled if item.key and item.result}
+        if before.items() >= new.items():
+            return
+        if not before:
+            self._make_room()
+        after = {**before, **new}
+        text = "".join(f"{label} {key}\n" for label, key in after.items())
+        atomic_write(self._path, text.encode())
+        self._keys = after
+
+    def _read(self) -> dict[str, str]:
+        if self._keys is None:
+            try:
+                lines = self._path.read_text(encoding="utf-8").splitlines()
+            except (OSError, ValueError):
+                lines = []
+            self._keys = dict(pair for line in lines if len(pair := line.rsplit(" ", 1)) == 2)
+        return self._keys
+
+    def _make_room(self) -> None:
+        """Remove the histories that were written longest ago."""
+        known = self._path.parent.iterdir() if self._path.parent.is_dir() else ()
+        oldest = sorted(known, key=lambda path: path.stat().st_mtime)
+        for path in oldest[: max(0, len(oldest) - _MOST + 1)]:
+            path.unlink(missing_ok=True)

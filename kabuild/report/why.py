@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
 from kabuild.base.errors import Reason, StoreError
@@ -10,13 +9,12 @@ from kabuild.execution.forecast import Forecast
 from kabuild.model.digest import Digest
 from kabuild.report.failures import printable
 from kabuild.report.key_history import KeyHistory
+from kabuild.report.text_difference import text_difference
 from kabuild.store.cas import Cas
 from kabuild.store.key_parts import Change, KeyParts, changes, read_key
 
 _TEXT_LIMIT = 200_000
 """Bytes beyond which no differences of a text are shown."""
-
-_DIFF_LINES = 40
 
 _MOST_CHANGES = 40
 """Two keys that differ in more have little in common, and no cause is seen among so many."""
@@ -110,18 +108,14 @@ def _differences(old: KeyParts, new: KeyParts, cas: Cas) -> Iterator[str]:
 
 
 def _diff(change: Change, old: Digest, new: Digest, cas: Cas) -> list[str]:
-    """The lines that differ, where both are text of a readable size."""
+    """What differs in it, where both are text of a readable size."""
     if max(old.size, new.size) > _TEXT_LIMIT:
         return []
     try:
-        texts = [cas.get(digest).decode().splitlines() for digest in (old, new)]
+        texts = [cas.get(digest).decode() for digest in (old, new)]
     except (StoreError, UnicodeDecodeError):
         return []
-    name = change.what
-    lines = list(difflib.unified_diff(texts[0], texts[1], name, name, lineterm="", n=1))
-    shown = [printable(line) for line in lines[:_DIFF_LINES]]
-    left = len(lines) - len(shown)
-    return [*shown, f"... {left} more lines"] if left else shown
+    return [printable(line) for line in text_difference(change.what, *texts)]
 
 
 def _not_stored(key: Digest) -> StoreError:

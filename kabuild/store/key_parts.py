@@ -9,6 +9,7 @@ from kabuild.base.canonical import parse_fields
 from kabuild.base.errors import StoreError
 from kabuild.model.digest import Digest
 from kabuild.store.cas import Cas
+from kabuild.store.merkle import parse_duration
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def read_key(cas: Cas, key: Digest) -> KeyParts | None:
         action = dict(parse_fields(cas.get(key)))
         command = cas.get(Digest.from_wire(_bytes(action[1])))
         settings = dict(_settings(parse_fields(command)))
-        settings["timeout"] = _bytes(action.get(6, b"")).hex()
+        settings["timeout"] = f"{parse_duration(_bytes(action.get(6, b''))):.12g} s"
         files = dict(_files(cas, Digest.from_wire(_bytes(action[2])), ""))
     except (StoreError, ValueError, KeyError):
         return None

@@ -38,9 +38,9 @@ def command(*, gates: tuple[str, ...], as_json: bool, **shared: Any) -> None:
     kabuild compare ours.kab theirs.kab
 
     ONE and OTHER are agents or bundles; two prompts, models or versions are two agents. Pairs
-    are tasks: a trial that failed counts 1.0x, and where only one of two is right, it wins. The
-    interval is a paired bootstrap's over tasks, the p-value an exact sign test's. What is cached
-    is not judged again.
+    are tasks: a trial that failed counts 1.0x, and where only one of two is right, it wins, with a
+    ratio no worse for it than 1.0x, however slow. The interval is a paired bootstrap's over tasks,
+    the p-value an exact sign test's. What is cached is not judged again.
 
     Exits with 0 whoever is better, 2 where the two were judged on different devices, and 36
     where the machine failed some gate: what was not judged is named, and in no figure.

@@ -41,21 +41,21 @@ class Pair:
         worth no less than none.
         """
         ratio = self.one / self.other
-        if self._only == 1:
+        if self.only_right == 1:
             return max(1.0, ratio)
-        return min(1.0, ratio) if self._only else ratio
+        return min(1.0, ratio) if self.only_right else ratio
 
     @property
     def winner(self) -> int:
         """1 or 2, or 0 for a tie; the one that is right where the other never was."""
-        if self._only:
-            return self._only
+        if self.only_right:
+            return self.only_right
         if abs(math.log(self.ratio)) <= math.log(1 + TIE):
             return 0
         return 1 if self.ratio > 1 else 2
 
     @property
-    def _only(self) -> int:
+    def only_right(self) -> int:
         """Which of the two is the only one that was ever right; 0 where that is neither."""
         if bool(self.one_right) == bool(self.other_right):
             return 0

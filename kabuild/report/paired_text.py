@@ -19,7 +19,7 @@ def render_comparison(found: Comparison) -> str:
 def _table(found: Comparison) -> list[str]:
     if not found.pairs:
         return []
-    rows = [("task", *found.names, "ratio"), *map(_cells, found.pairs)]
+    rows = [("task", *found.names, "ratio"), *(_cells(pair, found.names) for pair in found.pairs)]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return [
         f"{task:{widths[0]}}  {one:>{widths[1]}}  {other:>{widths[2]}}  {ratio}"
@@ -27,9 +27,12 @@ def _table(found: Comparison) -> list[str]:
     ]
 
 
-def _cells(pair: Pair) -> tuple[str, str, str, str]:
+def _cells(pair: Pair, names: tuple[str, str]) -> tuple[str, str, str, str]:
     one, other = _told(pair.one, pair.one_right), _told(pair.other, pair.other_right)
-    return pair.task, one, other, f"{pair.ratio:.3f}x {_MARKS[pair.winner]}"
+    ratio = f"{pair.ratio:.3f}x {_MARKS[pair.winner]}"
+    if pair.only_right:
+        ratio += f"  only {names[pair.only_right - 1]} is right"
+    return pair.task, one, other, ratio
 
 
 def _told(figure: float, right: float) -> str:
@@ -49,6 +52,8 @@ def _figures(found: Comparison) -> Iterator[str]:
         counts = (("win", found.wins), ("loss", found.losses), ("tie", found.ties))
         told = ", ".join(_counted(number, noun) for noun, number in counts)
         yield f"{told}; sign test p = {found.p_value:.3g}"
+        if any(pair.only_right for pair in found.pairs):
+            yield "where only one is right, it wins, and no ratio is worse for it than 1.000x"
     for name, costs in zip(found.names, found.costs, strict=True):
         if costs:
             yield f"{name}: " + ", ".join(f"{value:g} {unit}" for unit, value in costs.items())

@@ -92,6 +92,15 @@ def test_failing_never_wins_however_slow_the_other_is() -> None:
     assert there.to_json()["pairs"][0]["winner"] == 2
 
 
+def test_a_ratio_that_the_columns_do_not_give_is_explained() -> None:
+    """0.96x against 1.00x of a failure is no 1.000x, unless one knows the rule."""
+    lines = render_comparison(compare(judged("none", 0.96), judged("mine", None))).splitlines()
+    rule = "where only one is right, it wins, and no ratio is worse for it than 1.000x"
+    assert lines[1].endswith("  0.96x  failed (1.00x)  1.000x +  only none is right")
+    assert lines.count(rule) == 1
+    assert rule not in render_comparison(compare(judged("none", 0.96), judged("mine", 1.0)))
+
+
 def test_two_that_fail_are_a_tie() -> None:
     found = compare(judged("a", None), judged("b", None))
     assert (found.ties, found.ratio) == (1, 1.0)

@@ -28,6 +28,7 @@ from kabuild.loading.request import Request
 from kabuild.loading.roots import find_workspace
 from kabuild.model.event import EventSink, Warned
 from kabuild.model.label import Label
+from kabuild.model.result import Outcome
 from kabuild.pipeline import Summary, execute
 from kabuild.report.event_log import EventLog
 from kabuild.report.event_stream import EventStream

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any
 
+from kabuild.report.agent_end import agent_end
 from kabuild.report.evaluation import Evaluation, TaskResult
 from kabuild.report.judgement import is_judged, typical_gain, unjudged
 
@@ -74,6 +75,7 @@ class Comparison:
             the wins are. 1.0 where there are ties only.
         wins, losses, ties: of the first one.
         costs: seconds, tokens and dollars of each one's sessions, where known.
+        ended: of each one, how its agent ended by label, where it did not finish.
         unjudged: of each one, why by label, the trials that were not judged.
         unpaired: tasks that only one has.
         timed: whether anybody asked for times. Where nobody did, who is right is all that counts.
@@ -89,6 +91,7 @@ class Comparison:
     losses: int
     ties: int
     costs: tuple[Mapping[str, float], Mapping[str, float]]
+    ended: tuple[Mapping[str, str], Mapping[str, str]]
     unjudged: tuple[Mapping[str, str], Mapping[str, str]]
     unpaired: tuple[str, ...]
     timed: bool
@@ -135,6 +138,7 @@ def compare(one: Evaluation, other: Evaluation) -> Comparison:
         losses=losses,
         ties=winners.count(0),
         costs=(_costs(one), _costs(other)),
+        ended=(_ended(one), _ended(other)),
         unjudged=(unjudged(one.results), unjudged(other.results)),
         unpaired=tuple(sorted(first.keys() ^ second.keys())),
         timed=any("perf" in result.gates for result in (*one.results, *other.results)),
@@ -174,6 +178,11 @@ def _interval(logs: Sequence[float]) -> tuple[float, float]:
     means = sorted(statistics.fmean(random.choices(logs, k=len(logs))) for _ in range(RESAMPLES))
     ends = (means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1])
     return math.exp(ends[0]), math.exp(ends[1])
+
+
+def _ended(evaluation: Evaluation) -> dict[str, str]:
+    told = {r.task.in_trial(r.trial).short: agent_end(r.agent) for r in evaluation.results}
+    return {label: end for label, end in told.items() if end}
 
 
 def _costs(evaluation: Evaluation) -> dict[str, float]:

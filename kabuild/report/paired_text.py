@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kabuild.base.listing import abridged
 from kabuild.report.failures import printable
 from kabuild.report.paired import FEWEST, Comparison, Pair
 
@@ -56,7 +57,12 @@ def _figures(found: Comparison) -> Iterator[str]:
             yield "where only one is right, it wins, and no ratio is worse for it than 1.000x"
     for name, costs in zip(found.names, found.costs, strict=True):
         if costs:
-            yield f"{name}: " + ", ".join(f"{value:g} {unit}" for unit, value in costs.items())
+            told = ", ".join(f"{value:g} {unit}" for unit, value in costs.items())
+            yield f"all sessions of {name}: {told}"
+    for name, ended in zip(found.names, found.ended, strict=True):
+        for end in dict.fromkeys(ended.values()):
+            where = abridged([label for label, how in ended.items() if how == end])
+            yield f"{name}: {end} ({where})"
 
 
 def _sureness(found: Comparison) -> str:
@@ -68,7 +74,7 @@ def _sureness(found: Comparison) -> str:
 
 def _left_out(found: Comparison) -> Iterator[str]:
     """What is in no figure, by name."""
-    if not found.timed:
+    if found.pairs and not found.timed:
         yield "nothing was timed, and 1.00x is said of all: the gate perf was not asked for"
     for name, missing in zip(found.names, found.unjudged, strict=True):
         if missing:

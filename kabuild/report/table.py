@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from kabuild.report.failures import printable
+from kabuild.report.agent_end import agent_end
 from kabuild.report.scoreboard import TaskRow, Totals
 
 Style = Callable[[str, str], str]
 
 _COLOURS = {"PASS": "32", "FAIL": "31", "REJECTED": "35", "SKIPPED": "33", "INFRA": "36"}
-_MOST_COLUMNS = 100
-"""What is printed of how an agent ended, which may have said anything."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,7 @@ class Line:
         notes = (
             "cached" if row.cached else "",
             "" if row.hermetic else "not hermetic",
-            ended(row.facts),
+            agent_end(row.facts),
         )
         return cls(
             row.label.short,
@@ -90,15 +86,6 @@ def render_totals(counts: Totals, seconds: float) -> str:
         f"{actions} {noun}: {counts.cached} cached, {counts.executed} executed"
         f"{judged}; {seconds:.2f} s"
     )
-
-
-def ended(facts: Mapping[str, Any]) -> str:
-    """How an agent that did not finish ended, and why, as it or its session says."""
-    state, why = str(facts.get("state", "finished")), str(facts.get("message", ""))
-    if state == "finished":
-        return ""
-    told = ": ".join(filter(None, ("agent", state.replace("_", " "), why)))
-    return textwrap.shorten(printable(told), _MOST_COLUMNS, placeholder="...")
 
 
 def _texts(line: Line, gates: Sequence[str], *, scored: bool) -> list[str]:

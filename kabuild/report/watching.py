@@ -8,9 +8,10 @@ from kabuild.model.event import ActionSettled, Event, Warned
 from kabuild.model.label import Label
 from kabuild.model.result import Outcome, Settled
 from kabuild.model.verdict import Verdict
+from kabuild.report.agent_end import agent_end
 from kabuild.report.failures import printable, render_failures
 from kabuild.report.scoreboard import TaskRow
-from kabuild.report.table import Style, ended, plain
+from kabuild.report.table import Style, plain
 
 _KEPT = 8
 """Speedups of one task that its line shows."""
@@ -86,7 +87,7 @@ class WatchReport:
 
     def _agent(self, settled: Settled) -> None:
         """Without it, gates would judge a kernel that an agent never touched as if it were done."""
-        told = ended(settled.facts)
+        told = agent_end(settled.facts)
         if self._is_new(settled.label, told) and told:
             self._write(f"{settled.label.short}  {told}")
 

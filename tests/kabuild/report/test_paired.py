@@ -126,6 +126,13 @@ def test_where_nothing_was_judged_there_is_no_ratio() -> None:
     assert json.dumps(found.to_json(), allow_nan=False)
 
 
+def test_where_nothing_was_judged_nothing_is_said_of_times() -> None:
+    untimed = replace(stopped("t0"), gates={"compile": {"verdict": "INFRA", "reason": "NO_SECRET"}})
+    text = render_comparison(compare(evaluation("a", untimed), evaluation("b", untimed)))
+    assert "nothing to compare" in text
+    assert "nothing was timed" not in text
+
+
 def test_a_task_counts_by_the_trials_that_were_judged() -> None:
     one = evaluation("a", result("t0", 4.0), stopped("t0", 2))
     found = compare(one, judged("b", 2.0))
@@ -188,7 +195,17 @@ def test_what_sessions_cost_is_summed() -> None:
     one = evaluation("a", result("t0", 2.0, **told), result("t1", 2.0, **told))
     found = compare(one, judged("b", 1.0, 1.0))
     assert found.costs == ({"seconds": 20.0, "output_tokens": 10}, {})
-    assert "a: 20 seconds, 10 output_tokens" in render_comparison(found)
+    assert "all sessions of a: 20 seconds, 10 output_tokens" in render_comparison(found)
+
+
+def test_an_agent_that_did_not_finish_is_named() -> None:
+    """What is judged of it is what it left, such as the kernel that it was given."""
+    crashed: dict[str, Any] = {"agent": {"state": "failed", "message": "no\nmodule"}}
+    one = evaluation("a", *(result(f"t{n}", 1.0, **crashed) for n in range(2)))
+    found = compare(one, judged("b", 1.0, 1.0))
+    assert found.to_json()["ended"][0]["//tasks/hip2hip/t1"] == "agent: failed: no module"
+    told = "a: agent: failed: no module (//tasks/hip2hip/t0, //tasks/hip2hip/t1)"
+    assert told in render_comparison(found).splitlines()
 
 
 def test_the_command_pairs_agents_and_bundles(tmp_path: Path) -> None:

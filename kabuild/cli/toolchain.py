@@ -31,6 +31,8 @@ from kabuild.toolchain.parts import is_there
 from kabuild.toolchain.tree_check import TreeCheck
 
 _COLUMNS = ("TOOLCHAIN", "ROLE", "PLATFORMS", "KIND", "VERSION", "STATE")
+_NOT_THERE = (State.MISSING.value, State.TO_FETCH.value)
+"""How the state of a toolchain begins that is not on this machine."""
 
 
 @click.group("toolchain")
@@ -204,7 +206,8 @@ def pin(*, name: str, home: Path | None, paths: tuple[str, ...]) -> None:
 def verify(*, names: tuple[str, ...]) -> None:
     """Read all files of toolchains again and name those that are not as they were pinned.
 
-    Exits with 45 when there are such files, else with 36 when one that is named is missing.
+    Exits with 45 when there are such files, else with 36 when one that is named is not there: it is
+    missing, or still to be fetched.
     """
     bad = missing = False
     with declared() as toolchains:
@@ -214,7 +217,7 @@ def verify(*, names: tuple[str, ...]) -> None:
             for line in lines:
                 click.echo(f"  {line}")
             bad |= bool(lines)
-            missing |= bool(names) and state.startswith(State.MISSING.value)
+            missing |= bool(names) and state.startswith(_NOT_THERE)
     if bad or missing:
         raise click.exceptions.Exit(int(ExitCode.TOOLCHAIN_DRIFT if bad else ExitCode.ENVIRONMENT))
 
@@ -238,7 +241,7 @@ def _verified(declaration: Declaration, toolchains: Declared) -> tuple[list[str]
     except ToolchainError as error:
         return [], f"{State.MISSING.value}, {error.message}"
     if lines is None:
-        return [], State.TO_FETCH.value
+        return [], f"{State.TO_FETCH.value}: kabuild toolchain fetch {declaration.label.short}"
     if (adoption := toolchains.resolver.adoption(declaration)) and adoption[1] is None:
         return [], f"not pinned yet: kabuild toolchain pin {declaration.label.short}"
     again = f"to get it again: kabuild toolchain fetch --force {declaration.label.short}"

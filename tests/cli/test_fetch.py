@@ -81,6 +81,9 @@ def start(workspace: CliWorkspace, command: str = "fetch") -> subprocess.Popen[s
 
 
 def test_a_pin_becomes_a_tree(pinned: CliWorkspace, server: FileServer) -> None:
+    before = pinned.run("toolchain", "verify", "cc")
+    said = "//toolchains/my:cc: to fetch: kabuild toolchain fetch //toolchains/my:cc"
+    assert (before.code, before.out.strip()) == (36, said)
     ran = fetch(pinned)
 
     assert ran.code == 0, ran.err

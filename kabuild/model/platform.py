@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kabuild.base.errors import Reason, UsageError
@@ -60,7 +60,7 @@ class Platform:
             raise UsageError(
                 Reason.UNKNOWN_PLATFORM,
                 f"'{text}' names no architecture of platform {name}",
-                hint="\n".join(filter(None, (suggest(arch, known or ()), there))),
+                hint="\n".join(filter(None, (_near(arch, known or ()), there))),
             )
         return cls(name, (("arch", arch),) if arch else ())
 
@@ -75,6 +75,16 @@ class Platform:
     def __str__(self) -> str:
         arch = self.get("arch")
         return f"{self.name}:{arch}" if arch else self.name
+
+
+def _near(arch: str, known: Iterable[str]) -> str:
+    """A hint for a mistyped architecture. One of another generation is none that was meant."""
+    return suggest(arch, (name for name in known if _generation(name) == _generation(arch)))
+
+
+def _generation(arch: str) -> str:
+    """The first digit of an architecture: ``9`` of ``sm_90a``; empty without any."""
+    return next(filter(str.isdecimal, arch), "")
 
 
 def _meant(name: str) -> str:

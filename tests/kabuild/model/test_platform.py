@@ -44,7 +44,7 @@ def test_all_architectures_that_are_suggested_are_accepted() -> None:
         ("gfx942", "no platform 'gfx942'", "did you mean 'rocm:gfx942'?"),
         ("cuda:sm_9x", "'cuda:sm_9x' names no architecture", "did you mean 'sm_90'?"),
         ("cuda:90", "'cuda:90' names no architecture", "there are: sm_75, sm_80, "),
-        ("cuda:sm_42", "'cuda:sm_42' names no architecture", "did you mean 'sm_"),
+        ("cuda:sm_42", "'cuda:sm_42' names no architecture", "there are: sm_75, "),
         ("cuda:sm_9000", "'cuda:sm_9000' names no architecture", "did you mean 'sm_90'?"),
         ("cuda:sm_80a", "'cuda:sm_80a' names no architecture", "did you mean 'sm_80'?"),
         ("cuda:gfx942", "'cuda:gfx942' names no architecture", "there are: sm_75, sm_80, "),

@@ -31,6 +31,7 @@ def command(
     \b
     kabuild build //tasks/hip2hip/softmax:softmax.compile
     kabuild build //toolchains/hip:cpu
+    kabuild build '//tasks/...:*.compile' --platform=rocm:gfx942
 
     Exits with 0 when everything was made, 1 when something was not.
     """

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kabuild.base.errors import StoreError
-from kabuild.cli import clean
+from kabuild.cli import build, clean
 from kabuild.scheduler import FileLeases
 from tests.testkit.cli import CliWorkspace, Ran
 
@@ -344,6 +344,10 @@ def test_clean_does_not_follow_a_link(tasks: CliWorkspace, tmp_path: Path) -> No
     assert tasks.run("clean").code == 0
     assert (precious / "work").exists()
     assert not (tasks.root / "out").exists()
+
+
+def test_a_part_of_all_tasks_is_built_as_its_help_says() -> None:
+    assert "kabuild build '//tasks/...:*.compile' --platform=" in (build.command.help or "")
 
 
 def test_an_explanation_that_cannot_be_written_is_named(tasks: CliWorkspace) -> None:

@@ -30,6 +30,7 @@ from kabuild.model.event import EventSink, Warned
 from kabuild.model.label import Label
 from kabuild.model.result import Outcome
 from kabuild.pipeline import Summary, execute
+from kabuild.report.causes import broken
 from kabuild.report.event_log import EventLog
 from kabuild.report.event_stream import EventStream
 from kabuild.report.explain import render_explanation
@@ -188,7 +189,8 @@ def _print(request: Request, summary: Summary, output: str, seconds: float) -> N
     else:
         for label in summary.plan.roots:
             click.echo(_made_line(_made(summary, label)))
-    click.echo(render_totals(summary.totals, seconds))
+    number = broken(summary.settled.values())
+    click.echo(render_totals(summary.totals, seconds, broken=number))
 
 
 def _made_line(cell: GateCell) -> str:

@@ -15,6 +15,7 @@ from kabuild.loading.request import Request
 from kabuild.model.event import Warned
 from kabuild.pipeline import Summary, execute, load, plan
 from kabuild.report.admission import render_admission
+from kabuild.report.causes import broken
 from kabuild.report.failures import render_failures
 from kabuild.report.json_report import render_json
 from kabuild.report.progress import make_progress
@@ -115,7 +116,8 @@ def _text(request: Request, summary: Summary, seconds: float) -> str:
         summary.table, summary.settled.values(), command="validate", rerun=_flags(request)
     )
     parts = [*(f"{paragraph}\n" for paragraph in paragraphs)]
-    parts += [render_admission(summary.table, style), render_totals(summary.totals, seconds)]
+    closing = render_totals(summary.totals, seconds, broken=broken(summary.settled.values()))
+    parts += [render_admission(summary.table, style), closing]
     return "\n".join(parts)
 
 

@@ -39,6 +39,12 @@ class Cause:
         return abridged([str(action.label) for action in self.actions[1:]])
 
 
+def broken(settled: Iterable[Settled]) -> int:
+    """How many actions broke by themselves without a result: they were neither cached nor run."""
+    found = [action for cause in causes(settled) for action in cause.actions]
+    return sum(action.outcome is Outcome.INFRA or action.result is None for action in found)
+
+
 def causes(settled: Iterable[Settled]) -> list[Cause]:
     """The causes of all that was not made, in the order in which they came.
 

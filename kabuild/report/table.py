@@ -66,8 +66,11 @@ def render_table(table: Sequence[Line], style: Style = plain) -> str:
     return "\n".join(lines)
 
 
-def render_totals(counts: Totals, seconds: float) -> str:
-    """The closing line: ``14 actions: 12 cached, 2 executed; 10 gates passed, 1 failed``."""
+def render_totals(counts: Totals, seconds: float, *, broken: int = 0) -> str:
+    """The closing line: ``14 actions: 12 cached, 2 executed; 10 gates passed, 1 failed``.
+
+    ``broken`` actions are counted beside those: they were tried and came to nothing.
+    """
     gates = [
         f"{number} {word}"
         for number, word in (
@@ -79,12 +82,12 @@ def render_totals(counts: Totals, seconds: float) -> str:
         )
         if number
     ]
-    actions = counts.executed + counts.cached
+    actions = counts.executed + counts.cached + broken
     noun = "action" if actions == 1 else "actions"
     judged = f"; gates: {', '.join(gates)}" if gates else ""
     return (
         f"{actions} {noun}: {counts.cached} cached, {counts.executed} executed"
-        f"{judged}; {seconds:.2f} s"
+        f"{f', {broken} broken' if broken else ''}{judged}; {seconds:.2f} s"
     )
 
 

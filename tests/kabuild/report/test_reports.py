@@ -20,6 +20,7 @@ from kabuild.model.event import (
 from kabuild.model.label import Label
 from kabuild.model.result import ActionResult, Outcome, Settled
 from kabuild.model.verdict import GateVerdict, Verdict
+from kabuild.report.causes import broken
 from kabuild.report.event_log import EventLog
 from kabuild.report.failures import render_failures
 from kabuild.report.json_report import render_json
@@ -110,6 +111,16 @@ def test_totals_count_gates_and_actions_apart() -> None:
     assert render_totals(counts, 4.5) == (
         "3 actions: 0 cached, 3 executed; gates: 1 passed, 2 failed; 4.50 s"
     )
+
+
+def test_actions_that_broke_are_counted_once_and_beside_the_others() -> None:
+    crashed = Settled(TASK.sub("agent"), Outcome.INFRA, Digest.of(b"key"), message="exit code 3")
+    follows = replace(crashed, label=TASK.sub("compile"), stopped_by=crashed.label)
+    missing = Settled(TASK.sub("baseline"), Outcome.FAILED, message="no file")
+    ended = replace(missing, label=TASK.sub("ended"), result=ActionResult(1))
+    settled = [crashed, follows, missing, ended, replace(PASSED[0], cached=True)]
+    line = render_totals(totals((), settled), 1.0, broken=broken(settled))
+    assert line == "4 actions: 1 cached, 1 executed, 2 broken; 1.00 s"
 
 
 def test_a_machine_failure_is_no_verdict() -> None:

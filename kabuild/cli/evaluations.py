@@ -66,8 +66,8 @@ def _machine_faults(summary: Summary) -> Iterator[str]:
     """What the machine failed at, each cause once: figures are made without it."""
     for cause in causes(summary.settled.values()):
         if cause.first.outcome is Outcome.INFRA:
-            more = f" (and {cause.more} more)" if cause.more else ""
-            also = f"\n  so it is with {cause.others}" if cause.more else ""
+            more = f" ({cause.more})" if cause.more else ""
+            also = f"\n  {cause.others}" if cause.others else ""
             yield f"not judged{more}: {cause.first.message}{also}"
 
 

@@ -36,7 +36,7 @@ class Loader:
         roots = dict.fromkeys((workspace.root / "rules", self.builtin / "rules"))
         self.rules = RuleIndex(tuple(roots))
         self._packages: dict[str, Package] = {}
-        self._files: frozenset[Path] = frozenset()
+        self._files: set[Path] = set()
 
     def package(self, name: str, position: Position | None = None) -> Package:
         """The package ``name``, which ``position`` asks for; None: the command line.
@@ -79,7 +79,7 @@ class Loader:
 
     def files(self) -> frozenset[Path]:
         """The declarations and rule files that were read."""
-        return self._files | self.rules.files()
+        return self.rules.files() | self._files
 
     def position(self, target: Target, *path: PathStep) -> Position:
         """Where a part of a target's declaration stands; reads its BUILD.toml again."""
@@ -129,7 +129,7 @@ class Loader:
 
     def _read(self, name: str, root: Root, directory: Path) -> Package:
         path = directory / BUILD_FILE
-        self._files |= {path}
+        self._files.add(path)
         shown = path.relative_to(self.workspace.root) if root == "workspace" else path
         try:
             file = read_toml(path, str(shown))

@@ -29,14 +29,20 @@ class Cause:
         return self.actions[0]
 
     @property
-    def more(self) -> int:
-        """How many it stopped besides the first."""
-        return len(self.actions) - 1
+    def more(self) -> str:
+        """How many it stopped besides the first: ``and 3 more``; empty without any."""
+        return f"and {len(self.actions) - 1} more" if self.actions[1:] else ""
+
+    @property
+    def title(self) -> str:
+        """The first by name, and how many more."""
+        return f"{self.first.label} {self.more}".rstrip()
 
     @property
     def others(self) -> str:
         """The other ones by name, as far as they can be taken in at a glance; empty without any."""
-        return abridged([str(action.label) for action in self.actions[1:]])
+        others = abridged([str(action.label) for action in self.actions[1:]])
+        return f"so it is with {others}" if others else ""
 
 
 def broken(settled: Iterable[Settled]) -> int:

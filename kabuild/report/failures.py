@@ -44,10 +44,10 @@ def printable(text: str) -> str:
 
 
 def _broken(cause: Cause) -> str:
-    item, more = cause.first, cause.more
+    item = cause.first
     what = "could not be judged" if item.outcome is Outcome.INFRA else "failed"
-    head = f"{item.label}{f' and {more} more' if more else ''}: {what}"
-    others = [f"  so it is with {cause.others}"] if more else []
+    head = f"{cause.title}: {what}"
+    others = [f"  {cause.others}"] if cause.others else []
     return "\n".join([head, *_indented(item.message), *others])
 
 

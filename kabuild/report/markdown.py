@@ -42,10 +42,9 @@ def render_summary(table: Sequence[TaskRow], counts: Totals) -> str:
 
 def _told(cause: Cause) -> tuple[str, str]:
     """What broke, and all that is known of why, once however many it stopped."""
-    item, more = cause.first, cause.more
-    also = f"\nso it is with {cause.others}" if more else ""
-    title = f"{item.label}{f' and {more} more' if more else ''}: {item.outcome.value.upper()}"
-    return f"{title} {item.fault}".rstrip(), f"{item.message}{also}"
+    item = cause.first
+    title = f"{cause.title}: {item.outcome.value.upper()} {item.fault}".rstrip()
+    return title, "\n".join(filter(None, (item.message, cause.others)))
 
 
 def _said(cell: GateCell) -> tuple[str, str]:

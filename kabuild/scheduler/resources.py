@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Protocol
 
+from kabuild.base.locks import is_locked, process_named
 from kabuild.model.action import Resources
 from kabuild.store.faults import writing
 
@@ -62,20 +63,13 @@ class FileLeases:
 
     def is_held(self, name: str) -> bool:
         """Whether anybody has it, as far as can be known; nothing is taken or written."""
-        try:
-            with self._path(name).open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        return False
+        return is_locked(self._path(name), fcntl.LOCK_SH)
 
     def holder(self, name: str) -> str:
         """Who has it."""
         with contextlib.suppress(OSError, ValueError):
-            return f"process {int(self._path(name).read_text())}"
-        return "another process"
+            return process_named(self._path(name).read_text())
+        return process_named("")
 
     def _path(self, name: str) -> Path:
         return self._directory / f"{re.sub('[^A-Za-z0-9_.-]', '_', name)}.lock"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 from pathlib import Path
 
+from kabuild.base.locks import is_locked, process_named
 from kabuild.store.eviction import COLLECTING
 from kabuild.store.paths import LEASES, SCRATCH, TOOLCHAINS
 
@@ -22,25 +22,14 @@ def user(root: Path) -> str:
     """
     for pattern in _LOCKS:
         for lock in sorted(root.glob(pattern)):
-            if _is_held(lock):
+            if is_locked(lock):
                 return _holder(lock)
     return ""
-
-
-def _is_held(lock: Path) -> bool:
-    try:
-        with lock.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def _holder(lock: Path) -> str:
     """A lease's file has the process in it, a directory for temporary files in its name."""
     with contextlib.suppress(OSError, ValueError):
         is_lease = lock.parent.name == LEASES
-        return f"process {int(lock.read_text() if is_lease else lock.parent.name.split('.')[0])}"
-    return "another process"
+        return process_named(lock.read_text() if is_lease else lock.parent.name.split(".")[0])
+    return process_named("")

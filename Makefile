@@ -1,5 +1,7 @@
 # make demo: set everything up and judge all tasks on this machine's CPU.
-# make test: set everything up and run the test suite; CI runs exactly this.
+# make test: set everything up and run the test suite; CI runs exactly this. What earlier runs have
+#            kept (tests/testkit/kept.py) is not made again.
+# make test-all: the same, from nothing.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -23,31 +25,49 @@ LARGE  := ^(triton|ziglang)==
 OFFERED = [ -n "$(PINNED)" ] && $(PYTHON) -c '$(IS_FOR)' && \
           $(PIP) -qq --dry-run --no-deps $(TORCH) $$(grep -o '^torch==[^ ]*' $(PINNED))
 
-.PHONY: demo test setup lint bench clean
+.PHONY: demo test test-all test-hostile setup lint bench clean
 
 demo: setup
 	$(VENV)/bin/kabuild test //tasks/...
 
 # Each part in a process of its own: some load native libraries, which stay loaded. Cheats that lie
-# about time are told from a busy machine's noise where nothing else runs; the others go in pairs.
+# about time are told from a busy machine's noise where nothing else runs. The others go in pairs,
+# the longest first. The seconds of each part are printed at the end; those of each test are in
+# out/tests/PART.xml.
 tests-cli-1 := $(wildcard tests/cli/test_[a-h]*.py)
 tests-cli-2 := $(filter-out $(tests-cli-1),$(wildcard tests/cli/test_*.py))
+tests-timed-cheats := tests/cheats -m 'not untimed'
 tests-untimed-cheats := tests/cheats -m untimed
-PARTS := tests-cli-1 tests-cli-2 tests/rules tests/toolchains tests-untimed-cheats tests/kabuild \
-         tests/tasks tests/conformance tests/device tests/test_layering.py
+PARTS := tests-cli-1 tests-cli-2 tests/rules tests/kabuild tests-untimed-cheats tests/toolchains \
+         tests/tasks lint tests/conformance tests/hostile tests/device tests/test_layering.py
+KEPT  := $(or $(KABUILD_TEST_STORE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kabuild-tests)
+SPENT := out/tests/seconds
+begun  = out/tests/$(notdir $@).begun
 
 test: setup
-	$(VENV)/bin/python -m pytest tests/cheats -m 'not untimed'
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint $(PARTS)
+	@rm -f $(SPENT)
+	@$(MAKE) --no-print-directory tests-timed-cheats || failed=$$?; \
+	  $(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target $(PARTS) || failed=$$?; \
+	  echo 'Seconds of each part:'; sort -rn $(SPENT); exit $${failed:-0}
 
-.PHONY: $(PARTS)
-$(PARTS):
-	$(VENV)/bin/python -m pytest $(or $($@),$@)
+test-all: setup
+	@kept=$$(mktemp -d) && trap 'rm -rf "$$kept"' EXIT && \
+	  KABUILD_TEST_STORE="$$kept" $(MAKE) --no-print-directory test
+
+.PHONY: tests-timed-cheats $(PARTS)
+tests-timed-cheats $(filter tests%,$(PARTS)):
+	@mkdir -p out/tests && date +%s > $(begun)
+	$(VENV)/bin/python -m pytest --junitxml=out/tests/$(notdir $@).xml $(or $($@),$@)
+	@echo "$$(($$(date +%s) - $$(cat $(begun)))) $@" >> $(SPENT)
+
+# Hostile inputs and sudden ends, by the thousand: tests/hostile/README.md.
+test-hostile: setup
+	$(VENV)/bin/python -m tests.hostile --inputs=10000 --kills=1000
 
 lint: setup
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
-	$(VENV)/bin/mypy
+	$(VENV)/bin/mypy --cache-dir="$(KEPT)/mypy"
 
 bench: setup
 	for bench in tests/bench/bench_*.py; do $(VENV)/bin/python $$bench || exit 1; done

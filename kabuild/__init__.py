@@ -8,13 +8,27 @@ from kabuild.base.version import __version__
 
 TYPE_CHECKING = False  # typing's own name for it takes 9 ms, and Ctrl-C is not heeded yet
 if TYPE_CHECKING:
-    from kabuild.api import Evaluation, Evaluator, InfraFailureError, evaluate
+    from kabuild.api import (
+        BrokenTaskError,
+        Evaluation,
+        Evaluator,
+        InfraFailureError,
+        evaluate,
+    )
 
-__all__ = ["Evaluation", "Evaluator", "InfraFailureError", "__version__", "evaluate"]
+__all__ = [
+    "BrokenTaskError",
+    "Evaluation",
+    "Evaluator",
+    "InfraFailureError",
+    "__version__",
+    "evaluate",
+]
 
 __getattr__ = lazy_names(
     __name__,
     {
+        "BrokenTaskError": "api",
         "Evaluation": "api",
         "Evaluator": "api",
         "InfraFailureError": "api",

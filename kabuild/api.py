@@ -2,8 +2,8 @@
 
     import kabuild
 
-    done = kabuild.evaluate("//tasks/hip2hip/softmax", "my.hip", gates=("compile", "correctness"))
-    done.passed, done.speedup, done["correctness"].reason
+    done = kabuild.evaluate("//tasks/hip2hip/softmax", Path("my.hip"), gates=("compile", "perf"))
+    done.passed, done.speedup, done["perf"].reason
 
     with kabuild.Evaluator(platform="cpu", jobs=2) as evaluator:      # keeps interpreters warm
         for done in evaluator.map("//tasks/hip2hip/softmax", sources):  # in the order given
@@ -15,62 +15,67 @@ It is the command line's pipeline, store and keys: what one has judged the other
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
-from kabuild.base.errors import Reason, UsageError
+from kabuild.base.errors import KabuildError, Reason, UsageError
 from kabuild.base.fs import is_inside
+from kabuild.builder import Builder
 from kabuild.execution.host import cpus
 from kabuild.loading.request import Request
 from kabuild.model.event import Event
+from kabuild.model.gate_result import GateResult
+from kabuild.model.label import Label
 from kabuild.model.result import Outcome
-from kabuild.model.verdict import GateVerdict, Verdict
-from kabuild.pipeline import Summary, execute, load, plan
-from kabuild.report.scoreboard import TaskRow
+from kabuild.model.task_result import TaskResult
+from kabuild.pipeline import Summary
 from kabuild.sandbox import Spawner
 from kabuild.store import Store
 
 Solution = Path | str | Mapping[str, str]
-"""A file or directory (``Path``), a path or the kernel's text (``str``), or texts by name."""
+"""A file or directory (``Path``), the kernel's text (``str``), or texts by name.
+
+A text is never taken for a path, however it looks: it may come from whom nobody trusts.
+"""
+
+
+_AHEAD = 4
+"""Items per job that are taken from an iterable before their turn: it may have no end."""
 
 
 class InfraFailureError(Exception):
     """The machine failed, so that nothing was judged; the text says how."""
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """What the gates said of one solution.
+class BrokenTaskError(Exception):
+    """The task is wrong, so that nothing was judged; the text names the file and the line.
 
-    Attributes:
-        task: its label.
-        gates: verdicts by gate, in the order of judging; skipped ones too.
-        cached: whether nothing had to run.
-        seconds: wall time that it took here.
-        speedup, score: of the score gate; None where it was not asked for, or gave none.
+    Its ``reference.py`` fails, or its own kernel does not compile: no solution is to blame.
     """
 
-    task: str
-    gates: Mapping[str, GateVerdict] = field(hash=False)
-    cached: bool
-    seconds: float
-    speedup: float | None
-    score: float | None
 
-    @property
-    def passed(self) -> bool:
-        """Whether every gate said PASS."""
-        return all(gate.verdict is Verdict.PASS for gate in self.gates.values())
+@dataclass(frozen=True)
+class Evaluation(TaskResult):
+    """What came of one solution: a ``TaskResult``, and how it went here.
 
-    @property
-    def problem(self) -> GateVerdict | None:
-        """The gate that decided: the first that did not say PASS."""
-        return next((g for g in self.gates.values() if g.verdict is not Verdict.PASS), None)
+    Attributes:
+        seconds: wall time that it took here.
+        error: what kept this item of ``Evaluator.map`` from being judged; it has no gates then,
+            did not pass, and asking for a gate raises the error.
+    """
 
-    def __getitem__(self, gate: str) -> GateVerdict:
+    seconds: float = field(default=0.0, compare=False)
+    error: Exception | None = field(default=None, compare=False)
+
+    def __getitem__(self, gate: str) -> GateResult:
+        if self.error is not None:
+            raise self.error
         return self.gates[gate]
 
 
@@ -91,9 +96,12 @@ class Evaluator:
             **flags,  # type: ignore[arg-type]
         )
         self._jobs = jobs or cpus()
-        self._stop = threading.Event()
+        self._stop = stop = threading.Event()
         self._store = Store.open()
         self._spawner = Spawner()
+        self._builder = Builder(
+            self._store, _Silence(), lambda: nullcontext(stop), spawner=self._spawner
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -108,7 +116,8 @@ class Evaluator:
     ) -> Evaluation:
         """Judge one solution of ``task``; without one, what the workspace's agent hands in.
 
-        Raises KabuildError for a request that is wrong, InfraFailureError where the machine failed.
+        Raises KabuildError for a request that is wrong, BrokenTaskError for a task that is, and
+        InfraFailureError where the machine failed.
         """
         request = replace(
             self._request,
@@ -116,40 +125,55 @@ class Evaluator:
             solution=self._path_of(solution),
             gates=tuple(gates),
         )
-        planned = plan(request, load(request), self._store)
-        summary = execute(
-            request, planned, self._store, _Silence(), stop=self._stop, spawner=self._spawner
-        )
-        return _evaluation(summary)
+        return _evaluation(self._builder.run(request))
 
     def map(
         self, task: str, solutions: Iterable[Solution], *, gates: Sequence[str] = ()
     ) -> Iterator[Evaluation]:
-        """Judge many solutions of one task, ``jobs`` at a time; results in the order given."""
+        """Judge many solutions of one task, ``jobs`` at a time; results in the order given.
+
+        An item that cannot be judged has a result, too, with its ``error``; the rest goes on.
+        """
+
+        def one(solution: Solution) -> Evaluation:
+            try:
+                return self.evaluate(task, solution, gates=gates)
+            except (KabuildError, BrokenTaskError, InfraFailureError, OSError) as error:
+                return Evaluation(_label(task), {}, error=error)
+
+        given = iter(solutions)
         with ThreadPoolExecutor(self._jobs, "evaluation") as pool:
-            waiting = [
-                pool.submit(self.evaluate, task, solution, gates=gates) for solution in solutions
-            ]
-            for future in waiting:
-                yield future.result()
+            ahead = (pool.submit(one, solution) for solution in given)
+            waiting = deque(islice(ahead, self._jobs * _AHEAD))
+            while waiting:
+                done = waiting.popleft().result()
+                waiting.extend(islice(ahead, 1))
+                yield done
 
     def _path_of(self, solution: Solution | None) -> Path | None:
         if solution is None or isinstance(solution, Path):
             return solution
         if isinstance(solution, str):
-            if "\n" not in solution:
-                return Path(solution)
             return self._written({"kernel": solution}) / "kernel"
-        return self._written(solution)
+        if isinstance(solution, Mapping) and solution:
+            return self._written(solution)
+        raise UsageError(
+            Reason.BAD_SOLUTION,
+            f"a solution is a text, a Path, or texts by name, not {solution!r:.80}",
+        )
 
     def _written(self, files: Mapping[str, str]) -> Path:
         folder = self._store.scratch.path("solution")
         for name, text in files.items():
-            if not is_inside(name):
-                raise UsageError(Reason.BAD_SOLUTION, f"'{name}' is no path inside a solution")
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            if not isinstance(name, str) or not is_inside(name):
+                raise UsageError(Reason.BAD_SOLUTION, f"'{name}' is not a path inside a solution")
+            try:
+                path = folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(text.encode())
+            except (OSError, UnicodeEncodeError, AttributeError) as error:
+                what = f"'{name}' of a solution cannot be written: {error}"
+                raise UsageError(Reason.BAD_SOLUTION, what) from None
         return folder
 
 
@@ -175,27 +199,30 @@ class _Silence:
 
 def _evaluation(summary: Summary) -> Evaluation:
     if len(summary.table) != 1:
-        labels = ", ".join(row.label.short for row in summary.table)
+        labels = ", ".join(result.label.short for result in summary.table)
         raise UsageError(
             Reason.BAD_PATTERN, f"an evaluation is of one task, but these match: {labels}"
         )
-    (row,) = summary.table
-    _check_judged(summary, row)
-    return Evaluation(
-        task=row.label.short,
-        gates={c.gate: c.settled.verdict for c in row.cells if c.settled.verdict},
-        cached=summary.totals.executed == 0,
-        seconds=summary.seconds,
-        speedup=row.figure("speedup"),
-        score=row.figure("score"),
-    )
+    (result,) = summary.table
+    _check_judged(summary, result)
+    return Evaluation(**vars(result), seconds=summary.seconds)
 
 
-def _check_judged(summary: Summary, row: TaskRow) -> None:
-    """A gate without a verdict is a failure of the machine or of a tool, never the solution's."""
+def _check_judged(summary: Summary, result: TaskResult) -> None:
+    """A gate without a verdict is the machine's failure or the task's, never the solution's."""
     for item in summary.settled.values():
-        if item.outcome in {Outcome.INFRA, Outcome.FAILED}:
+        if item.outcome is Outcome.FAILED:
+            raise BrokenTaskError(item.account)
+        if item.outcome is Outcome.INFRA:
             raise InfraFailureError(item.account)
-    for cell in row.cells:
-        if cell.settled.verdict is None:
-            raise InfraFailureError(f"{cell.settled.label}: {cell.word}")
+    for gate in result.gates.values():
+        if gate.verdict is None:
+            raise InfraFailureError(f"{gate.label}: {gate.word}")
+
+
+def _label(task: str) -> Label:
+    """The label of what was asked for, whether there is such a task or not."""
+    try:
+        return Label.parse(task, package="")
+    except UsageError:
+        return Label("", task)

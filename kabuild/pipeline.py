@@ -11,20 +11,19 @@ Each stage takes and returns frozen values; nothing calls back.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from kabuild.analysis import Analysis, analyze
+from kabuild.analysis import Analysis, Judging, analyze
 from kabuild.base.clock import Clock, SystemClock
 from kabuild.base.errors import ExitCode, KabuildError, NoTestsError, Reason, UsageError
-from kabuild.base.suggest import suggest
 from kabuild.execution import CachedExecutor, CachePolicy, Inputs, LocalStrategy, fresh_gates
-from kabuild.execution.devices import DevicePool
+from kabuild.execution.background_gc import collect_if_due
 from kabuild.execution.forecast import Forecast, forecast
 from kabuild.execution.host import cpus
-from kabuild.execution.platforms import survey
-from kabuild.execution.upkeep import collect_if_due
+from kabuild.given import check_given, salt_of, solution_of
 from kabuild.loading import (
     Loader,
     expand,
@@ -33,21 +32,32 @@ from kabuild.loading import (
     source_roots,
 )
 from kabuild.loading.request import Request
-from kabuild.loading.workspace import Workspace
-from kabuild.model.artifact import Source
+from kabuild.loading.workspace import DEFAULT_AGENT, Workspace
 from kabuild.model.device import Devices
 from kabuild.model.event import EventSink, Warned
+from kabuild.model.gate import Gate, Pick, choose, merged, named
 from kabuild.model.label import Label
-from kabuild.model.options import MOST_TRIALS, ON_REQUEST, POLICIES, Options
-from kabuild.model.platform import Platform
+from kabuild.model.options import (
+    MOST_JOBS,
+    MOST_RUNS,
+    MOST_SAMPLES,
+    MOST_TRIALS,
+    Options,
+    check_policy,
+)
+from kabuild.model.platform import CPU, Platform
 from kabuild.model.result import Outcome, Settled
+from kabuild.model.task_result import TaskResult
 from kabuild.provision import provision
-from kabuild.report.scoreboard import TaskRow, Totals, rows, totals
+from kabuild.report.places import Places
+from kabuild.report.scoreboard import Totals, task_results, totals
 from kabuild.sandbox import Spawner
 from kabuild.scheduler import FileLeases, History, Scheduler, pools_of
 from kabuild.store import Store
+from kabuild.survey import pool_of, survey
 
-DEFAULT_AGENT = "expert"
+Tasks = Mapping[Label, tuple[Judging, ...]]
+"""The gates to run, by task and trial."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +75,17 @@ class Loaded:
 class Plan:
     """What will run, if no cache knows it.
 
-    ``tasks`` has the (gate, label) pairs that were asked for, by task; ``roots`` all
-    actions that were asked for; ``consulted`` the files that toolchains are known by.
+    ``tasks`` has the gates that were asked for, with their labels, by task; ``roots`` all
+    actions that were asked for; ``consulted`` the files that toolchains are known by. ``gates``
+    are those that the rules of the requested targets declare, in the order of judging.
     """
 
     loaded: Loaded
     analysis: Analysis
-    tasks: Mapping[Label, tuple[tuple[str, Label], ...]] = field(hash=False)
+    tasks: Tasks = field(hash=False)
     roots: tuple[Label, ...]
     consulted: tuple[str, ...] = ()
+    gates: tuple[Gate, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,7 +93,7 @@ class Summary:
     """How a build ended."""
 
     plan: Plan
-    table: tuple[TaskRow, ...]
+    table: tuple[TaskResult, ...]
     settled: Mapping[Label, Settled] = field(hash=False)
     totals: Totals
     seconds: float
@@ -91,42 +103,54 @@ class Summary:
 
 def load(request: Request) -> Loaded:
     """Find the workspace and expand the patterns. Raises LoadError and UsageError."""
-    root = find_workspace(request.cwd)
-    workspace = load_workspace(root)
+    _check_numbers(request)
+    workspace = load_workspace(find_workspace(request.cwd))
     loader = Loader(workspace)
     package = workspace.package_of(request.cwd)
     labels = expand(loader, request.patterns, package=package, tags=request.tags)
-    platform, devices = _machine(request, workspace)
-    options = _options(request, workspace, platform)
+    loader.check(labels)
+    return settle(request, loader, labels)
+
+
+def settle(request: Request, loader: Loader, labels: tuple[Label, ...]) -> Loaded:
+    """Find out where ``labels`` are built, and with which options. Raises UsageError."""
+    platform, devices = _machine(request, loader)
+    options = _options(request, loader.workspace, platform)
     trials = max((request.trials, *(label.trial for label in labels)))
     if trials > MOST_TRIALS:
         what = f"trial {trials} of a task, but a build has at most {MOST_TRIALS}"
-        raise UsageError(Reason.BAD_FLAG, what, hint="--agent_rerun=NUMBER draws other ones")
-    return Loaded(workspace, loader, labels, replace(options, trials=trials), devices)
+        raise UsageError(
+            Reason.BAD_FLAG, what, hint="--agent_rerun=NUMBER starts a new set of trials"
+        )
+    return Loaded(loader.workspace, loader, labels, replace(options, trials=trials), devices)
 
 
 def plan(request: Request, loaded: Loaded, store: Store) -> Plan:
-    """Turn labels into actions. Raises AnalysisError, LoadError and NoTestsError."""
+    """Turn labels into actions. Raises AnalysisError, LoadError, NoTestsError and UsageError."""
+    declared = _declared(loaded)
+    names = _chosen(request, loaded, declared)
     analysis, consulted = _analyze(request, loaded, store)
     if not request.judge:
+        check_given(request, analysis.graph)
         builds = (part for label in analysis.requested for part in analysis.builds(label))
-        return Plan(loaded, analysis, {}, tuple(dict.fromkeys(builds)), consulted)
-    tasks = _asked_gates(request, analysis)
+        return Plan(loaded, analysis, {}, tuple(dict.fromkeys(builds)), consulted, declared)
+    tasks = _asked_gates(analysis, names)
     if not tasks:
         raise NoTestsError(
             Reason.NO_TESTS,
-            f"no tests match {' '.join(request.patterns)}",
+            f"no tasks match {' '.join(request.patterns)}",
             hint="kabuild query 'tests(//...)' lists what can be tested",
         )
-    _require_named(request, tasks, loaded.options.platform.name)
+    _require_named(request, tasks, declared, loaded.options.platform.name)
     if request.solution and len(tasks) > 1:
         raise UsageError(
             Reason.BAD_SOLUTION,
             f"--solution is for one task, but {len(tasks)} match",
             hint="name the task that the solution is for",
         )
+    check_given(request, analysis.graph)
     roots = tuple(label for gates in tasks.values() for _, label in gates)
-    return Plan(loaded, analysis, tasks, roots, consulted)
+    return Plan(loaded, analysis, tasks, roots, consulted, declared)
 
 
 def foresee(request: Request, planned: Plan, store: Store) -> dict[str, Forecast]:
@@ -152,9 +176,9 @@ def execute(
     ``spawner`` is used and left open where one is given, so that its interpreters stay warm.
     """
     jobs = request.jobs or cpus()
+    anew = frozenset(planned.roots if request.fresh else ())
     policy = CachePolicy(
-        read=lambda action: not action.gate or action.gate != request.fresh_gate,
-        runs_per_gate=request.runs_per_gate,
+        read=lambda action: action.label not in anew, runs_per_gate=request.runs_per_gate
     )
     if not request.read_cached_gates:
         policy = CachePolicy(read=fresh_gates, runs_per_gate=request.runs_per_gate)
@@ -162,7 +186,10 @@ def execute(
     def warn(text: str) -> None:
         sink.emit(Warned(text))
 
-    for note in planned.loaded.devices.notes:
+    places = _places(request, planned, store)
+    sink = places.sink(sink)
+    loader = planned.loaded.loader
+    for note in (*planned.loaded.devices.notes, *loader.left_out.values(), *loader.notes.values()):
         warn(note)
     with nullcontext(spawner) if spawner else Spawner() as spawning:
         strategy = LocalStrategy(
@@ -171,7 +198,7 @@ def execute(
             debug=request.keep_sandboxes,
             isolate=request.hermetic,
             warn=warn,
-            devices=DevicePool.of(planned.loaded.devices),
+            devices=pool_of(planned.loaded.loader.platforms, planned.loaded.devices),
         )
         executor = CachedExecutor(
             _inputs(planned, store), store.cas, store.actions, strategy, policy
@@ -191,8 +218,8 @@ def execute(
         result = scheduler.run(planned.analysis.graph, planned.roots, platform=platform)
     workspace = planned.loaded.workspace
     collect_if_due(store, workspace.cache_size, workspace.root, warn)
-    settled = {item.label: item for item in result.settled.values()}
-    table = rows(planned.tasks, settled, _telling(planned))
+    settled = {item.label: places.of(item) for item in result.settled.values()}
+    table = task_results(planned.tasks, settled, _telling(planned))
     return Summary(
         plan=planned,
         table=table,
@@ -215,9 +242,21 @@ def _telling(planned: Plan) -> dict[Label, Label]:
     }
 
 
+def _places(request: Request, planned: Plan, store: Store) -> Places:
+    given = planned.loaded.options.solution
+    typed = {given.path: str(request.solution)} if given else {}
+    return Places(planned.analysis.graph, _roots(planned), request.cwd, typed, store)
+
+
 def _inputs(planned: Plan, store: Store) -> Inputs:
-    roots = source_roots(planned.loaded.workspace.root)
-    return Inputs({str(name): path for name, path in roots.items()}, store.index)
+    return Inputs(_roots(planned), store.index)
+
+
+def _roots(planned: Plan) -> dict[str, Path]:
+    """Where the named roots of sources lie."""
+    workspace = planned.loaded.workspace
+    roots = source_roots(workspace.root, workspace.repositories.values())
+    return {str(name): path for name, path in roots.items()}
 
 
 def _analyze(request: Request, loaded: Loaded, store: Store) -> tuple[Analysis, tuple[str, ...]]:
@@ -235,15 +274,38 @@ def _analyze(request: Request, loaded: Loaded, store: Store) -> tuple[Analysis, 
         locked=request.locked,
         consulted=lambda path: consulted.add(str(path)),
     ) as resolver:
-        analysis = analyze(loaded.loader, loaded.labels, loaded.options, resolve=resolver)
+        try:
+            analysis = analyze(loaded.loader, loaded.labels, loaded.options, resolve=resolver)
+        except UsageError as error:
+            if error.reason is Reason.UNKNOWN_AGENT and not request.agent:
+                error.position = loaded.workspace.position("defaults", "agent")
+            raise
     return analysis, tuple(sorted(consulted))
+
+
+def _check_numbers(request: Request) -> None:
+    """Refuse what no machine has, also where it came past the command line."""
+    for name, value, most in (
+        ("jobs", request.jobs, MOST_JOBS),
+        ("samples", request.samples, MOST_SAMPLES),
+        ("runs_per_test", request.runs_per_gate, MOST_RUNS),
+    ):
+        if value is not None and not 1 <= value <= most:
+            what = f"{name} must be from 1 to {most}, got {value}"
+            raise UsageError(Reason.BAD_FLAG, what)
 
 
 def _options(request: Request, workspace: Workspace, platform: Platform) -> Options:
     policy = request.policy or workspace.policy or "aka"
-    if policy not in POLICIES:
-        hint = suggest(policy, POLICIES) or f"policies: {', '.join(POLICIES)}"
-        raise UsageError(Reason.BAD_FLAG, f"unknown scoring policy '{policy}'", hint=hint)
+    try:
+        check_policy(policy)
+    except UsageError as error:
+        if not request.policy:
+            table = (
+                "scoring" if "policy" in workspace.file.values.get("scoring", {}) else "defaults"
+            )
+            error.position = workspace.position(table, "policy")
+        raise
     defaults = Options(
         platform=platform,
         agent=workspace.agent_label(request.agent or workspace.agent or DEFAULT_AGENT),
@@ -251,91 +313,70 @@ def _options(request: Request, workspace: Workspace, platform: Platform) -> Opti
     return Options(
         platform=defaults.platform,
         agent=defaults.agent,
-        solution=_solution(request),
+        solution=solution_of(request),
         policy=policy,
         samples=request.samples or defaults.samples,
-        salt=_salt(request) or workspace.salt or defaults.salt,
+        salt=salt_of(request) or workspace.salt or defaults.salt,
         run=request.agent_rerun,
     )
 
 
-def _machine(request: Request, workspace: Workspace) -> tuple[Platform, Devices]:
+def _machine(request: Request, loader: Loader) -> tuple[Platform, Devices]:
     """The platform by flag, or else by WORKSPACE.toml, whose line an error then names."""
+    platforms, workspace = loader.platforms, loader.workspace
     if request.platform is not None:
-        return survey(Platform.parse(request.platform), request.devices)
+        return survey(platforms, platforms.parse(request.platform), request.devices)
     try:
-        return survey(Platform.parse(workspace.platform or "cpu"), request.devices)
+        return survey(platforms, platforms.parse(workspace.platform or CPU), request.devices)
     except KabuildError as error:
         if not request.devices:
             error.position = workspace.position("defaults", "platform")
         raise
 
 
-def _solution(request: Request) -> Source | None:
-    if request.solution is None:
+def _declared(loaded: Loaded) -> tuple[Gate, ...]:
+    """The gates of the requested targets' rules, in the order of judging."""
+    loader = loaded.loader
+    kinds = {target.kind: loader.rule(target) for target in map(loader.target, loaded.labels)}
+    return merged(rule.gates for rule in kinds.values())
+
+
+def _chosen(request: Request, loaded: Loaded, declared: Sequence[Gate]) -> tuple[str, ...] | None:
+    """The names of the gates that are meant; None where labels say it alone. Raises UsageError."""
+    if not request.gates and request.pick is Pick.USUAL:
         return None
-    path = (request.cwd / request.solution).resolve()
-    if not path.exists():
-        raise UsageError(
-            Reason.BAD_SOLUTION,
-            f"--solution: no file or directory '{request.solution}'",
-            hint="give the kernel file, or the directory that holds it",
-        )
-    return Source(f"{path}/" if path.is_dir() else str(path), "user")
+    if {word.lstrip("+-") for word in request.gates} <= {gate.name for gate in declared}:
+        return choose(request.gates, request.pick, declared)
+    # Other rules may have it: then it is a gate, and not available for these tasks.
+    return choose(request.gates, request.pick, merged([declared, loaded.loader.rules.gates().all]))
 
 
-def _salt(request: Request) -> str:
-    if request.salt_file is None:
-        return ""
-    try:
-        salt = (request.cwd / request.salt_file).read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "no UTF-8 text"
-        raise UsageError(
-            Reason.BAD_FLAG, f"--unseen_salt_file: {request.salt_file}: {why}"
-        ) from None
-    if len(salt) < 16:
-        raise UsageError(
-            Reason.BAD_FLAG,
-            f"--unseen_salt_file: {request.salt_file} holds {len(salt)} characters",
-            hint="a salt that cannot be guessed has at least 16: openssl rand -hex 16 > salt",
-        )
-    return salt
-
-
-def _asked_gates(
-    request: Request, analysis: Analysis
-) -> dict[Label, tuple[tuple[str, Label], ...]]:
+def _asked_gates(analysis: Analysis, names: Collection[str] | None) -> Tasks:
     """By task and trial, in order. A gate that the label does not name is not asked for."""
-    tasks: dict[Label, tuple[tuple[str, Label], ...]] = {}
+    tasks: dict[Label, tuple[Judging, ...]] = {}
     for label in analysis.requested:
         owner = analysis.owners[label]
-        gates = analysis.gates(label, request.gates)
-        pairs = ((analysis.graph.actions[str(part)].gate, part) for part in gates)
-        kept = tuple(p for p in pairs if not request.gates or p[0] in request.gates)
-        for pair in kept:
+        for pair in analysis.gates(label, names):
             task = owner.in_trial(pair[1].trial)
             tasks[task] = tuple(dict.fromkeys((*tasks.get(task, ()), pair)))
     return tasks
 
 
-def _require_named(
-    request: Request, tasks: Mapping[Label, tuple[tuple[str, Label], ...]], platform: str
-) -> None:
-    """A gate that is asked for by name and that no task has was asked for in vain."""
-    offered = {gate for gates in tasks.values() for gate, _ in gates}
-    for gate in request.gates:
-        if gate in ON_REQUEST and gate not in offered:
-            raise UsageError(
-                Reason.UNKNOWN_GATE,
-                f"{gate} is not available on {platform} for {' '.join(request.patterns)}",
-                hint="leave it out, test HIP tasks with --platform=cpu, or fetch what it takes "
-                "('kabuild toolchain list' has it)",
-            )
+def _require_named(request: Request, tasks: Tasks, declared: Sequence[Gate], where: str) -> None:
+    """A gate on request that no task has was asked for in vain."""
+    offered = {gate.name for gates in tasks.values() for gate, _ in gates}
+    in_vain = named(request.gates) - {gate.name for gate in declared if gate.usual} - offered
+    for name in sorted(in_vain):
+        raise UsageError(
+            Reason.UNKNOWN_GATE,
+            f"{name} is not available on {where} for {' '.join(request.patterns)}",
+            hint="leave it out, choose another --platform, or fetch what it takes "
+            "('kabuild toolchain list' has it)",
+        )
 
 
 def _exit_code(
-    table: tuple[TaskRow, ...],
+    table: tuple[TaskResult, ...],
     settled: Mapping[Label, Settled],
     *,
     interrupted: bool,
@@ -350,7 +391,7 @@ def _exit_code(
     if Outcome.FAILED in outcomes:
         return ExitCode.BUILD_FAILED
     if judge:
-        return ExitCode.OK if all(row.passed for row in table) else ExitCode.TESTS_FAILED
+        return ExitCode.OK if all(result.passed for result in table) else ExitCode.TESTS_FAILED
     verdicts = [item.verdict for item in settled.values() if item.verdict]
     good = all(verdict.verdict.value == "PASS" for verdict in verdicts)
     return ExitCode.OK if good else ExitCode.BUILD_FAILED

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kabuild.base.errors import KabuildError, LoadError, Position, Reason
+from kabuild.base.reading import read_plain
 from kabuild.loading import Loader, builtin_root
 from kabuild.loading.roots import BUILD_FILE
 from kabuild.loading.toolchain_rule import TOOLCHAIN
 from kabuild.model.digest import Digest
 from kabuild.store import Store
-from kabuild.store.paths import TOOLCHAINS
+from kabuild.store.faults import writing
+from kabuild.store.paths import RECORDS, TOOLCHAINS
 from kabuild.toolchain import Declaration, Fetched, Resolver
 from kabuild.toolchain.fetched import Fetch
 from kabuild.toolchain.lock import LockedFile, read_locks
@@ -34,7 +36,7 @@ PACKAGES = "toolchains"
 def provision(
     root: Path, store: Store, *, fetch: bool, locked: bool, consulted: Consulted
 ) -> Iterator[Resolver]:
-    """Finds the toolchains of the workspace at ``root``; what is unchanged costs a few stats.
+    """Finds the toolchains of the workspace at ``root``; unchanged ones cost a few stats.
 
     ``fetch`` allows to get what the store lacks, ``locked`` refuses what the lock does not
     hold. ``consulted`` hears of every file and directory that an answer depends on.
@@ -44,8 +46,8 @@ def provision(
         consulted(path)
         return store.index.digest(str(path))[0]
 
-    records = RecordMemory(store.root / "records.json", digest)
-    trees = TreeStore(store.root / TOOLCHAINS)
+    records = RecordMemory(store.root / RECORDS, digest, store.seal)
+    trees = TreeStore(store.root / TOOLCHAINS, store.seal)
     yield Resolver(
         file_digest=digest,
         record_digest=records,
@@ -56,7 +58,8 @@ def provision(
         consulted=consulted,
         has_secret=_has_secret,
     )
-    records.save()
+    with store.upkeep(), writing(str(store.root)):
+        records.save()
 
 
 def declarations(loader: Loader) -> Iterator[Declaration]:
@@ -80,7 +83,7 @@ def declarations_elsewhere(
         if is_usual(name):
             continue
         try:
-            if TOOLCHAIN.kind.encode() not in (root / name / BUILD_FILE).read_bytes():
+            if TOOLCHAIN.kind.encode() not in read_plain(root / name / BUILD_FILE):
                 continue
             package = loader.package(name)
         except OSError as error:

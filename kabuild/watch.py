@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from kabuild.base.errors import KabuildError, Reason
+from kabuild.builder import Builder
 from kabuild.loading.request import Request
 from kabuild.loading.roots import WORKSPACE_FILE
-from kabuild.model.artifact import Source
-from kabuild.model.event import EventSink
-from kabuild.pipeline import Plan, Summary, execute, load, plan
+from kabuild.model.action import Source
+from kabuild.pipeline import Plan, Summary
 from kabuild.sandbox import Spawner
-from kabuild.store import Store
 from kabuild.toolchain.lock import LOCK_FILE
 
 DEBOUNCE_MS = 50
@@ -49,15 +50,13 @@ class Watch:
     def __init__(
         self,
         request: Request,
-        store: Store,
-        sink: EventSink,
+        builder: Builder,
         *,
         on_summary: Callable[[Summary], None],
         on_error: Callable[[Exception], None],
     ) -> None:
         self._request = request
-        self._store = store
-        self._sink = sink
+        self._builder = builder
         self._on_summary = on_summary
         self._on_error = on_error
         self._paths: frozenset[Path] = frozenset()
@@ -101,22 +100,25 @@ class Watch:
     def _concerns(self, changed: Path) -> bool:
         """Whether a change calls for a build.
 
-        Where the last one did not even come to a plan, nobody knows what it would have read:
+        If the last build had no plan, the files it would have read are unknown:
         any file of the workspace may be the one that was missing or wrong.
         """
         if changed in self._paths or not self._paths.isdisjoint(changed.parents):
             return True
-        if not self._is_broken or changed.is_relative_to(self._store.root):
+        if any(changed in path.parents for path in self._paths):
+            return True  # a directory came, with files of which nothing else may tell
+        if not self._is_broken or changed.is_relative_to(self._builder.store.root):
             return False
         root = self._root
         parts = changed.relative_to(root).parts if changed.is_relative_to(root) else (".",)
         return not any(part.startswith((".", "__")) for part in parts) and parts[0] != "out"
 
     def _build_once(self, stop: threading.Event, spawner: Spawner) -> Summary:
-        planned = plan(self._request, load(self._request), self._store)
+        builder = replace(self._builder, stopping=lambda: nullcontext(stop), spawner=spawner)
+        planned = builder.plan(self._request)
         self._paths = watched_paths(planned, self._request)
         self._is_broken = False
-        return execute(self._request, planned, self._store, self._sink, stop=stop, spawner=spawner)
+        return builder.execute(self._request, planned)
 
 
 class _Build:
@@ -134,7 +136,7 @@ class _Build:
 
 
 def _is_outdated(summary: Summary) -> bool:
-    """Whether a file was saved between the plan and the action that reads it: nobody's fault."""
+    """Whether a file was saved between the plan and the action that reads it: not an error."""
     return any(item.fault == Reason.INPUT_CHANGED.name for item in summary.settled.values())
 
 

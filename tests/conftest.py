@@ -7,25 +7,27 @@ modules are found there, as in the input root of a gate. No test fails for being
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 from hypothesis import settings
 
+from tests.testkit.kept import USER_DATA
+
 ROOT = Path(__file__).parents[1]
 TOOLS = (
     "rules/harness/tools",
     "rules/triton2triton/tools",
-    "rules/hip_cpu/tools",
-    "rules/hip_cuda/tools",
-    "rules/hip_rocm/tools",
     "rules/agent/tools",
     "rules/agent/tools/client",
     "toolchains/agents",
     "toolchains/agents/evolve",
+    "toolchains/hip/driver",
     "toolchains/hip/cpu/driver",
     "toolchains/hip/cuda/driver",
     "toolchains/hip/rocm/driver",
+    "toolchains/hip/host",
     "toolchains/hip/common",
     "tests/rules/harness",
     "tests/device",
@@ -33,6 +35,10 @@ TOOLS = (
 
 sys.path[:0] = [str(ROOT / path) for path in TOOLS]
 sys.path.append(str(ROOT / "kabuild" / "sandbox"))
+
+# One key for all processes of all test runs of a user: they share stores, and leave the user's own
+# key alone.
+os.environ["XDG_DATA_HOME"] = str(USER_DATA)
 
 settings.register_profile("kabuild", deadline=None)
 settings.load_profile("kabuild")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +23,7 @@ TREES = ("kabuild", "rules", "tasks", "toolchains", "tests")
 LAYERS = {
     "base": (0, ""),
     "model": (1, ""),
+    "platform": (2, ""),
     "toolchain": (2, "front"),
     "rule": (3, "front"),
     "loading": (4, "front"),
@@ -33,22 +35,31 @@ LAYERS = {
     "scheduler": (10, "back"),
     "bundle": (11, "back"),
     "report": (12, ""),
+    "given": (13, ""),
     "provision": (13, ""),
+    "survey": (13, ""),
     "pipeline": (14, ""),
     "incremental": (15, ""),
     "published": (15, ""),
-    "api": (16, ""),
-    "watch": (16, ""),
-    "cli": (17, ""),
-    "__main__": (18, ""),
+    "builder": (16, ""),
+    "imports": (17, ""),
+    "api": (17, ""),
+    "watch": (17, ""),
+    "scaffold": (17, ""),
+    "cli": (18, ""),
+    "__main__": (19, ""),
 }
 """Order and tower of each part of kabuild: it imports only what comes before it."""
+
+TERMS = "rules/harness/tools/terms"
+"""What rules and tools alike import."""
 
 HOMES = {"grpc": "remote", "click": "cli"}
 """Libraries with one home in kabuild."""
 
 SPAWNERS = {"subprocess", "multiprocessing", "pty", "concurrent.futures.process"}
 SPAWNING = re.compile(r"os\.(fork(pty)?|system|popen|(posix_)?spawn\w*|exec\w+)")
+PLATFORMS = "toolchains/platforms/"  # which kabuild itself loads
 GPU = {"torch", "triton", "hip"}
 INPUT_OUTPUT = {"os", "pathlib", "io", "shutil", "tempfile", "socket", "glob", *SPAWNERS}
 
@@ -118,7 +129,8 @@ def is_below(name: str, parents: Iterable[str]) -> bool:
 def is_tool(module: Module) -> bool:
     """Whether a file runs inside sandboxes."""
     parts = module.path.split("/")
-    return parts[0] == "toolchains" or (parts[0] == "rules" and "tools" in parts[2:-1])
+    in_rule = parts[0] == "rules" and bool({"tools", "adapters"} & {*parts[2:-1]})
+    return in_rule or (parts[0] == "toolchains" and not module.path.startswith(PLATFORMS))
 
 
 def check_layers(root: Path) -> Iterator[str]:
@@ -180,15 +192,31 @@ def check_rules(root: Path) -> Iterator[str]:
     """Rules use the public API and each other; what runs in sandboxes uses neither."""
     for module in read_modules(root, "rules", "toolchains"):
         for line, name in module.imports():
-            if is_tool(module):
+            if module.path.startswith(PLATFORMS):
+                if is_below(name, ["kabuild"]) and not is_below(name, ["kabuild.platform"]):
+                    yield f"{module.path}:{line}: a platform imports {name}, past kabuild.platform"
+            elif is_tool(module):
                 if is_below(name, ["kabuild"]):
                     yield f"{module.path}:{line}: a tool imports kabuild"
             elif is_below(name, ["kabuild"]) and not is_below(name, ["kabuild.rule"]):
                 yield f"{module.path}:{line}: a rule imports {name}, past kabuild.rule"
             elif name.startswith("kabuild.rule.") and name.count(".") > 2:
                 yield f"{module.path}:{line}: a rule imports {name}, past what kabuild.rule exports"
-            elif is_below(name, GPU | INPUT_OUTPUT) or ".tools" in name:
+            elif is_below(name, GPU | INPUT_OUTPUT) or (
+                ".tools" in name and not is_below(name, [TERMS.replace("/", ".")])
+            ):
                 yield f"{module.path}:{line}: a rule imports {name}; only its tools run"
+
+
+def check_terms(root: Path) -> Iterator[str]:
+    """What judging means is for rules, gates and compilers alike: it needs no other module.
+
+    Its modules import each other relatively, for rules have them below another name.
+    """
+    for module in read_modules(root, TERMS):
+        for line, name in module.imports():
+            if not is_below(name, {*sys.stdlib_module_names, TERMS.replace("/", ".")}):
+                yield f"{module.path}:{line}: the terms of judging import {name}"
 
 
 def check_lengths(root: Path) -> Iterator[str]:
@@ -251,6 +279,7 @@ CHECKS: tuple[Check, ...] = (
     check_processes,
     check_model,
     check_rules,
+    check_terms,
     check_lengths,
     check_cycles,
 )
@@ -286,7 +315,10 @@ HEALTHY = {
     "rules/b/rule.py": "import re\nfrom kabuild.rule import Rule, attr",
     "rules/b/tools/x.py": "import torch, subprocess\nimport y",
     "rules/b/tools/y.py": "",
+    f"{TERMS}/x.py": "import json\nfrom .y import z",
+    f"{TERMS}/y.py": "from .z import a",
     "toolchains/hip/driver.py": "import subprocess",
+    "toolchains/platforms/x/devices.py": "import ctypes\nfrom kabuild.platform import Device",
 }
 
 
@@ -338,6 +370,14 @@ def test_a_healthy_tree_passes(tmp_path: Path, check: Check) -> None:
         (check_rules, "rules/a/tools/x.py", "from kabuild.rule import attr", "a tool imports"),
         (check_rules, "rules/a/tools/deep/x.py", "import kabuild", "a tool imports kabuild"),
         (check_rules, "toolchains/x/y.py", "import kabuild.base", "a tool imports kabuild"),
+        (
+            check_terms,
+            f"{TERMS}/x.py",
+            "def f():\n import torch",
+            ":2: the terms of judging import",
+        ),
+        (check_terms, f"{TERMS}/x.py", "from base.spec import S", "import base.spec"),
+        (check_rules, "toolchains/platforms/x/y.py", "import kabuild.model", "past kabuild.platf"),
         (check_lengths, "kabuild/base/x.py", "\n" * 401, "kabuild/base/x.py: 401 lines"),
         (check_lengths, "toolchains/hip/a.h", "\n" * 401, "a.h: 401 lines"),
         (check_lengths, "tasks/a/k.hip", "x\n" * 500, "k.hip: 500 lines"),

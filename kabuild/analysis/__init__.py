@@ -12,6 +12,6 @@ and ``analysis.query_format`` (``FORMATS``); only the query command imports thes
 """
 
 from kabuild.analysis.analyze import Resolve, analyze
-from kabuild.analysis.result import Analysis, AnalyzedTarget
+from kabuild.analysis.result import Analysis, AnalyzedTarget, Judging
 
-__all__ = ["Analysis", "AnalyzedTarget", "Resolve", "analyze"]
+__all__ = ["Analysis", "AnalyzedTarget", "Judging", "Resolve", "analyze"]

@@ -16,15 +16,16 @@ from kabuild.base.errors import (
     Position,
     Reason,
     ToolchainError,
+    described,
 )
 from kabuild.loading.loader import Loader
 from kabuild.loading.rule_failure import failure_position
 from kabuild.loading.toolchain_rule import TOOLCHAIN
+from kabuild.model.action import Toolchain
 from kabuild.model.graph import ActionGraph
 from kabuild.model.label import Label
 from kabuild.model.options import Options
 from kabuild.model.target import Target
-from kabuild.model.toolchain import Toolchain
 from kabuild.rule.attr import AttributeProblem
 from kabuild.rule.context import Context
 from kabuild.rule.provider import Provider
@@ -61,7 +62,8 @@ def analyze(
     """Turn the targets of ``requested``, and all that they depend on, into a graph.
 
     Raises LoadError and AnalysisError with a position; ToolchainError for a toolchain that
-    an action needs; InternalError(BAD_RULE) with the line of a rule that failed.
+    an action needs. A rule that fails is a LoadError(BAD_RULE) with its line; InternalError where
+    it ships with kabuild.
     """
     analyzer = _Analyzer(loader, options, resolve)
     owners: dict[Label, Label] = {}
@@ -140,6 +142,7 @@ class _Analyzer:
             providers=lambda label: self._provided(configured, label),
             toolchains=lambda label, secrets: self._toolchain(target, label, secrets=secrets),
             toolchains_here=lambda label: self._toolchain_here(target, label),
+            platform_spec=lambda: self._loader.platforms.spec(self._options.platform.name),
         )
         try:
             rule.implement(context)
@@ -153,35 +156,36 @@ class _Analyzer:
         except KabuildError as error:
             error.position = error.position or target.position
             raise
-        except Exception as error:
-            raise self._bad_rule(target, f"{type(error).__name__}: {error}", error) from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also SystemExit, which would pass for success
+            raise self._bad_rule(target, described(error), error) from error
         self._check_actions(context, rule)
-        judged = [action for action in context.actions if action.gate]
-        gates, on_request = (
-            tuple(
-                g for part in parts for g in judged if target.label.sub(part) == g.label.in_trial(1)
-            )
-            for parts in (rule.gates, rule.on_request)
+        gates = tuple(
+            (gate, action.label)
+            for gate in rule.gates
+            for action in context.actions
+            if target.label.sub(gate.name) == action.label.in_trial(1)
         )
         self._providers[target.label] = context.provided
-        self.done[target.label] = AnalyzedTarget(target, tuple(context.actions), gates, on_request)
+        self.done[target.label] = AnalyzedTarget(target, tuple(context.actions), gates)
 
     def _check_actions(self, context: Context, rule: Rule) -> None:
         """A rule declares actions for its own sub-targets, one each."""
         target = context.target
         allowed = set(target.labels())
         declared: set[Label] = set()
-        gates = {target.label.sub(part) for part in (*rule.gates, *rule.on_request)}
+        gates = {target.label.sub(gate.name) for gate in rule.gates}
         for action in context.actions:
             part = action.label.in_trial(1)
             if part not in allowed or action.label in declared:
                 raise self._bad_rule(
-                    target, f"it declares {action.label}, which is none of its sub-targets"
+                    target, f"it declares {action.label}, which is not a declared sub-target"
                 )
             if bool(action.gate) != (part in gates):
                 is_gate = "a gate" if action.gate else "no gate"
                 raise self._bad_rule(
-                    target, f"{action.label} is {is_gate}, unlike what the rule says of it"
+                    target, f"{action.label} is {is_gate}, but its rule declares otherwise"
                 )
             declared.add(action.label)
 
@@ -225,20 +229,21 @@ class _Analyzer:
             raise AnalysisError(
                 Reason.NO_TOOLCHAIN,
                 f"{target.label.short} needs {declaration.label.short}, "
-                f"which is not for platform '{platform}'",
+                f"which does not support platform '{platform}'",
                 position=declaration.position,
                 hint=f"it is for: {', '.join(declaration.platforms)}",
             )
 
     def _bad_rule(
-        self, target: Target, message: str, error: Exception | None = None
-    ) -> InternalError:
+        self, target: Target, message: str, error: BaseException | None = None
+    ) -> LoadError | InternalError:
         """The rule's author has to mend this, so its own line comes first."""
-        file = self._loader.rules.file(target.kind)
+        file, root = self._loader.rules.file(target.kind), self._loader.workspace.root
         position = Position(str(file)) if file else target.position
         if error is not None and file:
             position = failure_position(error, self._loader.rules.roots, file)
-        return InternalError(
+        own = file is not None and file.is_relative_to(root)
+        return (LoadError if own else InternalError)(
             Reason.BAD_RULE,
             f"rule '{target.kind}' fails: {message}",
             position=position,

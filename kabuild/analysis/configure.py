@@ -11,7 +11,6 @@ from kabuild.loading.attributes import PLATFORM
 from kabuild.loading.loader import Loader
 from kabuild.loading.toolchain_rule import TOOLCHAIN
 from kabuild.model.label import Label
-from kabuild.model.platform import PLATFORMS
 from kabuild.model.target import Target
 from kabuild.rule.attr import PathStep, Type
 
@@ -95,7 +94,7 @@ def find_agent(loader: Loader, label: Label) -> Target:
     else:
         if _may_be_agent(loader, found):
             return found
-        problem = f"{label.short} is no agent: its kind is '{found.kind}'"
+        problem = f"{label.short} is not an agent: its kind is '{found.kind}'"
     known = list(loader.workspace.agents)
     parent, _, last = label.package.rpartition("/")
     meant = Label(parent, last)
@@ -137,8 +136,9 @@ def _fill(loader: Loader, target: Target, template: str, platform: str) -> Label
     found = _existing(loader, target, template, platform)
     if found is not None:
         return found
-    there = [name for name in PLATFORMS if _existing(loader, target, template, name)]
-    known = platform in PLATFORMS
+    platforms = loader.platforms.names()
+    there = [name for name in platforms if _existing(loader, target, template, name)]
+    known = platform in platforms
     raise AnalysisError(
         Reason.NO_TOOLCHAIN if known else Reason.UNKNOWN_PLATFORM,
         f"{target.label.short} needs {template}, which does not exist for platform '{platform}'",

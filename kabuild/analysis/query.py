@@ -10,12 +10,12 @@ from math import isfinite
 from typing import Any
 
 from kabuild.analysis.configure import Configured, configure
-from kabuild.analysis.query_parser import Call, Expression, Word, parse_query
+from kabuild.analysis.query_parser import Binary, Call, Expression, Word, parse_query
 from kabuild.base.canonical import canonical_json
 from kabuild.base.errors import Position
 from kabuild.loading.loader import Loader
 from kabuild.loading.patterns import expand
-from kabuild.model.artifact import Source
+from kabuild.model.action import Source
 from kabuild.model.label import Label
 
 Labels = frozenset[Label]
@@ -53,9 +53,15 @@ def query(
 
     Raises UsageError: BAD_QUERY with a caret, or what is wrong with a pattern.
     """
-    tree = parse_query(text)
     evaluation = _Evaluation(loader, package, platform, agent)
-    return tuple(evaluation.node(label) for label in sorted(evaluation.evaluate(tree)))
+    return tuple(evaluation.node(label) for label in sorted(evaluation.evaluate(parse_query(text))))
+
+
+def query_labels(
+    loader: Loader, text: str, *, package: str = "", agent: Label | None = None
+) -> tuple[Label, ...]:
+    """The labels of what ``query`` finds, without a look at the targets that it need not take."""
+    return tuple(sorted(_Evaluation(loader, package, "cpu", agent).evaluate(parse_query(text))))
 
 
 class _Evaluation:
@@ -84,10 +90,18 @@ class _Evaluation:
             return frozenset(expand(self._loader, [tree.text], package=self._package, manual=True))
         if isinstance(tree, Call):
             return self._functions[tree.function](*tree.arguments)
-        left, right = self.evaluate(tree.left), self.evaluate(tree.right)
-        if tree.operator == "+":
-            return left | right
-        return left - right if tree.operator == "-" else left & right
+        chain: list[Binary] = []  # a loop, as thousands of terms nest to the left
+        while isinstance(tree, Binary):
+            chain.append(tree)
+            tree = tree.left
+        found = self.evaluate(tree)
+        for step in reversed(chain):
+            right = self.evaluate(step.right)
+            if step.operator == "+":
+                found |= right
+            else:
+                found = found - right if step.operator == "-" else found & right
+        return found
 
     def node(self, label: Label) -> Node:
         """What formats show of one label."""
@@ -121,7 +135,7 @@ class _Evaluation:
         if label == target.label:
             return f"{target.kind} rule"
         rule = self._loader.rule(target)
-        gates = {target.label.sub(part) for part in (*rule.gates, *rule.on_request)}
+        gates = {target.label.sub(gate.name) for gate in rule.gates}
         return f"{target.kind} {'gate' if label in gates else 'part'}"
 
     def _deps(self, of: Expression, depth: Word | None = None) -> Labels:
@@ -129,7 +143,17 @@ class _Evaluation:
 
     def _rdeps(self, universe: Expression, of: Expression, depth: Word | None = None) -> Labels:
         everything = _closure(self.evaluate(universe), self._next)
-        return _closure(self.evaluate(of) & everything, self._reversed(everything), depth)
+        found, parts = self._without_parts(self.evaluate(of), everything)
+        return _closure(found & everything, self._reversed(everything), depth) | parts
+
+    def _without_parts(self, labels: Labels, among: Labels) -> tuple[Labels, Labels]:
+        """Labels with the whole target for each part that ``among`` lacks, and those parts.
+
+        Whoever depends on a target depends on its parts, which no package lists.
+        """
+        owners = {label: self._target(label).target.label for label in labels - among}
+        parts = {part: whole for part, whole in owners.items() if part != whole and whole in among}
+        return labels - parts.keys() | set(parts.values()), frozenset(parts)
 
     def _reversed(self, labels: Labels) -> Callable[[Label], Iterable[Label]]:
         dependents: dict[Label, set[Label]] = {}
@@ -167,20 +191,22 @@ class _Evaluation:
             target = self._target(label).target
             rule = self._loader.rule(target)
             whole = label == target.label
-            parts = rule.gates if whole else (*rule.gates, *rule.on_request)
+            parts = (gate.name for gate in rule.gates if gate.usual or not whole)
             gates = {target.label.sub(part) for part in parts}
             found.update(gates if whole else gates & {label})
         return frozenset(found)
 
     def _somepath(self, start: Expression, end: Expression) -> Labels:
         """The labels of one shortest path; none where there is no path."""
-        ends = self.evaluate(end)
-        came_from: dict[Label, Label | None] = dict.fromkeys(sorted(self.evaluate(start)))
+        starts = self.evaluate(start)
+        ends, parts = self._without_parts(self.evaluate(end), _closure(starts, self._next))
+        came_from: dict[Label, Label | None] = dict.fromkeys(sorted(starts))
         queue = deque(came_from)
         while queue:
             label = queue.popleft()
             if label in ends:
-                return frozenset(_trace(label, came_from))
+                last = sorted(p for p in parts if self._target(p).target.label == label)
+                return frozenset((*_trace(label, came_from), *last[:1]))
             for dependency in sorted(self._next(label)):
                 if dependency not in came_from:
                     came_from[dependency] = label
@@ -190,7 +216,8 @@ class _Evaluation:
     def _allpaths(self, start: Expression, end: Expression) -> Labels:
         """The labels of all paths."""
         reachable = _closure(self.evaluate(start), self._next)
-        return _closure(self.evaluate(end) & reachable, self._reversed(reachable))
+        ends, parts = self._without_parts(self.evaluate(end), reachable)
+        return _closure(ends & reachable, self._reversed(reachable)) | parts
 
 
 def _closure(

@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from kabuild.analysis.query import Node
+from kabuild.base.toml_text import quoted
+from kabuild.model.label import Label
 
 
-def format_label(nodes: Sequence[Node]) -> str:
+def format_label(labels: Sequence[Label]) -> str:
     """One label a line."""
-    return "".join(f"{node.label}\n" for node in nodes)
+    return "".join(f"{label}\n" for label in labels)
 
 
 def format_label_kind(nodes: Sequence[Node]) -> str:
@@ -37,20 +39,22 @@ def format_json(nodes: Sequence[Node]) -> str:
         }
         for node in nodes
     ]
-    return json.dumps(values, indent=2, ensure_ascii=False, default=str) + "\n"
+    return json.dumps(values, indent=2, default=str) + "\n"
 
 
 def format_build(nodes: Sequence[Node]) -> str:
     """Declarations as BUILD.toml has them, each with all of its attributes."""
-    import toml  # only here is TOML written
+    import toml  # only here are tables written
 
+    encoder = toml.TomlEncoder()
+    encoder.dump_funcs[str] = quoted
     texts = []
     for node in nodes:
         kind, _, role = node.kind.partition(" ")
         if role == "rule":
             declared = {key: value for key, value in node.attrs.items() if value not in (None, {})}
             table = {"name": node.label.name, **declared, "tags": list(node.tags)}
-            texts.append(f"# {node.position}\n" + toml.dumps({kind: [table]}))
+            texts.append(f"# {node.position}\n" + toml.dumps({kind: [table]}, encoder))
     return "\n".join(texts)
 
 
@@ -64,8 +68,10 @@ def format_graph(nodes: Sequence[Node]) -> str:
     return "\n".join([*lines, "}", ""])
 
 
+LABELS = "label"
+"""The format that needs no nodes: ``format_label``."""
+
 FORMATS: Mapping[str, Callable[[Sequence[Node]], str]] = {
-    "label": format_label,
     "label_kind": format_label_kind,
     "location": format_location,
     "json": format_json,

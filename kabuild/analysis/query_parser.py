@@ -34,6 +34,12 @@ _TOKEN = re.compile(
 )
 
 
+MOST_LEVELS = 50
+"""Calls and parentheses around each other."""
+
+_SHOWN = 160
+
+
 @dataclass(frozen=True)
 class Word:
     """A pattern, or a plain argument of a function. ``at`` is its offset in the text."""
@@ -83,8 +89,10 @@ def parse_query(text: str) -> Expression:
 
 
 def bad_query(text: str, at: int, message: str, hint: str = "") -> UsageError:
-    """An error that points into the query."""
-    lines = [text, " " * at + "^", *([hint] if hint else [])]
+    """An error that points into the query, of which it shows what is around the mistake."""
+    start = max(0, at - _SHOWN // 2)
+    shown = text[start : start + _SHOWN]
+    lines = [shown, " " * (at - start) + "^", *([hint] if hint else [])]
     return UsageError(Reason.BAD_QUERY, f"bad query: {message}", hint="\n".join(lines))
 
 
@@ -95,13 +103,18 @@ class _Parser:
         self._text = " ".join(text.split("\n")).rstrip()
         self._tokens = self._tokenise()
         self._at = 0
+        self._level = 0
 
     def expression(self) -> Expression:
         """Terms, put together from left to right."""
+        self._level += 1
+        if self._level > MOST_LEVELS:
+            self._fail(self._here(), f"it is nested in more than {MOST_LEVELS} levels")
         left = self._term()
         while (token := self._peek()) and token.is_operator():
             self._at += 1
             left = Binary(OPERATORS[token.text], left, self._term())
+        self._level -= 1
         return left
 
     def finish(self) -> None:
@@ -183,13 +196,13 @@ class _Parser:
         token = self._next(f"a {kind.rstrip('?')}")
         if token.is_mark:
             self._fail(token.at, f"expected a {kind.rstrip('?')}, found '{token.text}'", "quote it")
-        if kind == "depth?" and not token.text.isdecimal():
-            self._fail(token.at, f"'{token.text}' is no depth", "a depth is a whole number")
+        if kind == "depth?" and not (token.text.isdecimal() and len(token.text) < 10):
+            self._fail(token.at, f"'{token.text}' is not a depth", "a depth is a whole number")
         if kind == "regex":
             try:
                 re.compile(token.text)
             except re.error as error:
-                self._fail(token.at, f"'{token.text}' is no regular expression: {error}")
+                self._fail(token.at, f"'{token.text}' is not a valid regular expression: {error}")
         return Word(token.text, token.at)
 
     def _is_mark(self, mark: str) -> bool:

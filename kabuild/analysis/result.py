@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 
 from kabuild.base.errors import AnalysisError, Reason
 from kabuild.model.action import Action
+from kabuild.model.gate import Gate, Role
 from kabuild.model.graph import ActionGraph
 from kabuild.model.label import Label
 from kabuild.model.target import Target
 
-SCORE = "score"
+Judging = tuple[Gate, Label]
+"""A gate, and the action that judges."""
 
 
 @dataclass(frozen=True)
@@ -21,14 +23,12 @@ class AnalyzedTarget:
     Attributes:
         target: with the labels of this platform filled in.
         actions: all that the rule declared.
-        gates: those that judge, in the order of the rule.
-        on_request: further ones, which a target stands for only where they are named.
+        gates: those of the actions that judge, in the order of the rule.
     """
 
     target: Target
     actions: tuple[Action, ...] = ()
-    gates: tuple[Action, ...] = ()
-    on_request: tuple[Action, ...] = ()
+    gates: tuple[Judging, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,24 +47,31 @@ class Analysis:
     targets: Mapping[Label, AnalyzedTarget] = field(hash=False)
     owners: Mapping[Label, Label] = field(hash=False)
 
-    def gates(self, label: Label, named: Collection[str] = ()) -> tuple[Label, ...]:
+    def gates(self, label: Label, names: Collection[str] | None = None) -> tuple[Judging, ...]:
         """The gates that a requested label means in ``test``; none where it is no test.
 
-        A target stands for all its gates, and for those on request that are ``named``; a gate
-        stands for itself. Both stand for all trials, unless they have the number of one.
+        A target stands for its gates among ``names``, or for all usual ones; a gate stands for
+        itself, unless ``names`` leave it out. Both stand for all trials, unless they have the
+        number of one.
         """
         owner = self.targets[self.owners[label]]
-        if label.in_trial(1) == owner.target.label:
-            named_ones = (gate for gate in owner.on_request if gate.gate in named)
-            gates = (gate.label for gate in (*owner.gates, *named_ones))
-            return tuple(g for g in gates if label.covers(label.in_trial(g.trial)))
-        return tuple(g.label for g in (*owner.gates, *owner.on_request) if label.covers(g.label))
+        whole = label.in_trial(1) == owner.target.label
+        return tuple(
+            (gate, part)
+            for gate, part in owner.gates
+            if label.covers(label.in_trial(part.trial) if whole else part)
+            and (gate.name in names if names is not None else gate.usual or not whole)
+        )
+
+    def declared(self) -> Mapping[Label, Gate]:
+        """The gate that each action is which judges."""
+        return {part: gate for done in self.targets.values() for gate, part in done.gates}
 
     def builds(self, label: Label) -> tuple[Label, ...]:
         """The actions that a requested label means in ``build``.
 
         A sub-target is its own action. A target is the action that bears its label, else
-        its ``.score``, else all its actions; a target such as an agent has none. Raises
+        the gate that scores, else all its actions; a target such as an agent has none. Raises
         AnalysisError for a sub-target that the rule did not declare here.
         """
         owner = self.targets[self.owners[label]]
@@ -78,5 +85,5 @@ class Analysis:
                 position=owner.target.position,
                 hint=f"it has: {', '.join(map(str, declared)) or 'no actions'}",
             )
-        score = tuple(gate.label for gate in owner.gates if gate.gate == SCORE)
+        score = tuple(part for gate, part in owner.gates if gate.role is Role.SCORE)
         return tuple(p for p in score or declared if label.covers(label.in_trial(p.trial)))

@@ -63,15 +63,21 @@ def repeated_field(number: int, values: Iterable[bytes]) -> bytes:
     return b"".join(bytes_field(number, value, keep_empty=True) for value in values)
 
 
+MOST_FIELDS = 1 << 18
+"""Of one message. Fields of two bytes take fifty times as much memory."""
+
+
 def parse_fields(data: bytes) -> list[tuple[int, int | bytes]]:
     """The (field number, value) pairs of one message, in the order of the bytes.
 
     Varint fields give ints, length-delimited ones bytes, fixed-width ones their bytes.
-    Raises ``ValueError`` when ``data`` is no protobuf message.
+    Raises ``ValueError`` when ``data`` is no protobuf message, or has too many fields.
     """
     fields: list[tuple[int, int | bytes]] = []
     at = 0
     while at < len(data):
+        if len(fields) == MOST_FIELDS:
+            raise ValueError(f"a message with more than {MOST_FIELDS} fields")
         tag, at = _read_varint(data, at)
         number, kind = tag >> 3, tag & 7
         if kind == 0:

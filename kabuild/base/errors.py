@@ -13,7 +13,6 @@ KabuildError                 one clear message, with a machine-readable reason a
 │   └── ToolchainError       a toolchain is missing or cannot be had
 │       └── DriftError       a toolchain is not what was pinned                     exit 45
 ├── BundleError              a published file cannot be made, or is false           exit 1
-├── RemoteError              a remote cache or executor failed                      exit 34
 ├── Interrupted              the user stopped the build                             exit 8
 └── InternalError            kabuild itself is wrong                                exit 37
 """
@@ -37,7 +36,6 @@ class ExitCode(int, Enum):
     NO_TESTS = 4
     QUERY_FAILED = 7
     INTERRUPTED = 8
-    REMOTE = 34
     ENVIRONMENT = 36
     INTERNAL = 37
     TOOLCHAIN_DRIFT = 45
@@ -69,7 +67,9 @@ class Reason(Enum):
     DUPLICATE_TARGET = "duplicate target"
     MISSING_FILE = "missing file"
     ESCAPING_PATH = "escaping path"
+    TOO_LARGE = "too large"
     BAD_RULE = "bad rule"
+    BAD_PLATFORM = "bad platform"
     CYCLE = "cycle"
     NO_TOOLCHAIN = "no toolchain"
     TOOLCHAIN_DRIFT = "toolchain drift"
@@ -99,6 +99,9 @@ class Reason(Enum):
     BAD_SIGNATURE = "bad signature"
     ACTION_CRASHED = "action crashed"
     OUTPUT_MISSING = "output missing"
+    OUTPUT_UNWRITABLE = "output unwritable"
+    NO_RESOURCES = "no resources"
+    NO_PACKAGE = "no package"
     INTERRUPTED = "interrupted"
     INTERNAL = "internal"
 
@@ -116,6 +119,14 @@ class Position:
             return self.file
         column = f":{self.column}" if self.column else ""
         return f"{self.file}:{self.line}{column}"
+
+
+def described(error: BaseException) -> str:
+    """An error of somebody else's code in a line; also one that cannot say what it is."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - its own __str__ is as foreign
+        return type(error).__name__
 
 
 class KabuildError(Exception):
@@ -240,12 +251,6 @@ class BundleError(KabuildError):
     """A published file cannot be made, or is not what it says."""
 
     exit_code = ExitCode.BUILD_FAILED
-
-
-class RemoteError(KabuildError):
-    """A remote cache or executor failed."""
-
-    exit_code = ExitCode.REMOTE
 
 
 class Interrupted(KabuildError):  # noqa: N818 - the user did this; it is no error of anybody

@@ -6,6 +6,8 @@ import contextlib
 import fcntl
 from pathlib import Path
 
+from kabuild.base.reading import open_plain
+
 
 def is_locked(path: Path, tried: int = fcntl.LOCK_EX) -> bool:
     """Whether a lock on ``path`` is held that excludes the one that is ``tried``.
@@ -14,7 +16,7 @@ def is_locked(path: Path, tried: int = fcntl.LOCK_EX) -> bool:
     other's way.
     """
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             fcntl.flock(file, tried | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

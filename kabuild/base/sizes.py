@@ -15,7 +15,7 @@ def parse_size(text: str) -> int:
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"'{text}' is no size; write 20G or 500M")
+        raise ValueError(f"'{text}' is not a valid size; write 20G or 500M")
     return int(float(match[1]) * _UNITS[match[2].upper()])
 
 

@@ -16,7 +16,8 @@ from kabuild.model.label import Label
 from kabuild.model.platform import Platform
 from kabuild.model.result import ActionResult, Settled
 from kabuild.store.cas import Cas
-from kabuild.store.merkle import Directory, read_directory
+from kabuild.store.merkle import Directory
+from kabuild.store.trees import read_directory
 
 
 def collect(
@@ -49,7 +50,7 @@ def collect(
         except (StoreError, ValueError, KeyError) as error:
             raise BundleError(
                 Reason.NOT_PUBLISHABLE,
-                f"what {action.label} was made from is no longer stored: {error}",
+                f"the inputs of {action.label} are no longer stored: {error}",
                 hint="evaluate it again: kabuild test --nocache_test_results ...",
             ) from None
         kept_back = tuple(file.path for file in record.files if file not in given)

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from kabuild.base.bounded_json import bounded_json
+from kabuild.bundle.environment_diff import EnvironmentDifference
 from kabuild.bundle.manifest import Record
-from kabuild.bundle.obstacle import Obstacle
 from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
+from kabuild.model.figure import positive
 from kabuild.model.result import ActionResult, OutputFile
 
 Get = Callable[[Digest], bytes]
@@ -49,7 +51,7 @@ class Comparison:
 
 
 def compare(
-    record: Record, result: ActionResult, obstacle: Obstacle | None, get: Get
+    record: Record, result: ActionResult, obstacle: EnvironmentDifference | None, get: Get
 ) -> Comparison:
     """Compare the outputs of a rerun with the published ones.
 
@@ -97,7 +99,7 @@ def _another_verdict(record: Record, result: ActionResult, get: Get) -> str:
 def _verdict(file: OutputFile | None, get: Get) -> dict[str, Any]:
     """What a verdict says; nothing where anybody's bundle has something else in its place."""
     try:
-        value = json.loads(get(file.digest)) if file else {}
+        value = bounded_json(get(file.digest)) if file else {}
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
@@ -109,9 +111,9 @@ def _bytes(record: Record, result: ActionResult, get: Get) -> str:
     now = {file.path: file for file in result.files}
     for path in sorted(then.keys() | now.keys()):
         if path not in now:
-            return f"{path} was made then, and not now"
+            return f"{path} was made then, but not now"
         if path not in then:
-            return f"{path} was made now, and not then"
+            return f"{path} was made now, but not then"
         if then[path].executable != now[path].executable:
             return f"{path} is executable only {'then' if then[path].executable else 'now'}"
         if then[path].digest != now[path].digest:
@@ -123,7 +125,7 @@ def _first_difference(path: str, then: Digest, now: Digest, get: Get) -> str:
     old, new = get(then), get(now)
     if path.endswith(".json"):
         try:
-            found = next(_differences(json.loads(old), json.loads(new), ""), "")
+            found = next(_differences(bounded_json(old), bounded_json(new), ""), "")
         except ValueError:
             found = ""
         if found:
@@ -162,7 +164,7 @@ def _measured(record: Record, result: ActionResult, get: Get) -> str:
     for config, case in then.items():
         again = now.get(config)
         if again is None:
-            return f"{config} was measured then, and not now"
+            return f"{config} was measured then, but not now"
         if not _overlap(case, again):
             return f"{config}: {_interval(case)} then, {_interval(again)} now"
     return ""
@@ -176,12 +178,15 @@ def _cases(file: OutputFile | None, get: Get) -> dict[str, dict[str, Any]]:
 
 
 def _overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    if not all(isinstance(c.get(k), int | float) for c in (one, other) for k in ("low", "high")):
-        return one.get("speedup") == other.get("speedup")
-    return bool(one["low"] <= other["high"] and other["low"] <= one["high"])
+    ends = [(positive(case, "low"), positive(case, "high")) for case in (one, other)]
+    (low, high), (other_low, other_high) = ends
+    if low and high and other_low and other_high:
+        return low <= other_high and other_low <= high
+    return bool(one.get("speedup") == other.get("speedup"))
 
 
 def _interval(case: dict[str, Any]) -> str:
-    if isinstance(case.get("low"), int | float) and isinstance(case.get("high"), int | float):
-        return f"{case.get('speedup', 0.0):.3g}x ({case['low']:.3g} to {case['high']:.3g})"
+    value, low, high = (positive(case, name) for name in ("speedup", "low", "high"))
+    if value and low and high:
+        return f"{value:.3g}x ({low:.3g} to {high:.3g})"
     return f"{case.get('speedup')}"

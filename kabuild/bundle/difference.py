@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kabuild.base.bounded_json import bounded_json
 from kabuild.base.listing import abridged
 
 _LONGEST = 48
@@ -46,7 +46,7 @@ def difference(name: str, then: bytes, here: bytes, *, first: Collection[str] = 
         return Difference(found or _pair("", old.get("platform"), new.get("platform")), pinned)
     if kind == "local":
         again = f"kabuild toolchain pin {name} --from DIR, with the same installation in DIR"
-        return Difference("the files adopted have other content", again)
+        return Difference("the adopted files have other content", again)
     return Difference("other files are pinned", pinned)
 
 
@@ -85,7 +85,7 @@ def _of_distribution(old: Fields, new: Fields) -> str:
     if old.get("version") != new.get("version"):
         return _pair(name, old.get("version"), new.get("version"))
     if old.get("record") != new.get("record"):
-        return f"{name} {_plain(new.get('version'))} of another build"
+        return f"{name} {_plain(new.get('version'))}, a different build"
     return ""
 
 
@@ -101,7 +101,7 @@ def _distributions(fields: Fields) -> dict[str, Fields]:
 
 def _fields(fingerprint: bytes) -> Fields:
     try:
-        value = json.loads(fingerprint)
+        value = bounded_json(fingerprint)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kabuild.base.bounded_json import bounded_json
 from kabuild.base.canonical import canonical_json
 from kabuild.base.errors import BundleError, Reason, UsageError
 from kabuild.base.fs import is_inside
@@ -68,8 +68,8 @@ class Manifest:
     Attributes:
         kabuild: the version that published it.
         platform: name and properties of where it was evaluated.
-        request: what was asked for, for people: tasks, agent, gates, policy, digest of the
-            salt. Older bundles do not name the gates.
+        request: what was asked for, for people: tasks, their kinds, agent, gates, policy, digest
+            of the salt. Older bundles do not name kinds and gates.
         records: the actions, each after those that made its inputs.
         blobs: size in bytes by SHA-256.
         instructions: the level of the processor that published it; empty where unknown.
@@ -100,10 +100,10 @@ class Manifest:
     def from_json(cls, data: bytes) -> Manifest:
         """Read and check a manifest. Raises BundleError for anything else."""
         try:
-            value = json.loads(data)
+            value = bounded_json(data)
             schema = value["schema"]
         except (ValueError, TypeError, KeyError):
-            raise damaged("its manifest is no manifest of a bundle") from None
+            raise damaged("its manifest is not that of a bundle") from None
         if schema != SCHEMA:
             raise BundleError(
                 Reason.BUNDLE_VERSION,
@@ -116,7 +116,7 @@ class Manifest:
                 platform={_text(k): _text(v) for k, v in value["platform"].items()},
                 request=dict(value["request"]),
                 records=tuple(_from_json(item) for item in value["actions"]),
-                blobs={Digest(k, v).hash: v for k, v in value["blobs"].items()},
+                blobs={Digest(k, _size(v)).hash: v for k, v in value["blobs"].items()},
                 instructions=_name(value["instructions"]) if "instructions" in value else "",
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -147,16 +147,16 @@ def _to_json(record: Record) -> dict[str, Any]:
 def _from_json(value: dict[str, Any]) -> Record:
     return Record(
         label=_label(value["label"]),
-        task=_text(value["task"]),
-        gate=_text(value["gate"]),
-        mnemonic=_text(value["mnemonic"]),
+        task=_label(value["task"]) and _text(value["task"]) if value["task"] else "",
+        gate=_name(value["gate"]) if value["gate"] else "",
+        mnemonic=_name(value["mnemonic"]),
         key=_digest(value["key"]),
         command=_digest(value["command"]),
         root=_digest(value["root"]),
         toolchains=tuple(map(_name, value["toolchains"])),
         preload=tuple(map(_name, value["preload"])),
         nestable=value["nestable"] is True,
-        lease=_text(value["lease"]),
+        lease=_name(value["lease"]) if value["lease"] else "",
         timed=value["timed"] is True,
         cpus=_count(value["cpus"]),
         replayable=value["replayable"] is True,
@@ -195,6 +195,12 @@ def _count(value: Any) -> int:
     return value
 
 
+def _size(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 53:
+        raise ValueError(f"{value!r} where a size was expected")
+    return value
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{value!r} where a text was expected")
@@ -203,4 +209,4 @@ def _text(value: Any) -> str:
 
 def damaged(why: str) -> BundleError:
     """The error for a bundle that is not whole."""
-    return BundleError(Reason.BUNDLE_DAMAGED, why, hint="ask whoever published it for another copy")
+    return BundleError(Reason.BUNDLE_DAMAGED, why, hint="ask its publisher for another copy")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from threading import Event
 
 from kabuild.bundle.compare import Comparison, Word, compare
-from kabuild.bundle.obstacle import Obstacle
+from kabuild.bundle.environment_diff import EnvironmentDifference
 from kabuild.bundle.restore import Restored
 from kabuild.execution.outcome import conclude
 from kabuild.execution.prepared import Prepared
@@ -74,7 +74,7 @@ def _compared(item: Restored, settled: Settled | None, cas: Cas) -> Comparison:
         return Comparison(item.record, Word.NOT_COMPARABLE, why.splitlines()[0] if why else "")
     obstacle = item.obstacle
     if not settled.result.hermetic and not (obstacle and obstacle.in_key):
-        obstacle = Obstacle(
+        obstacle = EnvironmentDifference(
             "it ran without a sandbox", ("kabuild doctor says what a sandbox needs",)
         )
     return compare(item.record, settled.result, obstacle, cas.get)

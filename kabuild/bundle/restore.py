@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from kabuild.base.canonical import parse_fields
 from kabuild.base.errors import BundleError, Reason, StoreError
+from kabuild.bundle.environment_diff import EnvironmentDifference, find_environment_difference
 from kabuild.bundle.manifest import Record
-from kabuild.bundle.obstacle import Obstacle, find_obstacle
 from kabuild.execution.prepared import Prepared, prepare
-from kabuild.model.action import OUTPUT_ROOT, Action, Limits, Resources
+from kabuild.model.action import OUTPUT_ROOT, Action, Limits, Resources, Toolchain
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
 from kabuild.model.platform import Platform
-from kabuild.model.toolchain import Toolchain
-from kabuild.store.merkle import parse_duration, read_directory
+from kabuild.store.merkle import parse_duration
+from kabuild.store.trees import read_directory
 
 FindToolchain = Callable[[str], Toolchain]
 """The toolchain of this machine by name. Raises KabuildError where there is none."""
@@ -36,7 +36,7 @@ class Restored:
 
     record: Record
     prepared: Prepared
-    obstacle: Obstacle | None
+    obstacle: EnvironmentDifference | None
 
 
 def restore(
@@ -52,11 +52,11 @@ def restore(
         command = parse_fields(get(record.command))
         root = read_directory(record.root, get)
         prepared = prepare(_action(record, message, command, find), root)
-        obstacle = find_obstacle(prepared.action, root, here, get, first=PRELOADED)
+        obstacle = find_environment_difference(prepared.action, root, here, get, first=PRELOADED)
     except (StoreError, ValueError, KeyError, UnicodeDecodeError) as error:
         raise _untrue(record, str(error)) from None
     if prepared.key != record.key:
-        raise _untrue(record, "its parts have another digest than its key")
+        raise _untrue(record, "its parts do not match its key")
     return Restored(record, prepared, obstacle)
 
 
@@ -120,6 +120,6 @@ def _bytes(value: int | bytes) -> bytes:
 def _untrue(record: Record, why: str) -> BundleError:
     return BundleError(
         Reason.BUNDLE_DAMAGED,
-        f"{record.label} is not what its key says: {why}",
+        f"{record.label} does not match its key: {why}",
         hint="do not trust this bundle",
     )

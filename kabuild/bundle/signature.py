@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 from kabuild.base.errors import BundleError, Reason
+from kabuild.base.fs import atomic_write
 from kabuild.sandbox.unconfined import run_unconfined
 
 NAMESPACE = "kabuild-bundle"
@@ -22,13 +23,15 @@ def signature_of(bundle: Path) -> Path:
 
 
 def sign(bundle: Path, key: Path) -> Path:
-    """Sign with an SSH key, which may be one of an agent. Raises BundleError(NOT_SIGNED).
+    """Sign with an SSH key, which may be one of an agent.
+
+    Raises BundleError(NOT_SIGNED), and ``OSError`` where the signature cannot be written.
 
     ssh-keygen asks on the terminal for a passphrase where the key has one.
     """
     signature = signature_of(bundle)
-    signature.unlink(missing_ok=True)
-    _run(["-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(bundle)], f"{key} does not sign")
+    text = _run(["-Y", "sign", "-f", str(key), "-n", NAMESPACE], f"{key} cannot sign", bundle)
+    atomic_write(signature, text.encode())
     return signature
 
 
@@ -41,7 +44,7 @@ def signer(bundle: Path, signature: Path, allowed: Path | None) -> str:
     known = ["-n", NAMESPACE, "-s", str(signature)]
     if not signature.is_file():
         raise BundleError(
-            Reason.BAD_SIGNATURE, f"there is no signature {signature}", hint="publish with --sign"
+            Reason.BAD_SIGNATURE, f"no signature at {signature}", hint="publish with --sign"
         )
     if allowed is None:
         text = _run(["-Y", "check-novalidate", *known], "the signature is not of this file", bundle)
@@ -63,9 +66,13 @@ def _run(arguments: list[str], problem: str, stdin: Path | None = None) -> str:
     program = shutil.which("ssh-keygen")
     if program is None:
         raise BundleError(
-            Reason.NOT_SIGNED, "there is no ssh-keygen", hint="apt-get install openssh-client"
+            Reason.NOT_SIGNED, "ssh-keygen is not installed", hint="apt-get install openssh-client"
         )
-    done = run_unconfined([program, *arguments], stdin=stdin)
+    try:
+        done = run_unconfined([program, *arguments], stdin=stdin)
+    except OSError as error:
+        reason = Reason.NOT_SIGNED if arguments[1] == "sign" else Reason.BAD_SIGNATURE
+        raise BundleError(reason, f"{error.filename}: {error.strerror}") from None
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines()
         reason = Reason.NOT_SIGNED if arguments[1] == "sign" else Reason.BAD_SIGNATURE

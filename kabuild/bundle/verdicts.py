@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from kabuild.base.bounded_json import bounded_json
 from kabuild.base.errors import UsageError
 from kabuild.bundle.manifest import Manifest, Record, damaged
 from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
+from kabuild.model.gate import Gates
 from kabuild.model.label import Label
-from kabuild.model.options import GATES
 
 Get = Callable[[Digest], bytes]
 
@@ -28,9 +28,10 @@ def verdicts(records: Sequence[Record], get: Get) -> Mapping[str, Mapping[str, i
     return counts
 
 
-def left_out(manifest: Manifest, get: Get) -> Mapping[str, tuple[str, ...]]:
+def left_out(manifest: Manifest, get: Get, known: Gates) -> Mapping[str, tuple[str, ...]]:
     """The tasks, trial by trial, without a verdict of a usual gate that nothing stopped, by gate.
 
+    ``known`` says which gates are usual, also for a kind of task that only the publisher names.
     What the publisher named and gave no record of is among them; whatever a gate that did not
     pass stopped is not. Raises BundleError for what is no verdict.
     """
@@ -40,8 +41,19 @@ def left_out(manifest: Manifest, get: Get) -> Mapping[str, tuple[str, ...]]:
             task = Label.parse(record.task).in_trial(Label.parse(record.label).trial)
             said.setdefault(task.short, []).append((record.gate, verdict))
     going = {task: dict(told) for task, told in said.items() if all(v == "PASS" for _, v in told)}
-    lacking = {gate: tuple(task for task in going if gate not in going[task]) for gate in GATES}
-    return {gate: tasks for gate, tasks in lacking.items() if tasks}
+    lacking: dict[str, list[str]] = {gate.name: [] for gate in known.all}
+    for name, passed in going.items():
+        for gate in known.of(kind_of(manifest, Label.parse(name))):
+            if gate.usual and gate.name not in passed:
+                lacking[gate.name].append(name)
+    return {gate: tuple(tasks) for gate, tasks in lacking.items() if tasks}
+
+
+def kind_of(manifest: Manifest, task: Label) -> str:
+    """The kind of a task, as its publisher says; empty where that is not known."""
+    kinds = manifest.request.get("kinds")
+    found = kinds.get(task.in_trial(1).short) if isinstance(kinds, Mapping) else None
+    return found if isinstance(found, str) else ""
 
 
 def asked_for(manifest: Manifest) -> tuple[str, ...]:
@@ -56,9 +68,9 @@ def _verdict(record: Record, get: Get) -> str:
     if not record.gate or file is None:
         return ""
     try:
-        return str(json.loads(get(file.digest))["verdict"])
+        return str(bounded_json(get(file.digest))["verdict"])
     except (ValueError, KeyError, TypeError):
-        raise damaged(f"the verdict of {record.label} is none") from None
+        raise damaged(f"the verdict of {record.label} is malformed") from None
 
 
 def _named(manifest: Manifest) -> list[str]:
@@ -67,4 +79,4 @@ def _named(manifest: Manifest) -> list[str]:
     try:
         return [Label.parse(task).short for task in tasks]
     except (UsageError, TypeError, AttributeError):
-        raise damaged(f"what was asked for is no list of tasks: {tasks!r}") from None
+        raise damaged(f"the requested tasks are not a list: {tasks!r}") from None

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import click
 
-from kabuild.cli.flags import build_flags
-from kabuild.cli.foreseen import look_ahead
-from kabuild.cli.test import request_fields
-from kabuild.loading.request import Request
+from kabuild.cli.dry_run import PlanFlags, look_ahead
+from kabuild.cli.options import takes
+from kabuild.cli.presentation import JsonFlags
 from kabuild.report.actions import render_actions, render_actions_json
 
 
+@dataclass(frozen=True, kw_only=True)
+class AqueryFlags(PlanFlags, JsonFlags):
+    """The options of ``kabuild aquery``."""
+
+
 @click.command("aquery")
-@build_flags
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
-def command(*, as_json: bool, **shared: Any) -> None:
-    """Print the actions that targets need: command, inputs, platform, key and state.
+@takes(AqueryFlags)
+def command(options: AqueryFlags) -> None:
+    """Print the actions of targets: command, inputs, platform, key and state.
 
     \b
     kabuild aquery //tasks/hip2hip/softmax:softmax.compile
@@ -25,6 +28,5 @@ def command(*, as_json: bool, **shared: Any) -> None:
 
     Nothing runs.
     """
-    request = Request(**request_fields(shared))
-    render = render_actions_json if as_json else render_actions
-    click.echo(look_ahead(request, lambda _, foreseen, *__: render(foreseen.values())))
+    render = render_actions_json if options.as_json else render_actions
+    click.echo(look_ahead(options.request(), lambda _, foreseen, *__: render(foreseen.values())))

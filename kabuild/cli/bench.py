@@ -4,55 +4,73 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 
-from kabuild.base.clock import SystemClock
-from kabuild.cli.flags import build_flags
-from kabuild.cli.session import interruptible
-from kabuild.cli.test import request_fields
+from kabuild.base.errors import AnalysisError, Reason
+from kabuild.base.printing import escaped
+from kabuild.cli.flags import (
+    KeyFlags,
+    RunFlags,
+    SaltFlags,
+    SolverFlags,
+    TargetFlags,
+    TrialFlags,
+    WhereFlags,
+)
+from kabuild.cli.options import flag, takes
+from kabuild.cli.presentation import JsonFlags
+from kabuild.cli.session import builder
 from kabuild.loading.request import Request
-from kabuild.model.event import Warned
-from kabuild.model.result import Settled
-from kabuild.pipeline import Summary, execute, load, plan
+from kabuild.model.gate import Pick
+from kabuild.model.gate_result import GateResult
+from kabuild.pipeline import Summary
 from kabuild.report.bench import ASCII, BLOCKS, read_bench, render_bench
-from kabuild.report.failures import printable, render_failures
-from kabuild.report.progress import make_progress
+from kabuild.report.failures import render_failures
 from kabuild.store import Store
 
-PERF = "perf"
+
+@dataclass(frozen=True, kw_only=True)
+class BenchFlags(
+    SolverFlags, TargetFlags, WhereFlags, TrialFlags, SaltFlags, KeyFlags, RunFlags, JsonFlags
+):
+    """The options of ``kabuild bench``; no score is computed, so it takes no policy."""
+
+    fresh: bool = flag(
+        "--fresh", is_flag=True, help="Measure again, even if a measurement is cached."
+    )
+
+    def refine(self, request: Request) -> Request:
+        """Add the gate that measures."""
+        return super().refine(replace(request, pick=Pick.TIMED, fresh=self.fresh))
 
 
 @click.command("bench", context_settings={"show_default": False})
-@build_flags
-@click.option("--fresh", is_flag=True, help="Measure anew, whatever was measured before.")
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON on stdout.")
-def command(*, fresh: bool, as_json: bool, **shared: Any) -> None:
-    """Show how the times of a task are distributed: the perf gate, run or recalled.
+@takes(BenchFlags)
+def command(options: BenchFlags) -> None:
+    """Show how the times of a task are distributed, measured now or earlier.
 
     \b
     kabuild bench //tasks/hip2hip/softmax
     kabuild bench //tasks/hip2hip/softmax --solution=my.hip --fresh
 
-    A side's brackets are its fastest and slowest process; the speedup's its 95 % interval.
-    Exits with 0 when all were timed, 3 when some failed a gate, 36 when the machine failed.
+    Brackets show the fastest and the slowest process; those of the speedup its 95 % interval.
+    Exits with 0 when all tasks were timed, 3 when a gate failed, 36 when the machine failed.
     """
-    request = Request(gates=(PERF,), fresh_gate=PERF if fresh else "", **request_fields(shared))
-    clock = SystemClock()
-    sink = make_progress(clock)
-    loaded = load(request)
     found: dict[str, Any] = {}
-    with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
-        planned = plan(request, loaded, store)
-        with interruptible() as stop:
-            summary = execute(request, planned, store, sink, stop=stop, clock=clock)
-        for row in summary.table:
-            (cell,) = row.cells
-            if cell.settled.verdict and (files := _files(cell.settled, store)):
-                found[row.label.short] = read_bench(*files)
-    failures = [printable(text) for text in _failures(summary)]
-    if as_json:
+    with builder() as builds:
+        summary = builds.run(options.request())
+        for result in summary.table:
+            for gate in result.gates.values():
+                name = result.label if len(result.gates) == 1 else gate.label
+                if files := _files(gate, summary, builds.store):
+                    found[name.short] = _read(gate, *files)
+                elif gate.passed:
+                    raise _unshown(gate, "no samples")
+    failures = [escaped(text) for text in _failures(summary)]
+    if options.as_json:
         click.echo(json.dumps(found, sort_keys=True))
         click.echo("\n\n".join(failures), err=True, nl=bool(failures))
     else:
@@ -60,13 +78,35 @@ def command(*, fresh: bool, as_json: bool, **shared: Any) -> None:
     raise click.exceptions.Exit(int(summary.exit_code))
 
 
-def _files(settled: Settled, store: Store) -> tuple[Any, Any] | None:
+def _files(gate: GateResult, summary: Summary, store: Store) -> tuple[bytes, bytes] | None:
     """The verdict and the samples; None where nothing was timed."""
-    named = [settled.result and settled.result.file(n) for n in ("verdict.json", "samples.json")]
-    if not all(named):
+    item = summary.settled.get(gate.label)
+    made = item.result if item else None
+    named = [made and made.file(name) for name in ("verdict.json", "samples.json")]
+    if not all(named) or not gate.data.get("cases"):
         return None
-    verdict, samples = (json.loads(store.cas.get(file.digest)) for file in named if file)
-    return (verdict, samples) if verdict["cases"] else None
+    verdict, samples = (store.cas.get(file.digest) for file in named if file)
+    return verdict, samples
+
+
+def _read(gate: GateResult, verdict: bytes, samples: bytes) -> dict[str, Any]:
+    """The figures, if both files are such as the gate of a rule that ships writes."""
+    try:
+        found = read_bench(json.loads(verdict), json.loads(samples))
+        render_bench("", found)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        what = f"samples that cannot be shown: {type(error).__name__}: {error}"
+        raise _unshown(gate, what) from None
+    return found
+
+
+def _unshown(gate: GateResult, what: str) -> AnalysisError:
+    """A mistake of the rule's author: the gate passed, so neither machine nor kernel is why."""
+    return AnalysisError(
+        Reason.BAD_RULE,
+        f"{gate.label} wrote {what}",
+        hint="a gate with Role.TIMES writes verdict.json and samples.json as perf of hip2hip does",
+    )
 
 
 def _failures(summary: Summary) -> list[str]:
@@ -76,4 +116,4 @@ def _failures(summary: Summary) -> list[str]:
 def _shown(found: dict[str, Any]) -> list[str]:
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     ramp = BLOCKS if encoding == "utf8" else ASCII
-    return [printable(render_bench(label, bench, ramp)) for label, bench in found.items()]
+    return [escaped(render_bench(label, bench, ramp)) for label, bench in found.items()]

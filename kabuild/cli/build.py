@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
 
 import click
 
-from kabuild.cli.flags import build_flags
-from kabuild.cli.presentation import Presentation, presentation_flags
-from kabuild.cli.session import run_session
-from kabuild.cli.test import request_fields
+from kabuild.cli.flags import JudgingFlags, SolverFlags
+from kabuild.cli.options import flag, takes
+from kabuild.cli.presentation import PresentationFlags
+from kabuild.cli.session import build
 from kabuild.loading.request import Request
 
 
+@dataclass(frozen=True, kw_only=True)
+class BuildFlags(SolverFlags, JudgingFlags, PresentationFlags):
+    """The options of ``kabuild build``."""
+
+    keep_going: bool = flag(
+        "--keep_going/--nokeep_going", "-k", default=False, help="Go on after a failure."
+    )
+
+    def refine(self, request: Request) -> Request:
+        """Make and do not judge; after a failure, go on where that was asked for."""
+        return super().refine(replace(request, judge=False, keep_going=self.keep_going))
+
+
 @click.command("build")
-@build_flags
-@click.option("--keep_going/--nokeep_going", "-k", default=False, help="Go on after a failure.")
-@presentation_flags
-def command(
-    *,
-    keep_going: bool,
-    as_json: bool,
-    events: Path | None,
-    summary: Path | None,
-    **shared: Any,
-) -> None:
+@takes(BuildFlags)
+def command(options: BuildFlags) -> None:
     """Make targets and show their outputs under out/.
 
     \b
@@ -35,6 +38,4 @@ def command(
 
     Exits with 0 when everything was made, 1 when something was not.
     """
-    request = Request(judge=False, keep_going=keep_going, **request_fields(shared))
-    wanted = Presentation("errors", as_json, shared["explain"], events, summary)
-    run_session(request, wanted)
+    build(options.request(), options)

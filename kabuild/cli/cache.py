@@ -6,6 +6,7 @@ import json
 import os
 import time
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ import click
 
 from kabuild.base.errors import ExitCode, KabuildError, Reason, UsageError
 from kabuild.base.sizes import parse_size, show_size
+from kabuild.cli.completion import complete_labels
+from kabuild.cli.flags import SolverFlags, WhereFlags
+from kabuild.cli.options import argument, takes
+from kabuild.cli.types import InputPath, OutputFile, say_of, unwritable
 from kabuild.loading import find_workspace, load_workspace
 from kabuild.store import default_path
 from kabuild.store.limit import Limit, size_limit
@@ -28,7 +33,7 @@ def read_size(_: click.Context, option: click.Parameter, text: str | None) -> in
 
 @click.group("cache")
 def command() -> None:
-    """Look after the store: stats, gc, verify, export, import.
+    """Manage the store: stats, gc, verify, export, import.
 
     \b
     kabuild cache stats
@@ -37,16 +42,16 @@ def command() -> None:
     kabuild cache export softmax.kcache //tasks/hip2hip/softmax
     kabuild cache import softmax.kcache
 
-    After a build that made it larger than its limit, the store is collected in the
-    background. The limit is $KABUILD_CACHE_SIZE, or [cache] size in
-    ~/.config/kabuild/config.toml, or in WORKSPACE.toml, or 20G.
+    A build that makes the store larger than its limit starts 'cache gc' in the background.
+    The limit is $KABUILD_CACHE_SIZE, or [cache] size in ~/.config/kabuild/config.toml, or in
+    WORKSPACE.toml, or 20G.
     """
 
 
 @command.command("stats")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def stats(*, as_json: bool) -> None:
-    """Say what the store holds, how large it is and how large it may become."""
+    """Show the size, limit and content of the store."""
     from kabuild.cli.cache_report import measure, render
 
     limit = _limit()
@@ -56,18 +61,21 @@ def stats(*, as_json: bool) -> None:
 
 @command.command("gc")
 @click.option(
-    "--max_size", callback=read_size, metavar="SIZE", help="Such as 5G.  [default: the limit]"
+    "--max_size",
+    callback=read_size,
+    metavar="SIZE",
+    help="The size to reach, such as 5G.  [default: the limit]",
 )
-@click.option("--dry_run", is_flag=True, help="Only say what would go.")
+@click.option("--dry_run", is_flag=True, help="Print what would be removed, and remove nothing.")
 @click.option("--background", is_flag=True, hidden=True)
 def gc(*, max_size: int | None, dry_run: bool, background: bool) -> None:
-    """Remove what was used longest ago until the store is as small as it should be.
+    """Remove the least recently used results until the store is below its limit.
 
-    A result goes with all that only it needs, or stays with all of it. The toolchains that
-    this workspace pins stay, and so does what was used in the last half hour. Builds can
-    run meanwhile.
+    Results are removed whole, with blobs that no other result needs. Toolchains pinned by this
+    workspace are kept, and so is everything used in the last half hour. Builds may run
+    meanwhile.
     """
-    from kabuild.execution.upkeep import SECONDS, SHARE
+    from kabuild.execution.background_gc import SECONDS, SHARE
     from kabuild.store.gc import collect
 
     limit = _limit().bytes if max_size is None else max_size
@@ -83,28 +91,30 @@ def gc(*, max_size: int | None, dry_run: bool, background: bool) -> None:
         f"({show_size(done.bytes)}); {show_size(done.remaining)} remain"
     )
     if done.remaining > limit:
-        click.echo(f"more than {show_size(limit)}: the rest is pinned, or was used just now")
+        click.echo(f"still above {show_size(limit)}: the rest is pinned or recently used")
 
 
 @command.command("verify")
-@click.option("--remove", is_flag=True, help="Remove what is damaged, so that it is made again.")
+@click.option("--remove", is_flag=True, help="Remove damaged entries; builds make them again.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def verify(*, remove: bool, as_json: bool) -> None:
     """Read every blob, result and toolchain again and name what is damaged.
 
-    Exits with 36 when something is, and with 0 when --remove removed it.
+    Also names entries without this user's seal; builds ignore them. Exits with 36 when
+    something is damaged or not sealed, and with 0 when --remove removed it.
     """
+    from kabuild.base.seal import user_seal
     from kabuild.cli.cache_report import render_damages, verify_toolchains
     from kabuild.execution.host import cpus
-    from kabuild.store.memory import MemoryStore
+    from kabuild.store.build_memo import MemoTable
     from kabuild.store.paths import MEMORIES
     from kabuild.store.verify import check
 
-    root = default_path()
-    packages = MemoryStore(root / MEMORIES).packages()
+    root, seal = default_path(), user_seal()
+    packages = MemoTable(root / MEMORIES).packages()
     began = time.monotonic()
-    checked = check(root, remove=remove, threads=cpus())
-    damages = [*checked.damages, *verify_toolchains(root, remove=remove)]
+    checked = check(root, seal, remove=remove, threads=cpus())
+    damages = [*checked.damages, *verify_toolchains(root, seal, remove=remove)]
     if as_json:
         click.echo(json.dumps([_plain(damage) for damage in damages], indent=2))
     else:
@@ -113,7 +123,7 @@ def verify(*, remove: bool, as_json: bool) -> None:
         click.echo(
             f"read {checked.blobs} blobs and {checked.results} results "
             f"({show_size(checked.bytes)}) in {time.monotonic() - began:.1f} s: "
-            + (f"{len(damages)} damaged" if damages else "all as they should be")
+            + (f"{len(damages)} damaged" if damages else "no damage found")
         )
         if damages and not remove:
             click.echo("to remove them: kabuild cache verify --remove")
@@ -121,53 +131,63 @@ def verify(*, remove: bool, as_json: bool) -> None:
         raise click.exceptions.Exit(int(ExitCode.ENVIRONMENT))
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExportFlags(WhereFlags, SolverFlags):
+    """The options of ``kabuild cache export``; flags as for ``kabuild test``."""
+
+    file: Path = argument(type=OutputFile())
+    patterns: tuple[str, ...] = argument(nargs=-1, shell_complete=complete_labels)
+
+
 @command.command("export")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.argument("patterns", nargs=-1)
-@click.option("--platform", metavar="NAME[:ARCH]", help="As for 'kabuild test'.")
-@click.option("--agent", metavar="NAME", help="As for 'kabuild test'.")
-@click.option("--solution", type=click.Path(path_type=Path), help="As for 'kabuild test'.")
-def export(*, file: Path, patterns: tuple[str, ...], **flags: Any) -> None:
+@takes(ExportFlags)
+def export(options: ExportFlags) -> None:
     """Write results to one file, for another machine: those of PATTERNS, or all.
 
-    Left out is what was made without a sandbox: such results are never shared.
+    Skips results that were made without a sandbox or lack this user's seal: they are never
+    shared.
     """
     from kabuild.cli.cache_selection import all_keys, keys_of
-    from kabuild.store import Store
+    from kabuild.cli.session import builder
     from kabuild.store.portable.writer import export_results
 
-    if not patterns and any(flags.values()):
-        raise UsageError(
-            Reason.BAD_FLAG, "flags choose among the results of patterns, and there is no pattern"
-        )
-    with Store.open() as store:
-        keys = keys_of(store, patterns, flags) if patterns else all_keys(store)
+    file, patterns = options.file, options.patterns
+    request = replace(options.request(), patterns=patterns, fetch=False)
+    chosen = (options.platform, options.devices, options.agent, options.solution)
+    if not patterns and any(chosen):
+        raise UsageError(Reason.BAD_FLAG, "these flags need a pattern")
+    with builder() as builds:
+        keys = keys_of(builds, request) if patterns else all_keys(builds.store)
         try:
-            done = export_results(store, file, keys)
+            done = export_results(builds.store, file, keys)
         except OSError as error:
-            raise UsageError(Reason.BAD_FLAG, f"{file}: {error.strerror}") from None
-    click.echo(
+            raise unwritable("FILE", file, error) from None
+    say_of(
+        file,
         f"{file}: {done.results} results, {done.blobs} blobs, {show_size(done.packed)} "
-        f"({show_size(done.bytes)} unpacked)"
+        f"({show_size(done.bytes)} unpacked)",
     )
     if done.left_out:
-        click.echo(f"left out {done.left_out} results: not hermetic, or not all there")
+        say_of(
+            file,
+            f"skipped {done.left_out} results: not hermetic, not sealed by you, or not all there",
+        )
 
 
 @command.command("import")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", type=InputPath(exists=True, dir_okay=False, plain=True))
 @click.option(
     "--max_bytes",
     callback=read_size,
     metavar="SIZE",
-    help="What the file may unpack to.  [default: the store's limit]",
+    help="Refuse a file that unpacks to more.  [default: the store's limit]",
 )
 def import_(*, file: Path, max_bytes: int | None) -> None:
-    """Take over the results of a file that 'kabuild cache export' wrote.
+    """Add the results of a file that 'kabuild cache export' wrote to the store.
 
-    Every blob is checked by its digest, and nothing is taken over of a file that is damaged.
-    That a result is what its action comes to, nobody can check but by running it: import
-    what you would have believed. What the store already has stays as it is.
+    The digest of every blob is checked; nothing of a damaged file is imported. Whether a result
+    is true can only be checked by judging again: import only from people you trust. Imported
+    results get your seal, as if you had judged them. Results already in the store are kept.
     """
     from kabuild.store import Store
     from kabuild.store.portable.reader import import_results
@@ -194,7 +214,7 @@ def _limit() -> Limit:
 
 def _pinned() -> set[str]:
     """The digests of the toolchains that this workspace pins; none outside of one."""
-    from kabuild.cli.declared import declared
+    from kabuild.cli.toolchain_context import declared
     from kabuild.toolchain.inventory import fetched_tree
 
     pinned: set[str] = set()

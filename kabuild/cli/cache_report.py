@@ -10,12 +10,13 @@ from typing import Any
 from kabuild.base.canonical import parse_fields
 from kabuild.base.errors import KabuildError
 from kabuild.base.listing import abridged
+from kabuild.base.seal import Seal, UnsealedError
 from kabuild.base.sizes import show_size
 from kabuild.model.digest import Digest
 from kabuild.store.contents import scan, tree_size
 from kabuild.store.limit import Limit
 from kabuild.store.paths import MEMORIES, TOOLCHAINS
-from kabuild.store.promises import QuietBlobs
+from kabuild.store.result_closure import QuietBlobs
 from kabuild.store.verify import Damage
 from kabuild.toolchain.tree_store import TreeStore
 
@@ -73,19 +74,21 @@ def render_damages(
     for damage in damages:
         state = "; removed" if damage.removed else ""
         yield f"{damage.kind} {damage.name}: {damage.problem}{state}"
-        if damage.kind != "toolchain":
+        if damage.kind in {"blob", "result"}:
             broken = [f"breaks {_describe(key, packages, root)}" for key in damage.breaks[:SHOWN]]
             if len(damage.breaks) > SHOWN:
                 broken.append(f"and {len(damage.breaks) - SHOWN} results more")
             yield from (f"  {line}" for line in broken or ["breaks no result"])
 
 
-def verify_toolchains(root: Path, *, remove: bool) -> Iterator[Damage]:
-    """The unpacked toolchains whose files are not as they were unpacked."""
-    trees = TreeStore(root / TOOLCHAINS)
+def verify_toolchains(root: Path, seal: Seal, *, remove: bool) -> Iterator[Damage]:
+    """The unpacked toolchains whose files are not as this user unpacked them."""
+    trees = TreeStore(root / TOOLCHAINS, seal)
     for digest in sorted(scan(root).toolchains):
         try:
             lines = trees.differences(digest)
+        except UnsealedError as error:
+            lines = [str(error)]
         except (OSError, ValueError) as error:
             lines = [f"cannot be read: {error}"]
         if not lines:

@@ -10,14 +10,14 @@ from kabuild.base.errors import Position, Reason, StoreError
 from kabuild.base.fs import remove_tree
 from kabuild.loading import find_workspace
 from kabuild.store import default_path
-from kabuild.store.paths import JOURNALS, MEMORIES, SCRATCH, TOOLCHAINS
+from kabuild.store.paths import MEMORIES, SCRATCH, TOOLCHAINS, journals_of
 from kabuild.store.users import user
 
 # By name, never the whole directory: $KABUILD_CACHE may point at one that holds other things.
 # Not the leases: whoever takes a device at this moment would share it with the next to come.
 _STORE_PARTS = (
     *("ac", "cas", SCRATCH, "debug", "index", "index.lock", "gc.lock", "evict.lock"),
-    *("records.json", "timings.json", "usage", JOURNALS, MEMORIES, TOOLCHAINS),
+    *("records.json", "timings.json", "usage", "journals", MEMORIES, TOOLCHAINS),
 )
 
 
@@ -30,9 +30,9 @@ def command(*, expunge: bool) -> None:
     kabuild clean
     kabuild clean --expunge
 
-    Cached results and fetched toolchains are shared by all workspaces of this user; without
-    --expunge they stay and the next build finds them. 'kabuild cache gc' removes only what
-    was used longest ago, also while others build; --expunge refuses then.
+    All workspaces of a user share cached results and fetched toolchains; only --expunge
+    removes them, and it refuses while a build runs. 'kabuild cache gc' removes just the least
+    recently used results, and works during builds.
     """
     out, store = find_workspace(Path.cwd()) / "out", default_path()
     if expunge and (found := user(store)):
@@ -45,6 +45,7 @@ def command(*, expunge: bool) -> None:
     if expunge:
         for part in _STORE_PARTS:
             _remove(store / part)
+        _remove(journals_of(store))
 
 
 def _remove(path: Path) -> None:

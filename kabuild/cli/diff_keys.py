@@ -6,20 +6,19 @@ import click
 
 from kabuild.report.why import render_differences
 from kabuild.store import Store
-from kabuild.store.prefix import find_blob
+from kabuild.store.blob_lookup import find_blob
 
 
 @click.command("diff-keys")
 @click.argument("old")
 @click.argument("new")
 def command(*, old: str, new: str) -> None:
-    """Say what differs between two keys: settings, inputs, and lines of inputs that are text.
+    """Show what differs between two keys: settings, inputs, and lines of text inputs.
 
     \b
     kabuild diff-keys 3f2a... 9c41...
 
-    Keys are printed by 'kabuild aquery', 'kabuild why' and '--json'; their first characters
-    do where they are enough.
+    'kabuild aquery', 'kabuild why' and '--json' print keys. A unique prefix is enough.
     """
     with Store.open() as store:
         keys = [find_blob(store.root, prefix) for prefix in (old, new)]

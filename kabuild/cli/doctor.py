@@ -16,29 +16,17 @@ from pathlib import Path
 import click
 import psutil
 
+from kabuild.base.errors import LoadError
 from kabuild.cli.doctor_devices import find_devices
 from kabuild.cli.doctor_toolchains import find_toolchains
 from kabuild.cli.finding import Finding, State
+from kabuild.loading.platform_index import PlatformIndex
+from kabuild.model.platform import Installation
 from kabuild.sandbox.namespaces import probe
 from kabuild.store import default_path
 from kabuild.store.paths import LEASES
 from kabuild.toolchain.completeness import installation
 
-INSTALLATIONS = (
-    (
-        *("nvcc", "to adopt for CUDA"),
-        (
-            *("bin/nvcc", "bin/cudafe++", "bin/fatbinary", "bin/ptxas", "nvvm/bin/cicc"),
-            *("include/cuda_runtime.h", "lib/libcudart.so.13|lib64/libcudart.so.13"),
-        ),
-    ),
-    (
-        "hipcc",
-        "to adopt for ROCm as toolchains/hip/rocm/README.md says",
-        ("llvm/bin/clang++|lib/llvm/bin/clang++",),
-    ),
-)
-"""Program, what its installation is for, and what that holds: a wrapper script alone is none."""
 _LEAST_KERNEL = (5, 12)  # mount_setattr
 
 
@@ -54,7 +42,7 @@ def _python() -> Iterator[Finding]:
         ("ziglang", "the compiler of the cpu platform"),
     ):
         yield _distribution(name, use, State.PROBLEM)
-    yield _distribution("hip-python", "tests compare calls of AMD's HIP with it", State.OPTIONAL)
+    yield _distribution("hip-python", "asks AMD's HIP runtime", State.OPTIONAL)
 
 
 def _distribution(name: str, use: str, missing: State) -> Finding:
@@ -121,12 +109,11 @@ def _resources() -> Iterator[Finding]:
 
 def _platforms() -> Iterator[Finding]:
     yield Finding("platform cpu", State.OK, "HIP on fibers, Triton interpreted")
-    yield from find_devices(default_path() / LEASES)
-    for tool, use, requires in INSTALLATIONS:
-        found = shutil.which(tool)
-        home = installation(Path(found), requires) if found else None
-        state = State.OK if home else State.OPTIONAL
-        yield Finding(f"installed {tool}", state, f"{home or 'none'} ({use})")
+    platforms = PlatformIndex.around(Path.cwd())
+    yield from find_devices(platforms, default_path() / LEASES)
+    for name in platforms.names():
+        with suppress(LoadError):  # which is a finding of the platform's own
+            yield from map(_installation, platforms.spec(name).installations)
     for tool, use in (
         ("g++", "to adopt for the cpu platform"),
         ("ssh-keygen", "signatures of bundles"),
@@ -134,6 +121,13 @@ def _platforms() -> Iterator[Finding]:
         path = shutil.which(tool)
         state = State.OK if path else State.OPTIONAL
         yield Finding(f"installed {tool}", state, f"{path or 'none'} ({use})")
+
+
+def _installation(wanted: Installation) -> Finding:
+    found = shutil.which(wanted.program)
+    home = installation(Path(found), wanted.requires) if found else None
+    state = State.OK if home else State.OPTIONAL
+    return Finding(f"installed {wanted.program}", state, f"{home or 'none'} ({wanted.use})")
 
 
 CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
@@ -145,13 +139,13 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def command(*, as_json: bool) -> None:
-    """Say what this machine can do, and how to get what is missing.
+    """Check this machine, and say how to install missing parts.
 
     \b
     kabuild doctor
     kabuild doctor --json | jq '.[] | select(.state == "PROBLEM")'
 
-    Exits with 36 when something is missing that judging on this machine needs.
+    Exits with 36 when a required part is missing.
     """
     findings = [finding for check in CHECKS for finding in check()]
     if as_json:

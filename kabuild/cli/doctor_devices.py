@@ -7,51 +7,54 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from kabuild.base.errors import LoadError
 from kabuild.cli.finding import Finding, State
-from kabuild.execution.devices import vendor_of
-from kabuild.execution.devices.choice import EXAMPLES
-from kabuild.execution.devices.hip import ask, find_hip
-from kabuild.execution.devices.patience import answer
+from kabuild.loading.platform_index import PlatformIndex
 from kabuild.model.device import Device, Devices
+from kabuild.model.platform import CPU, PlatformSpec
+from kabuild.platform import Driver, Remark
 from kabuild.scheduler import FileLeases
+from kabuild.survey import driver_of, probe
 
-_MAKERS = {"cuda": "NVIDIA GPU", "rocm": "AMD GPU"}
-_BUILDS = {"cuda": ("CUDA", r"\+cu\d|^[^+]*$"), "rocm": ("ROCm", r"\+rocm")}
 _UNITS = {"driver": "driver {}", "runtime": "runtime {}", "power": "at most {}"}
-UNTRIED = (
-    "kernels compile for AMD GPUs; runner and probes were tried up to 'no device', and nothing of "
-    "kabuild has run on one yet"
-)
-"""What nobody has seen work on hardware."""
-
 _ORDER = ("memory", "driver", "runtime", "clocks", "power")
 
 
-def find_devices(leases: Path) -> Iterator[Finding]:
+def find_devices(platforms: PlatformIndex, leases: Path) -> Iterator[Finding]:
     """The devices of all platforms; ``leases`` is where builds hold theirs."""
     held = FileLeases(leases)
-    for platform in _MAKERS:
-        there = vendor_of(platform).probe()
-        yield _count(there)
-        for device in there.found:
-            yield _device(device, held)
-        if there.found:
-            yield from judging_pytorch(platform, _version("torch"))
-        if platform == "rocm":
-            untried = State.WARNING if there.found else State.OPTIONAL
-            yield Finding("platform rocm", untried, UNTRIED)
-    yield from _hip()
+    for name in platforms.names():
+        if name != CPU:
+            try:
+                yield from _of_platform(platforms, platforms.spec(name), held)
+            except LoadError as error:
+                yield Finding(f"platform {name}", State.PROBLEM, str(error))
 
 
-def judging_pytorch(platform: str, version: str) -> Iterator[Finding]:
+def _of_platform(
+    platforms: PlatformIndex, spec: PlatformSpec, held: FileLeases
+) -> Iterator[Finding]:
+    there, driver = probe(platforms, spec.name), driver_of(platforms, spec.name)
+    yield _count(there, spec)
+    if driver:
+        yield from (_device(device, driver, held) for device in there.found)
+    if there.found:
+        yield from judging_pytorch(spec, _version("torch"))
+    if spec.untried:
+        untried = State.WARNING if there.found else State.OPTIONAL
+        yield Finding(f"platform {spec.name}", untried, spec.untried)
+    yield from map(_remark, driver.remarks() if driver else ())
+
+
+def judging_pytorch(spec: PlatformSpec, version: str) -> Iterator[Finding]:
     """Whether the judge can compute on a platform's devices with this PyTorch.
 
-    PyPI's builds are CUDA's and name nothing; where there is no PyTorch, that is another finding.
+    Where there is no PyTorch, that is another finding.
     """
-    name, builds = _BUILDS[platform]
-    if version and not re.search(builds, version):
-        found = f"{version}: not built for {name}, so nothing can be judged on the devices"
-        yield Finding("PyTorch", State.WARNING, found, f"install a build of it for {name}")
+    if version and not re.search(spec.pytorch, version):
+        build = spec.pytorch_build or spec.name
+        found = f"{version}: not built for {build}, so nothing can be judged on the devices"
+        yield Finding("PyTorch", State.WARNING, found, f"install a build of it for {build}")
 
 
 def _version(distribution: str) -> str:
@@ -70,18 +73,18 @@ def describe(device: Device) -> str:
     return ", ".join((device.model or "unknown", device.arch or "unknown architecture", *parts))
 
 
-def _count(there: Devices) -> Finding:
+def _count(there: Devices, spec: PlatformSpec) -> Finding:
     """How many devices of a platform there are, and what works without."""
-    maker = _MAKERS[there.platform]
     if not there.found:
-        advice = f"kernels compile without one: --platform={EXAMPLES[there.platform]}"
-        return Finding(maker, State.OPTIONAL, f"none: {there.absent}", advice)
+        example = f"--platform={spec.name}:{spec.example}"
+        advice = f"kernels compile without one: {example}" if spec.example else ""
+        return Finding(spec.device, State.OPTIONAL, f"none: {there.absent}", advice)
     usable = sum(not device.problem for device in there.found)
     found = f"{len(there.found)}, {usable} to judge on with --platform={there.platform}"
-    return Finding(maker, State.OK if usable else State.WARNING, found)
+    return Finding(spec.device, State.OK if usable else State.WARNING, found)
 
 
-def _device(device: Device, leases: FileLeases) -> Finding:
+def _device(device: Device, driver: Driver, leases: FileLeases) -> Finding:
     if device.problem:
         return Finding(
             device.name,
@@ -92,7 +95,7 @@ def _device(device: Device, leases: FileLeases) -> Finding:
     if leases.is_held(device.lease):
         holder = leases.holder(device.lease)
         return Finding(device.name, State.OK, f"{describe(device)}; in use by {holder}")
-    if users := vendor_of(device.platform).users(device):
+    if users := driver.users(device):
         named = ", ".join(map(str, users))
         return Finding(
             device.name,
@@ -103,15 +106,6 @@ def _device(device: Device, leases: FileLeases) -> Finding:
     return Finding(device.name, State.OK, f"{describe(device)}; free")
 
 
-def _hip() -> Iterator[Finding]:
-    library = find_hip()
-    if library is None:
-        yield Finding("HIP runtime", State.OPTIONAL, "none (AMD's libamdhip64)")
-        return
-    try:
-        runtime = answer(lambda: ask(library))
-    except OSError as error:
-        yield Finding("HIP runtime", State.WARNING, f"{library.path} cannot be used: {error}")
-        return
-    sees = f"sees {runtime.devices} devices" if runtime.devices else runtime.problem
-    yield Finding("HIP runtime", State.OK, f"{runtime.version} ({library.path}): {sees}")
+def _remark(remark: Remark) -> Finding:
+    states = {True: State.OK, False: State.WARNING, None: State.OPTIONAL}
+    return Finding(remark.name, states[remark.good], remark.found)

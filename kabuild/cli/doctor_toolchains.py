@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kabuild.base.errors import KabuildError
-from kabuild.cli.declared import declared
 from kabuild.cli.finding import Finding
 from kabuild.cli.finding import State as Found
+from kabuild.cli.toolchain_context import declared
 from kabuild.toolchain.inventory import Item, State, take_stock
 
 _INSTALLED = {"environment", "distribution"}
@@ -40,7 +40,7 @@ def _finding(item: Item) -> Finding:
     state = Found.WARNING if item.state is State.DRIFTED else Found.OPTIONAL
     again = pin if item.kind == "local" else f"kabuild toolchain fetch --force {label.short}"
     advice = {
-        State.TO_FETCH: f"kabuild toolchain fetch {label.short}; what needs it does so by itself",
+        State.TO_FETCH: f"kabuild toolchain fetch {label.short} (automatic when needed)",
         State.MISSING: f"install it, and {pin}",
         State.DRIFTED: again,
         State.UNLOCKED: f"kabuild toolchain lock {label.short}",

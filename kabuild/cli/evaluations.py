@@ -7,18 +7,22 @@ from contextlib import suppress
 from pathlib import Path
 
 from kabuild.base.errors import Interrupted, Reason, UsageError
+from kabuild.base.version import __version__
+from kabuild.builder import Builder
 from kabuild.bundle.archive import SUFFIX, TOTAL_LIMIT
-from kabuild.cli.session import interruptible, remember_keys
+from kabuild.cli.session import remember_keys
 from kabuild.loading.request import Request
-from kabuild.model.event import EventSink, Warned
+from kabuild.loading.rule_index import RuleIndex
+from kabuild.model.event import Warned
+from kabuild.model.gate import Gates
+from kabuild.model.platform import Platform
 from kabuild.model.result import Outcome
-from kabuild.pipeline import Plan, Summary, execute, load, plan
-from kabuild.published.publish import manifest_of
+from kabuild.pipeline import Plan, Summary, load
+from kabuild.published.publish import manifest_of, request_of
 from kabuild.published.unpack import unpack
 from kabuild.report.arena import is_arena_run, read_arena
-from kabuild.report.asked import asked_of
-from kabuild.report.causes import causes
-from kabuild.report.evaluation import Evaluation, read_evaluation
+from kabuild.report.evaluation import Evaluation, agent_name, read_evaluation, with_records
+from kabuild.report.failures import causes
 from kabuild.store import Store
 
 
@@ -32,34 +36,62 @@ def read_file(text: str, store: Store) -> Evaluation:
     path = Path(text)
     try:
         if path.is_dir():
+            if not is_arena_run(path):
+                what = f"{path} is a directory without results, and no bundle"
+                raise UsageError(Reason.BAD_FLAG, what)
             return read_arena(path)
         manifest = unpack(path, store, limit=TOTAL_LIMIT)
     except OSError as error:
         raise UsageError(Reason.BAD_FLAG, f"{path}: {error.strerror}") from None
-    return read_evaluation(manifest, store.cas.get, name=path.stem, source=path.name)
+    return read_evaluation(manifest, store.cas.get, known_gates(), name=path.stem, source=path.name)
 
 
-def evaluated(requests: Iterable[Request], store: Store, sink: EventSink) -> list[Evaluation]:
-    """Carry out requests; what is cached is not judged again.
+def known_gates() -> Gates:
+    """The gates that the rules around the working directory declare, by kind of task."""
+    return RuleIndex.around(Path.cwd()).gates()
+
+
+def evaluated(
+    requests: Iterable[Request], builder: Builder, *, in_full: bool = False
+) -> list[Evaluation]:
+    """Carry out requests; what is cached is not judged again. ``in_full`` adds their records.
 
     All are planned before anything runs: a mistake in the last costs nobody the time of the first.
     Raises KabuildError; Interrupted where somebody stopped it, since half a run is no evaluation.
     """
-    planned = [(request, plan(request, load(request), store)) for request in requests]
-    return [_carried_out(*one, store, sink) for one in planned]
+    planned = [(request, builder.plan(request)) for request in requests]
+    summaries = [_carried_out(*one, builder) for one in planned]
+    found = [_evaluation(summary) for summary in summaries]
+    if not in_full:
+        return found
+    store = builder.store
+    return [
+        with_records(one, manifest_of(summary, store), store.cas.get)
+        for one, summary in zip(found, summaries, strict=True)
+    ]
 
 
-def _carried_out(request: Request, planned: Plan, store: Store, sink: EventSink) -> Evaluation:
-    with interruptible() as stop:
-        summary = execute(request, planned, store, sink, stop=stop)
+def _evaluation(summary: Summary) -> Evaluation:
+    request = request_of(summary)
+    return Evaluation(
+        name=agent_name(request) or "solution",
+        kabuild=__version__,
+        platform=_named(summary.plan.loaded.options.platform),
+        request=request,
+        results=summary.table,
+        gates=summary.plan.gates,
+    )
+
+
+def _carried_out(request: Request, planned: Plan, builder: Builder) -> Summary:
+    summary = builder.execute(request, planned)
     if summary.interrupted:
-        raise Interrupted(Reason.INTERRUPTED, "interrupted; what is done is kept")
+        raise Interrupted(Reason.INTERRUPTED, "interrupted; finished results are kept")
     with suppress(OSError):  # disposable, as all of out/
         remember_keys(planned.loaded.workspace.root / "out", summary)
     for text in _machine_faults(summary):
-        sink.emit(Warned(text))
-    asked = {row.label: asked_of(row) for row in summary.table}
-    return read_evaluation(manifest_of(summary, store), store.cas.get, asked=asked)
+        builder.sink.emit(Warned(text))
+    return summary
 
 
 def _machine_faults(summary: Summary) -> Iterator[str]:
@@ -73,16 +105,13 @@ def _machine_faults(summary: Summary) -> Iterator[str]:
 
 def platform_of(request: Request) -> Mapping[str, str]:
     """Where a request would be carried out, as an evaluation says it. Raises KabuildError."""
-    platform = load(request).options.platform
+    return _named(load(request).options.platform)
+
+
+def _named(platform: Platform) -> Mapping[str, str]:
     return {"name": platform.name, **dict(platform.properties)}
 
 
 def machine_failed(evaluations: Iterable[Evaluation]) -> bool:
     """Whether some gate was not judged for the machine's sake: exit code 36."""
-    infra = Outcome.INFRA.value.upper()
-    return any(
-        said.get("verdict") == infra
-        for evaluation in evaluations
-        for result in evaluation.results
-        for said in result.gates.values()
-    )
+    return any(result.broken for evaluation in evaluations for result in evaluation.results)

@@ -1,20 +1,43 @@
-"""The flags that ``test`` and ``build`` share, and ``--config``, which stands for several."""
+"""The flags that several commands share, by what they are about; and ``--config``.
+
+Each class becomes fields of a ``Request``; a command derives its options from those that it heeds.
+"""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar
 
 import click
 
 from kabuild.base.errors import Reason, UsageError
 from kabuild.base.suggest import suggest
+from kabuild.cli.completion import (
+    complete_agents,
+    complete_configs,
+    complete_labels,
+    complete_platforms,
+)
+from kabuild.cli.options import Options, argument, flag
+from kabuild.cli.types import JOBS, LONGEST_NUMBER, InputPath
 from kabuild.loading import find_workspace, load_workspace
-from kabuild.model.options import GATES, MOST_TRIALS, ON_REQUEST
+from kabuild.loading.loader import Loader
+from kabuild.loading.request import Request
+from kabuild.loading.workspace import Workspace
+from kabuild.model.gate import Pick, choose
+from kabuild.model.options import MOST_TRIALS, check_policy
 
-F = TypeVar("F", bound=Callable[..., Any])
+
+class _ConfigFlagError(UsageError):
+    """A config sets an unknown flag, or a flag to a wrong value."""
+
+    def __init__(self, flag: str, message: str, hint: str) -> None:
+        super().__init__(Reason.BAD_FLAG, message, hint=hint)
+        self.flag = flag
 
 
 def _apply_config(ctx: click.Context, _: click.Parameter, names: tuple[str, ...]) -> None:
@@ -24,60 +47,95 @@ def _apply_config(ctx: click.Context, _: click.Parameter, names: tuple[str, ...]
     workspace = load_workspace(find_workspace(Path.cwd()))
     defaults: dict[str, Any] = {}
     for name in names:
-        defaults.update(_checked(ctx, name, workspace.config(name)))
+        flags = workspace.config(name)
+        try:
+            defaults.update(_checked(ctx, name, flags))
+            _check_names(workspace, flags)
+        except _ConfigFlagError as error:
+            error.position = workspace.position("config", name, error.flag)
+            raise
     ctx.default_map = {**(ctx.default_map or {}), **defaults}
 
 
 def _checked(ctx: click.Context, name: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     options = (param for param in ctx.command.params if isinstance(param, click.Option))
-    known = {opt.removeprefix("--"): str(param.name) for param in options for opt in param.opts}
-    for flag in flags:
-        if flag not in known:
-            hint = suggest(flag, known)
-            raise UsageError(
-                Reason.BAD_FLAG,
-                f"[config.{name}] sets unknown flag '{flag}' of kabuild {ctx.command.name}",
-                hint=hint,
-            )
-    return {known[flag]: _as_flag(value) for flag, value in flags.items()}
+    known = {opt.removeprefix("--"): param for param in options for opt in param.opts}
+    known.pop("config", None)  # none takes over another one
+    for name_ in sorted(flags.keys() - known.keys() - _flags_of_test(ctx)):
+        what = f"[config.{name}] sets unknown flag '{name_}' of kabuild {ctx.command.name}"
+        raise _ConfigFlagError(name_, what, suggest(name_, known))
+    return {
+        str(known[name_].name): _as_flag(ctx, name_, known[name_], value)
+        for name_, value in flags.items()
+        if name_ in known
+    }
 
 
-def _as_flag(value: Any) -> Any:
-    return ",".join(map(str, value)) if isinstance(value, list) else value
+def _check_names(workspace: Workspace, flags: Mapping[str, Any]) -> None:
+    """Raise _ConfigFlagError for what this workspace does not have."""
+    from kabuild.analysis.configure import find_agent  # most calls have no config
+
+    loader = Loader(workspace)
+    checks: Mapping[str, Callable[[str], object]] = {
+        "platform": loader.platforms.parse,
+        "agent": lambda name: find_agent(loader, workspace.agent_label(name)),
+        "policy": check_policy,
+        "gates": lambda text: choose(_words(text), Pick.USUAL, loader.rules.gates().all),
+    }
+    for flag_name, check in checks.items():
+        if flag_name in flags:
+            try:
+                check(_text(flags[flag_name]))
+            except UsageError as error:
+                raise _ConfigFlagError(flag_name, error.message, error.hint) from None
+
+
+def _flags_of_test(ctx: click.Context) -> set[str]:
+    """What a config may set although not every command has it: it is written for ``test``."""
+    root = ctx.find_root()
+    test = root.command.get_command(root, "test") if isinstance(root.command, click.Group) else None
+    return {
+        name.removeprefix("--")
+        for param in (test or ctx.command).params
+        if isinstance(param, click.Option)
+        for name in param.opts
+    } - {"config"}
+
+
+def _as_flag(ctx: click.Context, name: str, option: click.Option, value: Any) -> Any:
+    """A value as the option takes it. Raises _ConfigFlagError for one that it refuses."""
+    if option.is_flag != isinstance(value, bool):
+        kind = "true or false" if option.is_flag else "a string, a number or a list of these"
+        raise _ConfigFlagError(name, f"'{name}' must be {kind}, got {_toml(value)}", "")
+    if option.is_flag:
+        return value
+    text = _text(value)
+    try:
+        option.process_value(ctx, text)
+    except click.BadParameter as error:
+        raise _ConfigFlagError(name, f"invalid value for '{name}': {error.message}", "") from None
+    except UsageError as error:
+        raise _ConfigFlagError(name, error.message, error.hint) from None
+    return text
+
+
+def _text(value: Any) -> str:
+    """A value as the command line has it."""
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _toml(value: Any) -> str:
+    """A value as a TOML file has it; JSON is close enough."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def read_gates(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ...]:
-    """Gates in the order of judging: these, or the usual ones with changes; empty means all.
-
-    ``compile,correctness`` means these; ``+sanitize,-perf`` all usual ones but ``perf``, and
-    ``sanitize`` besides.
-    """
-    words = [part.strip() for part in text.split(",") if part.strip()]
-    added = {_known_gate(word[1:]) for word in words if word[0] == "+"}
-    removed = {_known_gate(word[1:]) for word in words if word[0] == "-"}
-    wanted = {_known_gate(word) for word in words if word[0] not in "+-"}
-    if wanted and (added or removed):
-        raise UsageError(
-            Reason.BAD_FLAG,
-            f"--gates={text} both names gates and changes the usual ones",
-            hint="write --gates=compile,sanitize or --gates=+sanitize,-perf",
-        )
-    if added or removed:
-        wanted = ({*GATES} | added) - removed
-        if not wanted:
-            raise UsageError(Reason.BAD_FLAG, f"--gates={text} leaves no gate")
-    return tuple(gate for gate in (*GATES, *ON_REQUEST) if gate in wanted)
+    """The words of a list, each once and sorted: what they mean, the tasks' rules say."""
+    return _words(text)
 
 
-def _known_gate(name: str) -> str:
-    known = (*GATES, *ON_REQUEST)
-    if name not in known:
-        raise UsageError(
-            Reason.UNKNOWN_GATE,
-            f"unknown gate '{name}'",
-            hint=suggest(name, known) or f"gates: {', '.join(known)}",
-        )
-    return name
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(sorted({part.strip() for part in text.split(",")} - {""}))
 
 
 ANEW = "anew"
@@ -87,10 +145,10 @@ def _read_rerun(_: click.Context, __: click.Parameter, text: str) -> int:
     """A number, or for the bare flag one that no rerun had: the seconds since 1970."""
     if text == ANEW:
         return int(time.time())
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > LONGEST_NUMBER:
         raise UsageError(
             Reason.BAD_FLAG,
-            f"--agent_rerun={text} is no number",
+            f"--agent_rerun must be an integer, got '{text}'",
             hint="for new trials write --agent_rerun last; --json says which number they got",
         )
     return int(text)
@@ -100,119 +158,219 @@ def _read_devices(_: click.Context, __: click.Parameter, text: str) -> tuple[int
     """Numbers, each once, in the order of their counting."""
     words = [word.strip() for word in text.split(",")] if text else []
     for word in words:
-        if not word.isdecimal():
+        if not word.isdecimal() or len(word) > LONGEST_NUMBER:
             raise UsageError(
                 Reason.BAD_FLAG,
-                f"--devices={text}: '{word}' is no number of a device",
+                f"--devices must be device numbers, got '{word}'",
                 hint="write --devices=0,2; kabuild doctor lists them",
             )
     return tuple(sorted({int(word) for word in words}))
 
 
-_SOLVER = (
-    click.option(
-        "--agent",
-        metavar="NAME",
-        help="What turns tasks into solutions.  [default: WORKSPACE.toml's, or expert]",
-    ),
-    click.option(
-        "--solution",
-        type=click.Path(path_type=Path),
-        help="Judge this file or directory instead of an agent's; for one task.",
-    ),
-)
-_WHERE = (
-    click.option(
-        "--config",
-        multiple=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_apply_config,
-        metavar="NAME",
-        help="Take the flags of [config.NAME] in WORKSPACE.toml.",
-    ),
-    click.option(
+@dataclass(frozen=True, kw_only=True)
+class RequestFlags(Options):
+    """Flags that say what to judge or make."""
+
+    def request(self) -> Request:
+        """What was asked for, from the working directory."""
+        return self.refine(Request(patterns=(), cwd=Path.cwd()))
+
+    def refine(self, request: Request) -> Request:
+        """``request`` with what the flags of this class say; each class adds its own."""
+        return request
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetFlags(RequestFlags):
+    """Which targets."""
+
+    unbound: ClassVar = (
+        click.option(
+            "--config",
+            multiple=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_apply_config,
+            metavar="NAME",
+            shell_complete=complete_configs,
+            help="Take the flags of [config.NAME] in WORKSPACE.toml.",
+        ),
+    )
+
+    patterns: tuple[str, ...] = argument(nargs=-1, required=True, shell_complete=complete_labels)
+    test_tag_filters: str = flag(
+        "--test_tag_filters",
+        default="",
+        metavar="TAGS",
+        help="Only tasks with these tags, such as memory-bound,-slow; '-tag' excludes.",
+    )
+
+    def refine(self, request: Request) -> Request:
+        """Add patterns and tags."""
+        chosen = replace(request, patterns=self.patterns, tags=self.test_tag_filters)
+        return super().refine(chosen)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhereFlags(RequestFlags):
+    """Where candidates run."""
+
+    platform: str | None = flag(
         "--platform",
         metavar="NAME[:ARCH]",
-        help="Where candidates run: cpu, cuda, rocm, cuda:sm_90, ...  [default: cpu]",
-    ),
-    click.option(
+        shell_complete=complete_platforms,
+        help="Where candidates run; 'kabuild doctor' lists platforms.  [default: cpu]",
+    )
+    devices: tuple[int, ...] = flag(
         "--devices",
         default="",
         callback=_read_devices,
         metavar="NUMBERS",
-        help="Use only these devices of the platform: 0,2.  [default: all that are alike]",
-    ),
-)
-_HOW = (
-    click.option(
+        help="Use only these devices, such as 0,2.  [default: all of one model]",
+    )
+
+    def refine(self, request: Request) -> Request:
+        """Add platform and devices."""
+        return super().refine(replace(request, platform=self.platform, devices=self.devices))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverFlags(RequestFlags):
+    """Whose kernel is judged."""
+
+    agent: str | None = flag(
+        "--agent",
+        metavar="NAME",
+        shell_complete=complete_agents,
+        help="The agent that solves the tasks.  [default: WORKSPACE.toml's, or expert]",
+    )
+    solution: Path | None = flag(
+        "--solution",
+        type=InputPath(),
+        help="Judge this file or directory instead of an agent's solution; one task only.",
+    )
+
+    def refine(self, request: Request) -> Request:
+        """Add agent and solution."""
+        return super().refine(replace(request, agent=self.agent, solution=self.solution))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialFlags(RequestFlags):
+    """How often agents solve each task."""
+
+    trials: int = flag(
         "--trials",
         type=click.IntRange(min=1, max=MOST_TRIALS),
         default=1,
         metavar="N",
-        help="How often an agent solves each task; replays do it once.  [default: 1]",
-    ),
-    click.option(
+        help="Times that an agent solves each task; 'none' and 'expert' run once.  [default: 1]",
+    )
+    agent_rerun: int = flag(
         "--agent_rerun",
         is_flag=False,
         flag_value=ANEW,
         default="0",
         callback=_read_rerun,
         metavar="[NUMBER]",
-        help="Have agents solve tasks again; a number asks for the trials of that rerun.",
-    ),
-    click.option("--policy", metavar="NAME", help="Scoring policy.  [default: aka]"),
-    click.option(
+        help="Start a new set of trials; a number selects an earlier set.",
+    )
+
+    def refine(self, request: Request) -> Request:
+        """Add trials and their rerun."""
+        return super().refine(replace(request, trials=self.trials, agent_rerun=self.agent_rerun))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyFlags(RequestFlags):
+    """How scores are computed."""
+
+    policy: str | None = flag("--policy", metavar="NAME", help="Scoring policy.  [default: aka]")
+
+    def refine(self, request: Request) -> Request:
+        """Add the policy."""
+        return super().refine(replace(request, policy=self.policy))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaltFlags(RequestFlags):
+    """Under which salt configs are drawn."""
+
+    unseen_salt_file: Path | None = flag(
         "--unseen_salt_file",
-        type=click.Path(path_type=Path),
+        type=InputPath(),
         help="Draw unseen configs with this private salt.",
-    ),
-    click.option(
-        "--jobs", "-j", type=click.IntRange(min=1), help="CPU slots.  [default: all cores]"
-    ),
-    click.option(
+    )
+
+    def refine(self, request: Request) -> Request:
+        """Add the salt."""
+        return super().refine(replace(request, salt_file=self.unseen_salt_file))
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyFlags(RequestFlags):
+    """What besides the targets changes keys: the sandbox, and which toolchains will do."""
+
+    sandbox: str = flag(
         "--sandbox",
         type=click.Choice(["auto", "none"]),
         default="auto",
         show_default=True,
-        help="'none' runs without namespaces: results are not hermetic and never shared. "
-        "Sessions of agents need a sandbox.",
-    ),
-    click.option(
-        "--locked", is_flag=True, help="Refuse toolchains that toolchains/lock.toml does not hold."
-    ),
-    click.option(
+        help="'none' runs without a sandbox: results are not hermetic and are never shared, "
+        "and coding agents do not run.",
+    )
+    locked: bool = flag(
+        "--locked",
+        is_flag=True,
+        help="Fail if a toolchain is not in toolchains/lock.toml.",
+    )
+    fetch: bool = flag(
         "--fetch/--nofetch",
         default=True,
-        help="Get pinned toolchains that are not in the store.  [default: fetch]",
-    ),
-    click.option("--sandbox_debug", is_flag=True, help="Keep the sandboxes' directories."),
-    click.option(
-        "--explain",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="Write to this file why each action ran or was cached.",
-    ),
-    click.option(
-        "--test_tag_filters",
+        help="Download missing pinned toolchains.  [default: fetch]",
+    )
+
+    def refine(self, request: Request) -> Request:
+        """Add sandbox and toolchains."""
+        return super().refine(
+            replace(request, hermetic=self.sandbox == "auto", locked=self.locked, fetch=self.fetch)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFlags(RequestFlags):
+    """How actions run; for commands that run any."""
+
+    jobs: int | None = flag(
+        "--jobs", "-j", type=JOBS, help="Actions to run at once, in cores.  [default: all cores]"
+    )
+    sandbox_debug: bool = flag(
+        "--sandbox_debug", is_flag=True, help="Keep sandbox directories for inspection."
+    )
+
+    def refine(self, request: Request) -> Request:
+        """Add slots and what to keep."""
+        return super().refine(replace(request, jobs=self.jobs, keep_sandboxes=self.sandbox_debug))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateFlags(RequestFlags):
+    """Which gates."""
+
+    gates: tuple[str, ...] = flag(
+        "--gates",
         default="",
-        metavar="TAGS",
-        help="Only tasks with these tags; '-tag' leaves out: memory-bound,-slow.",
-    ),
-)
+        callback=read_gates,
+        metavar="GATES",
+        help="Only these gates, comma-separated: compile,perf; or changes to the default: "
+        "+sanitize,-perf.  [default: the usual gates of each task]",
+    )
+
+    def refine(self, request: Request) -> Request:
+        """Add the gates."""
+        return super().refine(replace(request, gates=self.gates))
 
 
-def build_flags(function: F) -> F:
-    """Add the shared flags to a command."""
-    return _flagged(function, (*_WHERE, *_SOLVER, *_HOW))
-
-
-def named_agents_flags(function: F) -> F:
-    """Add the shared flags to a command whose arguments name agents: all but ``--agent`` and
-    ``--solution``."""
-    return _flagged(function, (*_WHERE, *_HOW))
-
-
-def _flagged(function: F, flags: Sequence[Callable[[Any], Any]]) -> F:
-    for decorate in reversed((click.argument("patterns", nargs=-1, required=True), *flags)):
-        function = decorate(function)
-    return function
+@dataclass(frozen=True, kw_only=True)
+class JudgingFlags(TargetFlags, WhereFlags, TrialFlags, PolicyFlags, SaltFlags, KeyFlags, RunFlags):
+    """What commands share that judge tasks, but for whose kernels are judged."""

@@ -9,16 +9,18 @@ import click
 from kabuild.base.errors import Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.base.version import __version__
-from kabuild.execution.devices import vendor_of
 from kabuild.execution.host import cpus
 from kabuild.loading import builtin_root, find_workspace, load_workspace
+from kabuild.loading.platform_index import PlatformIndex
+from kabuild.model.platform import CPU
 from kabuild.store import default_path
+from kabuild.survey import probe
 
 
 @click.command("info")
 @click.argument("key", required=False)
 def command(*, key: str | None) -> None:
-    """Say where things are; with KEY print that value alone.
+    """Print the paths that kabuild uses; with KEY, print that value alone.
 
     \b
     kabuild info
@@ -53,5 +55,7 @@ def command(*, key: str | None) -> None:
 
 def _devices() -> str:
     """The devices of all platforms in one line."""
-    there = [device for name in ("cuda", "rocm") for device in vendor_of(name).probe().found]
+    platforms = PlatformIndex.around(Path.cwd())
+    names = (name for name in platforms.names() if name != CPU)
+    there = [device for name in names for device in probe(platforms, name).found]
     return ", ".join(f"{item.name} ({item.model or item.arch})" for item in there) or "none"

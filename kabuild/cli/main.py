@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from kabuild.cli.interrupts import heed_signals, say_interrupted
@@ -9,6 +10,10 @@ from kabuild.cli.interrupts import heed_signals, say_interrupted
 TYPE_CHECKING = False  # as in kabuild/__init__.py
 if TYPE_CHECKING:
     from typing import NoReturn
+
+
+_ENVIRONMENT = 36
+"""``ExitCode.ENVIRONMENT``, whose module may not be imported yet."""
 
 
 def main() -> NoReturn:
@@ -19,5 +24,14 @@ def main() -> NoReturn:
 
         code = run()
     except KeyboardInterrupt:
-        code = say_interrupted()
+        # At once: where the signal came while Python ran a text, as dataclasses do, it would end
+        # itself by that signal, whatever the exit code.
+        os._exit(say_interrupted())
+    except ImportError as error:
+        from kabuild.cli.missing import text_of
+
+        if not (text := text_of(error)):
+            raise
+        os.write(2, f"error: {text}\n".encode())
+        code = _ENVIRONMENT
     sys.exit(code)

@@ -2,54 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import click
+from kabuild.cli.options import Options, flag
+from kabuild.cli.types import OutputFile
 
 
-@dataclass(frozen=True)
-class Presentation:
-    """How a result is shown.
+@dataclass(frozen=True, kw_only=True)
+class JsonFlags(Options):
+    """For people or for programs."""
 
-    Attributes:
-        output: how much to print of each task: ``errors``, ``all`` or ``summary``.
-        as_json: print the whole result as JSON instead.
-        explain, events, summary: files to write, each if given.
-    """
+    as_json: bool = flag("--json", is_flag=True, help="Print the result as JSON on stdout.")
 
-    output: str = "errors"
-    as_json: bool = False
-    explain: Path | None = None
-    events: Path | None = None
-    summary: Path | None = None
+
+@dataclass(frozen=True, kw_only=True)
+class PresentationFlags(JsonFlags):
+    """What is left for programs: on stdout, and in files that are written where they are named."""
+
+    explain: Path | None = flag(
+        "--explain",
+        type=OutputFile(),
+        metavar="FILE",
+        help="Write to this file why each action ran or was cached.",
+    )
+    events: Path | None = flag(
+        "--events",
+        type=OutputFile(),
+        metavar="FILE",
+        help="Write what happens, as JSON lines, here.",
+    )
+    summary: Path | None = flag(
+        "--summary",
+        type=OutputFile(),
+        metavar="FILE",
+        help="Append the scoreboard as Markdown, such as to $GITHUB_STEP_SUMMARY.",
+    )
+    test_output: str = "errors"
 
     @property
     def in_full(self) -> bool:
         """Whether it takes more than verdicts that are remembered."""
         files = (self.explain, self.events, self.summary)
-        return self.as_json or self.output == "all" or any(files)
-
-
-def presentation_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the flags about files that it leaves for programs."""
-    for flag in reversed(_FLAGS):
-        command = flag(command)
-    return command
-
-
-_FILE = click.Path(path_type=Path, dir_okay=False)
-_FLAGS = (
-    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on stdout."),
-    click.option(
-        "--events", type=_FILE, metavar="FILE", help="Write what happens, as JSON lines, here."
-    ),
-    click.option(
-        "--summary",
-        type=_FILE,
-        metavar="FILE",
-        help="Append the scoreboard as Markdown, such as to $GITHUB_STEP_SUMMARY.",
-    ),
-)
+        return self.as_json or self.test_output == "all" or any(files)

@@ -4,45 +4,52 @@ from __future__ import annotations
 
 import gc
 import importlib
-import sys
+import keyword
+import os
 
 import click
 
-from kabuild.base.errors import ExitCode, KabuildError
+from kabuild.base.errors import ExitCode, Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.base.version import __version__
+from kabuild.cli.streams import mend
 
 COMMANDS = {
+    "init": "Make a workspace with a first task in it.",
+    "new": "Add a task or an agent to the workspace.",
     "test": "Judge tasks: run their gates and print the scoreboard.",
-    "watch": "Judge tasks again whenever a file that they read is saved.",
-    "compare": "Say which of two agents is better, by how much, and how sure that is.",
+    "watch": "Judge tasks again whenever one of their files is saved.",
+    "compare": "Compare two agents: which is better, and how certain that is.",
     "report": "Show evaluations, side by side, as a page or as data.",
-    "publish": "Put an evaluation into one file, for anyone to run again.",
-    "replay": "Run a published evaluation again and say what was reproduced.",
-    "verify": "Check a published evaluation without running anything of it.",
+    "publish": "Write an evaluation to one file that anyone can rerun.",
+    "replay": "Rerun a published evaluation and report what was reproduced.",
+    "verify": "Check a published evaluation without running it.",
     "bench": "Show how the times of a task are distributed.",
-    "validate": "Say whether tasks deserve to be in a benchmark, and if not, why.",
+    "import": "Import the tasks of another benchmark from a checkout of it.",
+    "validate": "Check whether tasks are fit for a benchmark.",
     "build": "Make targets and show their outputs under out/.",
-    "why": "Say why something is cached, or would run.",
-    "query": "Ask what targets there are and how they depend on each other.",
-    "aquery": "Print actions, with all that their keys are made of.",
-    "diff-keys": "Say what differs between two keys.",
-    "toolchain": "List, show, pin, fetch, verify and lock what compiles and judges.",
-    "cache": "Keep the store small, whole and portable: stats, gc, verify, export, import.",
-    "info": "Say where things are: workspace, store, toolchains, rules.",
-    "doctor": "Say what this machine can do, and how to get what is missing.",
+    "why": "Explain why a target is cached, or why it would run.",
+    "query": "Query targets and their dependencies.",
+    "aquery": "Print actions and everything in their keys.",
+    "diff-keys": "Show the difference between two keys.",
+    "toolchain": "Manage toolchains: list, show, pin, fetch, verify, lock.",
+    "cache": "Manage the store: stats, gc, verify, export, import.",
+    "info": "Print paths: workspace, store, toolchains, rules.",
+    "doctor": "Check this machine, and say how to install missing parts.",
     "clean": "Remove out/, and with --expunge the store's results.",
     "version": "Print the version.",
+    "help": "Show the help of kabuild, or of a command.",
 }
 
 _GARBAGE = 20_000
 """Objects made between two looks for garbage: a build keeps nearly all it makes to its end, and
 Python's own 700 cost a quarter of the time in which a large build finds that nothing changed."""
 
-_INTERNAL = (
-    "internal error: kabuild itself is wrong; nothing above says anything about a kernel\n"
-    "  please report what you did and the lines above"
-)
+
+def module_of(command: str) -> str:
+    """The module of a command; one whose name is Python's own has an underscore at its end."""
+    name = command.replace("-", "_")
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 class LazyGroup(click.Group):
@@ -60,7 +67,7 @@ class LazyGroup(click.Group):
         """Import one command."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"kabuild.cli.{cmd_name.replace('-', '_')}")
+        module = importlib.import_module(f"kabuild.cli.{module_of(cmd_name)}")
         command: click.Command = module.command
         return command
 
@@ -93,16 +100,24 @@ def cli() -> None:
     """Hermetic build and evaluation of GPU kernels written by agents.
 
     \b
-    kabuild test //tasks/hip2hip/...                  judge all tasks of a family
-    kabuild test //tasks/hip2hip/softmax --agent=none the task's own kernel, a control
+    kabuild init my_kernels                a workspace to start from
+    kabuild test //tasks/hip2hip/...       judge all tasks of a family
     kabuild test //tasks/hip2hip/softmax --solution=my.hip
     kabuild query 'deps(//tasks/hip2hip/softmax)'
     """
+    try:
+        os.getcwd()  # noqa: PTH109 - all that is asked is whether there is one
+    except OSError:
+        what = "the working directory was removed"
+        raise UsageError(
+            Reason.NO_WORKSPACE, what, hint="change into an existing directory"
+        ) from None
 
 
 def run() -> int:
     """Run the command line; one of ``ExitCode``. Raises KeyboardInterrupt."""
     gc.set_threshold(_GARBAGE)
+    mend()
     try:
         # Its value is the code of the command's ``Exit``.
         return int(cli.main(prog_name="kabuild", standalone_mode=False) or ExitCode.OK)
@@ -111,22 +126,9 @@ def run() -> int:
     except Exception as problem:  # noqa: BLE001 - whatever it is, it is told
         if _follows_interrupt(problem):
             raise KeyboardInterrupt from None
-        return int(_tell(problem))
+        from kabuild.cli.problems import tell
 
-
-def _tell(problem: Exception) -> ExitCode:
-    if isinstance(problem, click.ClickException):
-        problem.show()
-        return ExitCode.COMMAND_LINE
-    if isinstance(problem, KabuildError):
-        click.echo(f"{click.style('error', fg='red')}: {problem}", err=True)
-        return problem.exit_code
-    if isinstance(problem, BrokenPipeError):
-        sys.stderr.close()
-        return ExitCode.OK
-    sys.excepthook(type(problem), problem, problem.__traceback__)  # it is ours, and no verdict
-    click.echo(_INTERNAL, err=True)
-    return ExitCode.INTERNAL
+        return int(tell(problem))
 
 
 def _follows_interrupt(problem: BaseException) -> bool:

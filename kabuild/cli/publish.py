@@ -2,83 +2,87 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
-from kabuild.base.clock import SystemClock
 from kabuild.base.errors import Reason, UsageError
 from kabuild.bundle.archive import SUFFIX
-from kabuild.bundle.signature import sign
-from kabuild.cli.flags import build_flags, read_gates
-from kabuild.cli.session import interruptible
-from kabuild.cli.test import request_fields
-from kabuild.loading.request import Request
-from kabuild.model.event import Warned
-from kabuild.pipeline import execute, load, plan
+from kabuild.bundle.signature import sign, signature_of
+from kabuild.cli.flags import GateFlags, JudgingFlags, SolverFlags
+from kabuild.cli.options import flag, takes
+from kabuild.cli.session import builder
+from kabuild.cli.types import InputPath, OutputFile, say_of, unwritable
 from kabuild.published.publish import check_salt, publish
-from kabuild.report.progress import make_progress
-from kabuild.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishFlags(SolverFlags, GateFlags, JudgingFlags):
+    """The options of ``kabuild publish``."""
+
+    output: Path = flag(
+        "--output",
+        "-o",
+        required=True,
+        type=OutputFile(),
+        metavar="FILE",
+        help=f"The bundle to write, such as softmax{SUFFIX}.",
+    )
+    reveal_salt: bool = flag(
+        "--reveal_salt", is_flag=True, help="Include the private salt of the unseen configs."
+    )
+    transcripts: bool = flag(
+        "--transcripts", is_flag=True, help="Include the transcripts of agents."
+    )
+    sign: Path | None = flag(
+        "--sign",
+        type=InputPath(exists=True, dir_okay=False, plain=True),
+        metavar="KEY",
+        help="Sign it with this SSH key, as BUNDLE.sig.",
+    )
 
 
 @click.command("publish")
-@build_flags
-@click.option("--gates", default="", callback=read_gates, metavar="GATES", help="Only these gates.")
-@click.option(
-    "--output",
-    "-o",
-    required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help=f"The bundle to write, such as softmax{SUFFIX}.",
-)
-@click.option("--reveal_salt", is_flag=True, help="Publish a private salt, too.")
-@click.option("--transcripts", is_flag=True, help="Publish what agents said, too.")
-@click.option(
-    "--sign",
-    "key",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="KEY",
-    help="Sign it with this SSH key, as BUNDLE.sig.",
-)
-def command(
-    *,
-    gates: tuple[str, ...],
-    output: Path,
-    reveal_salt: bool,
-    transcripts: bool,
-    key: Path | None,
-    **shared: Any,
-) -> None:
-    """Put an evaluation into one file: every input, command, verdict and raw sample.
+@takes(PublishFlags)
+def command(options: PublishFlags) -> None:
+    """Write an evaluation to one file: every input, command, verdict and raw sample.
 
     \b
-    kabuild publish //tasks/... --agent=expert -o expert.kab --sign=~/.ssh/id_ed25519
+    kabuild publish //tasks/... -o expert.kab --sign=~/.ssh/id_ed25519
     kabuild replay expert.kab
 
-    What is cached is not judged again. The file has everything by digest, and nothing of it
-    needs to be trusted by whoever runs it again.
+    Cached results are reused. Whoever replays the file need not trust it: everything in it is
+    checked by digest, and run again.
+
+    Exits with 0 whatever the verdicts are. Where a gate was not judged nothing is written: exits
+    with 36 after an infrastructure failure, 8 when interrupted.
     """
+    output, key = options.output, options.sign
     if output.suffix != SUFFIX:
         raise UsageError(
-            Reason.BAD_FLAG, f"--output: '{output}' does not end in {SUFFIX}", hint="bundles do"
+            Reason.BAD_FLAG,
+            f"--output: '{output}' does not end in {SUFFIX}",
+            hint=f"write --output={output}{SUFFIX}",
         )
-    request = Request(gates=gates, **request_fields(shared))
-    clock = SystemClock()
-    sink = make_progress(clock)
-    with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
-        planned = plan(request, load(request), store)
-        with interruptible() as stop:
-            summary = execute(request, planned, store, sink, stop=stop, clock=clock)
-        check_salt(request, summary, reveal=reveal_salt)
+    if key and output.exists() and not output.is_file():
+        raise UsageError(Reason.BAD_FLAG, f"--sign: '{output}' is not a regular file")
+    request = options.request()
+    with builder() as builds:
+        summary = builds.run(request)
+        check_salt(request, summary, reveal=options.reveal_salt)
         try:
-            manifest, size = publish(output, summary, store, transcripts=transcripts)
+            manifest, size = publish(output, summary, builds.store, transcripts=options.transcripts)
         except OSError as error:
-            raise UsageError(Reason.BAD_FLAG, f"--output: {error.strerror}: {output}") from None
+            raise unwritable("--output", output, error) from None
     unpacked = sum(manifest.blobs.values())
-    click.echo(
+    say_of(
+        output,
         f"{output}: {len(manifest.records)} actions, {len(manifest.blobs)} blobs, "
-        f"{size / 1e6:.2f} MB ({unpacked / 1e6:.1f} MB unpacked)"
+        f"{size / 1e6:.2f} MB ({unpacked / 1e6:.1f} MB unpacked)",
     )
     if key:
-        click.echo(f"{sign(output, key)}: its signature")
+        try:
+            click.echo(f"{sign(output, key)}: its signature")
+        except OSError as error:
+            raise unwritable("--sign", signature_of(output), error) from None

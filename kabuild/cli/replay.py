@@ -3,81 +3,82 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from kabuild.base.clock import SystemClock
 from kabuild.base.errors import ExitCode, Reason, UsageError
 from kabuild.bundle.archive import TOTAL_LIMIT
 from kabuild.bundle.compare import Word
+from kabuild.cli.evaluations import known_gates
 from kabuild.cli.flags import read_gates
-from kabuild.cli.session import interruptible
+from kabuild.cli.options import argument, flag, takes
+from kabuild.cli.presentation import JsonFlags
+from kabuild.cli.session import builder
+from kabuild.cli.types import BYTES, COUNT, JOBS, InputPath
 from kabuild.cli.verify import lacking, whose
-from kabuild.model.event import Warned
 from kabuild.published.replay import Replayed, replay_file
-from kabuild.report.progress import make_progress
-from kabuild.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayFlags(JsonFlags):
+    """The options of ``kabuild replay``."""
+
+    bundle: Path = argument(type=InputPath())
+    gates: tuple[str, ...] = flag(
+        "--gates", default="", callback=read_gates, metavar="GATES", help="Only these gates."
+    )
+    sample: int | None = flag(
+        "--sample", type=COUNT, metavar="N", help="Only N actions: a spot check."
+    )
+    jobs: int | None = flag(
+        "--jobs", "-j", type=JOBS, help="Actions to run at once, in cores.  [default: all cores]"
+    )
+    max_bytes: int = flag(
+        "--max_bytes",
+        type=BYTES,
+        default=TOTAL_LIMIT,
+        show_default=True,
+        help="Refuse a bundle that unpacks to more bytes.",
+    )
 
 
 @click.command("replay")
-@click.argument("bundle", type=click.Path(path_type=Path))
-@click.option("--gates", default="", callback=read_gates, metavar="GATES", help="Only these gates.")
-@click.option(
-    "--sample", type=click.IntRange(min=1), metavar="N", help="Only N actions: a spot check."
-)
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="CPU slots.  [default: all cores]")
-@click.option(
-    "--max_bytes",
-    type=click.IntRange(min=1),
-    default=TOTAL_LIMIT,
-    show_default=True,
-    help="Refuse a bundle that unpacks to more.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on stdout.")
-def command(
-    *,
-    bundle: Path,
-    gates: tuple[str, ...],
-    sample: int | None,
-    jobs: int | None,
-    max_bytes: int,
-    as_json: bool,
-) -> None:
-    """Run a published evaluation again, from nothing but the file, and compare.
+@takes(ReplayFlags)
+def command(options: ReplayFlags) -> None:
+    """Rerun a published evaluation from its file alone, and compare the results.
 
     \b
     kabuild replay expert.kab
     kabuild replay expert.kab --sample=20 --gates=compile,correctness
 
-    Every output has to be equal byte for byte; a measurement's verdict has to be equal, and
-    its intervals have to overlap. With another toolchain or device than was used, verdicts
-    alone are compared ("same outcome"); it says what is another one, and how to get it.
+    Outputs must be equal byte for byte. Measurements must have the same verdict and overlapping
+    intervals. With a different toolchain or device only verdicts are compared ("same outcome");
+    replay then says what differs and how to get the original.
 
-    Exits with 0 when all that is comparable was reproduced, 3 when something differs, 36 when
-    nothing was reproduced, as toolchains or devices are other ones here.
+    Exits with 0 when everything comparable was reproduced, 3 when something differs, and 36
+    when nothing could be reproduced on this machine.
     """
-    sink = make_progress(SystemClock())
-    with (
-        Store.open(warn=lambda text: sink.emit(Warned(text))) as store,
-        interruptible() as stop,
-    ):
+    bundle = options.bundle
+    with builder() as builds, builds.stopping() as stop:
         try:
             replayed = replay_file(
                 bundle,
-                store,
-                sink,
+                builds.store,
+                builds.sink,
                 cwd=Path.cwd(),
-                gates=gates,
-                sample=sample,
-                jobs=jobs,
-                limit=max_bytes,
+                gates=options.gates,
+                known=known_gates(),
+                sample=options.sample,
+                jobs=options.jobs,
+                limit=options.max_bytes,
                 stop=stop,
             )
         except OSError as error:
             raise UsageError(Reason.BAD_FLAG, f"{bundle}: {error.strerror}") from None
         interrupted = stop.is_set()
-    click.echo(_json(replayed) if as_json else _text(replayed))
+    click.echo(_json(replayed) if options.as_json else _text(replayed))
     raise click.exceptions.Exit(int(_exit_code(replayed, interrupted=interrupted)))
 
 

@@ -3,106 +3,133 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import click
 
-from kabuild.base.clock import SystemClock
 from kabuild.base.errors import BundleError, ExitCode, Reason, UsageError
 from kabuild.base.fs import atomic_write
 from kabuild.bundle.archive import SUFFIX
 from kabuild.cli.evaluations import evaluated, is_file, machine_failed, read_file
-from kabuild.cli.flags import build_flags, read_gates
-from kabuild.cli.test import request_fields
+from kabuild.cli.flags import GateFlags, JudgingFlags, SolverFlags
+from kabuild.cli.options import flag, takes
+from kabuild.cli.session import builder
+from kabuild.cli.types import OutputPath, say_of, unwritable
 from kabuild.loading import find_workspace
-from kabuild.loading.request import Request
 from kabuild.loading.roots import BUILD_FILE
-from kabuild.model.event import Warned
 from kabuild.report.arena import RESULT, arena_runs, run_folders, write_arena
-from kabuild.report.document import render_csv, render_json, render_markdown
+from kabuild.report.beside import by_agent, named_apart
 from kabuild.report.evaluation import Evaluation
-from kabuild.report.naming import by_agent, named_apart
-from kabuild.report.progress import make_progress
+from kabuild.report.exports import render_csv, render_json, render_markdown
 from kabuild.store import Store
 
-_READABLE = f"""results are: a bundle that kabuild publish wrote (*{SUFFIX});
+_READABLE = f"""results can be: a bundle that kabuild publish wrote (*{SUFFIX});
 a directory that --format=arena or AgentKernelArena wrote (<task>/{RESULT} in it,
 or in each of several directories in it); tasks of this workspace, such as //tasks/..."""
 
 FORMATS = ("html", "json", "csv", "md", "arena")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReportFlags(SolverFlags, GateFlags, JudgingFlags):
+    """The options of ``kabuild report``."""
+
+    agents: str = flag(
+        "--agents",
+        default="",
+        metavar="NAMES",
+        help="Several agents, side by side: none,expert.",
+    )
+    form: str = flag(
+        "--format",
+        type=click.Choice(FORMATS),
+        default="html",
+        show_default=True,
+        help="Output format.",
+    )
+    output: Path | None = flag(
+        "--output",
+        "-o",
+        type=OutputPath(),
+        metavar="FILE",
+        help="The file to write.  [default: out/report.html; data goes to stdout]",
+    )
+    title: str = flag(
+        "--title", default="Kernel evaluation", show_default=True, help="The title of the page."
+    )
+
+
 @click.command("report")
-@build_flags
-@click.option("--gates", default="", callback=read_gates, metavar="GATES", help="Only these gates.")
-@click.option(
-    "--agents", default="", metavar="NAMES", help="Several agents, side by side: none,expert."
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="html",
-    show_default=True,
-    help="A page for people, or data.",
-)
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    help="The file to write.  [default: out/report.html; data goes to stdout]",
-)
-@click.option("--title", default="Kernel evaluation", show_default=True)
-def command(
-    *,
-    gates: tuple[str, ...],
-    agents: str,
-    form: str,
-    output: Path | None,
-    title: str,
-    **shared: Any,
-) -> None:
-    """Show evaluations, side by side: of tasks of this workspace, and of bundles.
+@takes(ReportFlags)
+def command(options: ReportFlags) -> None:
+    """Show evaluations side by side: of tasks in this workspace, and of bundles.
 
     \b
     kabuild report //tasks/...
     kabuild report //tasks/... --agents=none,expert -o compared.html
     kabuild report theirs.kab ours.kab --format=md
-    kabuild report ./workspace_MI300X/run_1 //tasks/...      a run of AgentKernelArena
+    kabuild report ./workspace_MI300X/run_1 //tasks/...  a run of AgentKernelArena
     kabuild report //tasks/... --format=arena -o run_ours
 
-    What is cached is not judged again. The page needs no network and holds everything: verdicts,
-    times with their intervals, differences between kernels, provenance. Exits with 0 whatever the
-    verdicts are, and with 36 where the machine failed some gate.
+    The page is one file that needs no network: verdicts, times with intervals, differences
+    between kernels, provenance. Cached results are reused. Exits with 0 whatever the verdicts
+    are, and with 36 after an infrastructure failure.
     """
-    files, patterns = _sorted_out(shared["patterns"])
-    names = [name for name in agents.split(",") if name] or [shared["agent"]]
-    sink = make_progress(SystemClock())
-    with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
-        found = [_read(text, store) for text in files]
+    form, output = options.form, options.output
+    _check_output(form, output)
+    names = _agents(options)
+    files, patterns = _sorted_out(options.patterns)
+    with builder() as builds:
+        found = [_read(text, builds.store) for text in files]
         if patterns:
-            fields = request_fields(shared) | {"patterns": tuple(patterns)}
-            requests = [Request(gates=gates, **(fields | {"agent": name})) for name in names]
-            found += evaluated(requests, store, sink)
+            request = replace(options.request(), patterns=tuple(patterns))
+            requests = [replace(request, agent=name) for name in names]
+            found += evaluated(requests, builds, in_full=True)
     found = named_apart(found)
     if form == "arena":
         _write_runs(found, output)
     else:
-        _write(_renderer(form, title)(found), form, output)
+        _write(_renderer(form, options.title)(found), form, output)
     if machine_failed(found):
         raise click.exceptions.Exit(int(ExitCode.ENVIRONMENT))
+
+
+def _agents(options: ReportFlags) -> list[str | None]:
+    """Whose kernels to judge. Raises UsageError where a flag would have no effect."""
+    names: list[str | None] = [name for name in options.agents.split(",") if name]
+    if names and (options.agent or options.solution):
+        other = "--agent" if options.agent else "--solution"
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"--agents and {other} exclude each other",
+            hint="--agents=none,expert judges several agents; --solution one kernel",
+        )
+    return names or [options.agent]
+
+
+def _check_output(form: str, output: Path | None) -> None:
+    """Refuse what the format cannot be written to, before anything runs."""
+    if form == "arena" and output is None:
+        raise UsageError(
+            Reason.BAD_FLAG, "--format=arena writes a directory", hint="name it: --output=DIR"
+        )
+    if output is not None and output.exists() and output.is_dir() != (form == "arena"):
+        kind = "a directory" if output.is_dir() else "no directory"
+        raise UsageError(Reason.BAD_FLAG, f"--output: '{output}' is {kind}")
 
 
 def _sorted_out(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Which arguments name files of results, each of them, and which name targets.
 
-    Raises UsageError for a directory that holds neither.
+    Raises UsageError for a directory that holds neither, and for an empty argument.
     """
     files: list[str] = []
     patterns: list[str] = []
     for text in arguments:
         path = Path(text)
+        if not text:
+            raise UsageError(Reason.BAD_FLAG, "an argument is empty", hint=_READABLE)
         if is_file(text):
             files.append(text)
         elif text.startswith(("//", "-", ":")) or not path.is_dir():
@@ -114,7 +141,7 @@ def _sorted_out(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             raise UsageError(
                 Reason.BAD_FLAG,
-                f"{text} is a directory without results, and no package",
+                f"{text} is a directory without results, and not a package",
                 hint=_READABLE,
             )
     return files, patterns
@@ -132,15 +159,12 @@ def _read(text: str, store: Store) -> Evaluation:
 
 def _write_runs(evaluations: Sequence[Evaluation], output: Path | None) -> None:
     """A run directory; where there are several evaluations, one for each below it."""
-    if output is None:
-        raise UsageError(
-            Reason.BAD_FLAG, "--format=arena writes a directory", hint="name it: --output=DIR"
-        )
+    assert output is not None, "_check_output says so"
     for item, directory in zip(evaluations, run_folders(evaluations, output), strict=True):
         try:
             write_arena(item, directory)
         except OSError as error:
-            raise UsageError(Reason.BAD_FLAG, f"--output: {error.strerror}: {output}") from None
+            raise unwritable("--output", output, error) from None
     click.echo(str(output))
 
 
@@ -154,8 +178,8 @@ def _write(text: str, form: str, output: Path | None) -> None:
     try:
         atomic_write(output, text.encode())
     except OSError as error:
-        raise UsageError(Reason.BAD_FLAG, f"--output: {error.strerror}: {output}") from None
-    click.echo(str(output))
+        raise unwritable("--output", output, error) from None
+    say_of(output, str(output))
 
 
 def _renderer(form: str, title: str) -> Callable[[Sequence[Evaluation]], str]:

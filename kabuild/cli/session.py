@@ -8,60 +8,64 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import click
 
 from kabuild.base.clock import SystemClock
-from kabuild.base.errors import ExitCode, Reason, StoreError, UsageError
-from kabuild.base.fs import atomic_write
+from kabuild.base.errors import ExitCode, StoreError
+from kabuild.base.fs import appending, atomic_write
+from kabuild.base.printing import in_line, marked
 from kabuild.base.version import __version__
-from kabuild.cli.answer import style
+from kabuild.builder import Builder
 from kabuild.cli.interrupts import SIGNALS
-from kabuild.cli.presentation import Presentation
-from kabuild.incremental.merge import merge
-from kabuild.incremental.narrow import plan_changed
+from kabuild.cli.null_build import style
+from kabuild.cli.presentation import PresentationFlags
+from kabuild.cli.types import unwritable
 from kabuild.incremental.recall import Recalled
 from kabuild.incremental.remember import remember
+from kabuild.incremental.split_request import merge
 from kabuild.loading.request import Request
 from kabuild.loading.roots import find_workspace
 from kabuild.model.event import EventSink, Warned
-from kabuild.model.label import Label
-from kabuild.model.result import Outcome
-from kabuild.pipeline import Summary, execute
-from kabuild.report.causes import broken
+from kabuild.model.gate import NO_GATE
+from kabuild.model.gate_result import GateResult
+from kabuild.pipeline import Plan, Summary
 from kabuild.report.event_log import EventLog
 from kabuild.report.event_stream import EventStream
-from kabuild.report.explain import render_explanation
-from kabuild.report.failures import printable, render_failures
-from kabuild.report.json_report import render_json
+from kabuild.report.failures import broken, render_failures
+from kabuild.report.json_report import Made, outcome_of, render_json
 from kabuild.report.junit import render_junit
 from kabuild.report.key_history import KeyHistory
 from kabuild.report.markdown import render_summary
 from kabuild.report.profile import Profile
 from kabuild.report.progress import Fan, make_progress
-from kabuild.report.scoreboard import GateCell, cell_of
-from kabuild.report.table import Line, render_table, render_totals
+from kabuild.report.scoreboard import gate_result, render_table, render_totals
 from kabuild.report.trials import render_trials, summarise_trials
 from kabuild.report.views import shown_at, write_views
+from kabuild.report.why import render_explanation
 from kabuild.store import Store
-from kabuild.store.memory import MemoryStore
+from kabuild.store.build_memo import BuildMemos
 
 
-def run_session(request: Request, wanted: Presentation, recalled: Recalled | None = None) -> None:
+@contextmanager
+def builder(*listeners: EventSink) -> Iterator[Builder]:
+    """What commands build with: progress on stderr, the user's store, Ctrl-C."""
+    clock = SystemClock()
+    sink = Fan(make_progress(clock), *listeners)
+    with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
+        yield Builder(store, sink, interruptible, clock)
+
+
+def build(request: Request, wanted: PresentationFlags, recalled: Recalled | None = None) -> None:
     """Carry out one request and exit with its code; ``recalled`` need not be built again."""
     began, began_ns = time.monotonic(), time.time_ns()
-    clock = SystemClock()
-    profile = Profile()
     out = find_workspace(request.cwd) / "out"
-    stream = _stream(wanted.events, clock)
-    listeners = (make_progress(clock), profile, EventLog(out / "build.log"))
-    sink = Fan(*listeners, *((stream,) if stream else ()))
-    with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
-        planned, recalled = plan_changed(request, recalled, store)
-        with interruptible() as stop:
-            summary = execute(request, planned, store, sink, stop=stop, clock=clock)
+    profile, stream = Profile(), _stream(wanted.events)
+    with builder(profile, EventLog(out / "build.log"), *filter(None, [stream])) as builds:
+        store, sink = builds.store, builds.sink
+        planned, recalled = builds.plan_changed(request, recalled)
+        summary = builds.execute(request, planned)
         if wanted.explain:
             _explain(wanted.explain, summary, out, store)
         built = merge(summary, recalled) if recalled else summary
@@ -69,33 +73,34 @@ def run_session(request: Request, wanted: Presentation, recalled: Recalled | Non
         if built.table:
             reports["test.xml"] = render_junit(built.table)
         leave_views(out, summary, store, sink, reports)
-        remember(request, MemoryStore(store.memories), built, recalled, began_ns)
+        with store.upkeep():
+            remember(request, BuildMemos(store.memories, store.seal), built, recalled, began_ns)
     seconds = time.monotonic() - began
     if stream:
         stream.finish(built.table, built.totals, int(built.exit_code))
     if wanted.summary:
-        _append(wanted.summary, render_summary(built.table, built.totals))
+        _append(wanted.summary, render_summary(built.table, built.totals, built.settled.values()))
     if wanted.as_json:
         click.echo(_json(request, built, seconds))
     else:
-        _print(request, built, wanted.output, seconds)
+        _print(request, built, wanted.test_output, seconds)
     raise click.exceptions.Exit(int(built.exit_code))
 
 
-def _stream(path: Path | None, clock: SystemClock) -> EventStream | None:
+def _stream(path: Path | None) -> EventStream | None:
     try:
-        return EventStream(path, clock) if path else None
+        return EventStream(path, SystemClock()) if path else None
     except OSError as error:
-        raise UsageError(Reason.BAD_FLAG, f"--events: {path}: {error.strerror}") from None
+        raise unwritable("--events", path, error) from None  # type: ignore[arg-type]
 
 
 def _append(path: Path, text: str) -> None:
     """Behind what earlier steps of a job left there."""
     try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(text)
+        with appending(path) as file:
+            file.write(text.encode())
     except OSError as error:
-        raise UsageError(Reason.BAD_FLAG, f"--summary: {path}: {error.strerror}") from None
+        raise unwritable("--summary", path, error) from None
 
 
 @contextmanager
@@ -146,9 +151,9 @@ def _explain(path: Path, summary: Summary, out: Path, store: Store) -> None:
     history = KeyHistory(out, summary.plan.loaded.options)
     text = render_explanation(summary.settled.values(), history.last, store.cas)
     try:
-        atomic_write(path.absolute(), text.encode())
+        atomic_write(path, text.encode())
     except OSError as error:
-        raise UsageError(Reason.BAD_FLAG, f"--explain: {path}: {error.strerror}") from None
+        raise unwritable("--explain", path, error) from None
 
 
 def _json(request: Request, summary: Summary, seconds: float) -> str:
@@ -161,14 +166,20 @@ def _json(request: Request, summary: Summary, seconds: float) -> str:
         agent="" if request.solution else str(options.agent),
         seconds=seconds,
         exit_code=int(summary.exit_code),
-        built=() if request.judge else [*map(partial(_made, summary), summary.plan.roots)],
+        built=() if request.judge else list(_made(summary)),
     )
 
 
-def _made(summary: Summary, label: Label) -> GateCell:
-    """What was to be made, with the gate that it is, if it is one."""
-    gate = summary.plan.analysis.graph.actions[str(label)].gate
-    return cell_of(gate, label, summary.settled)
+def _made(summary: Summary) -> Iterator[Made]:
+    """What was to be made, what it came to, and where it is shown."""
+    declared = summary.plan.analysis.declared()
+    for label in summary.plan.roots:
+        gate = declared.get(label, NO_GATE)
+        item = summary.settled.get(label)
+        yield (
+            gate_result(gate, label, summary.settled),
+            shown_at(Path("out"), item) if item else None,
+        )
 
 
 def _print(request: Request, summary: Summary, output: str, seconds: float) -> None:
@@ -183,32 +194,45 @@ def _print(request: Request, summary: Summary, output: str, seconds: float) -> N
     elif output == "all":
         _print_all(summary)
     if summary.table:
-        click.echo(render_table([Line.of(row) for row in summary.table], style()))
+        click.echo(render_table(summary.table, style()))
         if summaries := summarise_trials(summary.table):
             click.echo(f"\n{render_trials(summaries)}")
     else:
-        for label in summary.plan.roots:
-            click.echo(_made_line(_made(summary, label)))
+        for made in _made(summary):
+            click.echo(_made_line(*made))
+        if not summary.plan.roots:
+            click.echo(_nothing(summary.plan))
     number = broken(summary.settled.values())
     click.echo(render_totals(summary.totals, seconds, broken=number))
 
 
-def _made_line(cell: GateCell) -> str:
+def _nothing(plan: Plan) -> str:
+    """Why a build has no actions: its targets have none for this platform."""
+    labels, platform = plan.loaded.labels, plan.loaded.options.platform.name
+    first = labels[0].short if labels else "no target"
+    more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
+    others = ", ".join(name for name in plan.loaded.loader.platforms.names() if name != platform)
+    return (
+        f"nothing to build: {first}{more} has no actions on platform {platform}\n"
+        f"  other platforms (--platform=NAME): {others}"
+    )
+
+
+def _made_line(made: GateResult, where: Path | None) -> str:
     """What was to be made, what it came to if that is not well, and where it is shown."""
-    where = shown_at(Path("out"), cell.settled)
-    how = cell.said if cell.verdict else cell.made.value
-    parts = (cell.settled.label, "" if cell.made is Outcome.DONE else how, where)
+    outcome = outcome_of(made)
+    how = made.title if made.verdict else outcome
+    parts = (made.label, "" if outcome == "done" else how, where)
     return "  ".join(str(part) for part in parts if part)
 
 
 def _print_all(summary: Summary) -> None:
     """Every gate's own words."""
-    for row in summary.table:
-        for cell in row.cells:
-            verdict = cell.settled.verdict
-            text = printable(cell.summary)
-            click.echo(f"{cell.settled.label}: {cell.word}{f': {text}' if text else ''}")
-            for line in printable(verdict.detail if verdict else "").splitlines():
+    for result in summary.table:
+        for gate in result.gates.values():
+            text = in_line(gate.headline)
+            click.echo(f"{gate.label}: {gate.word}{f': {text}' if text else ''}")
+            for line in marked(gate.detail).split("\n") if gate.verdict and gate.detail else ():
                 click.echo(f"  {line}")
     click.echo("")
 

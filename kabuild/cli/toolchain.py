@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,12 @@ from kabuild.base.errors import (
     ToolchainError,
     UsageError,
 )
-from kabuild.cli.declared import Declared, declared, users
+from kabuild.cli.patience import said_when_slow
+from kabuild.cli.toolchain_context import ToolchainContext, declared, users
+from kabuild.cli.types import InputPath
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
+from kabuild.report.columns import render_columns
 from kabuild.report.fetch_progress import make_fetch_progress, megabytes
 from kabuild.toolchain import Declaration, Fetched, LocalTree
 from kabuild.toolchain.completeness import installation, lacking, not_whole
@@ -31,6 +35,10 @@ from kabuild.toolchain.parts import is_there
 from kabuild.toolchain.tree_check import TreeCheck
 
 _COLUMNS = ("TOOLCHAIN", "ROLE", "PLATFORMS", "KIND", "VERSION", "STATE")
+_SPARE = (_COLUMNS.index("KIND"), _COLUMNS.index("ROLE"), _COLUMNS.index("PLATFORMS"))
+"""What a narrow terminal does without; ``toolchain show`` has it."""
+_PIPE = 10_000
+"""Width without a terminal: other programs get every column."""
 _NOT_THERE = (State.MISSING.value, State.TO_FETCH.value)
 """How the state of a toolchain begins that is not on this machine."""
 
@@ -44,32 +52,34 @@ def command() -> None:
     kabuild toolchain fetch nvcc
     kabuild toolchain pin nvcc --from /usr/local/cuda
 
-    NAME is a label, or the name of a toolchain where only one has it; those in //toolchains/...
-    come first. toolchains/README.md says how they are declared.
+    NAME is a label, or a name that only one toolchain has; those in //toolchains/... come
+    first. toolchains/README.md describes declarations.
     """
 
 
 @command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def list_(*, as_json: bool) -> None:
-    """Say which toolchains there are, and whether they can be used."""
+    """List toolchains and their state: ready, to fetch, drifted, missing.
+
+    A narrow terminal shows fewer columns; 'kabuild toolchain show' prints everything.
+    """
     with declared() as toolchains:
         items = [take_stock(item, toolchains.resolver) for item in toolchains.declarations]
     if as_json:
         click.echo(json.dumps([_plain(item) for item in items], indent=2))
         return
     rows = [_COLUMNS, *map(_row, items)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+    width = shutil.get_terminal_size((_PIPE, 24)).columns
+    for line in render_columns(rows, width, spare=_SPARE, cut=_COLUMNS.index("VERSION")):
+        click.echo(line)
 
 
 @command.command("show")
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def show(*, name: str, as_json: bool) -> None:
-    """Say all about one toolchain: its files, its digest, and who uses it."""
+    """Show one toolchain: its files, its digest, and the targets that use it."""
     with declared() as toolchains:
         declaration = toolchains.find(name)
         item = take_stock(declaration, toolchains.resolver)
@@ -89,20 +99,20 @@ def show(*, name: str, as_json: bool) -> None:
             for file in files:
                 click.echo(f"{'file:':<13}{file.base} ({machine}, {megabytes(file.size)})")
                 click.echo(f"{'':<13}  sha256:{file.sha256}")
-    click.echo(f"{'used by:':<13}{', '.join(used_by) or 'no target names it; rules may'}")
+    click.echo(f"{'used by:':<13}{', '.join(used_by) or 'no target; rules may use it'}")
     if item.problem:
         click.echo(f"{'problem:':<13}{item.problem}")
 
 
 @command.command("fetch")
 @click.argument("names", nargs=-1)
-@click.option("--force", is_flag=True, help="Get it again, even if it is there.")
+@click.option("--force", is_flag=True, help="Fetch again, and replace changed files.")
 def fetch(*, names: tuple[str, ...], force: bool) -> None:
-    """Put pinned toolchains into the store: those that are named, or all.
+    """Download pinned toolchains into the store: those named, or all.
 
-    What is there is not fetched again; afterwards no network is needed. What is there and no
-    longer as it was fetched is an error, which --force mends. After an error the rest is fetched
-    all the same; exits with the code of the first.
+    Afterwards no network is needed. Toolchains in the store are not fetched again; one that was
+    changed there is an error, which --force repairs. Errors do not stop the rest; the exit code
+    is that of the first.
     """
     from kabuild.toolchain.fetch.fetcher import Fetcher
 
@@ -134,14 +144,14 @@ def fetch(*, names: tuple[str, ...], force: bool) -> None:
 @command.command("lock")
 @click.argument("names", nargs=-1)
 def lock(*, names: tuple[str, ...]) -> None:
-    """Write toolchains/lock.toml: what the declared toolchains are, by content.
+    """Write toolchains/lock.toml: the digests of all declared toolchains.
 
-    What has an entry for its declaration keeps it. A name asks anew, and takes back an
-    adoption by 'kabuild toolchain pin'.
+    An entry that matches its declaration is kept. A toolchain that you name is locked anew;
+    this also undoes 'kabuild toolchain pin'.
 
-    What cannot be locked keeps the entry that it had, and the rest is locked all the same. Exits
-    with the code of the first problem; a tree that this machine lacks and that was not named is
-    none.
+    A toolchain that cannot be locked keeps its old entry, and the rest is locked. Exits with the
+    code of the first problem. A local tree that this machine lacks is a problem only if you
+    name it.
     """
     from kabuild.toolchain.fetch.fetcher import Sources
     from kabuild.toolchain.fingerprint import hash_file
@@ -175,19 +185,21 @@ def lock(*, names: tuple[str, ...]) -> None:
 @click.option(
     "--from",
     "home",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=InputPath(exists=True, file_okay=False),
     help="The installed directory, such as /opt/rocm.",
 )
-@click.option("--path", "paths", multiple=True, help="A part of it that counts; all by default.")
+@click.option(
+    "--path", "paths", multiple=True, help="A part of the directory to pin.  [default: all of it]"
+)
 def pin(*, name: str, home: Path | None, paths: tuple[str, ...]) -> None:
-    """Adopt an installed tree by content, in place of what a toolchain declares.
+    """Use an installed directory as a toolchain, pinned by its content.
 
     \b
     kabuild toolchain pin nvcc --from /usr/local/cuda
-    kabuild toolchain pin sanitizer --from /usr/local/cuda --path compute-sanitizer
+    kabuild toolchain pin sanitizer --from /opt/cuda --path compute-sanitizer
 
-    It has to hold what the declaration requires. From then on a change of it is an error that
-    names the files. 'kabuild toolchain lock NAME' takes it back.
+    It must hold the files that the declaration requires. If a file changes later, builds fail
+    and name it. 'kabuild toolchain lock NAME' undoes this.
     """
     from kabuild.toolchain.fingerprint import hash_file
     from kabuild.toolchain.locking import adopt
@@ -204,15 +216,16 @@ def pin(*, name: str, home: Path | None, paths: tuple[str, ...]) -> None:
 @command.command("verify")
 @click.argument("names", nargs=-1)
 def verify(*, names: tuple[str, ...]) -> None:
-    """Read all files of toolchains again and name those that are not as they were pinned.
+    """Read all files of toolchains again and list those that differ from their pins.
 
-    Exits with 45 when there are such files, else with 36 when one that is named is not there: it is
-    missing, or still to be fetched.
+    Exits with 45 when a file differs, else with 36 when a toolchain that you name is missing or
+    still to be fetched.
     """
     bad = missing = False
     with declared() as toolchains:
         for declaration in toolchains.chosen(names):
-            lines, state = _verified(declaration, toolchains)
+            with said_when_slow(f"reading all files of {declaration.label.short}"):
+                lines, state = _verified(declaration, toolchains)
             click.echo(f"{declaration.label.short}: {state}")
             for line in lines:
                 click.echo(f"  {line}")
@@ -223,14 +236,14 @@ def verify(*, names: tuple[str, ...]) -> None:
 
 
 def _fail(problems: Sequence[KabuildError]) -> None:
-    """Say what is wrong with each, if anything is, and exit with the code of the first."""
+    """Print all problems, if any, and exit with the code of the first."""
     for problem in problems:
         click.echo(f"{click.style('error', fg='red')}: {problem}", err=True)
     if problems:
         raise click.exceptions.Exit(int(problems[0].exit_code))
 
 
-def _verified(declaration: Declaration, toolchains: Declared) -> tuple[list[str], str]:
+def _verified(declaration: Declaration, toolchains: ToolchainContext) -> tuple[list[str], str]:
     """What is wrong with a toolchain, line by line, and one word about it."""
     from kabuild.toolchain.verification import differences
 
@@ -255,7 +268,8 @@ def _adopted(declaration: Declaration, home: Path | None, paths: tuple[str, ...]
     if not isinstance(declared_pin, LocalTree | Fetched):
         raise UsageError(
             Reason.BAD_FLAG,
-            f"{declaration.label.short} is of the running Python; no tree can stand for it",
+            f"{declaration.label.short} belongs to the running Python; "
+            "a directory cannot replace it",
             hint=f"kabuild toolchain lock {declaration.label.short}",
         )
     usual = declared_pin if isinstance(declared_pin, LocalTree) else LocalTree("")
@@ -299,7 +313,7 @@ def _absolute(home: Path) -> Path:
 
 
 def _unread(entries: Mapping[str, LockEntry], packages: Collection[str]) -> dict[str, LockEntry]:
-    """The entries of packages that could not be loaded: nobody knows what they declare now."""
+    """The entries of packages that could not be loaded; their declarations are unknown."""
     return {text: entry for text, entry in entries.items() if Label.parse(text).package in packages}
 
 

@@ -13,47 +13,53 @@ from kabuild.bundle.archive import TOTAL_LIMIT
 from kabuild.bundle.manifest import Manifest
 from kabuild.bundle.signature import signature_of, signer
 from kabuild.bundle.verdicts import asked_for
+from kabuild.cli.evaluations import known_gates
+from kabuild.cli.types import BYTES, InputPath
 from kabuild.published.origin import Origins
 from kabuild.published.verify import Verified, verify_file
 from kabuild.store import Store
 
+UNSIGNED = "claimed by its publisher, unsigned: anyone may have written these verdicts"
+
 
 @click.command("verify")
-@click.argument("bundle", type=click.Path(path_type=Path))
+@click.argument("bundle", type=InputPath())
 @click.option(
     "--signature",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The signature.  [default: BUNDLE.sig where there is one]",
+    type=InputPath(dir_okay=False, plain=True),
+    help="The signature file.  [default: BUNDLE.sig if it exists]",
 )
 @click.option(
     "--allowed_signers",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="OpenSSH's file of names and keys; the signature has to be of one of them.",
+    type=InputPath(exists=True, dir_okay=False, plain=True),
+    help="An OpenSSH allowed_signers file; one of its keys must have signed.",
 )
-@click.option("--max_bytes", type=click.IntRange(min=1), default=TOTAL_LIMIT, hidden=True)
+@click.option("--max_bytes", type=BYTES, default=TOTAL_LIMIT, hidden=True)
 def command(
     *, bundle: Path, signature: Path | None, allowed_signers: Path | None, max_bytes: int
 ) -> None:
-    """Check a published evaluation without running anything of it.
+    """Check a published evaluation without running it.
 
     \b
     kabuild verify expert.kab
     kabuild verify expert.kab --allowed_signers=~/.ssh/allowed_signers
 
-    Every blob has to have its digest, and every action to be what its key says. That its
-    verdicts are true, only kabuild replay shows.
+    Checks the digest of every blob and the key of every action. Whether the verdicts are
+    true, only 'kabuild replay' can show.
     """
     try:
         with Store.open() as store:
-            verified = verify_file(bundle, store, limit=max_bytes)
+            verified = verify_file(bundle, store, known_gates(), limit=max_bytes)
         lines = _text(bundle, verified)
         wanted = signature or allowed_signers
         where = signature or signature_of(bundle)
         if wanted or where.is_file():
             who = signer(bundle, where, allowed_signers)
-            lines.append(f"signed by {who}" + ("" if allowed_signers else ", whoever that is"))
+            lines.append(
+                f"signed by {who}" + ("" if allowed_signers else " (identity not checked)")
+            )
         else:
-            lines.append("not signed")
+            lines.append(UNSIGNED)
     except OSError as error:
         raise UsageError(Reason.BAD_FLAG, f"{bundle}: {error.strerror}") from None
     click.echo("\n".join(lines))
@@ -69,21 +75,25 @@ def _text(bundle: Path, verified: Verified) -> list[str]:
             for gate, ended in verified.verdicts.items()
         ),
         *lacking(manifest, verified.left_out),
-        *(f"  runs {command!r} {count} times" for command, count in verified.commands.items()),
+        *(f"  runs {command!r} {_times(count)}" for command, count in verified.commands.items()),
         *whose(verified.origins),
     ]
 
 
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
 def lacking(manifest: Manifest, left_out: Mapping[str, Sequence[str]]) -> list[str]:
-    """What gates were asked for, and which of the usual ones nobody can see: lines for people."""
+    """Lines that list the requested gates, and usual gates that were left out."""
     asked = asked_for(manifest)
-    lines = [f"asked for: {', '.join(asked)}"] if asked else []
+    lines = [f"requested gates: {', '.join(asked)}"] if asked else []
     by_tasks: dict[tuple[str, ...], list[str]] = {}
     for gate, tasks in left_out.items():
         by_tasks.setdefault(tuple(tasks), []).append(gate)
     for tasks, gates in by_tasks.items():
         said = f"{', '.join(gates)} of {abridged(tasks)}"
-        lines.append(f"left out, and stopped by no other gate: {said}")
+        lines.append(f"gates left out: {said}")
     return lines
 
 

@@ -4,44 +4,59 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import click
 
-from kabuild.cli.answer import style
-from kabuild.cli.flags import build_flags, read_gates
-from kabuild.cli.session import rerun_flags
-from kabuild.cli.test import request_fields
+from kabuild.builder import Builder
+from kabuild.cli.flags import GateFlags, JudgingFlags, SolverFlags, read_gates
+from kabuild.cli.null_build import style
+from kabuild.cli.options import flag, takes
+from kabuild.cli.session import interruptible, rerun_flags
+from kabuild.cli.streams import reader_left
 from kabuild.loading.request import Request
-from kabuild.pipeline import Summary, load, plan
-from kabuild.report.watching import WatchReport
+from kabuild.model.gate import Pick
+from kabuild.pipeline import Summary
+from kabuild.report.watch_report import WatchReport
 from kabuild.store import Store
 from kabuild.watch import DEBOUNCE_MS, Changes, Watch
 
+LOOK_MS = 1000
+"""Milliseconds between two looks for directories that were made again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchFlags(SolverFlags, GateFlags, JudgingFlags):
+    """The options of ``kabuild watch``."""
+
+    gates: tuple[str, ...] = flag(
+        "--gates",
+        default="",
+        callback=read_gates,
+        metavar="GATES",
+        help="Only these gates: compile,perf; or the default ones with changes: +unseen,-perf.  "
+        "[default: those that each task's rule says]",
+    )
+
+    def refine(self, request: Request) -> Request:
+        """Have only those gates judge that are quick, where none are named."""
+        return super().refine(replace(request, pick=Pick.WATCHED))
+
 
 @click.command("watch")
-@build_flags
-@click.option(
-    "--gates",
-    default="compile,correctness,perf",
-    show_default=True,
-    callback=read_gates,
-    metavar="GATES",
-    help="Which gates to judge after every change.",
-)
-def command(*, gates: tuple[str, ...], **shared: Any) -> None:
-    """Judge tasks again whenever a file that they read is saved, until Ctrl-C.
+@takes(WatchFlags)
+def command(options: WatchFlags) -> None:
+    """Judge tasks again whenever one of their files is saved, until Ctrl-C.
 
     \b
     kabuild watch //tasks/hip2hip/softmax --solution=my.hip
     kabuild watch //tasks/hip2hip/... --gates=compile,correctness
 
-    Gates are shown as they settle, when they have something new to say; work on a version
-    that is no longer there is stopped.
+    Prints a gate when its result changes. A save cancels work on the previous version.
     """
-    request = Request(gates=gates, **request_fields(shared))
+    request = options.request()
     report = WatchReport(click.echo, style(), rerun_flags(request))
 
     def finish(summary: Summary) -> None:
@@ -49,19 +64,56 @@ def command(*, gates: tuple[str, ...], **shared: Any) -> None:
         report.finish(summary.table, list(summary.settled.values()), closing)
 
     with Store.open() as store:
-        watch = Watch(request, store, report, on_summary=finish, on_error=report.fail)
-        watch.run(_changes, plan(request, load(request), store))
+        builder = Builder(store, report, interruptible)
+        watch = Watch(request, builder, on_summary=finish, on_error=report.fail)
+        watch.run(_changes, builder.plan(request))
 
 
 def _changes(directories: Iterable[Path]) -> Changes:
-    """Changed paths by inotify, in groups; Ctrl-C ends it."""
+    """Changed paths by inotify, in groups; Ctrl-C ends it, and so does the end of the reader.
+
+    A directory that is removed and made again is another one for inotify: it is watched anew,
+    and counts as changed, twice, lest something was put into it before that.
+    """
     import watchfiles
 
+    known = {directory: _identity(directory) for directory in sorted(directories)}
+    renewed: set[Path] = set()
     with contextlib.suppress(KeyboardInterrupt):  # raise_interrupt=False prints a line of its own
-        for group in watchfiles.watch(
-            *sorted(directories),
-            debounce=DEBOUNCE_MS * 4,
-            step=DEBOUNCE_MS,
-            watch_filter=None,
-        ):
-            yield {Path(path) for _, path in group}
+        while not reader_left():
+            there = [directory for directory, identity in known.items() if identity]
+            groups = watchfiles.watch(
+                *there,
+                debounce=DEBOUNCE_MS * 4,
+                step=DEBOUNCE_MS,
+                watch_filter=None,
+                rust_timeout=LOOK_MS,
+                yield_on_timeout=True,
+            )
+            for group in groups if there else _idle():
+                if changed := {Path(path) for _, path in group} or renewed:
+                    yield changed
+                renewed = renewed if group else set()
+                now = {directory: _identity(directory) for directory in known}
+                if now != known or reader_left():
+                    renewed = {directory for directory in now if now[directory] != known[directory]}
+                    known = now
+                    break
+            if renewed:
+                yield renewed
+
+
+def _idle() -> Iterator[set[tuple[object, str]]]:
+    """What to look at where no directory is there: nothing, once in a while."""
+    while True:
+        time.sleep(LOOK_MS / 1000)
+        yield set()
+
+
+def _identity(directory: Path) -> tuple[int, int] | None:
+    """Which directory it is; None where there is none."""
+    try:
+        status = directory.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

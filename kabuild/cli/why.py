@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from kabuild.cli.flags import build_flags
-from kabuild.cli.foreseen import look_ahead
-from kabuild.cli.test import request_fields
+from kabuild.cli.dry_run import PlanFlags, look_ahead
+from kabuild.cli.options import takes
 from kabuild.execution.forecast import Forecast
-from kabuild.loading.request import Request
 from kabuild.pipeline import Plan
 from kabuild.report.key_history import KeyHistory
 from kabuild.report.why import render_why
@@ -19,18 +16,18 @@ from kabuild.store import Store
 
 
 @click.command("why")
-@build_flags
-def command(**shared: Any) -> None:
-    """Say why something is cached, or would run: which input differs, and in which lines.
+@takes(PlanFlags)
+def command(options: PlanFlags) -> None:
+    """Explain why a target is cached, or would run: which input differs, in which lines.
 
     \b
     kabuild why //tasks/hip2hip/softmax:softmax.perf
     kabuild why //tasks/hip2hip/softmax --solution=my.hip
 
-    It compares with the last build of the same agent or solution in this workspace, where there
-    was one, else with the last build of any, and runs nothing.
+    Compares with the last build of the same agent or solution in this workspace, or else with
+    the last build of any. Runs nothing.
     """
-    click.echo(look_ahead(Request(**request_fields(shared)), _why), nl=False)
+    click.echo(look_ahead(options.request(), _why), nl=False)
 
 
 def _why(planned: Plan, foreseen: dict[str, Forecast], store: Store, out: Path) -> str:

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kabuild.base.errors import InfraError, LoadError, Reason
+from kabuild.base.errors import InfraError, KabuildError, LoadError, Reason
+from kabuild.base.sizes import show_size
 from kabuild.base.suggest import suggest
-from kabuild.model.action import Action
-from kabuild.model.artifact import Artifact, Literal, Source
+from kabuild.model.action import Action, Artifact, Literal, Source, Toolchain
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult
-from kabuild.model.toolchain import Toolchain
 from kabuild.store.cas import BlobMissingError, Cas
+from kabuild.store.file_index import FileIndex, Signature
 from kabuild.store.merkle import Directory, FileNode, Node, build
-from kabuild.store.signatures import FileIndex, Signature
 
 SKIPPED_NAMES = frozenset({"__pycache__", ".git"})
-"""Names that a source directory is taken without: what tools leave, nobody wrote."""
+"""Names that are skipped in source directories: tools write them, not people."""
+
+_MOST_GIVEN = (10_000, 256 << 20)
+"""Files and bytes of what a person hands in; then of what a workspace declares."""
+
+_MOST_DECLARED = (1_000_000, 64 << 30)
+_MOST_LEVELS = 100
 
 TOOLCHAINS = ".kabuild/toolchains"
 """Where in an input root the fingerprints of toolchains lie."""
@@ -67,7 +73,12 @@ class Inputs:
 
         Raises LoadError(MISSING_FILE, ESCAPING_PATH) and MissingOutputError.
         """
-        entries = [(path, self._node(item, produced)) for path, item in action.inputs]
+        try:
+            entries = [(path, self._node(item, produced)) for path, item in action.inputs]
+        except LoadError as error:
+            if error.reason is Reason.MISSING_FILE and action.advice:
+                error.hint = "\n".join(filter(None, (error.hint, action.advice)))
+            raise
         if action.toolchains:
             entries.append((TOOLCHAINS, self._fingerprints(action.toolchains)))
         try:
@@ -76,15 +87,17 @@ class Inputs:
             raise LoadError(Reason.ESCAPING_PATH, f"{action.label}: {error}") from None
 
     def supply(self, root: Directory, cas: Cas) -> None:
-        """Put what ``root`` holds of sources and literals into ``cas``.
+        """Put what ``root`` holds of sources and literals into ``cas``; repair damaged blobs there.
 
         Raises InfraError(INPUT_CHANGED) where a source is no longer what was hashed, and
-        BlobMissingError where an earlier action's output is gone.
+        BlobMissingError with all outputs of earlier actions that are gone or damaged.
         """
-        for digest in cas.missing(node.digest for _, node in root.walk()):
+        lost: list[Digest] = []
+        for digest in cas.unusable(node.digest for _, node in root.walk()):
             origin = self._origins.get(digest)
             if origin is None:
-                raise BlobMissingError(digest)
+                lost.append(digest)
+                continue
             if isinstance(origin, bytes):
                 cas.put(origin)
                 continue
@@ -94,6 +107,8 @@ class Inputs:
                 raise _changed(origin) from error
             if stored != digest:
                 raise _changed(origin)
+        if lost:
+            raise BlobMissingError(*lost)
 
     def observe(self, action: Action) -> Observed:
         """What the sources of ``action`` look like on disk just before it runs."""
@@ -133,7 +148,10 @@ class Inputs:
         if isinstance(item, Source):
             snapshot = self._snapshots.get(item)
             if snapshot is None:
-                snapshot = self._snapshots[item] = self._snapshot(item)
+                try:
+                    snapshot = self._snapshots[item] = self._snapshot(item)
+                except OSError as error:
+                    raise _unreadable(item, error) from None
             return snapshot.node
         if isinstance(item, Literal):
             return self._literal(item.data)
@@ -169,7 +187,9 @@ class Inputs:
         for relative, path, status in _files(source, host):
             digest, signatures[path] = self._index.digest(path, status)
             self._origins[digest] = path
-            entries.append((relative, FileNode(digest, bool(status.st_mode & stat.S_IXUSR))))
+            # What a person hands in is equal to what another one does, whatever its mode.
+            runs = source.root != "user" and bool(status.st_mode & stat.S_IXUSR)
+            entries.append((relative, FileNode(digest, runs)))
         if len(entries) == 1 and not entries[0][0]:
             return _Snapshot(entries[0][1], signatures)
         return _Snapshot(build(entries), signatures)
@@ -193,11 +213,33 @@ def _files(source: Source, host: str) -> Iterator[tuple[str, str, os.stat_result
         what = f"no file '{source.path}'{where}"
         raise LoadError(Reason.MISSING_FILE, what, hint=_meant(host)) from None
     if stat.S_ISREG(status.st_mode):
+        _Bound(source).take(status.st_size)
         yield "", host, status
     elif stat.S_ISDIR(status.st_mode):
-        yield from _walk(host, "", host, ())
+        yield from _walk(host, "", host, (), _Bound(source))
     else:
         raise _not_regular(source.path)
+
+
+class _Bound:
+    """How much a source may be: ``--solution=/`` would be read for hours."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._entries, self._bytes = _MOST_GIVEN if source.root == "user" else _MOST_DECLARED
+
+    def take(self, size: int) -> None:
+        """Count one entry of ``size`` bytes. Raises LoadError(TOO_LARGE)."""
+        self._entries -= 1
+        self._bytes -= size
+        if self._entries < 0 or self._bytes < 0:
+            entries, size = _MOST_GIVEN if self._source.root == "user" else _MOST_DECLARED
+            raise LoadError(
+                Reason.TOO_LARGE,
+                f"'{self._source.path}' is too large: "
+                f"it has more than {entries:,} files or {show_size(size)}",
+                hint="give the kernel file, or the directory that holds it",
+            )
 
 
 def _meant(host: str) -> str:
@@ -213,7 +255,7 @@ def _meant(host: str) -> str:
 
 
 def _walk(
-    top: str, prefix: str, directory: str, above: tuple[str, ...]
+    top: str, prefix: str, directory: str, above: tuple[str, ...], bound: _Bound
 ) -> Iterator[tuple[str, str, os.stat_result]]:
     """The files below ``directory``, sorted; links are followed while they stay inside."""
     with os.scandir(directory) as found:
@@ -222,8 +264,13 @@ def _walk(
         relative = prefix + entry.name
         if entry.name in SKIPPED_NAMES:
             continue
+        if len(above) > _MOST_LEVELS:
+            what = f"{relative[:60]!r}... lies below more than {_MOST_LEVELS} directories"
+            raise LoadError(Reason.TOO_LARGE, what)
         if not entry.name.isprintable():
-            raise LoadError(Reason.BAD_ATTRIBUTE, f"{relative!r} has no printable UTF-8 name")
+            raise LoadError(
+                Reason.BAD_ATTRIBUTE, f"{relative!r} has a name that is not printable UTF-8"
+            )
         if entry.is_symlink():
             _check_inside(entry.path, top, relative)
         if entry.is_dir():
@@ -232,9 +279,12 @@ def _walk(
                 raise LoadError(
                     Reason.ESCAPING_PATH, f"'{relative}' is a link to a directory around it"
                 )
-            yield from _walk(top, f"{relative}/", entry.path, (*above, real))
+            bound.take(0)
+            yield from _walk(top, f"{relative}/", entry.path, (*above, real), bound)
         elif entry.is_file():
-            yield relative, entry.path, entry.stat()
+            status = entry.stat()
+            bound.take(status.st_size)
+            yield relative, entry.path, status
         else:
             raise _not_regular(f"{top}/{relative}")
 
@@ -244,20 +294,28 @@ def _check_inside(link: str, top: str, shown: str) -> None:
     if not f"{real}/".startswith(f"{os.path.realpath(top)}/"):
         raise LoadError(
             Reason.ESCAPING_PATH,
-            f"'{shown}' is a link that leaves its directory, to {real}",
-            hint="an action reads only what is hashed: copy the file instead",
+            f"'{shown}' is a link out of its directory, to {real}",
+            hint="actions read hashed files only: copy the file instead",
         )
     if not os.path.exists(real):  # noqa: PTH110 - as above
-        raise LoadError(Reason.MISSING_FILE, f"'{shown}' is a link to nothing, {real}")
+        raise LoadError(Reason.MISSING_FILE, f"'{shown}' is a dangling link to {real}")
 
 
 def _not_regular(path: str) -> LoadError:
     return LoadError(Reason.MISSING_FILE, f"'{path}' is neither a file nor a directory")
 
 
+def _unreadable(source: Source, error: OSError) -> KabuildError:
+    """The user's to mend where a file is refused, the machine's where it fails."""
+    what = f"{error.filename or source.path} cannot be read: {error.strerror}"
+    if error.errno in {errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT}:
+        return LoadError(Reason.MISSING_FILE, what)
+    return InfraError(Reason.NO_RESOURCES, what)
+
+
 def _changed(path: str) -> InfraError:
     return InfraError(
         Reason.INPUT_CHANGED,
         f"'{path}' changed while an action was using it; nothing was judged",
-        hint="run it again once the file is quiet",
+        hint="run it again once nothing writes the file",
     )

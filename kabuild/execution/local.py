@@ -110,7 +110,7 @@ class LocalStrategy:
         return SandboxError(
             Reason.SANDBOX_UNAVAILABLE,
             f"an agent's session needs a sandbox, and {self._bare}",
-            hint="`kabuild doctor` says why there is none, and what helps"
+            hint="'kabuild doctor' says why there is none, and how to get one"
             if self._isolate
             else "leave out --sandbox=none",
         )

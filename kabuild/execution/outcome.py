@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from kabuild.base.errors import InfraError, Reason, StoreError
+from kabuild.base.printing import marked
 from kabuild.execution.prepared import Prepared
 from kabuild.execution.strategy import Execution
-from kabuild.model.action import VERDICT_FILE, Action
+from kabuild.model.action import DECLARED_WRONGLY, VERDICT_FILE, Action, Source
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, Outcome, Settled
 from kabuild.model.verdict import GateVerdict, Verdict
@@ -23,12 +24,16 @@ def conclude(prepared: Prepared, execution: Execution, cas: Cas) -> Settled:
 
     A gate that ran has a verdict; one that has none was stopped by the machine or by a
     mistake of ours, which is never blamed on the candidate: InfraError(ACTION_CRASHED, or
-    OUTPUT_MISSING for a PASS without its outputs). So it is with an action that tells facts: of
-    what it runs, and how that fails, it has told. Other actions fail as data.
+    OUTPUT_MISSING for a PASS without its outputs). A gate that says that its task is wrong has
+    failed: that is neither the machine's doing nor the candidate's. So it is with an action that
+    tells facts: of what it runs, and how that fails, it has told. Other actions fail as data.
     """
     action, result = prepared.action, execution.result
     problem = execution.fault or (f"exit code {result.exit_code}" if result.exit_code else "")
     if action.gate:
+        if not execution.fault and result.exit_code == DECLARED_WRONGLY:
+            message = _declared_wrongly(action, result, cas)
+            return Settled(action.label, Outcome.FAILED, prepared.key, result, message=message)
         if problem:
             raise _crashed(action, problem, result, cas)
         verdict = read_verdict(action, result, cas)
@@ -40,11 +45,11 @@ def conclude(prepared: Prepared, execution: Execution, cas: Cas) -> Settled:
             )
         return Settled(action.label, Outcome.DONE, prepared.key, result, verdict=verdict)
     if not problem and (lacking := _lacking(action, result)):
-        problem = f"the command ended well but did not make '{lacking}'"
+        problem = f"the command succeeded but did not make '{lacking}'"
     if problem and action.facts:
         raise _crashed(action, problem, result, cas)
     if problem:
-        message = "\n".join(filter(None, (problem, tail(result.stderr, cas))))
+        message = "\n".join(filter(None, (problem, marked(tail(result.stderr, cas)))))
         return Settled(action.label, Outcome.FAILED, prepared.key, result, message=message)
     facts = read_facts(action, result, cas)
     return Settled(action.label, Outcome.DONE, prepared.key, result, facts=facts)
@@ -73,14 +78,14 @@ def recall(prepared: Prepared, result: ActionResult, cas: Cas) -> Settled | None
 
 
 def read_verdict(action: Action, result: ActionResult, cas: Cas) -> GateVerdict | str:
-    """The verdict that a gate wrote, or what is wrong with it."""
+    """The verdict that a gate wrote, or the problem with it."""
     file = result.file(VERDICT_FILE)
     if file is None:
         return f"it wrote no {VERDICT_FILE}"
     try:
         verdict = GateVerdict.from_json(cas.get(file.digest))
     except ValueError as error:
-        return f"its {VERDICT_FILE} is no verdict: {error}"
+        return f"its {VERDICT_FILE} is not a valid verdict: {error}"
     except StoreError as error:
         return f"its {VERDICT_FILE} is lost: {error.message}"
     if verdict.gate != action.gate:
@@ -89,7 +94,7 @@ def read_verdict(action: Action, result: ActionResult, cas: Cas) -> GateVerdict 
 
 
 def read_facts(action: Action, result: ActionResult, cas: Cas) -> Mapping[str, Any]:
-    """What an action says of itself; nothing where that is lost or is no JSON object."""
+    """An action's report about itself; empty if it is lost or not a JSON object."""
     file = result.file(action.facts) if action.facts else None
     if file is None:
         return {}
@@ -111,6 +116,15 @@ def tail(digest: Digest | None, cas: Cas) -> str:
     return "\n".join(text.rstrip().splitlines()[-_TAIL_LINES:])
 
 
+def _declared_wrongly(action: Action, result: ActionResult, cas: Cas) -> str:
+    """What a gate says of its task, with the paths that people know."""
+    said = tail(result.stderr, cas).rpartition("\n")[2] or "the task is wrong"
+    for path, item in action.inputs:
+        if isinstance(item, Source) and said.startswith(f"{path}:"):
+            return f"{item.path}{said.removeprefix(path)}"
+    return said
+
+
 def _lacking(action: Action, result: ActionResult) -> str:
     """The first declared output that was not made."""
     made = {file.path for file in result.files} | set(result.directories)
@@ -121,5 +135,5 @@ def _crashed(action: Action, why: str, result: ActionResult, cas: Cas) -> InfraE
     return InfraError(
         Reason.ACTION_CRASHED,
         f"{action.label} gave no {'verdict' if action.gate else 'result'}: {why}",
-        hint=tail(result.stderr, cas),
+        hint=marked(tail(result.stderr, cas)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -11,14 +12,14 @@ from pathlib import Path
 
 from kabuild.base.canonical import canonical_json
 from kabuild.base.version import __version__
-from kabuild.execution.platforms import machine_platform
+from kabuild.loading.platform_index import PlatformIndex
 from kabuild.loading.request import Request
-from kabuild.model.platform import Platform
+from kabuild.survey import survey
 
-_WATCHED_ENVIRONMENT = (
-    *("PATH", "PYTHONPATH", "LD_LIBRARY_PATH"),
-    *("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
-)
+_WATCHED_ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
+_WATCHED_ENDING = "_VISIBLE_DEVICES"
+"""Of variables by which users hide devices. What is hidden by others changes the platform."""
+
 _EVERY_RUN_ALIKE = {"jobs", "keep_going", "keep_sandboxes"}
 """Flags that change how a build goes and not what comes out."""
 
@@ -26,7 +27,7 @@ _EVERY_RUN_ALIKE = {"jobs", "keep_going", "keep_sandboxes"}
 def can_be_remembered(request: Request) -> bool:
     """Whether an earlier answer may stand for this request at all."""
     alone = request.runs_per_gate == request.trials == 1
-    cached = request.read_cached_gates and not request.fresh_gate
+    cached = request.read_cached_gates and not request.fresh
     return request.judge and cached and alone
 
 
@@ -40,7 +41,9 @@ def identity(request: Request, root: Path) -> str:
     environment = {
         name: value
         for name, value in os.environ.items()
-        if name in _WATCHED_ENVIRONMENT or name.startswith("KABUILD_")
+        if name in _WATCHED_ENVIRONMENT
+        or name.startswith("KABUILD_")
+        or name.endswith(_WATCHED_ENDING)
     }
     parts = {
         "asked": asked,
@@ -49,12 +52,16 @@ def identity(request: Request, root: Path) -> str:
         "python": [sys.version, sys.executable, sys.prefix, sys.base_prefix, *sys.path],
         "environment": environment,
     }
-    return sha256(canonical_json(parts)).hexdigest()
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def platform_text(asked: str, devices: Sequence[int]) -> str:
-    """What this machine has of a platform, as text. Raises as ``machine_platform``."""
-    platform = machine_platform(Platform.parse(asked), devices)
+def platform_text(root: Path, asked: str, devices: Sequence[int]) -> str:
+    """What this machine has of a platform of the workspace at ``root``, as text.
+
+    Raises as ``survey``.
+    """
+    platforms = PlatformIndex.of(root)
+    platform, _ = survey(platforms, platforms.parse(asked), devices)
     return canonical_json([platform.name, *platform.properties]).decode()
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from kabuild.base.errors import KabuildError
 from kabuild.incremental.identity import can_be_remembered, identity, platform_text
 from kabuild.loading.request import Request
-from kabuild.store.memory import Memory, MemoryStore, Remembered
+from kabuild.model.task_result import TaskResult
+from kabuild.store.build_memo import BuildMemo, BuildMemos
 
 MARK = ".request"
 """In ``out/``: whose views these are. Another request leaves others."""
@@ -26,7 +27,7 @@ class Recalled:
     """
 
     name: str
-    memory: Memory
+    memory: BuildMemo
     packages: frozenset[str]
 
     @property
@@ -38,7 +39,7 @@ class Recalled:
         """The packages that have to be built."""
         return frozenset(self.memory.others) | self.memory.packages.keys() - self.packages
 
-    def tasks(self) -> Iterable[Remembered]:
+    def tasks(self) -> Iterable[TaskResult]:
         """The tasks of the packages that are as they were."""
         return (
             task
@@ -52,7 +53,7 @@ class Recalled:
         return sum(self.memory.packages[name].actions for name in self.packages)
 
 
-def recall(request: Request, root: Path, memories: MemoryStore) -> Recalled | None:
+def recall(request: Request, root: Path, memories: BuildMemos) -> Recalled | None:
     """What is remembered of a request and still holds; None where that is nothing.
 
     ``root`` is the workspace's. What is wrong with the request is not said here: the build
@@ -65,7 +66,7 @@ def recall(request: Request, root: Path, memories: MemoryStore) -> Recalled | No
     if memory is None or not _are_views_of(root, name) or not memory.holds():
         return None
     try:
-        if platform_text(memory.asked_platform, request.devices) != memory.platform:
+        if platform_text(root, memory.asked_platform, request.devices) != memory.platform:
             return None
     except KabuildError:
         return None

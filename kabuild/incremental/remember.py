@@ -9,25 +9,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from kabuild.base.fs import atomic_write
+from kabuild.base.own_files import write_own
 from kabuild.incremental.identity import can_be_remembered, identity, platform_text
 from kabuild.incremental.recall import MARK, Recalled
 from kabuild.loading import builtin_root, kabuild_root
 from kabuild.loading.request import Request
 from kabuild.loading.roots import BUILD_FILE, SHARED, WORKSPACE_FILE
 from kabuild.loading.walk import walk
-from kabuild.model.label import Label, Pattern
+from kabuild.model.label import Label, Pattern, repository_of
 from kabuild.model.result import Settled
+from kabuild.model.task_result import TaskResult
 from kabuild.pipeline import Plan, Summary
-from kabuild.report.scoreboard import TaskRow
-from kabuild.store.memory import Memory, MemoryStore, PackageMemory, Remembered
-from kabuild.store.witness import Entry, witness_directories, witness_paths, witness_tree
+from kabuild.store.build_memo import BuildMemo, BuildMemos, PackageMemo
+from kabuild.store.stat_snapshot import Entry, snapshot_directories, snapshot_paths, snapshot_tree
 
 SKIPPED = frozenset({"__pycache__", ".git"})
 _ALWAYS = sys.maxsize
 """Trust any time: a view is only asked whether it is still there."""
 
-Rows = dict[str, list[TaskRow]]
+Results = dict[str, list[TaskResult]]
 
 
 class _Labelled(Protocol):
@@ -40,7 +40,7 @@ _T = TypeVar("_T", bound=_Labelled)
 
 def remember(
     request: Request,
-    memories: MemoryStore,
+    memories: BuildMemos,
     summary: Summary,
     recalled: Recalled | None,
     began_ns: int,
@@ -52,15 +52,15 @@ def remember(
     """
     loaded = summary.plan.loaded
     root = loaded.workspace.root
-    if not can_be_remembered(request) or summary.interrupted:
+    if not can_be_remembered(request) or summary.interrupted or loaded.loader.left_out:
         return
-    rows = _by_package(summary.table)
+    table = _by_package(summary.table)
     own = _by_package(summary.settled.values())
-    built = {name for name in rows if recalled is None or name not in recalled.packages}
+    built = {name for name in table if recalled is None or name not in recalled.packages}
     fresh = {
-        name: _package(name, rows, own.get(name, []), summary.plan, began_ns)
+        name: _package(name, table, own.get(name, []), summary.plan, began_ns)
         for name in built
-        if name and all(row.passed and row.hermetic for row in rows[name])
+        if name and all(result.passed and result.hermetic for result in table[name])
     }
     asked = str(request.platform or loaded.workspace.platform or "cpu")
     if recalled:
@@ -68,11 +68,11 @@ def remember(
         shared, actions = recalled.memory.shared, recalled.memory.actions
     else:
         kept = {}
-        shared = list(_shared(request, summary.plan, set(rows), began_ns))
-        actions = sum(label.package not in rows for label in summary.settled)
-    memory = Memory(
+        shared = list(_shared(request, summary.plan, set(table), began_ns))
+        actions = sum(label.package not in table for label in summary.settled)
+    memory = BuildMemo(
         asked_platform=asked,
-        platform=platform_text(asked, request.devices),
+        platform=platform_text(root, asked, request.devices),
         shared=shared,
         actions=actions,
         packages={**kept, **fresh},
@@ -81,7 +81,7 @@ def remember(
     name = identity(request, root)
     memories.write(name, memory, _results(summary, fresh))
     with suppress(OSError):
-        atomic_write(root / "out" / MARK, name.encode())
+        write_own(root / "out" / MARK, name.encode())
 
 
 def _by_package(items: Iterable[_T]) -> dict[str, list[_T]]:
@@ -102,25 +102,28 @@ def _results(summary: Summary, packages: Collection[str]) -> dict[str, list[str]
 
 
 def _package(
-    name: str, rows: Rows, own: Collection[Settled], plan: Plan, began_ns: int
-) -> PackageMemory:
+    name: str, table: Results, own: Collection[Settled], plan: Plan, began_ns: int
+) -> PackageMemo:
     root = plan.loaded.workspace.root
-    return PackageMemory(
+    return PackageMemo(
         seen=[
-            *witness_tree(str(root / name), began_ns, SKIPPED),
-            *witness_directories(_directories(root / "out" / name), _ALWAYS),
+            *_sources(plan, name, began_ns),
+            *snapshot_directories(_directories(root / "out" / name), _ALWAYS),
         ],
         needs=tuple(
-            sorted((_producers(plan, [item.label for item in own]) & rows.keys()) - {name})
+            sorted((_producers(plan, [item.label for item in own]) & table.keys()) - {name})
         ),
-        tasks=tuple(map(_task, rows[name])),
+        tasks=tuple(result.remembered() for result in table[name]),
         actions=len(own),
     )
 
 
-def _task(row: TaskRow) -> Remembered:
-    gates = tuple(cell.gate for cell in row.cells)
-    return Remembered(row.label.short, gates, row.figure("speedup"), row.figure("score"))
+def _sources(plan: Plan, name: str, began_ns: int) -> list[Entry]:
+    """What a package consists of: its directory, or an imported task's original files."""
+    loaded = plan.loaded
+    if repository_of(name):
+        return snapshot_paths(map(str, loaded.loader.external.originals(name)), began_ns)
+    return snapshot_tree(str(loaded.workspace.root / name), began_ns, SKIPPED)
 
 
 def _producers(plan: Plan, labels: list[Label]) -> set[str]:
@@ -144,17 +147,18 @@ def _shared(request: Request, plan: Plan, tasks: Collection[str], began_ns: int)
         package = target.target.label.package
         if package not in tasks and package.split("/")[0] not in SHARED:
             trees.add(str(root / package))
-    files = {str(root / WORKSPACE_FILE), os.path.realpath(sys.executable), *plan.consulted}
+    locks = {str(path) for path in plan.loaded.loader.external.files()}
+    files = {*locks, str(root / WORKSPACE_FILE), os.path.realpath(sys.executable), *plan.consulted}
     for given in (request.solution, request.salt_file):
         if given is not None:
             trees.add(str((request.cwd / given).absolute()))
     for tree in sorted(trees):
-        yield from witness_tree(tree, began_ns, SKIPPED)
-    yield from witness_paths(files, began_ns)
+        yield from snapshot_tree(tree, began_ns, SKIPPED)
+    yield from snapshot_paths(files, began_ns)
     directories = {path.rpartition("/")[0] for path in plan.consulted} | {*filter(None, sys.path)}
     scaffold = set(_scaffold(request, plan, tasks))
-    yield from witness_directories(directories | scaffold, began_ns)
-    yield from witness_paths([f"{path}/{BUILD_FILE}" for path in scaffold], began_ns)
+    yield from snapshot_directories(directories | scaffold, began_ns)
+    yield from snapshot_paths([f"{path}/{BUILD_FILE}" for path in scaffold], began_ns)
 
 
 def _scaffold(request: Request, plan: Plan, tasks: Collection[str]) -> Iterator[str]:
@@ -164,7 +168,7 @@ def _scaffold(request: Request, plan: Plan, tasks: Collection[str]) -> Iterator[
     inside = {f"{root}/{name}" for name in tasks}
     patterns = [Pattern.parse(text.rstrip("/"), package=here) for text in request.patterns]
     for pattern in patterns:
-        if pattern.recursive:
+        if pattern.recursive and not repository_of(pattern.package):
             start = f"{root}/{pattern.package}" if pattern.package else root
             yield from (path for path, _ in walk(root, start) if not _lies_in(path, inside, root))
 

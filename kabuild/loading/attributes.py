@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from kabuild.base.errors import KabuildError
 from kabuild.base.suggest import suggest
-from kabuild.loading.package_files import PackageFiles
+from kabuild.model.action import Source
 from kabuild.model.label import Label
 from kabuild.rule.attr import Attr, AttributeProblem, PathStep, Type
 
@@ -34,10 +34,34 @@ _ITEMS: Mapping[Type, type] = {
 }
 
 
+class Files(Protocol):
+    """The files that a target may name. All raise AttributeProblem for missing files."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or directory at ``path``."""
+        ...
+
+    def matches(self, pattern: str) -> bool:
+        """Whether there is a file at a path, or one that a glob finds."""
+        ...
+
+    def file(self, path: str, at: tuple[PathStep, ...] = ()) -> Source:
+        """The file at ``path``; ``at`` leads to it in the attribute, for errors."""
+        ...
+
+    def tree(self, path: str, at: tuple[PathStep, ...] = ()) -> Source:
+        """The directory at ``path``."""
+        ...
+
+    def files(self, patterns: Sequence[str]) -> tuple[Source, ...]:
+        """The files of all paths and globs, sorted, each once."""
+        ...
+
+
 class AttributeReader:
     """Reads the attributes of one package's targets. Raises AttributeProblem."""
 
-    def __init__(self, files: PackageFiles, package: str) -> None:
+    def __init__(self, files: Files, package: str) -> None:
         self._files = files
         self._package = package
         self._readers: Mapping[Type, Callable[[Any], Any]] = {
@@ -52,14 +76,7 @@ class AttributeReader:
 
     def read(self, attr: Attr, value: Any) -> Any:
         """The declared ``value``, checked, as rules see it."""
-        _check_type(attr.type, value)
-        if attr.values and value not in attr.values:
-            known = ", ".join(f"'{name}'" for name in attr.values)
-            raise AttributeProblem(
-                f"found '{value}', expected one of {known}", hint=suggest(value, attr.values)
-            )
-        if attr.check:
-            attr.check(value)
+        check_value(attr, value)
         read = self._readers.get(attr.type)
         return read(value) if read else value
 
@@ -94,8 +111,20 @@ class AttributeReader:
         return tuple(self._label(text, (index,)) for index, text in enumerate(texts))
 
 
+def check_value(attr: Attr, value: Any) -> None:
+    """Raise AttributeProblem for a value that an attribute does not take."""
+    _check_type(attr.type, value)
+    if attr.values and value not in attr.values:
+        known = ", ".join(f"'{name}'" for name in attr.values)
+        raise AttributeProblem(
+            f"found '{value}', expected one of {known}", hint=suggest(value, attr.values)
+        )
+    if attr.check:
+        attr.check(value)
+
+
 def _check_type(type_: Type, value: Any) -> None:
-    """Booleans are no numbers, whatever Python says."""
+    """Booleans do not count as numbers, unlike in Python."""
     if not isinstance(value, _TYPES[type_]) or (
         isinstance(value, bool) and type_ is not Type.BOOLEAN
     ):

@@ -11,7 +11,7 @@ from kabuild.base.errors import LoadError, LoadErrors, Position, Reason
 from kabuild.base.suggest import suggest
 from kabuild.loading.attributes import AttributeReader, describe
 from kabuild.loading.toml_file import TomlFile
-from kabuild.model.artifact import Root
+from kabuild.model.action import Root
 from kabuild.model.label import Label
 from kabuild.model.target import Target
 from kabuild.rule.attr import Attr, AttributeProblem
@@ -144,7 +144,7 @@ def _label(file: TomlFile, declaration: _Declaration, package: str) -> Label:
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _RESERVED_NAMES:
         raise LoadError(
             Reason.BAD_ATTRIBUTE,
-            f"{describe(name)} is no target name",
+            f"{describe(name)} is not a valid target name",
             position=file.position(declaration.kind, declaration.index, "name"),
             hint="names are letters, digits and _.+=- and start with none of .+=-",
         )
@@ -153,7 +153,7 @@ def _label(file: TomlFile, declaration: _Declaration, package: str) -> Label:
 
 def _claim_names(label: Label, rule: Rule, position: Position, taken: dict[str, Position]) -> None:
     """A name stands for one target: neither twice, nor for a sub-target of another one."""
-    names = (label.name, *(label.sub(part).name for part in rule.subtargets))
+    names = (label.name, *(label.sub(part).name for part in rule.parts))
     for name in names:
         if name in taken:
             raise LoadError(
@@ -183,7 +183,7 @@ def _target(
     if problems:
         raise LoadErrors.combine([_located(file, declaration, problem) for problem in problems])
     tags = tuple(declaration.values.get("tags", ()))
-    return Target(label, rule.kind, attrs, declaration.position, rule.subtargets, tags)
+    return Target(label, rule.kind, attrs, declaration.position, rule.parts, tags)
 
 
 def _surplus(declaration: _Declaration, rule: Rule) -> Iterator[AttributeProblem]:

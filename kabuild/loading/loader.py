@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from kabuild.base.errors import KabuildError, LoadError, Position, Reason, UsageError
+from kabuild.base.errors import (
+    KabuildError,
+    LoadError,
+    LoadErrors,
+    Position,
+    Reason,
+    UsageError,
+)
+from kabuild.base.printing import escaped
 from kabuild.base.suggest import suggest
 from kabuild.loading.attributes import AttributeReader
 from kabuild.loading.build_file import Package, read_package
+from kabuild.loading.external import ExternalPackages
 from kabuild.loading.package_files import PackageFiles
+from kabuild.loading.platform_index import DIRECTORY, PlatformIndex
 from kabuild.loading.roots import BUILD_FILE, SHARED, builtin_root
 from kabuild.loading.rule_index import RuleIndex
 from kabuild.loading.toml_file import read_toml
 from kabuild.loading.walk import walk
 from kabuild.loading.workspace import Workspace
-from kabuild.model.artifact import Root
-from kabuild.model.label import Label
+from kabuild.model.action import Root, Source
+from kabuild.model.label import Label, names_package, repository_of, show_package
 from kabuild.model.target import Target
 from kabuild.rule.attr import PathStep
 from kabuild.rule.rule import Rule
@@ -27,7 +37,13 @@ class Loader:
     """Reads packages lazily and each once.
 
     A package is looked up in the workspace; where that has none, ``//rules/...`` and
-    ``//toolchains/...`` are also looked up in ``builtin``, which ships with kabuild.
+    ``//toolchains/...`` are also looked up in ``builtin``, which ships with kabuild. Packages
+    of external repositories come from their locks.
+
+    Attributes:
+        platforms: where actions may run.
+        left_out: why directories were not looked into that a wildcard covers, by directory.
+        notes: by pattern, that a wildcard covers tasks that were not imported.
     """
 
     def __init__(self, workspace: Workspace, builtin: Path | None = None) -> None:
@@ -35,8 +51,13 @@ class Loader:
         self.builtin = builtin or builtin_root()
         roots = dict.fromkeys((workspace.root / "rules", self.builtin / "rules"))
         self.rules = RuleIndex(tuple(roots))
+        roots = dict.fromkeys((workspace.root / DIRECTORY, self.builtin / DIRECTORY))
+        self.platforms = PlatformIndex(tuple(roots))
         self._packages: dict[str, Package] = {}
         self._files: set[Path] = set()
+        self.external = ExternalPackages(workspace, self.rules, self._shared)
+        self.left_out: dict[str, str] = {}
+        self.notes: dict[str, str] = {}
 
     def package(self, name: str, position: Position | None = None) -> Package:
         """The package ``name``, which ``position`` asks for; None: the command line.
@@ -44,15 +65,23 @@ class Loader:
         Raises UNKNOWN_PACKAGE (LoadError, or UsageError from the command line) and
         whatever is wrong in its BUILD.toml (LoadError).
         """
-        if name not in self._packages:
+        if name not in self._packages and repository_of(name):
+            self._packages[name] = self.external.package(name, position)
+        elif name not in self._packages:
             found = self._locate(name)
             if found is None:
                 raise self._unknown_package(name, position)
             self._packages[name] = self._read(name, *found)
         return self._packages[name]
 
+    def add(self, package: Package) -> None:
+        """Take a package that no file declares, such as one that a command makes up."""
+        self._packages[package.name] = package
+
     def has_package(self, name: str) -> bool:
         """Whether there is a package ``name``; reads nothing."""
+        if repository_of(name):
+            return self.external.has(name)
         return name in self._packages or self._locate(name) is not None
 
     def target(self, label: Label, position: Position | None = None) -> Target:
@@ -66,7 +95,7 @@ class Loader:
             names = package.names()
             raise _unknown(
                 Reason.UNKNOWN_TARGET,
-                f"no target ':{label.name}' in //{label.package}",
+                f"no target ':{label.name}' in {show_package(label.package)}",
                 position,
                 suggest(f":{label.name}", [f":{name}" for name in names])
                 or f"it has: {', '.join(f':{name}' for name in package.targets) or 'none'}",
@@ -77,13 +106,29 @@ class Loader:
         """The rule of a loaded target."""
         return self.rules.rule(target.kind)
 
+    def check(self, labels: Iterable[Label]) -> None:
+        """Read the attributes of external targets, which a build needs.
+
+        Raises LoadErrors with all original files that changed or are missing.
+        """
+        errors: list[LoadError] = []
+        for label in labels:
+            try:
+                if repository_of(label.package):
+                    len(self.target(label).attrs)
+            except LoadError as error:
+                errors.append(error)
+        if errors:
+            raise LoadErrors.combine(errors)
+
     def files(self) -> frozenset[Path]:
         """The declarations and rule files that were read."""
-        return self.rules.files() | self._files
+        return self.rules.files() | self._files | self.external.files()
 
     def position(self, target: Target, *path: PathStep) -> Position:
         """Where a part of a target's declaration stands; reads its BUILD.toml again."""
-        found = self._locate(target.label.package)
+        external = repository_of(target.label.package)
+        found = None if external else self._locate(target.label.package)
         if found is None:
             return target.position
         file = read_toml(found[1] / BUILD_FILE, target.position.file)
@@ -99,10 +144,36 @@ class Loader:
         Not looked into: dot directories, ``out`` at the root, virtual environments, and
         other workspaces.
         """
+        if repository_of(name):
+            yield from self._external_below(name)
+            return
         root = str(self.workspace.root)
-        for directory, is_package in walk(root, f"{root}/{name}" if name else root):
-            if is_package:
-                yield "" if directory == root else os.path.relpath(directory, root)
+        start = f"{root}/{name}" if name else root
+        for directory, is_package in walk(root, start, self._leave_out):
+            name = "" if directory == root else os.path.relpath(directory, root)
+            if is_package and names_package(name):
+                yield name
+            elif is_package:
+                self.left_out[name] = f"skipped {escaped(name)}: it is not a valid package name"
+
+    def _external_below(self, name: str) -> Iterator[str]:
+        if absent := self.external.left_out(name):
+            self.notes[name] = (
+                f"{len(absent)} tasks of {show_package(name)} were not imported: "
+                f"kabuild import --list @{repository_of(name)} says why"
+            )
+        yield from self.external.below(name)
+
+    def _shared(self, path: str) -> Source | None:
+        """A file or directory ``//rules/...``: the workspace's, or else the one that ships."""
+        for root, base in self._search(path.removeprefix("//")):
+            if (base / path.removeprefix("//")).exists():
+                return Source(path.removeprefix("//"), root)
+        return None
+
+    def _leave_out(self, directory: str, error: OSError) -> None:
+        shown = os.path.relpath(directory, self.workspace.root)
+        self.left_out[shown] = f"skipped {escaped(shown)}: {error.strerror}"
 
     def siblings(self, name: str) -> tuple[str, ...]:
         """The packages that lie directly below the directory ``name``, sorted."""
@@ -111,7 +182,7 @@ class Loader:
             if (root / name).is_dir():
                 for entry in sorted((root / name).iterdir()):
                     path = f"{name}/{entry.name}" if name else entry.name
-                    if (entry / BUILD_FILE).is_file():
+                    if names_package(path) and (entry / BUILD_FILE).is_file():
                         found.add(path)
         return tuple(sorted(found))
 
@@ -131,14 +202,7 @@ class Loader:
         path = directory / BUILD_FILE
         self._files.add(path)
         shown = path.relative_to(self.workspace.root) if root == "workspace" else path
-        try:
-            file = read_toml(path, str(shown))
-        except OSError as error:
-            raise LoadError(
-                Reason.MISSING_FILE,
-                f"cannot be read: {error.strerror}",
-                position=Position(str(shown)),
-            ) from None
+        file = read_toml(path, str(shown))
         files = PackageFiles(directory, name, root)
         return read_package(file, name, root, AttributeReader(files, name), self.rules.rule)
 

@@ -10,7 +10,7 @@ from kabuild.base.errors import Reason
 from kabuild.base.fs import is_inside
 from kabuild.base.suggest import suggest
 from kabuild.loading.glob import glob, is_glob
-from kabuild.model.artifact import Root, Source
+from kabuild.model.action import Root, Source
 from kabuild.rule.attr import AttributeProblem, PathStep
 
 
@@ -85,11 +85,11 @@ class PackageFiles:
             raise AttributeProblem(
                 f"'{path}' leaves the package //{self._package}",
                 at,
-                "a target takes files of its own package; depend on a target of the other one",
+                "a target takes files of its own package; depend on a target of the other package",
                 reason=Reason.ESCAPING_PATH,
             )
         if any(part in {"", "."} for part in path.split("/")):
-            raise AttributeProblem(f"'{path}' is no plain path", at, "write it as a/b/c")
+            raise AttributeProblem(f"'{path}' is not a plain path", at, "write it as a/b/c")
 
     def _check_link(self, full: Path, path: str, at: tuple[PathStep, ...]) -> None:
         """Refuse what a symbolic link leads out of the package."""
@@ -99,7 +99,7 @@ class PackageFiles:
             raise AttributeProblem(
                 f"'{path}' is a link out of the package //{self._package}, to {real}",
                 at,
-                "put a copy into the package: what a link leads to is in no digest",
+                "put a copy into the package: the target of a link is not hashed",
                 reason=Reason.ESCAPING_PATH,
             )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kabuild.base.errors import KabuildError, LoadError, LoadErrors, Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.loading.loader import Loader
-from kabuild.model.label import Label, Pattern
+from kabuild.model.label import Label, Pattern, repository_of, show_package
 from kabuild.model.target import Target
 
 MANUAL = "manual"
@@ -74,7 +74,8 @@ def _plain(text: str) -> str:
 
 def _single(loader: Loader, label: Label, text: str, package: str) -> tuple[Label, Target]:
     """The target of a label. A bare name may be a target of the current package."""
-    if ":" not in text and not text.startswith("//") and not loader.has_package(label.package):
+    is_bare = ":" not in text and not text.startswith(("//", "@"))
+    if is_bare and not loader.has_package(label.package):
         here = Label(package, _plain(text))
         if loader.has_package(package) and loader.package(package).find(here.name):
             label = here
@@ -90,7 +91,7 @@ def _parts(pattern: Pattern, targets: Sequence[Target]) -> dict[Label, Target]:
     found = {t.label.sub(pattern.part): t for t in targets if pattern.part in t.subtargets}
     if targets and not found:
         known = sorted({part for target in targets for part in target.subtargets})
-        there = f"there are: {', '.join(known)}" if known else ""
+        there = f"known: {', '.join(known)}" if known else ""
         raise UsageError(
             Reason.BAD_PATTERN,
             f"no target of '{pattern}' has a part '{pattern.part}'",
@@ -110,7 +111,7 @@ def _subtract(loader: Loader, pattern: Pattern, chosen: dict[Label, Target]) -> 
         if target.label != label and target.label in chosen:
             raise UsageError(
                 Reason.BAD_PATTERN,
-                f"'{pattern}' takes a part away from {target.label.short}",
+                f"'{pattern}' excludes a part of {target.label.short}",
                 hint="choose gates with --gates",
             )
     gone = taken if pattern.part else [label for label in chosen if pattern.covers(label)]
@@ -136,7 +137,8 @@ def _wildcard(loader: Loader, pattern: Pattern) -> list[Target]:
 
 
 def _packages(loader: Loader, pattern: Pattern) -> list[str]:
-    if (loader.workspace.root / pattern.package).is_dir():
+    external = repository_of(pattern.package)
+    if external or (loader.workspace.root / pattern.package).is_dir():
         names = list(loader.packages_below(pattern.package))
         if names:
             return names
@@ -145,8 +147,16 @@ def _packages(loader: Loader, pattern: Pattern) -> list[str]:
 
 def _nothing_below(loader: Loader, pattern: Pattern) -> KabuildError:
     parents: set[str] = set()
-    for name in loader.packages_below(""):
+    repository = repository_of(pattern.package)
+    for name in loader.packages_below(f"@{repository}" if repository else ""):
         parts = name.split("/")
         parents.update("/".join(parts[:end]) for end in range(1, len(parts) + 1))
-    hint = suggest(f"//{pattern.package}/...", [f"//{parent}/..." for parent in parents])
-    return UsageError(Reason.UNKNOWN_PACKAGE, f"no package below '//{pattern.package}'", hint=hint)
+    if not parents and not repository:
+        return UsageError(
+            Reason.UNKNOWN_PACKAGE,
+            f"the workspace {loader.workspace.root} has no tasks yet",
+            hint="make one: kabuild new task hip2hip/my_kernel",
+        )
+    shown = show_package(pattern.package)
+    hint = suggest(f"{shown}/...", [f"{show_package(parent)}/..." for parent in parents])
+    return UsageError(Reason.UNKNOWN_PACKAGE, f"no package below '{shown}'", hint=hint)

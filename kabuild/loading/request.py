@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from kabuild.model.gate import Pick
+
 
 @dataclass(frozen=True)
 class Request:
     """What a user asked for: the flags of ``test`` and ``build``.
 
-    None means that the workspace, or else kabuild, decides. ``gates`` empty means all.
+    None means that the workspace, or else kabuild, decides. ``gates`` are the words of
+    ``--gates``; those that have no name there are what ``pick`` says.
     ``locked`` refuses toolchains that the lock does not hold as they are; ``fetch`` allows to
     get pinned ones that are not in the store. ``devices`` are numbers; empty means all.
-    Cached results of ``fresh_gate`` are not read, nor without ``read_cached_gates`` any gate's.
+    Without ``read_cached_gates`` no gate's cached result is read, and with ``fresh`` none of a
+    gate that was asked for.
     """
 
     patterns: tuple[str, ...]
@@ -26,6 +30,7 @@ class Request:
     policy: str | None = None
     salt_file: Path | None = None
     gates: tuple[str, ...] = ()
+    pick: Pick = Pick.USUAL
     samples: int | None = None
     trials: int = 1
     agent_rerun: int = 0
@@ -33,7 +38,7 @@ class Request:
     jobs: int | None = None
     keep_going: bool = True
     read_cached_gates: bool = True
-    fresh_gate: str = ""
+    fresh: bool = False
     runs_per_gate: int = 1
     hermetic: bool = True
     keep_sandboxes: bool = False

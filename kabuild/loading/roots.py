@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kabuild.base.errors import Reason, UsageError
-from kabuild.model.artifact import Root
+from kabuild.model.action import Root
+
+if TYPE_CHECKING:
+    from kabuild.loading.repository import Repository
 
 BUILD_FILE = "BUILD.toml"
 WORKSPACE_FILE = "WORKSPACE.toml"
+PLATFORM_FILE = "platform.toml"
 SHARED = ("rules", "toolchains")
 
 
@@ -25,7 +30,7 @@ def find_workspace(start: Path) -> Path:
     raise UsageError(
         Reason.NO_WORKSPACE,
         f"no {WORKSPACE_FILE} in {here} or above it",
-        hint=f"change into a workspace, or make one: echo 'name = \"mine\"' > {WORKSPACE_FILE}",
+        hint="change into a workspace, or make one: kabuild init my_kernels",
     )
 
 
@@ -44,11 +49,12 @@ def builtin_root() -> Path:
     return shipped if shipped.is_dir() else package.parent
 
 
-def source_roots(workspace: Path) -> Mapping[Root, Path]:
+def source_roots(workspace: Path, repositories: Iterable[Repository] = ()) -> Mapping[Root, Path]:
     """The directory that each root of a ``Source`` stands for; ``user`` paths are absolute."""
     return {
         "workspace": workspace,
         "builtin": builtin_root(),
         "kabuild": kabuild_root(),
         "user": Path("/"),
+        **{repository.root: repository.path for repository in repositories},
     }

@@ -11,15 +11,19 @@ import importlib
 import itertools
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
-from kabuild.base.errors import LoadError, Position, Reason
+from kabuild.base.errors import LoadError, Position, Reason, UsageError, described
 from kabuild.base.suggest import suggest
+from kabuild.loading.roots import builtin_root, find_workspace
 from kabuild.loading.rule_failure import failure_position
 from kabuild.loading.toolchain_rule import TOOLCHAIN
+from kabuild.model.gate import Gates
 from kabuild.rule.rule import Rule
 
+RULES = "rules"
 RULE_FILE = "rule.py"
 KINDS_FILE = "kinds.txt"
 _serial = itertools.count(1)
@@ -32,6 +36,15 @@ class RuleIndex:
     below a package made up for this index, whose path is ``roots``: so rules import each
     other relatively, and the rules of two workspaces never mix.
     """
+
+    @classmethod
+    def around(cls, directory: Path) -> RuleIndex:
+        """Those of the workspace at or above a directory, and those that ship with kabuild."""
+        try:
+            own = [find_workspace(directory)]
+        except UsageError:
+            own = []
+        return cls(tuple(dict.fromkeys(root / RULES for root in (*own, builtin_root()))))
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self.roots = tuple(roots)
@@ -60,6 +73,14 @@ class RuleIndex:
     def kinds(self) -> tuple[str, ...]:
         """All kinds, sorted; imports nothing."""
         return tuple(sorted({*self._listing(), TOOLCHAIN.kind}))
+
+    def gates(self) -> Gates:
+        """The gates that all rules declare; those of files that are wrong are left out."""
+        found = {}
+        for kind in self.kinds():
+            with suppress(LoadError):
+                found[kind] = self.rule(kind).gates
+        return Gates({kind: gates for kind, gates in found.items() if gates})
 
     def file(self, kind: str) -> Path | None:
         """The file that defines ``kind``; None for the built-in kind and unknown ones."""
@@ -104,10 +125,12 @@ class RuleIndex:
         assert file is not None
         try:
             module = importlib.import_module(f"{self._package_name()}.{directory}.rule")
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also SystemExit, which would pass for success
             raise LoadError(
                 Reason.BAD_RULE,
-                f"the rule file fails: {type(error).__name__}: {error}",
+                f"the rule file fails: {described(error)}",
                 position=failure_position(error, self.roots, file),
             ) from error
         for rule in _rules_of(module, file):

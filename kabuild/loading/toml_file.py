@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from kabuild.base.errors import LoadError, Position, Reason
+from kabuild.base.reading import read_plain
 from kabuild.rule.attr import PathStep
+
+MOST_LEVELS = 32
+MOST_BYTES = 8 << 20
+"""Bytes of a file that people write."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +36,24 @@ class TomlFile:
 def read_toml(path: Path, shown: str) -> TomlFile:
     """Read the file at ``path``, which messages call ``shown``.
 
-    Raises LoadError(TOML_SYNTAX) with line, column and the offending line, and ``OSError``.
+    Raises LoadError(TOML_SYNTAX) with line, column and the offending line, also for what
+    cannot be read, and ``FileNotFoundError``.
     """
-    data = path.read_bytes()
+    try:
+        data = read_plain(path, MOST_BYTES)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise LoadError(
+            Reason.MISSING_FILE, f"cannot be read: {error.strerror}", position=Position(shown)
+        ) from None
     try:
         text = data.decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise LoadError(
             Reason.TOML_SYNTAX,
-            f"byte 0x{data[error.start]:02x} is no UTF-8",
+            f"byte 0x{data[error.start]:02x} is not UTF-8",
             position=Position(shown, line),
         ) from None
     try:
@@ -48,12 +61,32 @@ def read_toml(path: Path, shown: str) -> TomlFile:
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(str(error), text, shown) from None
     except RecursionError:
-        raise LoadError(
-            Reason.TOML_SYNTAX, "values are nested too deeply", position=Position(shown)
-        ) from None
+        raise _too_deep(shown) from None
     except ValueError as error:  # an integer of more digits than Python converts
         raise _long_integer(error, text, shown) from None
+    if not _is_shallow(values):
+        raise _too_deep(shown)
     return TomlFile(shown, text, values)
+
+
+def _is_shallow(values: Mapping[str, Any]) -> bool:
+    """Whether values are nested so little that readers can recurse."""
+    level: list[Any] = [values]
+    for _ in range(MOST_LEVELS):
+        inner = (item for item in level if isinstance(item, dict | list))
+        level = [v for item in inner for v in (item.values() if isinstance(item, dict) else item)]
+        if not level:
+            return True
+    return False
+
+
+def _too_deep(shown: str) -> LoadError:
+    return LoadError(
+        Reason.TOML_SYNTAX,
+        "values are nested too deeply",
+        position=Position(shown),
+        hint=f"at most {MOST_LEVELS} levels",
+    )
 
 
 def _long_integer(error: ValueError, text: str, shown: str) -> LoadError:

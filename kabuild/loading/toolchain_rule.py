@@ -54,14 +54,14 @@ def check_toolchain(attrs: Mapping[str, Any]) -> None:
 def check_local(path: str) -> None:
     """An adopted tree is on this machine, not in the package."""
     if not path.startswith("/"):
-        raise AttributeProblem(f"'{path}' is no absolute path")
+        raise AttributeProblem(f"'{path}' is not an absolute path")
 
 
 def check_paths(paths: list[str]) -> None:
     """Parts of a tree."""
     for index, path in enumerate(paths):
         if not _is_below(path):
-            raise AttributeProblem(f"'{path}' is no path below the tree", (index,))
+            raise AttributeProblem(f"'{path}' is not a path below the tree", (index,))
 
 
 def check_requires(paths: list[str]) -> None:
@@ -69,23 +69,23 @@ def check_requires(paths: list[str]) -> None:
     for index, either in enumerate(paths):
         for path in either.split("|"):
             if not _is_below(path):
-                raise AttributeProblem(f"'{path}' is no path below the tree", (index,))
+                raise AttributeProblem(f"'{path}' is not a path below the tree", (index,))
 
 
 def check_prefix(path: str) -> None:
     """A directory of an archive."""
     if not _is_below(path):
-        raise AttributeProblem(f"'{path}' is no path of an archive", (), "such as nvidia/cu13")
+        raise AttributeProblem(f"'{path}' is not a path in an archive", (), "such as nvidia/cu13")
 
 
 def check_links(links: Mapping[str, Any]) -> None:
     """Symbolic links by path; each stays in the tree."""
     for path, target in links.items():
         if not _is_below(path):
-            raise AttributeProblem(f"'{path}' is no path below the tree", (path,))
+            raise AttributeProblem(f"'{path}' is not a path below the tree", (path,))
         if not isinstance(target, str) or not target or target.startswith("/"):
             raise AttributeProblem(
-                f"the target of link '{path}' has to be a relative path",
+                f"the target of link '{path}' must be a relative path",
                 (path,),
                 'such as links = { "lib64" = "lib" }',
             )
@@ -98,29 +98,29 @@ def check_links(links: Mapping[str, Any]) -> None:
 
 def check_wheels(requirements: list[str]) -> None:
     """Wheels, each of exactly one version."""
-    _check_each(requirements, _WHEEL, "no wheel of one version", "nvidia-nvvm==13.0.88")
+    _check_each(requirements, _WHEEL, "not a wheel of one version", "nvidia-nvvm==13.0.88")
 
 
 def check_packages(requirements: list[str]) -> None:
     """Debian packages, each of exactly one version."""
-    _check_each(requirements, _PACKAGE, "no package of one version", "libamdhip64-dev=5.2.3-8")
+    _check_each(requirements, _PACKAGE, "not a package of one version", "libamdhip64-dev=5.2.3-8")
 
 
 def check_machines(machines: list[str]) -> None:
     """Kinds of machines."""
-    _check_each(machines, _MACHINE, "no kind of machine", "linux-x86_64")
+    _check_each(machines, _MACHINE, "not a kind of machine", "linux-x86_64")
 
 
 def check_archive(url: str) -> None:
     """A URL that can be fetched."""
     if not url.startswith(("https://", "http://", "file:///")):
-        raise AttributeProblem(f"'{url}' is no URL", (), "it starts with https://")
+        raise AttributeProblem(f"'{url}' is not a URL", (), "it starts with https://")
 
 
 def check_sha256(text: str) -> None:
     """A digest as sha256sum prints it."""
     if not _SHA256.fullmatch(text):
-        raise AttributeProblem(f"'{text}' is no SHA-256", (), "64 hexadecimal digits: sha256sum")
+        raise AttributeProblem(f"'{text}' is not a SHA-256", (), "64 hexadecimal digits: sha256sum")
 
 
 def _check_each(values: list[str], form: re.Pattern[str], problem: str, example: str) -> None:
@@ -146,32 +146,30 @@ TOOLCHAIN = Rule(
         "doc": attr.string("One sentence for people.", default=""),
         "platforms": attr.strings("Where it can be used; everywhere when empty."),
         "environment": attr.strings(
-            "Pin: the running Python with these installed distributions and what they need."
+            "Pin: the running Python with these installed distributions and their dependencies."
         ),
         "distribution": attr.string("Pin: one installed Python distribution."),
-        "version": attr.string("The version that 'distribution' has to have."),
+        "version": attr.string("The required version of 'distribution'."),
         "local": attr.string("Pin: a directory of this machine, by content.", check=check_local),
         "pypi": attr.strings("Pin: wheels, as name==version.", check=check_wheels),
         "deb": attr.strings("Pin: Debian packages, as name=version.", check=check_packages),
         "archive": attr.string("Pin: the URL of a .tar.* or .zip file.", check=check_archive),
-        "sha256": attr.string("What 'archive' has to be.", check=check_sha256),
+        "sha256": attr.string("The digest of 'archive'.", check=check_sha256),
         "machines": attr.strings(
             "What is fetched for which machines; linux-aarch64 and linux-x86_64 when empty.",
             check=check_machines,
         ),
         "strip_prefix": attr.string(
-            "The directory of the archives whose content is the tree.", check=check_prefix
+            "The directory inside the archives that becomes the tree.", check=check_prefix
         ),
         "paths": attr.strings(
             "The parts of the tree that count; all when empty.", check=check_paths
         ),
         "requires": attr.strings(
-            "What the tree has to hold, whatever stands for it; a|b is either of two.",
+            "Files that the tree must hold; a|b means either.",
             check=check_requires,
         ),
-        "links": attr.table(
-            "Symbolic links to add to what was unpacked, by path.", check=check_links
-        ),
+        "links": attr.table("Symbolic links to add to the tree, by path.", check=check_links),
     },
     check=check_toolchain,
 )

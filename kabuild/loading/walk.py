@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from kabuild.loading.roots import BUILD_FILE, WORKSPACE_FILE
 
+MOST_DIRECTORIES = 200_000
 
-def walk(root: str, start: str) -> Iterator[tuple[str, bool]]:
+
+def walk(
+    root: str, start: str, left_out: Callable[[str, OSError], None] = lambda *_: None
+) -> Iterator[tuple[str, bool]]:
     """The directories of the workspace ``root`` at and below ``start``, sorted.
 
     Each with whether it is a package. Not looked into: dot directories, ``out`` at the root,
-    virtual environments, and other workspaces. Raises ``OSError``.
+    virtual environments, and other workspaces; and what cannot be read, of which ``left_out``
+    hears. Raises ``OSError``, also where there are too many.
     """
     stack = [start]
-    while stack:
+    for count in itertools.count():
+        if not stack:
+            return
+        if count == MOST_DIRECTORIES:
+            what = f"has more than {MOST_DIRECTORIES:,} directories, too many for a workspace"
+            raise OSError(errno.EFBIG, what, start)
         directory = stack.pop()
-        with os.scandir(directory) as entries:
-            found = {entry.name: entry for entry in entries}
+        try:
+            with os.scandir(directory) as entries:
+                found = {entry.name: entry for entry in entries}
+        except FileNotFoundError:
+            continue  # removed at this moment
+        except PermissionError as error:
+            left_out(directory, error)
+            continue
         at_root = directory == root
         if "pyvenv.cfg" in found or (WORKSPACE_FILE in found and not at_root):
             continue

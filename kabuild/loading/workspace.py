@@ -11,11 +11,13 @@ from kabuild.base.errors import KabuildError, LoadError, Position, Reason, Usage
 from kabuild.base.sizes import parse_size
 from kabuild.base.suggest import suggest
 from kabuild.base.version import __version__
+from kabuild.loading.repository import TABLE, Repository, read_repositories
 from kabuild.loading.roots import WORKSPACE_FILE
 from kabuild.loading.toml_file import TomlFile, read_toml
 from kabuild.model.label import Label
 
 AGENTS_PACKAGE = "toolchains/agents"
+DEFAULT_AGENT = "expert"
 _TABLES: Mapping[str, tuple[str, ...]] = {
     "defaults": ("platform", "agent", "policy"),
     "scoring": ("policy", "salt"),
@@ -39,6 +41,7 @@ class Workspace:
         toolchains: which target is taken in place of which.
         configs: flags by the name of the ``[config.NAME]`` table.
         cache_size: bytes that the store may have, where the user says nothing.
+        repositories: external repositories by name.
         file: the file itself, for positions.
     """
 
@@ -53,6 +56,7 @@ class Workspace:
     toolchains: Mapping[Label, Label] = field(default_factory=dict, hash=False)
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     cache_size: int | None = None
+    repositories: Mapping[str, Repository] = field(default_factory=dict, hash=False)
 
     def agent_label(self, name: str) -> Label:
         """The target that an agent's name stands for.
@@ -67,7 +71,7 @@ class Workspace:
         except UsageError:
             raise UsageError(
                 Reason.UNKNOWN_AGENT,
-                f"'{name}' is no agent",
+                f"'{name}' is not an agent",
                 hint=suggest(name, self.agents) or "agents are labels or names of [agents]",
             ) from None
 
@@ -117,6 +121,7 @@ def load_workspace(root: Path) -> Workspace:
         toolchains=_toolchains(file),
         configs=values.get("config", {}),
         cache_size=_cache_size(file),
+        repositories=read_repositories(file, root),
     )
 
 
@@ -127,7 +132,7 @@ def _check_version(file: TomlFile) -> None:
     parts = number.split(".")
     if not str(required).startswith(">=") or not all(part.isdecimal() for part in parts):
         raise _error(
-            file, ("kabuild",), f"{required!r} is no version", hint='write kabuild = ">=0.1"'
+            file, ("kabuild",), f"{required!r} is not a version", hint='write kabuild = ">=0.1"'
         )
     wanted = [int(part) for part in parts]
     if [int(part) for part in __version__.split(".")] < wanted:
@@ -141,15 +146,17 @@ def _check_version(file: TomlFile) -> None:
 
 
 def _check_shape(file: TomlFile) -> None:
-    known = (*_TEXTS, *_TABLES, *_OPEN_TABLES)
+    known = (*_TEXTS, *_TABLES, *_OPEN_TABLES, TABLE)
     for key, value in file.values.items():
         if key not in known:
             raise _unknown(file, (key,), known)
         if key in _TEXTS:
             _check_text(file, (key,), value)
             continue
+        if key == TABLE:  # a list of tables, which has a reader of its own
+            continue
         if not isinstance(value, dict):
-            raise _error(file, (key,), f"'{key}' has to be a table: write [{key}]")
+            raise _error(file, (key,), f"'{key}' must be a table: write [{key}]")
         for name, part in value.items():
             if key in _TABLES and name not in _TABLES[key]:
                 raise _unknown(file, (key, name), _TABLES[key])
@@ -161,20 +168,20 @@ def _check_shape(file: TomlFile) -> None:
 
 def _check_text(file: TomlFile, path: tuple[str, ...], value: Any) -> None:
     if not isinstance(value, str) or not value:
-        raise _error(file, path, f"'{path[-1]}' has to be a string that is not empty")
+        raise _error(file, path, f"'{path[-1]}' must be a string that is not empty")
 
 
 def _check_flags(file: TomlFile, name: str, flags: Any) -> None:
     """Flags are scalars or lists of them; which flags exist is the command line's business."""
     if not isinstance(flags, dict):
-        raise _error(file, ("config", name), f"'{name}' has to be a table: [config.{name}]")
+        raise _error(file, ("config", name), f"'{name}' must be a table: [config.{name}]")
     for flag, value in flags.items():
         items = value if isinstance(value, list) else [value]
         if not all(isinstance(item, str | int | float) for item in items):
             raise _error(
                 file,
                 ("config", name, flag),
-                f"flag '{flag}' has to be a string, a number, true or false, or a list of these",
+                f"flag '{flag}' must be a string, a number, true or false, or a list of these",
             )
 
 

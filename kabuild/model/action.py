@@ -1,18 +1,85 @@
-"""Actions: one command each, with everything that may change its result."""
+"""Actions: one command each, with everything that may change its result.
+
+An action reads artifacts, which are named before they exist, and runs with toolchains, which are
+pinned by content. Targets (``target.py``) are what people declare; rules make actions of them, and
+``graph.py`` orders these.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kabuild.model.artifact import Artifact, Output
 from kabuild.model.label import Label
 from kabuild.model.platform import Platform
-from kabuild.model.toolchain import Toolchain
 
 VERDICT_FILE = "verdict.json"
 
+DECLARED_WRONGLY = 4
+"""The exit code by which a gate says that the task is wrong: nobody was judged.
+
+The last line of its stderr is a message for people; paths in it are those of its inputs.
+"""
+
 OUTPUT_ROOT = "out"
 """Where, below the working directory, an action writes what it declares."""
+
+
+Root = str
+"""``workspace``, ``builtin``, ``kabuild``, ``user``, or ``@`` and the name of a repository."""
+
+
+@dataclass(frozen=True, order=True)
+class Source:
+    """A file or directory that a person wrote.
+
+    ``root`` says what ``path`` is relative to: the workspace, the rules and toolchains that
+    ship with kabuild, kabuild's own package, (``user``) an absolute path from the command
+    line, or (``@name``) the checkout of an external repository. A directory is taken whole,
+    save ``__pycache__`` and ``.git`` in it.
+    """
+
+    path: str
+    root: Root = "workspace"
+
+
+@dataclass(frozen=True, order=True)
+class Output:
+    """A file or directory that an action will make: ``path`` below its ``out/``."""
+
+    producer: str
+    path: str
+
+
+@dataclass(frozen=True, order=True)
+class Literal:
+    """Bytes that a rule computed, such as a judge's specification."""
+
+    data: bytes
+
+
+Artifact = Source | Output | Literal
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """Tools by role, pinned by content.
+
+    ``fingerprint`` (canonical JSON) is in the key of every action that uses the toolchain;
+    where its files lie on this machine is not: equal content is the same toolchain.
+
+    Attributes:
+        name: what ``${toolchain:NAME}`` in an argv stands for.
+        role: what rules ask for, such as ``python`` or ``hip-compiler``.
+        fingerprint: what the content is, and which kinds of it.
+        home: absolute host path that replaces the token.
+        mounts: absolute host directories that the sandbox shows, read-only.
+    """
+
+    name: str
+    role: str
+    fingerprint: bytes
+    home: str = field(compare=False)
+    mounts: tuple[str, ...] = field(compare=False, default=())
 
 
 @dataclass(frozen=True)
@@ -44,6 +111,20 @@ class Resources:
 
 
 @dataclass(frozen=True)
+class Name:
+    """What the messages of an action call a file that a person can open.
+
+    Actions see files under names of their own, so that equal files have equal keys whatever
+    they are called. ``lines`` is an output with a JSON list: for each line of what the action
+    saw, the line of ``file``; None where these are the same.
+    """
+
+    name: str
+    file: Artifact
+    lines: Output | None = None
+
+
+@dataclass(frozen=True)
 class Action:
     """One command with everything that may change its result; its digest is its key.
 
@@ -54,7 +135,8 @@ class Action:
 
     Outside the key: ``label`` and ``mnemonic`` (display), ``gate`` and ``requires`` (order),
     ``resources`` (scheduling), ``preload`` (a warm start that gives the same bytes), ``journal``
-    (what a run of the same key had found out before it was interrupted), ``sandboxed`` (what runs
+    (what a run of the same key had found out before it was interrupted), ``names`` (how messages
+    are shown), ``advice`` (a hint), ``sandboxed`` (what runs
     without a sandbox has another key anyway).
 
     Attributes:
@@ -72,6 +154,8 @@ class Action:
             fail, and it says so there; that it fails itself is the machine's fault.
         journal: whether it finds the file ``/journal``, empty at first, which it may write: a run
             that is interrupted leaves it to the next run of the same action.
+        advice: what a person can do where one of its sources is not there.
+        names: what its messages call the files that people know by other names.
         sandboxed: whether it never runs without a sandbox, as the session of an agent, which lays
             out its own at fixed paths and runs there what is not ours.
     """
@@ -95,6 +179,8 @@ class Action:
     facts: str = field(compare=False, default="")
     journal: bool = field(compare=False, default=False)
     sandboxed: bool = field(compare=False, default=False)
+    names: tuple[Name, ...] = field(compare=False, default=())
+    advice: str = field(compare=False, default="")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", tuple(sorted(self.inputs, key=lambda item: item[0])))

@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from kabuild.base.errors import Reason, UsageError
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=-]*")
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=/-]*(#[1-9][0-9]*)?")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=/-]*(#[1-9][0-9]{0,8})?")
+_REPOSITORY = re.compile(r"[a-z][a-z0-9_-]*")
+_LONGEST_PART, _LONGEST = 200, 1000
 
 
 @dataclass(frozen=True, order=True)
 class Label:
     """``//package:name``. Two labels that print alike are the same target.
 
-    ``package`` is a POSIX path relative to the workspace, ``""`` for its root. A name may
+    ``package`` is a POSIX path relative to the workspace, ``""`` for its root. In an external
+    repository it begins with ``@`` and the repository's name: ``@kernelbench//level1/23_Softmax``
+    has the package ``@kernelbench/level1/23_Softmax``. A name may
     have dotted parts: ``softmax.perf`` is the sub-target ``perf`` of ``softmax``. It may end
     in the number of a trial, ``softmax.perf#2``; the first has none.
     """
@@ -27,24 +31,25 @@ class Label:
     def parse(cls, text: str, *, package: str | None = None) -> Label:
         """Read ``//a/b:t``, ``//a/b`` (the same as ``//a/b:b``), ``:t`` or ``a/b:t``.
 
-        The last two are relative to ``package``. Raises UsageError(BAD_LABEL).
+        The last two are relative to ``package``. ``@name//a/b:t`` is in an external repository.
+        Raises UsageError(BAD_LABEL).
         """
-        _refuse_repository(text, text)
         if not text:
             raise _bad(text, "it is empty")
-        absolute = text.startswith("//")
-        if not absolute and package is None:
+        root, body = _split_root(text, text)
+        if root is None and package is None:
             raise _bad(text, "a label starts with '//'")
-        body = text[2:] if absolute else text
         path, colon, name = body.partition(":")
-        if not absolute:
-            path = "/".join(part for part in (package, path) if part)
+        path = _join(package or "" if root is None else root, path)
         if not colon:
             path, mark, number = path.partition("#")
             name = f"{path.rpartition('/')[2]}{mark}{number}"
         _check_package(path, text)
+        _check_length(f"{path}/{name}", text)
         if not _NAME.fullmatch(name) or ".." in name.split("/"):
-            raise _bad(text, f"'{name}' is no target name" if name else "the target has no name")
+            raise _bad(
+                text, f"'{name}' is not a valid target name" if name else "the target has no name"
+            )
         return cls(path, name)
 
     def sibling(self, name: str) -> Label:
@@ -75,10 +80,10 @@ class Label:
         """The shortest text that reads back as this label."""
         name, mark, number = self.name.partition("#")
         same = name == self.package.rpartition("/")[2]
-        return f"//{self.package}{mark}{number}" if same and self.package else str(self)
+        return f"{show_package(self.package)}{mark}{number}" if same else str(self)
 
     def __str__(self) -> str:
-        return f"//{self.package}:{self.name}"
+        return f"{show_package(self.package)}:{self.name}"
 
 
 @dataclass(frozen=True)
@@ -101,23 +106,21 @@ class Pattern:
         """Read one pattern, relative to ``package``. Raises UsageError(BAD_LABEL)."""
         negative = text.startswith("-")
         body = text[1:] if negative else text
-        _refuse_repository(body, text)
         head, colon, name = body.partition(":")
         recursive = head == "..." or head.endswith("/...")
         several = name in {"all", "*"} or name.startswith("*.")
         if not (several if colon else recursive):
             label = Label.parse(body, package=package)
             return cls(text, negative, label.package, recursive=False, label=label)
-        prefix = "//" if head.startswith("//") else ""
-        path = head.removeprefix(prefix)
+        root, path = _split_root(head, text)
         if recursive:
             path = path.removesuffix("...").rstrip("/")
-        if not prefix:
-            path = "/".join(part for part in (package, path) if part)
+        path = _join(package if root is None else root, path)
         _check_package(path, text)
+        _check_length(path, text)
         part = name.removeprefix("*.") if name.startswith("*.") else ""
         if name.startswith("*.") and not _PART.fullmatch(part):
-            raise _bad(text, f"'{part}' is no name of a part")
+            raise _bad(text, f"'{part}' is not a valid part")
         return cls(text, negative, path, recursive, label=None, part=part)
 
     def covers(self, label: Label) -> bool:
@@ -133,29 +136,84 @@ class Pattern:
             return False
         if label.package == self.package:
             return True
-        return self.recursive and (not self.package or label.package.startswith(f"{self.package}/"))
+        if not self.package:  # every package of the workspace
+            return self.recursive and not repository_of(label.package)
+        return self.recursive and label.package.startswith(f"{self.package}/")
 
     def __str__(self) -> str:
         return self.text
 
 
-def _refuse_repository(body: str, text: str) -> None:
-    if body.startswith("@"):
+def names_package(path: str) -> bool:
+    """Whether a directory, relative to the workspace, can be a package."""
+    try:
+        _check_package(path, path)
+    except UsageError:
+        return False
+    return not path.startswith("@")
+
+
+def repository_of(package: str) -> str:
+    """The external repository of a package; ``""`` for the workspace's own."""
+    return package[1:].partition("/")[0] if package.startswith("@") else ""
+
+
+def show_package(package: str) -> str:
+    """A package as people write it: ``//tasks/softmax``, or ``@kernelbench//level1``."""
+    if not package.startswith("@"):
+        return f"//{package}"
+    repository, _, path = package.partition("/")
+    return f"{repository}//{path}"
+
+
+def check_repository(name: str) -> None:
+    """Refuse what cannot name an external repository. Raises UsageError(BAD_LABEL)."""
+    if not _REPOSITORY.fullmatch(name) or len(name) > _LONGEST_PART:
         raise UsageError(
             Reason.BAD_LABEL,
-            f"'{text}' names another repository; kabuild has one workspace and no '@'",
-            hint="write the label from the workspace's root, such as //tasks/hip2hip/softmax",
+            f"'{name}' is not a valid repository name",
+            hint="use lower-case letters, digits, '_' and '-', and begin with a letter",
         )
 
 
+def _split_root(body: str, text: str) -> tuple[str | None, str]:
+    """Where a label starts, and the rest of it: ``""`` and ``@name`` for absolute ones."""
+    if body.startswith("//"):
+        if body.startswith("//@"):
+            raise _bad(text, "the name of a repository stands before the slashes: @name//...")
+        return "", body[2:]
+    if not body.startswith("@"):
+        return None, body
+    repository, slashes, rest = body.partition("//")
+    if not slashes or not _REPOSITORY.fullmatch(repository[1:]):
+        raise UsageError(
+            Reason.BAD_LABEL,
+            f"'{text}' is not a valid label of an external repository",
+            hint="such labels look like @kernelbench//level1/23_Softmax",
+        )
+    return repository, rest
+
+
+def _join(root: str, path: str) -> str:
+    return "/".join(part for part in (root, path) if part)
+
+
 def _check_package(path: str, text: str) -> None:
-    if path and not all(_PART.fullmatch(part) for part in path.split("/")):
-        raise _bad(text, f"'{path}' is no package path")
+    inner = path.partition("/")[2] if path.startswith("@") else path
+    if inner and not all(_PART.fullmatch(part) for part in inner.split("/")):
+        raise _bad(text, f"'{path}' is not a valid package path")
+
+
+def _check_length(path: str, text: str) -> None:
+    """Directories and files are called after labels, with something added."""
+    if len(path) > _LONGEST or any(len(part) > _LONGEST_PART for part in path.split("/")):
+        what = f"it has more than {_LONGEST_PART} characters in one part, or {_LONGEST} in all"
+        raise _bad(f"{text[:60]}...", what)
 
 
 def _bad(text: str, why: str) -> UsageError:
     return UsageError(
         Reason.BAD_LABEL,
-        f"'{text}' is no label: {why}",
+        f"'{text}' is not a valid label: {why}",
         hint="labels look like //tasks/hip2hip/softmax:softmax.perf or :softmax.perf",
     )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
-from kabuild.model.artifact import Source
+from kabuild.base.errors import Reason, UsageError
+from kabuild.base.suggest import suggest
+from kabuild.model.action import Source
 from kabuild.model.label import Label
 from kabuild.model.platform import Platform
-
-GATES = ("compile", "correctness", "perf", "unseen", "score")
-ON_REQUEST = ("retention", "sanitize")
-"""Gates that run where they are named, and of which no score depends."""
 
 POLICIES = ("aka", "aka-v4", "fast_p", "geomean")
 
@@ -19,11 +16,14 @@ POLICIES = ("aka", "aka-v4", "fast_p", "geomean")
 MOST_TRIALS = 1000
 """Trials of a task in one build: each is actions of its own, which are planned before any runs."""
 
+MOST_RUNS = 10_000
+"""Runs of each gate in one build."""
 
-def deciding(gates: Collection[str]) -> tuple[str, ...]:
-    """Those of ``gates`` by which a trial counts: what was asked for besides, only where alone."""
-    usual = tuple(gate for gate in gates if gate not in ON_REQUEST)
-    return usual or tuple(gates)
+MOST_SAMPLES = 1_000_000
+"""Configs that the admission of a task may try."""
+
+MOST_JOBS = 4096
+"""CPU slots of a build."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Options:
         solution: a person's file or directory instead of the agent's, if given.
         policy: the scoring policy.
         samples: on how many drawn configs the admission of a task tries its kernels.
-        trials: how often an agent that is no replay solves each task.
+        trials: how often an agent that runs a program solves each task.
         run: a number that draws its trials anew; in their keys.
         salt: what unseen configurations and seeds are drawn with; never shown to an agent.
     """
@@ -49,3 +49,10 @@ class Options:
     salt: str = "kabuild-public-1"
     trials: int = 1
     run: int = 0
+
+
+def check_policy(name: str) -> None:
+    """Raise UsageError(BAD_FLAG) for a scoring policy that there is not."""
+    if name not in POLICIES:
+        hint = suggest(name, POLICIES) or f"policies: {', '.join(POLICIES)}"
+        raise UsageError(Reason.BAD_FLAG, f"unknown scoring policy '{name}'", hint=hint)

@@ -10,6 +10,9 @@ from typing import Any
 
 from kabuild.base.canonical import canonical_json
 
+EARLIER_GATE = "EARLIER_GATE"
+"""The reason of a gate that an earlier one stopped."""
+
 
 @unique
 class Verdict(Enum):
@@ -46,8 +49,11 @@ class GateVerdict:
 
     @classmethod
     def from_json(cls, data: bytes) -> GateVerdict:
-        """Read ``verdict.json``. Raises ``ValueError`` for anything that is no verdict."""
-        value = json.loads(data)
+        """Read ``verdict.json``. Raises ``ValueError`` for anything else."""
+        try:
+            value = json.loads(data)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
         if not isinstance(value, dict) or value.get("schema") != 1:
             msg = "no verdict of schema 1"
             raise ValueError(msg)
@@ -60,7 +66,7 @@ class GateVerdict:
     @classmethod
     def skipped(cls, gate: str, because: str) -> GateVerdict:
         """The verdict of a gate that an earlier one stopped."""
-        return cls(gate, Verdict.SKIPPED, "EARLIER_GATE", because)
+        return cls(gate, Verdict.SKIPPED, EARLIER_GATE, because)
 
     def to_json(self) -> bytes:
         """The canonical bytes of ``verdict.json``."""

@@ -12,7 +12,7 @@ from kabuild.bundle.manifest import Record
 from kabuild.execution.inputs import TOOLCHAINS
 from kabuild.loading import source_roots
 from kabuild.model.digest import Digest
-from kabuild.store.merkle import read_directory
+from kabuild.store.trees import read_directory
 
 JUDGES = ("tools/", "hip/", "runner/")
 """Where rules put what compiles, runs and judges; a task's own files lie elsewhere."""

@@ -8,14 +8,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from kabuild.base.errors import BundleError, Reason
+from kabuild.base.errors import BundleError, InfraError, Interrupted, KabuildError, Reason
 from kabuild.bundle.archive import write_bundle
 from kabuild.bundle.collect import collect
 from kabuild.bundle.manifest import Manifest
 from kabuild.bundle.processor import instructions
 from kabuild.loading.request import Request
-from kabuild.model.options import GATES, ON_REQUEST, Options
+from kabuild.model.gate_result import GateResult
+from kabuild.model.options import Options
 from kabuild.pipeline import Summary
+from kabuild.published.licences import licences
 from kabuild.store import Store
 
 PUBLIC_SALT = Options.salt
@@ -29,24 +31,36 @@ def publish(
     """Write the bundle of an evaluation that ended; its manifest and size in bytes.
 
     Without ``transcripts``, what agents said stays at home; what they handed in is in. Raises
-    BundleError where a gate was not judged, or something is no longer stored.
+    BundleError where a gate was not judged, or something is no longer stored; InfraError where
+    the machine is why, and Interrupted where the user is.
     """
-    for row in summary.table:
-        for cell in row.cells:
-            if cell.settled.verdict is None:
+    if summary.interrupted:
+        raise Interrupted(Reason.INTERRUPTED, "the build was interrupted; nothing was published")
+    for result in summary.table:
+        for gate in result.gates.values():
+            if gate.verdict is None:
+                raise _unjudged(gate)
+            if not gate.hermetic:
                 raise BundleError(
                     Reason.NOT_PUBLISHABLE,
-                    f"{cell.settled.label} was not judged: {cell.word}",
-                    hint="publish an evaluation all of whose gates have a verdict",
-                )
-            if not cell.hermetic:
-                raise BundleError(
-                    Reason.NOT_PUBLISHABLE,
-                    f"{cell.settled.label} ran without a sandbox",
+                    f"{gate.label} ran without a sandbox",
                     hint="evaluate it where namespaces are allowed; see kabuild doctor",
                 )
     manifest = manifest_of(summary, store, withheld=() if transcripts else TRANSCRIPTS)
     return manifest, write_bundle(path, manifest, store.cas.get)
+
+
+def _unjudged(gate: GateResult) -> KabuildError:
+    """Why a gate without a verdict cannot be published: the machine's fault or the request's."""
+    of_machine = gate.broken
+    why = f": {gate.summary}" if gate.summary else ""
+    return (InfraError if of_machine else BundleError)(
+        Reason.NOT_PUBLISHABLE,
+        f"{gate.label} was not judged ({gate.word}), so nothing was published{why}",
+        hint="publish again once the machine works; verdicts so far are cached"
+        if of_machine
+        else "publish an evaluation with a verdict for every gate",
+    )
 
 
 def manifest_of(summary: Summary, store: Store, *, withheld: Collection[str] = ()) -> Manifest:
@@ -63,32 +77,36 @@ def manifest_of(summary: Summary, store: Store, *, withheld: Collection[str] = (
         owners,
         store.cas,
         platform=summary.plan.loaded.options.platform,
-        request=_request(summary),
+        request=request_of(summary),
         withheld=withheld,
     )
     return replace(manifest, instructions=instructions())
 
 
 def check_salt(request: Request, summary: Summary, *, reveal: bool) -> None:
-    """Refuse to publish a private salt by accident: who has it knows all unseen configs."""
+    """Refuse to publish a private salt by accident: it reveals all unseen configs."""
     if summary.plan.loaded.options.salt != PUBLIC_SALT and not reveal:
         source = "--unseen_salt_file" if request.salt_file else "WORKSPACE.toml"
         raise BundleError(
             Reason.NOT_PUBLISHABLE,
-            f"the bundle would hold the private salt of {source}: nobody could run it again "
-            "without",
-            hint="--reveal_salt publishes it, once its configs need not be unseen any more",
+            f"a bundle that can be rerun has to hold the private salt of {source}",
+            hint="--reveal_salt includes it; its configs are then no longer hidden",
         )
 
 
-def _request(summary: Summary) -> Mapping[str, Any]:
+def request_of(summary: Summary) -> Mapping[str, Any]:
+    """What was asked for, for people: see ``Manifest.request``."""
     options = summary.plan.loaded.options
-    asked = {cell.gate for row in summary.table for cell in row.cells}
+    asked = {gate for result in summary.table for gate in result.gates}
+    targets = summary.plan.analysis.targets
+    tasks = dict.fromkeys(result.label.in_trial(1) for result in summary.table)
     return {
-        "tasks": [row.label.short for row in summary.table],
+        "tasks": [result.label.short for result in summary.table],
         "agent": "" if options.solution else str(options.agent),
-        "gates": [gate for gate in (*GATES, *ON_REQUEST) if gate in asked],
+        "gates": [gate.name for gate in summary.plan.gates if gate.name in asked],
+        "kinds": {task.short: targets[task].target.kind for task in tasks},
         "policy": options.policy,
         "platform": str(options.platform),
         "salt": sha256(options.salt.encode()).hexdigest(),
+        **({"licences": terms} if (terms := licences(summary)) else {}),
     }

@@ -11,25 +11,26 @@ from random import Random
 
 from kabuild.base.errors import BundleError, Reason, ToolchainError
 from kabuild.bundle.compare import Comparison, Word
+from kabuild.bundle.environment_diff import other_processor
 from kabuild.bundle.manifest import Manifest, Record
-from kabuild.bundle.obstacle import other_processor
 from kabuild.bundle.processor import instructions
 from kabuild.bundle.replay import replay
 from kabuild.bundle.restore import Restored, restore
 from kabuild.bundle.verdicts import left_out
 from kabuild.execution import LocalStrategy
-from kabuild.execution.devices import DevicePool
 from kabuild.execution.host import cpus
-from kabuild.execution.platforms import survey
+from kabuild.loading.platform_index import PlatformIndex
 from kabuild.model.device import Devices
 from kabuild.model.event import EventSink, Warned
-from kabuild.model.platform import Platform
+from kabuild.model.gate import Gate, Gates, Pick, choose, merged
+from kabuild.model.platform import CPU, Platform
 from kabuild.published.origin import Origins, origins
 from kabuild.published.tools import machine_toolchains
 from kabuild.published.unpack import unpack
 from kabuild.sandbox import Spawner
 from kabuild.scheduler import FileLeases, pools_of
 from kabuild.store import Store
+from kabuild.survey import pool_of, survey
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def replay_file(
     *,
     cwd: Path,
     gates: Sequence[str] = (),
+    known: Gates,
     sample: int | None = None,
     jobs: int | None = None,
     limit: int,
@@ -70,12 +72,14 @@ def replay_file(
 ) -> Replayed:
     """Run the actions of a bundle again and compare.
 
-    ``gates`` restricts it to these; ``sample`` to so many actions, drawn by the bundle's own
-    digest. Raises BundleError for one that is damaged, ``OSError``.
+    ``gates`` restricts it to what these words mean, as ``known`` gates or as ones of the bundle;
+    ``sample`` to so many actions, drawn by the bundle's own digest. Raises BundleError for one
+    that is damaged, UsageError for an unknown gate, ``OSError``.
     """
     manifest = unpack(path, store, limit=limit)
-    chosen = _chosen(manifest, gates, sample)
-    here, devices = _here(manifest)
+    chosen = _chosen(manifest, gates and _meant(manifest, gates, known), sample)
+    platforms = PlatformIndex.around(cwd)
+    here, devices = _here(manifest, platforms)
     ready, early = [], []
     with machine_toolchains(cwd, store) as find:
         for record in chosen:
@@ -90,7 +94,7 @@ def replay_file(
             store,
             spawner,
             warn=lambda text: sink.emit(Warned(text)),
-            devices=DevicePool.of(devices),
+            devices=pool_of(platforms, devices),
         )
         done = replay(
             ready,
@@ -108,7 +112,7 @@ def replay_file(
         manifest,
         ordered,
         origins(manifest.records, store.cas.get),
-        left_out(manifest, store.cas.get),
+        left_out(manifest, store.cas.get, known),
     )
 
 
@@ -117,6 +121,12 @@ def _with_processor(restored: Restored, manifest: Manifest) -> Restored:
     if restored.obstacle or restored.record.timed:  # the keys of measurements have its model
         return restored
     return replace(restored, obstacle=other_processor(manifest.instructions, instructions()))
+
+
+def _meant(manifest: Manifest, words: Sequence[str], known: Gates) -> tuple[str, ...]:
+    """What ``--gates`` means, where the bundle may have gates that no rule here declares."""
+    more = tuple(Gate(name) for name in dict.fromkeys(r.gate for r in manifest.records if r.gate))
+    return choose(words, Pick.USUAL, merged([known.all, more]))
 
 
 def _chosen(manifest: Manifest, gates: Sequence[str], sample: int | None) -> list[Record]:
@@ -137,7 +147,8 @@ def _chosen(manifest: Manifest, gates: Sequence[str], sample: int | None) -> lis
     return [chosen[index] for index in sorted(drawn)]
 
 
-def _here(manifest: Manifest) -> tuple[Platform, Devices]:
+def _here(manifest: Manifest, platforms: PlatformIndex) -> tuple[Platform, Devices]:
     """What this machine has of the bundle's platform, be it nothing."""
     name, arch = (manifest.platform.get(key, "") for key in ("name", "arch"))
-    return survey(Platform.parse(f"{name}:{arch}" if name != "cpu" and arch else name or "cpu"))
+    asked = f"{name}:{arch}" if name != CPU and arch else name or CPU
+    return survey(platforms, platforms.parse(asked))

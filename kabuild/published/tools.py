@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kabuild.base.errors import Reason, ToolchainError, UsageError
 from kabuild.loading import Loader, builtin_root, find_workspace, load_workspace
-from kabuild.model.toolchain import Toolchain
+from kabuild.model.action import Toolchain
 from kabuild.provision import declarations, provision
 from kabuild.store import Store
 
@@ -29,7 +29,7 @@ def machine_toolchains(cwd: Path, store: Store) -> Iterator[Callable[[str], Tool
         def find(name: str) -> Toolchain:
             if name not in known:
                 raise ToolchainError(
-                    Reason.NO_TOOLCHAIN, f"there is no toolchain '{name}' in //toolchains/... here"
+                    Reason.NO_TOOLCHAIN, f"no toolchain '{name}' in //toolchains/... here"
                 )
             if name not in found:
                 found[name] = resolve(known[name], name=name)

@@ -5,17 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 
 from kabuild.bundle.archive import open_bundle
-from kabuild.bundle.manifest import Manifest
+from kabuild.bundle.manifest import Manifest, damaged
 from kabuild.store import Store
+from kabuild.store.cas import BlobMissingError
+from kabuild.store.trees import MOST_OF_A_BUNDLE, Trees
 
 
 def unpack(path: Path, store: Store, *, limit: int) -> Manifest:
     """Put every blob into the store, by its own digest; the manifest.
 
-    No result of the bundle becomes an entry of the action cache: nothing of it is believed.
-    Raises BundleError and ``OSError``.
+    No result of the bundle becomes an entry of the action cache: nothing of it is believed. Its
+    input roots are read once here, so that whoever walks them later knows that they end. Raises
+    BundleError and ``OSError``.
     """
     with open_bundle(path, limit=limit) as bundle:
-        for _, data in bundle.blobs():
-            store.cas.put(data)
-        return bundle.manifest
+        for _, chunks in bundle.streams():
+            store.put_stream(chunks)
+    trees = Trees(store.cas.get, most=MOST_OF_A_BUNDLE)
+    for record in bundle.manifest.records:
+        try:
+            trees.read(record.root)
+        except (ValueError, BlobMissingError) as error:
+            what = f"{path}: the inputs of {record.label} cannot be read: {error}"
+            raise damaged(what) from None
+    return bundle.manifest

@@ -10,8 +10,9 @@ from pathlib import Path
 from kabuild.bundle.manifest import Manifest
 from kabuild.bundle.restore import restore
 from kabuild.bundle.verdicts import left_out, verdicts
+from kabuild.model.action import Toolchain
+from kabuild.model.gate import Gates
 from kabuild.model.platform import Platform
-from kabuild.model.toolchain import Toolchain
 from kabuild.published.origin import Origins, origins
 from kabuild.published.unpack import unpack
 from kabuild.store import Store
@@ -35,8 +36,10 @@ class Verified:
     origins: Origins
 
 
-def verify_file(path: Path, store: Store, *, limit: int) -> Verified:
+def verify_file(path: Path, store: Store, known: Gates, *, limit: int) -> Verified:
     """Check every blob, and that every action is what its key says.
+
+    ``known`` are the gates that rules declare here.
 
     Raises BundleError for what is damaged or changed, ``OSError``.
     """
@@ -48,7 +51,7 @@ def verify_file(path: Path, store: Store, *, limit: int) -> Verified:
     return Verified(
         manifest,
         verdicts(manifest.records, store.cas.get),
-        left_out(manifest, store.cas.get),
+        left_out(manifest, store.cas.get, known),
         dict(commands.most_common()),
         origins(manifest.records, store.cas.get),
     )

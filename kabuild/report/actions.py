@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from kabuild.base.printing import escaped
 from kabuild.execution.forecast import Forecast
-from kabuild.model.artifact import Literal, Output, Source
-from kabuild.report.failures import printable
+from kabuild.model.action import Literal, Output, Source
 
 SCHEMA = 1
 
@@ -16,7 +16,7 @@ SCHEMA = 1
 def render_actions_json(foreseen: Iterable[Forecast]) -> str:
     """``{"schema": 1, "actions": [...]}``, one object per action, dependencies first."""
     actions = [describe(item) for item in foreseen]
-    return json.dumps({"schema": SCHEMA, "actions": actions}, indent=2, ensure_ascii=False)
+    return json.dumps({"schema": SCHEMA, "actions": actions}, indent=2)
 
 
 def render_actions(foreseen: Iterable[Forecast]) -> str:
@@ -66,7 +66,7 @@ def _paragraph(action: dict[str, Any]) -> str:
     lines = [
         f"{action['label']}  {action['mnemonic']}  {action['state']}",
         f"  key       {action['key'] or 'unknown until its inputs are made'}",
-        f"  command   {printable(' '.join(action['command']))}",
+        f"  command   {escaped(' '.join(action['command']))}",
         "  platform  " + " ".join(f"{name}={value}" for name, value in platform.items()),
     ]
     lines += [f"  env       {name}={value}" for name, value in action["environment"].items()]

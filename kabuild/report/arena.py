@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,10 +17,13 @@ import yaml
 
 from kabuild.base.errors import Reason, UsageError
 from kabuild.base.fs import atomic_write
+from kabuild.model.figure import number, positive
+from kabuild.model.gate import Gate
+from kabuild.model.gate_result import GateResult
 from kabuild.model.label import Label
-from kabuild.report.document import decisive
-from kabuild.report.evaluation import Evaluation, TaskResult
-from kabuild.report.judgement import is_judged
+from kabuild.model.task_result import TaskResult
+from kabuild.report.evaluation import Evaluation
+from kabuild.report.leaderboard import passing
 
 RESULT = "task_result.yaml"
 SUMMARY = "reports/overall_summary.csv"
@@ -29,6 +31,11 @@ DOUBT = (
     "judged by AgentKernelArena: the kernel ran in the process that graded it, and neither inputs "
     "nor samples were kept, so nothing of it can be run again"
 )
+COMPILED = Gate("compile", share="compiled")
+CORRECT = Gate("correctness", share="correct")
+RECORD = Gate("record")
+"""Stands for a record that cannot be believed."""
+
 _COLUMNS = ("Task Name", "Task Type", "Score", "Speedup", "Optimization_summary")
 _SIZE = 1 << 20
 _TOLERANCE = 10.0
@@ -62,6 +69,7 @@ def read_arena(path: Path) -> Evaluation:
         results=tuple(map(_read_task, folders)),
         source=path.name,
         doubt=DOUBT,
+        gates=(COMPILED, CORRECT),
     )
 
 
@@ -83,7 +91,7 @@ def write_arena(evaluation: Evaluation, directory: Path) -> list[Path]:
     What was not judged is left out: the format has no word for it but failure.
     """
     written = []
-    for result in filter(is_judged, evaluation.results):
+    for result in filter(_is_judged, evaluation.results):
         path = directory / _folder(result) / RESULT
         text = yaml.safe_dump(_record(evaluation, result), sort_keys=False, allow_unicode=True)
         atomic_write(path, text.encode())
@@ -93,20 +101,28 @@ def write_arena(evaluation: Evaluation, directory: Path) -> list[Path]:
     return [*written, summary]
 
 
+def _is_judged(result: TaskResult) -> bool:
+    return result.judged
+
+
+def _name(result: TaskResult) -> str:
+    return result.label.in_trial(1).name
+
+
 def _folder(result: TaskResult) -> str:
     trial = f"_trial{result.trial}" if result.trial > 1 else ""
-    return f"{result.family}_{result.task.name}{trial}"
+    return f"{result.family}_{_name(result)}{trial}"
 
 
 def _record(evaluation: Evaluation, result: TaskResult) -> dict[str, Any]:
-    compiled, correct = result.passed("compile"), result.correct
-    gate, reason = decisive(result)
-    said = str(result.gates.get(gate, {}).get("summary", "")) if gate else ""
-    problem = f"{gate}: {reason}: {said}" if gate else None
+    compiled = bool(passing(result, COMPILED.share))
+    correct, gate = result.correct, result.problem
+    problem = f"{gate.gate}: {gate.reason or gate.word}: {gate.summary}" if gate else None
     base = _milliseconds(result, "baseline_ns")
+    scores = result.figures.get("scores")
     best = _milliseconds(result, "candidate_ns")
     return {
-        "task_name": f"{result.family}/{result.task.name}",
+        "task_name": f"{result.family}/{_name(result)}",
         "pass_compilation": compiled,
         "compilation_error_message": None if compiled else problem,
         "pass_correctness": correct,
@@ -117,12 +133,12 @@ def _record(evaluation: Evaluation, result: TaskResult) -> dict[str, Any]:
         "valid_baseline_cases": len(result.cases),
         "valid_optimized_cases": len(result.cases),
         "optimization_summary": f"{evaluation.name}, judged by kabuild {evaluation.kabuild}",
-        "score": result.score.get("scores", {}).get("aka", 0.0),
+        "score": (number(scores, "aka") if isinstance(scores, dict) else None) or 0.0,
     }
 
 
 def _milliseconds(result: TaskResult, name: str) -> float:
-    times = [case[name] / 1e6 for case in result.cases if case.get(name)]
+    times = [time / 1e6 for case in result.cases if (time := positive(case, name))]
     return statistics.fmean(times) if times and result.correct else 0.0
 
 
@@ -130,7 +146,7 @@ def _summary(evaluation: Evaluation) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for result in filter(is_judged, evaluation.results):
+    for result in filter(_is_judged, evaluation.results):
         record = _record(evaluation, result)
         cells = (
             *(record["task_name"], result.family, record["score"]),
@@ -150,11 +166,11 @@ def _read_task(folder: Path) -> TaskResult:
     family = "".join(c if c.isalnum() or c in "_-" else "_" for c in family)
     problem = problem or next(_doubts(record), "")
     speedup = record.get("speedup_ratio")
+    label = Label(f"arena/{family}/{name}", name)
     return TaskResult(
-        task=Label(f"arena/{family}/{name}", name),
-        trial=1,
-        gates=_gates(record, problem),
-        score={} if problem or not record.get("pass_correctness") else {"speedup": speedup},
+        label,
+        {gate.name: GateResult.read(label, gate, said) for gate, said in _gates(record, problem)},
+        {} if problem or not record.get("pass_correctness") else {"speedup": speedup},
     )
 
 
@@ -165,11 +181,11 @@ def _load(path: Path) -> dict[str, Any]:
         raise UsageError(Reason.BAD_FLAG, f"its {RESULT} has {path.stat().st_size} bytes")
     try:
         value = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         line = str(error).partition("\n")[0]
-        raise UsageError(Reason.BAD_FLAG, f"its {RESULT} is no YAML: {line}") from None
+        raise UsageError(Reason.BAD_FLAG, f"its {RESULT} is not valid YAML: {line}") from None
     if not isinstance(value, dict):
-        raise UsageError(Reason.BAD_FLAG, f"its {RESULT} is no mapping")
+        raise UsageError(Reason.BAD_FLAG, f"its {RESULT} is not a mapping")
     return value
 
 
@@ -181,10 +197,10 @@ def _doubts(record: Mapping[str, Any]) -> Iterator[str]:
     if not record.get("pass_correctness"):
         return
     if not record.get("pass_compilation"):
-        yield "it is correct and did not compile"
+        yield "it claims to be correct but did not compile"
     yield from _doubtful_times(record)
     if record.get("benchmark_method_consistent") is False:
-        yield "baseline and candidate were timed with different methods"
+        yield "baseline and candidate were timed by different methods"
     counts = (record.get("valid_baseline_cases"), record.get("valid_optimized_cases"))
     if None not in counts and counts[0] != counts[1]:
         yield f"{counts[0]} cases of the baseline were timed, and {counts[1]} of the candidate"
@@ -194,10 +210,10 @@ def _doubtful_times(record: Mapping[str, Any]) -> Iterator[str]:
     for name in ("speedup_ratio", "base_execution_time", "best_optimized_execution_time"):
         value = record.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            yield f"{name} is {value!r}, no number"
+            yield f"{name} is {value!r:.80}, no number"
             return
-        if not math.isfinite(value) or value <= 0:
-            yield f"{name} is {value}, no time and no ratio"
+        if positive(record, name) is None:
+            yield f"{name} is {_told(value)}, no time and no ratio"
             return
     said = record["speedup_ratio"]
     ratio = record["base_execution_time"] / record["best_optimized_execution_time"]
@@ -205,20 +221,27 @@ def _doubtful_times(record: Mapping[str, Any]) -> Iterator[str]:
         yield f"speedup_ratio is {said:g} where its own mean times give {ratio:.3g}"
 
 
-def _gates(record: Mapping[str, Any], problem: str) -> dict[str, dict[str, Any]]:
+def _told(value: float) -> str:
+    try:
+        return f"{value:.6g}"
+    except OverflowError:
+        return "beyond all bounds"
+
+
+def _gates(record: Mapping[str, Any], problem: str) -> Iterator[tuple[Gate, dict[str, Any]]]:
     if problem:
         said = {"verdict": "REJECTED", "reason": "NOT_TRUSTED", "summary": problem, "detail": ""}
-        return {"record": said}
-    gates = {}
+        yield RECORD, said
+        return
     for gate, passed, why in (
-        ("compile", "pass_compilation", "compilation_error_message"),
-        ("correctness", "pass_correctness", "correctness_error_message"),
+        (COMPILED, "pass_compilation", "compilation_error_message"),
+        (CORRECT, "pass_correctness", "correctness_error_message"),
     ):
         good = bool(record[passed])
-        gates[gate] = {
+        said = {
             "verdict": "PASS" if good else "FAIL",
             "reason": "" if good else "AS_RECORDED",
             "summary": str(record.get(why) or ""),
             "detail": "",
         }
-    return gates
+        yield gate, said

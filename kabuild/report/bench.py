@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kabuild.model.speedup import Speedup
+
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII = " .:-=+*#@"
 BINS = 48
@@ -58,7 +60,7 @@ def _state(machine: Mapping[str, Any]) -> str:
     parts = [
         f"{machine['cores']} cores, load {load} when measured",
         f"{min(clocks):.0f} to {max(clocks):.0f} MHz" if clocks else "frequency not readable",
-        _grown("throttled {:.0f} times", first["throttled"], last["throttled"])
+        _grown("throttle events: {:.0f}", first["throttled"], last["throttled"])
         or "throttling not readable",
         _grown("{:.0f} ms stolen", first["stolen_ms"], last["stolen_ms"]),
     ]
@@ -126,4 +128,5 @@ def _config(config: Mapping[str, Any], ramp: str) -> list[str]:
 
 
 def _interval(figures: Mapping[str, Any]) -> str:
-    return f"{figures['speedup']:.3f}x [{figures['low']:.3f}, {figures['high']:.3f}]"
+    speedup = Speedup(figures["speedup"], figures["low"], figures["high"])
+    return f"{speedup} [{figures['low']:.3g}, {figures['high']:.3g}]"

@@ -6,100 +6,35 @@ is made in the same way: from the outputs and inputs of actions, by digest.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from kabuild.base.bounded_json import bounded_json
 from kabuild.bundle.manifest import Manifest, Record, damaged
+from kabuild.bundle.verdicts import kind_of
 from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
+from kabuild.model.gate import Gate, Gates, merged
+from kabuild.model.gate_result import GateResult
 from kabuild.model.label import Label
-from kabuild.model.options import deciding
-from kabuild.report.asked import stopped, with_asked
+from kabuild.model.task_result import Evidence, TaskResult
+from kabuild.model.verdict import EARLIER_GATE, Verdict
 from kabuild.report.toolchains import UsedToolchain, used_toolchains
-from kabuild.store.merkle import read_directory
+from kabuild.store.trees import read_directory
 
 Get = Callable[[Digest], bytes]
-Gates = Mapping[str, Mapping[str, Any]]
-"""By gate, what it said: its ``verdict.json``."""
 
-SOURCE = "candidate/"
-"""Where a compile action finds the kernel."""
+SOURCE, TASK = "candidate/", "task/"
+"""Where the first gate finds the kernel, and one that compares finds the oracle."""
 
-JUDGING = ("correctness", "perf", "unseen")
 SPEC = "spec.json"
-"""Where the actions of these gates find what they judge."""
+"""Where the action of a gate finds what it judges."""
+
+FIGURES = "score.json"
+"""Where the action of a gate that scores writes all that it counted."""
 
 _TEXT_LIMIT = 1 << 20
-
-
-@dataclass(frozen=True)
-class TaskResult:
-    """One task, solved by one agent, once.
-
-    Attributes:
-        task, trial: which; trials count from 1.
-        gates: what each gate that was asked for said: its ``verdict.json``, by gate, in the order
-            of judging; of one that the machine failed, INFRA as its verdict.
-        score: ``score.json``; empty where the score was not asked for.
-        candidate, baseline: text of the kernels; empty where the evaluation holds none.
-        agent: what the agent's session came to: ``agent.json``.
-        transcript: its lines; empty where it was withheld.
-        keys: digest of each gate's action, by gate.
-        dims: names of the shape space's dims as they were declared; JSON has lost that order.
-    """
-
-    task: Label
-    trial: int
-    gates: Gates
-    score: Mapping[str, Any] = field(default_factory=dict)
-    candidate: str = ""
-    baseline: str = ""
-    agent: Mapping[str, Any] = field(default_factory=dict)
-    transcript: tuple[Mapping[str, Any], ...] = ()
-    keys: Mapping[str, str] = field(default_factory=dict)
-    dims: tuple[str, ...] = ()
-
-    @property
-    def family(self) -> str:
-        """The directory that its package is in, such as ``hip2hip``."""
-        parts = self.task.package.split("/")
-        return parts[-2] if len(parts) > 1 else ""
-
-    def passed(self, gate: str) -> bool:
-        """Whether a gate said PASS; false where it was not asked for."""
-        return bool(self.gates.get(gate, {}).get("verdict") == "PASS")
-
-    @property
-    def deciding(self) -> Gates:
-        """The gates by which this result counts in figures, and what they said."""
-        return {gate: self.gates[gate] for gate in deciding(self.gates)}
-
-    @property
-    def correct(self) -> bool:
-        """Whether no gate that decides said anything but PASS."""
-        judged = [gate for gate in self.deciding if gate != "score"]
-        return bool(judged) and all(map(self.passed, judged))
-
-    @property
-    def speedup(self) -> float | None:
-        """Mean of the ratios over the visible configs; None where it was not measured or failed."""
-        if not self.correct:
-            return None
-        found = self.score.get("speedup") or self.gates.get("perf", {}).get("mean_speedup")
-        return float(found) if isinstance(found, int | float) and found > 0 else None
-
-    @property
-    def cases(self) -> Sequence[Mapping[str, Any]]:
-        """The timed configs."""
-        told = self.gates.get("perf", {}).get("cases")
-        cases = told if isinstance(told, list | tuple) else ()
-        return [
-            case
-            for case in cases
-            if isinstance(case, dict) and isinstance(case.get("speedup"), int | float)
-        ]
 
 
 @dataclass(frozen=True)
@@ -107,7 +42,8 @@ class Evaluation:
     """All results of one request on one platform.
 
     ``source`` says where they are from; ``doubt`` why they are not to be trusted: empty for
-    what kabuild judged. ``toolchains`` are those that it was made with, where that is known.
+    what kabuild judged. ``toolchains`` are those that it was made with, where that is known;
+    ``gates`` those that the rules of its tasks declare, whether they were asked for or not.
     """
 
     name: str
@@ -119,6 +55,13 @@ class Evaluation:
     digest: str = ""
     doubt: str = ""
     toolchains: tuple[UsedToolchain, ...] = ()
+    gates: tuple[Gate, ...] = ()
+
+    @property
+    def declared(self) -> tuple[Gate, ...]:
+        """The gates of its rules and of its results, in the order of judging."""
+        asked = (tuple(gate.declared for gate in one.gates.values()) for one in self.results)
+        return merged([self.gates, *asked])
 
     @property
     def machine(self) -> str:
@@ -130,67 +73,171 @@ class Evaluation:
 
 
 def read_evaluation(
-    manifest: Manifest,
-    get: Get,
-    *,
-    name: str = "",
-    source: str = "",
-    asked: Mapping[Label, Gates] | None = None,
+    manifest: Manifest, get: Get, known: Gates, *, name: str = "", source: str = ""
 ) -> Evaluation:
-    """The evaluation that a bundle's records are.
+    """The evaluation that a bundle's records are, some of them of gates that are ``known`` here.
 
-    ``asked`` has, by task and trial, what each gate said that was asked for: those that left no
-    record stay visible, as do those that a score tells of. Raises BundleError for malformed
-    verdicts.
+    One that is not is usual and has no figures. Raises BundleError for malformed verdicts.
     """
-    asked = asked or {}
-    grouped: dict[Label, list[Record]] = {task: [] for task in asked}
-    for record in manifest.records:
-        if record.task:
-            label = Label.parse(record.label)
-            grouped.setdefault(Label.parse(record.task).in_trial(label.trial), []).append(record)
     request = manifest.request
-    return Evaluation(
-        name=name or str(request.get("agent", "")).rpartition(":")[2] or "solution",
+    judged = {
+        task: (records, known.of(kind_of(manifest, task)))
+        for task, records in _by_task(manifest).items()
+        if any(record.gate for record in records)
+    }
+    results = (
+        _result(task, records, request.get("gates"), declared, get)
+        for task, (records, declared) in judged.items()
+    )
+    found = Evaluation(
+        name=name or agent_name(request) or "solution",
         kabuild=manifest.kabuild,
         platform=manifest.platform,
         request=request,
-        results=tuple(
-            _result(task, found, asked.get(task), request.get("gates"), get)
-            for task, found in grouped.items()
-            if task in asked or any(record.gate for record in found)
-        ),
+        results=tuple(results),
         source=source,
+        gates=merged(dict.fromkeys(declared for _, declared in judged.values())),
+    )
+    return with_records(found, manifest, get)
+
+
+def with_records(evaluation: Evaluation, manifest: Manifest, get: Get) -> Evaluation:
+    """``evaluation`` with what only the records of its actions have.
+
+    That is its toolchains and the manifest's digest, and of each result the whole ``score.json``,
+    the agent's session, and the kernels. Raises BundleError for malformed records.
+    """
+    by_task = _by_task(manifest)
+    return replace(
+        evaluation,
+        results=tuple(
+            _with_records(result, by_task.get(result.label, ()), get)
+            for result in evaluation.results
+        ),
         digest=Digest.of(manifest.to_json()).hash,
         toolchains=used_toolchains(manifest.records, get),
     )
 
 
+def agent_name(request: Mapping[str, Any]) -> str:
+    """The name of the agent that a request is of; empty for a solution of a person."""
+    return str(request.get("agent") or "").rpartition(":")[2]
+
+
+def _by_task(manifest: Manifest) -> Mapping[Label, Sequence[Record]]:
+    """The records of each task and trial."""
+    found: dict[Label, list[Record]] = {}
+    for record in manifest.records:
+        if record.task:
+            label = Label.parse(record.task).in_trial(Label.parse(record.label).trial)
+            found.setdefault(label, []).append(record)
+    return found
+
+
 def _result(
-    task: Label, records: Sequence[Record], asked: Gates | None, named: Any, get: Get
+    task: Label, records: Sequence[Record], asked: Any, declared: Sequence[Gate], get: Get
 ) -> TaskResult:
-    """``named`` are the gates that a bundle says were asked for."""
-    gates = {record.gate: record for record in records if record.gate}
-    sessions = [record for record in records if record.file("agent.json")]
-    compiled = gates.get("compile")
+    """What the gates said. ``asked`` are those that a bundle says were asked for."""
+    gates = {
+        record.gate: GateResult.read(
+            Label.parse(record.label),
+            _gate(record.gate, declared),
+            _json(record, VERDICT_FILE, get),
+            record.key.hash,
+        )
+        for record in records
+        if record.gate
+    }
+    score = _scoring(records)
+    told = _json(score, FIGURES, get).get("gates") if score else None
+    known = in_order(told_gates(task, told, declared) | gates, declared)
+    stopped = stopped_gates(task, known, asked, declared)
+    return TaskResult.of(task, in_order(stopped | known, declared).values())
+
+
+def _gate(name: str, declared: Sequence[Gate]) -> Gate:
+    """The gate of that name; a usual one without figures where none is declared."""
+    return next((gate for gate in declared if gate.name == name), Gate(name))
+
+
+def _scoring(records: Iterable[Record]) -> Record | None:
+    """The gate that scored."""
+    return next((r for r in records if r.gate and r.file(FIGURES)), None)
+
+
+def told_gates(task: Label, told: Any, declared: Sequence[Gate]) -> dict[str, GateResult]:
+    """What ``gates`` of a ``score.json`` says of gates that left no record.
+
+    In a bundle anybody may have written it: what is not well-formed in it does not count.
+    """
+    known = told if isinstance(told, Mapping) else {}
+    return {
+        gate: GateResult.read(task.sub(gate), _gate(gate, declared), said)
+        for gate, said in known.items()
+        if isinstance(said, Mapping)
+    }
+
+
+def stopped_gates(
+    task: Label, known: Mapping[str, GateResult], asked: Any, declared: Sequence[Gate]
+) -> dict[str, GateResult]:
+    """The usual gates among ``asked`` that one which did not pass stopped, as they would say it.
+
+    Without them, whoever fails everywhere would seem never to have been asked. ``asked`` is what a
+    bundle says was asked for, where it says so.
+    """
+    failed = next((gate for gate in known.values() if not gate.passed), None)
+    if failed is None or not isinstance(asked, list):
+        return {}
+    because = f"{failed.gate}: {failed.word}"
+    return {
+        gate.name: GateResult(
+            task.sub(gate.name), gate, Verdict.SKIPPED.value, EARLIER_GATE, because
+        )
+        for gate in declared
+        if gate.usual and gate.name in asked and gate.name not in known
+    }
+
+
+def in_order(gates: Mapping[str, GateResult], declared: Sequence[Gate]) -> dict[str, GateResult]:
+    """``gates`` in the order of judging, and unknown ones behind."""
+    order = [gate.name for gate in declared]
+    places = {gate: order.index(gate) if gate in order else len(order) for gate in gates}
+    return {gate: gates[gate] for gate in sorted(gates, key=places.__getitem__)}
+
+
+def _with_records(result: TaskResult, records: Sequence[Record], get: Get) -> TaskResult:
+    judging = [record for record in records if record.gate]
+    session = next((record for record in records if record.file("agent.json")), None)
+    compiled = _having(judging, SOURCE, get)
     baseline = next((r for r in records if r.label.endswith(".baseline.compile")), None)
-    judged = next((gates[gate] for gate in JUDGING if gate in gates), None)
-    reference = _source(judged, "task/", get) if judged else ""
-    said = {gate: _json(record, VERDICT_FILE, get) for gate, record in gates.items()}
-    score = _json(gates["score"], "score.json", get) if "score" in gates else {}
-    known = with_asked(with_asked(said, asked), score.get("gates"))
-    return TaskResult(
-        task=task.in_trial(1),
-        trial=task.trial,
-        gates=with_asked(known, stopped(known, named)),
-        score=score,
-        candidate=_source(compiled, SOURCE, get) if compiled else "",
-        baseline=_source(baseline, SOURCE, get) if baseline else reference,
-        agent=_json(sessions[0], "agent.json", get) if sessions else {},
-        transcript=_lines(sessions[0], get) if sessions else (),
-        keys={gate: record.key.hash for gate, record in gates.items()},
-        dims=_dims(judged, get) if judged else (),
+    judged = _having(judging, TASK, get)
+    reference = _source(judged, TASK, get) if judged else ""
+    scoring = _scoring(judging)
+    score = _json(scoring, FIGURES, get) if scoring else {}
+    return replace(
+        result,
+        figures=score or result.figures,
+        agent=_json(session, "agent.json", get) if session else result.agent,
+        evidence=Evidence(
+            candidate=_source(compiled, SOURCE, get) if compiled else "",
+            baseline=_source(baseline, SOURCE, get) if baseline else reference,
+            transcript=_lines(session, get) if session else (),
+            dims=_dims(judged, get) if judged else (),
+        ),
     )
+
+
+def _having(records: Iterable[Record], prefix: str, get: Get) -> Record | None:
+    """The first action with inputs below ``prefix``."""
+    for record in records:
+        if any(path.startswith(prefix) for path in _paths(record, get)):
+            return record
+    return None
+
+
+def _paths(record: Record, get: Get) -> Iterator[str]:
+    return (path for path, _ in read_directory(record.root, get).walk())
 
 
 def _dims(record: Record, get: Get) -> tuple[str, ...]:
@@ -198,7 +245,7 @@ def _dims(record: Record, get: Get) -> tuple[str, ...]:
     for path, node in read_directory(record.root, get).walk():
         if path == SPEC:
             try:
-                names = json.loads(get(node.digest))["signature"]["dims"]
+                names = bounded_json(get(node.digest))["signature"]["dims"]
             except (ValueError, KeyError, TypeError):
                 return ()
             return tuple(map(str, names)) if isinstance(names, list) else ()
@@ -210,11 +257,11 @@ def _json(record: Record, path: str, get: Get) -> Mapping[str, Any]:
     if file is None:
         return {}
     try:
-        value = json.loads(get(file.digest))
+        value = bounded_json(get(file.digest))
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise damaged(f"{path} of {record.label} is no JSON object")
+        raise damaged(f"{path} of {record.label} is not a JSON object")
     return value
 
 
@@ -225,7 +272,7 @@ def _lines(record: Record, get: Get) -> tuple[Mapping[str, Any], ...]:
     entries = []
     for line in get(file.digest).decode(errors="replace").splitlines():
         try:
-            entry = json.loads(line)
+            entry = bounded_json(line)
         except ValueError:
             continue
         if isinstance(entry, dict):
@@ -237,5 +284,7 @@ def _source(record: Record, prefix: str, get: Get) -> str:
     """The first text below ``prefix`` of an action's inputs."""
     for path, node in read_directory(record.root, get).walk():
         if path.startswith(prefix) and node.digest.size <= _TEXT_LIMIT:
-            return get(node.digest).decode(errors="replace")
+            content = get(node.digest)
+            if b"\0" not in content:
+                return content.decode(errors="replace")
     return ""

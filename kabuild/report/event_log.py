@@ -1,13 +1,15 @@
-"""``out/build.log``: what a build did, one JSON object a line, for whoever looks into it later."""
+"""``out/build.log``: the lines of ``--events``, with the time of day, to read later."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 from pathlib import Path
 from typing import Any, TextIO
 
-from kabuild.model.event import ActionExecuting, ActionSettled, BuildFinished, Event, Warned
-from kabuild.model.result import Settled
+from kabuild.base.fs import appending
+from kabuild.model.event import ActionExecuting, BuildFinished, Event
+from kabuild.report.event_stream import line_of
 
 
 class EventLog:
@@ -27,13 +29,10 @@ class EventLog:
         """Write the line of one event, if it has one."""
         if isinstance(event, ActionExecuting):
             self._open()
-            self._write("action_executing", label=str(event.label))
-        elif isinstance(event, ActionSettled):
-            self._write("action_settled", mnemonic=event.mnemonic, **_fields(event.settled))
-        elif isinstance(event, Warned):
-            self._write("warning", message=event.message)
+        if line := line_of(event):
+            self._write(line[0], **line[1])
         elif isinstance(event, BuildFinished):
-            self._write("build_finished", interrupted=event.interrupted)
+            self._write("finished", interrupted=event.interrupted)
             self._close()
 
     def _open(self) -> None:
@@ -42,8 +41,7 @@ class EventLog:
         import structlog
 
         with contextlib.suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("w", encoding="utf-8")
+            self._file = io.TextIOWrapper(appending(self._path, fresh=True), encoding="utf-8")
             self._log = structlog.wrap_logger(
                 structlog.WriteLogger(self._file),
                 processors=[
@@ -59,19 +57,6 @@ class EventLog:
 
     def _close(self) -> None:
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):
+                self._file.close()
         self._file = self._log = None
-
-
-def _fields(settled: Settled) -> dict[str, Any]:
-    verdict = settled.verdict
-    return {
-        "label": str(settled.label),
-        "outcome": settled.outcome.value,
-        "cached": settled.cached,
-        "seconds": round(settled.seconds, 3),
-        "key": settled.key.hash if settled.key else None,
-        "verdict": verdict.verdict.value if verdict else None,
-        "reason": verdict.reason if verdict else "",
-        "message": settled.message,
-    }

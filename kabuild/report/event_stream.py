@@ -11,7 +11,9 @@ it the build was cut off. Between them:
 ``action_settled``    ``label``, ``mnemonic``, ``outcome``, ``cached``, ``seconds``, ``key``; of a
                       gate ``verdict``, ``reason`` and ``summary``, too
 ``warning``           ``message``
-``task``              ``task``, ``trial``, ``gates`` by name, ``speedup`` and ``score``
+``task``              ``task``, ``trial``, ``gates`` by name, each with the fields that it has in
+                      ``--json``, ``score``, ``speedup`` and its 95 % interval: ``speedup_low``,
+                      ``speedup_high``
 ====================  ========================================================================
 
 New events and fields may come with any version; ``schema`` changes when one changes its meaning.
@@ -27,6 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from kabuild.base.clock import Clock
+from kabuild.base.errors import InfraError, Reason
+from kabuild.base.fs import appending
 from kabuild.base.version import __version__
 from kabuild.model.event import (
     ActionExecuting,
@@ -36,7 +40,8 @@ from kabuild.model.event import (
     Event,
     Warned,
 )
-from kabuild.report.scoreboard import TaskRow, Totals
+from kabuild.model.task_result import TaskResult
+from kabuild.report.scoreboard import Totals
 
 SCHEMA = "kabuild/events/1"
 
@@ -48,8 +53,9 @@ class EventStream:
     """
 
     def __init__(self, path: Path, clock: Clock) -> None:
-        """Open ``path``, a file or a pipe. Raises ``OSError``."""
-        self._file = path.open("w", encoding="utf-8")
+        """Open ``path``, a file or a pipe. Raises ``OSError``; InfraError where a line is lost."""
+        self._path = path
+        self._file = appending(path, fresh=True)
         self._clock = clock
         self._began = clock.monotonic()
         self._lock = threading.Lock()
@@ -57,22 +63,13 @@ class EventStream:
 
     def emit(self, event: Event) -> None:
         """Write the line of one event, if it has one."""
-        if isinstance(event, BuildStarted):
-            self._say("started", total=event.total, platform=event.platform)
-        elif isinstance(event, ActionStarted):
-            fields = {"label": str(event.label), "mnemonic": event.mnemonic, "slot": event.slot}
-            self._say("action_started", **fields)
-        elif isinstance(event, ActionExecuting):
-            self._say("action_executing", label=str(event.label))
-        elif isinstance(event, ActionSettled):
-            self._say("action_settled", **_settled(event))
-        elif isinstance(event, Warned):
-            self._say("warning", message=event.message)
+        if line := line_of(event):
+            self._say(line[0], **line[1])
 
-    def finish(self, table: Sequence[TaskRow], counts: Totals, exit_code: int) -> None:
+    def finish(self, table: Sequence[TaskResult], counts: Totals, exit_code: int) -> None:
         """Write what all of it came to, and close."""
-        for row in table:
-            self._say("task", **_task(row))
+        for result in table:
+            self._say("task", **result.to_json())
         self._say("finished", totals=asdict(counts), exit_code=exit_code)
         self._file.close()
 
@@ -81,10 +78,32 @@ class EventStream:
         self._write({"event": event, "at": at, **fields})
 
     def _write(self, line: dict[str, Any]) -> None:
-        text = json.dumps(line, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(line, allow_nan=False)
         with self._lock:
-            self._file.write(f"{text}\n")
-            self._file.flush()
+            try:
+                self._file.write(f"{text}\n".encode(errors="backslashreplace"))
+                self._file.flush()
+            except OSError as error:
+                what = f"--events: {self._path}: {error.strerror}"
+                raise InfraError(Reason.OUTPUT_UNWRITABLE, what) from None
+
+
+def line_of(event: Event) -> tuple[str, dict[str, Any]] | None:
+    """The name and the fields of an event's line, here and in ``out/build.log``."""
+    match event:
+        case BuildStarted():
+            return "started", {"total": event.total, "platform": event.platform}
+        case ActionStarted():
+            fields = {"label": str(event.label), "mnemonic": event.mnemonic, "slot": event.slot}
+            return "action_started", fields
+        case ActionExecuting():
+            return "action_executing", {"label": str(event.label)}
+        case ActionSettled():
+            return "action_settled", _settled(event)
+        case Warned():
+            return "warning", {"message": event.message}
+        case _:
+            return None
 
 
 def _settled(event: ActionSettled) -> dict[str, Any]:
@@ -103,16 +122,3 @@ def _settled(event: ActionSettled) -> dict[str, Any]:
         return fields
     said = {"verdict": verdict.verdict.value, "reason": verdict.reason, "summary": verdict.summary}
     return {**fields, **said}
-
-
-def _task(row: TaskRow) -> dict[str, Any]:
-    return {
-        "task": str(row.label.in_trial(1)),
-        "trial": row.label.trial,
-        "gates": {
-            cell.gate: {"verdict": cell.word, "reason": cell.reason, "cached": cell.settled.cached}
-            for cell in row.cells
-        },
-        "speedup": row.figure("speedup"),
-        "score": row.figure("score"),
-    }

@@ -1,21 +1,78 @@
-"""What went wrong, why, and the command that shows it again."""
+"""What went wrong: each cause once however much it stopped, each verdict that decided, and the
+command that shows it again."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
+from kabuild.base.listing import abridged
+from kabuild.base.printing import escaped, in_line, marked
+from kabuild.model.gate import NO_GATE
+from kabuild.model.gate_result import GateResult
 from kabuild.model.label import Label
 from kabuild.model.result import Outcome, Settled
-from kabuild.model.verdict import Verdict
-from kabuild.report.causes import Cause, causes
-from kabuild.report.scoreboard import GateCell, TaskRow
+from kabuild.model.task_result import TaskResult
+
+_BROKEN = frozenset({Outcome.INFRA, Outcome.FAILED})
+_NUMBER_OF_ONE = re.compile(r"(?=[\w-]*\d)[\w-]{12,}")
+"""What identifies a request or a session: it differs where the cause does not."""
 
 _MOST_LINES, _MOST_COLUMNS = 40, 400
 """What is printed of one detail: a candidate may have written any amount into it."""
 
 
+@dataclass(frozen=True)
+class Cause:
+    """Why one or several actions broke by themselves; ``actions`` are in the order of settling."""
+
+    actions: tuple[Settled, ...]
+
+    @property
+    def first(self) -> Settled:
+        """The one whose message is shown."""
+        return self.actions[0]
+
+    @property
+    def more(self) -> str:
+        """How many it stopped besides the first: ``and 3 more``; empty without any."""
+        return f"and {len(self.actions) - 1} more" if self.actions[1:] else ""
+
+    @property
+    def title(self) -> str:
+        """The first by name, and how many more."""
+        return f"{self.first.label} {self.more}".rstrip()
+
+    @property
+    def others(self) -> str:
+        """The other ones by name, as far as they can be taken in at a glance; empty without any."""
+        others = abridged([str(action.label) for action in self.actions[1:]])
+        return f"also affected: {others}" if others else ""
+
+
+def broken(settled: Iterable[Settled]) -> int:
+    """How many actions broke by themselves without a result: they were neither cached nor run."""
+    found = [action for cause in causes(settled) for action in cause.actions]
+    return sum(action.outcome is Outcome.INFRA or action.result is None for action in found)
+
+
+def causes(settled: Iterable[Settled]) -> list[Cause]:
+    """The causes of all that was not made, in the order in which they came.
+
+    What only follows from another one's end is none. Two are the same where all that their
+    messages differ by is the action's own name, or the number of a request.
+    """
+    found: dict[tuple[Outcome, str, str], list[Settled]] = {}
+    for item in settled:
+        if item.outcome in _BROKEN and item.stopped_by is None:
+            said = _NUMBER_OF_ONE.sub("", item.message.replace(str(item.label), ""))
+            found.setdefault((item.outcome, item.fault, said), []).append(item)
+    return [Cause(tuple(items)) for items in found.values()]
+
+
 def render_failures(
-    table: Sequence[TaskRow],
+    table: Sequence[TaskResult],
     settled: Iterable[Settled],
     *,
     command: str = "test",
@@ -28,19 +85,14 @@ def render_failures(
     verdict needs, such as ``--solution=x.hip``.
     """
     items = list(settled)
-    asked = {cell.settled.label for row in table for cell in row.cells}
-    problems = [GateCell("", item) for item in items if item.label not in asked]
-    problems = [cell for cell in problems if cell.verdict in {Verdict.FAIL, Verdict.REJECTED}]
-    problems += [cell for row in table for cell in row.problems]
+    asked = {gate.label for result in table for gate in result.gates.values()}
+    problems = [GateResult.of(NO_GATE, item) for item in items if item.label not in asked]
+    problems = [gate for gate in problems if gate.failed]
+    problems += [gate for result in table for gate in result.problems]
     broken = causes(items)
     told = {action.label for cause in broken for action in cause.actions}
-    said = [cell for cell in problems if cell.verdict and cell.settled.stopped_by not in told]
-    return [*map(_broken, broken), *(_gate_problem(cell, command, rerun) for cell in said)]
-
-
-def printable(text: str) -> str:
-    """``text`` without control characters: a candidate may have written any into it."""
-    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text.expandtabs())
+    said = [gate for gate in problems if gate.verdict and gate.cause not in told]
+    return [*map(_broken, broken), *(_gate_problem(gate, command, rerun) for gate in said)]
 
 
 def _broken(cause: Cause) -> str:
@@ -48,23 +100,21 @@ def _broken(cause: Cause) -> str:
     what = "could not be judged" if item.outcome is Outcome.INFRA else "failed"
     head = f"{cause.title}: {what}"
     others = [f"  {cause.others}"] if cause.others else []
-    return "\n".join([head, *_indented(item.message), *others])
+    return "\n".join([head, *_indented(escaped(item.message)), *others])
 
 
-def _gate_problem(cell: GateCell, command: str, rerun: Sequence[str]) -> str:
-    settled, verdict = cell.settled, cell.settled.verdict
-    assert verdict is not None
-    head = f"{settled.label}: {cell.said}"
-    repeated = verdict.detail.startswith(verdict.summary)
-    shown = settled.message if repeated else cell.summary
-    summary = f": {printable(shown)}" if shown else ""
-    lines = [f"{head}{summary}", *_indented(verdict.detail)]
-    lines.append(f"  rerun it with: {_command(command, settled.label, rerun)}")
+def _gate_problem(gate: GateResult, command: str, rerun: Sequence[str]) -> str:
+    repeated = gate.detail.startswith(gate.summary)
+    shown = gate.note if repeated else gate.headline
+    summary = f": {in_line(shown)}" if shown else ""
+    lines = [f"{gate.label}: {gate.title}{summary}", *_indented(marked(gate.detail.rstrip()))]
+    lines.append(f"  rerun it with: {_command(command, gate.label, rerun)}")
     return "\n".join(lines)
 
 
 def _indented(text: str) -> list[str]:
-    lines = printable(text).rstrip().splitlines()
+    """The first lines of what is fit to be printed."""
+    lines = text.rstrip().splitlines()
     shown = [f"  {_cut(line)}" for line in lines[:_MOST_LINES]]
     left_out = len(lines) - len(shown)
     return [*shown, f"  ... and {left_out} more lines"] if left_out else shown

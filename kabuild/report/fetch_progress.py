@@ -6,6 +6,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, TextIO
 
+from kabuild.report.progress import can_redraw
 from kabuild.toolchain.fetch.progress import FetchProgress
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 def make_fetch_progress(stream: TextIO | None = None) -> FetchProgress:
     """What suits ``stream``, which is stderr by default."""
     stream = stream or sys.stderr
-    return LiveFetch(stream) if stream.isatty() else PlainFetch(stream)
+    return LiveFetch(stream) if can_redraw(stream) else PlainFetch(stream)
 
 
 def megabytes(size: int) -> str:

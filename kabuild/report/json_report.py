@@ -1,24 +1,29 @@
-"""``--json``: the whole result for programs. The schema is documented in the README."""
+"""``--json``: the whole result for programs. The schema is documented in ``docs/results.md``."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kabuild.model.result import Outcome
+from kabuild.model.gate import Role
+from kabuild.model.gate_result import GateResult
+from kabuild.model.speedup import NO_SPEEDUP
+from kabuild.model.task_result import TaskResult
 from kabuild.model.verdict import Verdict
-from kabuild.report.scoreboard import GateCell, TaskRow, Totals
+from kabuild.report.scoreboard import Totals, count_gates
 from kabuild.report.trials import summarise_trials
-from kabuild.report.views import shown_at
 
 SCHEMA = 1
 
+Made = tuple[GateResult, Path | None]
+"""What was to be made, and where it is shown."""
+
 
 def render_json(
-    table: Sequence[TaskRow],
+    table: Sequence[TaskResult],
     counts: Totals,
     *,
     version: str,
@@ -26,86 +31,63 @@ def render_json(
     agent: str,
     seconds: float,
     exit_code: int,
-    built: Sequence[GateCell] = (),
+    built: Sequence[Made] = (),
 ) -> str:
     """One JSON object with ``targets`` (one entry per gate and trial) and ``totals``.
 
-    ``built`` is what was to be made and not judged: ``targets`` has an entry for each, too; what
-    is no gate has none in its cell.
+    ``built`` is what was to be made and not judged: ``targets`` has an entry for each, too.
     ``agents`` has what each trial's agent says of itself; ``trials`` each task's figures, where
     it has several.
     """
+    gates = (made for made, _ in built if made.gate)
     report = {
         "schema": SCHEMA,
         "kabuild": version,
         "platform": platform,
         "agent": agent,
         "targets": [
-            *(entry for row in table for entry in _entries(row)),
-            *map(_built, built),
+            *(entry for result in table for entry in _judged(result)),
+            *(_built(*made) for made in built),
         ],
-        "agents": [{"task": str(row.label.in_trial(1)), **row.facts} for row in table if row.facts],
+        "agents": [{"task": str(one.label.in_trial(1)), **one.agent} for one in table if one.agent],
         "trials": [found.to_json() for found in summarise_trials(table)],
-        "totals": asdict(_with(counts, built)),
+        "totals": asdict(count_gates(gates, counts)),
         "seconds": round(seconds, 3),
         "exit_code": exit_code,
     }
-    return json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps(report, indent=2, allow_nan=False)
 
 
-def _with(counts: Totals, built: Sequence[GateCell]) -> Totals:
-    """``counts`` with the gates among what was built."""
-    gates = [cell for cell in built if cell.gate]
-    words = [cell.verdict for cell in gates]
-    return replace(
-        counts,
-        passed=counts.passed + words.count(Verdict.PASS),
-        failed=counts.failed + words.count(Verdict.FAIL),
-        rejected=counts.rejected + words.count(Verdict.REJECTED),
-        skipped=counts.skipped + words.count(Verdict.SKIPPED),
-        infra=counts.infra + sum(cell.settled.outcome is Outcome.INFRA for cell in gates),
-    )
+def outcome_of(made: GateResult) -> str:
+    """What something came to that was to be made: a gate that said no has failed."""
+    if made.failed:
+        return "failed"
+    return "done" if made.verdict is Verdict.PASS else made.word.lower()
 
 
-def _entries(row: TaskRow) -> list[dict[str, Any]]:
+def _judged(result: TaskResult) -> list[dict[str, Any]]:
+    whole = result.to_json()
+    speedup = {name: whole[name] for name in NO_SPEEDUP}
     return [
         {
-            "label": str(cell.settled.label),
-            "task": str(row.label.in_trial(1)),
-            "trial": row.label.trial,
-            "gate": cell.gate,
-            "verdict": cell.word,
-            **_circumstances(cell),
-            "speedup": row.figure("speedup") if cell.gate in {"perf", "score"} else None,
-            "score": row.figure("score") if cell.gate == "score" else None,
+            "label": gate["label"],
+            "task": whole["task"],
+            "trial": whole["trial"],
+            **gate,
+            **(NO_SPEEDUP if result.gates[name].declared.role is Role.CHECK else speedup),
+            "score": whole["score"] if result.gates[name].declared.role is Role.SCORE else None,
         }
-        for cell in row.cells
+        for name, gate in whole["gates"].items()
     ]
 
 
-def _built(cell: GateCell) -> dict[str, Any]:
-    """What was made: how that ended, what it says if it is a gate, and where it is shown."""
-    settled = cell.settled
-    shown = shown_at(Path("out"), settled)
+def _built(made: GateResult, shown: Path | None) -> dict[str, Any]:
     return {
-        "label": str(settled.label),
-        "trial": settled.label.trial,
-        "gate": cell.gate or None,
-        "outcome": cell.made.value,
-        "verdict": cell.word if cell.gate else None,
-        **_circumstances(cell),
+        "label": str(made.label),
+        "trial": made.label.trial,
+        "gate": made.gate or None,
+        "outcome": outcome_of(made),
+        **{name: value for name, value in made.to_json().items() if name not in {"label", "gate"}},
+        "verdict": made.word if made.gate else None,
         "output": str(shown) if shown else None,
-    }
-
-
-def _circumstances(cell: GateCell) -> dict[str, Any]:
-    """What the entries of gates that judged and of what was made have in common."""
-    settled = cell.settled
-    return {
-        "reason": cell.reason,
-        "summary": cell.summary,
-        "cached": settled.cached,
-        "hermetic": cell.hermetic,
-        "seconds": round(settled.seconds, 3),
-        "key": settled.key.hash if settled.key else None,
     }

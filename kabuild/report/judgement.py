@@ -1,4 +1,4 @@
-"""What counts in every figure: whether a trial was judged, and what one that failed is worth.
+"""What counts in every figure: what a trial that failed is worth, and what its times can tell.
 
 All that makes figures from trials takes these from here: the leaderboard, the comparison of two
 agents, and the trials of ``kabuild test``.
@@ -6,19 +6,19 @@ agents, and the trials of ``kabuild test``.
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from enum import Enum, unique
 
-from kabuild.model.verdict import Verdict
-from kabuild.report.evaluation import TaskResult
+from kabuild.model.task_result import TaskResult
 
 NO_GAIN = 1.0
 """The speedup that a trial which failed counts in every mean: it gained nothing, as under the
 policy ``geomean``. It is never absent, and never 0, which no other trial could make up for."""
 
-_SAID = frozenset(verdict.value for verdict in Verdict)
-_AGAINST = frozenset({Verdict.FAIL.value, Verdict.REJECTED.value})
+SIGMAS = 1.96
+"""Standard deviations of a normal distribution in half of a 95 % interval."""
 
 
 @unique
@@ -33,38 +33,9 @@ class Pace(Enum):
     UNSURE = "unsure"
 
 
-def was_judged(words: Collection[str]) -> bool:
-    """Whether a trial is decided, by a word for each gate that was asked for.
-
-    It is when every gate has a verdict, or one said FAIL or REJECTED, which nothing can make good.
-    Any other was stopped by the machine (INFRA) or a person (CANCELLED): it counts nowhere, and
-    whoever gives a figure names it.
-    """
-    if _AGAINST.intersection(words):
-        return True
-    return bool(words) and _SAID.issuperset(words)
-
-
-def is_judged(result: TaskResult) -> bool:
-    """Whether a result counts, as ``was_judged`` has it."""
-    return was_judged([str(said.get("verdict")) for said in result.deciding.values()])
-
-
-def why_unjudged(result: TaskResult) -> str:
-    """Why a result that was not judged was not: ``NO_DEVICE``, or ``INFRA`` where nobody knows."""
-    for said in result.deciding.values():
-        if said.get("verdict") not in _SAID:
-            return str(said.get("reason") or said.get("verdict"))
-    return "no gate was asked for"
-
-
 def unjudged(results: Sequence[TaskResult]) -> dict[str, str]:
     """Why, by label, for those of ``results`` that were not judged; ``#2`` is the second trial."""
-    return {
-        result.task.in_trial(result.trial).short: why_unjudged(result)
-        for result in results
-        if not is_judged(result)
-    }
+    return {result.label.short: result.why_unjudged for result in results if not result.judged}
 
 
 def gain(speedup: float | None) -> float:
@@ -77,20 +48,21 @@ def typical_gain(trials: Sequence[TaskResult]) -> float:
     return statistics.geometric_mean([gain(trial.speedup) for trial in trials])
 
 
-def interval(result: TaskResult) -> tuple[float, float] | None:
-    """Of the speedup: means of the ends of its configs' 95 % intervals; None where one has none."""
-    ends = [(case.get("low"), case.get("high")) for case in result.cases]
-    lows = [low for low, _ in ends if isinstance(low, int | float)]
-    highs = [high for _, high in ends if isinstance(high, int | float)]
-    if not ends or not len(lows) == len(highs) == len(ends):
+def spread(trials: Sequence[TaskResult]) -> float | None:
+    """Standard deviation of the logarithm of ``typical_gain``, by the intervals of its trials.
+
+    A trial that failed counts as it does, for sure. None where an interval is unknown.
+    """
+    ends = [trial.measured.ends for trial in trials if trial.measured]
+    widths = [math.log(high / low) / 2 for low, high in filter(None, ends)]
+    if len(widths) < len(ends):
         return None
-    return statistics.fmean(lows), statistics.fmean(highs)
+    return math.sqrt(sum(width * width for width in widths)) / len(trials) / SIGMAS
 
 
 def pace(result: TaskResult) -> Pace:
     """What can be said of a result's speedup; UNSURE for one that failed or has no intervals."""
-    ends = interval(result)
-    if result.speedup is None or ends is None:
+    if result.interval is None:
         return Pace.UNSURE
-    low, high = ends
+    low, high = result.interval
     return Pace.FASTER if low > 1.0 else Pace.SLOWER if high < 1.0 else Pace.UNSURE

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from kabuild.base.fs import atomic_write
+from kabuild.base.own_files import write_own
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
 from kabuild.model.options import Options
@@ -58,7 +58,7 @@ class KeyHistory:
             self._make_room()
         after = {**before, **new}
         text = "".join(f"{label} {key}\n" for label, key in after.items())
-        atomic_write(self._path, text.encode())
+        write_own(self._path, text.encode())
         self._keys = after
 
     def _read(self) -> dict[str, str]:

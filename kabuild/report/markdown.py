@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 
-from kabuild.report.causes import Cause, causes
-from kabuild.report.failures import printable
-from kabuild.report.scoreboard import GateCell, TaskRow, Totals
+from kabuild.base.printing import escaped
+from kabuild.model.gate import Role
+from kabuild.model.gate_result import GateResult
+from kabuild.model.result import Settled
+from kabuild.model.task_result import TaskResult
+from kabuild.report.failures import Cause, causes
+from kabuild.report.scoreboard import Totals, columns
 
 _MARKS = {"PASS": "✅", "FAIL": "❌", "REJECTED": "⛔", "SKIPPED": "⏭️"}
 _DETAIL = 2000
-_SCORE = "score"
-"""A gate whose verdict follows from the others': its column shows the figure instead."""
 
 
-def render_summary(table: Sequence[TaskRow], counts: Totals) -> str:
-    """A table of tasks and gates, totals, and what decided where something did not pass."""
-    asked = list(dict.fromkeys(cell.gate for row in table for cell in row.cells))
-    gates = [gate for gate in asked if gate != _SCORE]
-    figures = ["speedup", "score"] if _SCORE in asked else []
+def render_summary(table: Sequence[TaskResult], counts: Totals, settled: Iterable[Settled]) -> str:
+    """A table of tasks and gates, totals, and what decided where something did not pass.
+
+    ``settled`` are the actions of the build, of which some may have kept gates from judging.
+    """
+    gates = columns(table)
+    figures = ["speedup", "score"] if any(one.scored for one in table) else []
     lines = [
         "### kabuild",
         "",
@@ -28,15 +31,17 @@ def render_summary(table: Sequence[TaskRow], counts: Totals) -> str:
         "",
         _line(["task", *gates, *figures]),
         f"|{'---|' * (len(gates) + 1)}{'--:|' * len(figures)}",
-        *(_line([*_cells(row, gates), *(_figures(row) if figures else [])]) for row in table),
+        *(_line([*_cells(one, gates), *(_figures(one) if figures else [])]) for one in table),
     ]
-    problems = [cell for row in table for cell in row.problems]
-    broken = {cell.broken.label: cell.broken for cell in problems if cell.broken}
-    for cause in causes(replace(item, stopped_by=None) for item in broken.values()):
-        lines += _paragraph(*_told(cause))
-    for cell in problems:
-        if not cell.broken:
-            lines += _paragraph(*_said(cell))
+    problems = [gate for result in table for gate in result.problems]
+    broken = causes(settled)
+    told = {action.label for cause in broken for action in cause.actions}
+    for cause in broken:
+        if {action.label for action in cause.actions} & {gate.cause for gate in problems}:
+            lines += _paragraph(*_told(cause))
+    for gate in problems:
+        if gate.cause not in told:
+            lines += _paragraph(*_said(gate))
     return "\n".join([*lines, "", ""])
 
 
@@ -47,16 +52,16 @@ def _told(cause: Cause) -> tuple[str, str]:
     return title, "\n".join(filter(None, (item.message, cause.others)))
 
 
-def _said(cell: GateCell) -> tuple[str, str]:
+def _said(gate: GateResult) -> tuple[str, str]:
     """What a gate said: in one line, and in several, unless these begin with it."""
-    title = f"{cell.settled.label}: {cell.word} {cell.reason}".rstrip()
-    repeated = cell.detail.startswith(cell.summary)
-    return title if repeated else f"{title}: {cell.summary}", cell.detail
+    title = f"{gate.label}: {gate.word} {gate.reason}".rstrip()
+    repeated = gate.detail.startswith(gate.headline)
+    return title if repeated else f"{title}: {gate.headline}", gate.detail
 
 
 def _paragraph(title: str, text: str) -> list[str]:
-    text = printable(text)[:_DETAIL]
-    return ["", f"**{_plain(printable(title))}**", *(["", *_fenced(text)] if text else [])]
+    text = escaped(text)[:_DETAIL]
+    return ["", f"**{_plain(title)}**", *(["", *_fenced(text)] if text else [])]
 
 
 def _totals(counts: Totals) -> str:
@@ -71,18 +76,17 @@ def _totals(counts: Totals) -> str:
     return f"Gates: {told or 'none'}. Actions: {counts.executed} executed, {counts.cached} cached."
 
 
-def _cells(row: TaskRow, gates: Sequence[str]) -> list[str]:
-    words = {cell.gate: cell.word for cell in row.cells}
-    return [row.label.short, *(_marked(words[gate]) if gate in words else "" for gate in gates)]
+def _cells(one: TaskResult, gates: Sequence[str]) -> list[str]:
+    words = [one.gates[gate].word if gate in one.gates else "" for gate in gates]
+    return [one.label.short, *map(_marked, words)]
 
 
-def _figures(row: TaskRow) -> list[str]:
+def _figures(one: TaskResult) -> list[str]:
     """Speedup and score; in the score's place its gate's verdict where it has no figure."""
-    speedup, score = row.figure("speedup"), row.figure("score")
-    word = next((cell.word for cell in row.cells if cell.gate == _SCORE), "")
+    word = next((g.word for g in one.gates.values() if g.declared.role is Role.SCORE), "")
     return [
-        "" if speedup is None else f"{speedup:.2f}x",
-        _marked(word) if score is None else f"{score:.1f}",
+        str(one.measured or ""),
+        _marked(word) if one.score is None else f"{one.score:.1f}",
     ]
 
 
@@ -98,7 +102,7 @@ def _plain(text: str) -> str:
     """Text that Markdown leaves alone."""
     for mark in "\\`*_[]<>|":
         text = text.replace(mark, f"\\{mark}")
-    return " ".join(text.split())
+    return " ".join(escaped(text).split())
 
 
 def _fenced(text: str) -> list[str]:

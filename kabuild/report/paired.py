@@ -1,4 +1,4 @@
-"""Two agents on the same tasks: who is faster, by how much, and how sure that is.
+"""Two agents on the same tasks: which is faster, by how much, and how certain that is.
 
 Pairs are tasks, not configs or trials: those of one task are not independent. A task's figure is
 the geometric mean over its judged trials, where a trial that failed counts 1.0x; so a failure
@@ -15,9 +15,12 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any
 
-from kabuild.report.agent_end import agent_end
-from kabuild.report.evaluation import Evaluation, TaskResult
-from kabuild.report.judgement import is_judged, typical_gain, unjudged
+from kabuild.model.figure import positive
+from kabuild.model.speedup import Speedup
+from kabuild.model.task_result import TaskResult
+from kabuild.report.evaluation import Evaluation
+from kabuild.report.judgement import SIGMAS, spread, typical_gain, unjudged
+from kabuild.report.scoreboard import agent_end
 
 RESAMPLES = 10_000
 TIE = 0.02
@@ -26,13 +29,18 @@ TIE = 0.02
 
 @dataclass(frozen=True)
 class Pair:
-    """One task: the figures of both, and the shares of their judged trials that were right."""
+    """One task: the figures of both, and the shares of their judged trials that were right.
+
+    ``spread`` is the standard deviation of the logarithm of their ratio, as far as times were
+    measured; None where that is unknown.
+    """
 
     task: str
     one: float
     other: float
     one_right: float
     other_right: float
+    spread: float | None = None
 
     @property
     def ratio(self) -> float:
@@ -45,6 +53,14 @@ class Pair:
         if self.only_right == 1:
             return max(1.0, ratio)
         return min(1.0, ratio) if self.only_right else ratio
+
+    @property
+    def speedup(self) -> Speedup:
+        """The ratio with its 95 % interval."""
+        if self.spread is None or self.only_right:
+            return Speedup(self.ratio)
+        factor = math.exp(SIGMAS * self.spread)
+        return Speedup(self.ratio, self.ratio / factor, self.ratio * factor)
 
     @property
     def winner(self) -> int:
@@ -69,8 +85,9 @@ class Comparison:
 
     Attributes:
         ratio: geometric mean of the pairs' ratios, with its 95 % interval ``low`` to ``high``
-            from a paired bootstrap over tasks. None where there is no pair, since nothing that
-            both have was judged.
+            from a paired bootstrap over tasks, in which each has its error of measurement. None
+            where there is no pair, since nothing that both have was judged. The interval is None
+            where there is one pair alone, whose error is unknown.
         p_value: of the sign test, two-sided and exact: how often a fair coin is as uneven as
             the wins are. 1.0 where there are ties only.
         wins, losses, ties: of the first one.
@@ -78,7 +95,7 @@ class Comparison:
         ended: of each one, how its agent ended by label, where it did not finish.
         unjudged: of each one, why by label, the trials that were not judged.
         unpaired: tasks that only one has.
-        timed: whether anybody asked for times. Where nobody did, who is right is all that counts.
+        timed: whether times were requested. Otherwise only correctness counts.
     """
 
     names: tuple[str, str]
@@ -104,8 +121,8 @@ class Comparison:
         return not self.low <= 1.0 <= self.high
 
     def to_json(self) -> dict[str, Any]:
-        """For programs: the fields, and of each pair its ratio and who wins it."""
-        pairs = [{**asdict(p), "ratio": p.ratio, "winner": p.winner} for p in self.pairs]
+        """For programs: the fields, and the ratio and winner of each pair."""
+        pairs = [_pair_to_json(pair) for pair in self.pairs]
         return {**asdict(self), "pairs": pairs, "significant": self.significant}
 
 
@@ -124,7 +141,7 @@ def compare(one: Evaluation, other: Evaluation) -> Comparison:
         _pair(task, first[task], second[task]) for task in both if first[task] and second[task]
     )
     logs = [math.log(pair.ratio) for pair in pairs]
-    low, high = _interval(logs) if logs else (None, None)
+    low, high = _interval(pairs)
     winners = [pair.winner for pair in pairs]
     wins, losses = winners.count(1), winners.count(2)
     return Comparison(
@@ -141,7 +158,7 @@ def compare(one: Evaluation, other: Evaluation) -> Comparison:
         ended=(_ended(one), _ended(other)),
         unjudged=(unjudged(one.results), unjudged(other.results)),
         unpaired=tuple(sorted(first.keys() ^ second.keys())),
-        timed=any("perf" in result.gates for result in (*one.results, *other.results)),
+        timed=any(result.timed for result in (*one.results, *other.results)),
     )
 
 
@@ -158,30 +175,44 @@ def _by_task(evaluation: Evaluation) -> dict[str, list[TaskResult]]:
     """The judged trials of each task; a task none of whose trials was judged has none."""
     found: dict[str, list[TaskResult]] = {}
     for result in evaluation.results:
-        judged = found.setdefault(result.task.short, [])
-        if is_judged(result):
+        judged = found.setdefault(result.task, [])
+        if result.judged:
             judged.append(result)
     return found
 
 
 def _pair(task: str, one: Sequence[TaskResult], other: Sequence[TaskResult]) -> Pair:
-    return Pair(task, typical_gain(one), typical_gain(other), _right(one), _right(other))
+    errors = spread(one), spread(other)
+    both = None if None in errors else math.hypot(*filter(None, errors))
+    return Pair(task, typical_gain(one), typical_gain(other), _right(one), _right(other), both)
+
+
+def _pair_to_json(pair: Pair) -> dict[str, Any]:
+    found = pair.speedup
+    ends = {"ratio": found.value, "low": found.low, "high": found.high}
+    return {**asdict(pair), **ends, "winner": pair.winner}
 
 
 def _right(trials: Sequence[TaskResult]) -> float:
     return statistics.fmean(trial.correct for trial in trials)
 
 
-def _interval(logs: Sequence[float]) -> tuple[float, float]:
+def _interval(pairs: Sequence[Pair]) -> tuple[float, float] | tuple[None, None]:
     """The 95 % percentile interval of the mean, as a ratio; the same for the same figures."""
+    if not pairs or (len(pairs) == 1 and pairs[0].spread is None):
+        return None, None
     random = Random(0)  # noqa: S311 - no secret
-    means = sorted(statistics.fmean(random.choices(logs, k=len(logs))) for _ in range(RESAMPLES))
+    known = [(math.log(pair.ratio), pair.spread or 0.0) for pair in pairs]
+    means = sorted(
+        statistics.fmean(random.gauss(*one) for one in random.choices(known, k=len(known)))
+        for _ in range(RESAMPLES)
+    )
     ends = (means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1])
     return math.exp(ends[0]), math.exp(ends[1])
 
 
 def _ended(evaluation: Evaluation) -> dict[str, str]:
-    told = {r.task.in_trial(r.trial).short: agent_end(r.agent) for r in evaluation.results}
+    told = {result.label.short: agent_end(result.agent) for result in evaluation.results}
     return {label: end for label, end in told.items() if end}
 
 
@@ -189,9 +220,11 @@ def _costs(evaluation: Evaluation) -> dict[str, float]:
     """Sums over sessions; a unit that no session reports is left out."""
     sums: dict[str, float] = {}
     for result in evaluation.results:
-        usage = result.agent.get("usage") or {}
-        known = {"seconds": result.agent.get("seconds"), **usage}
-        for unit, value in known.items():
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                sums[unit] = sums.get(unit, 0.0) + value
+        usage = result.agent.get("usage")
+        known = {
+            "seconds": result.agent.get("seconds"),
+            **(usage if isinstance(usage, Mapping) else {}),
+        }
+        for unit in known:
+            sums[unit] = sums.get(unit, 0.0) + (positive(known, unit) or 0.0)
     return {unit: round(value, 4) for unit, value in sums.items() if value}

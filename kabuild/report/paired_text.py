@@ -5,32 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kabuild.base.listing import abridged
-from kabuild.report.failures import printable
+from kabuild.base.printing import escaped
+from kabuild.model.speedup import Speedup
 from kabuild.report.paired import FEWEST, Comparison, Pair
+from kabuild.report.table import text_table
 
 _MARKS = {0: "=", 1: "+", 2: "-"}
 
 
 def render_comparison(found: Comparison) -> str:
-    """A line for each pair, what they come to, and what is in none of them."""
+    """A line for each pair, the totals, and trials outside of all pairs."""
     sections = (_table(found), list(_figures(found)), list(_left_out(found)))
-    return printable("\n\n".join("\n".join(lines) for lines in sections if lines))
+    return escaped("\n\n".join("\n".join(lines) for lines in sections if lines))
 
 
 def _table(found: Comparison) -> list[str]:
     if not found.pairs:
         return []
     rows = [("task", *found.names, "ratio"), *(_cells(pair, found.names) for pair in found.pairs)]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    return [
-        f"{task:{widths[0]}}  {one:>{widths[1]}}  {other:>{widths[2]}}  {ratio}"
-        for task, one, other, ratio in rows
-    ]
+    return [text_table(rows, right={1, 2})]
 
 
 def _cells(pair: Pair, names: tuple[str, str]) -> tuple[str, str, str, str]:
     one, other = _told(pair.one, pair.one_right), _told(pair.other, pair.other_right)
-    ratio = f"{pair.ratio:.3f}x {_MARKS[pair.winner]}"
+    ratio = f"{pair.speedup} {_MARKS[pair.winner]}"
     if pair.only_right:
         ratio += f"  only {names[pair.only_right - 1]} is right"
     return pair.task, one, other, ratio
@@ -48,13 +46,16 @@ def _figures(found: Comparison) -> Iterator[str]:
     if found.ratio is None:
         yield f"{one} / {other}: nothing to compare, since no task of both was judged"
     else:
-        interval = f"95 % interval {found.low:.3f} to {found.high:.3f}"
-        yield f"{one} / {other}: {found.ratio:.3f}x, {interval} ({_sureness(found)})"
+        ratio = Speedup(found.ratio, found.low, found.high)
+        interval = "95 % interval unknown"
+        if ratio.ends:
+            interval = f"95 % interval {ratio.ends[0]:.3g} to {ratio.ends[1]:.3g}"
+        yield f"{one} / {other}: {ratio}, {interval} ({_sureness(found)})"
         counts = (("win", found.wins), ("loss", found.losses), ("tie", found.ties))
         told = ", ".join(_counted(number, noun) for noun, number in counts)
         yield f"{told}; sign test p = {found.p_value:.3g}"
         if any(pair.only_right for pair in found.pairs):
-            yield "where only one is right, it wins, and no ratio is worse for it than 1.000x"
+            yield "where only one is right, it wins, and no ratio is worse for it than 1.00x"
     for name, costs in zip(found.names, found.costs, strict=True):
         if costs:
             told = ", ".join(f"{value:g} {unit}" for unit, value in costs.items())
@@ -73,15 +74,15 @@ def _sureness(found: Comparison) -> str:
 
 
 def _left_out(found: Comparison) -> Iterator[str]:
-    """What is in no figure, by name."""
+    """Trials that are excluded from all figures, by name."""
     if found.pairs and not found.timed:
-        yield "nothing was timed, and 1.00x is said of all: the gate perf was not asked for"
+        yield "nothing was timed: no gate that times was requested, and every pass counts as 1.00x"
     for name, missing in zip(found.names, found.unjudged, strict=True):
         if missing:
             told = ", ".join([f"{label} ({why})" for label, why in missing.items()])
-            yield f"not judged of {name}, and in no figure: {told}"
+            yield f"not judged of {name}, excluded from all figures: {told}"
     if found.unpaired:
-        yield f"in one of them only, and in no figure: {', '.join(found.unpaired)}"
+        yield f"in one of them only, excluded from all figures: {', '.join(found.unpaired)}"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 SHOWN = 6
+PATIENCE = 60.0
+"""Seconds after which a line says what still runs."""
 
 
 def settled_line(settled: Settled) -> str:
@@ -38,13 +42,17 @@ def settled_line(settled: Settled) -> str:
 class PlainProgress:
     """One line for each action that ran; cached and skipped ones are only counted.
 
+    What runs for long is named every ``patience`` seconds: so users see what a build waits for.
     Several builds may follow one another, as those of a report's agents do: each counts anew.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, *, patience: float = PATIENCE) -> None:
         self._stream = stream
+        self._patience = patience
         self._total = 0
         self._done = 0
+        self._running: dict[str, float] = {}
+        self._ended: threading.Event | None = None
 
     def emit(self, event: Event) -> None:
         """Print the line of one event, if it has one."""
@@ -52,11 +60,35 @@ class PlainProgress:
             self._done, self._total = 0, event.total
         elif isinstance(event, Warned):
             self._write(f"warning: {event.message}")
+        elif isinstance(event, ActionExecuting):
+            self._running[str(event.label)] = time.monotonic()
+            self._watch()
+        elif isinstance(event, BuildFinished) and self._ended:
+            self._ended.set()
+            self._ended = None
         elif isinstance(event, ActionSettled):
             self._done += 1
+            self._running.pop(str(event.settled.label), None)
             if not event.settled.cached and event.settled.outcome is not Outcome.SKIPPED:
                 line = settled_line(event.settled)
                 self._write(f"[{self._done}/{self._total}] {event.mnemonic} {line}")
+
+    def _watch(self) -> None:
+        """Begin to name what runs for long, unless that has begun."""
+        if self._ended is None:
+            self._ended = threading.Event()
+            name = "kabuild-progress"
+            threading.Thread(
+                target=self._name_slow, args=(self._ended,), name=name, daemon=True
+            ).start()
+
+    def _name_slow(self, ended: threading.Event) -> None:
+        while not ended.wait(self._patience):
+            now = time.monotonic()
+            slow = {label: now - since for label, since in [*self._running.items()]}
+            for label, seconds in slow.items():
+                if seconds >= self._patience:
+                    self._write(f"[{self._done}/{self._total}] {label} runs for {seconds:.0f} s")
 
     def _write(self, line: str) -> None:
         self._stream.write(f"{line}\n")
@@ -81,7 +113,7 @@ class LiveProgress:
         self._live: Live | None = None
 
     def emit(self, event: Event) -> None:
-        """Change what is shown."""
+        """Update the display."""
         with self._lock:
             if isinstance(event, BuildStarted):
                 self._done, self._total = 0, event.total
@@ -138,14 +170,28 @@ class Fan:
         self._lock = threading.Lock()
 
     def emit(self, event: Event) -> None:
-        """Pass on one event. Calls from several threads are put in a row."""
+        """Pass on one event. Calls from several threads are put in a row.
+
+        All sinks hear of it, whatever one of them raises: a display has to be taken down.
+        """
+        problems: list[Exception] = []
         with self._lock:
             for sink in self._sinks:
-                sink.emit(event)
+                try:
+                    sink.emit(event)
+                except Exception as problem:  # noqa: BLE001 - raised again below
+                    problems.append(problem)
+        if problems:
+            raise problems[0]
 
 
 def make_progress(clock: Clock, *, stream: TextIO | None = None) -> EventSink:
-    """The display that fits ``stream`` (stderr)."""
+    """The display that fits ``stream`` (stderr): lines where no cursor can be moved."""
     target = stream or sys.stderr
-    is_terminal: Callable[[], bool] = target.isatty
-    return LiveProgress(target, clock) if is_terminal() else PlainProgress(target)
+    return LiveProgress(target, clock) if can_redraw(target) else PlainProgress(target)
+
+
+def can_redraw(stream: TextIO) -> bool:
+    """Whether what was written can be changed: on a terminal, and not on a dumb one."""
+    is_terminal: Callable[[], bool] = stream.isatty
+    return is_terminal() and os.environ.get("TERM", "dumb") != "dumb"

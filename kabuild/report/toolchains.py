@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kabuild.base.bounded_json import bounded_json
 from kabuild.bundle.manifest import Record
 from kabuild.execution.inputs import TOOLCHAINS
 from kabuild.model.digest import Digest
-from kabuild.store.merkle import read_directory
+from kabuild.store.trees import read_directory
 
 
 @dataclass(frozen=True, order=True)
@@ -52,7 +52,7 @@ def _fingerprints(root: Digest, get: Callable[[Digest], bytes]) -> Iterator[tupl
 
 def _read(name: str, digest: Digest, get: Callable[[Digest], bytes]) -> UsedToolchain:
     try:
-        said = json.loads(get(digest))
+        said = bounded_json(get(digest))
     except ValueError:
         said = None
     known = said if isinstance(said, dict) else {}

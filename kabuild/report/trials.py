@@ -13,9 +13,9 @@ from math import comb
 from typing import Any
 
 from kabuild.model.label import Label
-from kabuild.model.verdict import Verdict
-from kabuild.report.judgement import gain, was_judged
-from kabuild.report.scoreboard import TaskRow
+from kabuild.model.task_result import TaskResult
+from kabuild.report.judgement import gain
+from kabuild.report.table import text_table
 
 
 @dataclass(frozen=True)
@@ -77,43 +77,33 @@ class Trials:
         }
 
 
-def summarise_trials(table: Iterable[TaskRow]) -> tuple[Trials, ...]:
-    """One result for each task that has several rows."""
-    groups: dict[Label, list[TaskRow]] = {}
-    for row in table:
-        groups.setdefault(row.label.in_trial(1), []).append(row)
-    return tuple(_summary(label, rows) for label, rows in groups.items() if len(rows) > 1)
+def summarise_trials(table: Iterable[TaskResult]) -> tuple[Trials, ...]:
+    """One summary for each task that has several results."""
+    groups: dict[Label, list[TaskResult]] = {}
+    for result in table:
+        groups.setdefault(result.label.in_trial(1), []).append(result)
+    return tuple(_summary(label, trials) for label, trials in groups.items() if len(trials) > 1)
 
 
 def render_trials(found: Sequence[Trials]) -> str:
-    """A line for each task, below the table of all trials; then, by name, what is in no figure."""
+    """A line for each task, below the table of all trials; then the names of unjudged trials."""
     if not found:
         return ""
     header = ("task", "trials", "passed", "pass@1", "best@1", "best@all", "mean", "spread")
-    lines = [header, *map(_texts, found)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    table = [
-        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
+    table = text_table([header, *map(_texts, found)])
     missing = [name for one in found for name in _unjudged(one)]
-    named = [f"not judged, and in no figure: {', '.join(missing)}"] if missing else []
-    return "\n".join([*table, *named])
+    named = [f"not judged, excluded from all figures: {', '.join(missing)}"] if missing else []
+    return "\n".join([table, *named])
 
 
-def _summary(label: Label, rows: Sequence[TaskRow]) -> Trials:
-    judged = [row for row in rows if was_judged([cell.word for cell in row.deciding])]
-    scored = any(cell.gate == "score" for row in judged for cell in row.cells)
-    right = tuple(all(cell.verdict is Verdict.PASS for cell in row.deciding) for row in judged)
-    figures = (row.figure("speedup") for row in judged)
-    speedups = tuple(
-        gain(figure if good else None) for figure, good in zip(figures, right, strict=True)
-    )
+def _summary(label: Label, trials: Sequence[TaskResult]) -> Trials:
+    judged = [trial for trial in trials if trial.judged]
+    scored = any(trial.scored for trial in judged)
     return Trials(
         label,
-        right,
-        speedups if scored else (),
-        tuple(row.label.trial for row in rows if row not in judged),
+        tuple(all(gate.passed for gate in trial.deciding) for trial in judged),
+        tuple(gain(trial.speedup) for trial in judged) if scored else (),
+        tuple(trial.trial for trial in trials if not trial.judged),
     )
 
 

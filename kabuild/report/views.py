@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from kabuild.base.fs import atomic_write, is_inside
+from kabuild.base.fs import is_inside
+from kabuild.base.own_files import write_own
 from kabuild.model.digest import Digest
 from kabuild.model.graph import ActionGraph
 from kabuild.model.label import Label
@@ -89,15 +90,15 @@ def _write_view(folder: Path, result: ActionResult, key: Digest, link: Link) -> 
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         link(digest, target)
-    atomic_write(mark, text.encode())
+    write_own(mark, text.encode())
     return True
 
 
 def _clear(folder: Path) -> None:
     """Remove an older view. Views of other targets may lie deeper and stay.
 
-    It goes at once, by a rename: nobody sees half of it, and of two builds that remove it one
-    finds it gone.
+    It disappears at once, by a rename: no reader sees half of it, and of two builds that remove it
+    one finds it gone.
     """
     if not (folder / _MARK).is_file():
         return

@@ -1,15 +1,20 @@
-"""``kabuild why`` and ``kabuild diff-keys``: what a key has that another has not."""
+"""``kabuild why`` and ``--explain``: why actions are cached or run, and what differs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import difflib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from kabuild.base.errors import Reason, StoreError
+from kabuild.base.printing import escaped
 from kabuild.execution.forecast import Forecast
 from kabuild.model.digest import Digest
-from kabuild.report.failures import printable
+from kabuild.model.label import Label
+from kabuild.model.result import Outcome, Settled
 from kabuild.report.key_history import KeyHistory
-from kabuild.report.text_difference import text_difference
 from kabuild.store.cas import Cas
 from kabuild.store.key_parts import Change, KeyParts, changes, read_key
 
@@ -18,6 +23,10 @@ _TEXT_LIMIT = 200_000
 
 _MOST_CHANGES = 40
 """Two keys that differ in more have little in common, and no cause is seen among so many."""
+
+_MOST_LINES, _MOST_COLUMNS, _MOST_VALUE = 40, 400, 80
+_NAME = re.compile(r"[\w-]+")
+_ABSENT = object()
 
 
 def render_why(
@@ -50,7 +59,7 @@ def render_differences(old: Digest, new: Digest, cas: Cas) -> str:
             raise _not_stored(key)
         parts.append(found)
     lines = list(_differences(parts[0], parts[1], cas))
-    return "\n".join(lines or ["the keys are made of the same"]) + "\n"
+    return "\n".join(lines or ["the keys are identical"]) + "\n"
 
 
 def _first_causes(label: str, foreseen: Mapping[str, Forecast]) -> Iterator[str]:
@@ -76,7 +85,7 @@ def _reasons(item: Forecast, history: KeyHistory, cas: Cas) -> Iterator[str]:
     yield f"key {key.hash}"
     last = history.last(item.action.label)
     if item.settled:
-        yield "its result is stored under this key; nothing of it changed"
+        yield "its result is stored under this key; nothing changed"
         if last is None or last == key:
             return
         yield f"the last build here had another key, {last.hash}"
@@ -84,13 +93,13 @@ def _reasons(item: Forecast, history: KeyHistory, cas: Cas) -> Iterator[str]:
         yield "no earlier result of it in this workspace's out/"
         return
     elif last == key:
-        yield "its key did not change, but the result is no longer stored, or never was"
+        yield "its key did not change, but its result is not stored"
         return
     if history.own(item.action.label) is None:
         yield "no build of it with this agent or solution is known here; the last one had another"
     old, new = read_key(cas, last), read_key(cas, key)
     if old is None or new is None:
-        yield f"its key was {last.hash}; what that was made of is no longer stored"
+        yield f"its key was {last.hash}; its inputs are no longer stored"
         return
     yield from _differences(old, new, cas)
 
@@ -98,7 +107,7 @@ def _reasons(item: Forecast, history: KeyHistory, cas: Cas) -> Iterator[str]:
 def _differences(old: KeyParts, new: KeyParts, cas: Cas) -> Iterator[str]:
     found = changes(old, new)
     for change in found[:_MOST_CHANGES]:
-        yield printable(str(change))
+        yield escaped(str(change))
         if change.is_input:
             before, after = old.files.get(change.what), new.files.get(change.what)
             if before and after:
@@ -115,12 +124,106 @@ def _diff(change: Change, old: Digest, new: Digest, cas: Cas) -> list[str]:
         texts = [cas.get(digest).decode() for digest in (old, new)]
     except (StoreError, UnicodeDecodeError):
         return []
-    return [printable(line) for line in text_difference(change.what, *texts)]
+    return [escaped(line) for line in text_difference(change.what, *texts)]
 
 
 def _not_stored(key: Digest) -> StoreError:
     return StoreError(
         Reason.BLOB_MISSING,
-        f"what the key {key.hash} is made of is not stored here",
+        f"the parts of key {key.hash} are not stored here",
         hint="keys are shown by 'kabuild why', 'kabuild aquery' and --json",
     )
+
+
+def render_explanation(
+    settled: Iterable[Settled], last_key: Callable[[Label], Digest | None], cas: Cas
+) -> str:
+    """One paragraph per action. ``last_key`` says which key an action had before this build."""
+    lines: list[str] = []
+    for item in settled:
+        lines.append(f"{item.label}: {_what(item)}")
+        if item.key and not item.cached and item.outcome in {Outcome.DONE, Outcome.FAILED}:
+            lines += [f"  {line}" for line in _why(item.key, last_key(item.label), cas)]
+    return "\n".join(lines) + "\n"
+
+
+def _what(item: Settled) -> str:
+    if item.outcome is Outcome.SKIPPED:
+        return f"skipped: {item.message}" if item.message else "skipped"
+    key = f", key {item.key.hash[:12]}" if item.key else ""
+    return f"{'cached' if item.cached else item.outcome.value}{key}"
+
+
+def _why(key: Digest, last: Digest | None, cas: Cas) -> Iterator[str]:
+    if last is None:
+        yield "no earlier result of it in this workspace's out/"
+        return
+    if last == key:
+        yield "its key did not change: a rerun was requested, or the result was evicted"
+        return
+    old, new = read_key(cas, last), read_key(cas, key)
+    if old is None or new is None:
+        yield f"its key was {last.hash[:12]}; its inputs are no longer stored"
+        return
+    yield from map(str, changes(old, new))
+
+
+def text_difference(name: str, old: str, new: str) -> list[str]:
+    """At most 41 lines that say how ``new`` is another ``old``. ``name`` is the file's."""
+    lines = _values(name, old, new) or _lines(name, old, new)
+    shown = [_cut(line, _MOST_COLUMNS) for line in lines[:_MOST_LINES]]
+    left = len(lines) - len(shown)
+    return [*shown, f"... {left} more lines"] if left else shown
+
+
+def _lines(name: str, old: str, new: str) -> list[str]:
+    texts = (old.splitlines(), new.splitlines())
+    return list(difflib.unified_diff(*texts, name, name, lineterm="", n=1))
+
+
+def _values(name: str, old: str, new: str) -> list[str]:
+    """A line for each value that differs; none if either is not a JSON object or array."""
+    try:
+        values = (json.loads(old), json.loads(new))
+        if not all(isinstance(value, dict | list) for value in values):
+            return []
+        return [f"{name}: {where}: {what}" for where, what in _between("", *values)]
+    except (ValueError, RecursionError):
+        return []
+
+
+def _between(where: str, old: Any, new: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted({*old, *new}):
+            place = _below(where, key)
+            yield from _between(place, old.get(key, _ABSENT), new.get(key, _ABSENT))
+    elif isinstance(old, list) and isinstance(new, list):
+        first, last = _alike(old, new), 0
+        if len(old) != len(new):
+            last = _alike(old[first:][::-1], new[first:][::-1])
+        for at in range(first, max(len(old), len(new)) - last):
+            before = old[at] if at < len(old) - last else _ABSENT
+            after = new[at] if at < len(new) - last else _ABSENT
+            yield from _between(f"{where}[{at}]", before, after)
+    elif (before := _told(old)) != (after := _told(new)):
+        yield where or "all", f"{_cut(before, _MOST_VALUE)} -> {_cut(after, _MOST_VALUE)}"
+
+
+def _alike(old: list[Any], new: list[Any]) -> int:
+    """How many of the first elements are the same."""
+    same = (_told(one) == _told(other) for one, other in zip(old, new, strict=False))
+    return next((at for at, is_same in enumerate(same) if not is_same), min(len(old), len(new)))
+
+
+def _below(where: str, key: str) -> str:
+    if not _NAME.fullmatch(key):
+        return f"{where}[{json.dumps(key)}]"
+    return f"{where}.{key}" if where else key
+
+
+def _told(value: Any) -> str:
+    return "absent" if value is _ABSENT else json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."

@@ -23,16 +23,26 @@ A rule file in full::
 
 from kabuild.base.errors import AnalysisError, Position, Reason
 from kabuild.base.suggest import suggest
-from kabuild.model.action import VERDICT_FILE, Action, Limits, Resources
-from kabuild.model.artifact import Artifact, Literal, Output, Source
+from kabuild.model.action import (
+    VERDICT_FILE,
+    Action,
+    Artifact,
+    Limits,
+    Literal,
+    Name,
+    Output,
+    Resources,
+    Source,
+    Toolchain,
+)
+from kabuild.model.gate import Gate, Role, When
 from kabuild.model.label import Label
 from kabuild.model.options import Options
 from kabuild.model.platform import Platform
-from kabuild.model.toolchain import Toolchain
 from kabuild.rule import attr
 from kabuild.rule.attr import AttributeProblem
 from kabuild.rule.context import Context
-from kabuild.rule.provider import GatesInfo, Provider
+from kabuild.rule.provider import Provider
 from kabuild.rule.rule import Rule
 
 __all__ = [
@@ -42,10 +52,11 @@ __all__ = [
     "Artifact",
     "AttributeProblem",
     "Context",
-    "GatesInfo",
+    "Gate",
     "Label",
     "Limits",
     "Literal",
+    "Name",
     "Options",
     "Output",
     "Platform",
@@ -53,9 +64,11 @@ __all__ = [
     "Provider",
     "Reason",
     "Resources",
+    "Role",
     "Rule",
     "Source",
     "Toolchain",
+    "When",
     "attr",
     "suggest",
 ]

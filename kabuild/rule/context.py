@@ -8,17 +8,31 @@ from typing import Any, TypeVar
 
 from kabuild.base.canonical import canonical_json
 from kabuild.base.errors import AnalysisError, Reason
-from kabuild.model.action import VERDICT_FILE, Action, Limits, Resources
-from kabuild.model.artifact import Artifact, Literal, Source
-from kabuild.model.label import Label
+from kabuild.model.action import (
+    VERDICT_FILE,
+    Action,
+    Artifact,
+    Limits,
+    Literal,
+    Name,
+    Resources,
+    Source,
+    Toolchain,
+)
+from kabuild.model.label import Label, repository_of
 from kabuild.model.options import Options
-from kabuild.model.platform import Platform
+from kabuild.model.platform import CPU_SPEC, Platform, PlatformSpec
 from kabuild.model.target import Target
-from kabuild.model.toolchain import Toolchain
 from kabuild.rule.provider import Provider
 
 P = TypeVar("P", bound=Provider)
 Lookup = Callable[[Label], Mapping[type[Provider], Provider]]
+
+SANDBOX_KIT = ("limits.py", "namespaces.py", "rootfs.py", "seccomp.py")
+"""Of ``kabuild/sandbox``: what puts a child process into a sandbox of its own."""
+
+SUPERVISION = ("collect.py", "output.py", "process_tree.py", "protocol.py", "supervisor.py")
+"""What besides runs a command in it, watches its processes and takes its output."""
 
 
 class Context:
@@ -35,6 +49,8 @@ class Context:
         providers: Lookup,
         toolchains: Callable[[Label, tuple[str, ...]], Toolchain],
         toolchains_here: Callable[[Label], Toolchain | None],
+        *,
+        platform_spec: Callable[[], PlatformSpec] = lambda: CPU_SPEC,
     ) -> None:
         self.target = target
         self.label = target.label
@@ -47,6 +63,12 @@ class Context:
         self._providers = providers
         self._toolchains = toolchains
         self._toolchains_here = toolchains_here
+        self._platform_spec = platform_spec
+
+    @property
+    def platform_spec(self) -> PlatformSpec:
+        """What the build's platform declares: its architectures, for one."""
+        return self._platform_spec()
 
     def trial(self, number: int) -> Context:
         """The same target, ``number`` times over: its sub-targets are called ``part#number``.
@@ -73,7 +95,7 @@ class Context:
     def toolchain_here(self, label: Label) -> Toolchain | None:
         """The toolchain where this machine has it; None where it would have to be fetched first.
 
-        For what can be left out: everybody who builds would have to fetch it otherwise. Raises
+        For optional toolchains: otherwise every build would fetch them. Raises
         ToolchainError when it is not what was pinned.
         """
         return self._toolchains_here(label)
@@ -87,7 +109,7 @@ class Context:
         if not isinstance(found, kind):
             raise AnalysisError(
                 Reason.NO_PROVIDER,
-                f"{label.short} provides no {kind.__name__}, which {self.label.short} needs",
+                f"{label.short} does not provide {kind.__name__}, which {self.label.short} needs",
                 position=self.target.position,
             )
         return found
@@ -96,9 +118,22 @@ class Context:
         """A file or directory that ships with kabuild, such as ``rules/harness/tools``."""
         return Source(path, "builtin")
 
+    def sandbox_kit(self, below: str, *, supervision: bool = False) -> Mapping[str, Source]:
+        """The modules with which an action puts its own children into sandboxes, below ``below``.
+
+        For the ``inputs`` of an action that is ``nestable``: ``namespaces`` is the one to import.
+        They need the standard library only. With ``supervision``, also those that run a command
+        and watch its processes, of which ``supervisor`` is the one to import.
+        """
+        names = (*SANDBOX_KIT, *SUPERVISION) if supervision else SANDBOX_KIT
+        return {f"{below}/{name}": Source(f"sandbox/{name}", "kabuild") for name in names}
+
     def package_file(self, path: str) -> Source:
         """A file or directory of this target's own package, by its path in there."""
-        return Source(f"{self.label.package}/{path}" if self.label.package else path)
+        package = self.label.package
+        if repository := repository_of(package):
+            return Source(f"{package.partition('/')[2]}/{path}", f"@{repository}")
+        return Source(f"{package}/{path}" if package else path)
 
     def literal(self, value: Any) -> Literal:
         """A value as a canonical JSON file."""
@@ -130,6 +165,8 @@ class Context:
         facts: str = "",
         journal: bool = False,
         sandboxed: bool = False,
+        names: tuple[Name, ...] = (),
+        advice: str = "",
     ) -> Action:
         """Declare the action of the sub-target ``part``, which is one of the rule's.
 
@@ -157,6 +194,8 @@ class Context:
             facts=facts,
             journal=journal,
             sandboxed=sandboxed,
+            names=names,
+            advice=advice,
         )
         self.actions.append(action)
         return action
@@ -176,7 +215,7 @@ class Context:
             argv=argv,
             inputs=inputs,
             outputs=(VERDICT_FILE, *outputs),
-            gate=part.rpartition(".")[2],
+            gate=part,
             **rest,
         )
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kabuild.model.gate import Gate
 from kabuild.rule.attr import Attr
 from kabuild.rule.context import Context
 
@@ -31,8 +32,8 @@ class Rule:
         attrs: what it takes, besides ``name`` and ``tags``.
         subtargets: the parts that ``implement`` declares actions for: ``compile`` makes
             ``softmax.compile`` a label.
-        gates: those sub-targets that judge; a rule with gates is a test.
-        on_request: further ones that judge, but only where they are asked for by name.
+        gates: further ones, which judge, in the order of judging: kabuild learns from them what
+            ``--gates`` may name, and what reports show. A rule with gates is a test.
         check: looks at all attributes together; raises ``AttributeProblem`` whose path
             starts with an attribute's name.
     """
@@ -42,6 +43,10 @@ class Rule:
     implement: Callable[[Context], None]
     attrs: Mapping[str, Attr] = field(default_factory=dict)
     subtargets: tuple[str, ...] = ()
-    gates: tuple[str, ...] = ()
-    on_request: tuple[str, ...] = ()
+    gates: tuple[Gate, ...] = ()
     check: Callable[[Mapping[str, Any]], None] = accept_all
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """All sub-targets, those that judge included."""
+        return tuple(dict.fromkeys((*self.subtargets, *(gate.name for gate in self.gates))))

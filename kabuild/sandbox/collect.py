@@ -117,7 +117,7 @@ def _open_directory(name: str, parent: int | None, stack: contextlib.ExitStack) 
         raise _Refused(f"{name} cannot be read") from None
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR}:
-            raise _Refused(f"{name} is no directory") from None
+            raise _Refused(f"{name} is not a directory") from None
         raise
     stack.callback(os.close, fd)
     return fd

@@ -31,9 +31,10 @@ import select
 import signal
 import socket
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import NoReturn
@@ -70,11 +71,18 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CLOSE_RANGE = 436
 _HIGHEST_FD = 0xFFFFFFFF
 _SETUP_FAILED = 125
+_PAUSES = (0.02, 0.1, 0.4)
+"""Seconds before a sandbox is built again of which a file was not there."""
+_REPLACING = frozenset(str(number) for number in (errno.ENOENT, errno.ESTALE, errno.EBUSY))
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class SandboxError(OSError):
     """A sandbox could not be set up: the machine failed, not what was to run in it."""
+
+
+class _FileGone(Exception):  # noqa: N818 - an event, which becomes an error when it lasts
+    """A file of the view was not there when it was to be placed; the text names it."""
 
 
 def fork_contained(
@@ -100,33 +108,23 @@ def fork_contained(
     becomes the anchor's exit code.
 
     Returns once the sandbox stands. Raises ``SandboxError``, with the step that failed, when
-    it could not be set up; nothing of it is left then.
+    it could not be set up; nothing of it is left then. Where a file was not there, it is tried
+    again: somebody may be replacing it.
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()  # or the worker would write it a second time
     # Done here rather than in the forks, where it would be done every time.
     filters.prepare(seccomp)
     handled = tuple(number for number in _signals() if callable(signal.getsignal(number)))
-    status_read, low_write = os.pipe()
-    status_write = fcntl.fcntl(low_write, fcntl.F_DUPFD_CLOEXEC, 3)
-    os.close(low_write)
-    anchor = os.fork()
-    if anchor == 0:
+    box = _Box(view, limits, child, tuple(keep_fds), seccomp, handled)
+    for pause in (*_PAUSES, None):
         try:
-            os.close(status_read)
-            box = _Box(view, limits, child, tuple(keep_fds), seccomp, status_write, handled)
-            box.run_anchor(supervisor, tuple(supervisor_fds))
-        finally:
-            os._exit(_SETUP_FAILED)
-    os.close(status_write)
-    with os.fdopen(status_read, "rb") as pipe:
-        report = pipe.read()
-    if report != b"ok":
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
-            os.kill(anchor, signal.SIGKILL)
-            os.waitpid(anchor, 0)
-        raise SandboxError(report.decode(errors="replace") or "the sandbox died in its set-up")
-    return anchor
+            return box.start(supervisor, tuple(supervisor_fds))
+        except _FileGone as gone:
+            if pause is None:
+                raise SandboxError(str(gone)) from None
+            time.sleep(pause)
+    raise AssertionError("unreachable")
 
 
 def probe() -> str | None:
@@ -164,15 +162,44 @@ class _Box:
     child: Callable[[], int | None]
     keep_fds: tuple[int, ...]
     profile: filters.Profile
-    status: int  # the pipe on which the caller waits for "ok" or for an error
     handled: tuple[int, ...]  # signals for which the caller has handlers
+    status: int = -1  # the pipe on which the caller waits for "ok" or for an error
+
+    def start(
+        self, supervisor: Callable[[int], int] | None, supervisor_fds: tuple[int, ...]
+    ) -> int:
+        """Fork the anchor; its pid, once the sandbox stands. Raises SandboxError, _FileGone."""
+        status_read, low_write = os.pipe()
+        status_write = fcntl.fcntl(low_write, fcntl.F_DUPFD_CLOEXEC, 3)
+        os.close(low_write)
+        anchor = os.fork()
+        if anchor == 0:
+            try:
+                os.close(status_read)
+                replace(self, status=status_write).run_anchor(supervisor, supervisor_fds)
+            finally:
+                os._exit(_SETUP_FAILED)
+        os.close(status_write)
+        with os.fdopen(status_read, "rb") as pipe:
+            report = pipe.read().decode(errors="replace")
+        if report == "ok":
+            return anchor
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(anchor, signal.SIGKILL)
+            os.waitpid(anchor, 0)
+        number, _, text = report.partition(" ")
+        if number in _REPLACING:
+            raise _FileGone(text)
+        raise SandboxError(text or "the sandbox died in its set-up")
 
     def fail(self, step: str) -> NoReturn:
-        """Report the exception in flight to the caller and end."""
+        """Report the exception in flight to the caller, its number first, and end."""
         error = sys.exc_info()[1]
         text = error.strerror if isinstance(error, OSError) and not error.filename else None
+        number = error.errno if isinstance(error, OSError) else 0
+        report = f"{number} {step}: {text or error or type(error).__name__}"
         with contextlib.suppress(OSError):
-            os.write(self.status, f"{step}: {text or error or type(error).__name__}".encode())
+            os.write(self.status, report.encode())
         os._exit(_SETUP_FAILED)
 
     def run_anchor(

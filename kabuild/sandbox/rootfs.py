@@ -6,7 +6,7 @@ root of gate actions. Needs Linux 5.12 or later (``mount_setattr``).
 This runs in a process that was forked a moment ago, where touching a page for the first time
 costs microseconds. Hence plain ``os`` calls: ``pathlib`` would double the time.
 """
-# ruff: noqa: PTH102, PTH103, PTH106, PTH110, PTH114, PTH115, PTH116, PTH120, PTH211
+# ruff: noqa: PTH102, PTH103, PTH106, PTH110, PTH113, PTH114, PTH115, PTH116, PTH118, PTH120, PTH211
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -52,6 +52,12 @@ _SYSTEM_PATHS = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"),
     *("/etc/ld.so.cache", "/etc/alternatives", "/sys/devices/system/cpu"),
 )
+
+_COPIED = frozenset({"/etc/ld.so.cache"})
+"""Small files that package managers replace at any time. What has been replaced cannot be bound
+any more, so a sandbox within one that saw the old file could not be built."""
+
+_MOST_LINKS = 40  # as the kernel follows in one path
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -92,11 +98,12 @@ class View:
 
 
 class _Kind(Enum):
-    """How a bind is placed: what its mount point must be."""
+    """How a bind is placed: what its mount point must be, or that there is none."""
 
     LINK = 1
     DIRECTORY = 2
     FILE = 3
+    COPY = 4
 
 
 def system_binds() -> tuple[Bind, ...]:
@@ -123,13 +130,16 @@ def build_root(view: View) -> None:
         os.mkdir("/proc")
         _mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
     _build_dev(shm_bytes)
-    placements: list[tuple[str, Callable[[], None]]] = [
-        (bind.target, partial(_place, bind, kind, source)) for bind, kind, source in sources
-    ]
+    links = {bind.target: source for bind, kind, source in sources if kind is _Kind.LINK}
+    placements: list[tuple[str, Callable[[], None]]] = []
+    for bind, kind, source in sources:
+        target = _without_links(bind.target, links)
+        placements.append((target, partial(_place, bind, kind, source, target)))
     for path, size in view.tmpfs:
         if path != _SHM:
             mode = 0o1777 if path == _TMP else 0o755
-            placements.append((path, partial(_mount_tmpfs, path, size, mode)))
+            target = _without_links(path, links)
+            placements.append((target, partial(_mount_tmpfs, target, size, mode)))
     for _, place in sorted(placements, key=lambda item: item[0].rstrip("/").count("/")):
         place()
     _write_stubs()
@@ -177,8 +187,25 @@ def _inspect(bind: Bind) -> tuple[_Kind, str]:
     if bind.source == bind.target and os.path.islink(bind.source):
         return _Kind.LINK, os.readlink(bind.source)
     source = os.path.realpath(bind.source)
+    if bind.source in _COPIED:
+        return _Kind.COPY, source
     is_directory = stat.S_ISDIR(os.stat(source).st_mode)
     return _Kind.DIRECTORY if is_directory else _Kind.FILE, source
+
+
+def _without_links(path: str, links: Mapping[str, str]) -> str:
+    """Where ``path`` is when all ``links`` above it are followed.
+
+    What a link leads to may be placed after it: until then nothing can be made below the link.
+    """
+    for _ in range(_MOST_LINKS):
+        above = (path[:end] for end, letter in enumerate(path) if letter == "/" and end)
+        link = next((each for each in above if each in links), None)
+        if link is None:
+            break
+        led = os.path.join(os.path.dirname(link), links[link])
+        path = os.path.normpath(led + path[len(link) :])
+    return path
 
 
 def _bring_up_loopback() -> None:
@@ -191,7 +218,7 @@ def _enter_empty_root() -> None:
     _mount("none", "/", "none", _MS_REC | _MS_PRIVATE)
     # Any directory will do: pivot_root uncovers it again, under the old root.
     base = next(entry.path for entry in os.scandir("/") if entry.is_dir(follow_symlinks=False))
-    _mount("tmpfs", base, "tmpfs", _MS_NOSUID | _MS_NODEV, "size=1m,nr_inodes=16384,mode=755")
+    _mount("tmpfs", base, "tmpfs", _MS_NOSUID | _MS_NODEV, "size=64m,nr_inodes=16384,mode=755")
     old = base + _OLD_ROOT
     os.mkdir(old)
     number = ctypes.c_long(_PIVOT_ROOT[os.uname().machine])
@@ -210,22 +237,43 @@ def _build_dev(shm_bytes: int) -> None:
     _mount_tmpfs(_SHM, shm_bytes, 0o1777)
 
 
-def _place(bind: Bind, kind: _Kind, source: str) -> None:
-    target = bind.target
+def _place(bind: Bind, kind: _Kind, source: str, target: str) -> None:
     os.makedirs(os.path.dirname(target), exist_ok=True)
     if kind is _Kind.LINK:
         if not os.path.lexists(target):
             os.symlink(source, target)
         return
+    if kind is _Kind.COPY:
+        _copy(_OLD_ROOT + source, target)
+        return
     if kind is _Kind.DIRECTORY:
         os.makedirs(target, exist_ok=True)
     elif not os.path.exists(target):
         write_file(target, "")
-    _mount(_OLD_ROOT + source, bind.target, "none", _MS_BIND | _MS_REC)
+    try:
+        _mount(_OLD_ROOT + source, target, "none", _MS_BIND | _MS_REC)
+    except FileNotFoundError:
+        # A sandbox around this one has a file that was replaced: it is there, and has no name.
+        if kind is not _Kind.FILE or bind.writable or not os.path.isfile(_OLD_ROOT + source):
+            raise
+        _copy(_OLD_ROOT + source, target)
+        return
     attributes = _ATTR_NOSUID if bind.writable else _ATTR_NOSUID | _ATTR_RDONLY
-    if not bind.target.startswith("/dev/"):
+    if not target.startswith("/dev/"):
         attributes |= _ATTR_NODEV
-    _add_attributes(bind.target, attributes, recursive=True)
+    _add_attributes(target, attributes, recursive=True)
+
+
+def _copy(source: str, target: str) -> None:
+    """A private copy, read-only once the root is."""
+    try:
+        with open(source, "rb") as original:
+            content = original.read()
+        with open(target, "wb") as copy:
+            copy.write(content)
+    except OSError as error:
+        name = source.removeprefix(_OLD_ROOT)
+        raise OSError(error.errno, f"copy {name}: {error.strerror}") from error
 
 
 def _write_stubs() -> None:

@@ -79,6 +79,9 @@ _DENIED: dict[str, tuple[int | None, int | None]] = {
     "modify_ldt": (154, None),
     "uselib": (134, None),
     "_sysctl": (156, None),
+    # what no signal ends, not even SIGKILL, before it has gone through as much as was asked
+    "move_pages": (279, 239),
+    "migrate_pages": (256, 238),
     # memory that no process maps, hence that no limit counts
     "shmget": (29, 194),
     "msgget": (68, 186),

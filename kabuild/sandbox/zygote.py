@@ -26,6 +26,8 @@ from typing import Any
 from . import protocol
 from .bare import fork_bare
 from .command import execute, run_script
+from .inheritance import settle
+from .limits import UNLIMITED, require_limits
 from .namespaces import Bind, Limits, View, fork_contained
 from .supervisor import Orders, supervise
 
@@ -40,10 +42,15 @@ main(int(sys.argv[2]), sys.argv[3:])
 """``python -c BOOTSTRAP DIRECTORY SOCKET [MODULE...]`` is a zygote."""
 
 _DATA_FACTOR = 4  # see SandboxLimits.memory_bytes
+_OPEN_FILES = 4096
+_STACK_BYTES = 16 << 20
+_LOCKED_BYTES = 64 << 10  # what Linux has always granted: no machine has less
+_QUEUED_SIGNALS = 1024
 
 
 def main(channel_fd: int, preload: list[str]) -> None:
     """Import ``preload``, then serve requests from the socket ``channel_fd`` until it closes."""
+    settle()
     channel = socket.socket(fileno=channel_fd)
     channel.set_inheritable(False)
     if "" in sys.path:
@@ -93,7 +100,7 @@ class Zygote:
             pid = start(message["run"], *fds)
         except OSError as error:
             with socket.socket(fileno=fds[0]) as control:
-                protocol.send(control, {"error": str(error)})
+                protocol.send(control, {"error": error.strerror or str(error)})
             fds = fds[1:]
         else:
             pidfd = os.pidfd_open(pid)
@@ -140,6 +147,7 @@ def start(run: dict[str, Any], control: int, stdout: int, stderr: int, collect: 
         return supervise(orders, worker, control, collect)
 
     kernel_limits = _kernel_limits(limits)
+    require_limits(kernel_limits)
     keep, supervisor_fds = (stdout, stderr), (control, collect)
     if not run["hermetic"]:
         return fork_bare(
@@ -172,10 +180,16 @@ def _view(run: dict[str, Any]) -> View:
 
 
 def _kernel_limits(limits: dict[str, Any]) -> Limits:
+    """All of them, or what a command can do would depend on who has started the build."""
     memory, cpu = limits["memory_bytes"], limits["cpu_seconds"]
     return Limits(
-        memory_bytes=None if memory is None else memory * _DATA_FACTOR,
-        cpu_seconds=None if cpu is None else int(cpu) + 1,
+        memory_bytes=UNLIMITED if memory is None else memory * _DATA_FACTOR,
+        cpu_seconds=UNLIMITED if cpu is None else int(cpu) + 1,
         processes=limits["processes"],
         file_bytes=limits["file_bytes"],
+        open_files=_OPEN_FILES,
+        stack_bytes=_STACK_BYTES,
+        address_bytes=UNLIMITED,
+        locked_bytes=_LOCKED_BYTES,
+        queued_signals=_QUEUED_SIGNALS,
     )

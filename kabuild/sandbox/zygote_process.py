@@ -16,6 +16,7 @@ from kabuild.sandbox.zygote import BOOTSTRAP
 
 _STDERR_BYTES = 2000
 _END_SECONDS = 5.0
+_BUSY_SECONDS = 0.2
 
 
 class ZygoteLost(Exception):  # noqa: N818 - an event that the spawner answers with a restart
@@ -76,7 +77,12 @@ class ZygoteProcess:
                 raise self._lost()
 
     def close(self) -> None:
-        """End it, and with it every sandbox that it started."""
+        """End it, and with it every sandbox that it started; at once where it still starts."""
+        starting = not self._lock.acquire(timeout=_BUSY_SECONDS)
+        if starting and self._process is not None:
+            self._process.kill()
+        if not starting:
+            self._lock.release()
         with self._lock:
             if self._channel is not None:
                 self._channel.close()

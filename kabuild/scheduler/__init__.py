@@ -5,7 +5,7 @@
     result = scheduler.run(graph, requested)       # BuildResult: settled by label
 
 The longest path goes first; CPU slots are never exceeded; devices are held exclusively,
-across processes. Everything that happens is told to the sink as the model's events.
+across processes. Everything that happens goes to the sink as an event of the model.
 """
 
 from kabuild.scheduler.leasing import Pool, pools_of

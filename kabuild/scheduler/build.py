@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from threading import Event
 
@@ -16,6 +16,7 @@ from kabuild.base.errors import (
     LoadError,
     Reason,
 )
+from kabuild.base.listing import abridged
 from kabuild.execution.inputs import MissingOutputError
 from kabuild.execution.prepared import Prepared
 from kabuild.model.action import Action
@@ -25,10 +26,10 @@ from kabuild.model.graph import ActionGraph
 from kabuild.model.result import ActionResult, Outcome, Settled
 from kabuild.model.verdict import Verdict
 from kabuild.scheduler.frontier import Frontier, State
+from kabuild.scheduler.gating import Stopped, because_of, did_not_pass, stopped
 from kabuild.scheduler.leasing import Leasing
 from kabuild.scheduler.plan import History, priorities
 from kabuild.scheduler.resources import Slots
-from kabuild.scheduler.rules import Stopped, because_of, did_not_pass, stopped
 from kabuild.scheduler.run_queue import RunQueue
 from kabuild.scheduler.workers import Executor, Run
 from kabuild.store.action_cache import blobs_of
@@ -109,7 +110,7 @@ class Build:
         self.let_go(run)
         if run.bug is not None:
             raise run.bug
-        if isinstance(run.error, BlobMissingError) and self._rewind(run.label, run.error.digest):
+        if isinstance(run.error, BlobMissingError) and self._rewind(run.label, run.error.digests):
             return
         if isinstance(run.error, DeviceError) and self._goes_elsewhere(run, run.error):
             return
@@ -172,8 +173,12 @@ class Build:
         self._frontier.move(label, State.RUNNING)
         self.running[label] = run
         now = self._clock.wall()
-        self._sink.emit(ActionStarted(action.label, action.mnemonic, slots[0], now))
-        self._sink.emit(ActionExecuting(action.label, now))
+        try:
+            self._sink.emit(ActionStarted(action.label, action.mnemonic, slots[0], now))
+            self._sink.emit(ActionExecuting(action.label, now))
+        except BaseException:
+            self.let_go(run)  # no worker has it, so no one reports its end
+            raise
         return run
 
     def let_go(self, run: Run) -> None:
@@ -205,17 +210,19 @@ class Build:
             self._from_error(action, InfraError(Reason.NO_DEVICE, absent), prepared.key),
         )
 
-    def _rewind(self, label: str, lost: Digest) -> bool:
-        """Run again what made the blob ``lost``; False if that cannot help ``label``."""
-        makers = [
-            dependency
+    def _rewind(self, label: str, lost: Collection[Digest]) -> bool:
+        """Run again what made the blobs ``lost``; False if that cannot help ``label``."""
+        made = {
+            dependency: {*blobs_of(self._produced[dependency])}.intersection(lost)
             for dependency in self._graph.actions[label].dependencies()
-            if dependency in self._produced and lost in blobs_of(self._produced[dependency])
-        ]
+            if dependency in self._produced
+        }
+        makers = [dependency for dependency, blobs in made.items() if blobs]
         self._rewinds[label] += 1
-        if not makers or self._rewinds[label] > MAX_REWINDS:
+        if set().union(*made.values()) != {*lost} or self._rewinds[label] > MAX_REWINDS:
             return False
-        self._sink.emit(Warned(f"{label} lacks blob {lost}; running {', '.join(makers)} again"))
+        lacking, again = abridged([f"blob {digest}" for digest in lost]), ", ".join(makers)
+        self._sink.emit(Warned(f"{label} lacks {lacking}; running {again} again"))
         self._release_parked(label)
         for withdrawn in self._frontier.reopen(makers, label):
             self._queue.withdraw(withdrawn)
@@ -274,7 +281,7 @@ class Build:
         return alike and settled.outcome in {Outcome.DONE, Outcome.FAILED}
 
     def _release(self, label: str) -> list[str]:
-        """Whoever was parked behind ``label``, which is no longer on its way."""
+        """The actions that were parked behind ``label``, which is no longer pending."""
         if key := self._leads.pop(label, None):
             del self._leaders[key]
         return self._parked.pop(label, [])

@@ -28,7 +28,7 @@ class Frontier:
     """The state of every action of one build, kept consistent with its dependencies.
 
     An action is READY, QUEUED or RUNNING only when all its dependencies are SETTLED. A
-    settled action can be reopened when its output was lost; whoever needs it waits again.
+    settled action can be reopened when its output was lost; its dependents wait again.
     """
 
     def __init__(self, graph: ActionGraph) -> None:

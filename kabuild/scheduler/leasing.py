@@ -12,7 +12,7 @@ from kabuild.model.event import EventSink, Warned
 from kabuild.scheduler.resources import Leases
 
 NOTICE = 1.0
-"""Seconds of waiting for another process after which the user is told for whom."""
+"""Seconds after which a waiting build names the process it waits for."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,9 @@ class Leasing:
             self._leases.release(lease)
 
     def withdraw(self, name: str, lease: str, error: DeviceError) -> bool:
-        """Use a device no more in this build; whether another one is left.
+        """Stop using a device in this build; return whether another one is left.
 
-        The user is told, once.
+        Warns once.
         """
         pool = self._pools.get(name, {})
         if pool.pop(lease, None) is None:

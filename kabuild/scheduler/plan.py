@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from kabuild.base.fs import atomic_write
+from kabuild.base.own_files import write_own
+from kabuild.base.reading import read_plain
 from kabuild.model.action import Action
 from kabuild.model.graph import ActionGraph
 
@@ -56,7 +57,7 @@ class History:
         merged = {**self._load(), **self._fresh}
         kept = dict(list(merged.items())[-_LIMIT:])
         with contextlib.suppress(OSError):
-            atomic_write(self._path, json.dumps({"schema": _SCHEMA, "labels": kept}).encode())
+            write_own(self._path, json.dumps({"schema": _SCHEMA, "labels": kept}).encode())
         self._fresh = {}
 
     def _load(self) -> dict[str, tuple[float, str]]:
@@ -78,7 +79,7 @@ def priorities(graph: ActionGraph, estimates: Mapping[str, float]) -> dict[str, 
 
 def _read(path: Path) -> dict[str, tuple[float, str]]:
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(read_plain(path))
         if value["schema"] != _SCHEMA:
             return {}
         return {str(k): (float(v[0]), str(v[1])) for k, v in value["labels"].items()}

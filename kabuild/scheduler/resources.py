@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kabuild.base.locks import is_locked, process_named
+from kabuild.base.own_files import open_own
 from kabuild.model.action import Resources
 from kabuild.store.faults import writing
 
@@ -41,7 +42,7 @@ class FileLeases:
         """Take the device now, or return False. Raises StoreError."""
         with writing(str(self._directory)):
             self._directory.mkdir(parents=True, exist_ok=True)
-            file = os.open(self._path(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            file = open_own(self._path(name), 0o666)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.ftruncate(file, 0)

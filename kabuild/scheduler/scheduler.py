@@ -7,7 +7,9 @@ one run to end.
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -24,6 +26,9 @@ from kabuild.scheduler.workers import Executor, Run, ThreadWorkers, Workers
 
 LEASE_POLL = 0.1
 """Seconds between attempts to get a device that another process uses."""
+
+PATIENCE = 0.5
+"""Seconds for runs to end after something was raised."""
 
 
 @dataclass(frozen=True)
@@ -100,19 +105,15 @@ class Scheduler:
             history=self._history,
             clock=self._clock,
         )
-        interrupted = True
         try:
             self._loop(build)
-            cancelled = any(s.outcome is Outcome.CANCELLED for s in build.settled.values())
-            interrupted = self._stop.is_set() and cancelled
         except BaseException:
-            self._stop.set()
-            while build.running and (run := self._workers.wait(None)):
-                build.let_go(run)
+            self._give_up(build)
             raise
-        finally:
-            self._history.save()
-            self._sink.emit(BuildFinished(interrupted, self._clock.wall()))
+        cancelled = any(s.outcome is Outcome.CANCELLED for s in build.settled.values())
+        interrupted = self._stop.is_set() and cancelled
+        self._history.save()
+        self._sink.emit(BuildFinished(interrupted, self._clock.wall()))
         settled = {label: build.settled[label] for label in graph.actions}
         return BuildResult(settled, interrupted, self._clock.monotonic() - started)
 
@@ -128,9 +129,29 @@ class Scheduler:
                 build.finish(ended)
             build.advance()
 
+    def _give_up(self, build: Build) -> None:
+        """End what runs, without waiting long for it: what was raised is to be told now.
+
+        What takes longer keeps its device until it has ended.
+        """
+        self._stop.set()
+        with contextlib.suppress(Exception):  # the sink may be what raised
+            self._sink.emit(BuildFinished(interrupted=True, at=self._clock.wall()))
+        self._history.save()
+        deadline = time.monotonic() + PATIENCE
+        while build.running and (left := deadline - time.monotonic()) > 0:
+            if run := self._workers.wait(left):
+                build.let_go(run)
+        if build.running:
+            threading.Thread(target=self._let_go_later, args=(build,), daemon=True).start()
+
+    def _let_go_later(self, build: Build) -> None:
+        while build.running and (run := self._workers.wait(None)):
+            build.let_go(run)
+
     def _start(self, build: Build, run: Run) -> None:
         try:
             self._workers.start(run, self._executor, self._stop, self._clock)
         except BaseException:
-            build.let_go(run)  # nobody will ever report its end
+            build.let_go(run)  # no worker reports its end
             raise

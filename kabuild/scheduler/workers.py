@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from kabuild.base.clock import Clock
-from kabuild.base.errors import KabuildError
+from kabuild.base.errors import InfraError, KabuildError, Reason
 from kabuild.execution.prepared import Prepared
 from kabuild.model.action import Action
 from kabuild.model.result import ActionResult, Settled
@@ -84,7 +84,12 @@ class ThreadWorkers:
         """Begin ``run`` at once."""
         if self._running == self._threads:
             name = f"kabuild-worker-{self._threads + 1}"
-            threading.Thread(target=self._work, name=name, daemon=True).start()
+            try:
+                threading.Thread(target=self._work, name=name, daemon=True).start()
+            except RuntimeError as error:  # what Python makes of EAGAIN
+                what = f"no thread can be started: {error}"
+                hint = "see 'ulimit -u', or run fewer at a time with --jobs"
+                raise InfraError(Reason.NO_RESOURCES, what, hint=hint) from None
             self._threads += 1
         self._running += 1
         self._todo.put((run, executor, cancel, clock))

@@ -17,8 +17,8 @@ from kabuild.base.lazy import lazy_names
 if TYPE_CHECKING:
     from kabuild.store.action_cache import ActionCache, DiskActionCache
     from kabuild.store.cas import BlobMissingError, Cas, DiskCas
+    from kabuild.store.file_index import FileIndex
     from kabuild.store.paths import default_path
-    from kabuild.store.signatures import FileIndex
     from kabuild.store.store import Store
 
 __all__ = [
@@ -40,7 +40,7 @@ __getattr__ = lazy_names(
         "Cas": "cas",
         "DiskActionCache": "action_cache",
         "DiskCas": "cas",
-        "FileIndex": "signatures",
+        "FileIndex": "file_index",
         "Store": "store",
         "default_path": "paths",
     },

@@ -18,7 +18,9 @@ from kabuild.base.canonical import (
 )
 from kabuild.base.clock import Clock, SystemClock
 from kabuild.base.errors import StoreError
-from kabuild.base.fs import is_inside
+from kabuild.base.fs import is_inside, remove_tree
+from kabuild.base.reading import NO_FILE, open_plain
+from kabuild.base.seal import Seal, Trust
 from kabuild.model.action import OUTPUT_ROOT
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
@@ -27,6 +29,8 @@ from kabuild.store.cas import Cas
 from kabuild.store.eviction import TOUCH_AFTER, note_use
 from kabuild.store.faults import store_error, writing
 from kabuild.store.scratch import Scratch
+from kabuild.store.sealed_entry import parts, sealed, trust_of
+from kabuild.store.trees import parse_tree
 
 _PREFIX = f"{OUTPUT_ROOT}/"
 
@@ -44,23 +48,33 @@ class ActionCache(Protocol):
 
 
 class DiskActionCache:
-    """An ActionCache laid out as Bazel's disk cache: ``ac/ab/abcd...`` beside ``cas/``."""
+    """An ActionCache laid out as Bazel's disk cache: ``ac/ab/abcd...`` beside ``cas/``.
+
+    Only entries with this user's seal count; others are treated as absent, with one warning.
+    """
 
     def __init__(
         self,
         root: Path,
         scratch: Scratch,
         cas: Cas,
+        seal: Seal,
         *,
         clock: Clock | None = None,
         warn: Callable[[str], None] = lambda _: None,
         added: Callable[[int], None] = lambda _: None,
+        distrusted: Callable[[str, Trust], None] = lambda *_: None,
     ) -> None:
-        """``warn`` hears of damage, ``added`` of the size of every entry."""
+        """``warn`` hears of damage, ``added`` of the size of every entry.
+
+        ``distrusted`` gets the hash of each key whose entry lacks this user's seal.
+        """
         self._root = str(root)
         self._entries = f"{root}/ac"
         self._scratch = scratch
         self._cas = cas
+        self._seal = seal
+        self._distrusted = distrusted
         self._clock = clock or SystemClock()
         self._warn = warn
         self._added = added
@@ -72,34 +86,50 @@ class DiskActionCache:
     def get(self, key: Digest) -> ActionResult | None:
         """The result of the action with this key, or None.
 
-        An entry that cannot be read, or that promises a blob which is gone, is removed.
+        An entry that was changed, has no seal, or promises a blob which is gone, is removed.
         """
         path = self.path_of(key)
         try:
-            with open(path, "rb") as file:
+            with open_plain(Path(path)) as file:
                 data = file.read()
                 age = time.time() - os.fstat(file.fileno()).st_mtime
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
+            if error.errno in NO_FILE:
+                self._warn(f"dropped a damaged entry of the action cache: {key.hash}: {error}")
+                self._remove(path)
+                return None
             raise store_error(error, self._root) from error
+        trust = trust_of(data, key.hash, self._seal)
+        if trust in {Trust.UNSEALED, Trust.FOREIGN}:
+            self._distrusted(key.hash, trust)
+            if trust is Trust.UNSEALED:  # one of another user may still be of use to them
+                self._remove(path)
+            return None
         # The use is noted before the blobs are looked at: from now on they stay.
         if age > TOUCH_AFTER and not note_use(self._root, path):
             return None
         try:
-            result = decode(data, self._cas)
+            if trust is Trust.FALSE:
+                raise ValueError("it was changed after it was sealed")
+            result = decode(parts(data)[0], self._cas)
         except ValueError as error:
-            self._warn(f"dropped a damaged entry of the action cache, {key.hash}: {error}")
+            self._warn(f"dropped a damaged entry of the action cache: {key.hash}: {error}")
             result = None
         if result is None or self._cas.missing(blobs_of(result)):
-            with contextlib.suppress(OSError):
-                Path(path).unlink()
+            self._remove(path)
             return None
         return result
 
+    def _remove(self, path: str) -> None:
+        with contextlib.suppress(OSError):
+            remove_tree(Path(path))
+
     def put(self, key: Digest, result: ActionResult) -> None:
         """Remember ``result``, whose blobs are in the CAS."""
-        data = encode(result, self._cas, ended=self._clock.wall())
+        message = encode(result, self._cas, ended=self._clock.wall())
+        data = sealed(message, key.hash, self._seal)
         target = Path(self.path_of(key))
         with writing(self._root):
             temporary = self._scratch.path("entry")
@@ -215,7 +245,7 @@ def _output_directory(data: bytes, cas: Cas) -> tuple[str, list[OutputFile] | No
         raise ValueError(msg)
     path = _path(fields)
     try:
-        root = merkle.parse_tree(cas.get(Digest.from_wire(tree)))
+        root = parse_tree(cas.get(Digest.from_wire(tree)))
     except StoreError:
         return path, None
     return path, [OutputFile(f"{path}/{p}", n.digest, n.executable) for p, n in root.walk()]
@@ -232,7 +262,7 @@ def _path(fields: dict[int, int | bytes]) -> str:
 
 
 def _metadata(started: float, ended: float) -> bytes:
-    """``ExecutedActionMetadata``: who ran it, from when to when."""
+    """``ExecutedActionMetadata``: the worker, and the times of start and end."""
     times = {number: merkle.duration(started) for number in (3, 7)}
     times |= {number: merkle.duration(ended) for number in (4, 8)}
     return text_field(1, "local") + b"".join(

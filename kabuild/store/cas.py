@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from kabuild.base.errors import Reason, StoreError
+from kabuild.base.fs import remove_tree
+from kabuild.base.reading import open_plain, read_plain
 from kabuild.model.digest import Digest
 from kabuild.store.eviction import TOUCH_AFTER, note_use
 from kabuild.store.faults import store_error, writing
@@ -44,6 +46,13 @@ class Cas(Protocol):
         """Those of ``digests`` that are absent, in their order, each once."""
         ...
 
+    def unusable(self, digests: Iterable[Digest]) -> list[Digest]:
+        """Those of ``digests`` that are absent or damaged, in their order, each once.
+
+        Damaged ones are dropped, so that they can be stored again.
+        """
+        ...
+
     def get(self, digest: Digest) -> bytes:
         """The blob's bytes, verified. Raises StoreError(BLOB_MISSING)."""
         ...
@@ -73,11 +82,13 @@ class Cas(Protocol):
 
 
 class BlobMissingError(StoreError):
-    """A blob that a result promises is not in the store, or was damaged and dropped."""
+    """Blobs that are needed are not in the store, or were damaged and dropped."""
 
-    def __init__(self, digest: Digest, why: str = "is not in the store") -> None:
-        super().__init__(Reason.BLOB_MISSING, f"blob {digest} {why}")
-        self.digest = digest
+    def __init__(self, *digests: Digest, why: str = "not in the store") -> None:
+        verb = "blob {} is" if len(digests) == 1 else "blobs {} are"
+        names = ", ".join(map(str, digests))
+        super().__init__(Reason.BLOB_MISSING, f"{verb.format(names)} {why}")
+        self.digests = digests
 
 
 class DiskCas:
@@ -115,13 +126,16 @@ class DiskCas:
         """Those of ``digests`` that are absent, in their order, each once."""
         return [digest for digest in dict.fromkeys(digests) if self._stat(digest) is None]
 
+    def unusable(self, digests: Iterable[Digest]) -> list[Digest]:
+        """Those of ``digests`` that are absent or damaged; see Cas."""
+        return [digest for digest in dict.fromkeys(digests) if not self._holds(digest)]
+
     def get(self, digest: Digest) -> bytes:
         """The blob's bytes, verified. Raises StoreError(BLOB_MISSING)."""
         if self._stat(digest) is None:
             raise BlobMissingError(digest)
         try:
-            with open(self.path_of(digest), "rb") as file:
-                data = file.read()
+            data = read_plain(Path(self.path_of(digest)))
         except FileNotFoundError:
             raise BlobMissingError(digest) from None
         except OSError as error:
@@ -133,7 +147,7 @@ class DiskCas:
     def put(self, data: bytes) -> Digest:
         """Store ``data``. Raises StoreError(STORE_FULL or STORE_UNWRITABLE)."""
         digest = Digest.of(data)
-        if self._stat(digest) is None:
+        if not self._holds(digest):
             with writing(self._root):
                 temporary = self._scratch.path("blob")
                 try:
@@ -150,7 +164,7 @@ class DiskCas:
             with path.open("rb") as file:
                 hasher = hashlib.file_digest(file, "sha256")
                 digest = Digest(hasher.hexdigest(), file.tell())
-            if self._stat(digest) is None:
+            if not self._holds(digest):
                 with writing(self._root):
                     os.utime(path)
                     self._publish(path, digest)
@@ -159,7 +173,7 @@ class DiskCas:
             temporary = self._scratch.path("blob")
             try:
                 digest = _copy_hashing(source, temporary)
-                if self._stat(digest) is None:
+                if not self._holds(digest):
                     self._publish(temporary, digest)
             finally:
                 temporary.unlink(missing_ok=True)
@@ -187,7 +201,7 @@ class DiskCas:
         """The blob as a stream, verified. Raises StoreError(BLOB_MISSING)."""
         self._verify(digest)
         try:
-            return open(self.path_of(digest), "rb")
+            return open_plain(Path(self.path_of(digest)))
         except FileNotFoundError:
             raise BlobMissingError(digest) from None
 
@@ -200,7 +214,7 @@ class DiskCas:
         """The blob's file status, or None; evicts a blob of the wrong size, notes the use."""
         path = self.path_of(digest)
         try:
-            status = os.stat(path)  # noqa: PTH116 - the null build lives on this line
+            status = os.lstat(path)  # the null build lives on this line
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -212,6 +226,14 @@ class DiskCas:
             return None
         return status
 
+    def _holds(self, digest: Digest) -> bool:
+        """Whether the blob is present and undamaged; a damaged blob is removed."""
+        try:
+            self._verify(digest)
+        except BlobMissingError:
+            return False
+        return True
+
     def _verify(self, digest: Digest) -> None:
         """Hash the blob unless this process did so already and the file is still the same.
 
@@ -220,11 +242,14 @@ class DiskCas:
         status = self._stat(digest)
         if status is None:
             raise BlobMissingError(digest)
+        if stat.S_IMODE(status.st_mode) != BLOB_MODE:  # an input that cannot be read fails unseen
+            with contextlib.suppress(OSError):  # a file of another user
+                Path(self.path_of(digest)).chmod(BLOB_MODE)
         signature = (status.st_ino, status.st_size, status.st_mtime_ns)
         if self._verified.get(digest.hash) == signature:
             return
         try:
-            with open(self.path_of(digest), "rb") as file:
+            with open_plain(Path(self.path_of(digest))) as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
                 status = os.fstat(file.fileno())
         except FileNotFoundError:
@@ -254,10 +279,10 @@ class DiskCas:
     def _evict(self, digest: Digest, what: str) -> BlobMissingError:
         """Drop a damaged blob; returns the error that says so."""
         with contextlib.suppress(OSError):
-            Path(self.path_of(digest)).unlink()
+            remove_tree(Path(self.path_of(digest)))
         self._verified.pop(digest.hash, None)
         self._warn(f"dropped a damaged blob from the store: {what} is not that of {digest}")
-        return BlobMissingError(digest, "was damaged and has been dropped")
+        return BlobMissingError(digest, why="damaged and was dropped")
 
 
 def _copy_hashing(source: BinaryIO, target: Path) -> Digest:

@@ -12,6 +12,9 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Iterator
+from pathlib import Path
+
+from kabuild.base.own_files import open_own
 
 TOUCH_AFTER = 600.0
 """Seconds after which a use is noted again; finer would only cost writes."""
@@ -28,7 +31,7 @@ COLLECTING = "gc.lock"
 def note_use(root: str, path: str) -> bool:
     """Note that a file of the store at ``root`` is used now; False where it is gone.
 
-    A store that is only read has no use for ages, and nobody evicts from it.
+    In a read-only store ages are not needed: nothing is evicted.
     """
     with _reading(root):
         try:
@@ -43,7 +46,7 @@ def note_use(root: str, path: str) -> bool:
 @contextlib.contextmanager
 def evicting(root: str) -> Iterator[None]:
     """Nobody notes a use meanwhile. To be held for moments. Raises ``OSError``."""
-    with open(f"{root}/{LOCK}", "w") as lock:
+    with open(open_own(Path(f"{root}/{LOCK}"))) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -51,7 +54,7 @@ def evicting(root: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _reading(root: str) -> Iterator[None]:
     try:
-        lock = os.open(f"{root}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = open_own(Path(f"{root}/{LOCK}"))
     except OSError:
         yield  # a store that cannot be written
         return

@@ -10,7 +10,7 @@ from kabuild.base.errors import Reason, StoreError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR}
-_HINT = "set KABUILD_CACHE to a directory that you can write, or mend this one"
+_HINT = "set KABUILD_CACHE to a directory that you can write, or make this one writable"
 
 
 @contextmanager

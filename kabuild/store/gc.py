@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kabuild.base.fs import remove_tree
+from kabuild.base.own_files import open_own
+from kabuild.base.reading import read_plain
+from kabuild.store.build_memo import MemoTable
 from kabuild.store.contents import USED, Contents, Item, scan
 from kabuild.store.eviction import COLLECTING, GRACE, evicting
 from kabuild.store.faults import writing
-from kabuild.store.memory import MemoryStore
 from kabuild.store.paths import MEMORIES
-from kabuild.store.promises import Promise, QuietBlobs, read_promise
+from kabuild.store.result_closure import Promise, QuietBlobs, read_promise
 from kabuild.store.usage import Usage
 
 _BATCH = 100
@@ -62,11 +64,12 @@ def collect(
     """
     with writing(str(root)):
         root.mkdir(parents=True, exist_ok=True)
-        with (root / COLLECTING).open("w") as lock:
+        with open(open_own(root / COLLECTING)) as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | (fcntl.LOCK_NB if seconds is not None else 0))
             except BlockingIOError:
                 return None
+            os.utime(lock.fileno())
             ends = time.monotonic() + seconds if seconds is not None else float("inf")
             collection = _Collection(root, frozenset(keep), dry_run=dry_run)
             return collection.run(limit, time.time() - grace, lambda: time.monotonic() > ends)
@@ -79,7 +82,7 @@ class _Collection:
         self._root = root
         self._keep = keep
         self._dry_run = dry_run
-        self._memories = MemoryStore(root / MEMORIES)
+        self._memories = MemoTable(root / MEMORIES)
         self._contents = scan(root)
         self._promises = _read_promises(root, self._contents)
         self._needed = Counter(name for needs in self._promises.values() for name in needs)
@@ -164,7 +167,7 @@ def _read_promises(root: Path, contents: Contents) -> dict[str, frozenset[str]]:
     promises: dict[str, frozenset[str]] = {}
     for name, item in contents.results.items():
         try:
-            promise = read_promise(name, Path(item.path).read_bytes(), get)
+            promise = read_promise(name, read_plain(Path(item.path)), get)
         except (OSError, ValueError, LookupError):
             promise = Promise(frozenset(), frozenset())
         promises[name] = frozenset(d.hash for d in promise.outputs | promise.origin)
@@ -182,7 +185,7 @@ def _evict_file(item: Item, *, dry_run: bool) -> bool:
 
 
 def _evict_toolchain(item: Item, *, dry_run: bool) -> bool:
-    """Remove a toolchain that nobody fetches or uses: first from sight, then from the disk."""
+    """Remove a toolchain that is neither fetched nor used: rename it, then delete it."""
     path = Path(item.path)
     with contextlib.ExitStack() as stack:
         for lock in (path.with_name(f"{item.name.partition('.')[0]}.lock"), path / USED):
@@ -202,7 +205,7 @@ def _evict_toolchain(item: Item, *, dry_run: bool) -> bool:
 
 
 def _unused(item: Item) -> bool:
-    """Whether nobody used the file since it was listed. A result's use may be remembered."""
+    """Whether the file was not used since it was listed. A result's use may be remembered."""
     with contextlib.suppress(OSError):
         return os.stat(item.path).st_mtime <= item.used  # noqa: PTH116 - one per item
     return False

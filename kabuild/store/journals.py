@@ -24,6 +24,9 @@ class Journals:
     Whatever an earlier run of the very same action left is all that a journal ever holds, so a
     result that rests on it is one that an uninterrupted run might have had. Nothing of it is
     needed once there is a result; it goes when it was not used for a while.
+
+    A journal is written from within a sandbox until the run is killed, so it has no seal: ``root``
+    has to be a directory that only its user can write.
     """
 
     def __init__(self, root: Path) -> None:
@@ -31,13 +34,18 @@ class Journals:
 
     @contextlib.contextmanager
     def lend(self, key: str) -> Iterator[Path | None]:
-        """The journal of an action, for nobody else meanwhile; None where somebody has it.
+        """The journal of an action, locked; None if another process has it.
 
+        None, too, where no private directory can be made: an interrupted run begins anew then.
         Raises StoreError.
         """
         path = self._root / key
+        try:
+            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            yield None
+            return
         with writing(str(self._root)):
-            self._root.mkdir(parents=True, exist_ok=True)
             self._sweep()
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
@@ -54,7 +62,7 @@ class Journals:
             os.close(fd)
 
     def _sweep(self) -> None:
-        """Remove what nobody has used for long."""
+        """Remove journals without recent use."""
         oldest = time.time() - KEPT_SECONDS
         with os.scandir(self._root) as entries:
             for entry in entries:

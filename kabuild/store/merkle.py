@@ -6,7 +6,7 @@ equal trees have equal bytes here, in any other client, and in any remote cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -110,25 +110,6 @@ def build(entries: Iterable[tuple[str, Node]]) -> Directory:
     return _freeze(root)
 
 
-def parse_tree(data: bytes) -> Directory:
-    """The root of a ``Tree`` message. Raises ``ValueError`` for anything else."""
-    fields = parse_fields(data)
-    messages = {number: [v for n, v in fields if n == number] for number in (1, 2)}
-    if len(messages[1]) != 1:
-        msg = "a Tree has one root"
-        raise ValueError(msg)
-    children = {Digest.of(_as_bytes(child)): _as_bytes(child) for child in messages[2]}
-    return _parse_directory(_as_bytes(messages[1][0]), children.__getitem__, depth=0)
-
-
-def read_directory(root: Digest, get: Callable[[Digest], bytes]) -> Directory:
-    """The directory with the digest ``root``, whose messages ``get`` has.
-
-    Raises ``ValueError`` for what is no directory, and whatever ``get`` raises.
-    """
-    return _parse_directory(get(root), get, depth=0)
-
-
 def platform_message(properties: Iterable[tuple[str, str]]) -> bytes:
     """REAPI's ``Platform``: properties sorted by name, then value."""
     return repeated_field(
@@ -219,33 +200,6 @@ def _freeze(draft: _Draft) -> Directory:
             files[name] = node
         else:
             directories[name] = node if isinstance(node, Directory) else _freeze(node)
-    return Directory(files, directories)
-
-
-def _parse_directory(data: bytes, get: Callable[[Digest], bytes], depth: int) -> Directory:
-    if depth > 256:
-        msg = "directories are nested too deeply"
-        raise ValueError(msg)
-    files: dict[str, FileNode] = {}
-    directories: dict[str, Directory] = {}
-    for number, value in parse_fields(data):
-        if number not in {1, 2}:
-            continue
-        node = dict(parse_fields(_as_bytes(value)))
-        name = _as_bytes(node.get(1, b"")).decode()
-        digest = Digest.from_wire(_as_bytes(node.get(2, b"")))
-        if not name or "/" in name or name in {".", ".."}:
-            msg = f"bad name in a directory: {name!r}"
-            raise ValueError(msg)
-        if number == 1:
-            files[name] = FileNode(digest, bool(node.get(4, 0)))
-        else:
-            try:
-                child = get(digest)
-            except KeyError:
-                msg = f"a Tree lacks directory {digest}"
-                raise ValueError(msg) from None
-            directories[name] = _parse_directory(child, get, depth + 1)
     return Directory(files, directories)
 
 

@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+from kabuild.base.own_files import open_own
 from kabuild.store.faults import writing
 
 
@@ -85,7 +86,7 @@ def _is_old(entry: os.DirEntry[str]) -> bool:
 
 def _remove_if_dead(path: str) -> bool:
     try:
-        lock = os.open(f"{path}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = open_own(Path(path) / "lock", 0o600)
     except OSError:
         return False
     try:

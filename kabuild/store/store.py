@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from kabuild.base.seal import Seal, user_seal
 from kabuild.store.action_cache import ActionCache, DiskActionCache
 from kabuild.store.cas import Cas, DiskCas
 from kabuild.store.contents import BLOBS
 from kabuild.store.faults import writing
+from kabuild.store.file_index import FileIndex
 from kabuild.store.journals import Journals
-from kabuild.store.paths import JOURNALS, LEASES, MEMORIES, SCRATCH, default_path
+from kabuild.store.paths import INDEX, LEASES, MEMORIES, SCRATCH, default_path, journals_of
 from kabuild.store.scratch import Scratch
-from kabuild.store.signatures import FileIndex
+from kabuild.store.sealed_entry import Distrusted
+from kabuild.store.upkeep import Upkeep
 from kabuild.store.usage import Tally, Usage
+from kabuild.store.user_settings import read_user_settings
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,7 @@ class Store:
         root: the directory; ``cas/`` and ``ac/`` in it are a Bazel disk cache.
         leases: directory of the lock files by which processes share devices.
         timings: file with how long actions took, for planning only.
+        seal: this user's, without which nothing in the store is believed.
         added: counts the bytes that this process stores.
     """
 
@@ -34,7 +40,11 @@ class Store:
     actions: ActionCache
     index: FileIndex
     scratch: Scratch
+    seal: Seal
+    warn: Callable[[str], None] = field(default=lambda _: None, compare=False)
+    distrusted: Distrusted = field(default_factory=Distrusted, compare=False)
     added: Tally = field(default_factory=Tally, compare=False)
+    remembering: Upkeep = field(default_factory=Upkeep, compare=False)
 
     @classmethod
     def open(
@@ -42,23 +52,34 @@ class Store:
     ) -> Store:
         """The store at ``path``, made on first use; what dead processes left goes.
 
-        ``warn`` hears of damaged blobs. Raises StoreError(STORE_UNWRITABLE or STORE_FULL).
+        ``warn`` hears of damage and of results that are not sealed. Raises
+        StoreError(STORE_UNWRITABLE or STORE_FULL); LoadError where the user's settings are wrong.
         """
+        read_user_settings()
         root = (path or default_path()).absolute()
         added = Tally()
         with writing(str(root)):
             if not (root / BLOBS).exists():
                 root.mkdir(parents=True, exist_ok=True)
                 Usage(root).set(0)
+        seal = user_seal()
+        if seal.problem:
+            warn(f"no key to seal results, so no later build will find them: {seal.problem}")
         scratch = Scratch(root / SCRATCH)
         scratch.sweep()
+        distrusted = Distrusted()
         cas = DiskCas(root, scratch, warn=warn, added=added)
         return cls(
             root=root,
             cas=cas,
-            actions=DiskActionCache(root, scratch, cas, warn=warn, added=added),
-            index=FileIndex(root / "index"),
+            actions=DiskActionCache(
+                root, scratch, cas, seal, warn=warn, added=added, distrusted=distrusted
+            ),
+            index=FileIndex(root / INDEX, seal),
             scratch=scratch,
+            seal=seal,
+            warn=warn,
+            distrusted=distrusted,
             added=added,
         )
 
@@ -80,7 +101,25 @@ class Store:
     @property
     def journals(self) -> Journals:
         """What interrupted actions had found out."""
-        return Journals(self.root / JOURNALS)
+        return Journals(journals_of(self.root))
+
+    def put_stream(self, chunks: Iterable[bytes]) -> None:
+        """Store a blob that comes in pieces.
+
+        Raises StoreError and whatever ``chunks`` raises; nothing is stored then.
+        """
+        temporary = self.scratch.path("stream")
+        try:
+            with writing(str(self.root)), temporary.open("xb") as file:
+                for chunk in chunks:
+                    file.write(chunk)
+            self.cas.put_file(temporary, move=True)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def upkeep(self) -> AbstractContextManager[None]:
+        """For writes that only help later builds: a failure is a single warning."""
+        return self.remembering(self.warn)
 
     def tell(self) -> int:
         """Add what this process stored to the store's usage; the bytes. Raises StoreError."""
@@ -90,10 +129,16 @@ class Store:
         return added
 
     def close(self) -> None:
-        """Save the file index and the usage, and remove this process's temporary files."""
+        """Save the file index and the usage, and remove this process's temporary files.
+
+        In a store that cannot be written nothing is saved, with a warning.
+        """
         try:
-            self.index.save()
-            self.tell()
+            self.distrusted.tell(self.warn)
+            with self.upkeep():
+                self.index.save()
+            with self.upkeep():
+                self.tell()
         finally:
             self.scratch.close()
 

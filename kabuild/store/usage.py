@@ -13,6 +13,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from kabuild.base.own_files import open_own
+from kabuild.base.reading import read_plain
 from kabuild.store.contents import toolchain_size
 from kabuild.store.paths import TOOLCHAINS
 
@@ -64,9 +66,9 @@ class Usage:
             _write(file, size)
 
     def total(self) -> int | None:
-        """Bytes of results, blobs and toolchains; None where nobody has counted yet."""
+        """Bytes of results, blobs and toolchains; None before the first count."""
         try:
-            known = _number(self._path.read_bytes())
+            known = _number(read_plain(self._path))
         except OSError:
             return None
         if known is None:
@@ -76,7 +78,7 @@ class Usage:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        file = open_own(self._path)
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield file

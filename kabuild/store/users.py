@@ -16,9 +16,9 @@ _LOCKS = (
 
 
 def user(root: Path) -> str:
-    """Somebody who builds, measures, fetches or collects in the store at ``root``.
+    """A process that builds, measures, fetches or collects in the store at ``root``.
 
-    For people, such as ``process 123``; empty where there is nobody.
+    For people, such as ``process 123``; empty if there is none.
     """
     for pattern in _LOCKS:
         for lock in sorted(root.glob(pattern)):

@@ -1,4 +1,4 @@
-"""Reading the whole store again: which blobs are damaged, and which results that breaks."""
+"""Reads the whole store again: finds damaged and unsealed entries, and the results they break."""
 
 from __future__ import annotations
 
@@ -13,23 +13,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kabuild.base.fs import remove_tree
+from kabuild.base.reading import open_plain, read_plain
+from kabuild.base.seal import Seal, Trust, UnsealedError
+from kabuild.store.build_memo import KIND as MEMORY
+from kabuild.store.build_memo import MemoTable
 from kabuild.store.contents import Item, scan
 from kabuild.store.eviction import evicting
 from kabuild.store.faults import writing
-from kabuild.store.memory import MemoryStore
-from kabuild.store.paths import MEMORIES
-from kabuild.store.promises import QuietBlobs, files_of, named_by
+from kabuild.store.file_index import KIND as FILE_INDEX
+from kabuild.store.paths import INDEX, MEMORIES, RECORDS
+from kabuild.store.result_closure import QuietBlobs, files_of, named_by
+from kabuild.store.sealed_entry import trust_of
 
+RECORDS_KIND = "records"
+"""As ``toolchain.record_memory`` seals it, which this layer does not import."""
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Damage:
-    """One blob or result that is not what it should be.
+    """One blob, result or other file that is not what it should be.
 
     Attributes:
-        kind: ``blob`` or ``result``.
-        name: the hash that it is filed under.
+        kind: ``blob``, ``result``, or what else the file is, such as ``memory``.
+        name: the hash that it is filed under, or the file's name.
         breaks: the hashes of the keys whose results cannot be used because of it.
         removed: whether it is gone now, with the results that it breaks.
     """
@@ -43,7 +50,7 @@ class Damage:
 
 @dataclass(frozen=True)
 class Checked:
-    """What was read, and what is damaged."""
+    """The entries that were read, and the damaged ones."""
 
     blobs: int
     results: int
@@ -61,12 +68,13 @@ class _Seen:
 
 def check(
     root: Path,
+    seal: Seal,
     *,
     remove: bool = False,
     threads: int = 2,
     advanced: Callable[[int], None] = lambda _: None,
 ) -> Checked:
-    """Hash every blob and read every result. What goes meanwhile is left out.
+    """Hash every blob, read every result and check every seal. What goes meanwhile is left out.
 
     With ``remove``, damaged blobs and the results that they break are removed, so that they
     are made again. ``advanced`` hears of bytes that were read. Raises StoreError.
@@ -83,7 +91,7 @@ def check(
     breaks: defaultdict[str, list[str]] = defaultdict(list)
     lost: dict[str, str] = {}
     for name, item in sorted(contents.results.items()):
-        for blob, problem in _promised(root, item, bad):
+        for blob, problem in _promised(root, item, bad, seal):
             if blob in bad:
                 breaks[blob].append(name)
             elif problem:
@@ -96,7 +104,8 @@ def check(
     if remove and damages:
         with writing(str(root)):
             damages = [_remove(root, damage, bad, contents.results) for damage in damages]
-            MemoryStore(root / MEMORIES).forget()
+            MemoTable(root / MEMORIES).forget()
+    damages += _unsealed(root, seal, remove=remove)
     return Checked(len(contents.blobs), len(contents.results), contents.size, tuple(damages))
 
 
@@ -105,9 +114,9 @@ def _look(item: Item) -> _Seen | None:
     try:
         status = os.stat(item.path, follow_symlinks=False)  # noqa: PTH116 - one per blob
         if not stat.S_ISREG(status.st_mode):
-            return _Seen(item, "is no file")
+            return _Seen(item, "is not a file")
         hasher = hashlib.sha256()
-        with open(item.path, "rb") as file:
+        with open_plain(Path(item.path)) as file:
             while chunk := file.read(_CHUNK):
                 hasher.update(chunk)
     except FileNotFoundError:
@@ -121,11 +130,25 @@ def _look(item: Item) -> _Seen | None:
     return None
 
 
-def _promised(root: Path, item: Item, bad: Container[str]) -> Iterator[tuple[str, str]]:
-    """The blobs of a result, each with what is wrong; ``""`` as name where all of it is."""
+def _unsealed(root: Path, seal: Seal, *, remove: bool) -> list[Damage]:
+    """The other files that can change a verdict and lack this user's seal."""
+    damages = []
+    for file in unsealed_files(root, seal):
+        if remove:
+            with writing(str(root)):
+                file.path.unlink(missing_ok=True)
+        damages.append(Damage(file.kind, file.path.name, file.problem, (), removed=remove))
+    return damages
+
+
+def _promised(root: Path, item: Item, bad: Container[str], seal: Seal) -> Iterator[tuple[str, str]]:
+    """The blobs of a result, each with its problem; ``""`` as name where all of it is."""
     get = QuietBlobs(root)
     try:
-        entry = Path(item.path).read_bytes()
+        entry = read_plain(Path(item.path))
+        trust = trust_of(entry, item.name, seal)
+        if trust is not Trust.SEALED:
+            raise ValueError(f"it is {trust.value}")
         files, trees = named_by(entry)
         for tree in trees:
             if tree.hash not in bad and get.has(tree):
@@ -133,7 +156,7 @@ def _promised(root: Path, item: Item, bad: Container[str]) -> Iterator[tuple[str
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
-        yield "", f"cannot be understood: {error}"
+        yield "", f"cannot be believed: {error}"
         return
     for digest in (*files, *trees):
         yield digest.hash, "" if get.has(digest) else f"its blob {digest} is not in the store"
@@ -142,7 +165,7 @@ def _promised(root: Path, item: Item, bad: Container[str]) -> Iterator[tuple[str
 def _remove(
     root: Path, damage: Damage, bad: Mapping[str, _Seen], results: Mapping[str, Item]
 ) -> Damage:
-    """Remove what is damaged, unless it was made again meanwhile, and what it breaks."""
+    """Remove damaged entries, unless they were made again meanwhile, and broken results."""
     with evicting(str(root)):
         seen = bad.get(damage.name)
         if damage.kind == "blob" and seen and _look(seen.item):
@@ -151,3 +174,27 @@ def _remove(
             with contextlib.suppress(FileNotFoundError):
                 Path(results[name].path).unlink()
     return replace(damage, removed=True)
+
+
+@dataclass(frozen=True)
+class Unsealed:
+    """A file that counts as absent, and why."""
+
+    kind: str
+    path: Path
+    problem: str
+
+
+def unsealed_files(root: Path, seal: Seal) -> Iterator[Unsealed]:
+    """The file index, the memories and the records of a store that this user did not write."""
+    files = [(FILE_INDEX, "", root / INDEX), (RECORDS_KIND, "", root / RECORDS)]
+    files += [(MEMORY, path.stem, path) for path in sorted((root / MEMORIES).glob("*.json"))]
+    for kind, name, path in files:
+        try:
+            seal.unwrap(kind, name, read_plain(path))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            yield Unsealed(kind, path, f"cannot be read: {error.strerror}")
+        except UnsealedError as error:
+            yield Unsealed(kind, path, str(error))

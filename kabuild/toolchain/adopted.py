@@ -43,14 +43,14 @@ def list_tree(
     home, label = Path(os.path.realpath(pin.home)), declaration.label.short
     absent = [path for path in ("", *pin.paths) if not os.path.lexists(home / path)]
     if absent or not home.is_dir():
-        why = "does not exist" if absent else "is no directory"
+        why = "does not exist" if absent else "is not a directory"
         back = isinstance(declaration.pin, Fetched)
         raise ToolchainError(
             Reason.NO_TOOLCHAIN,
             f"{label} is not on this machine: {Path(pin.home, *absent[:1])} {why}",
             position=position or declaration.position,
             hint=f"kabuild toolchain pin {label} --from DIRECTORY"
-            + f"\nor, to fetch what is declared: kabuild toolchain lock {label}" * back,
+            + f"\nor fetch the declared one: kabuild toolchain lock {label}" * back,
         )
     try:
         return tree_listing(home, pin.paths, file_digest)
@@ -59,7 +59,7 @@ def list_tree(
             Reason.NO_TOOLCHAIN,
             f"{label} cannot be read: {error.filename}: {error.strerror}",
             position=position or declaration.position,
-            hint="mend that, or name the parts of the tree that count: --path, or paths",
+            hint="fix that, or pin only parts of the tree with --path or paths",
         ) from error
 
 
@@ -85,13 +85,13 @@ def drift(
         pinned = known.read_bytes()
         if Digest.of(pinned).hash == known.stem:
             lines = compare(_by_path(pinned), _by_path(listing))
-    named = few(lines) or ["which files changed is not known: they were pinned on another machine"]
+    named = few(lines) or ["the changed files are unknown: the tree was pinned on another machine"]
     again = ["kabuild", "toolchain", "pin", declaration.label.short, "--from", pin.home]
     again += [word for path in pin.paths for word in ("--path", path)]
     named.append(f"to accept it: {shlex.join(again)}")
     return DriftError(
         Reason.TOOLCHAIN_DRIFT,
-        f"{declaration.label.short} is not what was pinned: {pin.home} changed",
+        f"{declaration.label.short} differs from its pin: {pin.home} changed",
         position=position,
         hint="\n".join(named),
     )

@@ -44,11 +44,11 @@ def not_whole(
     where = f"{', '.join(parts)} of {home}" if parts else str(home)
     absent = [either for either in missing if not _outside(home, either.split("|"), parts)]
     if absent:
-        why = f"there is no {', '.join(either.replace('|', ' or ') for either in absent)}"
+        why = f"it lacks {', '.join(either.replace('|', ' or ') for either in absent)}"
     else:
         path = _outside(home, missing[0].split("|"), parts)[0]
         real = os.path.realpath(home / path)
-        why = f"{path} leads out of it, to {real}: adopt what holds that, or a copy (cp -rL)"
+        why = f"{path} leads out of it, to {real}: adopt its directory, or a copy (cp -rL)"
     return f"{where} cannot be {declaration.label.short}: {why}"
 
 

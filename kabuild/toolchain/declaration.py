@@ -14,7 +14,7 @@ from kabuild.toolchain.machine import ANY, MACHINES
 
 @dataclass(frozen=True)
 class Environment:
-    """The running Python with these installed distributions and what they need."""
+    """The running Python with these installed distributions and their dependencies."""
 
     distributions: tuple[str, ...]
 
@@ -40,7 +40,7 @@ class LocalTree:
 
 @dataclass(frozen=True)
 class Layout:
-    """What is kept of the files of archives, and what is added to them.
+    """The files of archives that are kept, and additions to them.
 
     Attributes:
         strip_prefix: the directory whose content is kept, as the root; empty: all.

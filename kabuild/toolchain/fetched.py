@@ -68,7 +68,7 @@ def locked_tree(declaration: Declaration, pin: Fetched, lock: Lock) -> FetchedTr
 
 
 def fingerprint(pin: Fetched, files: tuple[LockedFile, ...]) -> bytes:
-    """The content of the files, and what is made of it. Names and indexes are not in it."""
+    """The content of the files, and how it is unpacked; without names and indexes."""
     layout = pin.layout
     return canonical_json(
         {

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, unique
 
 from kabuild.base.errors import Reason, ToolchainError
-from kabuild.model.toolchain import Toolchain
+from kabuild.model.action import Toolchain
 from kabuild.toolchain.declaration import Declaration, Distribution, Environment, Fetched
 from kabuild.toolchain.fetched import FetchedTree, locked_tree
 from kabuild.toolchain.installed import versions
@@ -33,9 +33,9 @@ class Item:
     Attributes:
         kind: of its pin; ``local`` also where an installed tree was adopted instead.
         version: what a person calls its content.
-        problem: what is wrong with it; None where nothing is.
+        problem: what is wrong; None if nothing is.
         toolchain: as actions would see it; None where it is not ready.
-        size: bytes to fetch; 0 for what is not fetched.
+        size: bytes to fetch; 0 if it is not fetched.
     """
 
     declaration: Declaration

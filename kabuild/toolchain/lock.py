@@ -11,10 +11,12 @@ from typing import Any
 
 from kabuild.base.errors import LoadError, Position, Reason
 from kabuild.base.fs import atomic_write
+from kabuild.base.reading import read_plain
 from kabuild.toolchain.declaration import Declaration, Distribution, Environment, Fetched, LocalTree
 
 LOCK_FILE = "toolchains/lock.toml"
 SCHEMA = 1
+MOST_BYTES = 64 << 20
 _HEAD = """\
 # What the toolchains of this workspace are, by content. Written by `kabuild toolchain lock`
 # and `kabuild toolchain pin`; not to be edited.
@@ -105,7 +107,7 @@ def is_current(entry: LockEntry, declaration: Declaration) -> bool:
 
 
 def is_adopted(entry: LockEntry | None, declaration: Declaration) -> bool:
-    """Whether an installed tree stands for what is declared."""
+    """Whether an installed tree replaces the declared one."""
     fetched = isinstance(declaration.pin, Fetched)
     return entry is not None and entry.kind == "local" and fetched
 
@@ -116,14 +118,14 @@ def read_lock(path: Path, shown: str = LOCK_FILE) -> Lock:
     Raises LoadError(BAD_LOCK) for one that cannot be understood.
     """
     try:
-        text = path.read_text()
+        text = read_plain(path, MOST_BYTES).decode()
         values = tomllib.loads(text)
     except FileNotFoundError:
         return Lock()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _bad(shown, str(error)) from None
     if values.pop("schema", None) != SCHEMA:
-        raise _bad(shown, f"it is of another kabuild: its schema is not {SCHEMA}")
+        raise _bad(shown, f"another version of kabuild wrote it: its schema is not {SCHEMA}")
     positions = {
         line[2:].partition('"')[0]: Position(shown, number)
         for number, line in reversed([*enumerate(text.splitlines(), 1)])
@@ -134,7 +136,7 @@ def read_lock(path: Path, shown: str = LOCK_FILE) -> Lock:
         try:
             entries[label] = _entry(table)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            problem = f"what it has of {label} is incomplete: {error}"
+            problem = f"its entry for {label} is incomplete: {error}"
             raise _bad(shown, problem, positions.get(label)) from None
     return Lock(entries, positions)
 
@@ -176,25 +178,51 @@ def render(entries: Mapping[str, LockEntry]) -> str:
 def _entry(table: Mapping[str, Any]) -> LockEntry:
     files = {
         machine: tuple(
-            LockedFile(name, row.get("pin", ""), _sha256(row["sha256"]), int(row["size"]))
+            LockedFile(name, _string(row, "pin"), _sha256(row), _size(row))
             for name, row in rows.items()
         )
         for machine, rows in table.get("files", {}).items()
     }
     return LockEntry(
-        kind=table["kind"],
-        declared=tuple(table.get("declared", ())),
+        kind=_string(table, "kind", required=True),
+        declared=_strings(table, "declared"),
         files=files,
-        home=table.get("home", ""),
-        paths=tuple(table.get("paths", ())),
-        tree=table.get("tree", ""),
-        installed=tuple(table.get("installed", ())),
+        home=_string(table, "home"),
+        paths=_strings(table, "paths"),
+        tree=_string(table, "tree"),
+        installed=_strings(table, "installed"),
     )
 
 
-def _sha256(text: str) -> str:
+def _string(table: Mapping[str, Any], name: str, *, required: bool = False) -> str:
+    value = table[name] if required else table.get(name, "")
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError(f"'{name}' is {_kind_of(value)}, expected a string")
+    return value
+
+
+def _strings(table: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    values = table.get(name, [])
+    if not isinstance(values, list):
+        raise ValueError(f"'{name}' is {_kind_of(values)}, expected a list of strings")
+    return tuple(_string({name: value}, name) for value in values)
+
+
+def _size(row: Mapping[str, Any]) -> int:
+    size = row["size"]
+    if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size < 1 << 50:
+        raise ValueError(f"'size' is {_kind_of(size)}, expected bytes")
+    return size
+
+
+def _kind_of(value: object) -> str:
+    return f"{value!r:.40}" if isinstance(value, str | bool | float) else type(value).__name__
+
+
+def _sha256(row: Mapping[str, Any]) -> str:
+    text = _string(row, "sha256", required=True)
     if len(text) != 64 or set(text) - set("0123456789abcdef"):
-        raise ValueError(f"'{text}' is no SHA-256")
+        raise ValueError(f"'{text}' is not a SHA-256")
     return text
 
 
@@ -204,7 +232,7 @@ def _row(file: LockedFile) -> str:
 
 
 def _line(name: str, value: str | Iterable[str]) -> str:
-    """``name = value``; nothing for what is empty."""
+    """``name = value``; nothing for an empty value."""
     if isinstance(value, str):
         return f"{name} = {_text(value)}" if value else ""
     items = [*map(_text, value)]
@@ -224,5 +252,5 @@ def _bad(shown: str, problem: str, position: Position | None = None) -> LoadErro
         Reason.BAD_LOCK,
         f"the lock cannot be read: {problem}",
         position=position or Position(shown),
-        hint="restore it; or remove it, and write it anew: kabuild toolchain lock",
+        hint="restore it, or remove it and run: kabuild toolchain lock",
     )

@@ -27,7 +27,7 @@ PARALLEL = 4
 def lock_entry(
     declaration: Declaration, sources: Sources, listings: Path, file_digest: FileDigest
 ) -> LockEntry:
-    """The entry for what is declared, as indexes and this machine have it now.
+    """The entry for a declaration, from the indexes and this machine as they are now.
 
     Raises ToolchainError, at the declaration's position.
     """
@@ -47,7 +47,7 @@ def lock_entry(
 def adopt(
     declaration: Declaration, tree: LocalTree, listings: Path, file_digest: FileDigest
 ) -> LockEntry:
-    """The entry by which an installed tree stands for what is declared.
+    """The entry by which an installed tree replaces the declared one.
 
     Its listing is kept in ``listings``, to name what changed later. Raises ToolchainError.
     """

@@ -10,7 +10,7 @@ from pathlib import Path
 def with_targets(home: Path, parts: Iterable[str]) -> list[str]:
     """The parts, and what of the tree those lead to that are links, or lie behind one.
 
-    A link alone would pin a name: what is read through it could change unseen.
+    A link alone would pin a name: its target could change unnoticed.
     """
     found = dict.fromkeys(parts)
     found |= dict.fromkeys(place for part in parts if (place := place_of(home, part)) is not None)

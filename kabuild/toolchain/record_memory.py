@@ -6,19 +6,24 @@ import json
 from pathlib import Path
 
 from kabuild.base.canonical import canonical_json
-from kabuild.base.fs import atomic_write
+from kabuild.base.own_files import write_own
+from kabuild.base.reading import read_plain
+from kabuild.base.seal import Seal
 from kabuild.model.digest import Digest
 from kabuild.toolchain.fingerprint import FileDigest, hash_record
 
+KIND = "records"
+
 
 class RecordMemory:
-    """``hash_record`` by the digest of the whole file, kept in one small file.
+    """``hash_record`` by the digest of the whole file, kept in one small sealed file.
 
-    The digest of the whole file is cheap for whoever remembers it by signature. A lost or
-    damaged memory costs time and nothing else.
+    The digest of the whole file is cheap for whoever remembers it by signature. A memory that
+    is lost, damaged or not sealed costs time and nothing else.
     """
 
-    def __init__(self, path: Path, file_digest: FileDigest) -> None:
+    def __init__(self, path: Path, file_digest: FileDigest, seal: Seal) -> None:
+        self._seal = seal
         self._path = path
         self._file_digest = file_digest
         self._known: dict[str, list[str | int]] | None = None
@@ -38,13 +43,14 @@ class RecordMemory:
     def save(self) -> None:
         """Write what was learnt, if anything was. Raises ``OSError``."""
         if self._is_new:
-            atomic_write(self._path, canonical_json(self._known))
+            body = canonical_json(self._known)
+            write_own(self._path, self._seal.wrap(KIND, "", body))
             self._is_new = False
 
     def _load(self) -> dict[str, list[str | int]]:
         if self._known is None:
             try:
-                known = json.loads(self._path.read_bytes())
+                known = json.loads(self._seal.unwrap(KIND, "", read_plain(self._path)))
                 for hash_, size in known.values():
                     Digest(hash_, size)
             except (OSError, ValueError, AttributeError, TypeError):

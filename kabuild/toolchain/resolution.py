@@ -1,4 +1,4 @@
-"""From what is declared, and locked, to what is on this machine."""
+"""From declared and locked toolchains to those of this machine."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kabuild.base.errors import DriftError, Reason, ToolchainError
+from kabuild.model.action import Toolchain
 from kabuild.model.digest import Digest
-from kabuild.model.toolchain import Toolchain
 from kabuild.toolchain.adopted import drift, find_tree, list_tree, remember_listing
 from kabuild.toolchain.aliases import with_aliases
 from kabuild.toolchain.declaration import (
@@ -49,7 +49,7 @@ class Resolver:
             digests by signature (size, times, inode), so that a second run reads nothing.
         lock: gives the lock, which is read when something needs it.
         trees: the unpacked toolchains; None where there are none.
-        fetch: gets what is missing in ``trees``; None where that is forbidden.
+        fetch: gets missing trees; None if fetching is forbidden.
         locked: refuse what the lock does not hold, or holds otherwise.
         has_secret: whether a variable that is a secret is there.
         unfetched: take a tree that is missing for what its pin says: nothing will run with it.
@@ -148,9 +148,11 @@ class Resolver:
             return wanted.fingerprint, home, (home,)
         if trees is None or not here:
             why = "cannot be kept there" if self.fetch else "nothing may be fetched"
+            is_foreign = trees is not None and trees.is_unsealed(wanted.digest)
+            state = "in the store, but was not fetched by you" if is_foreign else "not in the store"
             raise ToolchainError(
                 Reason.NO_TOOLCHAIN,
-                f"{declaration.label.short} is not in the store, and {why}",
+                f"{declaration.label.short} is {state}, and {why}",
                 position=declaration.position,
                 hint=f"kabuild toolchain fetch {declaration.label.short}",
             )
@@ -160,7 +162,7 @@ class Resolver:
         return wanted.fingerprint, home, (home,)
 
     def _check_versions(self, declaration: Declaration, pin: Environment | Distribution) -> None:
-        """With ``locked``: what is installed is what was when the lock was written."""
+        """With ``locked``: installed versions must be those in the lock."""
         if not self.locked:
             return
         entry = self.lock().find(declaration)
@@ -170,7 +172,7 @@ class Resolver:
         if found != entry.installed:
             raise DriftError(
                 Reason.TOOLCHAIN_DRIFT,
-                f"{declaration.label.short} is not what was locked",
+                f"{declaration.label.short} differs from the lock",
                 position=self.lock().position(declaration),
                 hint=f"locked:    {' '.join(entry.installed)}\ninstalled: {' '.join(found)}",
             )
@@ -201,7 +203,7 @@ def resolve(
     file_digest: FileDigest = hash_file,
     record_digest: FileDigest = hash_record,
 ) -> Toolchain:
-    """Find what needs neither lock nor store: what is installed. As ``Resolver``."""
+    """Find installed toolchains, without lock and store. As ``Resolver``."""
     return Resolver(file_digest, record_digest)(
         declaration, name=name, fetch=fetch, secrets=secrets
     )

@@ -16,13 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kabuild.base.errors import DriftError, Position, Reason, ToolchainError
-from kabuild.base.fs import atomic_write
+from kabuild.base.own_files import write_own
+from kabuild.base.reading import read_plain
 from kabuild.toolchain.declaration import Declaration
 from kabuild.toolchain.fingerprint import FileDigest, hash_file
 from kabuild.toolchain.tree_store import Files, TreeStore, compare, describe, few
 
+KIND = "toolchain status"
 SEEN = "seen.json"
-"""Beside a tree: by path, the status that each of its files had when it was found whole."""
+"""Beside a tree, sealed: by path, the status that each of its files had when it was found whole."""
 
 QUIET_NS = 2_000_000_000
 """Nanoseconds: the coarsest tick of common file systems, as in the file index."""
@@ -38,7 +40,7 @@ def nobody(_: str | Path) -> None:
 
 @dataclass(frozen=True)
 class TreeCheck:
-    """Finds what of a tree in the store is no longer as it was unpacked.
+    """Finds files of a tree in the store that changed after unpacking.
 
     Attributes:
         consulted: hears of each file and directory that was looked at.
@@ -59,7 +61,7 @@ class TreeCheck:
         began = self.now_ns()
         found = self._look(str(self.trees.tree(digest)))
         seen = self.trees.root / digest / SEEN
-        known = _read(seen)
+        known = self._known(digest, seen)
         if known == found:
             return []
         wanted = self.trees.files(digest)
@@ -68,7 +70,8 @@ class TreeCheck:
         if not lines:
             quiet = {path: look for path, look in found.items() if _is_quiet(look, began)}
             with suppress(OSError):  # without it the files are read again
-                atomic_write(seen, json.dumps(quiet, separators=(",", ":")).encode())
+                body = json.dumps(quiet, separators=(",", ":")).encode()
+                write_own(seen, self.trees.seal.wrap(KIND, digest, body))
         return lines
 
     def require(self, declaration: Declaration, position: Position, digest: str) -> None:
@@ -90,10 +93,17 @@ class TreeCheck:
         if lines:
             raise DriftError(
                 Reason.TOOLCHAIN_DRIFT,
-                f"{label} is not what was fetched: {self.trees.tree(digest)} changed",
+                f"{label} differs from its download: {self.trees.tree(digest)} changed",
                 position=position,
                 hint="\n".join([*few(lines), again]),
             )
+
+    def _known(self, digest: str, seen: Path) -> dict[str, Look]:
+        try:
+            known = json.loads(self.trees.seal.unwrap(KIND, digest, read_plain(seen)))
+        except (OSError, ValueError):
+            return {}
+        return known if isinstance(known, dict) else {}
 
     def _look(self, tree: str) -> dict[str, Look]:
         """The status of every file and link of a tree. Raises ``OSError``."""
@@ -133,11 +143,3 @@ class TreeCheck:
 
 def _is_quiet(look: Look, began_ns: int) -> bool:
     return began_ns - max(look[0], look[1]) > QUIET_NS
-
-
-def _read(path: Path) -> dict[str, Look]:
-    try:
-        known = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return known if isinstance(known, dict) else {}

@@ -15,8 +15,11 @@ from typing import Any
 from kabuild.base.canonical import canonical_json
 from kabuild.base.errors import Reason, ToolchainError
 from kabuild.base.fs import remove_tree
+from kabuild.base.reading import read_plain
+from kabuild.base.seal import Seal, UnsealedError
 from kabuild.toolchain.fingerprint import FileDigest, hash_file
 
+KIND = "toolchain"
 TREE = "tree"
 MANIFEST = "manifest.json"
 USED = "used"
@@ -41,10 +44,12 @@ class TreeStore:
     ``<digest>/tree`` is read-only and appears with one rename, after it is complete;
     ``<digest>.fetch`` is work in progress, which a later fetch goes on with or removes.
     Whoever works on a tree holds ``<digest>.lock``, and whoever uses one shares the lock of
-    ``<digest>/used``; a dead process lets go of both.
+    ``<digest>/used``; a dead process lets go of both. Only what this user unpacked counts as
+    here: the manifest is sealed, for the digest is of what was unpacked and not of what is there.
     """
 
     root: Path
+    seal: Seal
 
     def tree(self, digest: str) -> Path:
         """Where the files are, or will be."""
@@ -55,13 +60,21 @@ class TreeStore:
         return self.root / digest / MANIFEST
 
     def has(self, digest: str) -> bool:
-        """Whether the tree is here, whole."""
-        return self.manifest(digest).is_file()
+        """Whether the tree is here, whole, and was unpacked by this user."""
+        try:
+            self._manifest(digest)
+        except (OSError, UnsealedError):
+            return False
+        return True
+
+    def is_unsealed(self, digest: str) -> bool:
+        """Whether there is a tree that another user may have put here."""
+        return self.manifest(digest).is_file() and not self.has(digest)
 
     def use(self, digest: str) -> bool:
         """Use the tree from now until this process ends; False where it is not here.
 
-        Nobody removes it meanwhile. The use is noted for whoever collects what nobody uses.
+        It is not removed meanwhile. The use is noted for the garbage collector.
         """
         used = str(self.root / digest / USED)
         with _HOLDING:
@@ -99,15 +112,14 @@ class TreeStore:
         entry = work / "entry"
         remove_tree(entry)
         entry.mkdir()
-        # A read-only directory cannot be moved; what is in it stays as it is.
+        # A read-only directory cannot be moved; its content stays unchanged.
         (work / TREE).chmod(0o755)
         (work / TREE).rename(entry / TREE)
         (entry / TREE).chmod(0o555)
         size = sum(int(entry[2]) for entry in files.values())
         (entry / USED).write_text(str(size))
-        (entry / MANIFEST).write_bytes(
-            canonical_json({"schema": 1, "bytes": size, "files": dict(files)})
-        )
+        manifest = canonical_json({"schema": 1, "bytes": size, "files": dict(files)})
+        (entry / MANIFEST).write_bytes(self.seal.wrap(KIND, digest, manifest))
         self.remove(digest)
         entry.rename(self.root / digest)
         remove_tree(work)
@@ -122,7 +134,7 @@ class TreeStore:
             remove_tree(gone)
 
     def discard(self, digest: str) -> None:
-        """Remove a tree on which nobody works and that nobody uses. Raises ToolchainError."""
+        """Remove a tree that is not in use. Raises ToolchainError."""
         with self.working(digest) as work, contextlib.ExitStack() as stack:
             with contextlib.suppress(FileNotFoundError):
                 used = stack.enter_context((self.root / digest / USED).open())
@@ -149,14 +161,18 @@ class TreeStore:
         return files
 
     def differences(self, digest: str) -> list[str]:
-        """What of a tree is no longer as it was unpacked: ``bin/nvcc: changed``; reads it all.
+        """Files of a tree that changed after unpacking: ``bin/nvcc: changed``; reads all.
 
         Raises ``OSError`` and ``ValueError`` where there is no manifest.
         """
         return compare(self.files(digest), listing(self.tree(digest)))
 
+    def _manifest(self, digest: str) -> bytes:
+        """Raises ``OSError`` and UnsealedError, a ``ValueError``."""
+        return self.seal.unwrap(KIND, digest, read_plain(self.manifest(digest)))
+
     def _read(self, digest: str) -> dict[str, Any]:
-        manifest = json.loads(self.manifest(digest).read_bytes())
+        manifest = json.loads(self._manifest(digest))
         return manifest if isinstance(manifest, dict) else {}
 
 

@@ -21,7 +21,7 @@ _MADE = (".pyc",)
 
 
 def differences(declaration: Declaration, resolver: Resolver) -> list[str] | None:
-    """A line for each file that is not as it was pinned; None for what is not fetched yet.
+    """A line for each file that differs from its pin; None before the tree is fetched.
 
     ``resolver`` has to read files in full. Raises DriftError for adopted trees that changed
     and for what is not locked; ToolchainError for what is missing.
@@ -51,7 +51,7 @@ def differences(declaration: Declaration, resolver: Resolver) -> list[str] | Non
 
 
 def _record_differences(distribution: InstalledDistribution) -> Iterator[str]:
-    """The files of a RECORD whose SHA-256 is another one, or that are gone."""
+    """The files of a RECORD with a different SHA-256, or that are gone."""
     with distribution.record.open(newline="", encoding="utf-8") as record:
         for name, digest, _ in csv.reader(record):
             if not digest.startswith("sha256=") or name.endswith(_MADE):

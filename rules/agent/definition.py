@@ -37,7 +37,7 @@ def check_agent(attrs: Mapping[str, Any]) -> None:
         )
     replays = attrs["replays"]
     if replays and not all(map(_is_name, replays.split("/"))):
-        problem = f"{replays!r} is no directory below a task's solutions"
+        problem = f"{replays!r} is not a directory below a task's solutions"
         raise AttributeProblem(problem, ("replays",), 'such as "expert"')
     for name in _COMMANDS:
         if attrs[name] and not attrs[name][0]:
@@ -81,7 +81,7 @@ def _check_network(attrs: Mapping[str, Any]) -> None:
         found = _HOST.fullmatch(host)
         if not found or not 0 < int(found[2]) <= _MOST_PORT:
             hint = "such as api.example.com:443, without https://"
-            raise AttributeProblem(f"'{host}' is no HOST:PORT", ("hosts", index), hint)
+            raise AttributeProblem(f"'{host}' is not HOST:PORT", ("hosts", index), hint)
     if attrs["service"] and attrs["network"] not in {"loopback", "proxy"}:
         raise AttributeProblem("a service needs the agent's own loopback", ("network",))
 
@@ -109,7 +109,7 @@ def _templates(attrs: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...]
 def _check_template(path: tuple[str | int, ...], text: Any, attrs: Mapping[str, Any]) -> None:
     if not isinstance(text, str):
         hint = f'write "{str(text).lower() if isinstance(text, bool) else text}"'
-        raise AttributeProblem(f"{text!r} is no text", path, hint)
+        raise AttributeProblem(f"{text!r} is not a text", path, hint)
     for name in _PLACEHOLDER.findall(text):
         if name not in PLACEHOLDERS:
             hint = suggest(name, PLACEHOLDERS) or f"known: {', '.join(PLACEHOLDERS)}"
@@ -130,7 +130,7 @@ def _check_own_files(path: tuple[str | int, ...], text: str, attrs: Mapping[str,
         wanted = name.rstrip("./")
         if wanted and not any(one.endswith(f"/{wanted}") or f"/{wanted}/" in one for one in known):
             raise AttributeProblem(
-                f"'{{files}}/{wanted}' is none of its files",
+                f"'{{files}}/{wanted}' is not one of its files",
                 path,
                 f'write files = ["{wanted}"], which is hashed and which the agent sees',
             )
@@ -141,7 +141,7 @@ def _check_variable(name: str, attrs: Mapping[str, Any]) -> None:
     if not _VARIABLE.fullmatch(name):
         hint = "a secret is named here, and its value is in your environment"
         hint = hint if path[0] == "secrets" else ""
-        raise AttributeProblem(f"'{name}' is no name of a variable", path, hint)
+        raise AttributeProblem(f"'{name}' is not a variable name", path, hint)
     if name in _OURS or name.startswith("KABUILD_"):
         raise AttributeProblem(f"'{name}' is set by kabuild", path)
     if name in attrs["env"] and name in attrs["secrets"]:

@@ -10,6 +10,7 @@ from .configs import read_configs
 from .gates import Judging, Runtime, Side, kernel_name
 from .policy import gate_policy
 from .signature import Signature, read_signature
+from .terms import gates
 
 COMPARISON = ("tolerance", "baseline_factor", "call_seconds", "deterministic")
 """What of the correctness gate's policy admission is held to."""
@@ -31,7 +32,7 @@ def declare_admission(
     """
     signature = read_signature(ctx.attrs)
     judging = Judging(ctx, signature, expert or baseline, baseline, runtime)
-    correctness = gate_policy(ctx.attrs, "correctness")
+    correctness = gate_policy(ctx.attrs, gates.CORRECTNESS)
     policy = {
         **{name: correctness[name] for name in COMPARISON if name in correctness},
         "samples": ctx.options.samples,
@@ -39,7 +40,7 @@ def declare_admission(
         "brief": ctx.attrs["brief"],
         "declared": _declared_configs(ctx, signature),
     }
-    return judging.gate("admission", requires=(), policy=policy)
+    return judging.gate(gates.ADMISSION, requires=(), policy=policy)
 
 
 def _declared_configs(ctx: Context, signature: Signature) -> list[dict[str, Any]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from kabuild.rule import Context
 
-from .signature import Signature, Tensor, read_ranges
+from .expressions import read_ranges
+from .signature import Signature
+from .tensors import Tensor
 
 _TEXT = """\
 # {name}
@@ -78,6 +80,8 @@ def brief_text(ctx: Context, signature: Signature, kernel: str) -> str:
 
 
 def _offers(ctx: Context, signature: Signature, kernel: str) -> str:
+    if call := ctx.attrs.get("call"):
+        return _called(ctx, signature, call)
     entry, dtypes = ctx.attrs["entry"], ctx.attrs["dtypes"]
     tensors = [tensor.name for tensor in (*signature.inputs, *signature.outputs)]
     scalars = [name for name, _ in signature.scalars]
@@ -88,5 +92,25 @@ def _offers(ctx: Context, signature: Signature, kernel: str) -> str:
     return "\n".join(f'- `extern "C" hipError_t {entry}_{d}({order})`' for d in dtypes)
 
 
+def _called(ctx: Context, signature: Signature, call: str) -> str:
+    """How a solution is called, and what else the call does."""
+    lines = [f"- it is called so: `{call.strip()}`"]
+    if name := ctx.attrs["baseline"]:
+        lines.append(
+            f"- what has the role of the first name is called `{name}` in the kernel given"
+        )
+    if signature.updates:
+        names = ", ".join(f"`{name}`" for name in signature.updates)
+        lines.append(f"- it changes {names} in place; every other input stays as it is")
+    if signature.state:
+        names = ", ".join(f"`{tensor.name}`" for tensor in signature.state)
+        lines.append(f"- it takes these weights, which are other ones each time: {names}")
+    return "\n".join(lines)
+
+
 def _row(role: str, tensor: Tensor) -> str:
-    return f"| {role} `{tensor.name}` | {tensor.dtype} | {', '.join(tensor.shape)} |"
+    shape = ", ".join(tensor.shape)
+    more = f"; a list of {tensor.count}" if tensor.count else ""
+    more += "; may be None" if tensor.optional else ""
+    more += f"; {tensor.layout}" if tensor.layout else ""
+    return f"| {role} `{tensor.name}` | {tensor.dtype} | {shape}{more} |"

@@ -8,13 +8,12 @@ from typing import Any
 
 from kabuild.rule import AttributeProblem, suggest
 
-from .signature import Signature, Tensor
+from .signature import Signature
+from .tensors import Tensor
+from .terms import INTEGERS, SEEDS, STEPPED
 
 KINDS = ("elementwise", "exact", "quantised", "sorted", "topk_indices", "sampled")
 _TEXT = re.compile(r"(\w+)(?:\(\s*(\w+)\s*\))?")
-_INTEGERS = ("i64", "i32", "i8", "u8")
-_SEEDS = ("i64", "i32")
-_STEPPED = (*_INTEGERS, "f16", "bf16")
 
 
 def check_compare(declared: Mapping[str, Any], signature: Signature) -> None:
@@ -25,16 +24,16 @@ def check_compare(declared: Mapping[str, Any], signature: Signature) -> None:
         path = ("compare", name)
         if name not in outputs:
             hint = suggest(name, outputs) or f"outputs: {', '.join(outputs)}"
-            raise AttributeProblem(f"'{name}' is no output", path, hint)
+            raise AttributeProblem(f"'{name}' is not an output", path, hint)
         match = _TEXT.fullmatch(text) if isinstance(text, str) else None
         if match is None or match[1] not in KINDS:
             hint = suggest(str(text), KINDS) or f"known: {', '.join(KINDS)}"
             raise AttributeProblem(f"unknown comparison {text!r}", path, hint)
-        if match[1] == "quantised" and outputs[name].dtype not in _STEPPED:
+        if match[1] == "quantised" and outputs[name].dtype not in STEPPED:
             raise AttributeProblem(
                 f"'{name}' is {outputs[name].dtype}, which has no steps to be off by",
                 path,
-                f"quantised outputs are {', '.join(_STEPPED)}",
+                f"quantised outputs are {', '.join(STEPPED)}",
             )
         if match[1] == "topk_indices":
             _check_choice(outputs[name], inputs.get(match[2] or ""), path)
@@ -51,7 +50,7 @@ def _check_choice(indices: Tensor, values: Tensor | None, path: tuple[str, str])
             path,
             f"write {path[1]} = 'topk_indices(x)'",
         )
-    if indices.dtype not in _INTEGERS:
+    if indices.dtype not in INTEGERS:
         raise AttributeProblem(f"'{indices.name}' is {indices.dtype}: no indices", path)
     if indices.shape[:-1] != values.shape[:-1]:
         raise AttributeProblem(
@@ -60,7 +59,7 @@ def _check_choice(indices: Tensor, values: Tensor | None, path: tuple[str, str])
 
 
 def _check_seed(seed: str, inputs: Mapping[str, Tensor], path: tuple[str, str]) -> None:
-    seeds = [name for name, tensor in inputs.items() if tensor.dtype in _SEEDS]
+    seeds = [name for name, tensor in inputs.items() if tensor.dtype in SEEDS]
     hint = f"inputs of such a dtype: {', '.join(seeds)}" if seeds else "declare seed = 'i64[1]'"
     if seed not in inputs:
         raise AttributeProblem(
@@ -69,5 +68,5 @@ def _check_seed(seed: str, inputs: Mapping[str, Tensor], path: tuple[str, str]) 
             f"write {path[1]} = 'sampled({seeds[0] if seeds else 'seed'})'",
         )
     if seed not in seeds:
-        wanted = " or ".join(_SEEDS)
+        wanted = " or ".join(SEEDS)
         raise AttributeProblem(f"'{seed}' is {inputs[seed].dtype}: a seed is {wanted}", path, hint)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kabuild.rule import Action, AnalysisError, Context, Limits, Reason, Toolchain
+from kabuild.rule import Action, AnalysisError, Artifact, Context, Limits, Reason, Toolchain
 
 from .gates import PYTHON, portable
 
 CPP_COMPILER = "c++-compiler"
+HIP_DRIVER = "hip/driver/compile_hip.py"
+HIP_COMPILE_GATE = "hip/driver/compile_gate.py"
+_HIP = "toolchains/hip"
+DRIVER_BEHIND = "libkabuild-driver.so"
+"""By which name a launch filter finds the driver: ``runners/driver_front.py``."""
 BUILDING = Limits(timeout=600.0, memory=6 << 30, processes=128, scratch=2 << 30)
 """Of what is built once for all kernels: runtimes and runners."""
 
@@ -36,8 +41,31 @@ def _require_role(ctx: Context, attribute: str, toolchain: Toolchain, role: str)
             f"{ctx.label.short} cannot use {label.short} as its '{attribute}': "
             f"its role is '{toolchain.role}'",
             position=ctx.target.position,
-            hint=f"this takes a toolchain of the role '{role}'",
+            hint=f"this needs a toolchain with the role '{role}'",
         )
+
+
+def architecture(ctx: Context) -> str:
+    """What to compile for: the platform's architecture, or the target's own where it has none.
+
+    Raises AnalysisError(BAD_ATTRIBUTE) for one that the platform does not declare.
+    """
+    name: str = ctx.platform.get("arch") or ctx.attrs["arch"]
+    known = ctx.platform_spec.architectures
+    if name not in known:
+        raise AnalysisError(
+            Reason.BAD_ATTRIBUTE,
+            f"{ctx.label.short} does not compile for '{name}'",
+            position=ctx.target.position,
+            hint=f"it compiles for {', '.join(known)}",
+        )
+    return name
+
+
+def architectures(ctx: Context, platform: str) -> dict[str, Artifact]:
+    """The figures of a platform's architectures, where the drivers of compilers read them."""
+    file = f"platforms/{platform}/architectures.toml"
+    return {file: ctx.builtin(f"toolchains/{file}")}
 
 
 def home(toolchain: Toolchain) -> str:
@@ -50,28 +78,82 @@ def cpp_compiler(toolchain: Toolchain, program: str) -> str:
     return f"cxx:{home(toolchain)}/{program}" if program else f"zig:{home(toolchain)}"
 
 
-def declare_device_runner(
+def hip_driver(ctx: Context, platform: str, *more: str) -> dict[str, Artifact]:
+    """HIP's driver with what one platform has of it, and ``more`` directories, below ``hip/``.
+
+    Nothing of another platform: an edit of what only that one compiles with changes no key here.
+    """
+    own = (f"{platform}/driver", f"{platform}/include")
+    parts = ("common", "host", "driver", *own, *more)
+    return {f"hip/{part}": ctx.builtin(f"{_HIP}/{part}") for part in parts}
+
+
+def declare_runner(
     ctx: Context,
     sources: Sequence[str],
     compiler: str,
     toolchains: tuple[Toolchain, ...],
     part: str = "runner",
 ) -> Action:
-    """Build a GPU's native runner, for the host; ``sources`` are below the harness's tools."""
+    """Build a platform's native runner, for the host; ``sources`` are below the harness's tools."""
+    return _declare_native(
+        ctx,
+        part,
+        mnemonic="Runner",
+        command=("program",),
+        output="hip-runner",
+        sources=sources,
+        compiler=compiler,
+        toolchains=toolchains,
+    )
+
+
+def declare_launch_filter(
+    ctx: Context,
+    sources: Sequence[str],
+    name: str,
+    compiler: str,
+    toolchains: tuple[Toolchain, ...],
+    *,
+    part: str,
+) -> Action:
+    """Build what stands before a GPU's driver, for the host, under the driver's ``name``."""
+    return _declare_native(
+        ctx,
+        part,
+        mnemonic="Launch filter",
+        command=("front", f"--before={DRIVER_BEHIND}"),
+        output=name,
+        sources=sources,
+        compiler=compiler,
+        toolchains=toolchains,
+    )
+
+
+def _declare_native(
+    ctx: Context,
+    part: str,
+    *,
+    mnemonic: str,
+    command: tuple[str, ...],
+    output: str,
+    sources: Sequence[str],
+    compiler: str,
+    toolchains: tuple[Toolchain, ...],
+) -> Action:
     programs = (source for source in sources if not source.endswith(".h"))
     return ctx.action(
         part,
         argv=(
-            *(PYTHON, "hip/cpu/driver/hipcpu.py", "program", *programs, "-o", "out/hip-runner"),
+            *(PYTHON, "hip/host/native.py", *command, *programs, "-o", f"out/{output}"),
             f"--compiler={compiler}",
         ),
         inputs={
-            "hip/common": ctx.builtin("toolchains/hip/common"),
-            "hip/cpu/driver": ctx.builtin("toolchains/hip/cpu/driver"),
+            **{f"hip/{part}": ctx.builtin(f"{_HIP}/{part}") for part in ("common", "host")},
             **{source: ctx.builtin(f"rules/harness/tools/{source}") for source in sources},
         },
-        outputs=("hip-runner",),
-        mnemonic="Runner",
+        outputs=(output,),
+        mnemonic=mnemonic,
         toolchains=toolchains,
         limits=BUILDING,
         platform=portable(ctx.platform),

@@ -8,23 +8,29 @@ from typing import Any
 
 from kabuild.rule import AttributeProblem
 
-from .signature import Signature, read_ranges
-
-_FLOATING = ("f64", "f32", "f16", "bf16")
+from .expressions import holds, read_ranges, value_of
+from .signature import Scalar, Signature, is_number
+from .terms import FLOATING
 
 
 @dataclass(frozen=True)
 class Config:
-    """One point: a value for every dim and scalar, and the element type."""
+    """One point: a value for every dim and scalar, and the element type.
+
+    Attributes:
+        absent: the optional tensors in whose place is ``None``.
+    """
 
     dims: tuple[tuple[str, int], ...]
     dtype: str
-    scalars: tuple[tuple[str, float | int], ...]
+    scalars: tuple[tuple[str, Scalar], ...]
+    absent: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """What people call it: ``f16 rows=4096 cols=1024``."""
-        return " ".join((self.dtype, *(f"{name}={value}" for name, value in self.dims)))
+        left_out = (f"{name}=none" for name in self.absent)
+        return " ".join((self.dtype, *(f"{name}={value}" for name, value in self.dims), *left_out))
 
     def to_json(self) -> dict[str, Any]:
         """As the judge reads it."""
@@ -33,6 +39,7 @@ class Config:
             "dims": dict(self.dims),
             "dtype": self.dtype,
             "scalars": dict(self.scalars),
+            **({"absent": list(self.absent)} if self.absent else {}),
         }
 
 
@@ -55,7 +62,9 @@ def read_configs(
     configs = []
     for index, item in enumerate(declared):
         if not isinstance(item, Mapping):
-            raise AttributeProblem(f"{item!r} is no config", (*path, index), "write { rows = 64 }")
+            raise AttributeProblem(
+                f"{item!r} is not a config", (*path, index), "write { rows = 64 }"
+            )
         configs.append(_read_config(item, (*path, index), attrs, signature))
     names = [config.name for config in configs]
     for index, name in enumerate(names):
@@ -73,9 +82,10 @@ def _read_config(
     dtypes = attrs["dtypes"]
     ranges = read_ranges(attrs["dims"])
     scalars = dict(signature.scalars)
+    optional = [tensor.name for tensor in signature.inputs if tensor.optional]
     for key in item:
-        if key != "dtype" and key not in ranges and key not in scalars:
-            known = ", ".join((*ranges, *scalars, "dtype"))
+        if key not in {"dtype", *ranges, *scalars, *optional}:
+            known = ", ".join((*ranges, *scalars, *optional, "dtype"))
             raise AttributeProblem(f"unknown dim '{key}'", (*path, key), f"known: {known}")
     dtype = item.get("dtype", dtypes[0])
     if dtype not in dtypes:
@@ -83,8 +93,60 @@ def _read_config(
             f"dtype '{dtype}' is outside the task's: {', '.join(dtypes)}", (*path, "dtype")
         )
     dims = tuple((name, _read_dim(name, item, path, ranges[name])) for name in ranges)
+    for name, default in signature.scalars:
+        value = item.get(name, default)
+        if not _is_like(value, default):
+            raise AttributeProblem(f"scalar '{name}' has no such value: {value!r}", (*path, name))
+    _check_shapes(signature, dict(dims), path)
+    _check_conditions(attrs, dict(dims), path)
     values = tuple((name, item.get(name, default)) for name, default in signature.scalars)
-    return Config(dims, dtype, values)
+    absent = tuple(name for name in optional if not _is_present(name, item, path))
+    return Config(dims, dtype, values, absent)
+
+
+def _is_like(value: Any, default: Scalar) -> bool:
+    """Whether a value is of the type of its default; an integer may stand for a float."""
+    if isinstance(default, bool | str):
+        return type(value) is type(default)
+    return is_number(value) and (isinstance(default, float) or isinstance(value, int))
+
+
+def _is_present(name: str, item: Mapping[str, Any], path: tuple[str | int, ...]) -> bool:
+    present = item.get(name, True)
+    if not isinstance(present, bool):
+        what = f"'{name}' is {present!r}: an optional tensor is there or not"
+        raise AttributeProblem(what, (*path, name), f"write {name} = false")
+    return present
+
+
+def _check_conditions(
+    attrs: Mapping[str, Any], dims: Mapping[str, int], path: tuple[str | int, ...]
+) -> None:
+    for condition in attrs.get("where") or ():
+        if not holds(condition, dims):
+            raise AttributeProblem(f"config outside the shape space: not {condition}", path)
+
+
+def _check_shapes(
+    signature: Signature, dims: Mapping[str, int], path: tuple[str | int, ...]
+) -> None:
+    """Refuse a config in which a tensor has no size that a machine could count."""
+    for tensor in (*signature.inputs, *signature.outputs, *signature.state):
+        elements = 1
+        for expression in (*tensor.shape, *([tensor.count] if tensor.count else ())):
+            try:
+                size = value_of(expression, dims)
+            except ZeroDivisionError:
+                raise AttributeProblem(
+                    f"the config has no '{tensor.name}': '{expression}' divides by zero", path
+                ) from None
+            if size < 0:
+                what = f"the config has no '{tensor.name}': '{expression}' is {size}"
+                raise AttributeProblem(what, path)
+            elements *= size
+        if elements >= 2**60:
+            what = f"'{tensor.name}' has {elements} elements in this config"
+            raise AttributeProblem(what, path, "no machine holds that many")
 
 
 def _read_dim(
@@ -108,7 +170,9 @@ def check_dtypes(dtypes: tuple[str, ...]) -> None:
     if not dtypes:
         raise AttributeProblem("no dtypes: a task needs at least one", ("dtypes",))
     for index, dtype in enumerate(dtypes):
-        if dtype not in _FLOATING:
+        if dtype in dtypes[:index]:
+            raise AttributeProblem(f"dtype '{dtype}' is declared twice", ("dtypes", index))
+        if dtype not in FLOATING:
             raise AttributeProblem(
-                f"unknown dtype '{dtype}'", ("dtypes", index), f"known: {', '.join(_FLOATING)}"
+                f"unknown dtype '{dtype}'", ("dtypes", index), f"known: {', '.join(FLOATING)}"
             )

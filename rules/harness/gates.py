@@ -11,46 +11,66 @@ from kabuild.rule import (
     Action,
     Artifact,
     Context,
-    GatesInfo,
+    Gate,
     Limits,
+    Name,
     Platform,
     Resources,
+    Role,
     Source,
     Toolchain,
+    When,
 )
 
+from .judge_files import judge_files
+from .originals import reference_files
 from .policy import gate_policy
 from .signature import Signature, read_signature
-from .task import GATES, judge_spec
+from .task import judge_spec
+from .terms import gates
 
 PYTHON = "${toolchain:python}/bin/python3"
 PYTHON_TOOLCHAIN = "//toolchains/python"
-TOOLS = "rules/harness/tools"
-SANDBOX = ("limits.py", "namespaces.py", "rootfs.py", "seccomp.py")
-"""How the judge puts the candidate into a sandbox of its own, inside the action's."""
-
 PRELOAD = ("numpy", "torch", "triton")
-JUDGING = Limits(timeout=600.0, memory=12 << 30, processes=512, scratch=2 << 30)
+JUDGING = Limits(timeout=600.0, memory=12 << 30, processes=4096, scratch=2 << 30)
+"""More tasks than both runners may start by their own limits, and the 300 more that each may where
+the kernel does not count those of root: no candidate can break a limit that blames nobody."""
+
+GATES = (
+    Gate(gates.COMPILE, share="compiled", watched=True),
+    Gate(gates.CORRECTNESS, share="correct", watched=True),
+    Gate(gates.PERF, role=Role.TIMES, watched=True),
+    Gate(gates.UNSEEN, share="unseen"),
+    Gate(gates.SCORE, role=Role.SCORE),
+    Gate(gates.RETENTION, When.ON_REQUEST),
+    Gate(gates.ADMISSION, When.VALIDATE),
+)
+"""What kabuild is told of the gates of every family of kernel tasks, in the order of judging."""
 
 
 @dataclass(frozen=True)
 class Side:
     """The candidate or the baseline, as the judge finds it.
 
-    ``program`` names abi, path and entry for the runner; ``files`` are what ``path`` needs.
+    ``program`` names abi, path and entry for the runner; ``files`` are what ``path`` needs;
+    ``names`` is what messages about it call the kernel.
     """
 
     program: Mapping[str, str] = field(hash=False)
     files: Mapping[str, Artifact] = field(hash=False)
+    names: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """What runners need besides the two sides: libraries, and the native runner's path."""
+    """What runners need besides the two sides, by their paths: libraries, the native runner, and
+    the library that decides which kernels a device runs.
+    """
 
     files: Mapping[str, Artifact] = field(hash=False, default_factory=dict)
     libraries: tuple[str, ...] = ()
     runner: str = ""
+    launch_filter: str = ""
     default_elements: int = 65536
 
 
@@ -86,20 +106,20 @@ def declare_judging(
     """
     signature = read_signature(ctx.attrs)
     judged = Judging(ctx, signature, candidate, baseline, runtime)
-    correctness = judged.gate("correctness", requires=(compiled,))
+    correctness = judged.gate(gates.CORRECTNESS, requires=(compiled,))
     perf = judged.gate(
-        "perf",
+        gates.PERF,
         requires=(compiled, correctness),
         outputs=("samples.json",),
         resources=judging_resources(ctx.platform, timed=True),
         platform=ctx.platform,
     )
-    unseen = judged.gate("unseen", requires=(compiled, correctness))
+    unseen = judged.gate(gates.UNSEEN, requires=(compiled, correctness))
     judged.gate(
-        "retention",
+        gates.RETENTION,
         requires=(compiled, correctness, perf, unseen),
         inputs={f"verdicts/{g.gate}.json": g.output(VERDICT_FILE) for g in (perf, unseen)},
-        policy=gate_policy(ctx.attrs, "perf"),
+        policy=gate_policy(ctx.attrs, gates.PERF),
         outputs=("samples.json",),
         resources=judging_resources(ctx.platform, timed=True),
         platform=ctx.platform,
@@ -142,14 +162,16 @@ class Judging:
             baseline=self.baseline.program,
             libraries=self.runtime.libraries,
             runner=self.runtime.runner,
+            launch_filter=self.runtime.launch_filter,
             default_elements=self.runtime.default_elements,
             policy=gate_policy(ctx.attrs, gate) if policy is None else policy,
         )
+        abis = {self.candidate.program["abi"], self.baseline.program["abi"]}
         needed: dict[str, Artifact] = {
             **(inputs or {}),
-            "tools": ctx.builtin(TOOLS),
-            **{f"tools/{name}": Source(f"sandbox/{name}", "kabuild") for name in SANDBOX},
-            "task/reference.py": ctx.attrs["reference"],
+            **judge_files(ctx, "tools", [gate], abis),
+            **ctx.sandbox_kit("tools"),
+            **reference_files(ctx),
             "spec.json": ctx.literal(spec),
             **self.runtime.files,
             **self.candidate.files,
@@ -165,6 +187,7 @@ class Judging:
             requires=requires,
             preload=PRELOAD,
             nestable=True,
+            names=self.candidate.names,
             **{
                 "platform": portable(ctx.platform),
                 "resources": judging_resources(ctx.platform),
@@ -173,25 +196,26 @@ class Judging:
         )
 
 
-def _declare_score(ctx: Context, gates: tuple[Action, ...]) -> None:
+def _declare_score(ctx: Context, scored: tuple[Action, ...]) -> None:
     spec = {
         "schema": 1,
-        "gate": "score",
+        "gate": gates.SCORE,
         "policy": ctx.options.policy,
-        "gates": [gate.gate for gate in gates],
+        "gates": [gate.gate for gate in scored],
     }
     inputs: dict[str, Artifact] = {
-        f"verdicts/{gate.gate}.json": gate.output(VERDICT_FILE) for gate in gates
+        f"verdicts/{gate.gate}.json": gate.output(VERDICT_FILE) for gate in scored
     }
-    score = ctx.gate(
-        "score",
+    ctx.gate(
+        gates.SCORE,
         argv=(PYTHON, "tools/score.py", "spec.json"),
-        inputs={"tools": ctx.builtin(TOOLS), "spec.json": ctx.literal(spec), **inputs},
+        inputs={
+            **judge_files(ctx, "tools", [gates.SCORE]),
+            "spec.json": ctx.literal(spec),
+            **inputs,
+        },
         outputs=("score.json",),
         mnemonic="Score",
         toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
         platform=portable(ctx.platform),
     )
-    declared = {action.gate: action for action in (*gates, score)}
-    if ctx.number == 1:
-        ctx.provide(GatesInfo(tuple(declared[gate] for gate in GATES)))

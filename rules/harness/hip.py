@@ -9,6 +9,8 @@ from kabuild.rule import (
     Artifact,
     Context,
     Limits,
+    Name,
+    Output,
     Reason,
     attr,
 )
@@ -16,7 +18,7 @@ from kabuild.rule import (
 from .admission import expert_kernel
 from .gates import Runtime, Side, kernel_name, portable
 from .providers import HipInfo, Sanitizing
-from .solution import Bench, Compiling
+from .solution import NO_SOLUTION, Bench, Compiling
 
 HIP_ATTRS = {
     "hip": attr.label("How HIP is compiled and run.", default="//toolchains/hip:{platform}"),
@@ -50,6 +52,8 @@ def declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
         toolchains=compiling.toolchains,
         limits=COMPILING,
         platform=portable(ctx.platform),
+        names=(Name(kernel_name(ctx), kernel),),
+        advice=NO_SOLUTION,
     )
 
 
@@ -77,6 +81,7 @@ def hip_side(ctx: Context, role: str, compiled: Action) -> Side:
     return Side(
         {"abi": "hip", "path": path, "entry": ctx.attrs["entry"]},
         {path: compiled.output(LIBRARY)},
+        compiled.names,
     )
 
 
@@ -93,11 +98,18 @@ def hip_runtime(ctx: Context, sanitizing: Sanitizing | None = None) -> Runtime:
     hip = hip_info(ctx)
     needed = sanitizing or hip
     libraries = {f"runtime/{name}": output for name, output in needed.libraries.items()}
+    filtering = launch_filter_file(hip.launch_filter) if sanitizing is None else {}
     return Runtime(
-        files={**libraries, "runner/hip-runner": needed.runner},
+        files={**libraries, "runner/hip-runner": needed.runner, **filtering},
         libraries=tuple(sorted(libraries)),
         runner="runner/hip-runner",
+        launch_filter="".join(filtering),
     )
+
+
+def launch_filter_file(library: Output | None) -> dict[str, Artifact]:
+    """The library before the device's driver, by its path; empty where there is none."""
+    return {"runner/launch-filter.so": library} if library else {}
 
 
 def check_kernel_suffix(ctx: Context, suffix: str) -> None:
@@ -105,6 +117,6 @@ def check_kernel_suffix(ctx: Context, suffix: str) -> None:
     if not kernel_name(ctx).endswith(suffix):
         raise AnalysisError(
             Reason.BAD_ATTRIBUTE,
-            f"{ctx.label.short}: kernel '{kernel_name(ctx)}' is no {suffix} file",
+            f"{ctx.label.short}: kernel '{kernel_name(ctx)}' is not a {suffix} file",
             position=ctx.target.position,
         )

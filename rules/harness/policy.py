@@ -1,66 +1,24 @@
-"""What a task may change about the gates that judge it, checked when the task is loaded.
-
-The judge in ``tools/`` has these policies as dataclasses, which need torch; here are only their
-names and types, so that a mistake is found at once and with its line.
-"""
+"""What a task may change about the gates that judge it, checked when the task is loaded."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kabuild.rule import AttributeProblem, suggest
 
-from .signature import DTYPES
+from .terms import DISTRIBUTIONS, DTYPES, CorrectnessPolicy, PerfPolicy, UnseenPolicy, gates
 
-JUDGED = ("correctness", "perf", "unseen")
-DISTRIBUTIONS = (
-    "default",
-    "scaled_up",
-    "scaled_down",
-    "positive",
-    "negative",
-    "zeros",
-    "spikes",
-    "constant",
-    "offset",
-    "denormal",
-)
-"""What the gate correctness tries of its own accord; ``non_finite`` only where a task asks."""
-
-_COMMON: Mapping[str, type] = {
-    "tolerance": dict,
-    "baseline_factor": float,
-    "call_seconds": float,
-    "total_seconds": float,
+_POLICIES = {
+    gates.CORRECTNESS: CorrectnessPolicy(),
+    gates.PERF: PerfPolicy(),
+    gates.UNSEEN: UnseenPolicy(),
 }
 KEYS: Mapping[str, Mapping[str, type]] = {
-    "correctness": {
-        **_COMMON,
-        "distributions": tuple,
-        "deterministic": bool,
-        "repeats": int,
-        "edges": int,
-        "reduced_elements": int,
-    },
-    "perf": {
-        **_COMMON,
-        "processes": int,
-        "max_processes": int,
-        "samples": int,
-        "half_width": float,
-        "budget_seconds": float,
-        "min_batch_ms": float,
-        "max_slots": int,
-        "memory_bytes": int,
-        "clock_ms": float,
-        "clock_share": float,
-        "readings": int,
-        "warm": bool,
-        "draw": int,
-    },
-    "unseen": {**_COMMON, "cycles": int},
+    gate: {field.name: type(getattr(policy, field.name)) for field in dataclasses.fields(policy)}
+    for gate, policy in _POLICIES.items()
 }
 """The names and types of each gate's policy."""
 
@@ -78,7 +36,7 @@ def check_policies(attrs: Mapping[str, Any]) -> None:
             raise AttributeProblem(
                 f"distribution '{name}' is tried anyway", ("distributions", index)
             )
-    for gate in JUDGED:
+    for gate in KEYS:
         for name, value in attrs[gate].items():
             _check_key(gate, name, value)
         least = attrs[gate].get("processes", 0)
@@ -114,12 +72,12 @@ def _check_key(gate: str, name: str, value: Any) -> None:
     path = (gate, name)
     wanted = KEYS[gate].get(name)
     if wanted is None:
-        others = [other for other in JUDGED if name in KEYS[other]]
+        others = [other for other in KEYS if name in KEYS[other]]
         hint = f"it is known to '{others[0]}'" if others else _hint(name, KEYS[gate])
         raise AttributeProblem(f"'{gate}' has no policy '{name}'", path, hint)
     if wanted is float:
         if type(value) not in {int, float} or not math.isfinite(value) or value < 0:
-            raise AttributeProblem(f"'{name}' is {value!r}, which is no number from 0", path)
+            raise AttributeProblem(f"'{name}' is {value!r}, expected a number from 0", path)
     elif type(value) is not (list if wanted is tuple else wanted):
         raise AttributeProblem(f"'{name}' is {value!r}, which is not {_WORDS[wanted]}", path)
     elif isinstance(value, int) and value < _LEAST.get(name, 0):
@@ -137,7 +95,7 @@ def _check_tolerance(value: Mapping[str, Any], path: tuple[str, ...]) -> None:
                 f"unknown dtype '{dtype}'", (*path, dtype), f"known: {', '.join(DTYPES)}"
             )
         if not isinstance(bound, Mapping):
-            raise AttributeProblem(f"{bound!r} is no tolerance", (*path, dtype), _TOLERANCE_HINT)
+            raise AttributeProblem(f"{bound!r} is not a tolerance", (*path, dtype), _TOLERANCE_HINT)
         for name, number in bound.items():
             if name not in {"atol", "rtol"}:
                 raise AttributeProblem(
@@ -145,7 +103,7 @@ def _check_tolerance(value: Mapping[str, Any], path: tuple[str, ...]) -> None:
                 )
             if type(number) not in {int, float} or not math.isfinite(number) or number < 0:
                 raise AttributeProblem(
-                    f"'{name}' is {number!r}, which is no number from 0", (*path, dtype, name)
+                    f"'{name}' is {number!r}, expected a number from 0", (*path, dtype, name)
                 )
 
 

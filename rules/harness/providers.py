@@ -60,6 +60,17 @@ class Sanitizing:
 
 
 @dataclass(frozen=True)
+class LaunchFilterInfo(Provider):
+    """What stands before a device's driver and decides which kernels run.
+
+    Attributes:
+        library: it has the driver's name and functions.
+    """
+
+    library: Output
+
+
+@dataclass(frozen=True)
 class HipInfo(Provider):
     """HIP on one platform: how a kernel is compiled and what runs it.
 
@@ -69,6 +80,8 @@ class HipInfo(Provider):
         toolchains: what the command runs with.
         libraries: shared libraries that a kernel needs, by file name.
         runner: the native program that loads a kernel and calls it.
+        launch_filter: the library that stands before the device's driver and decides which
+            kernels run; None where nothing does.
         sanitizing: None where the platform has no such thing.
     """
 
@@ -77,4 +90,5 @@ class HipInfo(Provider):
     toolchains: tuple[Toolchain, ...]
     libraries: Mapping[str, Output] = field(hash=False)
     runner: Output
+    launch_filter: Output | None = None
     sanitizing: Sanitizing | None = None

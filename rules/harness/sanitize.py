@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from kabuild.rule import VERDICT_FILE, Action, Artifact, Context
+from kabuild.rule import VERDICT_FILE, Action, Artifact, Context, Gate, When
 
 from .compilers import home
 from .gates import Judging, Side, kernel_name, portable
 from .hip import COMPILING, LIBRARY, hip_info, hip_runtime, hip_side, kernel_arguments
 from .providers import HipInfo, Sanitizing
 from .signature import read_signature
+from .terms import gates
 
-SANITIZE = ("sanitize",)
-SANITIZE_PARTS = (*SANITIZE, "sanitize.compile")
+SANITIZE = Gate(gates.SANITIZE, When.ON_REQUEST)
+SANITIZE_COMPILE = "sanitize.compile"
 
 
 def declare_sanitize(ctx: Context, compiled: Action, kernel: Artifact) -> None:
@@ -26,13 +27,13 @@ def declare_sanitize(ctx: Context, compiled: Action, kernel: Artifact) -> None:
     side = hip_side(ctx, "candidate", instrumented)
     files = {f"candidate/{name}": instrumented.output(name) for name in hip.sanitizing.outputs}
     files["candidate/compile.json"] = instrumented.output(VERDICT_FILE)
-    candidate = Side(side.program, {**side.files, **files})
+    candidate = Side(side.program, {**side.files, **files}, side.names)
     runtime = hip_runtime(ctx, hip.sanitizing)
     # The gate calls the candidate only, so that no baseline has to be built for it.
     judging = Judging(ctx, read_signature(ctx.attrs), candidate, candidate, runtime)
     watcher = hip.sanitizing.watcher
     judging.gate(
-        "sanitize",
+        gates.SANITIZE,
         requires=(compiled,),
         policy={},
         arguments=(home(watcher),) if watcher else (),
@@ -44,7 +45,7 @@ def _declare_compile(
     ctx: Context, hip: HipInfo, sanitizing: Sanitizing, compiled: Action, kernel: Artifact
 ) -> Action:
     return ctx.action(
-        "sanitize.compile",
+        SANITIZE_COMPILE,
         argv=(*sanitizing.compile_argv, *kernel_arguments(ctx)),
         inputs={**hip.inputs, f"candidate/{kernel_name(ctx)}": kernel},
         outputs=(VERDICT_FILE, LIBRARY, *sanitizing.outputs),
@@ -53,4 +54,5 @@ def _declare_compile(
         limits=COMPILING,
         requires=(compiled,),
         platform=portable(ctx.platform),
+        names=compiled.names,
     )

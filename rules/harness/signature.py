@@ -2,148 +2,176 @@
 
 from __future__ import annotations
 
-import ast
+import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from kabuild.rule import AttributeProblem
+from kabuild.rule import AttributeProblem, suggest
 
-DTYPES = ("f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8", "bool")
-ELEMENT = "T"
-_TENSOR = re.compile(r"\s*(\w+)\s*\[(.*)\]\s*", re.DOTALL)
-_RANGE = re.compile(r"\s*(\d+)\s*\.\.\s*(\d+)\s*")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
+from .expressions import read_ranges
+from .names import check_argument
+from .tensors import Tensor, check_layout, read_tensor
+from .terms import DTYPES, ONLY_GIVEN, PLAIN
 
-
-@dataclass(frozen=True)
-class Tensor:
-    """One tensor argument: element type (``T`` is the config's) and shape expressions."""
-
-    name: str
-    dtype: str
-    shape: tuple[str, ...]
-
-    def to_json(self) -> list[Any]:
-        """As the judge reads it."""
-        return [self.name, self.dtype, list(self.shape)]
+_STATE_NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
+Scalar = float | int | str
+"""The value of a scalar argument; ``bool`` is an ``int``."""
 
 
 @dataclass(frozen=True)
 class Signature:
-    """What an entry takes: inputs, outputs, scalars with their defaults, dims, in order."""
+    """What an entry takes, in order.
+
+    Attributes:
+        scalars: names with their defaults.
+        updates: the inputs that a call changes, and that are compared after it.
+        state: what holds for a config, such as weights.
+    """
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    scalars: tuple[tuple[str, float | int], ...]
+    scalars: tuple[tuple[str, Scalar], ...]
     dims: tuple[str, ...]
+    updates: tuple[str, ...] = ()
+    state: tuple[Tensor, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As the judge reads it."""
+        """As the judge reads it. What a task does not use is not there, nor in its keys."""
         return {
             "inputs": [tensor.to_json() for tensor in self.inputs],
             "outputs": [tensor.to_json() for tensor in self.outputs],
             "scalars": [list(scalar) for scalar in self.scalars],
             "dims": list(self.dims),
+            **({"updates": list(self.updates)} if self.updates else {}),
+            **({"state": [tensor.to_json() for tensor in self.state]} if self.state else {}),
         }
 
 
 def read_signature(attrs: Mapping[str, Any]) -> Signature:
     """The signature in a task's attributes. Raises AttributeProblem, path from the task."""
     dims = tuple(read_ranges(attrs["dims"]))
-    inputs = _read_tensors("inputs", attrs["inputs"], dims)
-    outputs = _read_tensors("outputs", attrs["outputs"], dims)
-    scalars = tuple(_read_scalar(name, value) for name, value in attrs["scalars"].items())
+    by_call = bool(attrs.get("call"))
+    updates = tuple(attrs.get("updates") or ())
+    inputs = _read_tensors("inputs", attrs["inputs"], dims, by_call=by_call, empty=by_call)
+    outputs = _read_tensors("outputs", attrs["outputs"], dims, by_call=by_call, empty=bool(updates))
+    read = _read_any_scalar if by_call else _read_scalar
+    scalars = tuple(read(name, value) for name, value in attrs["scalars"].items())
     _refuse_clashes(
         (("inputs", attrs["inputs"]), ("outputs", attrs["outputs"])),
         (("scalars", attrs["scalars"]), ("dims", attrs["dims"])),
+        (("state", attrs.get("state") or {}),),
     )
-    return Signature(inputs, outputs, scalars, dims)
+    state = _read_state(attrs.get("state") or {}, dims)
+    _check_updates(updates, inputs)
+    inputs, outputs = _laid_out(attrs.get("layout") or {}, inputs, outputs, dims)
+    return Signature(inputs, outputs, scalars, dims, updates, state)
 
 
-def read_ranges(dims: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    """The bounds, both inclusive, of each dim in ``{rows = "1..65536"}``."""
-    ranges: dict[str, tuple[int, int]] = {}
-    for name, text in dims.items():
-        if not _IDENTIFIER.fullmatch(name):
-            raise AttributeProblem(f"'{name}' is no name of a dim", ("dims", name))
-        match = _RANGE.fullmatch(text) if isinstance(text, str) else None
-        low, high = (int(match[1]), int(match[2])) if match else (1, 0)
-        if low > high:
+def _check_updates(updates: tuple[str, ...], inputs: tuple[Tensor, ...]) -> None:
+    known = {tensor.name: tensor for tensor in inputs}
+    for index, name in enumerate(updates):
+        path = ("updates", index)
+        if name not in known:
+            hint = suggest(name, known) or f"inputs: {', '.join(known) or 'none'}"
+            raise AttributeProblem(f"'{name}' in 'updates' is not an input", path, hint)
+        if name in updates[:index]:
+            raise AttributeProblem(f"'{name}' is in 'updates' twice", path)
+        if known[name].dtype in ONLY_GIVEN:
+            raise AttributeProblem(f"'{name}' is {known[name].dtype}: it cannot be compared", path)
+        if known[name].optional:
+            raise AttributeProblem(f"'{name}' is optional, so that it cannot be updated", path)
+
+
+def _read_state(declared: Mapping[str, Any], dims: tuple[str, ...]) -> tuple[Tensor, ...]:
+    """Tensors whose names are a module's own, such as ``conv.weight``."""
+    tensors = []
+    for name, text in declared.items():
+        path = ("state", name)
+        if not _STATE_NAME.fullmatch(name):
             raise AttributeProblem(
-                f"{text!r} is no range for dim '{name}'", ("dims", name), 'write "1..65536"'
+                f"'{name}' is not a name of a tensor in a module's state", path, "as 'conv.weight'"
             )
-        ranges[name] = (low, high)
-    return ranges
+        tensor = read_tensor(name, text, dims, path)
+        if tensor.optional or tensor.count:
+            raise AttributeProblem("state has neither lists nor optional tensors", path)
+        tensors.append(tensor)
+    return tuple(tensors)
 
 
-def check_expression(text: str, names: Iterable[str], path: tuple[str | int, ...]) -> None:
-    """Refuse what is no integer expression of ``names`` with + - * // and parentheses."""
-    try:
-        tree = ast.parse(text.strip(), mode="eval")
-    except SyntaxError as error:
-        raise AttributeProblem(f"'{text}' is no expression: {error.msg}", path) from None
-    for node in ast.walk(tree.body):
-        if isinstance(node, ast.Name):
-            if node.id not in names:
-                known = ", ".join(names) or "none"
-                raise AttributeProblem(
-                    f"'{text}' uses unknown dim '{node.id}'", path, f"declared dims: {known}"
-                )
-        elif not _is_arithmetic(node):
-            raise AttributeProblem(
-                f"'{text}' is no integer expression", path, "use dims, integers, + - * // ( )"
-            )
+def _laid_out(
+    layouts: Mapping[str, Any],
+    inputs: tuple[Tensor, ...],
+    outputs: tuple[Tensor, ...],
+    dims: tuple[str, ...],
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """The tensors with what ``layout`` says of them."""
+    known = {tensor.name: tensor for tensor in (*inputs, *outputs)}
+    of_outputs = {tensor.name for tensor in outputs}
+    for name, text in layouts.items():
+        path = ("layout", name)
+        if name not in known:
+            hint = suggest(name, known) or f"tensors: {', '.join(known)}"
+            raise AttributeProblem(f"'layout' names unknown tensor '{name}'", path, hint)
+        check_layout(text, known[name], dims, path, output=name in of_outputs)
 
+    def with_layout(tensor: Tensor) -> Tensor:
+        return replace(tensor, layout=layouts.get(tensor.name, ""))
 
-def _is_arithmetic(node: ast.AST) -> bool:
-    if isinstance(node, ast.Constant):
-        return type(node.value) is int
-    if isinstance(node, ast.BinOp):
-        return isinstance(node.op, _OPERATORS)
-    return isinstance(node, ast.operator | ast.expr_context)
+    return tuple(map(with_layout, inputs)), tuple(map(with_layout, outputs))
 
 
 def _read_tensors(
-    attribute: str, declared: Mapping[str, Any], dims: tuple[str, ...]
+    attribute: str,
+    declared: Mapping[str, Any],
+    dims: tuple[str, ...],
+    *,
+    by_call: bool,
+    empty: bool,
 ) -> tuple[Tensor, ...]:
-    if not declared:
+    if not declared and not empty:
         raise AttributeProblem(f"'{attribute}' is empty: a kernel needs some", (attribute,))
-    return tuple(_read_tensor(attribute, name, text, dims) for name, text in declared.items())
+    tensors = []
+    for name, text in declared.items():
+        path = (attribute, name)
+        check_argument(name, "name of a tensor", path)
+        tensor = read_tensor(name, text, dims, path, DTYPES if by_call else PLAIN)
+        if not by_call and (tensor.count or tensor.optional):
+            what = f"'{name}' is a list or optional, which a kernel's symbol cannot take"
+            raise AttributeProblem(what, path, "only tasks with a 'call' have such arguments")
+        if attribute == "outputs" and tensor.dtype in ONLY_GIVEN:
+            raise AttributeProblem(f"outputs of {tensor.dtype} cannot be compared", path)
+        if attribute == "outputs" and tensor.optional:
+            raise AttributeProblem(f"output '{name}' cannot be optional", path)
+        tensors.append(tensor)
+    return tuple(tensors)
 
 
-def _read_tensor(attribute: str, name: str, text: Any, dims: tuple[str, ...]) -> Tensor:
-    path = (attribute, name)
-    match = _TENSOR.fullmatch(text) if isinstance(text, str) else None
-    if not match or not _IDENTIFIER.fullmatch(name):
-        raise AttributeProblem(
-            f"{text!r} is no tensor for '{name}'", path, 'write "T[rows, cols]" or "i64[rows]"'
-        )
-    dtype = match[1]
-    if dtype != ELEMENT and dtype not in DTYPES:
-        raise AttributeProblem(
-            f"unknown element type '{dtype}' of '{name}'",
-            path,
-            f"known: {ELEMENT} (the config's), {', '.join(DTYPES)}",
-        )
-    shape = tuple(part.strip() for part in match[2].split(","))
-    for part in shape:
-        check_expression(part, dims, path)
-    return Tensor(name, dtype, shape)
+def _read_any_scalar(name: str, value: Any) -> tuple[str, Scalar]:
+    """A call of Python's takes truth values and texts, too."""
+    if isinstance(value, bool | str):
+        check_argument(name, "name of a scalar", ("scalars", name))
+        return (name, value)
+    return _read_scalar(name, value)
 
 
-def _read_scalar(name: str, value: Any) -> tuple[str, float | int]:
-    if not _IDENTIFIER.fullmatch(name) or isinstance(value, bool):
-        raise AttributeProblem(f"'{name}' = {value!r} is no scalar", ("scalars", name))
-    if not isinstance(value, int | float):
+def _read_scalar(name: str, value: Any) -> tuple[str, Scalar]:
+    check_argument(name, "name of a scalar", ("scalars", name))
+    if not is_number(value):
         raise AttributeProblem(
             f"scalar '{name}' has no number as its default: {value!r}",
             ("scalars", name),
             "write scalars = { eps = 1e-5 }",
         )
     return (name, value)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is what a C ``int64_t`` or a finite ``float`` can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 2**63 if isinstance(value, int) else math.isfinite(value)
 
 
 def _refuse_clashes(*groups: tuple[tuple[str, Mapping[str, Any]], ...]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kabuild.rule import Action, Artifact, Context, Limits, Platform, Source, Toolchain
+from kabuild.rule import Action, Artifact, Context, Limits, Source, Toolchain
 
 from .brief import brief_text
 from .configs import visible_configs
@@ -14,29 +14,24 @@ from .gates import (
     PRELOAD,
     PYTHON,
     PYTHON_TOOLCHAIN,
-    SANDBOX,
-    TOOLS,
     Runtime,
     Side,
     judging_resources,
     kernel_name,
     portable,
 )
+from .judge_files import judge_files
+from .originals import reference_files
 from .policy import gate_policy
 from .providers import AgentInfo
 from .signature import read_signature
 from .task import judge_spec
+from .terms import gates
 
 AGENT_TOOLS = "rules/agent/tools"
 PROMPT = "rules/agent/prompt.md"
 SHEETS = "rules/agent/sheets"
-WATCHING = (
-    *SANDBOX,
-    *("supervisor.py", "protocol.py", "collect.py", "process_tree.py", "output.py"),
-)
-"""What builds the agent's sandbox, and what watches it."""
-
-CHECKED = ("correctness", "perf")
+CHECKED = (gates.CORRECTNESS, gates.PERF)
 OVERHEAD = 120.0
 """Seconds for what a session does before and after its agent runs."""
 
@@ -65,7 +60,8 @@ class Compiling:
 class Bench:
     """What a check needs to say what the gates would say.
 
-    ``language`` names the sheet that an agent finds; ``abi`` is the candidate's.
+    ``language`` names the sheet that an agent finds; ``abi`` is the candidate's, ``said`` what
+    runners are told of it besides that and its path.
     """
 
     language: str
@@ -73,6 +69,7 @@ class Bench:
     compiling: Compiling
     baseline: Side
     runtime: Runtime
+    said: Mapping[str, str] = field(hash=False, default_factory=dict)
 
 
 def trials(ctx: Context) -> Iterator[Context]:
@@ -83,35 +80,28 @@ def trials(ctx: Context) -> Iterator[Context]:
         yield ctx.trial(number)
 
 
-def declare_solution(ctx: Context, bench: Bench) -> Action:
-    """``.agent``: what the agent, or the person, hands in, as the tree ``out/solution``.
+NO_SOLUTION = "judge the task's own kernel with --agent=none, or yours with --solution=FILE"
+"""What to do where an agent that replays has no solution of a task."""
 
-    Only the editable file is taken; whatever lies beside it is not.
+
+def declare_solution(ctx: Context, bench: Bench) -> Artifact:
+    """The kernel that is judged: what a person names, what an agent replays or hands in.
+
+    A file that is there already is taken as it is, without an action. Only the editable file is
+    taken; whatever lies beside it is not.
     """
     agent = ctx.provider(ctx.options.agent, AgentInfo)
     given = ctx.options.solution
-    if given is None and agent.replays is None:
-        return _declare_session(ctx, agent, bench)
     name = kernel_name(ctx)
-    inputs: dict[str, Artifact] = {"tools/replay.py": ctx.builtin(f"{AGENT_TOOLS}/replay.py")}
     if given is not None:
-        is_directory = given.path.endswith("/")
-        inputs["solution" if is_directory else f"solution/{name}"] = given
-    elif agent.replays:
-        solutions: Source | None = ctx.attrs["solutions"]
-        base = solutions or ctx.package_file("solutions")
-        inputs[f"solution/{name}"] = Source(f"{base.path}/{agent.replays}/{name}", base.root)
-    else:
-        inputs[f"solution/{name}"] = ctx.attrs["kernel"]
-    return ctx.action(
-        "agent",
-        argv=(PYTHON, "tools/replay.py", "solution", name),
-        inputs=inputs,
-        outputs=("solution",),
-        mnemonic="Solve",
-        toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
-        platform=Platform("cpu"),
-    )
+        return Source(f"{given.path}{name}", given.root) if given.path.endswith("/") else given
+    if agent.replays is None:
+        return _declare_session(ctx, agent, bench).output(f"solution/{name}")
+    if agent.replays:
+        base: Source = ctx.attrs["solutions"] or ctx.package_file("solutions")
+        return Source(f"{base.path}/{agent.replays}/{name}", base.root)
+    own: Source = ctx.attrs["kernel"]
+    return own
 
 
 def _declare_session(ctx: Context, agent: AgentInfo, bench: Bench) -> Action:
@@ -122,7 +112,7 @@ def _declare_session(ctx: Context, agent: AgentInfo, bench: Bench) -> Action:
     homes = (f"--toolchain={t.name}=${{toolchain:{t.name}}}" for t in toolchains)
     inputs: dict[str, Artifact] = {
         "tools": ctx.builtin(AGENT_TOOLS),
-        **{f"tools/sandbox/{name}": Source(f"sandbox/{name}", "kabuild") for name in WATCHING},
+        **ctx.sandbox_kit("tools/sandbox", supervision=True),
         "agent.json": ctx.literal(_session_spec(ctx, agent, bench)),
         "prompt.md": agent.prompt or ctx.builtin(PROMPT),
         **_desk(ctx, bench),
@@ -177,10 +167,15 @@ def _check_spec(ctx: Context, gate: str, bench: Bench) -> dict[str, Any]:
         ctx,
         gate,
         signature=read_signature(ctx.attrs),
-        candidate={"abi": bench.abi, "path": artifact, "entry": ctx.attrs["entry"]},
+        candidate={
+            "abi": bench.abi,
+            "path": artifact,
+            **(bench.said or {"entry": ctx.attrs["entry"]}),
+        },
         baseline=bench.baseline.program,
         libraries=bench.runtime.libraries,
         runner=bench.runtime.runner,
+        launch_filter=bench.runtime.launch_filter,
         default_elements=bench.runtime.default_elements,
         policy=gate_policy(ctx.attrs, gate),
     )
@@ -194,7 +189,7 @@ def _desk(ctx: Context, bench: Bench) -> dict[str, Artifact]:
     return {
         f"desk/{kernel_name(ctx)}": ctx.attrs["kernel"],
         "desk/BRIEF.md": ctx.text(brief_text(ctx, signature, kernel_name(ctx))),
-        "desk/reference.py": ctx.attrs["reference"],
+        "desk/reference.py": next(iter(ctx.attrs["originals"]), ctx.attrs["reference"]),
         "desk/configs.json": ctx.literal([config.to_json() for config in configs]),
         "desk/CHEATSHEET.md": ctx.builtin(f"{SHEETS}/{bench.language}.md"),
         "desk/TARGET.md": ctx.builtin(f"{SHEETS}/{ctx.platform.name}.md"),
@@ -203,11 +198,12 @@ def _desk(ctx: Context, bench: Bench) -> dict[str, Artifact]:
 
 def _check_files(ctx: Context, bench: Bench) -> dict[str, Artifact]:
     """What a check finds in its directory, laid out as it is for the gates."""
+    abis = {bench.abi, bench.baseline.program["abi"]}
     return {
         **{f"toolkit/{path}": file for path, file in bench.compiling.inputs.items()},
-        "check/tools": ctx.builtin(TOOLS),
-        **{f"check/tools/{name}": Source(f"sandbox/{name}", "kabuild") for name in SANDBOX},
-        "check/task/reference.py": ctx.attrs["reference"],
+        **judge_files(ctx, "check/tools", CHECKED, abis),
+        **ctx.sandbox_kit("check/tools"),
+        **{f"check/{path}": file for path, file in reference_files(ctx).items()},
         **{f"check/{path}": file for path, file in bench.runtime.files.items()},
         **{f"check/{path}": file for path, file in bench.baseline.files.items()},
     }

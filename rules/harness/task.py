@@ -9,27 +9,20 @@ from kabuild.rule import AttributeProblem, Context, attr
 
 from .comparison import check_compare
 from .configs import check_dtypes, read_configs, visible_configs
+from .expressions import check_condition, check_expression, read_ranges, value_of
+from .names import check_name
+from .originals import ORIGINAL_ATTRS
 from .policy import check_policies
-from .signature import Signature, check_expression, read_ranges, read_signature
+from .signature import Signature, read_signature
+from .terms import gates
 
-SUBTARGETS = (
-    "agent",
-    "compile",
-    "correctness",
-    "perf",
-    "unseen",
-    "retention",
-    "score",
-    "admission",
-    "expert.compile",
-)
-GATES = ("compile", "correctness", "perf", "unseen", "score")
-ADMISSION = ("admission",)
-RETENTION = ("retention",)
+SUBTARGETS = ("agent", "expert.compile")
+"""What every family of kernel tasks declares, besides its gates."""
 
 TASK_ATTRS: Mapping[str, attr.Attr] = {
     "kernel": attr.file("The file that a solution replaces.", required=True),
     "reference": attr.file("The oracle: reference.py.", required=True),
+    **ORIGINAL_ATTRS,
     "brief": attr.string("What the kernel computes, for whoever optimises it.", required=True),
     "entry": attr.string(
         "The function that is called; one symbol per dtype in HIP.", required=True
@@ -38,6 +31,7 @@ TASK_ATTRS: Mapping[str, attr.Attr] = {
     "outputs": attr.table("Output tensors.", required=True),
     "scalars": attr.table("Scalar arguments and their defaults."),
     "dims": attr.table("The shape space: { rows = '1..65536' }.", required=True),
+    "where": attr.strings("Conditions on the dims: ['channels % groups == 0']."),
     "dtypes": attr.strings("What T may be.", required=True),
     "configs": attr.tables("The visible configs.", required=True),
     "platform_configs": attr.table("Visible configs that replace them on one platform."),
@@ -48,9 +42,9 @@ TASK_ATTRS: Mapping[str, attr.Attr] = {
     "distributions": attr.strings(
         "Further distributions of values, whose names are passed to the reference's inputs()."
     ),
-    "correctness": attr.table("Changes to the policy of the gate correctness."),
-    "perf": attr.table("Changes to the policy of the gate perf."),
-    "unseen": attr.table("Changes to the policy of the gate unseen."),
+    **{
+        gate: attr.table(f"Changes to the policy of the gate {gate}.") for gate in gates.WITH_POLICY
+    },
     "experts": attr.files(
         "The expert's solution, which admission tries.", default=("solutions/expert/*",)
     ),
@@ -62,20 +56,47 @@ def check_task(attrs: Mapping[str, Any]) -> None:
     """Refuse a task whose parts do not fit together. Raises AttributeProblem."""
     check_dtypes(attrs["dtypes"])
     signature = read_signature(attrs)
+    for index, condition in enumerate(attrs["where"]):
+        check_condition(condition, signature.dims, ("where", index))
     read_configs(attrs["configs"], ("configs",), attrs, signature)
     for platform, declared in attrs["platform_configs"].items():
         read_configs(declared, ("platform_configs", platform), attrs, signature)
+    check_name(attrs["entry"], "entry: must be a function's name", ("entry",))
     check_expression(attrs["flops"], signature.dims, ("flops",))
+    _check_flops(attrs, signature)
     check_compare(attrs["compare"], signature)
     check_policies(attrs)
     for platform, caps in attrs["limits"].items():
         elements = caps.get("elements") if isinstance(caps, Mapping) else None
         if type(elements) is not int or elements < 1:
             raise AttributeProblem(
-                f"the limits of '{platform}' are no caps",
+                f"the limits of '{platform}' are not valid caps",
                 ("limits", platform),
                 "write { elements = 65536 }",
             )
+
+
+def _check_flops(attrs: Mapping[str, Any], signature: Signature) -> None:
+    """Refuse a count that is none in a visible config, or in a corner of the shape space."""
+    lists = [("configs", attrs["configs"])]
+    lists += [("platform_configs", declared) for declared in attrs["platform_configs"].values()]
+    points = [
+        dict(config.dims)
+        for name, declared in lists
+        for config in read_configs(declared, (name,), attrs, signature)
+    ]
+    ranges = read_ranges(attrs["dims"])
+    points += [{name: bounds[end] for name, bounds in ranges.items()} for end in (0, 1)]
+    for dims in points:
+        where = ", ".join(f"{name}={value}" for name, value in dims.items())
+        try:
+            value = value_of(attrs["flops"], dims)
+        except ZeroDivisionError:
+            what = f"'{attrs['flops']}' divides by zero where {where}"
+            raise AttributeProblem(what, ("flops",)) from None
+        if value < 0:
+            what = f"'{attrs['flops']}' is {value} where {where}: a count is not negative"
+            raise AttributeProblem(what, ("flops",))
 
 
 def judge_spec(
@@ -87,6 +108,7 @@ def judge_spec(
     baseline: Mapping[str, str],
     libraries: tuple[str, ...],
     runner: str,
+    launch_filter: str,
     default_elements: int,
     policy: Mapping[str, Any],
 ) -> dict[str, Any]:
@@ -106,11 +128,13 @@ def judge_spec(
         "baseline": dict(baseline),
         "libraries": list(libraries),
         "runner": runner,
+        **({"launch_filter": launch_filter} if launch_filter else {}),
         "reference": "task/reference.py",
         "signature": signature.to_json(),
         "space": {
             "dims": {k: list(v) for k, v in read_ranges(ctx.attrs["dims"]).items()},
             "dtypes": list(ctx.attrs["dtypes"]),
+            **({"where": list(ctx.attrs["where"])} if ctx.attrs["where"] else {}),
         },
         "configs": [c.to_json() for c in visible_configs(ctx.attrs, signature, platform)],
         "flops": ctx.attrs["flops"],

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from kabuild.rule import Artifact, Context, Limits, Rule, attr
+from kabuild.rule import Context, Rule, attr
 
-from ..harness.compilers import CPP_COMPILER, cpp_compiler, tool
+from ..harness.compilers import (
+    BUILDING,
+    CPP_COMPILER,
+    HIP_COMPILE_GATE,
+    HIP_DRIVER,
+    cpp_compiler,
+    declare_runner,
+    hip_driver,
+    tool,
+)
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, portable
+from ..harness.judge_files import verdict_files
 from ..harness.providers import HipInfo, Sanitizing
 
 SOURCES = "toolchains/hip"
-DRIVER = "hip/cpu/driver/hipcpu.py"
 RUNNER = ("runner", "runner_host")
-BUILDING = Limits(timeout=600.0, memory=6 << 30, processes=128, scratch=2 << 30)
 
 
 def implement(ctx: Context) -> None:
@@ -19,16 +27,12 @@ def implement(ctx: Context) -> None:
     attrs = ctx.attrs
     compiling = tool(ctx, "compiler", CPP_COMPILER)
     toolchains = (ctx.toolchain(PYTHON_TOOLCHAIN), compiling)
-    compiler = f"--compiler={cpp_compiler(compiling, attrs['program'])}"
-    driver: dict[str, Artifact] = {
-        "hip/common": ctx.builtin(f"{SOURCES}/common"),
-        "hip/cpu/driver": ctx.builtin(f"{SOURCES}/cpu/driver"),
-        "hip/cpu/include": ctx.builtin(f"{SOURCES}/cpu/include"),
-        "hip/include": ctx.builtin(f"{SOURCES}/include"),
-    }
+    host = cpp_compiler(compiling, attrs["program"])
+    compiler = f"--compiler={host}"
+    driver = hip_driver(ctx, "cpu", "include")
     runtime = ctx.action(
         "runtime",
-        argv=(PYTHON, DRIVER, "runtime", "-o", "out/libhipcpu.so", compiler),
+        argv=(PYTHON, HIP_DRIVER, "cpu", "runtime", "-o", "out/libhipcpu.so", compiler),
         inputs={**driver, "hip/cpu/runtime": ctx.builtin(f"{SOURCES}/cpu/runtime")},
         outputs=("libhipcpu.so",),
         mnemonic="Runtime",
@@ -39,7 +43,7 @@ def implement(ctx: Context) -> None:
     checking = ctx.action(
         "sanitize.runtime",
         argv=(
-            *(PYTHON, DRIVER, "runtime", "--sanitize"),
+            *(PYTHON, HIP_DRIVER, "cpu", "runtime", "--sanitize"),
             *("-o", "out/libhipcpu.so", compiler),
         ),
         inputs={
@@ -53,17 +57,8 @@ def implement(ctx: Context) -> None:
         limits=BUILDING,
         platform=portable(ctx.platform),
     )
-    runner = ctx.action(
-        "runner",
-        argv=(PYTHON, DRIVER, "program", *RUNNER, "-o", "out/hip-runner", compiler),
-        inputs={**driver, **{part: ctx.builtin(f"rules/harness/tools/{part}") for part in RUNNER}},
-        outputs=("hip-runner",),
-        mnemonic="Runner",
-        toolchains=toolchains,
-        limits=BUILDING,
-        platform=portable(ctx.platform),
-    )
-    compile_argv = (PYTHON, "tools/compile_gate.py", compiler, f"--wave={attrs['wave']}")
+    runner = declare_runner(ctx, RUNNER, host, toolchains)
+    compile_argv = (PYTHON, HIP_COMPILE_GATE, "cpu", compiler, f"--wave={attrs['wave']}")
     sanitizing = Sanitizing(
         compile_argv=(*compile_argv, "--sanitize"),
         libraries={"libhipcpu.so": checking.output("libhipcpu.so")},
@@ -73,7 +68,7 @@ def implement(ctx: Context) -> None:
     ctx.provide(
         HipInfo(
             compile_argv=compile_argv,
-            inputs={**driver, "tools": ctx.builtin("rules/hip_cpu/tools")},
+            inputs={**driver, **verdict_files(ctx)},
             toolchains=toolchains,
             libraries={"libhipcpu.so": runtime.output("libhipcpu.so")},
             runner=runner.output("hip-runner"),

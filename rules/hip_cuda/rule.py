@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from kabuild.rule import (
-    AnalysisError,
     Artifact,
     Context,
     Output,
-    Reason,
     Rule,
     Toolchain,
     attr,
 )
 
+from ..harness import launch_filter
 from ..harness.compilers import (
     BUILDING,
     CPP_COMPILER,
+    HIP_COMPILE_GATE,
+    HIP_DRIVER,
+    architecture,
+    architectures,
     cpp_compiler,
-    declare_device_runner,
+    declare_runner,
+    hip_driver,
     home,
     tool,
     tool_here,
 )
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, portable
+from ..harness.judge_files import verdict_files
 from ..harness.providers import HipInfo, Sanitizing
 
 CUDA = "cuda-compiler"
 SANITIZER = "cuda-sanitizer"
 HEADERS = "gnu-c++-headers"
-SOURCES = "toolchains/hip"
-DRIVER = "hip/cuda/driver/hipcuda.py"
 RUNTIME = "libcudart.so.13"
 RUNNER = ("runner", "runner_cuda")
 WATCHED_RUNNER = (
@@ -42,12 +44,6 @@ WATCHED_RUNNER = (
     *(f"runner_cuda/{part}" for part in ("clock.cpp", "driver.cpp", "driver.h")),
 )
 """What calls a kernel once and by itself, for a tool that watches it."""
-DRIVERS = ("common", "cpu/driver", "cuda/driver", "cuda/include", "cuda/host")
-PROCESSORS = (
-    *("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90"),
-    *("sm_100", "sm_103", "sm_120", "sm_121"),
-)
-"""Those whose occupancy the compile gate can tell: ``cuda_architectures.py`` of its driver."""
 
 
 def implement(ctx: Context) -> None:
@@ -57,13 +53,14 @@ def implement(ctx: Context) -> None:
     cuda = tool(ctx, "compiler", CUDA)
     host = tool(ctx, "host", CPP_COMPILER)
     drivers: dict[str, Artifact] = {
-        f"hip/{part}": ctx.builtin(f"{SOURCES}/{part}") for part in DRIVERS
+        **hip_driver(ctx, "cuda", "cuda/host"),
+        **architectures(ctx, "cuda"),
     }
     compiler = f"--compiler=nvcc:{home(cuda)}"
     host_compiler = cpp_compiler(host, attrs["program"])
     runtime = ctx.action(
         "runtime",
-        argv=(PYTHON, DRIVER, "runtime", "-o", f"out/{RUNTIME}", compiler),
+        argv=(PYTHON, HIP_DRIVER, "cuda", "runtime", "-o", f"out/{RUNTIME}", compiler),
         inputs=drivers,
         outputs=(RUNTIME,),
         mnemonic="Runtime",
@@ -71,24 +68,24 @@ def implement(ctx: Context) -> None:
         limits=BUILDING,
         platform=portable(ctx.platform),
     )
-    runner = declare_device_runner(ctx, RUNNER, host_compiler, (python, host))
-    watched = declare_device_runner(
-        ctx, WATCHED_RUNNER, host_compiler, (python, host), "sanitize.runner"
-    )
-    arch = _processor(ctx)
+    runner = declare_runner(ctx, RUNNER, host_compiler, (python, host))
+    watched = declare_runner(ctx, WATCHED_RUNNER, host_compiler, (python, host), "sanitize.runner")
+    filtering = launch_filter.declare(ctx, "cuda", attrs["program"], "launch_filter")
+    arch = architecture(ctx)
     arguments, headers = _headers(ctx)
     compile_argv = (
-        *(PYTHON, "tools/cuda_compile_gate.py", compiler, f"--arch={arch}"),
+        *(PYTHON, HIP_COMPILE_GATE, "cuda", compiler, f"--arch={arch}"),
         *(f"--host={host_compiler}", *arguments),
     )
     libraries = {RUNTIME: runtime.output(RUNTIME)}
     ctx.provide(
         HipInfo(
             compile_argv=compile_argv,
-            inputs={**drivers, "tools": ctx.builtin("rules/hip_cuda/tools")},
+            inputs={**drivers, **verdict_files(ctx)},
             toolchains=(python, cuda, host, *headers),
             libraries=libraries,
             runner=runner.output("hip-runner"),
+            launch_filter=filtering.output(launch_filter.DRIVERS["cuda"]),
             sanitizing=_sanitizing(ctx, compile_argv, libraries, watched.output("hip-runner")),
         )
     )
@@ -113,19 +110,6 @@ def _sanitizing(
     )
 
 
-def _processor(ctx: Context) -> str:
-    """The processor to compile for. Raises AnalysisError(BAD_ATTRIBUTE) for an unknown one."""
-    name: str = ctx.platform.get("arch") or ctx.attrs["arch"]
-    if re.sub(r"(?<=\d)[af]$", "", name) not in PROCESSORS:
-        raise AnalysisError(
-            Reason.BAD_ATTRIBUTE,
-            f"{ctx.label.short} does not compile for '{name}'",
-            position=ctx.target.position,
-            hint=f"it compiles for {', '.join(PROCESSORS)}",
-        )
-    return name
-
-
 def _headers(ctx: Context) -> tuple[tuple[str, ...], tuple[Toolchain, ...]]:
     """The C++ library's headers, which only the pinned clang needs."""
     if ctx.attrs["program"]:
@@ -144,16 +128,13 @@ RULE = Rule(
             "NVIDIA's compute-sanitizer, for the gate sanitize.",
             default="//toolchains/cuda:sanitizer",
         ),
-        "host": attr.label("What compiles the host's part.", default="//toolchains/zig"),
-        "program": attr.string(
-            "Where in that toolchain its g++ or clang++ is; empty for the ziglang package.",
-            default="",
-        ),
+        **launch_filter.HOST_ATTRS,
         "headers": attr.label(
             "The GNU C++ library's headers, for the ziglang package.",
             default="//toolchains/cuda:c++-headers",
         ),
         "arch": attr.string("The processor, where the platform names none.", default="sm_90"),
     },
-    subtargets=("runtime", "runner", "sanitize.runner"),
+    subtargets=("runtime", "runner", "sanitize.runner", "launch_filter"),
 )
+RULES = (RULE, launch_filter.rule("cuda"))

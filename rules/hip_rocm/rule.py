@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from kabuild.rule import AnalysisError, Artifact, Context, Reason, Rule, Toolchain, attr
+from kabuild.rule import Artifact, Context, Rule, Toolchain, attr
 
-from ..harness.compilers import CPP_COMPILER, cpp_compiler, declare_device_runner, home, tool
+from ..harness import launch_filter
+from ..harness.compilers import (
+    CPP_COMPILER,
+    HIP_COMPILE_GATE,
+    architecture,
+    architectures,
+    cpp_compiler,
+    declare_runner,
+    hip_driver,
+    home,
+    tool,
+)
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN
+from ..harness.judge_files import verdict_files
 from ..harness.providers import HipInfo
 
 ROCM = "rocm"
-SOURCES = "toolchains/hip"
 # What all platforms' runners share, what GPUs' share, and what names HIP's functions.
 RUNNER = (
-    *("runner", "runner_cuda/clock.cpp", "runner_cuda/mapping.cpp", "runner_cuda/driver.h"),
+    "runner",
+    *(
+        f"runner_cuda/{part}"
+        for part in ("clock.cpp", "driver.h", "gate.cpp", "launches.cpp", "mapping.cpp")
+    ),
     "runner_rocm",
 )
-DRIVERS = ("common", "include", "cpu/driver", "rocm/driver", "rocm/include", "rocm/host")
-PROCESSORS = (
-    *("gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"),
-    *("gfx1030", "gfx1100", "gfx1101", "gfx1102", "gfx1200", "gfx1201"),
-)
-"""Those whose occupancy the compile gate can tell: ``architectures.py`` of its driver."""
 
 
 def implement(ctx: Context) -> None:
@@ -28,38 +37,26 @@ def implement(ctx: Context) -> None:
     python = ctx.toolchain(PYTHON_TOOLCHAIN)
     clang = tool(ctx, "host", CPP_COMPILER)
     compiling = cpp_compiler(clang, "")
-    runner = declare_device_runner(ctx, RUNNER, compiling, (python, clang))
+    runner = declare_runner(ctx, RUNNER, compiling, (python, clang))
+    filtering = launch_filter.declare(ctx, "rocm", "", "launch_filter")
     compiler, tools = _compiler(ctx, clang)
     inputs: dict[str, Artifact] = {
-        f"hip/{part}": ctx.builtin(f"{SOURCES}/{part}") for part in DRIVERS
+        **hip_driver(ctx, "rocm", "include", "rocm/host"),
+        **architectures(ctx, "rocm"),
     }
     ctx.provide(
         HipInfo(
             compile_argv=(
-                PYTHON,
-                "tools/rocm_compile_gate.py",
-                *compiler,
-                f"--arch={_processor(ctx)}",
+                *(PYTHON, HIP_COMPILE_GATE, "rocm", *compiler),
+                f"--arch={architecture(ctx)}",
             ),
-            inputs={**inputs, "tools": ctx.builtin("rules/hip_rocm/tools")},
+            inputs={**inputs, **verdict_files(ctx)},
             toolchains=(python, *tools),
             libraries={},
             runner=runner.output("hip-runner"),
+            launch_filter=filtering.output(launch_filter.DRIVERS["rocm"]),
         )
     )
-
-
-def _processor(ctx: Context) -> str:
-    """The processor to compile for. Raises AnalysisError(BAD_ATTRIBUTE) for an unknown one."""
-    name: str = ctx.platform.get("arch") or ctx.attrs["arch"]
-    if name not in PROCESSORS:
-        raise AnalysisError(
-            Reason.BAD_ATTRIBUTE,
-            f"{ctx.label.short} does not compile for '{name}'",
-            position=ctx.target.position,
-            hint=f"it compiles for {', '.join(PROCESSORS)}",
-        )
-    return name
 
 
 def _compiler(ctx: Context, clang: Toolchain) -> tuple[tuple[str, ...], tuple[Toolchain, ...]]:
@@ -88,5 +85,6 @@ RULE = Rule(
         "rocm": attr.label("An adopted installation of ROCm, used instead.", default=None),
         "arch": attr.string("The processor, where the platform names none.", default="gfx942"),
     },
-    subtargets=("runner",),
+    subtargets=("runner", "launch_filter"),
 )
+RULES = (RULE, launch_filter.rule("rocm"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kabuild.rule import Context, Rule
 
 from ..harness.admission import declare_admission
-from ..harness.gates import Side, declare_judging, kernel_name
+from ..harness.gates import GATES, Side, declare_judging
 from ..harness.hip import (
     HIP_ATTRS,
     check_kernel_suffix,
@@ -15,9 +15,9 @@ from ..harness.hip import (
     hip_runtime,
     hip_side,
 )
-from ..harness.sanitize import SANITIZE, SANITIZE_PARTS, declare_sanitize
+from ..harness.sanitize import SANITIZE, SANITIZE_COMPILE, declare_sanitize
 from ..harness.solution import declare_solution, trials
-from ..harness.task import ADMISSION, GATES, RETENTION, SUBTARGETS, TASK_ATTRS, check_task
+from ..harness.task import SUBTARGETS, TASK_ATTRS, check_task
 
 
 def implement(ctx: Context) -> None:
@@ -26,8 +26,7 @@ def implement(ctx: Context) -> None:
     baseline = Side({"abi": "torch", "path": "task/reference.py", "entry": "baseline"}, {})
     runtime = hip_runtime(ctx)
     for trial in trials(ctx):
-        solution = declare_solution(trial, hip_bench(trial, baseline))
-        kernel = solution.output(f"solution/{kernel_name(trial)}")
+        kernel = declare_solution(trial, hip_bench(trial, baseline))
         candidate = declare_compile(trial, "compile", kernel)
         ours = hip_side(trial, "candidate", candidate)
         declare_judging(trial, candidate, ours, baseline, runtime)
@@ -40,8 +39,7 @@ RULE = Rule(
     doc="Write a HIP kernel for a PyTorch operation.",
     implement=implement,
     attrs={**TASK_ATTRS, **HIP_ATTRS},
-    subtargets=(*SUBTARGETS, *SANITIZE_PARTS),
-    gates=GATES,
-    on_request=(*ADMISSION, *RETENTION, *SANITIZE),
+    subtargets=(*SUBTARGETS, SANITIZE_COMPILE),
+    gates=(*GATES, SANITIZE),
     check=check_task,
 )

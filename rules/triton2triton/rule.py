@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-import re
-
-from kabuild.rule import VERDICT_FILE, Action, Artifact, Context, Limits, Rule, Source
+from kabuild.rule import (
+    VERDICT_FILE,
+    Action,
+    Artifact,
+    Context,
+    Limits,
+    Name,
+    Rule,
+    attr,
+)
 
 from ..harness.admission import declare_admission, expert_kernel
+from ..harness.compilers import architectures
 from ..harness.configs import visible_configs
 from ..harness.gates import (
+    GATES,
     PRELOAD,
     PYTHON,
     PYTHON_TOOLCHAIN,
-    SANDBOX,
     Runtime,
     Side,
     declare_judging,
     kernel_name,
     portable,
 )
-from ..harness.hip import check_kernel_suffix
+from ..harness.hip import check_kernel_suffix, launch_filter_file
+from ..harness.judge_files import AHEAD_FILES, TOOLS, verdict_files
+from ..harness.launch_filter import DRIVERS
+from ..harness.providers import LaunchFilterInfo
 from ..harness.signature import read_signature
-from ..harness.solution import Bench, Compiling, declare_solution, trials
-from ..harness.task import ADMISSION, GATES, RETENTION, SUBTARGETS, TASK_ATTRS, check_task
+from ..harness.solution import NO_SOLUTION, Bench, Compiling, declare_solution, trials
+from ..harness.task import SUBTARGETS, TASK_ATTRS, check_task
 
 MODULE = "kernel.py"
+LINES = "kernel.lines.json"
 INTERPRETED_ELEMENTS = 4096
 AHEAD = Limits(timeout=300.0, memory=8 << 30, processes=128, scratch=1 << 30)
 
@@ -34,13 +46,12 @@ def implement(ctx: Context) -> None:
     check_kernel_suffix(ctx, ".py")
     own: Artifact = ctx.attrs["kernel"]
     baseline = _declare_compile(ctx, "baseline.compile", own)
-    runtime = Runtime(default_elements=INTERPRETED_ELEMENTS)
+    runtime = _runtime(ctx)
     theirs = _side(ctx, "baseline", baseline)
     # What an agent asks for is read only: its session has no sandbox to run it in.
     bench = Bench("triton", "python", _reading(ctx), theirs, runtime)
     for trial in trials(ctx):
-        solution = declare_solution(trial, bench)
-        kernel = solution.output(f"solution/{kernel_name(trial)}")
+        kernel = declare_solution(trial, bench)
         candidate = _declare_compile(trial, "compile", kernel)
         declare_judging(trial, candidate, _side(trial, "candidate", candidate), theirs, runtime)
     expert = expert_kernel(ctx)
@@ -53,18 +64,30 @@ def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
     is_gate = part == "compile"
     declare = ctx.gate if is_gate else ctx.action
     compiling = _compiling(ctx)
+    made = (MODULE, LINES)
     return declare(
         part,
         argv=compiling.argv,
         inputs={**compiling.inputs, f"candidate/{kernel_name(ctx)}": kernel},
-        outputs=(MODULE,) if is_gate else (VERDICT_FILE, MODULE),
+        outputs=made if is_gate else (VERDICT_FILE, *made),
         mnemonic="Compile",
         toolchains=compiling.toolchains,
         platform=portable(ctx.platform),
         limits=AHEAD if _gpu(ctx) else Limits(),
         preload=PRELOAD if _gpu(ctx) else (),
         nestable=bool(_gpu(ctx)),
+        names=(Name(kernel_name(ctx), kernel),),
+        advice=NO_SOLUTION,
     )
+
+
+def _runtime(ctx: Context) -> Runtime:
+    """On devices, what decides which kernels run."""
+    if ctx.platform.name not in DRIVERS:
+        return Runtime(default_elements=INTERPRETED_ELEMENTS)
+    found = ctx.provider(ctx.attrs[f"{ctx.platform.name}_launch_filter"], LaunchFilterInfo)
+    files = launch_filter_file(found.library)
+    return Runtime(files, launch_filter="".join(files), default_elements=INTERPRETED_ELEMENTS)
 
 
 def _gpu(ctx: Context) -> str:
@@ -81,7 +104,8 @@ def _compiling(ctx: Context) -> Compiling:
     signature = read_signature(ctx.attrs)
     spec = {
         "platform": platform,
-        "arch": re.sub(r"^(sm_\d+)[af]$", r"\1", _gpu(ctx)),  # Triton adds the letter itself
+        # Not a variant such as sm_90a: Triton adds the letter itself.
+        "arch": ctx.platform_spec.architectures.get(_gpu(ctx), _gpu(ctx)),
         "entry": ctx.attrs["entry"],
         "signature": signature.to_json(),
         "configs": [c.to_json() for c in visible_configs(ctx.attrs, signature, platform)],
@@ -89,10 +113,11 @@ def _compiling(ctx: Context) -> Compiling:
     inputs: dict[str, Artifact] = {
         **reading.inputs,
         "ahead.json": ctx.literal(spec),
-        "tools/base": ctx.builtin("rules/harness/tools/base"),
+        **{f"tools/{path}": ctx.builtin(f"{TOOLS}/{path}") for path in AHEAD_FILES},
         "hip/common": ctx.builtin("toolchains/hip/common"),
         f"hip/{platform}/driver": ctx.builtin(f"toolchains/hip/{platform}/driver"),
-        **{f"tools/{name}": Source(f"sandbox/{name}", "kabuild") for name in SANDBOX},
+        **architectures(ctx, platform),
+        **ctx.sandbox_kit("tools"),
     }
     return Compiling((*reading.argv, "--ahead=ahead.json"), inputs, reading.toolchains, MODULE)
 
@@ -109,6 +134,7 @@ def _reading(ctx: Context) -> Compiling:
     )
     inputs: dict[str, Artifact] = {
         "tools": ctx.builtin("rules/triton2triton/tools"),
+        **verdict_files(ctx),
         "signature.json": ctx.literal(read_signature(ctx.attrs).to_json()),
     }
     return Compiling(argv, inputs, (ctx.toolchain(PYTHON_TOOLCHAIN),), MODULE)
@@ -119,6 +145,7 @@ def _side(ctx: Context, role: str, compiled: Action) -> Side:
     return Side(
         {"abi": "python", "path": path, "entry": ctx.attrs["entry"]},
         {path: compiled.output(MODULE)},
+        tuple(Name(MODULE, name.file, compiled.output(LINES)) for name in compiled.names),
     )
 
 
@@ -126,9 +153,18 @@ RULE = Rule(
     kind="triton2triton",
     doc="Make a Triton kernel faster.",
     implement=implement,
-    attrs=TASK_ATTRS,
+    attrs={
+        **TASK_ATTRS,
+        # Not the targets that compile HIP, which take compilers that no Triton task needs.
+        **{
+            f"{platform}_launch_filter": attr.label(
+                f"What decides on {platform} which kernels run.",
+                default=f"//toolchains/hip:{platform}_launch_filter",
+            )
+            for platform in DRIVERS
+        },
+    },
     subtargets=(*SUBTARGETS, "baseline.compile"),
     gates=GATES,
-    on_request=(*ADMISSION, *RETENTION),
     check=check_task,
 )

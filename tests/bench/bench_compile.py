@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-DRIVER = Path(__file__).resolve().parents[2] / "toolchains" / "hip" / "cpu" / "driver" / "hipcpu.py"
+DRIVER = Path(__file__).resolve().parents[2] / "toolchains" / "hip" / "driver" / "compile_hip.py"
 ZIG = Path(sysconfig.get_path("platlib"), "ziglang")
 
 HIP = """
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str]) -> None:
 def _ours(compiler: str, directory: Path, runs: int) -> float:
     source = directory / "softmax.hip"
     source.write_text(HIP)
-    command = [sys.executable, str(DRIVER), "kernel", str(source), "--compiler", compiler]
+    command = [sys.executable, str(DRIVER), "cpu", "kernel", str(source), "--compiler", compiler]
     command += ["-o", str(directory / "softmax.so"), "--entry", "softmax"]
     return _median(lambda: subprocess.run(command, check=True), runs)
 

@@ -1,8 +1,11 @@
-"""How often honest work does not pass: the experts and the baselines of all tasks, again and again.
+"""How often honest work does not pass: experts, baselines, kernels of all sorts, time and again.
 
 python tests/bench/bench_false_rejections.py [EVALUATIONS] [SECONDS]
 
-One evaluation is one run of one gate (correctness, perf or unseen) on one program of one task.
+One evaluation is one run of one gate (correctness, perf or unseen) on one program of one task. The
+programs are the experts and baselines of all tasks, the kernels in ``honest`` (autotuned, atomic,
+persistent, of several kernels, a library-free matrix product) and the benign twins of
+``tests/cheats``, whose threads, streams and workspaces look like those of a cheat.
 Every sweep has a salt of its own, hence other seeds, inputs and unseen configs; perf has a budget
 of SECONDS (2 without), so that it costs less. The baselines of torch2hip are no kernels, and are
 judged as baselines only. Where the machine fails nobody is judged: such runs are shown and do not
@@ -14,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -26,9 +30,14 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+from tests.cheats.candidates import declare, twins  # noqa: E402
+from tests.testkit.cli import CliWorkspace  # noqa: E402
+
+HONEST = Path(__file__).parent / "honest"
 JUDGING = ("correctness", "perf", "unseen")
 SIDES: Mapping[str, tuple[str, ...]] = {
-    "expert": ("//tasks/...",),
+    "expert": ("//...",),
     "none": ("//tasks/...", "-//tasks/torch2hip/..."),
 }
 
@@ -37,10 +46,26 @@ def cheapened(folder: Path, seconds: float) -> Path:
     """A copy of the workspace whose perf gates have a budget of ``seconds``."""
     shutil.copy(ROOT / "WORKSPACE.toml", folder)
     shutil.copytree(ROOT / "tasks", folder / "tasks")
-    for declared in folder.glob("tasks/*/*/BUILD.toml"):
+    add_honest(folder)
+    for declared in folder.glob("*/*/*/BUILD.toml"):
         policy = f"]]\nperf = {{ budget_seconds = {seconds} }}\n"
         declared.write_text(declared.read_text().replace("]]\n", policy, 1))
+    for language in ("hip", "triton"):
+        for twin in twins(language):
+            declare(CliWorkspace(folder, folder), twin)
     return folder
+
+
+def add_honest(folder: Path) -> None:
+    """Each kernel in ``honest`` as the expert of a copy of its task."""
+    for kernel in sorted(HONEST.glob("*2*/*/*.*")):
+        family, task = kernel.parts[-3:-1]
+        package = folder / "honest" / family / kernel.stem
+        shutil.copytree(ROOT / "tasks" / family / task, package)
+        shutil.copy(kernel, package / "solutions/expert" / f"{task}{kernel.suffix}")
+        declared = (package / "BUILD.toml").read_text()
+        renamed = re.sub(r"(?m)^(name +=) .*", rf'\1 "{kernel.stem}"', declared, count=1)
+        (package / "BUILD.toml").write_text(renamed)
 
 
 def sweep(workspace: Path, side: str) -> Iterator[Mapping[str, Any]]:

@@ -24,14 +24,12 @@ from threading import Event
 
 from kabuild.base.canonical import canonical_json
 from kabuild.execution import CachedExecutor, Execution, Inputs, Prepared
-from kabuild.model.action import Action
-from kabuild.model.artifact import Artifact, Literal, Source
+from kabuild.model.action import Action, Artifact, Literal, Source, Toolchain
 from kabuild.model.event import Event as BuildEvent
 from kabuild.model.graph import ActionGraph
 from kabuild.model.label import Label
 from kabuild.model.platform import Platform
 from kabuild.model.result import ActionResult, OutputFile
-from kabuild.model.toolchain import Toolchain
 from kabuild.model.verdict import GateVerdict, Verdict
 from kabuild.scheduler import FileLeases, History, Scheduler
 from kabuild.store import Store

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-DRIVER = ROOT / "toolchains" / "hip" / "cpu" / "driver" / "hipcpu.py"
+DRIVER = ROOT / "toolchains" / "hip" / "driver" / "compile_hip.py"
 COMPILER = f"--compiler=zig:{Path(sysconfig.get_path('platlib'), 'ziglang')}"
 
 # Entry, elements of inputs and outputs, and dims, of one dtype.
@@ -69,7 +69,9 @@ print(best)
 def compile_to(folder: Path, *arguments: str) -> float:
     """Run the driver; the seconds that it took."""
     started = time.perf_counter()
-    subprocess.run([sys.executable, str(DRIVER), *arguments, COMPILER], check=True, cwd=folder)
+    subprocess.run(
+        [sys.executable, str(DRIVER), "cpu", *arguments, COMPILER], check=True, cwd=folder
+    )
     return time.perf_counter() - started
 
 

@@ -70,15 +70,15 @@ def main() -> None:
     import click
 
     import kabuild.cli.test  # noqa: F401 - what a command imports when it is called
-    from kabuild.cli import answer, main
-    from kabuild.store.memory import Memory, MemoryStore
+    from kabuild.cli import main, null_build
+    from kabuild.store.build_memo import BuildMemo, BuildMemos
 
     imported = time.monotonic()
     stopwatch = Stopwatch()
-    stopwatch.watch(MemoryStore, "read", "read")
-    stopwatch.watch(Memory, "holds", "stat")
-    stopwatch.watch(Memory, "clean", "stat")
-    stopwatch.watch(answer, "render_table", "print")
+    stopwatch.watch(BuildMemos, "read", "read")
+    stopwatch.watch(BuildMemo, "holds", "stat")
+    stopwatch.watch(BuildMemo, "clean", "stat")
+    stopwatch.watch(null_build, "render_table", "print")
     stopwatch.watch(click, "echo", "print")
     try:
         main.main()

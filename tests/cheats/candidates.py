@@ -7,8 +7,9 @@ A candidate begins with comments: what it does, then how it is judged.
     // twin: writes_in_two_halves
 
 The verdict names the gate that decides, its verdict and reason, and words of its summary. A cheat
-that passes must gain nothing: ``perf PASS, gains nothing``. A twin says ``passes:`` with the gates
-after ``compile`` that it must pass.
+that passes must gain nothing: ``perf PASS, gains nothing``. Where the judge's random choices decide
+which check finds a cheat first, ``or: FAIL INCOMPLETE_OUTPUT`` names another verdict of that gate.
+A twin says ``passes:`` with the gates after ``compile`` that it must pass.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ HERE = Path(__file__).parent
 Language = Literal["hip", "triton"]
 SUFFIXES: dict[Language, str] = {"hip": ".hip", "triton": ".py"}
 FAMILIES: dict[Language, str] = {"hip": "hip2hip", "triton": "triton2triton"}
+INCLUDE = r'#include "(\w+\.h)"'
+FIELDS = ("verdict", "or", "twin", "passes")
 GATES = ("compile", "correctness", "perf", "unseen")
 
 BUILD = """\
@@ -36,7 +39,7 @@ entry     = "softmax"
 inputs    = {{ x = "T[rows, cols]" }}
 outputs   = {{ y = "T[rows, cols]" }}
 scalars   = {{ scale = 1.0 }}
-dims      = {{ rows = "1..4096", cols = "1..8192" }}
+dims      = {{ rows = "1..4096", cols = "1..131072" }}
 dtypes    = ["f32"]
 configs   = [ {configs} ]
 limits    = {{ cpu = {{ elements = {elements} }} }}
@@ -85,6 +88,7 @@ class Candidate:
     expected: Expected | None
     twin: str
     passes: tuple[str, ...]
+    alternatives: frozenset[tuple[str, str]]
 
     @property
     def name(self) -> str:
@@ -123,12 +127,17 @@ class Candidate:
 
 def spliced(text: str, path: Path) -> str:
     """``text`` with the headers that it includes from the directory of cheats."""
-    headers = HERE / "hip"
+    seen: set[str] = set()
 
     def content(match: re.Match[str]) -> str:
-        return (headers / match[1]).read_text()
+        if match[1] in seen:
+            return ""
+        seen.add(match[1])
+        return (HERE / "hip" / match[1]).read_text()
 
-    return re.sub(r'#include "(\w+\.h)"', content, text) if path.suffix == ".hip" else text
+    while path.suffix == ".hip" and re.search(INCLUDE, text):  # headers include others
+        text = re.sub(INCLUDE, content, text, count=1)
+    return text
 
 
 def honest(language: Language) -> str:
@@ -176,14 +185,13 @@ def declare(workspace: CliWorkspace, candidate: Candidate, timing: str = "") -> 
 
 def _read(language: Language, path: Path) -> Candidate:
     lines = [line.lstrip("/# ") for line in path.read_text().splitlines() if line[:1] in "/#"]
-    fields = dict(
-        line.split(": ", 1)
-        for line in lines
-        if line.partition(":")[0] in {"verdict", "twin", "passes"}
-    )
+    pairs = [line.split(": ", 1) for line in lines if line.partition(":")[0] in FIELDS]
+    fields = dict(pairs)
     expected = _expected(fields["verdict"]) if "verdict" in fields else None
     passes = tuple(fields.get("passes", "").split())
-    return Candidate(language, path, expected, fields.get("twin", ""), passes)
+    others = [value.split() for field, value in pairs if field == "or"]
+    alternatives = frozenset((verdict, reason) for verdict, reason in others)
+    return Candidate(language, path, expected, fields.get("twin", ""), passes, alternatives)
 
 
 def _expected(text: str) -> Expected:

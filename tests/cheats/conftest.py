@@ -82,7 +82,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
     """Where all candidates are declared; its store has the runtime."""
     workspace = CliWorkspace.make(tmp_path_factory.mktemp("cheats"))
-    add_runtime(workspace, tmp_path_factory.getbasetemp().parent)
+    add_runtime(workspace)
     return workspace
 
 

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from tests.testkit.cli import CliWorkspace
 
 from .candidates import Candidate, cheats, declare, twins
@@ -41,8 +43,9 @@ def _perf(workspace: CliWorkspace, candidate: Candidate) -> tuple[str, str]:
     return found["verdict"], found["reason"]
 
 
-def test_an_honest_candidate_is_not_rejected(workspace: CliWorkspace) -> None:
-    (honest,) = [twin for twin in twins("hip") if twin.name == "reads_the_clock"]
+@pytest.mark.parametrize("name", ["reads_the_clock", "spins_a_helper"])
+def test_an_honest_candidate_is_not_rejected(workspace: CliWorkspace, name: str) -> None:
+    (honest,) = [twin for twin in twins("hip") if twin.name == name]
 
     assert _perf(workspace, honest)[0] in {"PASS", "INFRA"}
 

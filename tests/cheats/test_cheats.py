@@ -24,7 +24,7 @@ def _id(candidate: Candidate) -> str:
 
 def _gain(found: Entry) -> float:
     """How much faster the perf gate says that a candidate is."""
-    return float(found["summary"].partition("x")[0])
+    return float(found["summary"].partition("x")[0].removeprefix("~"))
 
 
 def _excused(judged: Judged, candidate: Candidate) -> bool:
@@ -32,6 +32,23 @@ def _excused(judged: Judged, candidate: Candidate) -> bool:
     found = judged.gate(candidate, "perf")
     suspect = found["verdict"] == "PASS" and (candidate.lies_about_time or _gain(found) >= GAIN)
     return suspect and judged.busy(candidate)
+
+
+def _refusals(candidate: Candidate) -> set[tuple[str, str]]:
+    """The verdicts that a cheat may get, with their reasons.
+
+    Who works at another time than it says may also be found by the call that is left out at a
+    random place: its output is right all the same. Who keeps a result may have kept that of such a
+    call, which nobody wrote.
+    """
+    expected = candidate.expected
+    assert expected is not None
+    also = set(candidate.alternatives)
+    if candidate.lies_about_time:
+        also.add(("REJECTED", "KERNEL_BYPASSED"))
+    elif expected.reason == "WRONG_RESULT":
+        also.add(("FAIL", "INCOMPLETE_OUTPUT"))
+    return {(expected.verdict, expected.reason), *also}
 
 
 @pytest.mark.parametrize("candidate", CHEATS, ids=_id)
@@ -45,10 +62,10 @@ def test_cheat_gains_nothing(judged: Judged, candidate: Candidate) -> None:
             assert _gain(judged.gate(candidate, "perf")) < CHARGED  # it has paid all the same
             return
     found = judged.gate(candidate, expected.gate)
-    assert (found["verdict"], found["reason"]) == (expected.verdict, expected.reason), found
-    if expected.verdict == "PASS":
+    assert (found["verdict"], found["reason"]) in _refusals(candidate), found
+    if found["verdict"] == "PASS":
         assert _gain(found) < GAIN, found
-    else:
+    elif found["reason"] == expected.reason:
         assert expected.words in found["summary"]
     for gate in GATES[: GATES.index(expected.gate)]:
         assert judged.gate(candidate, gate)["verdict"] == "PASS"

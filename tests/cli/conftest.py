@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.testkit.cli import REPOSITORY, CliWorkspace, copy_store
+from tests.testkit.kept import kept_store
 from tests.testkit.runtime import add_runtime
 
 TASK = """\
@@ -70,7 +71,7 @@ def declare(workspace: CliWorkspace, package: str, *, solution: str = KERNEL) ->
 def runtime_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store that has the HIP runtime and the native runner. Tests copy it and leave it alone."""
     workspace = CliWorkspace.make(tmp_path_factory.mktemp("runtime"))
-    add_runtime(workspace, tmp_path_factory.getbasetemp().parent)
+    add_runtime(workspace)
     return workspace.store
 
 
@@ -91,11 +92,16 @@ def module_workspace(tmp_path_factory: pytest.TempPathFactory, runtime_store: Pa
     return workspace
 
 
+@pytest.fixture(scope="module")
+def kept_workspace(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
+    """An empty workspace whose store is kept between test runs: for verdicts, not for times."""
+    return CliWorkspace.make(tmp_path_factory.mktemp("kept"), kept_store("judged"))
+
+
 @pytest.fixture(scope="session")
-def own_tasks(tmp_path_factory: pytest.TempPathFactory, runtime_store: Path) -> CliWorkspace:
-    """All tasks that ship; what one test has compiled of them, the next need not."""
-    workspace = CliWorkspace.make(tmp_path_factory.mktemp("own"))
-    copy_store(runtime_store, workspace.store)
+def own_tasks(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
+    """All tasks that ship, with a store that is kept between test runs."""
+    workspace = CliWorkspace.make(tmp_path_factory.mktemp("own"), kept_store("judged"))
     for file in sorted(REPOSITORY.glob("tasks/*/*/BUILD.toml")):
         workspace.adopt(str(file.parent.relative_to(REPOSITORY)))
     return workspace

@@ -13,6 +13,8 @@ from tests.testkit.cli import REPOSITORY, CliWorkspace
 from .conftest import KERNEL
 
 BUILD = ("build", "//double:double.agent", "--agent=//agents:mine")
+BUILT = "out/double/double.agent/solution/"
+"""Where the user finds what the agent wrote; the agent's own check names it by its desk."""
 AGENT = """\
 import hashlib, json, os, pathlib, sys, time
 
@@ -208,6 +210,7 @@ def test_a_check_says_what_the_gates_say(quick: CliWorkspace, change: tuple[str,
     (said,) = [json.loads(e["text"]) for e in transcript if e["role"] == "assistant"]
     for verdict in said:
         judged = ran.gate(verdict["gate"])
+        judged["summary"] = judged["summary"].replace(BUILT, "")
         for field in ("verdict", "reason", "summary"):
             assert _without_numbers(verdict.get(field, "")) == _without_numbers(judged[field])
 

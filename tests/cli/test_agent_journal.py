@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 
+from kabuild.store.paths import journals_of
 from tests.testkit.cli import CliWorkspace
 
 from .conftest import KERNEL
@@ -53,7 +54,7 @@ def test_a_killed_run_leaves_its_journal_to_the_next(quick: CliWorkspace) -> Non
     first = subprocess.Popen(
         quick.command(*build), cwd=quick.root, env=quick.environment(), start_new_session=True
     )
-    while not any(path.read_text() for path in (quick.store / "journals").glob("*")):
+    while not any(path.read_text() for path in journals_of(quick.store).glob("*")):
         assert first.poll() is None, "it ended before it was killed"
         time.sleep(0.05)
     first.send_signal(signal.SIGKILL)

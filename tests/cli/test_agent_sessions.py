@@ -113,7 +113,7 @@ def test_a_hostile_agent_finds_nothing_but_its_desk(quick: CliWorkspace, port: i
     assert set(re.findall(r"/kabuild/toolkit/[\w./]+", sheet)) <= set(kit)
     for path in kit:
         below = path.removeprefix("/kabuild/toolkit/").removeprefix("tools/")
-        where = ("toolchains", "rules/hip_cpu/tools")
+        where = ("toolchains", "rules/harness/tools")
         assert any((REPOSITORY / base / below).is_file() for base in where), path
     assert found["environment"].keys() == {
         *("PATH", "HOME", "TMPDIR", "LANG", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"),
@@ -196,6 +196,18 @@ def test_an_agent_that_cannot_be_run_is_no_result(
 
     assert ran.code == 36, ran.out
     assert why in " ".join((ran.out + ran.err).split())
+
+
+def test_an_error_is_where_the_file_lies_that_an_agent_has_handed_in(quick: CliWorkspace) -> None:
+    command = ["{python}", "-c", "open('double.hip', 'w').write('nonsense')"]
+    quick.write("agents/BUILD.toml", _agent("mine", command, files=[]))
+    flags = ("--agent=//agents:mine", "--gates=compile")
+
+    ran = quick.run("test", "//double", *flags, "--json")
+
+    place, line, _ = ran.gate("compile")["summary"].split(":", 2)
+    assert (place, line) == ("out/double/double.agent/solution/double.hip", "1")
+    assert (quick.root / place).read_text() == "nonsense"
 
 
 def test_each_trial_is_remembered_by_itself(quick: CliWorkspace) -> None:

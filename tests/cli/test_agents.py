@@ -160,7 +160,7 @@ def test_who_changes_nothing_hands_in_the_kernel(had: Rogues) -> None:
     [
         ("deletes_its_workspace", "it is gone"),
         ("hands_in_a_link", "it is a symbolic link"),
-        ("hands_in_bytes", "it is binary: byte 1 is no UTF-8"),
+        ("hands_in_bytes", "it is binary: byte 1 is not UTF-8"),
         ("hands_in_too_much", "it has 1800000 bytes, and may have 1048576"),
     ],
 )

@@ -46,17 +46,17 @@ def _judge(workspace: CliWorkspace, *arguments: str) -> Judged:
 
 
 @pytest.fixture(scope="module")
-def bad(module_workspace: CliWorkspace) -> Judged:
+def bad(kept_workspace: CliWorkspace) -> Judged:
     for candidate in CANDIDATES:
-        declare(module_workspace, f"bad/{candidate.name}", solution=candidate.source)
-    return _judge(module_workspace, "//bad/...")
+        declare(kept_workspace, f"bad/{candidate.name}", solution=candidate.source)
+    return _judge(kept_workspace, "//bad/...")
 
 
 @pytest.fixture(scope="module")
-def twins(module_workspace: CliWorkspace) -> Judged:
+def twins(kept_workspace: CliWorkspace) -> Judged:
     for candidate in TWINS:
-        declare(module_workspace, f"twin/{candidate.name}", solution=candidate.twin_source)
-    return _judge(module_workspace, "//twin/...", "--gates=compile,correctness")
+        declare(kept_workspace, f"twin/{candidate.name}", solution=candidate.twin_source)
+    return _judge(kept_workspace, "//twin/...", "--gates=compile,correctness")
 
 
 def test_bad_candidates_fail_the_build_and_break_nothing(bad: Judged) -> None:
@@ -139,7 +139,7 @@ def test_a_solution_that_does_not_compile_shows_its_own_line(quick: CliWorkspace
     ran = quick.run("test", "//double", "--solution=mine.hip", "--gates=compile")
 
     assert ran.code == 3
-    assert f"double.hip:{line}:10: error: " in ran.out
+    assert f" mine.hip:{line}:10: error: " in ran.out
     assert "'hipGetLastEror'" in ran.out
     assert "return hipGetLastEror();" in ran.out
     assert "did you mean 'hipGetLastError'" in ran.out
@@ -165,8 +165,36 @@ def test_a_solution_without_the_kernel_is_named(quick: CliWorkspace) -> None:
 
     ran = quick.run("test", "//double", "--solution=mine")
 
-    assert ran.code == 1
-    assert "the solution has no file 'double.hip'; found: single.hip" in ran.out
+    assert ran.code == 2
+    assert "--solution: the directory 'mine' has no file 'double.hip'" in ran.err
+    assert "it has: single.hip; to judge one of these" in ran.err
+
+
+def test_an_error_names_the_file_that_a_person_can_open(quick: CliWorkspace) -> None:
+    """As it was typed, from wherever; the key is of the content, so that all share one result."""
+    broken = KERNEL.replace("2.0f", "factor")
+    quick.write("mine/double.hip", broken)
+    quick.write("bad.hip", broken).chmod(0o755)
+    quick.write("double/solutions/expert/double.hip", broken)
+    quick.write("double/double.hip", broken)
+    absolute = str(quick.root / "bad.hip")
+    command = ("test", "//double", "--gates=compile")
+
+    first = quick.run(*command, "--solution=mine")
+    others = {
+        "bad.hip": quick.run(*command, "--solution=bad.hip"),
+        "../bad.hip": quick.run(*command, "--solution=../bad.hip", cwd="double"),
+        "./bad.hip": quick.run(*command, "--solution=./bad.hip"),
+        absolute: quick.run(*command, f"--solution={absolute}"),
+        "double/solutions/expert/double.hip": quick.run(*command),
+        "solutions/expert/double.hip": quick.run(*command, cwd="double"),
+        "double/double.hip": quick.run(*command, "--agent=none"),
+    }
+
+    assert "  | mine/double.hip:5:21: error: " in first.out
+    for name, ran in others.items():
+        assert f"  | {name.removeprefix('./')}:5:21: error: " in ran.out
+        assert not ran.executed
 
 
 def test_a_solution_is_for_one_task(quick: CliWorkspace) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.testkit.cli import CliWorkspace
 
-from .conftest import TASK
+from .conftest import REFERENCE, TASK
 
 
 @pytest.mark.parametrize(
@@ -21,12 +23,40 @@ from .conftest import TASK
         ('"reference.py"', '"referense.py"', 4, ("referense.py", "reference.py")),
         ('"double.hip"', '"../x.hip"', 3, ("../x.hip",)),
         ('["f32"]', '["f33"]', 10, ("unknown dtype 'f33'", "f32")),
-        ('"1..65536"', '"65536..1"', 9, ("is no range for dim 'n'",)),
-        ('flops     = "n"', 'flops     = "n ** 2"', 12, ("is no integer expression",)),
+        ('"1..65536"', '"65536..1"', 9, ("is not a range for dim 'n'",)),
+        ('flops     = "n"', 'flops     = "n ** 2"', 12, ("is not an integer expression",)),
         ('"twice"', "7", 6, ("'entry'", "a string")),
+        ('"twice"', '"2ice"', 6, ("'2ice' is not a valid entry",)),
+        ('"twice"', '"double"', 6, ("'double' is not a valid entry", "it is a keyword")),
+        ('"twice"', '"a; b"', 6, ("'a; b' is not a valid entry",)),
+        ('["f32"]', '["f32", "f16", "f32"]', 10, ("dtype 'f32' is declared twice",)),
+        ('"1..65536"', '"1..99999999999999999999"', 9, ("is not a range for dim 'n'",)),
+        ('"1..65536"', '"1.5..2"', 9, ("is not a range for dim 'n'",)),
+        ('"1..65536"', '"-1..2"', 9, ("is not a range for dim 'n'",)),
+        ("{ n = 1048 }", "{ n = 10.5 }", 11, ("outside the shape space: n = 10.5",)),
+        ("{ n = 1048 }", "{ n = 8 }, { n = 8 }", 11, ("is declared twice",)),
+        ("T[n]", "T[n - 2000]", 11, ("the config has no 'x'", "is -952")),
+        ("T[n]", "T[n // (n - 1048)]", 11, ("the config has no 'x'", "divides by zero")),
+        ("T[n]", "T[n*n*n*n*n*n*n*n]", 11, ("no machine holds that many",)),
+        ('flops     = "n"', 'flops     = "m"', 12, ("unknown dim 'm'", "declared dims: n")),
+        ('flops     = "n"', 'flops     = "1 // (n - 1)"', 12, ("divides by zero where n=1",)),
+        ('flops     = "n"', 'flops     = "n - 2000"', 12, ("is -952 where n=1048",)),
+        ('flops     = "n"', 'flops     = "9**9**9"', 12, ("is not an integer expression",)),
+        ('flops     = "n"', f'flops     = "n{"+n" * 3000}"', 12, ("more than 400 characters",)),
+        ('flops     = "n"', f'flops     = "{"(" * 190}n"', 12, ("is not an expression",)),
+        ("flops ", "scalars = { eps = true }\nflops ", 12, ("no number as its default",)),
+        ("flops ", "scalars = { eps = inf }\nflops ", 12, ("no number as its default",)),
+        ("flops ", "scalars = { if = 1 }\nflops ", 12, ("it is a keyword",)),
+        ("flops ", "scalars = { x = 1 }\nflops ", 12, ("'x' is declared twice",)),
+        ("{ n = 1048 }", '{ n = 8, eps = "a" }', 11, ("unknown dim 'eps'",)),
         ("flops ", "perf = { sample = 3 }\nflops ", 12, ("'sample'", "did you mean 'samples'?")),
         ("flops ", 'compare = { y = "sort" }\nflops ', 12, ("'sort'", "did you mean 'sorted'?")),
-        ("flops ", 'compare = { z = "sorted" }\nflops ', 12, ("'z' is no output", "outputs: y")),
+        (
+            "flops ",
+            'compare = { z = "sorted" }\nflops ',
+            12,
+            ("'z' is not an output", "outputs: y"),
+        ),
         ("flops ", 'compare = { y = "topk_indices" }\nflops ', 12, ("'topk_indices(x)'",)),
         ("flops ", 'compare = { y = "topk_indices(x)" }\nflops ', 12, ("no indices",)),
         ("flops ", 'compare = { y = "sampled" }\nflops ', 12, ("the input that is the seed",)),
@@ -52,6 +82,18 @@ def test_a_bad_declaration_names_line_and_cure(
     for word in words:
         assert word in ran.err
     assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize("name", ["lambda", "int", "dtype", "stream", "x-y", "1", "n" * 200])
+def test_a_name_is_one_for_c_and_python(task: CliWorkspace, name: str) -> None:
+    text = TASK.replace("{ n = ", f"{{ {json.dumps(name)} = ").replace("T[n]", "T[2]")
+    task.write("double/BUILD.toml", text.replace('flops     = "n"', 'flops     = "2"'))
+
+    ran = task.run("test", "//...")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert "double/BUILD.toml:9" in ran.err
+    assert "is not a valid name of a dim" in ran.err
 
 
 def test_a_missing_attribute_is_named(task: CliWorkspace) -> None:
@@ -89,8 +131,8 @@ def test_a_duplicate_name_is_refused(task: CliWorkspace) -> None:
     [
         (("test", "//doubel"), 2, ("doubel", "did you mean")),
         (("test", "//double:doubel"), 2, ("doubel", "double")),
-        (("test", "@x//a:b"), 2, ("names another repository",)),
-        (("test", "//double", "--platform=cdua"), 2, ("no platform 'cdua'",)),
+        (("test", "@x//a:b"), 2, ("no repository '@x'",)),
+        (("test", "//double", "--platform=cdua"), 2, ("unknown platform 'cdua'",)),
         (("test", "//double", "--agent=exprt"), 2, ("exprt",)),
         (("test", "//double", "--gates=perv"), 2, ("unknown gate 'perv'", "'perf'")),
         (("test", "//double", "--gates=+sanitise"), 2, ("unknown gate 'sanitise'", "'sanitize'")),
@@ -103,7 +145,7 @@ def test_a_duplicate_name_is_refused(task: CliWorkspace) -> None:
         (("tset", "//double"), 2, ("no command 'tset'", "'test'")),
         (("query", "deps(//double"), 2, ("query",)),
         (("info", "workspaec"), 2, ("no info key", "'workspace'")),
-        (("test", "//double", "--test_tag_filters=none"), 4, ("no tests match",)),
+        (("test", "//double", "--test_tag_filters=none"), 4, ("no tasks match",)),
     ],
 )
 def test_a_bad_command_line_names_the_cure(
@@ -144,3 +186,24 @@ def test_a_cycle_is_shown_with_its_path(workspace: CliWorkspace) -> None:
     assert ran.code == 1
     assert "//a -> //b -> //a" in ran.err
     assert "BUILD.toml:3" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ("return {'y': x.nope()}", "double/reference.py:9: reference() raised AttributeError: "),
+        ("return {'y': 2 * x[1:]}", "double/reference.py:8: reference() returned 'y' as 1047, "),
+    ],
+)
+def test_a_mistake_in_the_reference_is_the_tasks(
+    quick: CliWorkspace, broken: str, said: str
+) -> None:
+    """Neither the machine's nor the candidate's: it is told with its line."""
+    quick.write("double/reference.py", REFERENCE.replace('return {"y": 2 * x}', broken))
+
+    ran = quick.run("test", "//double")
+
+    assert ran.code == 1, ran.out + ran.err
+    assert "//double:double.correctness: failed\n  " + said in ran.out
+    assert "INFRA" not in ran.out
+    assert "REJECTED" not in ran.out

@@ -74,9 +74,9 @@ CANDIDATES = (
         "correctness",
         "FAIL",
         "EXCEPTION",
-        ("RuntimeError", "no such luck"),
+        ("raises/solutions/expert/double.py:13 in twice: ", "RuntimeError", "no such luck"),
         LAUNCH,
-        f'    raise RuntimeError("no such luck")\n{LAUNCH}',
+        f'    # Not in the module that runs.\n    raise RuntimeError("no such luck")\n{LAUNCH}',
     ),
     Candidate(
         "stores_out_of_bounds",
@@ -112,7 +112,7 @@ CANDIDATES = (
         "INPUT_MUTATED",
         ("'x'",),
         LAUNCH,
-        f"    x.add_(1)\n{LAUNCH}",
+        f"    x.zero_()\n{LAUNCH}",
     ),
 )
 
@@ -127,9 +127,9 @@ def _declare(workspace: CliWorkspace, name: str, solution: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def judged(module_workspace: CliWorkspace) -> tuple[Ran, Ran]:
+def judged(kept_workspace: CliWorkspace) -> tuple[Ran, Ran]:
     """All candidates and the honest kernel in one build, and the same again as people see it."""
-    workspace = module_workspace
+    workspace = kept_workspace
     _declare(workspace, "honest", KERNEL)
     for candidate in CANDIDATES:
         assert candidate.old in KERNEL

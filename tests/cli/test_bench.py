@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kabuild.report.bench import ASCII, BLOCKS, duration, histogram, render_bench
 from tests.testkit.cli import CliWorkspace
+from tests.testkit.generated import generate
 
 from .conftest import KERNEL
 
@@ -90,13 +92,13 @@ def test_the_state_of_the_machine_is_shown_and_what_is_not_readable_is_said() ->
         {"mhz": [1200.0, 1300.0], "throttled": 2, "stolen_ms": 10.0},
         {"mhz": [1100.0, 3500.0], "throttled": 5, "stolen_ms": 35.0},
     )
-    assert shown.endswith("1100 to 3500 MHz, throttled 3 times, 25 ms stolen")
+    assert shown.endswith("1100 to 3500 MHz, throttle events: 3, 25 ms stolen")
 
 
 @pytest.mark.parametrize("warm", [None, {"baseline_ns": 3e6, "candidate_ns": 2e6}])
 def test_repeated_calls_are_shown_where_they_were_timed(warm: dict[str, float] | None) -> None:
     reading = {"mhz": None, "throttled": None, "stolen_ms": None}
-    line = "warm       1.500x [1.400, 1.600], 3 ms to 2 ms: repeated calls, not scored"
+    line = "warm       1.50x ±7 % [1.4, 1.6], 3 ms to 2 ms: repeated calls, not scored"
 
     assert (line in measured(reading, warm=warm)) == (warm is not None)
 
@@ -112,3 +114,12 @@ def test_a_histogram_puts_times_where_they_belong() -> None:
 
 def test_durations_have_units() -> None:
     assert [duration(ns) for ns in (0.5, 1576070.0, 2e9)] == ["0.5 ns", "1.58 ms", "2 s"]
+
+
+def test_a_gate_that_keeps_no_samples_is_its_rules_mistake(tmp_path: Path) -> None:
+    generate(tmp_path / "workspace", 1, shared=1, age=0)
+    ran = CliWorkspace(tmp_path / "workspace", tmp_path / "store").run("bench", "//...")
+
+    assert ran.code == 1
+    assert "t0.perf wrote no samples" in ran.err
+    assert "samples.json" in ran.err

@@ -105,7 +105,7 @@ def test_nothing_runs_with_it_until_it_is_mended(
         ran = fetched.run(*command)
         assert ran.code == 45
         assert not ran.executed
-        assert "//toolchains/my:cc is not what was fetched" in ran.err
+        assert "//toolchains/my:cc differs from its download" in ran.err
         assert named in ran.err
     plain = fetched.run("toolchain", "fetch", "cc")
     assert plain.code == 45

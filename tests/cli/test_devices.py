@@ -98,7 +98,7 @@ def test_a_device_that_is_lost_while_it_is_used_voids_that_action_only(machine: 
         code, output = ended(process)
 
     assert code == 36
-    assert "cuda:0 does not answer any more: nvmlDeviceGetHandleByUUID: GPU is lost" in output
+    assert "cuda:0 no longer answers: nvmlDeviceGetHandleByUUID: GPU is lost" in output
     assert f"//t:{victim}  infra" in output
     assert output.count("  infra") == 1
 
@@ -154,7 +154,7 @@ def test_doctor_and_info_tell_which_devices_there_are_and_who_has_them(machine: 
     ("flags", "code", "said"),
     [
         (("--platform=cuda", "--devices=0,7"), 2, "--devices: no device cuda:7"),
-        (("--platform=cuda", "--devices=x"), 2, "'x' is no number of a device"),
+        (("--platform=cuda", "--devices=x"), 2, "must be device numbers, got 'x'"),
         (("--devices=0",), 2, "--devices: platform cpu has no numbered devices"),
         (("--platform=cuda:sm_80",), 36, "cuda:0 is sm_90, cuda:1 is sm_90"),
         (("--platform=cuda:sm_80", "--devices=1"), 36, "cuda:1 is sm_90"),

@@ -6,23 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from kabuild.cli.doctor_devices import UNTRIED, find_devices, judging_pytorch
-from kabuild.execution.devices import vendor_of
+from kabuild.cli.doctor_devices import find_devices, judging_pytorch
+from kabuild.loading.platform_index import PlatformIndex
+from kabuild.survey import probe
+
+PLATFORMS = PlatformIndex.of(None)
 
 
 def test_what_never_ran_on_hardware_is_said(tmp_path: Path) -> None:
-    found = list(find_devices(tmp_path))
+    found = list(find_devices(PLATFORMS, tmp_path))
 
     (said,) = [finding for finding in found if finding.name == "platform rocm"]
-    assert said.found == UNTRIED
+    assert said.found == PLATFORMS.spec("rocm").untried
     assert any(finding.name == "HIP runtime" for finding in found)
 
 
-@pytest.mark.skipif(bool(vendor_of("rocm").probe().found), reason="AMD's devices are here")
+@pytest.mark.skipif(bool(probe(PLATFORMS, "rocm").found), reason="AMD's devices are here")
 def test_without_a_device_it_says_why_and_what_works(tmp_path: Path) -> None:
-    (said,) = [finding for finding in find_devices(tmp_path) if finding.name == "AMD GPU"]
+    found = find_devices(PLATFORMS, tmp_path)
+    (said,) = [finding for finding in found if finding.name == "AMD GPU"]
 
-    assert said.found == "none: /dev/kfd is missing: no amdgpu driver"
+    assert said.found == "none: /dev/kfd is missing: the amdgpu driver is not loaded"
     assert "--platform=rocm:gfx942" in said.advice
 
 
@@ -40,7 +44,7 @@ def test_without_a_device_it_says_why_and_what_works(tmp_path: Path) -> None:
 def test_a_pytorch_that_cannot_judge_on_a_device_is_named(
     platform: str, name: str, version: str, serves: set[str]
 ) -> None:
-    said = [finding.found for finding in judging_pytorch(platform, version)]
+    said = [finding.found for finding in judging_pytorch(PLATFORMS.spec(platform), version)]
 
     assert bool(said) == (platform not in serves)
     assert all(text.startswith(f"{version}: not built for {name}, ") for text in said)

@@ -122,7 +122,7 @@ def test_a_summary_says_where_the_score_has_no_figure(workspace: CliWorkspace) -
     compiled, scored = ((workspace.root / f"{n}.md").read_text() for n in ("compiled", "scored"))
 
     assert "| task | compile |\n|---|---|\n" in compiled
-    assert "| 2.00x | 320.0 |" in scored
+    assert "| 2.00x ±8 % | 320.0 |" in scored
     assert "|  | ⏭️ SKIPPED |" in scored
 
 

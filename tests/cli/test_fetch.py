@@ -319,7 +319,7 @@ def test_a_changed_pin_needs_a_new_lock(pinned: CliWorkspace) -> None:
 
     ran = pinned.run("toolchain", "lock")
     assert ran.code == 36
-    assert "there is no wheel of tool-headers 1.1" in ran.err
+    assert "no wheel of tool-headers 1.1" in ran.err
     assert "the newest versions are: 1.0" in ran.err
 
 

@@ -47,7 +47,7 @@ def test_what_the_machine_failed_is_compared_with_nothing(pair: CliWorkspace) ->
     assert [item["task"] for item in data.json["pairs"]] == ["//tasks/family0/t1"]
     assert (data.json["ties"], data.json["wins"], data.json["losses"]) == (1, 0, 0)
     assert data.json["unjudged"] == [{"//tasks/family0/t0": "ACTION_CRASHED"}, {}]
-    assert "of none, and in no figure: //tasks/family0/t0 (ACTION_CRASHED)" in text.out
+    assert "of none, excluded from all figures: //tasks/family0/t0 (ACTION_CRASHED)" in text.out
     assert "warning: not judged: //tasks/family0/t0:t0.compile gave no verdict" in text.err
 
 
@@ -66,7 +66,7 @@ def test_a_failure_never_wins_and_is_no_failure_of_the_command(pair: CliWorkspac
 
     assert ran.code == 0, ran.err
     first, second = ran.json["pairs"]
-    assert (first["one_right"], first["winner"], first["ratio"]) == (0.0, 2, 1.0)
+    assert (first["one_right"], first["winner"], first["ratio"]) == (0.0, 2, 0.5)
     assert (second["winner"], second["ratio"]) == (0, 1.0)
     assert ran.json["unjudged"] == [{}, {}]
 
@@ -128,8 +128,8 @@ def test_trials_that_the_machine_failed_pass_and_fail_nothing(quick: CliWorkspac
 
     (trials,) = ran.json["trials"]
     assert (ran.code, trials["unjudged"], trials["pass_at"]) == (36, [1, 2], {})
-    assert "not judged, and in no figure: //double (all 2 trials)" in shown.out
+    assert "not judged, excluded from all figures: //double (all 2 trials)" in shown.out
     assert shown.out.count("needs the secret FIGURES_API_KEY") == 1
     assert "//double:double.agent and 1 more: could not be judged" in shown.out
-    assert "\n  so it is with //double:double.agent#2\n" in shown.out
+    assert "\n  also affected: //double:double.agent#2\n" in shown.out
     assert json.dumps(trials["best_at"]) == "{}"

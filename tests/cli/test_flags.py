@@ -134,23 +134,41 @@ def test_a_config_stands_for_flags_and_the_command_line_wins(tasks: CliWorkspace
     assert [entry["gate"] for entry in over.json["targets"]] == ["correctness"]
 
 
-def test_a_config_with_an_unknown_flag_is_refused(tasks: CliWorkspace) -> None:
-    tasks.write("WORKSPACE.toml", 'name = "test"\n[config.ci]\njops = 2\n')
+@pytest.mark.parametrize("line", ["jops = 2", 'config = "ci"', 'patterns = ["//x"]'])
+def test_a_config_with_an_unknown_flag_is_refused(tasks: CliWorkspace, line: str) -> None:
+    tasks.write("WORKSPACE.toml", f'name = "test"\n[config.ci]\n{line}\n')
 
     ran = tasks.run("test", "//...", "--config=ci")
 
     assert (ran.code, ran.out) == (2, "")
-    assert "[config.ci] sets unknown flag 'jops'" in ran.err
-    assert "did you mean 'jobs'?" in ran.err
+    what = f"[config.ci] sets unknown flag '{line.partition(' ')[0]}'"
+    assert f"WORKSPACE.toml:3: {what}" in ran.err
+    assert ("did you mean 'jobs'?" in ran.err) is line.startswith("jops")
 
 
-def test_a_config_with_a_bad_value_is_refused(tasks: CliWorkspace) -> None:
-    tasks.write("WORKSPACE.toml", 'name = "test"\n[config.ci]\njobs = "many"\n')
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('jobs = "many"', "invalid value for 'jobs': 'many' is not a valid integer range"),
+        ("trials = -4", "invalid value for 'trials': -4 is not in the range"),
+        ('sandbox = "maybe"', "invalid value for 'sandbox': 'maybe' is not one of"),
+        ('gates = ["compile", "nope"]', "unknown gate 'nope'"),
+        ('locked = "perhaps"', "'locked' must be true or false, got \"perhaps\""),
+        ("keep_going = 7", "'keep_going' must be true or false, got 7"),
+        ("jobs = true", "'jobs' must be a string, a number or a list of these, got true"),
+        ('devices = "x"', "--devices must be device numbers, got 'x'"),
+        ('platform = "xpu"', "unknown platform 'xpu'"),
+        ('agent = "nobody"', "no agent //toolchains/agents:nobody"),
+        ('policy = "best"', "unknown scoring policy 'best'"),
+    ],
+)
+def test_a_config_with_a_bad_value_is_refused(tasks: CliWorkspace, line: str, said: str) -> None:
+    tasks.write("WORKSPACE.toml", f'name = "test"\n[config.ci]\n{line}\n')
 
     ran = tasks.run("test", "//...", "--config=ci")
 
     assert (ran.code, ran.out) == (2, "")
-    assert "many" in ran.err
+    assert f"WORKSPACE.toml:3: {said}" in ran.err
     assert "Traceback" not in ran.err
 
 
@@ -288,7 +306,7 @@ def test_expunge_removes_what_is_the_stores_and_nothing_else(tmp_path: Path) -> 
     """A person chose the directory; it may hold other things."""
     workspace = CliWorkspace.make(tmp_path)
     declare(workspace, "one")
-    assert workspace.run("build", "//one:one.agent", "--sandbox_debug").code == 0
+    assert workspace.run("build", "//one:one.compile", "--sandbox_debug").code == 0
     (workspace.store / "letters.txt").write_text("dear")
     linked = tmp_path / "linked"
     linked.mkdir()
@@ -299,7 +317,7 @@ def test_expunge_removes_what_is_the_stores_and_nothing_else(tmp_path: Path) -> 
     assert ran.code == 0
     assert [path.name for path in workspace.store.iterdir()] == ["letters.txt"]
     assert not (workspace.root / "out").exists()
-    assert workspace.run("build", "//one:one.agent").code == 0
+    assert workspace.run("build", "//one:one.compile").code == 0
 
 
 def test_expunge_leaves_a_store_that_is_used(tmp_path: Path) -> None:
@@ -354,4 +372,4 @@ def test_an_explanation_that_cannot_be_written_is_named(tasks: CliWorkspace) -> 
     ran = tasks.run("test", "//a/...", COMPILE, "--explain=WORKSPACE.toml/why.txt")
 
     assert ran.code == 2
-    assert ran.err == "error: --explain: WORKSPACE.toml/why.txt: File exists\n"
+    assert ran.err == "error: --explain: WORKSPACE.toml/why.txt: Not a directory\n"

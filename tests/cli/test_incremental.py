@@ -79,8 +79,8 @@ def test_a_comment_is_compiled_and_stops_there(built: CliWorkspace) -> None:
     ran = built.run("test", "//...")
 
     assert ran.code == 0
-    assert ran.executed == {"//one:one.agent", "//one:one.compile"}
-    assert " 2 executed;" in ran.out
+    assert ran.executed == {"//one:one.compile"}
+    assert " 1 executed;" in ran.out
 
 
 def test_a_changed_kernel_is_judged_again_and_no_other(built: CliWorkspace) -> None:
@@ -88,7 +88,7 @@ def test_a_changed_kernel_is_judged_again_and_no_other(built: CliWorkspace) -> N
 
     ran = built.run("test", "//...")
 
-    parts = ("agent", "compile", "correctness", "perf", "unseen", "score")
+    parts = ("compile", "correctness", "perf", "unseen", "score")
     assert ran.code == 0
     assert ran.executed == {f"//one:one.{part}" for part in parts}
 
@@ -143,7 +143,6 @@ def test_explain_names_the_input_that_changed(built: CliWorkspace) -> None:
 
     paragraphs = (built.root / "why.txt").read_text().split("\n//")
     about = {text.partition(": ")[0].removeprefix("//"): text for text in paragraphs}
-    assert "solution/double.hip" in about["one:one.agent"]
     assert "candidate/double.hip" in about["one:one.compile"]
     assert "cached" in about["two:two.compile"]
 

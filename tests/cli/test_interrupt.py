@@ -87,7 +87,7 @@ def test_half_a_run_is_reported_as_nothing(hanging: CliWorkspace) -> None:
     ran = finish(process)
 
     assert (ran.code, ran.out) == (8, "")
-    assert "interrupted; what is done is kept" in ran.err
+    assert "interrupted; finished results are kept" in ran.err
     assert all_end(below)
 
 

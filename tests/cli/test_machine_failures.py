@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.testkit.cli import CliWorkspace, Ran
+from tests.testkit.generated import generate
 
 from .conftest import KERNEL
 
@@ -124,7 +125,7 @@ def test_without_namespaces_there_is_a_warning_and_no_verdict(quick: CliWorkspac
 
     after = quick.run("test", "//double", "--gates=compile")
     assert after.code == 0
-    assert "//double:double.agent" in after.executed, "a result without a sandbox was shared"
+    assert "//double:double.compile" in after.executed, "a result without a sandbox was shared"
     assert "not hermetic" not in after.out
 
 
@@ -151,7 +152,7 @@ def test_sandboxes_can_be_done_without_and_results_say_so(quick: CliWorkspace) -
     assert " 0 executed;" in again.out
     assert "cached, not hermetic" in again.out
     assert hermetic.gate("compile")["hermetic"]
-    assert "//double:double.agent" in hermetic.executed, "a result without a sandbox was shared"
+    assert "//double:double.compile" in hermetic.executed, "a result without a sandbox was shared"
     assert hermetic.gate("compile")["key"] != first.gate("compile")["key"]
     assert better.gate("compile")["hermetic"]
 
@@ -197,3 +198,23 @@ def test_another_version_of_a_compiler_is_not_taken_for_it(quick: CliWorkspace) 
     assert "Traceback" not in ran.err
     assert "ziglang" in ran.err
     assert "0.1.0" in ran.err
+
+
+def test_what_is_cached_needs_a_store_to_read_only(tmp_path: Path) -> None:
+    """``test`` has an answer to remember and warns once; others may have nothing to save."""
+    root, store = tmp_path / "workspace", tmp_path / "store"
+    generate(root, 2, shared=1, age=0)
+    workspace = CliWorkspace(root, store)
+    assert workspace.run("test", "//...").code == 0
+    script = f'mount --bind {store} {store}; mount -o remount,bind,ro {store}; exec "$@"'
+
+    for asked in (("test", "//..."), ("build", "//..."), ("publish", "//...", "-o", "x.kab")):
+        ran = run_in_shell(workspace, PRIVATE_MOUNTS, script, *asked)
+        assert ran.code == 0, ran
+        warnings = ran.err.count(f"warning: the store at {store} cannot be written")
+        assert warnings == 1 or (warnings == 0 and asked[0] != "test"), ran
+    afresh = run_in_shell(
+        workspace, PRIVATE_MOUNTS, script, "test", "//...", "--nocache_test_results"
+    )
+    assert is_clear(afresh)
+    assert "cannot be written: Read-only file system" in afresh.out + afresh.err

@@ -31,7 +31,7 @@ elif sys.argv[2] == "3":
 """
 WHY = (
     "it is a symbolic link",
-    "it is binary: byte 1 is no UTF-8",
+    "it is binary: byte 1 is not UTF-8",
     "bytes, and may have 1048576",
     "it is gone",
 )

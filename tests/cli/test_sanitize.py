@@ -59,7 +59,7 @@ MISTAKES = (
         LINE,
         f"{TILE} if (i < n) y[i] = 2.0f * t[threadIdx.x] + 0.0f * t[0];",
         "DATA_RACE",
-        "and write by thread (0,0,0) at double.hip:5:",
+        "and write by thread (0,0,0) at bad/forgets_a_barrier/solutions/expert/double.hip:5:",
     ),
     Mistake(
         "leaves_threads_behind",
@@ -80,7 +80,7 @@ MISTAKES = (
         LINE,
         f"{LINE}\n#ifdef HIPCPU_SANITIZE\n#error not for you\n#endif\n",
         "COMPILE_ERROR",
-        "not to be instrumented: double.hip:7:2: error: not for you",
+        "not to be instrumented: bad/hides/solutions/expert/double.hip:7:2: error: not for you",
     ),
 )
 RIGHT = {
@@ -92,13 +92,13 @@ RIGHT = {
 
 
 @pytest.fixture(scope="module")
-def judged(module_workspace: CliWorkspace) -> Ran:
+def judged(kept_workspace: CliWorkspace) -> Ran:
     """All of them, in one build."""
     for mistake in MISTAKES:
-        declare(module_workspace, f"bad/{mistake.name}", solution=mistake.source)
+        declare(kept_workspace, f"bad/{mistake.name}", solution=mistake.source)
     for name, body in RIGHT.items():
-        declare(module_workspace, f"good/{name}", solution=KERNEL.replace(LINE, body))
-    return module_workspace.run("test", "//...", "--gates=sanitize", "--json")
+        declare(kept_workspace, f"good/{name}", solution=KERNEL.replace(LINE, body))
+    return kept_workspace.run("test", "//...", "--gates=sanitize", "--json")
 
 
 def entry(ran: Ran, name: str) -> dict[str, Any]:

@@ -51,8 +51,14 @@ def test_help_does_not_even_import_the_commands(workspace: CliWorkspace) -> None
 
     assert {name for name in modules if name.startswith("kabuild.")} == {
         *("kabuild.base", "kabuild.base.errors", "kabuild.base.suggest"),
-        *("kabuild.base.lazy", "kabuild.base.version"),
-        *("kabuild.cli", "kabuild.cli.interrupts", "kabuild.cli.main", "kabuild.cli.program"),
+        *("kabuild.base.lazy", "kabuild.base.printing", "kabuild.base.version"),
+        *(
+            "kabuild.cli",
+            "kabuild.cli.interrupts",
+            "kabuild.cli.main",
+            "kabuild.cli.program",
+            "kabuild.cli.streams",
+        ),
     }
 
 
@@ -171,4 +177,4 @@ def test_a_mistake_of_kabuilds_own_has_its_own_code(workspace: CliWorkspace) -> 
 
     assert done.returncode == 37
     assert "Traceback" in done.stderr
-    assert "internal error: kabuild itself is wrong" in done.stderr
+    assert "internal error: this is a bug in kabuild" in done.stderr

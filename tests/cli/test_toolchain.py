@@ -62,7 +62,7 @@ def test_what_other_packages_declare_is_no_less_known(workspace: CliWorkspace, t
     (tree / "share").unlink()
     verified = workspace.run("toolchain", "verify", "tools")
     assert verified.code == 45
-    assert "//my:tools: drifted\n  //my:tools is not what was pinned" in verified.out
+    assert "//my:tools: drifted\n  //my:tools differs from its pin" in verified.out
     (finding,) = [
         item for item in workspace.run("doctor", "--json").json if item["name"] == "tools"
     ]
@@ -99,7 +99,7 @@ def test_what_is_no_toolchain_is_not_taken_for_one(task: CliWorkspace) -> None:
     ran = task.run("toolchain", "show", "//double")
 
     assert ran.code == 2
-    assert "//double is no toolchain: it is a hip2hip" in ran.err
+    assert "//double is not a toolchain: it is a hip2hip" in ran.err
 
 
 def test_lock_locks_what_it_can(declared: CliWorkspace, tree: Path) -> None:
@@ -158,7 +158,7 @@ def test_what_lacks_something_cannot_be_pinned(
     ran = requiring.run("toolchain", "pin", "tools", "--from", str(wrappers))
     assert ran.code == 2
     assert f"{wrappers} cannot be //toolchains/my:tools" in ran.err
-    assert "there is no lib64/lib.so or lib/lib.so" in ran.err
+    assert "it lacks lib64/lib.so or lib/lib.so" in ran.err
     assert f"leads to {tree}: kabuild toolchain pin //toolchains/my:tools --from {tree}" in ran.err
 
     ran = requiring.run("toolchain", "pin", "tools", "--from", str(tree), "--path", "bin")
@@ -178,7 +178,7 @@ def test_what_lacks_something_is_neither_locked_nor_ready(
     ran = requiring.run("toolchain", "lock", "tools")
     assert ran.code == 36
     assert "toolchains/my/BUILD.toml:1: " in ran.err
-    assert "there is no lib64/lib.so or lib/lib.so" in ran.err
+    assert "it lacks lib64/lib.so or lib/lib.so" in ran.err
 
 
 def test_show_says_digest_home_and_users(declared: CliWorkspace, tree: Path) -> None:
@@ -261,7 +261,7 @@ def test_a_tree_is_pinned_however_it_and_its_parts_are_spelt(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("pin", "python"), "of the running Python"),
+        (("pin", "python"), "belongs to the running Python"),
         (("pin", "nvcc"), "say what to adopt"),
         (("pin", "tools", "--from", "/nonexistent"), "does not exist"),
         (("pin", "tools", "--from", "{tree}", "--path", "../etc"), "there is no '../etc'"),

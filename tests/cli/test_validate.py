@@ -87,7 +87,7 @@ def test_a_task_without_an_expert_is_judged_by_its_baseline(quick: CliWorkspace)
     [
         (("validate",), "PATTERNS"),
         (("validate", "//double", "--samples=0"), "--samples"),
-        (("validate", "//toolchains/zig"), "no tests match"),
+        (("validate", "//toolchains/zig"), "no tasks match"),
     ],
 )
 def test_what_cannot_be_validated_is_an_error(

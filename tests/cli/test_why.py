@@ -10,6 +10,8 @@ import pytest
 from tests.testkit.cli import CliWorkspace
 from tests.testkit.generated import generate
 
+from .conftest import KERNEL
+
 COMPILE = "//tasks/family0/t0:t0.compile"
 
 
@@ -39,7 +41,7 @@ def test_unchanged_is_cached_under_its_key(workspace: CliWorkspace) -> None:
     assert ran.out.splitlines() == [
         f"{COMPILE}: cached",
         f"  key {key(workspace)}",
-        "  its result is stored under this key; nothing of it changed",
+        "  its result is stored under this key; nothing changed",
     ]
 
 
@@ -60,17 +62,17 @@ def test_what_is_not_text_is_told_by_digest_alone(workspace: CliWorkspace) -> No
     assert lines[-1].startswith("  input kernel: ")
 
 
-def test_a_build_is_compared_with_the_last_one_of_its_own_agent(task: CliWorkspace) -> None:
+def test_a_build_is_compared_with_the_last_one_of_its_own_agent(quick: CliWorkspace) -> None:
     """What another agent handed in since is no cause of anything."""
-    kernel, label = task.root / "double/solutions/expert/double.hip", "//double:double.agent"
-    kernel.write_text("// first\n")
+    kernel, label = quick.root / "double/solutions/expert/double.hip", "//double:double.compile"
+    kernel.write_text(f"// first\n{KERNEL}")
     for agent in ("expert", "none"):
-        assert task.run("build", label, f"--agent={agent}").code == 0
-    kernel.write_text("// second\n")
-    lines = task.run("why", label, "--agent=expert").out.splitlines()
-    assert lines[-2:] == ["    -// first", "    +// second"]
-    assert len(lines) == 8
-    other = task.run("why", label, "--solution=double/solutions").out
+        assert quick.run("build", label, f"--agent={agent}").code == 0
+    kernel.write_text(f"// second\n{KERNEL}")
+    lines = quick.run("why", label, "--agent=expert").out.splitlines()
+    changed = [line for line in lines if line.startswith(("    -", "    +"))]
+    assert changed[-2:] == ["    -// first", "    +// second"]
+    other = quick.run("why", label, "--solution=double/solutions/expert").out
     assert "no build of it with this agent or solution is known here" in other
 
 
@@ -108,14 +110,14 @@ def test_two_keys_are_compared_by_prefix(workspace: CliWorkspace) -> None:
     ran = workspace.run("diff-keys", old[:10], new)
     assert ran.code == 0
     assert ran.out.splitlines()[1:] == ["  kernel: seconds: 900 -> 901"]
-    assert workspace.run("diff-keys", old, old).out == "the keys are made of the same\n"
+    assert workspace.run("diff-keys", old, old).out == "the keys are identical\n"
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("xyz", "'xyz' is no key"),
-        ("ab", "'ab' is no key"),
+        ("xyz", "'xyz' is not a valid key"),
+        ("ab", "'ab' is not a valid key"),
         ("0" * 64, "nothing stored begins with"),
     ],
 )
@@ -135,4 +137,4 @@ def test_a_blob_that_is_no_key_is_named(workspace: CliWorkspace) -> None:
     )
     ran = workspace.run("diff-keys", verdict, blob)
     assert ran.code != 0
-    assert "is not stored here" in ran.err
+    assert "are not stored here" in ran.err

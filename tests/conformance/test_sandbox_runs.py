@@ -161,7 +161,7 @@ def test_a_linked_parent_is_refused(box: Box) -> None:
     """``out/dir`` exists before the command, which may replace it by a link to anywhere."""
     done = box.shell("rmdir out/dir; ln -s /usr/bin out/dir", outputs=("out/dir/env",))
 
-    assert done.outputs == (Output("out/dir/env", OutputKind.REFUSED, "dir is no directory"),)
+    assert done.outputs == (Output("out/dir/env", OutputKind.REFUSED, "dir is not a directory"),)
     assert not (box.collected / "out/dir/env").exists()
 
 

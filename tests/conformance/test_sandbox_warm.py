@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,10 +78,8 @@ def outcome(done: Completed, box: Box) -> tuple[object, ...]:
     """Everything but times and sizes; without the directory, whose name is random when bare."""
     kept = [(done.exit_code, done.signal, done.limit), done.outputs]
     texts = [done.stdout.decode(), done.stderr.decode()]
-    for word in " ".join(texts).replace('"', " ").replace("'", " ").split():
-        if not box.hermetic and "/kabuild-exec-" in word:
-            root = "/".join(word.split("/")[:3])
-            texts = [text.replace(root, "/exec") for text in texts]
+    if not box.hermetic:
+        texts = [re.sub(r"/[^\s'\"]*?/kabuild-exec-[^/\s'\"]+", "/exec", text) for text in texts]
     return (*kept, *texts)
 
 

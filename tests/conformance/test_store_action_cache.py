@@ -14,6 +14,7 @@ from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
 from kabuild.store import ActionCache, Cas, DiskActionCache, DiskCas
 from kabuild.store.scratch import Scratch
+from tests.testkit.seal import SEAL
 from tests.testkit.store import MemoryActionCache, MemoryCas
 
 KEY = Digest.of(b"an action")
@@ -56,7 +57,14 @@ def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Subject]
         return
     scratch = Scratch(tmp_path / "tmp")
     disk_cas = DiskCas(tmp_path, scratch)
-    disk = DiskActionCache(tmp_path, scratch, disk_cas, warn=warnings.append)
+    disk = DiskActionCache(
+        tmp_path,
+        scratch,
+        disk_cas,
+        SEAL,
+        warn=warnings.append,
+        distrusted=lambda key, _: warnings.append(key),
+    )
     entry = Path(disk.path_of(KEY))
     made = Subject(
         disk,

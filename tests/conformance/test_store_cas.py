@@ -72,7 +72,7 @@ def test_an_absent_blob_is_named(subject: Subject, tmp_path: Path) -> None:
         with pytest.raises(BlobMissingError, match=ABSENT.hash) as caught:
             use(ABSENT)
         assert caught.value.reason is Reason.BLOB_MISSING
-        assert caught.value.digest == ABSENT
+        assert caught.value.digests == (ABSENT,)
 
 
 def test_missing_keeps_order_and_names_each_once(subject: Subject) -> None:

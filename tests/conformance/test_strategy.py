@@ -10,9 +10,7 @@ import pytest
 
 from kabuild.base.errors import AnalysisError, Interrupted, Reason
 from kabuild.execution import Execution, Inputs, LocalStrategy, prepare
-from kabuild.model.action import Action, Limits
-from kabuild.model.artifact import Literal
-from kabuild.model.toolchain import Toolchain
+from kabuild.model.action import Action, Limits, Literal, Toolchain
 from kabuild.sandbox import Spawner, probe
 from kabuild.store import BlobMissingError, Store
 from tests.testkit.actions import command

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from workplace import Workplace
 
 ROOT = Path(__file__).parents[2]
 COMPILE = ROOT / "rules/triton2triton/tools/compile.py"
+TERMS = ROOT / "rules/harness/tools"
 SIGNATURE = {
     "inputs": [["x", "T", ["n"]]],
     "outputs": [["y", "T", ["n"]]],
@@ -258,7 +260,7 @@ def test_triton_candidates_pass_the_compile_gate(tmp_path: Path) -> None:
     for path in (file for file in FILES if file.suffix == ".py"):
         command = [sys.executable, str(COMPILE), f"--source={path}", "--entry=doubling"]
         command += [f"--signature={tmp_path / 'signature.json'}", f"--out={tmp_path}"]
-        subprocess.run(command, check=True)
+        subprocess.run(command, env={**os.environ, "PYTHONPATH": str(TERMS)}, check=True)
 
         verdict = json.loads((tmp_path / "verdict.json").read_bytes())
         assert verdict["verdict"] == "PASS", f"{path.name}: {verdict['detail']}"

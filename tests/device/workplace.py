@@ -42,6 +42,11 @@ paths = {paths}
 name    = "cuda"
 host    = ":gcc"
 program = "bin/g++"
+
+[[cuda_launch_filter]]
+name    = "cuda_launch_filter"
+host    = ":gcc"
+program = "bin/g++"
 """
 _LEFT_OUT = ("out", "results", "__pycache__", ".*", "shared")
 _GRACE = 30.0

@@ -10,7 +10,7 @@ import pytest
 from kabuild.loading import Loader, load_workspace
 
 TASK_RULE = """
-from kabuild.rule import VERDICT_FILE, AttributeProblem, Context, GatesInfo, Rule, attr
+from kabuild.rule import VERDICT_FILE, AttributeProblem, Context, Gate, Role, Rule, attr
 
 
 def check(attrs):
@@ -34,13 +34,12 @@ def implement(ctx: Context) -> None:
         mnemonic="Perf",
         requires=(compiled,),
     )
-    score = ctx.gate(
+    ctx.gate(
         "score",
         argv=("score",),
         inputs={"v.json": perf.output(VERDICT_FILE)},
         mnemonic="Score",
     )
-    ctx.provide(GatesInfo((compiled, perf, score)))
 
 
 RULE = Rule(
@@ -63,7 +62,7 @@ RULE = Rule(
         "sizes": attr.tables("Tables."),
     },
     subtargets=("compile", "perf", "score", "baseline.compile"),
-    gates=("compile", "perf", "score"),
+    gates=(Gate("compile"), Gate("perf", role=Role.TIMES), Gate("score", role=Role.SCORE)),
     check=check,
 )
 """

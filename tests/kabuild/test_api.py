@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import kabuild
 from kabuild.api import Solution
 from kabuild.base.errors import KabuildError
+from kabuild.loading.request import Request
+from kabuild.pipeline import load
 from tests.testkit.cli import CliWorkspace
 from tests.testkit.generated import generate
 
@@ -60,6 +66,35 @@ def test_many_are_judged_in_order_and_equal_ones_once(workspace: CliWorkspace) -
     assert all(done.cached for done in again)
 
 
+@pytest.mark.parametrize("text", ["/etc/passwd", "bad", ".", "mine.hip", ""])
+def test_a_text_is_no_path(workspace: CliWorkspace, text: str) -> None:
+    (workspace.root / "mine.hip").write_text("bad")
+    done = kabuild.evaluate(TASK, text, workspace=workspace.root, gates=("compile",))
+
+    assert done.passed == (text != "bad")
+
+
+def test_a_bad_item_has_a_result_of_its_own(workspace: CliWorkspace) -> None:
+    good, items = "// good\n", [Path("absent.hip"), {"../x": ""}, 7, "bad\n"]
+    endless: Iterable[Any] = itertools.chain([good, *items], itertools.repeat(good))
+    with kabuild.Evaluator(workspace.root, jobs=2) as evaluator:
+        done = list(itertools.islice(evaluator.map(TASK, endless), 6))
+
+    assert [item.passed for item in done] == [True, False, False, False, False, True]
+    assert [item.error is None for item in done] == [True, False, False, False, True, True]
+    assert "absent.hip" in str(done[1].error)
+    assert not done[1].gates
+    with pytest.raises(KabuildError, match=r"absent\.hip"):
+        done[1]["compile"]
+
+
+def test_numbers_are_bounded(workspace: CliWorkspace) -> None:
+    request = Request((TASK,), workspace.root)
+    for wrong in ({"jobs": 10**9}, {"jobs": 0}, {"samples": 10**9}, {"runs_per_gate": 10**9}):
+        with pytest.raises(KabuildError, match="must be from 1 to"):
+            load(replace(request, **wrong))  # type: ignore[arg-type]
+
+
 def test_the_command_line_finds_cached_what_python_judged(workspace: CliWorkspace) -> None:
     file = workspace.root / "mine.hip"
     file.write_text("// from a file\n")
@@ -75,8 +110,13 @@ def test_the_command_line_finds_cached_what_python_judged(workspace: CliWorkspac
     [
         ("//tasks/family0/t9", None, "no package"),
         ("//tasks/...", None, "an evaluation is of one task"),
-        (TASK, "absent.hip", "no file or directory"),
-        (TASK, {"../out.hip": "x\n"}, "no path inside a solution"),
+        (TASK, Path("absent.hip"), "no file or directory"),
+        (TASK, {"../out.hip": "x\n"}, "not a path inside a solution"),
+        (TASK, {"a": "x", "a/b": "y"}, "'a/b' of a solution cannot be written"),
+        (TASK, {"a": 1}, "'a' of a solution cannot be written"),
+        (TASK, "\udcff", "'kernel' of a solution cannot be written: .*surrogates"),
+        (TASK, {}, "a solution is a text, a Path"),
+        (TASK, 7, "a solution is a text, a Path"),
     ],
 )
 def test_what_is_wrong_with_a_request_is_raised(
@@ -90,4 +130,13 @@ def test_a_machine_that_fails_blames_no_solution(workspace: CliWorkspace) -> Non
     rule = workspace.root / "rules/copied/rule.py"
     rule.write_text(rule.read_text().replace('JUDGE + " cp $v', '"exit 9; cp $v'))
     with pytest.raises(kabuild.InfraFailureError, match="compile"):
+        kabuild.evaluate(TASK, "// x\n", workspace=workspace.root)
+
+
+def test_a_broken_reference_is_the_tasks_mistake(workspace: CliWorkspace) -> None:
+    rule = workspace.root / "rules/copied/rule.py"
+    broken = '"echo reference:7: no such dim >&2; exit 4; cp $v'
+    rule.write_text(rule.read_text().replace('JUDGE + " cp $v', broken))
+    where = "tasks/family0/t0/reference.py:7: no such dim"
+    with pytest.raises(kabuild.BrokenTaskError, match=where):
         kabuild.evaluate(TASK, "// x\n", workspace=workspace.root)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from kabuild.builder import Builder
 from kabuild.loading.request import Request
 from kabuild.model.event import ActionExecuting, ActionSettled, Event
 from kabuild.model.label import Label
 from kabuild.model.result import Outcome, Settled
 from kabuild.pipeline import Summary, load, plan
-from kabuild.report.watching import WatchReport
+from kabuild.report.watch_report import WatchReport
 from kabuild.store import Store
 from kabuild.watch import Watch, watched_paths
 from tests.testkit.cli import CliWorkspace
@@ -51,8 +54,9 @@ class Watched:
                 yield {changed} if changed else set()
             assert self.settled.acquire(timeout=60)
 
-        watch = Watch(self.request, self.store, self, on_summary=self._finish, on_error=self._fail)
-        watch.run(changes, plan(self.request, load(self.request), self.store))
+        builder = Builder(self.store, self, lambda: nullcontext(threading.Event()))
+        watch = Watch(self.request, builder, on_summary=self._finish, on_error=self._fail)
+        watch.run(changes, builder.plan(self.request))
 
     def _finish(self, summary: Summary) -> None:
         self.summaries.append(summary)
@@ -231,4 +235,47 @@ def test_the_program_follows_a_file_until_it_is_interrupted(tmp_path: Path) -> N
         rest = program.stdout.read()
     assert "Traceback" not in rest
     assert "KeyboardInterrupt" not in rest
+    assert program.returncode == 0
+
+
+def test_what_is_removed_and_made_again_is_followed(tmp_path: Path) -> None:
+    """The file, and its directory, which inotify forgets when it is removed."""
+    generate(tmp_path / "work", 1, shared=1, age=0)
+    workspace = CliWorkspace(tmp_path / "work", tmp_path / "store")
+    rule = workspace.root / "rules/copied/rule.py"
+    given = '"kernel": ctx.options.solution or ctx.attrs["kernel"]'
+    rule.write_text(rule.read_text().replace('"kernel": ctx.attrs["kernel"]', given))
+    kernel = tmp_path / "mine/my.hip"
+    kernel.parent.mkdir()
+    kernel.write_text("// good\n")
+    with subprocess.Popen(
+        workspace.command("watch", "//tasks/family0/t0", "--gates=compile", f"--solution={kernel}"),
+        cwd=tmp_path / "work",
+        env=workspace.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as program:
+        assert program.stdout is not None
+        stop = threading.Timer(60, program.kill)
+        stop.start()
+
+        def await_line(start: str) -> None:
+            assert any(line.startswith(start) for line in program.stdout or ()), start
+
+        await_line("compile      PASS")
+        kernel.unlink()
+        await_line("error")
+        kernel.write_text("bad\n")
+        await_line("compile      FAIL")
+        shutil.copytree(kernel.parent, tmp_path / "kept")
+        shutil.rmtree(kernel.parent)
+        await_line("error")
+        (tmp_path / "kept/my.hip").write_text("// good again\n")
+        shutil.copytree(tmp_path / "kept", kernel.parent)
+        await_line("compile      PASS")
+        stop.cancel()
+        program.send_signal(signal.SIGINT)
+        rest = program.stdout.read()
+    assert "Traceback" not in rest
     assert program.returncode == 0

@@ -14,7 +14,7 @@ import torch
 
 from tests.tasks.hip_kernels import DTYPES, NOT_SUPPORTED, SUCCESS, Task, call
 
-HIPCPU = Path(__file__).parents[2] / "toolchains" / "hip" / "cpu" / "driver" / "hipcpu.py"
+HIP = Path(__file__).parents[2] / "toolchains" / "hip" / "driver" / "compile_hip.py"
 ZIG = importlib.util.find_spec("ziglang")
 assert ZIG is not None
 assert ZIG.origin is not None
@@ -84,7 +84,7 @@ class Compiler:
 
 def run(*arguments: str) -> None:
     """Run the compiler driver; its diagnostics become the test's."""
-    command = [sys.executable, str(HIPCPU), *arguments]
+    command = [sys.executable, str(HIP), "cpu", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

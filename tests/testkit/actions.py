@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kabuild.model.action import VERDICT_FILE, Action, Limits, Resources
-from kabuild.model.artifact import Artifact, Literal
+from kabuild.model.action import (
+    VERDICT_FILE,
+    Action,
+    Artifact,
+    Limits,
+    Literal,
+    Resources,
+    Toolchain,
+)
 from kabuild.model.label import Label
 from kabuild.model.platform import Platform
-from kabuild.model.toolchain import Toolchain
 
 DEFAULT_LIMITS = Limits()
 ONE_CPU = Resources()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -47,8 +48,17 @@ class Ran:
 
 def copy_store(store: Path, target: Path) -> None:
     """A store with the same content; blobs are shared by hard links, as they never change."""
-    shutil.copytree(store / "cas", target / "cas", copy_function=os.link)
+    shutil.copytree(store / "cas", target / "cas", copy_function=_share)
     shutil.copytree(store / "ac", target / "ac")
+
+
+def _share(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        shutil.copy2(source, target)
 
 
 @dataclass(frozen=True)

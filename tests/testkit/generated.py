@@ -10,19 +10,26 @@ RULE = '''"""Five gates in a row, like a benchmark's: a kernel that says "bad" f
 
 from __future__ import annotations
 
-from kabuild.rule import GatesInfo, Rule, Source, attr
+from kabuild.rule import Gate, Role, Rule, Source, attr
 
-GATES = ("compile", "correctness", "perf", "unseen", "score")
+GATES = (
+    Gate("compile", share="compiled", watched=True),
+    Gate("correctness", share="correct", watched=True),
+    Gate("perf", role=Role.TIMES, watched=True),
+    Gate("unseen", share="unseen"),
+    Gate("score", role=Role.SCORE),
+)
 JUDGE = "cat kernel reference before >out/made 2>/dev/null; v=pass; grep -q bad out/made && v=fail;"
 
 
 def implement(ctx):
     """Each gate takes the one before it."""
     gates = []
-    for number, gate in enumerate(GATES):
+    for number, gate in enumerate(gate.name for gate in GATES):
         said = {"schema": 1, "gate": gate, "summary": "", "detail": "", "score": 320.0}
+        speedup = {"speedup": 2.0, "speedup_low": 1.9, "speedup_high": 2.2}
         inputs = {
-            "pass": ctx.literal({**said, "verdict": "PASS", "reason": "", "speedup": 2.0}),
+            "pass": ctx.literal({**said, "verdict": "PASS", "reason": "", **speedup}),
             "fail": ctx.literal({**said, "verdict": "FAIL", "reason": "WRONG_RESULT"}),
             "shared": Source("rules/copied/data"),
         }
@@ -39,7 +46,6 @@ def implement(ctx):
             requires=tuple(gates[-1:]),
         )
         gates.append(made)
-    ctx.provide(GatesInfo(tuple(gates)))
 
 
 RULE = Rule(
@@ -50,7 +56,6 @@ RULE = Rule(
         "kernel": attr.file("What is judged."),
         "reference": attr.file("What it is compared with."),
     },
-    subtargets=GATES,
     gates=GATES,
 )
 '''

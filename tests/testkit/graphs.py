@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from kabuild.base.errors import InfraError, Reason
 from kabuild.execution.prepared import Prepared
 from kabuild.execution.strategy import Execution
-from kabuild.model.action import VERDICT_FILE, Action, Resources
-from kabuild.model.artifact import Artifact, Literal, Output
+from kabuild.model.action import VERDICT_FILE, Action, Artifact, Literal, Output, Resources
 from kabuild.model.graph import ActionGraph
 from kabuild.model.result import Outcome
 from kabuild.model.verdict import Verdict

@@ -26,6 +26,9 @@ class MemoryCas:
     def missing(self, digests: Iterable[Digest]) -> list[Digest]:
         return [digest for digest in dict.fromkeys(digests) if not self.has(digest)]
 
+    def unusable(self, digests: Iterable[Digest]) -> list[Digest]:
+        return self.missing(digests)
+
     def get(self, digest: Digest) -> bytes:
         data = self._checked(digest)
         if data is None:

@@ -27,9 +27,11 @@ PROGRAM = """\
 import sys
 from pathlib import Path
 from kabuild.execution.devices import DevicePool
-from kabuild.execution.devices.nvidia import Nvidia
+from kabuild.loading import platform_index
+from toolchains.platforms.cuda.devices import Nvidia
 root = Path(sys.argv.pop(1))
-Nvidia.__init__.__defaults__ = (root / "dev", root / "proc")
+real, nvidia = platform_index.import_driver, Nvidia(root / "dev", root / "proc")
+platform_index.import_driver = lambda path: nvidia if path.name == "cuda" else real(path)
 DevicePool.__init__.__kwdefaults__["grace"] = 0.2
 from kabuild.cli.main import main
 sys.exit(main())

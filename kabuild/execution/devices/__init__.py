@@ -1,19 +1,15 @@
-"""The accelerators of this machine: found, chosen, watched, and shown to sandboxes.
+"""The devices of a build: chosen, shown to sandboxes, and watched.
 
-    vendor = vendor_of("cuda")
-    platform, devices = choose(Platform.parse("cuda"), vendor.probe(), only=(0, 2))
-    with DevicePool.of(devices).using(lease, timed=True) as exposure:
+    platform, devices = choose(spec, asked, driver.probe(), only=(0, 2))
+    with DevicePool(devices, driver).using(lease, timed=True) as exposure:
         ...
 
-One file for each vendor. Nothing here computes on a device, and nothing is loaded for a
-platform that was not asked for.
+The driver is the platform's own (``kabuild.platform``). Nothing here computes on a device.
 """
 
 from __future__ import annotations
 
-from kabuild.execution.devices.choice import choose
-from kabuild.execution.devices.drivers import vendor_of
 from kabuild.execution.devices.pool import DevicePool
-from kabuild.execution.devices.vendor import Vendor
+from kabuild.execution.devices.selection import choose
 
-__all__ = ["DevicePool", "Vendor", "choose", "vendor_of"]
+__all__ = ["DevicePool", "choose"]

@@ -9,12 +9,14 @@ from typing import Any
 
 from markupsafe import Markup
 
-from kabuild.report.document import brief, times_faster
-from kabuild.report.evaluation import Evaluation, TaskResult
-from kabuild.report.judgement import Pace, interval, is_judged, pace
+from kabuild.model.figure import positive
+from kabuild.model.task_result import TaskResult
+from kabuild.report.evaluation import Evaluation
+from kabuild.report.exports import brief, times_faster
+from kabuild.report.judgement import Pace, pace
 from kabuild.report.page import plots
 from kabuild.report.page.resources import Resources, resources
-from kabuild.report.page.roofs import Machine, Timed, positive
+from kabuild.report.page.roofs import Machine, Timed
 
 _DIFF_LINES = 3000
 _QUADRANTS = ("both_pass", "opt_improvement", "opt_regression", "both_fail")
@@ -42,7 +44,7 @@ class Entry:
     """One result with what its section shows.
 
     ``number`` is the place of its evaluation among all, whose colour it has. ``machine`` is None
-    where no rates are known. ``quadrants`` counts unseen configs by who passes them.
+    where no rates are known. ``quadrants`` counts unseen configs by the sides that pass them.
     """
 
     number: int
@@ -60,7 +62,7 @@ class Entry:
     @property
     def kind(self) -> str:
         """A class of the style sheet: not judged, refused, and what is sure of its speedup."""
-        if not is_judged(self.result):
+        if not self.result.judged:
             return "INFRA"
         if not self.result.correct:
             return "FAIL"
@@ -69,8 +71,8 @@ class Entry:
     @property
     def hint(self) -> str:
         """Within what its speedup lies; empty where that is unknown."""
-        ends = interval(self.result)
-        if self.result.speedup is None or ends is None:
+        ends = self.result.interval
+        if ends is None:
             return ""
         return f"{times_faster(ends[0])} to {times_faster(ends[1])}"
 
@@ -107,18 +109,18 @@ def _entry(
         for item in times
         if item.speedup and item.low and item.high
     ]
-    title = f"speedup of {result.task.short} by config"
+    title = f"speedup of {result.task} by config"
     return Entry(
         number=number,
         evaluation=evaluation,
         result=result,
         word=brief(result),
         intervals=plots.intervals(title, drawn) if drawn else None,
-        resources=resources(result.gates.get("compile", {})),
+        resources=next(filter(None, map(resources, _told(result))), None),
         machine=machine if any(item.timed for item in times) else None,
         times=times,
-        quadrants=_quadrants(result.score.get("quadrants")),
-        unseen=_mappings(result.gates.get("unseen", {}).get("cases")),
+        quadrants=_quadrants(result.figures.get("quadrants")),
+        unseen=next((_mappings(d.get("cases")) for d in _told(result) if "quadrants" in d), []),
         diff=_diff(result),
     )
 
@@ -127,7 +129,7 @@ def _times(
     case: Mapping[str, Any], number: int, result: TaskResult, machine: Machine | None
 ) -> Times:
     config = str(case.get("config", ""))
-    rates = machine.of_task(result.task.short) if machine else ()
+    rates = machine.of_task(result.task) if machine else ()
     same = (number, result.trial, config)
     timed = next((item for item in rates if (item.number, item.trial, item.config) == same), None)
     return Times(
@@ -148,16 +150,22 @@ def _quadrants(told: object) -> Mapping[str, int]:
     return found if len(found) == len(_QUADRANTS) else {}
 
 
+def _told(result: TaskResult) -> list[Mapping[str, Any]]:
+    """What its gates wrote, in the order of judging."""
+    return [gate.data for gate in result.gates.values()]
+
+
 def _mappings(told: object) -> Sequence[Mapping[str, Any]]:
     return [item for item in told if isinstance(item, Mapping)] if isinstance(told, list) else []
 
 
 def _diff(result: TaskResult) -> str:
     """Empty where there is nothing to compare with."""
-    if not result.candidate or not result.baseline:
+    before, after = result.evidence.baseline, result.evidence.candidate
+    if not before or not after:
         return ""
     lines = difflib.unified_diff(
-        result.baseline.splitlines(), result.candidate.splitlines(), "baseline", "candidate", "", ""
+        before.splitlines(), after.splitlines(), "baseline", "candidate", "", ""
     )
     found = [line.rstrip("\n") for line in lines]
     if len(found) > _DIFF_LINES:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from kabuild.report.evaluation import Evaluation
+from kabuild.report.leaderboard import leaderboard
 from kabuild.report.page import plots
 from kabuild.report.page.roofline import draw
 from kabuild.report.page.roofs import Machine
-from kabuild.report.standing import standings
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def fast_curves(evaluations: Sequence[Evaluation]) -> Curves | None:
     """One for each evaluation of which something was timed; None where there is none."""
     found = []
     for number, evaluation in enumerate(evaluations):
-        row = next(iter(standings([evaluation])))
+        row = next(iter(leaderboard([evaluation])))
         if row.fast:
             found.append(plots.Curve(number, evaluation.name, row.fast))
     if not found:

@@ -1,6 +1,6 @@
 """Plots of speedups as inline SVG.
 
-Every plot has a title for those who cannot see it, and the page has its figures as a table, too.
+Every plot has a title for screen readers, and the page has its figures as a table, too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Interval:
 
     @property
     def text(self) -> str:
-        """For those who point at it."""
+        """The tooltip."""
         return f"{self.name}: {self.value:.3g}x ({self.low:.3g} to {self.high:.3g})"
 
 

@@ -10,16 +10,23 @@ from collections.abc import Sequence
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from kabuild.report.document import by_task, share, times_faster
+from kabuild.base.printing import escaped
 from kabuild.report.evaluation import Evaluation
+from kabuild.report.exports import by_task, share, times_faster
 from kabuild.report.judgement import unjudged
+from kabuild.report.leaderboard import headings, leaderboard
 from kabuild.report.page.entries import entries, in_order
 from kabuild.report.page.panels import fast_curves, panel, task_plots
 from kabuild.report.page.roofs import machines
 from kabuild.report.page.svg import anchor, quantity, series
-from kabuild.report.standing import standings
 
 _TEXT = 20000
+
+
+def _shown(value: object) -> object:
+    """Text of others without what acts or hides, such as marks that turn a line of code around."""
+    plain = isinstance(value, str) and not isinstance(value, Markup)
+    return escaped(value) if plain else value  # type: ignore[arg-type]
 
 
 def render_page(evaluations: Sequence[Evaluation], *, title: str) -> str:
@@ -27,6 +34,7 @@ def render_page(evaluations: Sequence[Evaluation], *, title: str) -> str:
     environment = Environment(
         loader=PackageLoader("kabuild.report.page"),
         autoescape=True,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -47,11 +55,12 @@ def render_page(evaluations: Sequence[Evaluation], *, title: str) -> str:
     style = _source(environment, "style.css")
     script = _source(environment, "script.js")
     timed = machines(evaluations)
-    ranked = [(i, row) for i, item in enumerate(evaluations) for row in standings([item])]
+    ranked = [(i, row) for i, item in enumerate(evaluations) for row in leaderboard([item])]
     return environment.get_template("page.html").render(
         title=title,
         evaluations=evaluations,
         ranked=ranked,
+        shares=headings(row for _, row in ranked),
         several=any(row.trials > row.tasks for _, row in ranked),
         curves=fast_curves(evaluations),
         panels=[panel(evaluations, machine) for machine in timed],

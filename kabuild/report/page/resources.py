@@ -1,4 +1,4 @@
-"""What each kernel takes of its processor, as the compile gate says: a table of what is known."""
+"""A table of the resources of each kernel, as the compile gate reports them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kabuild.model.figure import number, positive
 from kabuild.report.page.symbols import readable
 
 Kernel = Mapping[str, Any]
@@ -89,20 +90,21 @@ def resources(compiled: Mapping[str, Any]) -> Resources | None:
 
 
 def _figure(field: str, kernel: Kernel, *, amd: bool) -> Figure:
-    value = kernel.get(field)
-    if not isinstance(value, int):
+    known = number(kernel, field)
+    if known is None:
         return _UNKNOWN
+    value = int(known)
     in_bytes = field.endswith("_bytes") or (field == "spills" and not amd)
     return Figure(_size(value) if in_bytes else str(value), value, field == "spills" and value > 0)
 
 
 def _held(kernel: Kernel) -> Figure:
     """How many waves a processor holds at once, of how many, and what it has no more of."""
-    held, most = kernel.get("occupancy"), kernel.get("occupancy_most")
-    if not isinstance(held, int) or not isinstance(most, int) or most < 1:
+    held, most = number(kernel, "occupancy"), positive(kernel, "occupancy_most")
+    if held is None or most is None:
         return _UNKNOWN
     limit = kernel.get("occupancy_limit")
-    return Figure(f"{held} of {most}" + (f" ({limit})" if limit else ""), held / most)
+    return Figure(f"{held:.0f} of {most:.0f}" + (f" ({limit})" if limit else ""), held / most)
 
 
 def _size(count: int) -> str:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from kabuild.report.evaluation import Evaluation, TaskResult
+from kabuild.model.figure import positive
+from kabuild.model.task_result import TaskResult
+from kabuild.report.evaluation import Evaluation
 from kabuild.report.page.svg import quantity
-
-_LEAST, _MOST = 1e-30, 1e30
 
 
 @dataclass(frozen=True)
@@ -113,14 +112,6 @@ def machines(evaluations: Sequence[Evaluation]) -> list[Machine]:
     return [_machine(name, timed) for (name, _), timed in found.items() if timed]
 
 
-def positive(case: Mapping[str, Any], name: str) -> float | None:
-    """A number that something can be drawn with; None for whatever else a bundle may hold."""
-    value = case.get(name)
-    if not isinstance(value, int | float) or not _LEAST < value < _MOST:
-        return None
-    return float(value)
-
-
 def _machine(name: str, timed: Sequence[Timed]) -> Machine:
     cold = [item for item in timed if item.cold]
     arithmetic = _best(timed, "FLOP/s", lambda item: item.done)
@@ -152,7 +143,7 @@ def _timed(number: int, evaluation: str, result: TaskResult) -> Iterator[Timed]:
             yield Timed(
                 number=number,
                 evaluation=evaluation,
-                task=result.task.short,
+                task=result.task,
                 trial=result.trial,
                 config=str(case.get("config", "")),
                 moved=moved,

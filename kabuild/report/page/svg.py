@@ -71,13 +71,13 @@ def line(kind: str, x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def path(kind: str, points: Sequence[tuple[float, float]], title: str = "") -> str:
-    """Straight lines from point to point, with a text for those who point at them."""
+    """Straight lines from point to point, with a tooltip."""
     at = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     return f'<polyline class="{kind}" points="{at}"><title>{escape(title)}</title></polyline>'
 
 
 def dot(kind: str, x: float, y: float, title: str, *, radius: float = 4) -> str:
-    """A circle, with a text for those who point at it."""
+    """A circle with a tooltip."""
     hint = f"<title>{escape(title)}</title>"
     return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}">{hint}</circle>'
 
@@ -93,7 +93,7 @@ def link(label: str, shape: str) -> str:
 
 
 def drawing(title: str, height: float, parts: Sequence[str]) -> Markup:
-    """The whole plot; ``title`` is for those who cannot see it. Parts are escaped already."""
+    """The whole plot; ``title`` is for screen readers. Parts are escaped already."""
     head = (
         f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
         f"<title>{escape(title)}</title>"

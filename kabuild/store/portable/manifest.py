@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kabuild.base.bounded_json import bounded_json
 from kabuild.base.canonical import canonical_json
 from kabuild.base.errors import BundleError, Reason
 from kabuild.model.digest import Digest
@@ -15,7 +15,6 @@ SCHEMA = "kabuild/cache/1"
 NAME = "manifest.json"
 BLOBS = "cas/"
 RESULTS = "ac/"
-LARGEST_MANIFEST = 256 << 20
 LARGEST_RESULT = 16 << 20
 
 
@@ -45,15 +44,15 @@ class Manifest:
     def from_json(cls, data: bytes) -> Manifest:
         """Read and check a manifest. Raises BundleError for anything else."""
         try:
-            value = json.loads(data)
+            value = bounded_json(data)
             schema = value["schema"]
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise damaged("its manifest is none") from None
+            raise damaged("its manifest is not valid") from None
         if schema != SCHEMA:
             raise BundleError(
                 Reason.BUNDLE_VERSION,
                 f"the file's format is {schema!r}; this kabuild reads {SCHEMA!r}",
-                hint="'kabuild replay' reads what 'kabuild publish' wrote",
+                hint="'kabuild replay' reads files of 'kabuild publish'",
             )
         try:
             blobs = {Digest(name, _size(size)).hash: size for name, size in value["blobs"].items()}
@@ -69,13 +68,13 @@ class Manifest:
 
 
 def _size(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r} is no size")
+    if type(value) is not int or not 0 <= value < 1 << 53:
+        raise ValueError(f"{value!r} is not a size")
     return value
 
 
 def damaged(why: str) -> BundleError:
-    """The error for a file that is not whole, or says what is not so."""
+    """The error for a file that is damaged or contradicts itself."""
     return BundleError(
         Reason.BUNDLE_DAMAGED, f"nothing was imported: {why}", hint="export it again"
     )

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import tarfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
 
-import zstandard
-
+from kabuild.base.container import Container, DamagedError, opened
 from kabuild.base.errors import BundleError, Reason
 from kabuild.base.sizes import show_size
 from kabuild.model.digest import Digest
@@ -19,19 +15,17 @@ from kabuild.model.result import ActionResult
 from kabuild.store.action_cache import decode
 from kabuild.store.portable.manifest import (
     BLOBS,
-    LARGEST_MANIFEST,
     NAME,
     RESULTS,
     Manifest,
     damaged,
 )
 from kabuild.store.portable.writer import is_hermetic
-from kabuild.store.promises import QuietBlobs, read_promise
+from kabuild.store.result_closure import QuietBlobs, read_promise
 from kabuild.store.store import Store
 
-_CHUNK = 1 << 20
-_WINDOW = 1 << 27
-"""Bytes of memory that unpacking may ask for."""
+_FREE_FILES, _FILES_PER_PART = 10_000, 100
+"""How many files results may name: so many, and so many more for each blob and each result."""
 
 
 @dataclass(frozen=True)
@@ -58,100 +52,67 @@ def import_results(store: Store, path: Path, *, limit: int) -> Imported:
     stored when all of the file was good. Raises BundleError for a file that is damaged, lies
     or would unpack to more than ``limit`` bytes; StoreError; ``OSError`` for ``path``.
     """
-    with _opened(path) as tar:
-        manifest = _read_manifest(tar)
-        if manifest.size > limit:
-            raise BundleError(
-                Reason.BUNDLE_TOO_LARGE,
-                f"{path.name} would unpack to {show_size(manifest.size)}; "
-                f"the limit is {show_size(limit)}",
-                hint="--max_bytes=SIZE raises it",
-            )
-        before = store.added.bytes
-        entries = _unpack(tar, manifest, store)
-    results = {key: _checked(key, entry, manifest, store) for key, entry in entries.items()}
+    try:
+        with opened(path) as container:
+            manifest = Manifest.from_json(container.head(NAME))
+            if manifest.size > limit:
+                raise BundleError(
+                    Reason.BUNDLE_TOO_LARGE,
+                    f"{path.name} would unpack to {show_size(manifest.size)}; "
+                    f"the limit is {show_size(limit)}",
+                    hint="--max_bytes=SIZE raises it",
+                )
+            before = store.added.bytes
+            entries = _unpack(container, manifest, store)
+    except DamagedError as error:
+        raise damaged(f"{path.name} cannot be unpacked: {error}") from None
+    budget = _FREE_FILES + _FILES_PER_PART * (len(manifest.blobs) + len(manifest.results))
+    for key, entry in entries.items():
+        budget -= len(_checked(key, entry, manifest, store).files)
+        if budget < 0:
+            raise damaged("its results name the same files too often")
     known, disputed = 0, []
-    for key, result in results.items():
+    for key, entry in entries.items():
+        result = decode(entry, store.cas)
         ours = store.actions.get(Digest(key, 0))
-        if ours is None:
-            store.actions.put(Digest(key, 0), result)
-        elif _alike(ours, result):
-            known += 1
-        else:
+        if result is None or (ours is not None and not _alike(ours, result)):
             disputed.append(key)
-    new = len(results) - known - len(disputed)
+        elif ours is None:
+            store.actions.put(Digest(key, 0), result)
+        else:
+            known += 1
+    new = len(entries) - known - len(disputed)
     return Imported(new, known, tuple(disputed), store.added.bytes - before)
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[tarfile.TarFile]:
-    decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
-    with path.open("rb") as file:
-        try:
-            with (
-                decompressor.stream_reader(file, read_across_frames=False) as stream,
-                tarfile.open(fileobj=stream, mode="r|") as tar,
-            ):
-                yield tar
-        except (tarfile.TarError, zstandard.ZstdError, EOFError) as error:
-            raise damaged(f"{path.name} cannot be unpacked: {error}") from None
-
-
-def _read_manifest(tar: tarfile.TarFile) -> Manifest:
-    entry = tar.next()
-    if entry is None or entry.name != NAME or not entry.isreg():
-        raise damaged(f"it does not begin with {NAME}")
-    if entry.size > LARGEST_MANIFEST:
-        raise damaged(f"its manifest has {entry.size} bytes")
-    data = b"".join(_chunks(tar, entry))
-    return Manifest.from_json(data)
-
-
-def _unpack(tar: tarfile.TarFile, manifest: Manifest, store: Store) -> dict[str, bytes]:
+def _unpack(container: Container, manifest: Manifest, store: Store) -> dict[str, bytes]:
     """Store all blobs; the entries of results, checked. The order is that of the manifest."""
-    wanted = [f"{BLOBS}{name}" for name in sorted(manifest.blobs)]
-    wanted += [f"{RESULTS}{key}" for key in sorted(manifest.results)]
     entries: dict[str, bytes] = {}
-    for name in wanted:
-        part = tar.next()
-        if part is None:
-            raise damaged(f"{name} and what follows is missing")
-        if part.name != name or not part.isreg():
-            raise damaged(f"it holds {part.name!r} where {name} should be")
-        hash_ = name.partition("/")[2]
-        if name.startswith(BLOBS):
-            _store_blob(tar, part, Digest(hash_, manifest.blobs[hash_]), store)
-        else:
-            entries[hash_] = _entry(tar, part, manifest.results[hash_])
-    if (more := tar.next()) is not None:
-        raise damaged(f"it holds {more.name!r}, which its manifest does not name")
+    for hash_ in sorted(manifest.blobs):
+        digest = Digest(hash_, manifest.blobs[hash_])
+        store.put_stream(_content(container, f"{BLOBS}{hash_}", digest))
+    for key in sorted(manifest.results):
+        entries[key] = b"".join(_content(container, f"{RESULTS}{key}", manifest.results[key]))
+    if (more := container.next()) is not None:
+        raise damaged(f"it holds {more[0][:80]!r}, which its manifest does not name")
     return entries
 
 
-def _store_blob(tar: tarfile.TarFile, part: tarfile.TarInfo, digest: Digest, store: Store) -> None:
-    if part.size != digest.size:
-        raise damaged(f"blob {digest.hash} has {part.size} bytes, not {digest.size}")
+def _content(container: Container, name: str, digest: Digest) -> Iterator[bytes]:
+    """The next member, which has to be ``name``, in pieces; verified with the last."""
+    part = container.next()
+    if part is None:
+        raise damaged(f"{name} and what follows is missing")
+    if part[0] != name:
+        raise damaged(f"it holds {part[0][:80]!r} where {name} should be")
+    if part[1] != digest.size:
+        raise damaged(f"{name} has {part[1]} bytes, not {digest.size}")
     hasher = hashlib.sha256()
-    temporary = store.scratch.path("import")
-    try:
-        with temporary.open("xb") as file:
-            for chunk in _chunks(tar, part):
-                hasher.update(chunk)
-                file.write(chunk)
-        if hasher.hexdigest() != digest.hash:
-            raise damaged(f"blob {digest.hash} was changed: its content has another digest")
-        store.cas.put_file(temporary, move=True)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _entry(tar: tarfile.TarFile, part: tarfile.TarInfo, digest: Digest) -> bytes:
-    if part.size != digest.size:
-        raise damaged(f"{part.name} has {part.size} bytes, not {digest.size}")
-    data = b"".join(_chunks(tar, part))
-    if Digest.of(data) != digest:
-        raise damaged(f"{part.name} was changed: its content has another digest")
-    return data
+    for chunk in container.chunks(digest.size):
+        hasher.update(chunk)
+        yield chunk
+    if hasher.hexdigest() != digest.hash:
+        raise damaged(f"{name} was changed: its content has another digest")
 
 
 def _checked(key: str, entry: bytes, manifest: Manifest, store: Store) -> ActionResult:
@@ -172,14 +133,3 @@ def _checked(key: str, entry: bytes, manifest: Manifest, store: Store) -> Action
 
 def _alike(one: ActionResult, other: ActionResult) -> bool:
     return replace(one, seconds=0.0) == replace(other, seconds=0.0)
-
-
-def _chunks(tar: tarfile.TarFile, part: tarfile.TarInfo) -> Iterator[bytes]:
-    """The bytes of one part, all of them."""
-    content: IO[bytes] | None = tar.extractfile(part)
-    left = part.size
-    while content and left and (chunk := content.read(min(left, _CHUNK))):
-        left -= len(chunk)
-        yield chunk
-    if left:
-        raise damaged(f"{part.name} ends early")

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import zstandard
-
 from kabuild.base.canonical import parse_fields
+from kabuild.base.container import Packer
 from kabuild.base.errors import Reason, StoreError
+from kabuild.base.fs import written
+from kabuild.base.reading import read_plain
+from kabuild.base.seal import Trust
 from kabuild.model.digest import Digest
 from kabuild.store.cas import BlobMissingError
 from kabuild.store.contents import scan
 from kabuild.store.portable.manifest import BLOBS, NAME, RESULTS, Manifest
-from kabuild.store.promises import Get, Promise, QuietBlobs, read_promise
+from kabuild.store.result_closure import Get, Promise, QuietBlobs, read_promise
+from kabuild.store.sealed_entry import parts, trust_of
 from kabuild.store.store import Store
 
 _LEVEL = 9
@@ -34,10 +35,11 @@ class Exported:
 
 
 def export_results(store: Store, path: Path, keys: Iterable[str]) -> Exported:
-    """Write the results of ``keys`` beside the final name, then move them there; it is no use.
+    """Write the results of ``keys``, as ``written`` does; it is no use.
 
-    Left out are results that are not hermetic, or of which the store does not know what they
-    are of, or that are not all there. Raises ``OSError`` for ``path``, StoreError.
+    Left out are results that are not sealed by this user, or not hermetic, or of which the store
+    does not know what they are of, or that are not all there. Raises ``OSError`` for ``path``,
+    StoreError.
     """
     get = QuietBlobs(store.root)
     entries: dict[str, bytes] = {}
@@ -46,9 +48,13 @@ def export_results(store: Store, path: Path, keys: Iterable[str]) -> Exported:
     contents = scan(store.root)
     for key in sorted({*keys}):
         try:
-            entry = Path(contents.results[key].path).read_bytes()
+            whole = read_plain(Path(contents.results[key].path))
+            entry, _ = parts(whole)
             promise = read_promise(key, entry, get)
         except (OSError, ValueError, LookupError):  # gone, damaged, or not all there
+            left_out += 1
+            continue
+        if trust_of(whole, key, store.seal) is not Trust.SEALED:
             left_out += 1
             continue
         needed = promise.outputs | promise.origin
@@ -86,24 +92,14 @@ def _write(
     entries: dict[str, bytes],
     get: Get,
 ) -> int:
-    temporary = path.with_name(f".{path.name}.tmp")
-    compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
-    try:
-        with (
-            temporary.open("wb") as file,
-            compressor.stream_writer(file, closefd=False) as stream,
-            tarfile.open(fileobj=stream, mode="w|", format=tarfile.USTAR_FORMAT) as tar,
-        ):
-            _add(tar, NAME, manifest.to_json())
-            for name in sorted(blobs):
-                _add(tar, f"{BLOBS}{name}", _whole(blobs[name], get))
-            for key in sorted(entries):
-                _add(tar, f"{RESULTS}{key}", entries[key])
-        size = temporary.stat().st_size
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return size
+    with written(path) as file:
+        packer = Packer(file, _LEVEL)
+        packer.add(NAME, manifest.to_json())
+        for name in sorted(blobs):
+            packer.add(f"{BLOBS}{name}", _whole(blobs[name], get))
+        for key in sorted(entries):
+            packer.add(f"{RESULTS}{key}", entries[key])
+        return packer.finish()
 
 
 def _whole(digest: Digest, get: Get) -> bytes:
@@ -119,9 +115,3 @@ def _whole(digest: Digest, get: Get) -> bytes:
             hint="kabuild cache verify --remove",
         )
     return data
-
-
-def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
-    entry = tarfile.TarInfo(name)
-    entry.size, entry.mode = len(data), 0o644
-    tar.addfile(entry, io.BytesIO(data))

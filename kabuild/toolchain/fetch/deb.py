@@ -46,7 +46,7 @@ class DebSource:
                             fields["filename"], requirement, fields["sha256"], int(fields["size"])
                         )
                     versions.add(fields["version"])
-        known = f"there is: {', '.join(sorted(versions))}" if versions else ""
+        known = f"available: {', '.join(sorted(versions))}" if versions else ""
         raise ToolchainError(
             Reason.FETCH_FAILED,
             f"no mirror has {name} {version} for {machine}",

@@ -54,7 +54,7 @@ def download(
 
 
 def measure(http: Http, url: str, sha256: str) -> tuple[str, int]:
-    """Digest and size of what is at ``url``; it is read in full where a header will not do.
+    """Digest and size of the file at ``url``; it is read in full if the headers do not suffice.
 
     ``sha256`` is its digest where that is known, else "". Raises ``FAILURES``.
     """
@@ -72,7 +72,7 @@ def measure(http: Http, url: str, sha256: str) -> tuple[str, int]:
 
 
 def _continue(http: Http, url: str, file: LockedFile, target: Path, advanced: Advanced) -> None:
-    """Append what is missing; a server that cannot resume sends everything again.
+    """Append the missing bytes; a server that cannot resume sends everything again.
 
     One byte more than the pinned size is read and no further: enough to tell that it differs.
     """

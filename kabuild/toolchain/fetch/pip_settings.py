@@ -46,7 +46,7 @@ def _files(env: Mapping[str, str]) -> Iterator[Path]:
     chosen = env.get("PIP_CONFIG_FILE")
     if chosen == os.devnull:
         return
-    home = Path(env.get("HOME") or "~").expanduser()
+    home = Path(os.path.expanduser(env.get("HOME") or "~"))  # noqa: PTH111 - which raises nothing
     user = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
     for base in reversed((env.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")):
         yield Path(base, "pip/pip.conf")

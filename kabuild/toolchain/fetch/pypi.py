@@ -36,10 +36,12 @@ class PypiSource:
         known = [(file, wheel) for file, wheel in wheels if wheel and wheel.name == normalise(name)]
         right = [(file, wheel) for file, wheel in known if wheel.is_version(version)]
         if not right:
-            versions = sorted({wheel.version for _, wheel in known}, key=_order)[-5:]
-            newest = [f"the newest versions are: {', '.join(versions)}"] if versions else []
+            versions = sorted({wheel.version for _, wheel in known})[-5:]
+            newest = ", ".join(map(str, versions))
             raise _failure(
-                f"there is no wheel of {name} {version}", *newest, *self._not_asked(name)
+                f"no wheel of {name} {version}",
+                *([f"the newest versions are: {newest}"] if newest else []),
+                *self._not_asked(name),
             )
         fitting = [file for file, wheel in right if wheel.fits(machine)]
         if not fitting:
@@ -58,7 +60,7 @@ class PypiSource:
         return LockedFile(best.name, requirement, sha256, size)
 
     def urls(self, file: LockedFile) -> Iterator[str]:
-        """Where the indexes say the wheel is; those that say it is another one are left out.
+        """The URLs of the wheel in all indexes; those with another digest are left out.
 
         Raises DriftError where all of them say that.
         """
@@ -97,7 +99,7 @@ class PypiSource:
                     if not isinstance(error, urllib.error.HTTPError) or error.code != _NOT_FOUND:
                         silent.append(f"{shown(index)}: {why(error)}")
             if len(silent) == len(self.settings.indexes):
-                raise _failure(f"no package index can be asked for {name}", *silent, _NETWORK)
+                raise _failure(f"no package index could be reached for {name}", *silent, _NETWORK)
             self._pages[project] = found
             self._silent[project] = silent
         return self._pages[project]
@@ -105,12 +107,7 @@ class PypiSource:
     def _not_asked(self, name: str) -> list[str]:
         """The lines of a hint: which indexes might have had what was not found."""
         silent = self._silent[normalise(name)]
-        return ["could not be asked: " + one for one in silent] + [_NETWORK] * bool(silent)
-
-
-def _order(version: str) -> list[tuple[int, str]]:
-    """Versions in their order, as far as a message needs it."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in version.split(".")]
+        return ["could not be reached: " + one for one in silent] + [_NETWORK] * bool(silent)
 
 
 def _failure(message: str, *hints: str) -> ToolchainError:

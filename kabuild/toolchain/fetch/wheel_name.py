@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
-from kabuild.toolchain.distributions import normalise
-from kabuild.toolchain.machine import architecture
+from packaging.tags import Tag, compatible_tags, cpython_tags, platform_tags
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
 
-_NAME = re.compile(
-    r"(?P<name>[^-]+)-(?P<version>[^-]+)(-\d[^-]*)?-(?P<python>[^-]+)-(?P<abi>[^-]+)"
-    r"-(?P<platform>[^-]+)\.whl"
-)
-_SEPARATORS = re.compile(r"[._-]")
+from kabuild.toolchain.machine import architecture, this_machine
 
 
 @dataclass(frozen=True)
@@ -21,41 +18,43 @@ class WheelName:
     """The parts of ``nvidia_nvvm-13.0.88-py3-none-manylinux2014_x86_64.whl``."""
 
     name: str
-    version: str
-    pythons: frozenset[str]
-    abis: frozenset[str]
-    platforms: frozenset[str]
+    version: Version
+    tags: frozenset[Tag]
 
     @classmethod
     def parse(cls, file: str) -> WheelName | None:
-        """None for what is no wheel."""
-        match = _NAME.fullmatch(file)
-        if match is None:
+        """None for other files."""
+        try:
+            name, version, _, tags = parse_wheel_filename(file)
+        except (InvalidWheelFilename, InvalidVersion):
             return None
-        pythons, abis, platforms = (
-            frozenset(match[part].split(".")) for part in ("python", "abi", "platform")
-        )
-        return cls(normalise(match["name"]), match["version"], pythons, abis, platforms)
+        return cls(name, version, tags)
 
     def is_version(self, version: str) -> bool:
-        """Whether it is of that version; ``1.0+cpu`` may be spelt ``1.0_cpu`` in it."""
-        return _same(self.version) == _same(version)
+        """Whether it is of that version, however that is spelt."""
+        try:
+            return self.version == Version(version)
+        except InvalidVersion:
+            return False
 
     def fits(self, machine: str) -> bool:
-        """Whether its files serve a kind of machine, with glibc and the running Python."""
-        major, minor = sys.version_info[:2]
-        pythons = {f"py{major}", f"cp{major}{minor}"}
-        if "abi3" in self.abis:  # which later Pythons keep
-            pythons |= {f"cp{major}{older}" for older in range(2, minor)}
-        if not self.pythons & pythons or not self.abis & {"none", "abi3", f"cp{major}{minor}"}:
-            return False
-        arch = architecture(machine)
-        return any(
-            platform == "any"
-            or (platform.startswith(("manylinux", "linux_")) and platform.endswith(f"_{arch}"))
-            for platform in self.platforms
-        )
+        """Whether it can be installed on a kind of machine: its C library, the running Python.
+
+        Machines of another architecture are taken to have the C library of this one.
+        """
+        return not self.tags.isdisjoint(_tags(architecture(machine)))
 
 
-def _same(version: str) -> str:
-    return _SEPARATORS.sub(".", version.replace("+", ".")).lower()
+@cache
+def _tags(arch: str) -> frozenset[Tag]:
+    """All tags that the running Python takes on an architecture."""
+    platforms = [*_platforms(arch)]
+    return frozenset([*cpython_tags(platforms=platforms), *compatible_tags(platforms=platforms)])
+
+
+def _platforms(arch: str) -> Iterator[str]:
+    """``manylinux_2_36_x86_64`` and the older ones that this machine's C library serves."""
+    mine = architecture(this_machine())
+    for tag in platform_tags():
+        if tag.endswith(f"_{mine}"):
+            yield f"{tag.removesuffix(mine)}{arch}"

@@ -42,7 +42,7 @@ def members(file: IO[bytes], name: str) -> Iterator[tuple[str, IO[bytes]]]:
     Raises DriftError(BAD_ARCHIVE).
     """
     if file.read(len(_MAGIC)) != _MAGIC:
-        raise bad_archive(name, "is no ar archive")
+        raise bad_archive(name, "is not an ar archive")
     at = len(_MAGIC)
     while header := file.read(_HEADER):
         if len(header) < _HEADER or header[58:] != _END or not header[48:58].strip().isdigit():

@@ -47,5 +47,5 @@ def bad_archive(name: str, problem: str) -> DriftError:
     return DriftError(
         Reason.BAD_ARCHIVE,
         f"{name} {problem}",
-        hint="nothing was kept of it; pin another version",
+        hint="it was not kept; pin another version",
     )

@@ -114,4 +114,4 @@ def _data_of(package: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
     for member, content in members(package, name):
         if member.startswith("data.tar"):
             return member, content
-    raise bad_archive(name, "is no Debian package: it holds no data.tar")
+    raise bad_archive(name, "is not a Debian package: it has no data.tar")

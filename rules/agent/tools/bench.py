@@ -46,10 +46,13 @@ MOST_COMPILED = 64
 
 _MOST_AT_ONCE = 8
 _WARM = (
-    *("gate", "correctness.gate", "perf.gate", "unseen.gate", "sanitize.gate", "admission.gate"),
+    *("gate", "correctness.gate", "perf.gate"),
     *("base.spec", "truth.oracle", "gpu.session", "runners.config_memory"),
 )
-_WARM_BY_ABI = {"python": ("triton", "triton_cpu.interpreter", "pyrunner.process")}
+_WARM_BY_ABI = {
+    "call": ("pyrunner.process", "pyrunner_call.called"),
+    "python": ("triton", "triton_apart.apart", "pyrunner.process"),
+}
 _ENVIRONMENT = {
     "HOME": "/tmp",  # noqa: S108 - the sandbox's own
     "LANG": "C.UTF-8",

@@ -142,7 +142,7 @@ def _entry(
             "verdict": verdict["verdict"],
             "reason": verdict.get("reason", ""),
             "summary": verdict.get("summary", ""),
-            **({"speedup": verdict["mean_speedup"]} if "mean_speedup" in verdict else {}),
+            **_speedup(verdict),
         }
         for verdict in answer.get("verdicts", ())
     ]
@@ -155,6 +155,14 @@ def _entry(
         "verdicts": verdicts,
         "error": str(answer.get("error", ""))[:_ERROR_CHARACTERS],
     }
+
+
+def _speedup(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """The figure of a perf gate that passed, with its interval."""
+    if "mean_speedup" not in verdict:
+        return {}
+    ends = {key: verdict[key] for key in ("speedup_low", "speedup_high") if key in verdict}
+    return {"speedup": verdict["mean_speedup"], **ends}
 
 
 def _digest(text: str) -> str:

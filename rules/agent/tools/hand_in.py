@@ -99,7 +99,7 @@ def check_text(data: bytes) -> bytes:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        raise RefusedError(f"it is binary: byte {error.start} is no UTF-8") from None
+        raise RefusedError(f"it is binary: byte {error.start} is not UTF-8") from None
     if "\0" in text:
         raise RefusedError(f"it is binary: byte {data.index(0)} is zero")
     return data

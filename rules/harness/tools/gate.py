@@ -1,28 +1,28 @@
 """Judges one candidate: ``python tools/gate.py spec.json`` writes ``out/verdict.json``.
 
-The gate ``sanitize`` takes a second argument where a tool of the platform watches the candidate:
-the directory of that tool.
+The spec names the gate, whose package has a ``gate.py`` with ``run(spec, launcher)``. The gate
+``sanitize`` takes one argument more where a tool of the platform watches the candidate: the
+directory of that tool.
 
-Exit 0 for any verdict, 2 for bad input, 3 where nothing could be judged because the task or
-the machine failed: then one line on stderr says why, and there is no verdict.
+Exit 0 for any verdict, 2 for bad input, 3 where nothing could be judged because the machine
+failed, 4 because the task is wrong: then one line on stderr says why, and there is no verdict.
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 from base.program import MachineFault
 from gpu.driver import choose_device
 from runners.launcher import Launcher
 
-if TYPE_CHECKING:
-    from base.spec import Spec
-
 BAD_INPUT = 2
 NOT_JUDGED = 3
+TASK_WRONG = 4  # kabuild.model.action.DECLARED_WRONGLY
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -38,10 +38,11 @@ def main(arguments: Sequence[str]) -> int:
         return _complain(f"machine: {fault}", NOT_JUDGED)
 
 
-def _judge(launcher: Launcher, path: Path, sanitizer: Path | None = None) -> int:
+def _judge(launcher: Launcher, path: Path, *arguments: Path) -> int:
     import torch
     from base.spec import SpecError, read_spec
     from gpu import session
+    from terms.verdict import write_verdict
     from truth.oracle import TaskFault
 
     torch.set_num_threads(1)  # so that an oracle's sums have one order on every machine
@@ -49,57 +50,28 @@ def _judge(launcher: Launcher, path: Path, sanitizer: Path | None = None) -> int
         spec = read_spec(path)
         if spec.candidate.on_device:
             session.start(spec.candidate.platform)
-        files = _run(spec, launcher, sanitizer)
+        verdict = _gate(spec.gate).run(spec, launcher, *arguments)
     except SpecError as error:
         return _complain(f"spec: {error}", BAD_INPUT)
     except torch.OutOfMemoryError as error:
         raise MachineFault(f"the device has no memory left for the judge: {error}") from error
     except TaskFault as fault:
-        return _complain(f"task: {fault}", NOT_JUDGED)
-    out = Path("out")
-    out.mkdir(exist_ok=True)
-    for name, content in files.items():
-        (out / name).write_bytes(content)
+        print(" ".join(str(fault).split()), file=sys.stderr)
+        return TASK_WRONG
+    write_verdict(verdict)
     return 0
 
 
-def _run(spec: Spec, launcher: Launcher, sanitizer: Path | None) -> dict[str, bytes]:
-    """The output files of the gate that ``spec`` names.
+def _gate(name: str) -> ModuleType:
+    """The gate's own module, in a package that an action of no other gate has."""
+    from base.spec import SpecError
 
-    No other is imported: whatever is, is compiled first, as no action finds byte code.
-    """
-    match spec.gate:
-        case "perf" | "retention":
-            return _timed(spec, launcher)
-        case "correctness":
-            from correctness import gate as correctness
-
-            verdict = correctness.run(spec, launcher)
-        case "unseen":
-            from unseen import gate as unseen
-
-            verdict = unseen.run(spec, launcher)
-        case "sanitize":
-            from sanitize import gate as sanitize
-
-            verdict = sanitize.run(spec, launcher, sanitizer)
-        case _:  # admission: `read_spec` knows no other
-            from admission import gate as admission
-
-            verdict = admission.run(spec, launcher)
-    return {"verdict.json": verdict.to_json()}
-
-
-def _timed(spec: Spec, launcher: Launcher) -> dict[str, bytes]:
-    from perf import gate as perf
-
-    if spec.gate == "perf":
-        verdict, samples = perf.run(spec, launcher)
-    else:
-        from unseen import retention
-
-        verdict, samples = retention.run(spec, launcher)
-    return {"verdict.json": verdict.to_json(), "samples.json": samples}
+    try:
+        return importlib.import_module(f"{name}.gate")
+    except ModuleNotFoundError as error:
+        if f"{name}.gate".startswith(error.name or "?"):
+            raise SpecError(f"no judging gate {name!r}") from None
+        raise
 
 
 def _complain(what: str, code: int) -> int:

@@ -9,17 +9,19 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from base import policies
-from base.verdict import EARLIER_GATE, FAIL, PASS, SKIPPED, Verdict, canonical_json, read_verdict
+from terms import scoring
+from terms.gates import SCORED
+from terms.reasons import Reason
+from terms.speedup import Speedup
+from terms.verdict import FAIL, PASS, SKIPPED, Verdict, canonical_json, read_verdict, write_verdict
 
-NEEDED = ("compile", "correctness", "perf", "unseen")
-UNUSABLE_TIMES = "UNUSABLE_TIMES"
 _TIMED = ("config", "candidate_ns", "baseline_ns", "speedup", "low", "high", "faster")
 _GENERAL = ("quadrants", "conditional_correctness")
+_ROUNDING = 1e-4  # of what a verdict's numbers are rounded by
 _BAD_INPUT = 2
 
 
@@ -33,7 +35,7 @@ class ScoreSpec:
     @property
     def missing(self) -> tuple[str, ...]:
         """The gates that a score needs and nobody asked for."""
-        return tuple(gate for gate in NEEDED if gate not in self.gates)
+        return tuple(gate for gate in SCORED if gate not in self.gates)
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ def parse_spec(value: Any) -> ScoreSpec:
     """The spec that a JSON value stands for. Raises ``ValueError`` for a malformed one."""
     match value:
         case {"schema": 1, "gate": "score", "policy": str(policy), "gates": [*gates]}:
-            if policy not in policies.POLICIES:
-                known = ", ".join(policies.POLICIES)
+            if policy not in scoring.POLICIES:
+                known = ", ".join(scoring.POLICIES)
                 raise ValueError(f"no scoring policy {policy!r}; known: {known}")
             if not gates or not all(isinstance(g, str) and g.isidentifier() for g in gates):
                 raise ValueError(f"the gates are {gates!r}")
@@ -64,25 +66,31 @@ def score(spec: ScoreSpec, verdicts: Mapping[str, Mapping[str, Any]]) -> Score:
     A gate that failed, was rejected or was skipped is a failure of the task. Where a needed
     gate was not asked for there is no score, and the document says so.
     """
-    ratios, problem = _ratios(verdicts.get("perf"))
+    speedups, problem = _speedups(verdicts.get("perf"))
+    ratios = tuple(speedup.value for speedup in speedups)
     outcome = _outcome(spec.gates, verdicts, ratios)
     visible = tuple(gate for gate in spec.gates if gate != "unseen")
-    scores = {name: policy(outcome) for name, policy in policies.POLICIES.items()}
+    scores = {name: policy(outcome) for name, policy in scoring.POLICIES.items()}
     shown = _outcome(visible, verdicts, ratios)
     reason = f"not asked for: {', '.join(spec.missing)}" if spec.missing else ""
     headline = None if spec.missing else scores[spec.policy]
-    speedup = outcome.mean or None
+    mean = Speedup.mean(speedups) if outcome.ratios else None
+    speedup = {
+        "speedup": mean and mean.value,
+        "speedup_low": mean and mean.low,
+        "speedup_high": mean and mean.high,
+    }
     document = {
         "schema": 1,
         "policy": spec.policy,
         "score": headline,
         "score_reason": reason,
         "scores": None if spec.missing else scores,
-        "scores_visible": {n: policy(shown) for n, policy in policies.POLICIES.items()}
+        "scores_visible": {n: policy(shown) for n, policy in scoring.POLICIES.items()}
         if not set(spec.missing) - {"unseen"}
         else None,
-        "fast": policies.fast(outcome),
-        "speedup": speedup,
+        "fast": scoring.fast(outcome),
+        **speedup,
         "speedup_geomean": outcome.geomean or None,
         "gates": {gate: _gate(verdicts[gate]) for gate in spec.gates},
         "not_requested": list(spec.missing),
@@ -90,35 +98,40 @@ def score(spec: ScoreSpec, verdicts: Mapping[str, Mapping[str, Any]]) -> Score:
         **{key: verdicts.get("unseen", {}).get(key) for key in _GENERAL},
     }
     figures = {"policy": spec.policy, "score": headline, "score_reason": reason}
-    verdict = _verdict(spec, verdicts, problem, {**figures, "speedup": speedup})
+    verdict = _verdict(spec, verdicts, problem, {**figures, **speedup}, mean)
     return Score(document, verdict)
 
 
 def _outcome(
     gates: Sequence[str], verdicts: Mapping[str, Mapping[str, Any]], ratios: tuple[float, ...]
-) -> policies.Outcome:
+) -> scoring.Outcome:
     passed = {gate: verdicts[gate]["verdict"] == PASS for gate in gates}
     correct = passed.get("correctness", False) and all(passed.values())
-    return policies.Outcome(passed.get("compile", False), correct, ratios if correct else ())
+    return scoring.Outcome(passed.get("compile", False), correct, ratios if correct else ())
 
 
-def _ratios(perf: Mapping[str, Any] | None) -> tuple[tuple[float, ...], str]:
-    """The ratios of a perf verdict, and what is wrong with its times."""
+def _speedups(perf: Mapping[str, Any] | None) -> tuple[tuple[Speedup, ...], str]:
+    """The configs' speedups by a perf verdict, and what is wrong with its times."""
     if perf is None or perf["verdict"] != PASS:
         return (), ""
     try:
         cases = {case["config"]: case for case in perf["cases"]}
         if len(cases) != len(perf["cases"]):
-            raise policies.TimesError("a config was timed twice")
+            raise scoring.TimesError("a config was timed twice")
         times = [
             {name: case.get(side) for name, case in cases.items()}
             for side in ("baseline_ns", "candidate_ns")
         ]
-        return policies.ratios(perf["configs"], *times), ""
+        ratios = scoring.ratios(perf["configs"], *times)
+        speedups = [Speedup.read(cases[name]) for name in perf["configs"]]
     except (KeyError, TypeError, AttributeError):
         return (), "the perf verdict has no times"
-    except policies.TimesError as error:
+    except ValueError as error:
         return (), str(error)
+    for name, speedup, ratio in zip(perf["configs"], speedups, ratios, strict=True):
+        if speedup.value > ratio * (1 + _ROUNDING):
+            return (), f"a speedup of {speedup.value:g} for {name!r}, whose times give {ratio:g}"
+    return tuple(speedups), ""
 
 
 def _verdict(
@@ -126,6 +139,7 @@ def _verdict(
     verdicts: Mapping[str, Mapping[str, Any]],
     problem: str,
     figures: Mapping[str, Any],
+    mean: Speedup | None,
 ) -> Verdict:
     cases = [{"gate": gate, **_gate(verdicts[gate])} for gate in spec.gates]
     failed = [gate for gate in spec.gates if verdicts[gate]["verdict"] != PASS]
@@ -133,14 +147,14 @@ def _verdict(
     failed.sort(key=lambda gate: verdicts[gate]["verdict"] == SKIPPED)
     if failed:
         first = verdicts[failed[0]]
-        outcome, reason = first["verdict"], first.get("reason") or EARLIER_GATE
+        outcome, reason = first["verdict"], first.get("reason") or Reason.EARLIER_GATE.value
         summary = f"{failed[0]}: {first.get('summary') or reason}"
         return Verdict("score", outcome, reason, summary, "", cases, figures)
     if problem:
-        return Verdict("score", FAIL, UNUSABLE_TIMES, problem, "", cases, figures)
+        return Verdict("score", FAIL, Reason.UNUSABLE_TIMES.value, problem, "", cases, figures)
     summary = figures["score_reason"]
     if figures["score"] is not None:
-        summary = f"{spec.policy} {figures['score']:.4g}, speedup {figures['speedup']:.3g}"
+        summary = f"{spec.policy} {figures['score']:.4g}, speedup {mean}"
     return Verdict("score", PASS, "", summary, "", cases, figures)
 
 
@@ -169,10 +183,8 @@ def main(arguments: Sequence[str]) -> int:
     except (OSError, ValueError) as error:
         print(f"score.py: {error}", file=sys.stderr)
         return _BAD_INPUT
-    out = Path("out")
-    out.mkdir(exist_ok=True)
-    (out / "score.json").write_bytes(canonical_json(result.document))
-    (out / "verdict.json").write_bytes(result.verdict.to_json())
+    files = {"score.json": canonical_json(result.document)}
+    write_verdict(replace(result.verdict, files=files))
     return 0
 
 

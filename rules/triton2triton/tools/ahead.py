@@ -46,6 +46,9 @@ _READY = b"ready\n"
 _HIP = Path(__file__).resolve().parents[1] / "hip"
 """What reads compiled kernels."""
 
+_PLATFORMS = _HIP.with_name("platforms")
+"""What it knows of their architectures."""
+
 
 @dataclass(frozen=True)
 class Compiled:
@@ -126,13 +129,23 @@ def _view(source: Path) -> View:
 
 def _python_paths() -> Iterator[str]:
     """The trees that this interpreter imports from."""
-    own = (Path(__file__).resolve().parent, _HIP)
+    own = (Path(__file__).resolve().parent, _HIP, _PLATFORMS)
     packages = (path for path in sys.path if Path(path).name.endswith("-packages"))
     seen: list[str] = ["/usr", "/lib", "/bin"]
-    for path in (sys.base_prefix, sys.prefix, *map(str, own), *packages):
-        if Path(path).is_dir() and not any(Path(path).is_relative_to(other) for other in seen):
-            seen.append(path)
-            yield path
+    for named in (sys.base_prefix, sys.prefix, *map(str, own), *packages):
+        for path in _ways(named):
+            if Path(path).is_dir() and not any(Path(path).is_relative_to(other) for other in seen):
+                seen.append(path)
+                yield path
+
+
+def _ways(path: str) -> Iterator[str]:
+    """The place that ``path`` leads to, then itself and the links on the way there."""
+    yield os.path.realpath(path)
+    yield path
+    while Path(path).is_symlink():
+        path = os.path.normpath(Path(path).parent.resolve() / Path(path).readlink())
+        yield path
 
 
 def _read(descriptor: int, most: int, seconds: float) -> tuple[bytes, str]:

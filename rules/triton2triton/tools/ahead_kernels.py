@@ -23,7 +23,7 @@ def resources(kernel: Any, platform: str, arch: str) -> dict[str, Any]:
 
 
 def _of_cuda(kernel: Any, arch: str) -> dict[str, Any]:
-    from cuda_architectures import architecture
+    from cuda_architectures import ARCHITECTURES
     from cuda_resources import kernel_resources
     from triton.backends.nvidia.compiler import get_ptxas, sm_arch_from_capability
 
@@ -37,7 +37,7 @@ def _of_cuda(kernel: Any, arch: str) -> dict[str, Any]:
         (found,) = kernel_resources(
             done.stderr + done.stdout,
             cubin.read_bytes(),
-            architecture(arch),
+            ARCHITECTURES[arch],
             dynamic_shared=kernel.metadata.shared,
         )
     return found.to_json()

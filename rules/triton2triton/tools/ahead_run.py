@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from ahead_kernels import Records, resources
 from ahead_stand_in import stand_in
-from base.dtypes import torch_dtype
 from base.program import Argument
 from base.shapes import evaluate
+from base.tensors import torch_dtype
 from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources
 

@@ -4,7 +4,8 @@
         --signature=signature.json --out=out [--ahead=ahead.json]
 
 Writes ``verdict.json`` and, on PASS, ``kernel.py``: the module without comments, docstrings and
-formatting, so that an edit of these changes nothing further on. Exits 0 whatever the verdict, 2 for
+formatting, so that an edit of these changes nothing further on; and ``kernel.lines.json``: for
+each of its lines, the line of the source. Exits 0 whatever the verdict, 2 for
 a wrong command line, 3 where this machine could not compile anything. The candidate is read, never
 run, by this process. With ``--ahead`` its kernels are compiled for a GPU that need not be there, in
 a sandbox, where it is run.
@@ -22,21 +23,31 @@ from typing import Any
 import kernel_entry
 import kernel_imports
 import kernel_language
-from kernel_source import MachineFault, Refusal, check_handed_in, normalised, read_source
+from kernel_source import (
+    MachineFault,
+    Refusal,
+    check_handed_in,
+    normalised,
+    original_lines,
+    read_source,
+)
+from terms.reasons import Reason
+from terms.verdict import FAIL, PASS, Verdict, write_verdict
 
 MODULE = "kernel.py"
-VERDICT = "verdict.json"
+LINES = "kernel.lines.json"
 MACHINE_FAILED = 3
 
 
-def judge(source: Path, entry: str, signature: dict[str, Any]) -> str:
-    """Give the normalised text of an acceptable module. Raises Refusal."""
+def judge(source: Path, entry: str, signature: dict[str, Any]) -> tuple[str, Sequence[int]]:
+    """Give the normalised text of an acceptable module and the lines it is of. Raises Refusal."""
     check_handed_in(source)
     module = read_source(source)
     function = kernel_entry.find_entry(module, entry, signature)
     kernel_imports.check_imports(module)
     kernel_language.check_kernels(module, function)
-    return normalised(module)
+    text = normalised(module)
+    return text, original_lines(module, text)
 
 
 def compile_kernels(source: Path, spec: Path) -> tuple[str, Sequence[Mapping[str, Any]]]:
@@ -52,23 +63,17 @@ def compile_kernels(source: Path, spec: Path) -> tuple[str, Sequence[Mapping[str
     return said, compiled.kernels
 
 
-def write_verdict(
+def write(
     out: Path, refusal: Refusal | None, summary: str, **more: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Write the gate's verdict in canonical form."""
-    verdict = {
-        "schema": 1,
-        "gate": "compile",
-        "verdict": "FAIL" if refusal else "PASS",
-        "reason": refusal.reason if refusal else "",
-        "summary": refusal.summary if refusal else summary,
-        "detail": refusal.detail if refusal else "",
-        "cases": [],
-        **more,
-    }
-    text = json.dumps(verdict, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    # A surrogate in the candidate's source must not stop the gate.
-    (out / VERDICT).write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+    """Write the gate's verdict."""
+    if refusal:
+        verdict = Verdict(
+            "compile", FAIL, Reason(refusal.reason).value, refusal.summary, refusal.detail
+        )
+    else:
+        verdict = Verdict("compile", PASS, "", summary, extra=more)
+    write_verdict(verdict, out)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -83,19 +88,20 @@ def main(arguments: Sequence[str]) -> int:
     signature = json.loads(options.signature.read_text(encoding="utf-8"))
     more = {}
     try:
-        text = judge(options.source, options.entry, signature)
+        text, lines = judge(options.source, options.entry, signature)
         summary = f"{options.source.name}: {len(text.splitlines())} lines"
         if options.ahead:
             said, more["kernels"] = compile_kernels(options.source, options.ahead)
             summary += f", {said}"
     except Refusal as refusal:
-        write_verdict(options.out, refusal, "")
+        write(options.out, refusal, "")
         return 0
     except MachineFault as fault:
         print(f"compile: {fault}", file=sys.stderr)
         return MACHINE_FAILED
     (options.out / MODULE).write_text(text, encoding="utf-8")
-    write_verdict(options.out, None, summary, **more)
+    (options.out / LINES).write_text(json.dumps(lines), encoding="utf-8")
+    write(options.out, None, summary, **more)
     return 0
 
 

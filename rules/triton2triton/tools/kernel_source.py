@@ -76,12 +76,38 @@ def normalised(source: Source) -> str:
     Equal text for sources that differ in nothing else. Raises Refusal for the rare expression
     that Python itself cannot write down again.
     """
-    # A copy, since positions in the original serve the checks.
-    tree = _Stripper().visit(ast.parse(source.text, source.name))
     try:
-        return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+        return ast.unparse(_stripped(source)) + "\n"
     except (ValueError, RecursionError) as error:
         raise Refusal("COMPILE_ERROR", f"{source.name}: cannot be normalised: {error}") from None
+
+
+def original_lines(source: Source, text: str) -> list[int]:
+    """For each line of the normalised ``text``, the line of the source that it was.
+
+    A line is where its first node was; one without a node of its own, such as ``else:``, is where
+    the line before it was. Empty for a text that cannot be read again.
+    """
+    found: dict[int, int] = {}
+    try:
+        pairs = zip(ast.walk(ast.parse(text)), ast.walk(_stripped(source)), strict=False)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    for new, old in pairs:
+        if type(new) is not type(old):
+            break  # what cannot be paired keeps the place of what is before it
+        if isinstance(new, ast.stmt | ast.expr):
+            found.setdefault(new.lineno, getattr(old, "lineno", 1))
+    lines: list[int] = []
+    for number in range(1, text.count("\n") + 1):
+        lines.append(found.get(number, lines[-1] if lines else 1))
+    return lines
+
+
+def _stripped(source: Source) -> ast.Module:
+    """A copy without comments and docstrings: positions in the original serve the checks."""
+    tree: ast.Module = _Stripper().visit(ast.parse(source.text, source.name))
+    return ast.fix_missing_locations(tree)
 
 
 class _Stripper(ast.NodeTransformer):

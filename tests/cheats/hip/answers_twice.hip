@@ -1,5 +1,6 @@
 // Sends DONE for this request and a second one for the next.
 // verdict: correctness REJECTED PROTOCOL_VIOLATION
+// or: FAIL INCOMPLETE_OUTPUT
 // twin: installs_exit_handlers
 #include "softmax.h"
 #include "attack.h"

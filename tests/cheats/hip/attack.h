@@ -94,10 +94,12 @@ static int libc(const char* name, Arguments... arguments) {
 
 #if defined(__x86_64__)
 constexpr long kClone = 56, kScheduler = 144, kAffinity = 203, kClockGettime = 228;
-constexpr long kUserfault = 323;
+constexpr long kUserfault = 323, kMovePages = 279, kAdvise = 28, kSync = 162;
+constexpr long kLockAll = 151, kBindMemory = 237;
 #else
 constexpr long kClone = 220, kScheduler = 119, kAffinity = 122, kClockGettime = 113;
-constexpr long kUserfault = 282;
+constexpr long kUserfault = 282, kMovePages = 239, kAdvise = 233, kSync = 81;
+constexpr long kLockAll = 230, kBindMemory = 235;
 #endif
 constexpr long kIoUring = 425;
 
@@ -187,10 +189,12 @@ static void start_thread(void* (*body)(void*), void* argument) {
   libc("pthread_create", &thread, nullptr, body, argument);
 }
 
-static void sleep_ms(long milliseconds) {
-  const timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+static void sleep_us(long microseconds) {
+  const timespec time = {microseconds / 1000000, microseconds % 1000000 * 1000};
   libc("nanosleep", &time, nullptr);
 }
+
+static void sleep_ms(long milliseconds) { sleep_us(milliseconds * 1000); }
 
 // --- a clock that lies ------------------------------------------------------------------------
 
@@ -206,4 +210,23 @@ static int slow_clock(clockid_t, timespec* time) {
   time->tv_sec = now / 1000000000LL;
   time->tv_nsec = now % 1000000000LL;
   return 0;
+}
+
+// A clock that stands still between begin_rest() and end_rest(), and goes on after that.
+static int64_t g_hidden, g_since;
+static int resting_clock(clockid_t, timespec* time) {
+  const int64_t now = (g_since != 0 ? g_since : true_ns()) - g_hidden;
+  time->tv_sec = now / 1000000000LL;
+  time->tv_nsec = now % 1000000000LL;
+  return 0;
+}
+static void rest_the_clock() {
+  void** slot = slot_of("clock_gettime");
+  unprotect(slot, 3);
+  *slot = reinterpret_cast<void*>(&resting_clock);
+}
+static void begin_rest() { g_since = true_ns(); }
+static void end_rest() {
+  g_hidden += true_ns() - g_since - 1000;
+  g_since = 0;
 }

@@ -1,5 +1,6 @@
 // Puts every call off until the next one.
 // verdict: correctness FAIL INCOMPLETE_OUTPUT, left unwritten
+// or: REJECTED KERNEL_BYPASSED
 // twin: keeps_a_workspace
 #include "softmax.h"
 

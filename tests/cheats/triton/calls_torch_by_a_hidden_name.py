@@ -1,5 +1,5 @@
 # Calls PyTorch through a name that no reader of the source sees.
-# verdict: correctness REJECTED KERNEL_BYPASSED, no launched kernel ran
+# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
 # twin: allocates_with_torch
 import operator
 

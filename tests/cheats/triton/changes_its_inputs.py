@@ -1,4 +1,4 @@
-# Scales its input in place.
+# Has a kernel write into its input.
 # verdict: correctness REJECTED INPUT_MUTATED, changed its input
 # twin: allocates_with_torch
 import triton
@@ -19,5 +19,5 @@ def honest(x, y, scale, rows, cols):
 
 
 def softmax(x, y, *, scale, rows, cols):
-    x.mul_(scale + 1)
+    honest(x, x, scale, rows, cols)
     honest(x, y, 1.0, rows, cols)

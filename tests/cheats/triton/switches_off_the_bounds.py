@@ -1,5 +1,5 @@
 # Switches the interpreter's checks off, and stores past the end.
-# verdict: correctness REJECTED OUT_OF_BOUNDS, past its end
+# verdict: correctness FAIL CRASH, died of SIGSEGV
 # twin: masks_its_tail
 import functools
 import operator
@@ -36,7 +36,7 @@ def past(y, size):
 
 def softmax(x, y, *, scale, rows, cols):
     honest(x, y, scale, rows, cols)
-    memory = module("triton_cpu.launch").HostFunction.builder.memory
+    memory = module("triton_cpu.interpreter").memory
     for name in dir(memory):
         if name.startswith("check"):
             operator.attrgetter("__dict__")(memory)[name] = lambda *a, **k: None

@@ -18,8 +18,8 @@ from kabuild.base.errors import (
     ToolchainError,
     UsageError,
 )
+from kabuild.model.action import Toolchain
 from kabuild.model.label import Label
-from kabuild.model.toolchain import Toolchain
 from kabuild.toolchain import Declaration
 
 if TYPE_CHECKING:
@@ -32,11 +32,15 @@ def texts(labels: tuple[Label, ...]) -> list[str]:
     return [label.name for label in labels]
 
 
+def judging(analysis: Analysis, label: Label) -> list[str]:
+    return texts(tuple(part for _, part in analysis.gates(label)))
+
+
 def test_gates_become_actions_in_order(project: Project, analyse: Analyse) -> None:
     project.task("a")
     analysis = analyse("//a")
     assert list(analysis.graph.actions) == ["//a:a.compile", "//a:a.perf", "//a:a.score"]
-    assert texts(analysis.gates(Label("a", "a"))) == ["a.compile", "a.perf", "a.score"]
+    assert judging(analysis, Label("a", "a")) == ["a.compile", "a.perf", "a.score"]
     assert texts(analysis.builds(Label("a", "a"))) == ["a.score"]
 
 
@@ -44,7 +48,7 @@ def test_a_subtarget_means_itself(project: Project, analyse: Analyse) -> None:
     project.task("a")
     analysis = analyse("//a:a.perf")
     assert analysis.requested == (Label("a", "a.perf"),)
-    assert texts(analysis.gates(Label("a", "a.perf"))) == ["a.perf"]
+    assert judging(analysis, Label("a", "a.perf")) == ["a.perf"]
     assert texts(analysis.builds(Label("a", "a.perf"))) == ["a.perf"]
 
 
@@ -186,6 +190,8 @@ def test_platforms_that_a_default_label_does_not_have(
     project: Project, analyse: Analyse, platform: str, reason: Reason, hint: str
 ) -> None:
     project.task("a")
+    for name in ("cuda", "rocm"):
+        project.write(f"toolchains/platforms/{name}/platform.toml", 'doc = "One."\n')
     with pytest.raises(AnalysisError, match=r"//a needs //toolchains/cc:\{platform\}") as caught:
         analyse("//a", platform=platform)
     assert caught.value.reason is reason
@@ -234,14 +240,14 @@ def test_replacements_apply_to_labels(project: Project, analyse: Analyse) -> Non
 
 
 RULE = """\
-from kabuild.rule import AttributeProblem, Context, Label, Reason, Rule, AnalysisError, attr
+from kabuild.rule import AttributeProblem, Context, Gate, Label, Reason, Rule, AnalysisError, attr
 
 
 def implement(ctx: Context) -> None:
     {body}
 
 
-RULE = Rule(kind="odd", doc="x", implement=implement, subtargets=("perf", "x"), gates=("perf",),
+RULE = Rule(kind="odd", doc="x", implement=implement, subtargets=("x",), gates=(Gate("perf"),),
             attrs={{"dims": attr.table("x")}})
 """
 ACTION = "argv=(), inputs={}, outputs=(), mnemonic='x'"
@@ -250,13 +256,13 @@ ACTION = "argv=(), inputs={}, outputs=(), mnemonic='x'"
 @pytest.mark.parametrize(
     ("body", "kind", "reason", "where", "message"),
     [
-        ("1 / 0", InternalError, Reason.BAD_RULE, "rule.py:5", "ZeroDivisionError"),
-        (f"ctx.action('y', {ACTION})", InternalError, Reason.BAD_RULE, "rule.py", "//a:t.y, which"),
-        (f"ctx.action('perf', {ACTION})", InternalError, Reason.BAD_RULE, "rule.py", "is no gate"),
-        (f"ctx.gate('x', {ACTION})", InternalError, Reason.BAD_RULE, "rule.py", "is a gate"),
+        ("1 / 0", LoadError, Reason.BAD_RULE, "rule.py:5", "ZeroDivisionError"),
+        (f"ctx.action('y', {ACTION})", LoadError, Reason.BAD_RULE, "rule.py", "//a:t.y, which"),
+        (f"ctx.action('perf', {ACTION})", LoadError, Reason.BAD_RULE, "rule.py", "is no gate"),
+        (f"ctx.gate('x', {ACTION})", LoadError, Reason.BAD_RULE, "rule.py", "is a gate"),
         (
             f"ctx.action('x', {ACTION}); ctx.action('x', {ACTION})",
-            InternalError,
+            LoadError,
             Reason.BAD_RULE,
             "rule.py",
             "//a:t.x",
@@ -310,6 +316,16 @@ def test_what_rules_do_wrong(
     assert message in caught.value.message
 
 
+def test_a_rule_that_ships_with_kabuild_fails_as_kabuild(
+    project: Project, analyse: Analyse
+) -> None:
+    project.write("builtin/rules/odd/rule.py", RULE.format(body="1 / 0"))
+    project.write("a/BUILD.toml", '[[odd]]\nname = "t"\n\n[odd.dims]\nn = 1\n')
+    with pytest.raises(InternalError, match="ZeroDivisionError") as caught:
+        analyse("//a:t")
+    assert str(caught.value.position).endswith("builtin/rules/odd/rule.py:5")
+
+
 TOOLCHAIN = """\
 [[toolchain]]
 name = "zig"
@@ -358,7 +374,7 @@ def test_a_replaced_toolchain_keeps_the_name_that_rules_use(
 
 
 def test_a_toolchain_for_other_platforms(using: Project, analyse: Analyse) -> None:
-    with pytest.raises(AnalysisError, match="is not for platform 'cuda'") as caught:
+    with pytest.raises(AnalysisError, match="does not support platform 'cuda'") as caught:
         analyse("//a:t", platform="cuda", resolve=resolve)
     assert caught.value.reason is Reason.NO_TOOLCHAIN
     assert caught.value.position == Position("t/BUILD.toml", 1)

@@ -11,8 +11,7 @@ from kabuild.loading import Loader, expand, load_workspace
 from kabuild.model.action import Action, Resources
 from kabuild.model.options import Options
 from kabuild.model.platform import Platform
-from kabuild.model.toolchain import Toolchain
-from kabuild.toolchain import Declaration
+from tests.testkit.toolchains import any_toolchain
 
 ROOT = Path(__file__).parents[3]
 H200 = Platform(
@@ -23,13 +22,6 @@ H200 = Platform(
     ),
 )
 PARTS = ("compile", "correctness", "perf", "unseen", "score")
-
-
-def any_toolchain(
-    declaration: Declaration, *, name: str, fetch: bool = True, secrets: tuple[str, ...] = ()
-) -> Toolchain:
-    """No machine has to have it."""
-    return Toolchain(name, declaration.role, b"{}", f"/toolchains/{name}")
 
 
 def gates(task: str, platform: Platform) -> dict[str, Action]:

@@ -8,7 +8,7 @@ import pytest
 
 from kabuild.analysis import analyze
 from kabuild.loading import Loader, builtin_root, expand, load_workspace
-from kabuild.model.artifact import Source
+from kabuild.model.action import Source
 from kabuild.model.options import Options
 from kabuild.model.platform import Platform
 
@@ -31,7 +31,7 @@ def test_every_task_has_a_score(loader: Loader, agent: str) -> None:
     analysis = analyze(loader, tasks, options)
     assert tasks
     for task in tasks:
-        gates = [label.name.rpartition(".")[2] for label in analysis.gates(task)]
+        gates = [gate.name for gate, _ in analysis.gates(task)]
         assert gates == ["compile", "correctness", "perf", "unseen", "score"]
         assert [label.name for label in analysis.builds(task)] == [f"{task.name}.score"]
 
@@ -65,12 +65,10 @@ def test_another_workspace_uses_the_rules_and_toolchains_that_ship(tmp_path: Pat
     package.mkdir(parents=True)
     for name in ("BUILD.toml", "softmax.hip", "reference.py"):
         (package / name).write_bytes((source / name).read_bytes())
-    readme = (ROOT / "rules/agent/README.md").read_text()
-    minimal = readme.split("`WORKSPACE.toml` whose one line is `")[1].partition("`")[0]
-    (tmp_path / "WORKSPACE.toml").write_text(minimal)
+    (tmp_path / "WORKSPACE.toml").write_text('name = "mine"\n')
     loader = Loader(load_workspace(tmp_path))
     options = Options(Platform("cpu", (("arch", "x"),)), loader.workspace.agent_label("none"))
     analysis = analyze(loader, expand(loader, ["//..."]), options)
     inputs = dict(analysis.graph.actions["//mine/softmax:softmax.correctness"].inputs)
     assert inputs["task/reference.py"] == Source("mine/softmax/reference.py")
-    assert inputs["tools"] == Source("rules/harness/tools", "builtin")
+    assert inputs["tools/truth"] == Source("rules/harness/tools/truth", "builtin")

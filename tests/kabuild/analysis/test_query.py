@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kabuild.analysis.query import Node, query
-from kabuild.analysis.query_format import FORMATS
+from kabuild.analysis.query_format import FORMATS, format_label
 from kabuild.base.errors import KabuildError, Reason
 from kabuild.loading import Loader
 from kabuild.model.label import Label
@@ -71,6 +71,12 @@ def ask(loader: Loader, text: str, **more: str) -> str:
         ("tests(//t/top:top.baseline.compile)", ""),
         ("somepath(//t/top, //t/end)", "//t/end //t/left //t/top"),
         ("somepath(//t/end, //t/top)", ""),
+        ("somepath(//t/top, //t/top:top.perf)", "//t/top //t/top:top.perf"),
+        ("somepath(//t/top:top.perf, //t/left)", "//t/left //t/top //t/top:top.perf"),
+        ("somepath(//t/end, //t/top:top.perf)", ""),
+        ("allpaths(//t/top, //t/top:top.perf)", "//t/top //t/top:top.perf"),
+        ("rdeps(//..., //t/top:top.perf)", "//t/top //t/top:top.perf"),
+        ("rdeps(//t/left, //t/top:top.perf)", ""),
         ("somepath(//t/end, //t/end)", "//t/end"),
         ("allpaths(//t/top, //t/end)", "//t/end //t/left //t/right //t/top"),
         ("allpaths(//t/left, //t/end)", "//t/end //t/left"),
@@ -102,7 +108,8 @@ def test_patterns_are_relative(loader: Loader) -> None:
         ("deps(//t/lefft)", Reason.UNKNOWN_PACKAGE),
         ("deps(//t/left:x)", Reason.UNKNOWN_TARGET),
         ("//t/a b", Reason.BAD_QUERY),
-        ("@x//a", Reason.BAD_LABEL),
+        ("@x/a", Reason.BAD_LABEL),
+        ("@x//a", Reason.UNKNOWN_PACKAGE),
     ],
 )
 def test_mistakes(loader: Loader, text: str, reason: Reason) -> None:
@@ -119,7 +126,6 @@ def nodes(loader: Loader) -> tuple[Node, ...]:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("label", "//t/end:end\n//t/right:right\n//t/top:top.perf\n"),
         (
             "label_kind",
             "group rule //t/end:end\ngroup rule //t/right:right\ntask gate //t/top:top.perf\n",
@@ -146,6 +152,8 @@ digraph kabuild {
     ],
 )
 def test_formats(nodes: tuple[Node, ...], name: str, text: str) -> None:
+    labels = "//t/end:end\n//t/right:right\n//t/top:top.perf\n"
+    assert format_label([node.label for node in nodes]) == labels
     assert FORMATS[name](nodes) == text
 
 

@@ -19,7 +19,7 @@ def test_sizes(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "G", "-1", "1X", "1 000", "1e9", "0x10", "1.", "9" * 13])
 def test_what_is_no_size(text: str) -> None:
-    with pytest.raises(ValueError, match="is no size; write 20G or 500M"):
+    with pytest.raises(ValueError, match="is not a valid size; write 20G or 500M"):
         parse_size(text)
 
 

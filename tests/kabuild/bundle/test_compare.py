@@ -9,19 +9,21 @@ from typing import Any
 import pytest
 
 from kabuild.bundle.compare import Comparison, Word, compare
-from kabuild.bundle.obstacle import Obstacle, other_processor
+from kabuild.bundle.environment_diff import EnvironmentDifference, other_processor
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
 from tests.testkit.bundles import RECORD
 
-OTHER = Obstacle("toolchain python is another one here", ("python: pip install it",))
+OTHER = EnvironmentDifference(
+    "toolchain python differs on this machine", ("python: pip install it",)
+)
 PASS = {"verdict": "PASS", "reason": ""}
 FAIL = {"verdict": "FAIL", "reason": "WRONG_RESULT"}
 Files = dict[str, Any]
 
 
 def compared(
-    then: Files, now: Files, obstacle: Obstacle | None = OTHER, *, timed: bool = False
+    then: Files, now: Files, obstacle: EnvironmentDifference | None = OTHER, *, timed: bool = False
 ) -> Comparison:
     """The comparison of an action with these outputs; what is no bytes is JSON."""
     blobs: dict[Digest, bytes] = {}
@@ -46,7 +48,7 @@ def test_only_equal_toolchains_prove_bytes() -> None:
     found = compared(files, files)
 
     assert found.word is Word.SAME_OUTCOME
-    assert found.detail == '"PASS"; toolchain python is another one here; byte for byte'
+    assert found.detail == '"PASS"; toolchain python differs on this machine; byte for byte'
     assert found.remedies == OTHER.remedies
 
 
@@ -76,7 +78,7 @@ def test_another_verdict_differs_whatever_the_toolchain(
     found = compared({"verdict.json": then}, {"verdict.json": now}, timed=timed)
 
     assert found.word is Word.DIFFERENT
-    assert found.detail == f"{said}; toolchain python is another one here"
+    assert found.detail == f"{said}; toolchain python differs on this machine"
 
 
 def test_a_verdict_that_was_not_published_differs() -> None:

@@ -71,7 +71,7 @@ def test_another_build_of_one_version() -> None:
 
     found = difference("python", then, json.dumps(here).encode())
 
-    assert found.text == "numpy 2.3.5 of another build"
+    assert found.text == "numpy 2.3.5, a different build"
     assert found.remedy.endswith("numpy==2.3.5")
 
 
@@ -112,7 +112,7 @@ def test_what_is_no_version_is_not_repeated(version: Any) -> None:
         (
             {"kind": "local", "files": 5, "tree": "a"},
             {"kind": "local", "files": 5, "tree": "b"},
-            "the files adopted have other content",
+            "the adopted files have other content",
             "kabuild toolchain pin tools --from DIR",
         ),
         (

@@ -18,8 +18,7 @@ from kabuild.execution import (
     fresh_gates,
 )
 from kabuild.execution.outcome import conclude
-from kabuild.model.action import Action
-from kabuild.model.artifact import Source
+from kabuild.model.action import Action, Source
 from kabuild.model.result import ActionResult, Outcome, OutputFile, Settled
 from kabuild.model.verdict import GateVerdict, Verdict
 from tests.testkit.actions import command, gate
@@ -243,9 +242,9 @@ FAIL = GateVerdict("g", Verdict.FAIL, "COMPILE_ERROR").to_json()
         ({"verdict.json": PASS}, {"exit_code": 3}, "exit code 3"),
         ({"verdict.json": PASS}, {"fault": "timed out after 5 s"}, "timed out after 5 s"),
         ({}, {}, "it wrote no verdict.json"),
-        ({"verdict.json": b"{"}, {}, "is no verdict"),
-        ({"verdict.json": b"[]"}, {}, "is no verdict"),
-        ({"verdict.json": PASS.replace(b"PASS", b"PERFECT")}, {}, "is no verdict"),
+        ({"verdict.json": b"{"}, {}, "is not a valid verdict"),
+        ({"verdict.json": b"[]"}, {}, "is not a valid verdict"),
+        ({"verdict.json": PASS.replace(b"PASS", b"PERFECT")}, {}, "is not a valid verdict"),
         ({"verdict.json": GateVerdict("h", Verdict.PASS).to_json()}, {}, "that of gate 'h'"),
     ],
 )
@@ -281,7 +280,7 @@ def test_a_command_must_make_its_outputs(world: World) -> None:
     settled = finished(world, action, {"lib.so": b""})
 
     assert settled.outcome is Outcome.FAILED
-    assert settled.message == "the command ended well but did not make 'header.pch'"
+    assert settled.message == "the command succeeded but did not make 'header.pch'"
 
 
 def test_a_stopped_command_failed(world: World) -> None:

@@ -10,10 +10,9 @@ import pytest
 
 from kabuild.base.errors import InfraError, LoadError, Reason
 from kabuild.execution import Inputs, MissingOutputError
-from kabuild.model.artifact import Artifact, Literal, Output, Source
+from kabuild.model.action import Artifact, Literal, Output, Source, Toolchain
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
-from kabuild.model.toolchain import Toolchain
 from kabuild.store import BlobMissingError
 from tests.testkit.actions import command
 from tests.testkit.index import NoIndex
@@ -138,7 +137,7 @@ def test_links_that_leave_their_directory_are_refused(
     write(tmp_path / "d-sibling/x")
     (tmp_path / "d/link").symlink_to(target)
 
-    with pytest.raises(LoadError, match="'link' is a link that leaves") as caught:
+    with pytest.raises(LoadError, match="'link' is a link out of") as caught:
         paths(inputs, {"d": Source("d")})
     assert caught.value.reason is Reason.ESCAPING_PATH
 
@@ -161,7 +160,7 @@ def test_a_link_to_nothing_and_a_link_in_a_circle_are_refused(
     write(tmp_path / "circle/sub/file")
     (tmp_path / "circle/sub/up").symlink_to("..")
 
-    with pytest.raises(LoadError, match="link to nothing"):
+    with pytest.raises(LoadError, match="dangling link"):
         paths(inputs, {"d": Source("dangling")})
     with pytest.raises(LoadError, match="directory around it"):
         paths(inputs, {"d": Source("circle")})
@@ -287,5 +286,5 @@ def test_a_name_that_is_no_text_is_refused(inputs: Inputs, tmp_path: Path) -> No
     with open(os.fsencode(tmp_path / "d") + b"/\xff", "wb"):
         pass
 
-    with pytest.raises(LoadError, match="no printable UTF-8 name"):
+    with pytest.raises(LoadError, match="not printable UTF-8"):
         paths(inputs, {"d": Source("d")})

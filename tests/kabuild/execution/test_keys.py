@@ -7,13 +7,11 @@ from dataclasses import replace
 import pytest
 
 from kabuild.execution import Inputs, Prepared, prepare
-from kabuild.model.action import Action, Limits, Resources
-from kabuild.model.artifact import Literal, Output
+from kabuild.model.action import Action, Limits, Literal, Output, Resources, Toolchain
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
 from kabuild.model.platform import Platform
 from kabuild.model.result import ActionResult, OutputFile
-from kabuild.model.toolchain import Toolchain
 from tests.testkit import golden
 from tests.testkit.actions import command, gate
 from tests.testkit.index import NoIndex

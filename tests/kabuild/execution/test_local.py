@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 from kabuild.execution import CachedExecutor, Inputs, LocalStrategy, prepare
-from kabuild.model.action import Action
-from kabuild.model.artifact import Literal, Source
+from kabuild.model.action import Action, Artifact, Literal, Source
 from kabuild.model.event import ActionSettled, Event
 from kabuild.model.graph import ActionGraph
 from kabuild.model.result import Outcome
@@ -25,6 +24,9 @@ from kabuild.sandbox import Spawner, probe
 from kabuild.sandbox import namespaces as namespaces_module
 from kabuild.scheduler import BuildResult, FileLeases, History, Scheduler
 from kabuild.store import DiskCas, Store
+from kabuild.store.cas import BlobMissingError
+from kabuild.store.merkle import FileNode, build
+from kabuild.store.paths import journals_of
 from tests.testkit.actions import command, gate
 from tests.testkit.events import RecordingSink
 
@@ -114,7 +116,7 @@ def test_only_what_changed_runs_again(world: World) -> None:
 
 def test_a_damaged_binary_in_the_store_is_compiled_again(world: World) -> None:
     """The gate's result is lost too, so the damage is found when the binary is needed."""
-    (world.work / "k.hip").write_text("kernel 1\n")
+    (world.work / "k.hip").write_text("// its source is another blob\nkernel 1\n")
     first = world.build(*two_gates()).settled
     compiled, checked = first["//t:k.compile"].result, first["//t:k.correctness"]
     assert compiled
@@ -134,6 +136,54 @@ def test_a_damaged_binary_in_the_store_is_compiled_again(world: World) -> None:
     assert all(s.outcome is Outcome.DONE for s in result.settled.values())
     assert any("dropped a damaged blob" in warning for warning in world.warnings)
     assert blob.read_bytes() == b"kernel 1\n"
+
+
+def damage(world: World) -> None:
+    """Change a byte of every blob."""
+    for blob in (world.cache / "cas").rglob("*"):
+        if blob.is_file() and (content := blob.read_bytes()):
+            blob.unlink()
+            blob.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+
+
+def test_damaged_blobs_are_healed_all_at_once(world: World) -> None:
+    """From sources, from literals, and by what made them: nothing is left to a person."""
+    (world.work / "one").write_text("1")
+    (world.work / "two").write_text("2")
+    script = "echo made > out/a; echo also > out/b"
+    maker = command("maker", "/bin/sh", "-c", script, outputs=("a", "b"))
+    inputs: dict[str, Artifact] = {
+        "one": Source("one"),
+        "two": Source("two"),
+        "three": Literal(b"3"),
+        "a": maker.output("a"),
+        "b": maker.output("b"),
+    }
+    script = "cat one two three a b > out/result"
+    world.build(maker, command("user", "/bin/sh", "-c", script, inputs=inputs))
+    damage(world)
+
+    again = command("user", "/bin/sh", "-c", f"{script}; true", inputs=inputs)
+    result = world.build(maker, again)
+
+    assert {item.outcome for item in result.settled.values()} == {Outcome.DONE}
+    made = result.settled["//t:user"].result
+    assert made
+    with Store.open(world.cache) as store:
+        assert store.cas.get(made.files[0].digest) == b"123made\nalso\n"
+    assert sum("damaged blob" in text for text in world.warnings) >= 5
+
+
+def test_what_cannot_be_made_again_is_named_all_at_once(world: World) -> None:
+    """Only what is gone for good is the machine's failure."""
+    with Store.open(world.cache) as store:
+        lost = [store.cas.put(text) for text in (b"one", b"two")]
+        damage(world)
+        root = build((digest.hash, FileNode(digest)) for digest in lost)
+        with pytest.raises(BlobMissingError) as caught:
+            Inputs({"workspace": world.work}, store.index).supply(root, store.cas)
+    assert {*caught.value.digests} == {*lost}
+    assert all(str(digest) in caught.value.message for digest in lost)
 
 
 def test_debugged_sandboxes_are_kept_and_named(world: World) -> None:
@@ -197,7 +247,7 @@ def test_a_journal_outlives_a_run_without_a_result(
 
     assert first.settled["//t:a"].outcome is Outcome.FAILED
     assert second.settled["//t:a"].outcome is Outcome.DONE
-    (journal,) = (world.cache / "journals").iterdir()
+    (journal,) = journals_of(world.cache).iterdir()
     assert journal.read_text() == "[SOME_KEY]\n" * 2
     assert world.build(once).settled["//t:a"].cached
 

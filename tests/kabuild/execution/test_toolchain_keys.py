@@ -9,16 +9,17 @@ import pytest
 
 from kabuild.base.errors import Position
 from kabuild.execution import Inputs, prepare
-from kabuild.model.artifact import Literal
+from kabuild.model.action import Literal
 from kabuild.model.label import Label
 from kabuild.toolchain import Declaration, Fetched, LocalTree, Resolver
 from kabuild.toolchain.declaration import Layout
 from kabuild.toolchain.lock import Lock, LockedFile, LockEntry, declared
 from kabuild.toolchain.machine import ANY
-from kabuild.toolchain.tree_store import MANIFEST, TREE, USED, TreeStore
+from kabuild.toolchain.tree_store import KIND, MANIFEST, TREE, USED, TreeStore
 from tests.testkit import golden
 from tests.testkit.actions import command
 from tests.testkit.index import NoIndex
+from tests.testkit.seal import SEAL
 
 WHEEL = LockedFile("cc-1-py3-none-any.whl", "cc==1", "a" * 64, 10)
 PIN = Fetched("pypi", ("cc==1",), Layout("nvidia", ("bin",)), (ANY,))
@@ -45,11 +46,12 @@ def keys(
     adopted = Declaration(Label("t", "rocm"), "hip", LocalTree(str(headers)), position)
     fetched = Declaration(Label("t", "cuda"), "hip", pin, position)
     lock = Lock({"//t:cuda": LockEntry("pypi", declared(fetched), {ANY: (wheel,)})})
-    trees = TreeStore(headers.parent / "trees")
+    trees = TreeStore(headers.parent / "trees", SEAL)
 
     def fetch(_: object, __: object, ___: object, digest: str) -> None:
         (trees.root / digest / TREE).mkdir(parents=True)
-        (trees.root / digest / MANIFEST).write_text('{"files": {}}')
+        manifest = SEAL.wrap(KIND, digest, b'{"files": {}}')
+        (trees.root / digest / MANIFEST).write_bytes(manifest)
         (trees.root / digest / USED).touch()
 
     resolve = Resolver(lock=lambda: lock, trees=trees, fetch=fetch)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kabuild.incremental.identity import identity, platform_text
+from kabuild.loading import builtin_root, platform_index
 from kabuild.loading.request import Request
 from tests.testkit.fake_nvidia import FakeNvidia, compile_driver, gpu, make_fake
 
@@ -24,7 +25,7 @@ def fake(tmp_path: Path, driver: Path, monkeypatch: pytest.MonkeyPatch) -> FakeN
     for name, value in made.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr("kabuild.execution.devices.vendor_of", lambda _: made.vendor())
+    monkeypatch.setattr(platform_index, "import_driver", lambda _: made.vendor())
     return made
 
 
@@ -34,16 +35,17 @@ def fake(tmp_path: Path, driver: Path, monkeypatch: pytest.MonkeyPatch) -> FakeN
 )
 def test_a_changed_device_is_another_platform(fake: FakeNvidia, changed: dict[str, object]) -> None:
     fake.has(gpu(0))
-    before = platform_text("cuda", ())
+    before = platform_text(builtin_root(), "cuda", ())
     fake.has(replace(gpu(0), **changed))  # type: ignore[arg-type]
 
-    assert platform_text("cuda", ()) != before
+    assert platform_text(builtin_root(), "cuda", ()) != before
 
 
 def test_an_equal_device_on_another_number_is_the_same_platform(fake: FakeNvidia) -> None:
     fake.has(gpu(0), gpu(1))
 
-    assert platform_text("cuda", (1,)) == platform_text("cuda", (0,))
+    one, other = (platform_text(builtin_root(), "cuda", (index,)) for index in (0, 1))
+    assert one == other
 
 
 def test_requests_for_other_devices_have_other_names(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kabuild.base.errors import LoadError, LoadErrors, Position, Reason
-from kabuild.model.artifact import Source
+from kabuild.model.action import Source
 from kabuild.model.label import Label
 
 if TYPE_CHECKING:
@@ -94,7 +94,12 @@ HEAD = '[[task]]\nname = "a"\nsource = "a.src"\n'
         ),
         ('[[x]]\nname = "a"', Reason.UNKNOWN_RULE, ":1: no rule 'x'", "rules: group, task, tool"),
         ("[[task]]", Reason.MISSING_ATTRIBUTE, ":1: a task without a name", "add name"),
-        ("[[group]]\nname = 3", Reason.BAD_ATTRIBUTE, ":2: the integer 3 is no target name", ""),
+        (
+            "[[group]]\nname = 3",
+            Reason.BAD_ATTRIBUTE,
+            ":2: the integer 3 is not a valid target name",
+            "",
+        ),
         ('[[group]]\nname = "a/b"', Reason.BAD_ATTRIBUTE, ':2: the string "a/b" is no', "letters"),
         ('[[group]]\nname = "all"', Reason.BAD_ATTRIBUTE, ':2: the string "all" is no', ""),
         (
@@ -142,8 +147,18 @@ HEAD = '[[task]]\nname = "a"\nsource = "a.src"\n'
         ),
         (HEAD + "sizes = [1]", Reason.BAD_ATTRIBUTE, "the integer 1 in the list, expected a l", ""),
         (HEAD + 'tags = "x"', Reason.BAD_ATTRIBUTE, ':4: found the string "x", expected', ""),
-        (HEAD + 'deps = ["@x//y"]', Reason.BAD_LABEL, ":4: attribute 'deps': '@x//y'", "root"),
-        (HEAD + 'compiler = "//a b"', Reason.BAD_LABEL, "'//a b' is no label", "labels look"),
+        (
+            HEAD + 'deps = ["@x/y"]',
+            Reason.BAD_LABEL,
+            ":4: attribute 'deps': '@x/y'",
+            "look like @kernelbench//",
+        ),
+        (
+            HEAD + 'compiler = "//a b"',
+            Reason.BAD_LABEL,
+            "'//a b' is not a valid label",
+            "labels look",
+        ),
         (
             HEAD + "sizes = [\n  { n = 1 },\n  { n = 0 },\n]",
             Reason.BAD_ATTRIBUTE,

@@ -9,7 +9,7 @@ import pytest
 
 from kabuild.base.errors import KabuildError, LoadError, Position, Reason, UsageError
 from kabuild.loading import builtin_root, kabuild_root, roots, source_roots
-from kabuild.model.artifact import Source
+from kabuild.model.action import Source
 from kabuild.model.label import Label
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from kabuild.base.errors import Reason
 from kabuild.loading.glob import glob
 from kabuild.loading.package_files import PackageFiles
-from kabuild.model.artifact import Source
+from kabuild.model.action import Source
 from kabuild.rule.attr import AttributeProblem
 
 FILES = (
@@ -87,8 +87,8 @@ def test_files_become_sources_of_their_root(package: Path) -> None:
         ("file", "src", Reason.BAD_ATTRIBUTE, "'src' is a directory, expected a file", ""),
         ("file", "../p/a.h", Reason.ESCAPING_PATH, "leaves the package //p", "its own package"),
         ("file", "/etc/passwd", Reason.ESCAPING_PATH, "leaves the package", ""),
-        ("file", "./a.h", Reason.BAD_ATTRIBUTE, "is no plain path", "a/b/c"),
-        ("file", "src//c.h", Reason.BAD_ATTRIBUTE, "is no plain path", ""),
+        ("file", "./a.h", Reason.BAD_ATTRIBUTE, "is not a plain path", "a/b/c"),
+        ("file", "src//c.h", Reason.BAD_ATTRIBUTE, "is not a plain path", ""),
         ("tree", "a.h", Reason.BAD_ATTRIBUTE, "is a file, expected a directory", ""),
         ("tree", "scr", Reason.MISSING_FILE, "no directory 'scr'", "did you mean 'src'?"),
         ("tree", "..", Reason.ESCAPING_PATH, "leaves the package", ""),

@@ -99,7 +99,8 @@ def test_a_filter_reads_blanks_and_commas() -> None:
         ("//t/... -//t/onee", Reason.UNKNOWN_PACKAGE, "'//t/one'"),
         ("//t/... -//u/...", Reason.UNKNOWN_PACKAGE, ""),
         ("//t/... -//t/one:one.perf", Reason.BAD_PATTERN, "--gates"),
-        ("@x//a", Reason.BAD_LABEL, "root"),
+        ("@x/a", Reason.BAD_LABEL, "@kernelbench"),
+        ("@x//a", Reason.UNKNOWN_PACKAGE, "kabuild import"),
         ("nothing", Reason.UNKNOWN_PACKAGE, ""),
     ],
 )

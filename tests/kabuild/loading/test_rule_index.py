@@ -101,6 +101,8 @@ def test_unknown_rules(index: RuleIndex, kind: str, hint: str) -> None:
     ("text", "line", "message"),
     [
         ("x = 1\nraise RuntimeError('boom')", 2, "RuntimeError: boom"),
+        ("raise SystemExit(0)", 1, "SystemExit: 0"),
+        ("class X(Exception):\n  def __str__(self): return 1\nraise X", 3, "fails: X"),
         ("def f(:\n", 1, "SyntaxError"),
         ("import nothing_of_that_name", 1, "ModuleNotFoundError"),
         ("from ..task import nothing", 1, "ImportError"),

@@ -100,18 +100,18 @@ def test_unknown_configs_are_refused_with_a_suggestion(tmp_path: Path) -> None:
             "known: nothing yet",
         ),
         ("", Reason.MISSING_ATTRIBUTE, "WORKSPACE.toml: the workspace has no name", "name ="),
-        ('name = ""', Reason.BAD_ATTRIBUTE, "WORKSPACE.toml:1: 'name' has to be", ""),
-        ("name = 3", Reason.BAD_ATTRIBUTE, "WORKSPACE.toml:1: 'name' has to be a string", ""),
+        ('name = ""', Reason.BAD_ATTRIBUTE, "WORKSPACE.toml:1: 'name' must be", ""),
+        ("name = 3", Reason.BAD_ATTRIBUTE, "WORKSPACE.toml:1: 'name' must be a string", ""),
         (
             'name = "x"\ndefaults = 3',
             Reason.BAD_ATTRIBUTE,
-            "WORKSPACE.toml:2: 'defaults' has to be a table",
+            "WORKSPACE.toml:2: 'defaults' must be a table",
             "",
         ),
         (
             'name = "x"\n[agents]\na = "b:c"',
             Reason.BAD_LABEL,
-            "WORKSPACE.toml:3: 'b:c' is no label",
+            "WORKSPACE.toml:3: 'b:c' is not a valid label",
             "labels look like",
         ),
         (
@@ -123,7 +123,7 @@ def test_unknown_configs_are_refused_with_a_suggestion(tmp_path: Path) -> None:
         (
             'name = "x"\n[config]\nci = 1',
             Reason.BAD_ATTRIBUTE,
-            "WORKSPACE.toml:3: 'ci' has to be a table",
+            "WORKSPACE.toml:3: 'ci' must be a table",
             "",
         ),
         (
@@ -138,8 +138,8 @@ def test_unknown_configs_are_refused_with_a_suggestion(tmp_path: Path) -> None:
             "WORKSPACE.toml:5: the policy is set twice",
             "",
         ),
-        ('name = "x"\nkabuild = "1"', Reason.BAD_ATTRIBUTE, "WORKSPACE.toml:2: '1' is no v", ">="),
-        ("name = 'x'\nkabuild = 1", Reason.BAD_ATTRIBUTE, "WORKSPACE.toml:2: 1 is no v", ">="),
+        ('name = "x"\nkabuild = "1"', Reason.BAD_ATTRIBUTE, "WORKSPACE.toml:2: '1' is not a", ">="),
+        ("name = 'x'\nkabuild = 1", Reason.BAD_ATTRIBUTE, "WORKSPACE.toml:2: 1 is not a v", ">="),
         ("name = ", Reason.TOML_SYNTAX, "WORKSPACE.toml:1:8: not TOML", "^"),
     ],
 )

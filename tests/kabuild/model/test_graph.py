@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kabuild.base.errors import AnalysisError, Reason
-from kabuild.model.action import Action
-from kabuild.model.artifact import Literal, Output
+from kabuild.model.action import Action, Literal, Output
 from kabuild.model.graph import ActionGraph
 from kabuild.model.label import Label
 from kabuild.model.platform import Platform

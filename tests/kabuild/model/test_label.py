@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kabuild.base.errors import Reason, UsageError
-from kabuild.model.label import Label, Pattern
+from kabuild.model.label import Label, Pattern, names_package, repository_of
 
 word = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.+=-]{0,6}", fullmatch=True)
 package = st.lists(word, max_size=3).map("/".join)
@@ -31,7 +31,7 @@ def test_any_text_is_a_label_or_one_clear_error(text: str) -> None:
     try:
         value = Label.parse(text, package="p")
     except UsageError:
-        with pytest.raises(UsageError, match=r"names another repository|is no label") as caught:
+        with pytest.raises(UsageError, match=r"is not a valid label|is no label") as caught:
             Label.parse(text, package="p")
         assert caught.value.reason is Reason.BAD_LABEL
         assert text in caught.value.message
@@ -69,10 +69,32 @@ def test_a_relative_label_needs_a_package() -> None:
         Label.parse(":a")
 
 
-def test_other_repositories_are_refused_by_name() -> None:
-    with pytest.raises(UsageError, match="another repository") as caught:
-        Label.parse("@rules//a:b")
+@pytest.mark.parametrize(
+    ("text", "package", "short"),
+    [
+        ("@kb//a/b:b", "@kb/a/b", "@kb//a/b"),
+        ("@kb//a/b:b.perf#2", "@kb/a/b", "@kb//a/b:b.perf#2"),
+        ("@kb//:x", "@kb", "@kb//:x"),
+    ],
+)
+def test_a_label_may_be_in_an_external_repository(text: str, package: str, short: str) -> None:
+    label = Label.parse(text)
+
+    assert (label.package, label.short, str(label)) == (package, short, text)
+    assert repository_of(label.package) == "kb"
+    assert Label.parse(":c", package=label.package).package == package
+    assert Label.parse("//a/b", package=label.package) == Label("a/b", "b")
+    assert not Pattern.parse("//...").covers(label)
+    assert Pattern.parse("@kb//...").covers(label)
+    assert not Pattern.parse("@kbx//...").covers(label)
+
+
+@pytest.mark.parametrize("text", ["@", "@kb", "@kb/a", "@Kb//a", "@//a", "//@kb/a", "@a@b//c"])
+def test_labels_of_no_repository(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Label.parse(text, package="p")
     assert caught.value.reason is Reason.BAD_LABEL
+    assert not names_package(text)
 
 
 def test_subtargets_and_siblings() -> None:
@@ -112,7 +134,7 @@ def test_the_pattern_of_everything_covers_everything(value: Label) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["@x//...", "-@x//a", "//a b/...", "/a/...", "//a:*.", "//a/...:b", "//a:*x"]
+    "text", ["@x/...", "-@x/a", "//a b/...", "/a/...", "//a:*.", "//a/...:b", "//a:*x"]
 )
 def test_bad_patterns(text: str) -> None:
     with pytest.raises(UsageError) as caught:

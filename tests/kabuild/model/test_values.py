@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kabuild.base.errors import Position
-from kabuild.model.action import Action, Resources
-from kabuild.model.artifact import Output, Source
+from kabuild.model.action import Action, Output, Resources, Source, Toolchain
 from kabuild.model.digest import EMPTY, Digest
 from kabuild.model.label import Label
 from kabuild.model.platform import Platform
 from kabuild.model.result import ActionResult, OutputFile
 from kabuild.model.target import Target
-from kabuild.model.toolchain import Toolchain
 from kabuild.model.verdict import GateVerdict, Verdict
 
 ACTION = Action(
@@ -87,8 +85,8 @@ def test_platforms() -> None:
     assert str(Platform("cpu")) == "cpu"
     assert platform.get("arch") == "x86_64"
     assert platform.get("driver", "none") == "none"
-    changed = platform.with_properties(arch="arm64", memory="8")
-    assert changed.properties == (("arch", "arm64"), ("memory", "8"))
+    unsorted = Platform("cpu", (("memory", "8"), ("arch", "arm64")))
+    assert unsorted.properties == (("arch", "arm64"), ("memory", "8"))
 
 
 def test_a_target_names_its_subtargets() -> None:

@@ -88,15 +88,25 @@ def test_a_gate_that_the_machine_failed_is_not_published(small: CliWorkspace) ->
     rule = small.root / "rules/copied/rule.py"
     rule.write_text(rule.read_text().replace("cp $v out/verdict.json", "exit 1"))
     refused = small.run("publish", "//...", "-o", "a.kab")
+    assert refused.code == 36
+    assert "t0.compile was not judged (INFRA), so nothing was published: " in refused.err
+    assert "publish again" in refused.err
+    assert not (small.root / "a.kab").exists()
+
+
+def test_an_evaluation_whose_task_is_wrong_is_not_published(small: CliWorkspace) -> None:
+    rule = small.root / "rules/copied/rule.py"
+    rule.write_text(rule.read_text().replace("cp $v out/verdict.json", "exit 4"))
+    refused = small.run("publish", "//...", "-o", "a.kab")
     assert refused.code == 1
-    assert "was not judged" in refused.err
+    assert "t0.compile was not judged (FAILED)" in refused.err
 
 
 @pytest.mark.parametrize(
     ("output", "message"),
     [
         ("a.tar", "does not end in .kab"),
-        ("absent/a.kab", "No such file or directory: absent/a.kab"),
+        ("absent/a.kab", "absent/a.kab: No such file or directory"),
         ("dir.kab", "directory"),
     ],
 )

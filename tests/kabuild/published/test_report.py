@@ -56,7 +56,7 @@ def test_a_damaged_one_is_named(published: Published, tmp_path: Path) -> None:
     (tmp_path / "cut.kab").write_bytes(published.bundle.read_bytes()[:2000])
     ran = published.elsewhere(tmp_path).run("report", str(published.bundle), "../cut.kab")
     assert ran.code != 0
-    assert ran.err.startswith("error: ../cut.kab: it ends early\n")
+    assert ran.err.startswith("error: ../cut.kab is damaged or not a bundle: it ends early\n")
 
 
 def test_so_is_one_whose_verdict_is_none(published: Published, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_so_is_one_whose_verdict_is_none(published: Published, tmp_path: Path) -
     with_manifest(published.bundle, path, edit, {f"blobs/{hash_}": data})
     ran = published.elsewhere(tmp_path).run("report", str(published.bundle), "../odd.kab")
     assert ran.err.startswith("error: ../odd.kab: verdict.json of //tasks/")
-    assert "is no JSON object" in ran.err
+    assert "is not a JSON object" in ran.err
 
 
 def test_the_page_goes_to_out(published: Published) -> None:
@@ -100,7 +100,7 @@ def test_what_the_machine_failed_stays_visible(tmp_path: Path) -> None:
         (("//...", "--format=pdf"), 2, "'pdf' is not one of"),
         (("//...", "-o", "WORKSPACE.toml/r.html"), 2, "WORKSPACE.toml/r.html"),
         (("//absent/...",), 2, "no package below"),
-        (("tasks",), 2, "tasks is a directory without results, and no package"),
+        (("tasks",), 2, "tasks is a directory without results, and not a package"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -13,7 +13,7 @@ import pytest
 from kabuild.bundle.archive import open_bundle
 from kabuild.bundle.processor import instructions
 from kabuild.execution.inputs import TOOLCHAINS
-from kabuild.store.merkle import read_directory
+from kabuild.store.trees import read_directory
 from kabuild.toolchain.fingerprint import environment_fingerprint, hash_file
 from tests.testkit.cli import REPOSITORY, CliWorkspace
 
@@ -102,6 +102,6 @@ def test_another_toolchain_leaves_the_verdicts(tmp_path: Path) -> None:
     assert ran.code == 36, ran.out
     assert ran.json["totals"]["same outcome"] == 2
     (first, _) = ran.json["actions"]
-    assert first["detail"].startswith('"PASS"; toolchain python is another one here: ')
+    assert first["detail"].startswith('"PASS"; toolchain python differs on this machine: ')
     assert "setuptools" in first["detail"]
     assert any("setuptools==" in line for line in ran.json["remedies"])

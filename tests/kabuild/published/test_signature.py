@@ -86,7 +86,7 @@ def test_a_signature_for_another_purpose_counts_for_nothing(bundle: Path, tmp_pa
 
 def test_a_key_that_is_none_is_named(bundle: Path, tmp_path: Path) -> None:
     (tmp_path / "key").write_text("no key")
-    with pytest.raises(BundleError, match="does not sign") as caught:
+    with pytest.raises(BundleError, match="cannot sign") as caught:
         sign(bundle, tmp_path / "key")
     assert caught.value.reason is Reason.NOT_SIGNED
 
@@ -105,8 +105,8 @@ def test_the_command_line_signs_and_checks(
     assert known.code == 0
     assert "signed by ada@example.org" in known.out
     unsigned = elsewhere.run("verify", str(bundle)).out
-    assert "not signed" in unsigned
-    assert "\nasked for: compile, correctness, perf, unseen, score\n" in unsigned
+    assert "claimed by its publisher, unsigned" in unsigned
+    assert "\nrequested gates: compile, correctness, perf, unseen, score\n" in unsigned
     missing = elsewhere.run("verify", str(bundle), f"--allowed_signers={keys.allowed}")
     assert missing.code == 1
-    assert "there is no signature" in missing.err
+    assert "no signature at" in missing.err

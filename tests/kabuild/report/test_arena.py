@@ -10,9 +10,10 @@ import pytest
 import yaml
 
 from kabuild.report.arena import arena_runs, is_arena_run, read_arena, run_folders, write_arena
-from kabuild.report.document import brief
-from kabuild.report.standing import standings
+from kabuild.report.exports import brief
+from kabuild.report.leaderboard import leaderboard
 from tests.kabuild.report.test_page import PAIR
+from tests.testkit.evaluations import saying
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,9 +55,9 @@ def test_a_task_without_a_result_stays_in_the_denominator(tmp_path: Path) -> Non
     failed = HONEST | {"pass_correctness": False, "correctness_error_message": "off by one"}
     run = run_of(tmp_path / "run", a=HONEST, b=HONEST, c=failed, gone=None)
     (run / "reports").mkdir()
-    (row, *_) = standings([read_arena(run)])
+    (row, *_) = leaderboard([read_arena(run)])
     assert row.tasks == 4
-    assert row.correct == 0.5
+    assert row.shares["correct"] == 0.5
     assert brief(read_arena(run).results[2]) == "correctness: AS_RECORDED"
 
 
@@ -64,16 +65,18 @@ def test_a_task_without_a_result_stays_in_the_denominator(tmp_path: Path) -> Non
     ("record", "why"),
     [
         (None, "it left no task_result.yaml"),
-        ("a: [", "is no YAML"),
-        ("- a", "is no mapping"),
+        ("a: [", "is not valid YAML"),
+        ("- a", "is not a mapping"),
         (HONEST | {"pass_correctness": "yes"}, "neither true nor false"),
-        (HONEST | {"pass_compilation": False}, "correct and did not compile"),
+        (HONEST | {"pass_compilation": False}, "correct but did not compile"),
         (HONEST | {"speedup_ratio": float("inf")}, "speedup_ratio is inf"),
         (HONEST | {"speedup_ratio": float("nan")}, "speedup_ratio is nan"),
         (HONEST | {"speedup_ratio": "1000"}, "no number"),
         (HONEST | {"speedup_ratio": 1000.0}, "its own mean times give 2"),
         (HONEST | {"best_optimized_execution_time": -1.0}, "no time and no ratio"),
         (HONEST | {"best_optimized_execution_time": 0.0}, "no time and no ratio"),
+        (HONEST | {"base_execution_time": 10**400}, "beyond all bounds, no time and no ratio"),
+        (HONEST | {"speedup_ratio": [2.1]}, "no number"),
         (HONEST | {"benchmark_method_consistent": False}, "different methods"),
         (HONEST | {"valid_optimized_cases": 1}, "5 cases of the baseline were timed, and 1"),
         ("x" * (2 << 20), "has 2097152 bytes"),
@@ -84,8 +87,8 @@ def test_what_cannot_be_believed_is_refused_by_name(
 ) -> None:
     (result,) = read_arena(run_of(tmp_path / "run", task=record)).results
     said = result.gates["record"]
-    assert (said["verdict"], said["reason"]) == ("REJECTED", "NOT_TRUSTED")
-    assert why in said["summary"]
+    assert (said.word, said.reason) == ("REJECTED", "NOT_TRUSTED")
+    assert why in said.summary
     assert result.speedup is None
 
 
@@ -97,9 +100,9 @@ def test_ours_has_the_shape_of_theirs_and_reads_back(tmp_path: Path) -> None:
     assert list(rows[0]) == ["Task Name", "Task Type", "Score", "Speedup", "Optimization_summary"]
     assert [row["Task Type"] for row in rows] == ["hip2hip", "hip2hip", "torch2hip", "torch2hip"]
 
-    again = {result.task.name: result for result in read_arena(tmp_path / "run").results}
+    again = {result.label.name: result for result in read_arena(tmp_path / "run").results}
     for result in PAIR[0].results:
-        assert again[f"{result.family}_{result.task.name}"].speedup == result.speedup
+        assert again[f"{result.family}_{result.label.name}"].speedup == result.speedup
 
 
 def test_several_lie_below_one_directory_whatever_they_are_called(tmp_path: Path) -> None:
@@ -118,11 +121,11 @@ def test_several_lie_below_one_directory_whatever_they_are_called(tmp_path: Path
 
 
 def test_what_was_not_judged_is_no_failure_of_theirs(tmp_path: Path) -> None:
-    stopped = replace(PAIR[0].results[0], gates={"compile": {"verdict": "INFRA"}})
+    stopped = saying(PAIR[0].results[0], {"compile": {"verdict": "INFRA"}})
     write_arena(replace(PAIR[0], results=(stopped, PAIR[0].results[1])), tmp_path / "run")
 
     (result,) = read_arena(tmp_path / "run").results
-    assert result.task.name == "hip2hip_gemm"
+    assert result.label.name == "hip2hip_gemm"
     summary = (tmp_path / "run/reports/overall_summary.csv").read_text()
     assert "softmax" not in summary
 
@@ -130,5 +133,5 @@ def test_what_was_not_judged_is_no_failure_of_theirs(tmp_path: Path) -> None:
 def test_names_of_theirs_cannot_leave_a_label(tmp_path: Path) -> None:
     odd = HONEST | {"task_name": "../../etc\x1b[31m/passwd"}
     (result,) = read_arena(run_of(tmp_path / "run", **{"a b;c": odd})).results
-    assert "\x1b" not in str(result.task)
-    assert ".." not in result.task.package
+    assert "\x1b" not in str(result.label)
+    assert ".." not in result.label.package

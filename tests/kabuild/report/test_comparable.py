@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kabuild.report.comparable import remarks, told_apart
+from kabuild.report.beside import remarks, told_apart
 from tests.kabuild.report.test_page import evaluation
 
 CPU = {"name": "cpu", "arch": "x86_64", "device": "AMD EPYC", "cores": "2"}

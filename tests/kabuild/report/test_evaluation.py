@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from kabuild.report.document import render_json
+from kabuild.report.exports import render_json
 from tests.testkit.evaluations import published_evaluation
 
 
@@ -30,7 +30,7 @@ def test_an_adopted_tree_says_how_many_files_it_has() -> None:
 
 def test_dims_are_in_the_order_in_which_they_were_declared() -> None:
     results = published_evaluation("results/cpu/expert.kab").results
-    dims = {result.task.name: result.dims for result in results}
+    dims = {result.label.name: result.evidence.dims for result in results}
 
     assert dims["gemm"] == ("m", "n", "k")
     assert dims["attention_decode"] == ("batch", "heads", "ctx", "dim")

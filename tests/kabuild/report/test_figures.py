@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kabuild.model.task_result import Evidence
 from kabuild.report.page.entries import in_order
 from kabuild.report.page.panels import fast_curves
 from kabuild.report.page.render import render_page
@@ -17,7 +17,7 @@ from kabuild.report.page.resources import resources
 from kabuild.report.page.svg import series
 from tests.kabuild.report.test_page import case, evaluation, result
 from tests.testkit.cli import CliWorkspace
-from tests.testkit.evaluations import published_evaluation
+from tests.testkit.evaluations import in_trial, published_evaluation, said, saying
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ FAILED = {"verdict": "FAIL", "reason": "COMPILE_ERROR", "summary": "no", "detail
 
 def never_compiled() -> Any:
     """An evaluation of which nothing was ever timed."""
-    return evaluation("A", replace(result("softmax", None), gates={"compile": FAILED}))
+    return evaluation("A", saying(result("softmax", None), {"compile": FAILED}))
 
 
 def test_a_colour_is_one_evaluation_everywhere() -> None:
@@ -43,7 +43,7 @@ def test_a_colour_is_one_evaluation_everywhere() -> None:
     found = fast_curves(several)
     assert found
     assert ([key.name for key in found.keys], found.without) == (["B", "C"], ("A",))
-    assert "Nothing was timed of A." in page
+    assert "Not timed: A." in page
 
 
 def test_without_times_there_is_no_plot_of_them() -> None:
@@ -60,8 +60,8 @@ def test_the_seventh_evaluation_does_not_look_like_the_first() -> None:
 )
 def test_only_what_is_sure_has_a_colour(low: float, high: float, kind: str) -> None:
     found = result("gemm", 1.02)
-    perf = {**found.gates["perf"], "cases": [case("f32 n=1", 1.02) | {"low": low, "high": high}]}
-    measured = replace(found, gates={**found.gates, "perf": perf})
+    timed = [case("f32 n=1", 1.02) | {"low": low, "high": high}]
+    measured = saying(found, {**said(found), "perf": {"verdict": "PASS", "cases": timed}})
     page = render_page([evaluation("ours", measured)], title="t")
 
     assert re.findall(r'<span class="word (\w+)"[^>]*>1.02x', page) == [kind, kind]
@@ -80,7 +80,7 @@ def test_the_tuner_is_not_praised_for_what_may_be_chance() -> None:
 
 def test_tasks_are_counted_and_not_their_trials() -> None:
     one = result("softmax", 2.0)
-    page = render_page([evaluation("ours", one, replace(one, trial=2))], title="t")
+    page = render_page([evaluation("ours", one, in_trial(one, 2))], title="t")
 
     assert "1 task, 1 evaluation." in page
     assert '<td class="number">1</td><td class="number">2</td>' in page
@@ -118,18 +118,19 @@ def test_unseen_configs_too() -> None:
 
 
 def test_a_kernel_is_shown_beside_its_baseline_or_alone() -> None:
-    alone = result("softmax", 2.0, candidate="int y;\n")
-    page = render_page([evaluation("ours", alone)], title="t")
+    def shown(candidate: str, baseline: str) -> str:
+        one = result("softmax", 2.0, evidence=Evidence(candidate, baseline))
+        return render_page([evaluation("ours", one)], title="t")
+
+    page = shown("int y;\n", "")
     assert "<summary>candidate</summary><pre>int y;" in page
-    both = render_page([evaluation("ours", replace(alone, baseline="int x;\n"))], title="t")
-    assert "-int x;\n+int y;" in both
-    same = render_page([evaluation("ours", replace(alone, baseline=alone.candidate))], title="t")
-    assert "<summary>candidate" not in same
+    assert "-int x;\n+int y;" in shown("int y;\n", "int x;\n")
+    assert "<summary>candidate" not in shown("int y;\n", "int y;\n")
 
 
 def test_what_kernels_take_of_an_nvidia_processor_is_a_table() -> None:
     compiled = published_evaluation("results/h200/expert.kab").results[0].gates["compile"]
-    table = resources(compiled)
+    table = resources(compiled.data)
 
     assert table
     titles = ("threads", "registers", "shared", "spills", "stack", "code", "occupancy")
@@ -195,8 +196,41 @@ def test_what_a_bundle_of_somebody_else_holds_is_shown_or_left_out(
 ) -> None:
     """Whoever publishes a bundle chooses its verdicts: no page fails on them."""
     found = result("softmax", 2.0)
-    said = {"compile": ("kernels", kernels), "perf": ("cases", perf), "unseen": ("cases", unseen)}
-    gates = {gate: {"verdict": "PASS", name: value} for gate, (name, value) in said.items()}
-    odd = replace(found, gates=gates, score={"speedup": 2.0, "quadrants": quadrants})
+    told = {"compile": ("kernels", kernels), "perf": ("cases", perf), "unseen": ("cases", unseen)}
+    gates = {gate: {"verdict": "PASS", name: value} for gate, (name, value) in told.items()}
+    odd = saying(found, gates, figures={"speedup": 2.0, "quadrants": quadrants})
 
     assert "2.00x" in render_page([evaluation("ours", odd)], title="t")
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [[], {}, "2.0", True, None, -1.0, 0, 10**400, 1e308, float("nan"), float("inf"), [[1]]],
+    ids=lambda value: repr(value)[:12],
+)
+def test_a_record_of_nonsense_breaks_no_report(nonsense: Any, tmp_path: Path) -> None:
+    """Of somebody else's bundle, or of a rule that is wrong; what is right beside it stays."""
+    from kabuild.report.arena import write_arena
+    from kabuild.report.exports import render_csv, render_json, render_markdown
+    from kabuild.report.paired import compare
+
+    kernel = dict.fromkeys(("registers", "occupancy", "occupancy_most", "code_bytes"), nonsense)
+    good = result("gemm", 2.0)
+    odd = result("softmax", 2.0)
+    figures = dict.fromkeys(FIGURES, nonsense)
+    cases = [{"config": "n=1", **figures}, {"config": "n=2", **figures, "speedup": 2.0}]
+    told = said(odd)
+    perf = {**told["perf"], "cases": cases}
+    gates = {**told, "compile": {**told["compile"], "kernels": [kernel]}, "perf": perf}
+    score = {"speedup": nonsense, "score": nonsense, "scores": {"aka": nonsense}}
+    agent = {"seconds": nonsense, "usage": {"tokens": nonsense} if nonsense else nonsense}
+    one = evaluation("A", saying(odd, gates, figures=score, agent=agent), good)
+    other = evaluation("B", odd, good)
+
+    for text in (render_json([one]), render_csv([one]), render_markdown([one])):
+        assert "gemm" in text
+    assert "gemm" in render_page([one, other], title="t")
+    assert len(write_arena(one, tmp_path / "run")) == 3
+    found = compare(one, other)
+    assert [pair.ratio for pair in found.pairs if "gemm" in pair.task] == [1.0]
+    assert one.results[0].speedup is None

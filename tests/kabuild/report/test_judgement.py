@@ -9,22 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kabuild.report.asked import with_asked
-from kabuild.report.judgement import (
-    Pace,
-    gain,
-    interval,
-    is_judged,
-    pace,
-    typical_gain,
-    unjudged,
-    was_judged,
-    why_unjudged,
-)
+from kabuild.model.label import Label
+from kabuild.model.task_result import TaskResult
+from kabuild.report.evaluation import in_order, told_gates
+from kabuild.report.judgement import Pace, gain, pace, typical_gain, unjudged
 from tests.kabuild.report.test_page import case, result
+from tests.testkit.evaluations import GATES, in_trial, said, saying
 
 INFRA = {"verdict": "INFRA", "reason": "NO_DEVICE", "summary": ""}
 PASS = {"verdict": "PASS", "reason": "", "summary": ""}
+TASK = Label("tasks/a/b", "b")
+EMPTY = TaskResult(TASK, {})
+
+DECLARED = GATES.all
+
+
+def spoken(*words: str) -> TaskResult:
+    """A result whose gates said these."""
+    return saying(EMPTY, {f"gate{n}": {"verdict": word} for n, word in enumerate(words)})
 
 
 @pytest.mark.parametrize(
@@ -43,20 +45,20 @@ PASS = {"verdict": "PASS", "reason": "", "summary": ""}
     ],
 )
 def test_a_trial_is_judged_once_it_is_decided(words: tuple[str, ...], judged: bool) -> None:
-    assert was_judged(words) is judged
+    assert spoken(*words).judged is judged
 
 
 @given(st.lists(st.sampled_from(["PASS", "FAIL", "REJECTED", "SKIPPED", "INFRA", "CANCELLED"])))
 def test_the_order_of_gates_decides_nothing(words: list[str]) -> None:
-    assert was_judged(words) is was_judged(words[::-1])
+    assert spoken(*words).judged is spoken(*words[::-1]).judged
 
 
 def test_what_was_not_judged_is_named_with_its_reason() -> None:
-    stopped = replace(result("softmax", None), trial=2, gates={"compile": PASS, "perf": INFRA})
-    silent = replace(stopped, gates={"perf": {"verdict": "CANCELLED"}})
-    assert not is_judged(stopped)
-    assert why_unjudged(silent) == "CANCELLED"
-    assert why_unjudged(replace(stopped, gates={})) == "no gate was asked for"
+    stopped = in_trial(saying(result("softmax", None), {"compile": PASS, "perf": INFRA}), 2)
+    silent = saying(stopped, {"perf": {"verdict": "CANCELLED"}})
+    assert not stopped.judged
+    assert silent.why_unjudged == "CANCELLED"
+    assert saying(stopped, {}).why_unjudged == "no gate was asked for"
     assert unjudged([stopped, result("gemm", None), result("gemm", 2.0)]) == {
         "//tasks/hip2hip/softmax#2": "NO_DEVICE"
     }
@@ -65,14 +67,14 @@ def test_what_was_not_judged_is_named_with_its_reason() -> None:
 @pytest.mark.parametrize("word", ["FAIL", "INFRA", "SKIPPED"])
 def test_a_gate_on_request_is_in_no_figure_but_where_it_is_alone(word: str) -> None:
     """Else whoever asks for a diagnosis besides would have worse figures than who does not."""
-    said = {"verdict": word, "reason": "DATA_RACE"}
+    found = {"verdict": word, "reason": "DATA_RACE"}
     right = result("softmax", 2.0)
-    besides = replace(right, gates={**right.gates, "sanitize": said})
-    alone = replace(right, gates={"sanitize": said})
+    besides = saying(right, {**said(right), "sanitize": found})
+    alone = saying(right, {"sanitize": found})
 
-    assert is_judged(besides)
+    assert besides.judged
     assert (besides.correct, besides.speedup) == (True, 2.0)
-    assert is_judged(alone) is (word != "INFRA")
+    assert alone.judged is (word != "INFRA")
     assert not alone.correct
 
 
@@ -83,8 +85,7 @@ def test_a_failure_gains_nothing_and_costs_no_more() -> None:
 
 
 def timed(*cases: dict[str, Any]) -> Any:
-    gates = {"perf": {**PASS, "cases": cases}}
-    return replace(result("t", 1.0), gates=gates)
+    return saying(result("t", 1.0), {"perf": {**PASS, "cases": cases}})
 
 
 @pytest.mark.parametrize(
@@ -105,24 +106,28 @@ def test_faster_is_said_only_of_a_whole_interval(
 
 
 def test_without_intervals_and_without_a_pass_nothing_is_sure() -> None:
-    assert interval(timed()) is None
-    assert interval(timed(case("n=1", 9.0), {"config": "n=2", "speedup": 9.0})) is None
+    assert timed().interval is None
+    assert timed(case("n=1", 9.0), {"config": "n=2", "speedup": 9.0}).interval is None
     assert pace(timed({"config": "n=2", "speedup": 9.0})) is Pace.UNSURE
-    wrong = replace(timed(case("n=1", 9.0)), score={})
-    refused = replace(wrong, gates={**wrong.gates, "unseen": {"verdict": "FAIL"}})
+    wrong = replace(timed(case("n=1", 9.0)), figures={})
+    refused = saying(wrong, {**said(wrong), "unseen": {"verdict": "FAIL"}})
     assert pace(wrong) is Pace.UNSURE
     assert pace(refused) is Pace.UNSURE
 
 
 def test_gates_without_a_record_are_kept_in_the_order_of_judging() -> None:
     skipped = {"verdict": "SKIPPED"}
-    recorded = {"compile": {"verdict": "FAIL"}, "score": {"verdict": "FAIL"}}
-    found = with_asked(recorded, {"perf": skipped, "compile": skipped, "correctness": skipped})
+    recorded = saying(EMPTY, {"compile": {"verdict": "FAIL"}, "score": {"verdict": "FAIL"}}).gates
+    told = told_gates(TASK, {"perf": skipped, "compile": skipped, "correctness": skipped}, DECLARED)
+    found = in_order({**told, **recorded}, DECLARED)
     assert list(found) == ["compile", "correctness", "perf", "score"]
-    assert found["compile"]["verdict"] == "FAIL"
-    assert list(with_asked({"record": PASS, "compile": PASS}, None)) == ["compile", "record"]
+    assert found["compile"].word == "FAIL"
+    assert list(in_order(saying(EMPTY, {"record": PASS, "compile": PASS}).gates, DECLARED)) == [
+        "compile",
+        "record",
+    ]
 
 
 @pytest.mark.parametrize("asked", ["perf", ["perf"], {"perf": "PASS"}, {"perf": None}, 3])
 def test_what_a_bundle_says_of_its_gates_may_be_anything(asked: Any) -> None:
-    assert with_asked({"compile": PASS}, asked) == {"compile": PASS}
+    assert told_gates(TASK, asked, DECLARED) == {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kabuild.report.beside import by_agent, named_apart
 from kabuild.report.evaluation import Evaluation
-from kabuild.report.naming import by_agent, named_apart
 
 CPU = {"name": "cpu", "device": "AMD EPYC", "arch": "x86_64"}
 OTHER_CPU = {**CPU, "device": "Intel Xeon"}

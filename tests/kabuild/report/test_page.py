@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kabuild.model.label import Label
-from kabuild.report.document import render_csv, render_json, render_markdown
-from kabuild.report.evaluation import Evaluation, TaskResult
+from kabuild.model.task_result import Evidence, TaskResult
+from kabuild.report.evaluation import Evaluation
+from kabuild.report.exports import render_csv, render_json, render_markdown
+from kabuild.report.leaderboard import leaderboard
 from kabuild.report.page.render import nanoseconds, render_page
-from kabuild.report.standing import standings
 from tests.testkit.browser import browse, needs_browser
+from tests.testkit.evaluations import GATES, saying
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,34 +44,36 @@ def result(name: str, speedup: float | None, family: str = "hip2hip", **more: An
         gates["perf"] = {**good, "cases": [case("f32 n=4096", speedup, bytes=4096, flops=8192)]}
     score = {"speedup": speedup} if speedup else {}
     label = Label(f"tasks/{family}/{name}", name)
-    return TaskResult(label, 1, gates, score, **more)
+    return saying(TaskResult(label, {}, score, **more), gates)
 
 
 def evaluation(name: str, *results: TaskResult, **more: Any) -> Evaluation:
     """An evaluation on the cpu."""
-    return Evaluation(name, "0.1", {"name": "cpu"}, {"policy": "aka"}, results, **more)
+    asked = {"policy": "aka"}
+    return Evaluation(name, "0.1", {"name": "cpu"}, asked, results, gates=GATES.all, **more)
 
 
+TALK = Evidence(transcript=({"role": "tool", "text": HOSTILE},))
 PAIR = (
     evaluation(
         "ours",
-        result("softmax", 4.0, candidate=HOSTILE, baseline="int x;"),
-        result("gemm", None, candidate="int y;"),
+        result("softmax", 4.0, evidence=Evidence(HOSTILE, "int x;")),
+        result("gemm", None, evidence=Evidence("int y;")),
         result("rope", 0.5, family="torch2hip"),
-        result("topk", 1.0, family="torch2hip", transcript=({"role": "tool", "text": HOSTILE},)),
+        result("topk", 1.0, family="torch2hip", evidence=TALK),
     ),
     evaluation("theirs", result("softmax", 2.0), doubt="its judge ran in the same process"),
 )
 
 
 def test_a_failed_task_stays_in_every_figure() -> None:
-    whole, hip, torch, theirs = standings(PAIR)
-    assert (whole.family, whole.tasks, whole.correct) == ("all", 4, 0.75)
+    whole, hip, torch, theirs = leaderboard(PAIR)
+    assert (whole.family, whole.tasks, whole.shares["correct"]) == ("all", 4, 0.75)
     assert whole.geomean == pytest.approx((4.0 * 1.0 * 0.5 * 1.0) ** 0.25)
     assert (hip.mean, hip.median) == (2.5, 2.5)
     assert hip.fast[1.0] == 0.5
     assert torch.fast[0.8] == 0.5
-    assert theirs.unseen is None
+    assert theirs.shares["unseen"] is None
     assert theirs.geomean == pytest.approx(2.0)
 
 
@@ -77,7 +81,7 @@ def test_each_row_says_what_it_was_measured_on() -> None:
     on = {"name": "cuda", "arch": "sm_90", "device": "NVIDIA H200"}
     both = (PAIR[0], replace(PAIR[1], platform=on))
 
-    assert [row.machine for row in standings(both)][-2:] == ["cpu", "cuda: NVIDIA H200"]
+    assert [row.machine for row in leaderboard(both)][-2:] == ["cpu", "cuda: NVIDIA H200"]
     assert "| theirs | cuda: NVIDIA H200 | hip2hip | 1 |" in render_markdown(both)
     assert '<td class="name">cuda: NVIDIA H200</td>' in render_page(both, title="t")
 
@@ -103,7 +107,7 @@ def test_markdown_is_a_table_whatever_names_hold() -> None:
     odd = evaluation("a|b\nc", result("softmax", 2.0))
     text = render_markdown([odd])
     assert "| a\\|b c | cpu | hip2hip | 1 |" in text
-    assert "| //tasks/hip2hip/softmax | 2.00x |" in text
+    assert "| //tasks/hip2hip/softmax | 2.00x ±11 % |" in text
     assert "theirs: its judge ran in the same process" in render_markdown(PAIR)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kabuild.model.label import Label
-from kabuild.report.evaluation import TaskResult
+from kabuild.model.task_result import TaskResult
 from kabuild.report.paired import Comparison, compare, sign_test
 from kabuild.report.paired_text import render_comparison
 from tests.kabuild.report.test_page import evaluation, result
 from tests.testkit.cli import CliWorkspace
+from tests.testkit.evaluations import in_trial, said, saying
 from tests.testkit.generated import generate
 
 if TYPE_CHECKING:
@@ -39,10 +39,9 @@ def ends(found: Comparison) -> tuple[float, float, float]:
 
 def stopped(name: str, trial: int = 1, **more: Any) -> TaskResult:
     """A trial that the machine failed."""
-    said = {"verdict": "INFRA", "reason": "NO_SECRET", "summary": "no key"}
-    return TaskResult(
-        Label(f"tasks/hip2hip/{name}", name), trial, {"compile": said, "perf": said}, **more
-    )
+    infra = {"verdict": "INFRA", "reason": "NO_SECRET", "summary": "no key"}
+    one = TaskResult(Label(f"tasks/hip2hip/{name}", name).in_trial(trial), {}, **more)
+    return saying(one, {"compile": infra, "perf": infra})
 
 
 def test_a_clear_winner_is_one() -> None:
@@ -53,11 +52,34 @@ def test_a_clear_winner_is_one() -> None:
     assert found.p_value == pytest.approx(2 / 1024)
 
 
+def test_one_task_is_as_sure_as_its_times() -> None:
+    """Of a single task no bootstrap over tasks knows anything."""
+    found = compare(judged("a", 3.0), judged("b", 2.0))
+
+    low, ratio, high = ends(found)
+    assert ratio == pytest.approx(1.5)
+    assert (low, high) == pytest.approx(found.pairs[0].speedup.ends, rel=0.02)
+    assert low < 1.4 < 1.6 < high
+    assert not found.significant
+    assert "1.50x ±15 %, 95 % interval 1.3 to 1.73" in render_comparison(found)
+
+
+def test_one_task_whose_intervals_nobody_knows_has_none() -> None:
+    def vague(item: TaskResult) -> TaskResult:
+        cases = [{"config": "a", "speedup": 2.0}]
+        return saying(item, {**said(item), "perf": {"verdict": "PASS", "cases": cases}})
+
+    found = compare(evaluation("a", vague(result("t0", 2.0))), judged("b", 1.0))
+
+    assert (found.low, found.high) == (None, None)
+    assert "2.00x, 95 % interval unknown" in render_comparison(found)
+
+
 def test_what_nobody_timed_is_said_to_be_so() -> None:
     def untimed(name: str) -> Evaluation:
         timed = result("t0", 2.0)
-        gates = {gate: said for gate, said in timed.gates.items() if gate != "perf"}
-        return evaluation(name, replace(timed, gates=gates, score={}))
+        gates = {gate: told for gate, told in said(timed).items() if gate != "perf"}
+        return evaluation(name, saying(timed, gates, figures={}))
 
     found = compare(untimed("a"), untimed("b"))
 
@@ -93,10 +115,10 @@ def test_failing_never_wins_however_slow_the_other_is() -> None:
 
 
 def test_a_ratio_that_the_columns_do_not_give_is_explained() -> None:
-    """0.96x against 1.00x of a failure is no 1.000x, unless one knows the rule."""
+    """0.96x against 1.00x of a failure is no 1.00x, unless one knows the rule."""
     lines = render_comparison(compare(judged("none", 0.96), judged("mine", None))).splitlines()
-    rule = "where only one is right, it wins, and no ratio is worse for it than 1.000x"
-    assert lines[1].endswith("  0.96x  failed (1.00x)  1.000x +  only none is right")
+    rule = "where only one is right, it wins, and no ratio is worse for it than 1.00x"
+    assert lines[1].endswith("  0.96x  failed (1.00x)  1.00x +  only none is right")
     assert lines.count(rule) == 1
     assert rule not in render_comparison(compare(judged("none", 0.96), judged("mine", 1.0)))
 
@@ -114,7 +136,9 @@ def test_what_was_not_judged_is_in_no_pair_and_named() -> None:
     assert (found.wins, found.losses, found.ratio) == (1, 0, 2.0)
     assert found.unjudged == ({"//tasks/hip2hip/t0": "NO_SECRET"}, {})
     last = render_comparison(found).splitlines()[-1]
-    assert last == ("not judged of claude_code, and in no figure: //tasks/hip2hip/t0 (NO_SECRET)")
+    assert last == (
+        "not judged of claude_code, excluded from all figures: //tasks/hip2hip/t0 (NO_SECRET)"
+    )
 
 
 def test_where_nothing_was_judged_there_is_no_ratio() -> None:
@@ -127,7 +151,7 @@ def test_where_nothing_was_judged_there_is_no_ratio() -> None:
 
 
 def test_where_nothing_was_judged_nothing_is_said_of_times() -> None:
-    untimed = replace(stopped("t0"), gates={"compile": {"verdict": "INFRA", "reason": "NO_SECRET"}})
+    untimed = saying(stopped("t0"), {"compile": {"verdict": "INFRA", "reason": "NO_SECRET"}})
     text = render_comparison(compare(evaluation("a", untimed), evaluation("b", untimed)))
     assert "nothing to compare" in text
     assert "nothing was timed" not in text
@@ -142,13 +166,13 @@ def test_a_task_counts_by_the_trials_that_were_judged() -> None:
 
 
 def test_a_trial_that_failed_shows_with_those_that_did_not() -> None:
-    one = evaluation("a", result("t0", 4.0), replace(result("t0", None), trial=2))
+    one = evaluation("a", result("t0", 4.0), in_trial(result("t0", None), 2))
     found = compare(one, judged("b", 2.0))
     assert "2.00x (50% right)" in render_comparison(found)
 
 
 def test_reasons_of_others_write_on_no_terminal() -> None:
-    odd = replace(stopped("t0"), gates={"perf": {"verdict": "\x1b[31m", "reason": ""}})
+    odd = saying(stopped("t0"), {"perf": {"verdict": "\x1b[31m", "reason": ""}})
     found = compare(evaluation("a", odd), judged("b", 1.0))
     assert "\x1b" not in render_comparison(found)
 
@@ -164,7 +188,7 @@ def test_tasks_that_only_one_has_are_no_pairs() -> None:
     assert len(found.pairs) == 1
     assert found.unpaired == ("//tasks/hip2hip/t1",)
     assert "1 task is too few to be sure" in render_comparison(found)
-    assert "in one of them only, and in no figure: //tasks" in render_comparison(found)
+    assert "in one of them only, excluded from all figures: //tasks" in render_comparison(found)
     with pytest.raises(ValueError, match="no task in common"):
         compare(judged("a"), judged("b", 1.0))
 
@@ -224,8 +248,8 @@ def test_the_command_pairs_agents_and_bundles(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("expert",), "two agents or bundles"),
-        (("none", "expert"), "two agents or bundles"),
+        (("expert",), "name two agents"),
+        (("none", "expert"), "name two agents"),
         (("none", "expert", "//...", "--agent=none"), "No such option"),
         (("none", "expert", "//...", "--solution=x"), "No such option"),
         (("none", "exprt", "//..."), "exprt"),

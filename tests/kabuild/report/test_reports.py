@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
+
+import pytest
 
 from kabuild.model.digest import Digest
 from kabuild.model.event import (
@@ -19,16 +22,18 @@ from kabuild.model.event import (
 )
 from kabuild.model.label import Label
 from kabuild.model.result import ActionResult, Outcome, Settled
+from kabuild.model.task_result import TaskResult
 from kabuild.model.verdict import GateVerdict, Verdict
-from kabuild.report.causes import broken
 from kabuild.report.event_log import EventLog
-from kabuild.report.failures import render_failures
+from kabuild.report.failures import broken, render_failures
 from kabuild.report.json_report import render_json
 from kabuild.report.junit import render_junit
+from kabuild.report.markdown import render_summary
 from kabuild.report.profile import Profile
 from kabuild.report.progress import LiveProgress, PlainProgress
-from kabuild.report.scoreboard import TaskRow, rows, totals
-from kabuild.report.table import Line, coloured, render_table, render_totals
+from kabuild.report.scoreboard import render_table, render_totals, task_results, totals
+from kabuild.report.table import coloured
+from tests.testkit.evaluations import gate_named
 
 TASK = Label("tasks/softmax", "softmax")
 GATES = ("compile", "correctness", "score")
@@ -47,10 +52,10 @@ def settle(gate: str, verdict: Verdict, reason: str = "", **data: float) -> Sett
     )
 
 
-def table_of(*settled: Settled, gates: tuple[str, ...] = GATES) -> tuple[TaskRow, ...]:
+def table_of(*settled: Settled, gates: tuple[str, ...] = GATES) -> tuple[TaskResult, ...]:
     """The scoreboard of one task."""
-    tasks = {TASK: tuple((gate, TASK.sub(gate)) for gate in gates)}
-    return rows(tasks, {item.label: item for item in settled})
+    tasks = {TASK: tuple((gate_named(gate), TASK.sub(gate)) for gate in gates)}
+    return task_results(tasks, {item.label: item for item in settled})
 
 
 PASSED = (
@@ -65,8 +70,25 @@ FAILED = (
 )
 
 
+@pytest.mark.parametrize(
+    ("ends", "shown"),
+    [((1.5, 2.6), "2.00x ±32 %"), ((1.99, 2.01), "2.00x ±0.5 %"), ((2.0, 9.0), "~2.00x")],
+)
+def test_a_figure_is_shown_with_its_uncertainty(ends: tuple[float, float], shown: str) -> None:
+    low, high = ends
+    figures = {"speedup": 2.0, "speedup_low": low, "speedup_high": high}
+    score = settle("score", Verdict.PASS, "", **figures)
+    table = table_of(*PASSED[:2], score)
+
+    assert shown in render_table(table)
+    assert shown in render_summary(table, totals(table, ()), ())
+    speedup = table[0].measured
+    assert speedup is not None
+    assert speedup.to_json() == figures
+
+
 def test_a_passing_task_shows_its_figures() -> None:
-    text = render_table([Line.of(row) for row in table_of(*PASSED)])
+    text = render_table(table_of(*PASSED))
 
     assert text.splitlines() == [
         "task             compile  correctness  speedup  score",
@@ -76,15 +98,16 @@ def test_a_passing_task_shows_its_figures() -> None:
 
 def test_how_an_agent_failed_stands_in_its_line() -> None:
     facts = {"state": "timed_out", "message": f"it said\n\x1b[1m{'much ' * 99}"}
-    line = Line.of(replace(table_of(*PASSED)[0], facts=facts))
+    (_, line) = render_table([replace(table_of(*PASSED)[0], agent=facts)]).splitlines()
+    note = line.partition("320.0  ")[2]
 
-    assert line.notes.startswith("agent: timed out: it said \ufffd[1mmuch much")
-    assert line.notes.endswith("much...")
-    assert len(line.notes) <= 100
+    assert note.startswith("agent: timed out: it said \\u001b[1mmuch much")
+    assert note.endswith("much...")
+    assert len(note) <= 100
 
 
 def test_colours_surround_words_and_keep_columns() -> None:
-    text = render_table([Line.of(row) for row in table_of(*FAILED)], coloured)
+    text = render_table(table_of(*FAILED), coloured)
 
     assert "\x1b[31mFAIL       \x1b[0m" in text
 
@@ -92,7 +115,7 @@ def test_colours_surround_words_and_keep_columns() -> None:
 def test_a_task_without_results_stays_on_the_board() -> None:
     row = table_of()[0]
 
-    assert [cell.word for cell in row.cells] == ["CANCELLED"] * 3
+    assert [gate.word for gate in row.gates.values()] == ["CANCELLED"] * 3
     assert not row.passed
 
 
@@ -129,7 +152,7 @@ def test_a_machine_failure_is_no_verdict() -> None:
     row = table_of(broken, stopped)[0]
 
     assert row.broken
-    assert row.cells[0].verdict is None
+    assert row.gates["compile"].verdict is None
     assert totals([row], [broken, stopped]).infra == 2
     (told,) = render_failures([row], [broken, stopped])
     assert "could not be judged\n  no space left" in told
@@ -150,7 +173,7 @@ def test_one_cause_is_told_once_and_two_are_two() -> None:
     assert first.splitlines() == [
         "//tasks/softmax:softmax.agent and 4 more: could not be judged",
         "  //tasks/softmax:softmax.agent: key refused (req_0123456789ab)",
-        f"  so it is with {labels[1]}, {labels[2]}, {labels[3]} and 1 more",
+        f"  also affected: {labels[1]}, {labels[2]}, {labels[3]} and 1 more",
     ]
     assert second == "//tasks/softmax:softmax.agent#6: could not be judged\n  no space left"
 
@@ -160,8 +183,8 @@ def test_a_failure_names_reason_detail_and_rerun_command() -> None:
 
     assert text.splitlines() == [
         "//tasks/softmax:softmax.correctness: FAIL (WRONG_RESULT): why",
-        "  line 1",
-        "  line 2",
+        "  | line 1",
+        "  | line 2",
         (
             "  rerun it with: kabuild test --agent=none --nocache_test_results "
             "//tasks/softmax:softmax.correctness"
@@ -186,7 +209,7 @@ def test_a_candidate_cannot_write_to_the_terminal() -> None:
 
     (text,) = render_failures(table_of(hostile, *PASSED[1:]), [])
 
-    assert "\ufffd[2Jgone" in text
+    assert "\\u001b[2Jgone" in text
     assert not any(ord(c) < 32 and c != "\n" for c in text)
 
 
@@ -220,7 +243,7 @@ def test_junit_is_well_formed_whatever_a_candidate_prints() -> None:
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
     problem = suite.find("testcase/failure")
     assert problem is not None
-    assert problem.get("type") == "CRASH\ufffd"
+    assert problem.get("type") == "CRASH\\u0000"
 
 
 def test_profile_has_a_span_for_each_action() -> None:
@@ -245,6 +268,23 @@ def test_plain_progress_is_silent_about_cached_actions() -> None:
         "[2/2] Correctness //tasks/softmax:softmax.correctness FAIL WRONG_RESULT 1.50 s",
         "warning: careful",
     ]
+
+
+def test_what_runs_for_long_is_named_in_a_pipe_too() -> None:
+    stream = io.StringIO()
+    progress = PlainProgress(stream, patience=0.02)
+    progress.emit(BuildStarted(2, "cpu", 0.0))
+    progress.emit(ActionExecuting(Label("t", "slow"), 0.0))
+    deadline = time.monotonic() + 10
+    while "runs for" not in stream.getvalue() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    progress.emit(BuildFinished(interrupted=False, at=1.0))
+
+    assert stream.getvalue().startswith("[0/2] //t:slow runs for 0 s\n")
+    time.sleep(0.1)
+    told = stream.getvalue()
+    time.sleep(0.1)
+    assert stream.getvalue() == told
 
 
 def test_progress_counts_anew_for_each_of_several_builds() -> None:
@@ -272,7 +312,7 @@ def test_the_log_has_a_line_for_each_event_of_a_build_that_ran(tmp_path: Path) -
         "action_executing",
         "action_settled",
         "warning",
-        "build_finished",
+        "finished",
     ]
     assert (lines[1]["verdict"], lines[1]["reason"]) == ("FAIL", "WRONG_RESULT")
 

@@ -13,7 +13,7 @@ from kabuild.report.page.render import render_page
 from kabuild.report.page.roofs import machines
 from kabuild.report.page.svg import Log, quantity
 from tests.kabuild.report.test_page import case, evaluation, result
-from tests.testkit.evaluations import published_evaluation
+from tests.testkit.evaluations import published_evaluation, said, saying
 
 ON_CPU = replace(published_evaluation("results/cpu/expert.kab"), name="expert on cpu")
 TUNER = replace(published_evaluation("results/cpu/tuner.kab"), name="tuner on cpu")
@@ -24,8 +24,8 @@ ALL = (ON_CPU, TUNER, ON_H200)
 def timed(task: str, **more: Any) -> Any:
     """An evaluation of one task on one config that takes 1 ms, and its baseline 2 ms."""
     found = result(task, 2.0)
-    perf = {**found.gates["perf"], "cases": [case("f32 n=1", 2.0, **more)]}
-    return evaluation("ours", replace(found, gates={**found.gates, "perf": perf}))
+    perf = {"verdict": "PASS", "cases": [case("f32 n=1", 2.0, **more)]}
+    return evaluation("ours", saying(found, {**said(found), "perf": perf}))
 
 
 def test_each_machine_has_its_own() -> None:
@@ -63,9 +63,9 @@ def test_nothing_is_nearer_than_the_best_of_its_kind() -> None:
 
 def test_a_baseline_may_be_the_best() -> None:
     slow = timed("gemm", bytes=4096, flops=8192)
-    perf = dict(slow.results[0].gates["perf"])
+    perf = dict(slow.results[0].gates["perf"].data)
     perf["cases"] = [{**perf["cases"][0], "baseline_ns": 1e3}]
-    slower = replace(slow.results[0], gates={**slow.results[0].gates, "perf": perf})
+    slower = saying(slow.results[0], {**said(slow.results[0]), "perf": perf})
     (machine,) = machines([evaluation("ours", slower)])
 
     assert machine.memory.whose == "the baseline of tasks/hip2hip/gemm f32 n=1"
@@ -85,9 +85,9 @@ def test_a_cache_is_no_memory() -> None:
 def test_what_was_refused_sets_no_roof() -> None:
     lie = timed("gemm", bytes=1e12, flops=1)
     refused = {"verdict": "REJECTED", "reason": "IMPLAUSIBLE", "summary": "", "detail": ""}
-    gates = {**lie.results[0].gates, "unseen": refused}
+    (one,) = lie.results
 
-    assert machines([evaluation("ours", replace(lie.results[0], gates=gates))]) == []
+    assert machines([evaluation("ours", saying(one, {**said(one), "unseen": refused}))]) == []
 
 
 def test_without_operations_there_are_shares_and_no_plot() -> None:

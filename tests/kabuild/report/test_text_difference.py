@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kabuild.report.text_difference import text_difference
+from kabuild.report.why import text_difference
 
 PADDING = {f"other{n}": "x" * 100 for n in range(30)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from statistics import fmean
 
@@ -9,29 +10,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kabuild.model.gate_result import GateResult
 from kabuild.model.label import Label
 from kabuild.model.result import Outcome, Settled
+from kabuild.model.task_result import TaskResult
 from kabuild.model.verdict import GateVerdict, Verdict
-from kabuild.report.scoreboard import GateCell, TaskRow
 from kabuild.report.trials import Trials, render_trials, summarise_trials
+from tests.testkit.evaluations import gate_named
 
 TASK = Label("a", "b")
 
 
-def _row(number: int, verdict: Verdict, speedup: float | None, gate: str = "score") -> TaskRow:
+def _row(number: int, verdict: Verdict, speedup: float | None, gate: str = "score") -> TaskResult:
     label = TASK.in_trial(number)
     data = {} if speedup is None else {"speedup": speedup}
     reason = "" if verdict is Verdict.PASS else "WRONG_RESULT"
     settled = Settled(
         label.sub(gate), Outcome.DONE, verdict=GateVerdict(gate, verdict, reason, data=data)
     )
-    return TaskRow(label, (GateCell(gate, settled),))
+    return TaskResult.of(label, [GateResult.of(gate_named(gate), settled)])
 
 
-def _stopped(number: int, outcome: Outcome) -> TaskRow:
+def _stopped(number: int, outcome: Outcome) -> TaskResult:
     """A trial that the machine, or a person, stopped."""
     label = TASK.in_trial(number)
-    return TaskRow(label, (GateCell("score", Settled(label.sub("score"), outcome)),))
+    return TaskResult.of(
+        label, [GateResult.of(gate_named("score"), Settled(label.sub("score"), outcome))]
+    )
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 100)), min_size=1, max_size=7))
@@ -47,9 +52,9 @@ def test_the_estimators_are_the_means_over_all_choices(trials: list[tuple[bool, 
 
 
 def test_a_gate_on_request_costs_a_trial_nothing() -> None:
-    (diagnosis,) = _row(1, Verdict.FAIL, None, "sanitize").cells
+    diagnosis = _row(1, Verdict.FAIL, None, "sanitize").gates
     row = _row(1, Verdict.PASS, 2.0)
-    besides = TaskRow(row.label, (*row.cells, diagnosis))
+    besides = replace(row, gates={**row.gates, **diagnosis})
 
     (found,) = summarise_trials([besides, _row(2, Verdict.PASS, 2.0)])
 
@@ -79,7 +84,7 @@ def test_a_trial_that_was_not_judged_is_no_failure_and_named(outcome: Outcome) -
     assert (found.to_json()["trials"], found.to_json()["unjudged"]) == (3, [2])
     _, line, last = render_trials((found,)).splitlines()
     assert line.split()[:5] == ["//a:b", "2", "of", "3", "1"]
-    assert last == "not judged, and in no figure: //a:b#2"
+    assert last == "not judged, excluded from all figures: //a:b#2"
 
 
 def test_where_nothing_was_judged_there_is_no_figure() -> None:

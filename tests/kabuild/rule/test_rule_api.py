@@ -16,7 +16,6 @@ from kabuild.rule import (
     VERDICT_FILE,
     AttributeProblem,
     Context,
-    GatesInfo,
     Label,
     Literal,
     Provider,
@@ -31,6 +30,11 @@ ZIG = Toolchain("zig", "compiler", b"{}", home="/zig")
 @dataclass(frozen=True)
 class Colour(Provider):
     name: str
+
+
+@dataclass(frozen=True)
+class Size(Provider):
+    millimetres: int
 
 
 def make_context(**attrs: Any) -> Context:
@@ -78,16 +82,16 @@ def test_gates_write_a_verdict() -> None:
 def test_providers_reach_those_that_depend() -> None:
     ctx = make_context()
     assert ctx.provider(Label("a", "dep"), Colour) == Colour("red")
-    ctx.provide(GatesInfo(()))
-    assert ctx.provided == {GatesInfo: GatesInfo(())}
+    ctx.provide(Size(3))
+    assert ctx.provided == {Size: Size(3)}
 
 
 @pytest.mark.parametrize("label", [Label("a", "dep"), Label("a", "stranger")])
 def test_a_missing_provider_is_an_error_at_the_target(label: Label) -> None:
     with pytest.raises(
-        AnalysisError, match=r"//a:\w+ provides no GatesInfo, which //a/b needs"
+        AnalysisError, match=r"//a:\w+ does not provide Size, which //a/b needs"
     ) as e:
-        make_context().provider(label, GatesInfo)
+        make_context().provider(label, Size)
     assert e.value.reason is Reason.NO_PROVIDER
     assert e.value.position == Position("a/b/BUILD.toml", 3)
 

@@ -89,7 +89,7 @@ def test_links_are_refused_whatever_they_point_to(
 def test_a_file_where_a_directory_was_declared_is_refused(root: Path, collect: Collect) -> None:
     (root / "out/dir").write_text("a file")
 
-    assert collect("out/dir/x") == [("out/dir/x", "refused", "dir is no directory")]
+    assert collect("out/dir/x") == [("out/dir/x", "refused", "dir is not a directory")]
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root makes devices")

@@ -28,7 +28,7 @@ NONE = Limits()
         (Limits(file_bytes=1 << 20), resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)),
         (Limits(open_files=64), resource.RLIMIT_NOFILE, (64, 64)),
         (Limits(stack_bytes=1 << 20), resource.RLIMIT_STACK, (1 << 20, 1 << 20)),
-        (NONE, resource.RLIMIT_CORE, (0, 0)),
+        (NONE, resource.RLIMIT_CORE, (1, 1)),
     ],
 )
 def test_limits_are_set_and_cannot_be_raised(

@@ -11,8 +11,7 @@ from kabuild.base.errors import InfraError, Interrupted, Reason, StoreError
 from kabuild.execution import CachedExecutor, CachePolicy, Inputs
 from kabuild.execution.prepared import Prepared
 from kabuild.execution.strategy import Execution
-from kabuild.model.action import Action, Resources
-from kabuild.model.artifact import Source
+from kabuild.model.action import Action, Resources, Source
 from kabuild.model.event import ActionSettled, ActionStarted, BuildFinished, Warned
 from kabuild.model.graph import ActionGraph
 from kabuild.model.result import Outcome
@@ -155,7 +154,7 @@ def test_a_failed_build_step_skips_dependents(world: World) -> None:
     result = world.build(runtime, other)
 
     assert result.settled["//t:runtime"].outcome is Outcome.FAILED
-    assert result.settled["//t:runtime"].message == "exit code 2\nline 1\nno such header"
+    assert result.settled["//t:runtime"].message == "exit code 2\n| line 1\n| no such header"
     assert result.settled["//t:other"].outcome is Outcome.SKIPPED
     assert result.settled["//t:other"].message == "//t:runtime: exit code 2"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, OutputFile
 from kabuild.store import DiskActionCache, DiskCas, Store
+from kabuild.store.sealed_entry import parts
 from tests.testkit.clock import FakeClock
 from tests.testkit.reapi import parse
 
@@ -16,7 +17,7 @@ KEY = Digest.of(b"an action")
 
 
 def test_an_entry_is_an_action_result_of_the_api(tmp_path: Path) -> None:
-    """Read with real protobuf classes: nothing is lost, and nothing is ours alone."""
+    """Read with real protobuf classes: nothing is lost, and nothing but the seal is ours alone."""
     with Store.open(tmp_path) as store:
         cas, clock = store.cas, FakeClock(1_700_000_010.0)
         file, tool = cas.put(b"file"), cas.put(b"tool")
@@ -31,12 +32,12 @@ def test_an_entry_is_an_action_result_of_the_api(tmp_path: Path) -> None:
             seconds=2.25,
             directories=("tree",),
         )
-        cache = DiskActionCache(tmp_path, store.scratch, cas, clock=clock)
+        cache = DiskActionCache(tmp_path, store.scratch, cas, store.seal, clock=clock)
 
         cache.put(KEY, result)
 
         entry = tmp_path / "ac" / KEY.hash[:2] / KEY.hash
-        message = parse("ActionResult", entry.read_bytes())
+        message = parse("ActionResult", parts(entry.read_bytes())[0])
         tree = parse("Tree", cas.get(_digest(message.output_directories[0].tree_digest)))
 
     assert message.exit_code == -1
@@ -77,7 +78,8 @@ def test_a_damaged_tree_is_a_miss(tmp_path: Path) -> None:
         store.actions.put(KEY, result)
         assert store.actions.get(KEY) == result
         assert isinstance(store.cas, DiskCas)
-        entry = parse("ActionResult", (tmp_path / "ac" / KEY.hash[:2] / KEY.hash).read_bytes())
+        path = tmp_path / "ac" / KEY.hash[:2] / KEY.hash
+        entry = parse("ActionResult", parts(path.read_bytes())[0])
         tree = Path(store.cas.path_of(_digest(entry.output_directories[0].tree_digest)))
         size = tree.stat().st_size
         tree.chmod(0o644)
@@ -89,3 +91,17 @@ def test_a_damaged_tree_is_a_miss(tmp_path: Path) -> None:
 
 def _digest(message: object) -> Digest:
     return Digest(message.hash, message.size_bytes)  # type: ignore[attr-defined]
+
+
+def test_an_entry_that_is_no_file_counts_as_absent(tmp_path: Path) -> None:
+    """Also one that nobody would ever finish reading."""
+    with Store.open(tmp_path) as store:
+        result = ActionResult(exit_code=0, files=(OutputFile("x", store.cas.put(b"x")),))
+        path = tmp_path / "ac" / KEY.hash[:2] / KEY.hash
+        path.parent.mkdir(parents=True)
+        for make in (os.mkfifo, os.mkdir, lambda where: where.symlink_to("/dev/zero")):
+            make(path)
+            assert store.actions.get(KEY) is None
+            store.actions.put(KEY, result)
+            assert store.actions.get(KEY) == result
+            path.unlink()

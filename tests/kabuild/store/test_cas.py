@@ -268,3 +268,34 @@ def test_each_refusal_of_the_disk_has_its_reason(
         cas.put(b"data")
     assert caught.value.reason is reason
     assert caught.value.hint
+
+
+def test_a_blob_that_nobody_may_read_is_readable_where_it_is_linked(
+    cas: DiskCas, tmp_path: Path
+) -> None:
+    """In a sandbox it would be a file that cannot be read, and the candidate be blamed."""
+    digest = cas.put(b"blob")
+    Path(cas.path_of(digest)).chmod(0)
+
+    cas.link_to(digest, tmp_path / "linked")
+
+    assert (tmp_path / "linked").stat().st_mode & 0o777 == 0o555
+
+
+@pytest.mark.parametrize("strange", ["pipe", "directory", "loop", "device"])
+def test_what_is_no_file_counts_as_damage_and_goes(
+    cas: DiskCas, tmp_path: Path, strange: str
+) -> None:
+    digest = cas.put(b"blob")
+    path = Path(cas.path_of(digest))
+    path.unlink()
+    if strange == "pipe":
+        os.mkfifo(path)
+    elif strange == "directory":
+        path.mkdir()
+    else:
+        path.symlink_to(path.name if strange == "loop" else "/dev/zero")
+
+    assert not cas.has(digest)
+    assert cas.put(b"blob") == digest
+    assert cas.get(digest) == b"blob"

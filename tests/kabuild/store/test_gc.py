@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from kabuild.model.digest import Digest
 from kabuild.store import Store, gc
+from kabuild.store.build_memo import BuildMemo, BuildMemos
 from kabuild.store.contents import Item, scan
-from kabuild.store.memory import Memory, MemoryStore
 from kabuild.store.paths import MEMORIES, TOOLCHAINS
 from kabuild.store.usage import Usage
-from kabuild.toolchain.tree_store import TREE, USED, TreeStore
+from kabuild.toolchain.tree_store import KIND, MANIFEST, TREE, USED, TreeStore
+from tests.testkit.seal import SEAL
 
 from .conftest import OLD, Shelf
 
@@ -194,11 +195,11 @@ def test_a_collection_sets_the_usage_right(shelf: Shelf) -> None:
     assert Usage(shelf.root).total() == shelf.size() == 50
 
 
-MEMORY = Memory("cpu", "", [], 0, {}, ())
+MEMORY = BuildMemo("cpu", "", [], 0, {}, ())
 
 
 def test_earlier_answers_are_forgotten_when_results_go(shelf: Shelf) -> None:
-    memories = MemoryStore(shelf.root / MEMORIES)
+    memories = BuildMemos(shelf.root / MEMORIES, shelf.store.seal)
     memories.write("request", MEMORY)
     shelf.blob(b"x")
 
@@ -213,7 +214,7 @@ def test_earlier_answers_are_forgotten_when_results_go(shelf: Shelf) -> None:
 def test_a_remembered_answer_is_a_use_of_its_results(shelf: Shelf) -> None:
     """Answering looks at no result; it would be a pity to lose those that are asked for daily."""
     daily, never = shelf.result("daily", [], OLD), shelf.result("never", [], OLD + 1)
-    MemoryStore(shelf.root / MEMORIES).write("request", MEMORY, {"": [daily.hash]})
+    BuildMemos(shelf.root / MEMORIES, shelf.store.seal).write("request", MEMORY, {"": [daily.hash]})
 
     collect(shelf, 0)
 
@@ -227,7 +228,7 @@ def toolchain(shelf: Shelf, name: str, used: int, *, size: int = 100) -> Path:
     (home / TREE).mkdir(parents=True)
     (home / TREE / "file").write_bytes(b"x" * size)
     (home / TREE).chmod(0o555)
-    (home / "manifest.json").write_text("{}")
+    (home / MANIFEST).write_bytes(SEAL.wrap(KIND, home.name, b"{}"))
     (home / USED).write_text(str(size))
     os.utime(home / USED, (used, used))
     return home
@@ -269,7 +270,7 @@ def test_a_toolchain_that_a_running_build_uses_stays(shelf: Shelf) -> None:
     ready, done = os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:
-        held = TreeStore(shelf.root / TOOLCHAINS).use(old.name)
+        held = TreeStore(shelf.root / TOOLCHAINS, SEAL).use(old.name)
         os.utime(old / USED, (OLD, OLD))
         os.write(ready[1], b"y" if held else b"n")
         os.read(done[0], 1)
@@ -283,7 +284,7 @@ def test_a_toolchain_that_a_running_build_uses_stays(shelf: Shelf) -> None:
     os.waitpid(pid, 0)
     collect(shelf, 0)
     assert not old.exists()
-    assert not TreeStore(shelf.root / TOOLCHAINS).use(old.name)
+    assert not TreeStore(shelf.root / TOOLCHAINS, SEAL).use(old.name)
 
 
 def test_what_interrupted_fetches_left_goes(shelf: Shelf) -> None:

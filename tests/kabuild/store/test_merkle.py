@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kabuild.base.canonical import message_field
 from kabuild.model.digest import EMPTY, Digest
-from kabuild.store import merkle
+from kabuild.store import merkle, trees
 from kabuild.store.merkle import Directory, FileNode, build
 from tests.testkit.reapi import parse
 
@@ -67,7 +67,7 @@ def test_a_tree_message_holds_every_directory_once(tree: dict[str, FileNode]) ->
     assert len(set(children)) == len(children)
     expected = [directory.wire for directory in root.all_directories()]
     assert [message.root.SerializeToString(deterministic=True), *children] == expected
-    assert merkle.parse_tree(root.tree_message()) == root
+    assert trees.parse_tree(root.tree_message()) == root
 
 
 @given(tree=TREES, other=NODES)
@@ -157,7 +157,7 @@ def test_commands_and_actions_are_messages_of_the_api() -> None:
 def test_bytes_that_are_no_tree_are_refused(data: bytes) -> None:
     """Nothing but ValueError: an entry of the cache may hold anything."""
     try:
-        root = merkle.parse_tree(data)
+        root = trees.parse_tree(data)
     except ValueError:
         return
     assert isinstance(root, Directory)
@@ -168,21 +168,21 @@ def test_names_that_leave_their_directory_are_refused(name: str) -> None:
     evil = Directory({name: FileNode(EMPTY)}, {})
 
     with pytest.raises(ValueError, match="bad name"):
-        merkle.parse_tree(evil.tree_message())
+        trees.parse_tree(evil.tree_message())
 
 
 def test_a_tree_that_lacks_a_directory_is_refused() -> None:
     root = build([("a/b", FileNode(EMPTY))])
 
     with pytest.raises(ValueError, match="lacks directory"):
-        merkle.parse_tree(message_field(1, root.wire))
+        trees.parse_tree(message_field(1, root.wire))
 
 
 def test_a_directory_is_read_from_wherever_its_messages_are() -> None:
     root = build([("a/b/c", FileNode(EMPTY)), ("d", FileNode(EMPTY, executable=True))])
     messages = {directory.digest: directory.wire for directory in root.all_directories()}
 
-    assert merkle.read_directory(root.digest, messages.__getitem__) == root
+    assert trees.read_directory(root.digest, messages.__getitem__) == root
     del messages[root.directories["a"].digest]
     with pytest.raises(ValueError, match="lacks directory"):
-        merkle.read_directory(root.digest, messages.__getitem__)
+        trees.read_directory(root.digest, messages.__getitem__)

@@ -197,7 +197,7 @@ def changed_result(parts: Parts) -> Parts:
         (tampered, "was changed: its content has another digest"),
         (longer, "bytes, not"),
         (escaping, "it holds 'cas/../../../escaped'"),
-        (linking, "it holds"),
+        (linking, "is not a regular file"),
         (added, "it holds '/etc/cron.d/x', which its manifest does not name"),
         (cut, "is missing"),
         (swapped, "where cas/"),
@@ -315,3 +315,23 @@ def test_a_result_of_nobody_knows_what(shelf: Shelf, other: Shelf, file: Path) -
     forged(shelf, file, "0" * 64, encode(ActionResult(0), shelf.store.cas, ended=1.0))
 
     assert "is not from a sandbox" in refused(other, file).message
+
+
+@pytest.mark.parametrize("more", [b"x", b"\0" * 512, b"garbage"])
+def test_something_behind_its_end_is_refused(other: Shelf, file: Path, more: bytes) -> None:
+    file.write_bytes(file.read_bytes() + more)
+
+    assert "there is data after its end" in refused(other, file).message
+
+
+def test_a_result_that_names_the_same_files_too_often(
+    shelf: Shelf, other: Shelf, file: Path
+) -> None:
+    """Some kB that would be millions of files in memory."""
+    blob = shelf.blob(bytes([0]) * 1000)
+    keys = [path.name for path in (shelf.root / "ac").rglob("*") if path.is_file()]
+    outputs = tuple(OutputFile(f"d/{n}", blob) for n in range(20_000))
+    entry = encode(ActionResult(0, outputs), shelf.store.cas, ended=1.0)
+    forged(shelf, file, keys[0], entry)
+
+    assert "too often" in refused(other, file, limit=1 << 30).message

@@ -15,6 +15,7 @@ from kabuild.store.eviction import COLLECTING
 from kabuild.store.scratch import Scratch
 from kabuild.store.users import user
 from kabuild.toolchain.tree_store import _HELD, TreeStore
+from tests.testkit.seal import SEAL
 
 
 @pytest.mark.parametrize(
@@ -62,14 +63,14 @@ def building(root: Path) -> Iterator[None]:
 @contextmanager
 def using_a_toolchain(root: Path) -> Iterator[None]:
     (root / "toolchains/abc").mkdir(parents=True)
-    TreeStore(root / "toolchains").use("abc")
+    TreeStore(root / "toolchains", SEAL).use("abc")
     yield
     os.close(_HELD.pop(str(root / "toolchains/abc/used")))
 
 
 @contextmanager
 def fetching(root: Path) -> Iterator[None]:
-    with TreeStore(root / "toolchains").working("abc"):
+    with TreeStore(root / "toolchains", SEAL).working("abc"):
         yield
 
 

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kabuild.store import Store, verify
-from kabuild.store.memory import Memory, MemoryStore
+from kabuild.store.build_memo import BuildMemo, BuildMemos
 from kabuild.store.paths import MEMORIES
-from kabuild.store.promises import named_by
+from kabuild.store.result_closure import named_by
 from kabuild.store.verify import check
+from tests.testkit.seal import SEAL
 
 from .conftest import OLD, Shelf
 
@@ -32,7 +33,7 @@ def damage(path: Path, data: bytes | None = None) -> None:
 def test_a_good_store(shelf: Shelf) -> None:
     shelf.result("x", [shelf.blob(b"a"), shelf.blob(b"b")], directories=("d",))
 
-    checked = check(shelf.root)
+    checked = check(shelf.root, shelf.store.seal)
 
     assert checked.damages == ()
     assert checked.results == 1
@@ -40,7 +41,7 @@ def test_a_good_store(shelf: Shelf) -> None:
 
 
 def test_no_store(tmp_path: Path) -> None:
-    assert check(tmp_path / "none").damages == ()
+    assert check(tmp_path / "none", SEAL).damages == ()
 
 
 def test_a_damaged_blob_and_what_it_breaks(shelf: Shelf) -> None:
@@ -49,7 +50,7 @@ def test_a_damaged_blob_and_what_it_breaks(shelf: Shelf) -> None:
     shelf.result("whole", [good])
     damage(shelf.blob_path(bad))
 
-    (found,) = check(shelf.root).damages
+    (found,) = check(shelf.root, shelf.store.seal).damages
 
     assert (found.kind, found.name, {*found.breaks}) == ("blob", bad.hash, broken)
     assert "its content is" in found.problem
@@ -59,17 +60,17 @@ def test_a_damaged_blob_and_what_it_breaks(shelf: Shelf) -> None:
 def test_removing_makes_room_for_what_is_made_again(shelf: Shelf) -> None:
     bad = shelf.blob(b"bad")
     broken, whole = shelf.result("a", [bad]), shelf.result("b", [])
-    memories = MemoryStore(shelf.root / MEMORIES)
-    memories.write("request", Memory("cpu", "", [], 0, {}, ()))
+    memories = BuildMemos(shelf.root / MEMORIES, shelf.store.seal)
+    memories.write("request", BuildMemo("cpu", "", [], 0, {}, ()))
     damage(shelf.blob_path(bad))
 
-    assert all(item.removed for item in check(shelf.root, remove=True).damages)
+    assert all(item.removed for item in check(shelf.root, shelf.store.seal, remove=True).damages)
 
     assert not shelf.has(bad)
     assert shelf.store.actions.get(broken) is None
     assert shelf.store.actions.get(whole) is not None
     assert memories.read("request") is None
-    assert check(shelf.root).damages == ()
+    assert check(shelf.root, shelf.store.seal).damages == ()
     shelf.store.cas.put(b"bad")
     assert shelf.store.cas.get(bad) == b"bad"
 
@@ -81,7 +82,7 @@ def test_a_damaged_tree_breaks_its_result(shelf: Shelf) -> None:
     tree = shelf.blob_path(digest)
     damage(tree, b"?" * tree.stat().st_size)
 
-    (found,) = check(shelf.root).damages
+    (found,) = check(shelf.root, shelf.store.seal).damages
 
     assert (found.name, found.breaks) == (tree.name, (key.hash,))
 
@@ -91,7 +92,7 @@ def test_a_damaged_entry(shelf: Shelf, entry: bytes) -> None:
     key = shelf.result("x", [shelf.blob(b"a")])
     shelf.result_path(key).write_bytes(entry)
 
-    (found,) = check(shelf.root, remove=True).damages
+    (found,) = check(shelf.root, shelf.store.seal, remove=True).damages
 
     assert (found.kind, found.name) == ("result", key.hash)
     assert not shelf.knows(key)
@@ -102,7 +103,7 @@ def test_a_result_whose_blob_is_gone(shelf: Shelf) -> None:
     key = shelf.result("x", [blob])
     shelf.blob_path(blob).unlink()
 
-    (found,) = check(shelf.root).damages
+    (found,) = check(shelf.root, shelf.store.seal).damages
 
     assert (found.kind, found.name) == ("result", key.hash)
     assert str(blob) in found.problem
@@ -118,7 +119,7 @@ def test_what_is_no_file_and_what_lies_elsewhere(shelf: Shelf) -> None:
     misplaced.parent.mkdir()
     shelf.blob_path(three).rename(misplaced)
 
-    found = check(shelf.root, remove=True).damages
+    found = check(shelf.root, shelf.store.seal, remove=True).damages
 
     assert {item.name for item in found} == {one.hash, two.hash, three.hash}
     assert not any(map(shelf.has, (one, two)))
@@ -129,7 +130,7 @@ def test_reading_is_no_use(shelf: Shelf) -> None:
     blob = shelf.blob(b"a", OLD)
     shelf.result("x", [blob], OLD)
 
-    check(shelf.root)
+    check(shelf.root, shelf.store.seal)
 
     assert shelf.blob_path(blob).stat().st_mtime == OLD
 
@@ -147,7 +148,7 @@ def test_a_blob_that_was_made_again_meanwhile_stays(
         return real(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(verify, "_remove", made_again)
-    check(shelf.root, remove=True)
+    check(shelf.root, shelf.store.seal, remove=True)
 
     assert shelf.store.cas.get(blob) == b"a" * 10
 
@@ -171,6 +172,6 @@ def test_every_damage_is_found_and_nothing_else(
         data[choose.randrange(len(data))] ^= 1 << choose.randrange(8)
         damage(shelf.blob_path(blob), bytes(data))
 
-    found = {item.name: {*item.breaks} for item in check(shelf.root).damages}
+    found = {item.name: {*item.breaks} for item in check(shelf.root, shelf.store.seal).damages}
 
     assert found == {b.hash: {k for k, n in results.items() if b.hash in n} for b in bad}

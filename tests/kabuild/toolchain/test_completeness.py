@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kabuild.base.errors import LoadError, Position
-from kabuild.cli import doctor
 from kabuild.loading import Loader, load_workspace
+from kabuild.loading.platform_index import PlatformIndex
 from kabuild.model.label import Label
 from kabuild.toolchain import Declaration, LocalTree
 from kabuild.toolchain.completeness import installation, lacking, not_whole
@@ -70,8 +70,8 @@ def test_what_lies_outside_of_a_tree_is_not_in_it(home: Path, tmp_path: Path) ->
     for parts in ([], ["bin", "lib"]):
         assert lacking(linked, NEEDED, parts) == [*NEEDED]
         said = not_whole(declaration, linked, NEEDED, parts)
-        assert f"bin/cc leads out of it, to {home}/bin/cc: adopt what holds that" in said
-    assert "there is no cc.h" in not_whole(declaration, linked, [*NEEDED, "cc.h"])
+        assert f"bin/cc leads out of it, to {home}/bin/cc: adopt its directory" in said
+    assert "it lacks cc.h" in not_whole(declaration, linked, [*NEEDED, "cc.h"])
     assert installation(linked / "bin/cc", NEEDED) == home
 
 
@@ -133,16 +133,17 @@ def test_what_doctor_offers_is_what_the_declaration_requires() -> None:
     """``pin`` refuses nothing for the lack of what ``doctor`` looked for."""
     target = Loader(load_workspace(ROOT)).target(Label.parse("//toolchains/cuda:nvcc"))
     required = {frozenset(item.split("|")) for item in Declaration.of(target).requires}
-    (looked_for,) = [item[2] for item in doctor.INSTALLATIONS if item[0] == "nvcc"]
+    (looked_for,) = PlatformIndex.of(None).spec("cuda").installations
 
-    assert {frozenset(item.split("|")) for item in looked_for} == required
+    assert looked_for.program == "nvcc"
+    assert {frozenset(item.split("|")) for item in looked_for.requires} == required
 
 
 @pytest.mark.parametrize(
     ("pin", "message"),
     [
-        ('local = "/a"\nrequires = ["b", "c|../d"]', "'../d' is no path below the tree"),
-        ('local = "/a"\nrequires = ["b|"]', "'' is no path below the tree"),
+        ('local = "/a"\nrequires = ["b", "c|../d"]', "'../d' is not a path below the tree"),
+        ('local = "/a"\nrequires = ["b|"]', "'' is not a path below the tree"),
         ('environment = ["x"]\nrequires = ["b"]', "'requires' belongs to 'local'"),
     ],
 )

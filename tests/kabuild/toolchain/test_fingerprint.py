@@ -21,6 +21,7 @@ from kabuild.toolchain.fingerprint import (
     tree_listing,
 )
 from kabuild.toolchain.record_memory import RecordMemory
+from tests.testkit.seal import SEAL
 
 Install = Callable[..., Path]
 
@@ -196,13 +197,13 @@ def test_a_part_that_leads_out_of_the_tree_counts_as_a_link(tree: Path, tmp_path
 def test_a_memory_reads_each_record_once(install: Install, tmp_path: Path) -> None:
     record = install("a", record=RECORD) / "RECORD"
     file = tmp_path / "cache" / "records.json"
-    memory = RecordMemory(file, hash_file)
+    memory = RecordMemory(file, hash_file, SEAL)
     digest = memory(record)
     assert digest == hash_record(record)
     memory.save()
     whole, inode = hash_file(record), file.stat().st_ino
     record.unlink()
-    again = RecordMemory(file, lambda _: whole)
+    again = RecordMemory(file, lambda _: whole, SEAL)
     assert again(record) == digest
     again.save()
     assert file.stat().st_ino == inode  # nothing was learnt, so nothing was written
@@ -215,7 +216,7 @@ def test_a_damaged_memory_costs_nothing_but_time(
     record = install("a", record=RECORD) / "RECORD"
     file = tmp_path / "records.json"
     file.write_bytes(content)
-    memory = RecordMemory(file, hash_file)
+    memory = RecordMemory(file, hash_file, SEAL)
     assert memory(record) == hash_record(record)
     memory.save()
-    assert RecordMemory(file, hash_file)(record) == hash_record(record)
+    assert RecordMemory(file, hash_file, SEAL)(record) == hash_record(record)

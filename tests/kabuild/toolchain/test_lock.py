@@ -100,17 +100,47 @@ def test_locks_that_are_none(tmp_path: Path, text: str) -> None:
         read_lock(path)
 
     assert caught.value.reason is Reason.BAD_LOCK
-    assert "remove it, and write it anew: kabuild toolchain lock" in caught.value.hint
+    assert "remove it and run: kabuild toolchain lock" in caught.value.hint
 
 
 def test_an_entry_that_is_incomplete_is_named_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "lock.toml"
     path.write_text('schema = 1\n\n["//a:b"]\nkind = "deb"\n\n["//a:c"]\ntree = ""\n')
 
-    with pytest.raises(LoadError, match="what it has of //a:c is incomplete: 'kind'") as caught:
+    with pytest.raises(LoadError, match="its entry for //a:c is incomplete: 'kind'") as caught:
         read_lock(path)
 
     assert caught.value.position == Position("toolchains/lock.toml", 6)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("home = 3", "'home' is int, expected a string"),
+        ("home = 2020-01-01", "'home' is date, expected a string"),
+        ('home = "a\\u0000b"', "'home' is 'a.*, expected a string"),
+        ('paths = "bin"', "'paths' is 'bin', expected a list of strings"),
+        ('paths = ["bin", ["lib"]]', "'paths' is list, expected a string"),
+        ("tree = true", "'tree' is True, expected a string"),
+        ("declared = [1]", "'declared' is int, expected a string"),
+        ("files = { all = { x = { sha256 = 'DIGEST', size = 'much' } } }", "expected bytes"),
+        ("files = { all = { x = { sha256 = 'DIGEST', size = -1 } } }", "expected bytes"),
+        ("files = { all = { x = { sha256 = 'DIGEST', size = 1, pin = [] } } }", "'pin' is list"),
+        ("files = { all = { x = { sha256 = 7, size = 1 } } }", "'sha256' is int"),
+        ("files = [1]", "no attribute 'items'"),
+    ],
+)
+def test_an_entry_of_wrong_types_is_named_with_its_line(
+    tmp_path: Path, line: str, problem: str
+) -> None:
+    path = tmp_path / "lock.toml"
+    text = f'schema = 1\n\n["//a:b"]\nkind = "local"\n{line}\n'
+    path.write_text(text.replace("DIGEST", "3f" * 32))
+
+    with pytest.raises(LoadError, match=problem) as caught:
+        read_lock(path)
+
+    assert caught.value.position == Position("toolchains/lock.toml", 3)
 
 
 def test_the_workspaces_entry_comes_first(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from kabuild.base.errors import LoadError, Position, Reason, ToolchainError
 from kabuild.loading import Loader, load_workspace
+from kabuild.model.action import Toolchain
 from kabuild.model.label import Label
-from kabuild.model.toolchain import Toolchain
 from kabuild.toolchain import Declaration, hash_record, resolve
 from kabuild.toolchain.aliases import with_aliases
 
@@ -152,7 +152,7 @@ def test_a_file_is_no_local_tree(project: Project, tmp_path: Path) -> None:
     (tmp_path / "cc").touch()
     error = failure(declare(project, f'local = "{tmp_path}/cc"'))
     assert error.reason is Reason.NO_TOOLCHAIN
-    assert f"{tmp_path}/cc is no directory" in error.message
+    assert f"{tmp_path}/cc is not a directory" in error.message
 
 
 def test_a_local_tree_that_cannot_be_read(project: Project, tmp_path: Path) -> None:
@@ -174,8 +174,8 @@ def test_a_local_tree_that_cannot_be_read(project: Project, tmp_path: Path) -> N
         ('distribution = "x"', 4, "'version' and 'distribution' belong together"),
         ('local = "/a"\nversion = "1"', 5, "belong together"),
         ('environment = ["x"]\npaths = ["a"]', 5, "'paths' belongs to 'local'"),
-        ('local = "a/b"', 4, "'a/b' is no absolute path"),
-        ('local = "/a"\npaths = ["b", "../c"]', 5, "'../c' is no path below"),
+        ('local = "a/b"', 4, "'a/b' is not an absolute path"),
+        ('local = "/a"\npaths = ["b", "../c"]', 5, "'../c' is not a path below"),
     ],
 )
 def test_bad_declarations(project: Project, pin: str, line: int, message: str) -> None:

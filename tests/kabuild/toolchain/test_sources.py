@@ -71,7 +71,7 @@ def test_yanked_and_foreign_files_are_left_out(server: FileServer) -> None:
         b'<a href="b-1-py3-none-any.whl">b-1-py3-none-any.whl</a>'
     )
 
-    with pytest.raises(ToolchainError, match="there is no wheel of a 1"):
+    with pytest.raises(ToolchainError, match="no wheel of a 1"):
         pypi(server).find("a==1", X86)
 
 
@@ -91,7 +91,8 @@ def test_indexes_that_might_have_had_it_are_named(server: FileServer, wanted: st
     with pytest.raises(ToolchainError, match="no wheel") as caught:
         pypi(server, "http://127.0.0.1:1/simple").find(wanted, X86)
 
-    assert "could not be asked: http://127.0.0.1:1/simple: Connection refused" in caught.value.hint
+    refused = "could not be reached: http://127.0.0.1:1/simple: Connection refused"
+    assert refused in caught.value.hint
 
 
 def test_a_second_index_is_asked_when_the_first_has_it_not(server: FileServer) -> None:
@@ -144,6 +145,8 @@ def test_json_indexes() -> None:
         ("a-1-cp27-cp27m-manylinux1_x86_64.whl", False),
         ("a-1-py3-none-musllinux_1_1_x86_64.whl", False),
         ("a-1-cp310-abi3-manylinux_2_17_x86_64.whl", True),
+        ("a-1-py3-none-manylinux_2_99_x86_64.whl", False),  # of a newer C library
+        ("a-1-py3-none-manylinux_2_17_aarch64.whl", False),
         ("a-1-cp310-cp310-manylinux_2_17_x86_64.whl", False),
         ("a-1-cp399-abi3-manylinux_2_17_x86_64.whl", False),
     ],
@@ -170,7 +173,7 @@ def test_a_package_of_a_mirror(server: FileServer, file: str, pack: object) -> N
     assert [*source.urls(found)] == [f"{server.url}/d/pool/half_1-2.deb"]
     with pytest.raises(ToolchainError, match="no mirror has half-dev 2") as caught:
         source.find("half-dev=2", X86)
-    assert "there is: 1-2, 1-3" in caught.value.hint
+    assert "available: 1-2, 1-3" in caught.value.hint
 
 
 def test_apt_is_asked_where_its_mirrors_are(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from kabuild.model.label import Label
 from kabuild.toolchain import Declaration, Fetched, hash_file
 from kabuild.toolchain.tree_check import SEEN, TreeCheck
 from kabuild.toolchain.tree_store import TREE, TreeStore, listing
+from tests.testkit.seal import SEAL
 
 DIGEST = "d" * 64
 DECLARATION = Declaration(
@@ -35,7 +36,7 @@ class Reader:
 @pytest.fixture
 def trees(tmp_path: Path) -> TreeStore:
     """A store with one tree: a program, two headers and a link."""
-    trees = TreeStore(tmp_path / "trees")
+    trees = TreeStore(tmp_path / "trees", SEAL)
     with trees.working(DIGEST) as work:
         tree = work / TREE
         (tree / "include" / "deep").mkdir(parents=True)
@@ -145,7 +146,7 @@ def test_the_error_names_the_files_and_what_to_do(trees: TreeStore) -> None:
     error = caught.value
     assert error.reason is Reason.TOOLCHAIN_DRIFT
     assert str(error.position) == "toolchains/lock.toml:3"
-    assert error.message == f"//t:cc is not what was fetched: {trees.tree(DIGEST)} changed"
+    assert error.message == f"//t:cc differs from its download: {trees.tree(DIGEST)} changed"
     assert error.hint.splitlines()[0] == "x00: added"
     assert error.hint.splitlines()[-2:] == [
         "and 2 more",

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compile_verdict import refusal_in
+from compile_gate import refusal_in
 from hand_in import MOST_BYTES, RefusedError, check_text, read_editable, take
 from kernel_source import Refusal, check_handed_in
 
@@ -51,7 +51,7 @@ def _nothing(_: Path) -> None:
         (_directory, "no regular file"),
         (_large, f"has {MOST_BYTES + 1} bytes"),
         (_zero, "byte 3 is zero"),
-        (_latin, "no UTF-8"),
+        (_latin, "not UTF-8"),
         (_nothing, "it is gone"),
     ],
 )

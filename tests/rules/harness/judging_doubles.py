@@ -10,11 +10,13 @@ from typing import Any
 
 import torch
 from base import shapes
-from base.dtypes import DTYPES, torch_dtype
-from base.program import Batch, CandidateFault, Config, Program, Reason, RunnerPolicy, Signature
+from base.program import Batch, CandidateFault, Config, Program, RunnerPolicy, Signature
 from base.spec import parse_spec
-from base.verdict import Verdict
+from base.tensors import torch_dtype
 from perf import gate
+from terms.dtypes import DTYPES
+from terms.reasons import Reason
+from terms.verdict import Verdict
 from torch import Tensor
 
 Entry = Callable[..., None]
@@ -71,9 +73,12 @@ class Double:
         assert self._open
         self._config = config
 
-    def batch(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch:
+    def batch(self, inputs: Sequence[Mapping[str, Tensor]], left_out: int | None = None) -> Batch:
         assert self._open
-        outputs = tuple(self._call(given) for given in inputs)
+        outputs = tuple(
+            self._call(given, works=index != left_out or self._launcher.bypass)
+            for index, given in enumerate(inputs)
+        )
         return Batch(outputs, *self._launcher.clock(self._program, len(inputs)))
 
     def repeat(self, inputs: Mapping[str, Tensor], calls: int) -> Batch:
@@ -96,7 +101,7 @@ class Double:
         self._launcher.alive -= self._open
         self._open = False
 
-    def _call(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def _call(self, given: Mapping[str, Tensor], *, works: bool = True) -> dict[str, Tensor]:
         config = self._config
         assert config is not None
         outputs = {}
@@ -105,7 +110,7 @@ class Double:
             bits = getattr(torch, DTYPES[name].bits_name)
             blank = torch.full(shapes.shape(argument, config.dims), DTYPES[name].poison, dtype=bits)
             outputs[argument.name] = blank.view(torch_dtype(name))
-        if not self._works:
+        if not (self._works and works):
             return outputs
         copies = {name: tensor.clone() for name, tensor in given.items()}
         entry = self._launcher.entries[side_of(self._program)]
@@ -198,9 +203,9 @@ def judge(
     spec = parse_spec(write_spec(folder, gate="perf", policy=policy))
     programs = {"candidate": candidate or softmax, "baseline": baseline or softmax}
     launcher = Doubles(programs, clock)
-    verdict, samples = gate.run(spec, launcher)
+    verdict = gate.run(spec, launcher)
     assert launcher.alive == 0, "a runner was left behind"
-    return verdict, json.loads(samples), launcher
+    return verdict, json.loads(verdict.files["samples.json"]), launcher
 
 
 def write_spec(folder: Path, reference: str = REFERENCE, **changes: Any) -> dict[str, Any]:

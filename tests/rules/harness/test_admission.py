@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 import torch
-from base.program import CandidateFault, Reason
+from base.program import CandidateFault
 from judging_doubles import Doubles, write_spec
+from terms.reasons import Reason
 
 from admission import gate as admission  # isort: skip
 from admission import exactness  # isort: skip

@@ -1,16 +1,15 @@
-"""The audit: what explains a batch's time, what disproves it, and what a lie costs."""
+"""The judge's clock: what counts, what disproves a report, and what excuses one."""
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from base.program import Batch
-from perf.audit import Charge, Clock
+from perf.audit import Clock
 
 MS = 1_000_000
+EMPTY = 0.31  # ms
 
 
 def clock():
@@ -24,13 +23,24 @@ def batch(reported, wall, thread=0.0, process=0.0, waited=0.0):
     return Batch((), *(int(ms * MS) for ms in (reported, wall, thread, process, waited)))
 
 
+@pytest.mark.parametrize("reported", [0.001, 5, 10, 10.31])
+def test_a_report_changes_nothing_that_counts(reported):
+    assert clock().counted_ns(batch(reported, 10.31)) == 10 * MS
+
+
+def test_what_is_shorter_than_an_empty_batch_counts_as_one():
+    assert clock().counted_ns(batch(0.01, 0.32)) == EMPTY * MS
+    assert clock().trusted_ns(batch(0.01, 0.30)) == 0.01 * MS
+
+
 @pytest.mark.parametrize(
     "honest",
     [
         batch(10, 10.4, 10.1, 10.1),
         batch(10, 90, 10.1, 10.1),  # others kept the judge or the runner waiting
         batch(90, 91, 10.1, 10.1),  # others kept the call itself waiting
-        batch(10, 10.4, 10.1, 10.1 * (os.cpu_count() or 1)),
+        batch(10, 10.4, 10.1, 10.1 * 64),
+        batch(10, 40, 10.1, 200),  # threads of its own go on until the freeze
         batch(10, 10.4),  # a kernel that does not count
     ],
 )
@@ -48,16 +58,15 @@ def test_what_cannot_be_is_no_noise(reported, wall):
     ("lie", "words"),
     [
         (batch(5, 10.4, 10, 10), "its main thread ran for 10 ms"),
-        (batch(5, 200, 10, 10), "its main thread ran for 10 ms"),
+        (batch(5, 200, 10, 10, 190), "its main thread ran for 10 ms"),
         (batch(0.6, 1.6, 1.2, 1.2), "its main thread ran for 1.2 ms"),
-        (batch(5, 40, 1, 100 * (os.cpu_count() or 1)), "it ran for"),
     ],
 )
 def test_what_the_kernel_counts_disproves_a_lie_under_any_load(lie, words):
     audited = clock()
     audited.trust(batch(10, 300, 10.1, 10.1))
 
-    assert words in audited.complaint(lie)
+    assert words in audited.hidden(lie)
 
 
 def test_what_the_baselines_thread_does_besides_is_allowed_to_the_candidate():
@@ -68,58 +77,23 @@ def test_what_the_baselines_thread_does_besides_is_allowed_to_the_candidate():
     assert "ran for 8.1 ms" in audited.hidden(batch(5, 8.5, 8.1, 8.1))
 
 
-def test_noise_of_the_baseline_is_allowed_to_the_candidate():
-    audited = clock()
-    late = batch(10, 30)
-    assert "19.7 ms are unexplained" in audited.complaint(late)
-
-    audited.trust(batch(10, 31))
-    assert audited.complaint(late) == ""
+QUIET = [batch(10, 10.4)] * 6
 
 
 @pytest.mark.parametrize(
-    ("late", "excused"),
+    ("own", "trusted", "refused"),
     [
-        (batch(10, 30, 10, 10, 18.5), True),  # others had the processors
-        (batch(10, 30, 10, 20, 28.5), True),  # and its second thread cannot have been all of them
-        (batch(10, 30, 10, 10, 15), False),  # 4.7 ms are left
-        (batch(10, 30, 10, 20, 18.5), False),  # its own thread kept it waiting
-        (batch(10, 30, 1, 19, 30), False),
-        (batch(10, 30), False),  # a kernel that does not count
-        (batch(5, 30, 10, 10, 25), False),  # what it ran itself nobody else did
-        (batch(31, 30, 10, 10, 25), False),
+        (QUIET, QUIET, False),
+        ([batch(10, 30)] * 6, QUIET, True),
+        ([batch(10, 30)] * 7 + QUIET, QUIET, True),  # in most batches
+        ([batch(10, 30)] * 5 + QUIET, QUIET, False),  # noise comes and goes
+        ([batch(10, 30)] * 6, [*QUIET, batch(10, 31)], False),  # the baseline's is as bad
+        ([batch(10, 30, waited=18.5)] * 6, QUIET, False),  # others had the processors
+        ([batch(10, 30, 10, 40, 30)] * 6, QUIET, False),  # or its own threads: who knows
+        ([batch(10, 30, waited=15)] * 6, QUIET, True),  # 4.7 ms are left
     ],
 )
-def test_others_on_the_processors_excuse_what_the_kernel_counts(late, excused):
-    audited = clock()
+def test_a_lie_in_most_batches_is_named_unless_the_machine_explains_it(own, trusted, refused):
+    said = clock().complaint(own, trusted)
 
-    assert audited.complaint(late) != ""
-    assert (audited.complaint(late, busy=True) == "") == excused
-
-
-@pytest.mark.parametrize(
-    ("own", "pays"),
-    [
-        ([0, 0, 0, 0], [0, 0, 0, 0]),
-        ([5, 5, 5, 5], [5, 5, 5, 5]),  # always
-        ([5, 0, 0, 0], [5, 0, 0, 0]),  # now and then
-        ([-1, -1, -1, -1], [0, 0, 0, 0]),  # nobody is paid
-    ],
-)
-def test_unexplained_time_is_paid_whenever_it_comes(own, pays):
-    charge = Charge.settle(own, [0, 0, 0])
-
-    assert [charge.of(value, beside=[0, 0]) for value in own] == pays
-
-
-def test_what_the_baseline_varies_by_costs_nobody():
-    charge = Charge.settle([0, 0, 3], [-1, 0, 1])
-
-    assert [charge.of(value, beside=[0, 1]) for value in (0, 3, 9)] == [0, 0, 6]
-
-
-@pytest.mark.parametrize(("beside", "pays"), [([7, 8], 0), ([8, 0], 6), ([0, 8], 6), ([4, 5], 2)])
-def test_what_holds_up_all_of_a_round_costs_nobody(beside, pays):
-    charge = Charge.settle([0, 0, 9], [-1, 0, 1])
-
-    assert charge.of(9, beside=beside) == pays
+    assert ("unexplained" in said) == refused

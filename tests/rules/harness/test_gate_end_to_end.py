@@ -15,7 +15,8 @@ import pytest
 from judging_doubles import REFERENCE, SPEC
 
 ROOT = Path(__file__).parents[3]
-DRIVER = ROOT / "toolchains" / "hip" / "cpu" / "driver" / "hipcpu.py"
+DRIVER = ROOT / "toolchains" / "hip" / "driver" / "compile_hip.py"
+NATIVE = ROOT / "toolchains" / "hip" / "host" / "native.py"
 TOOLS = ROOT / "rules" / "harness" / "tools"
 KERNEL = """
 #include <hip/hip_runtime.h>
@@ -73,24 +74,23 @@ for folder in map(str.strip, sys.stdin):
 TORCH = {"abi": "torch", "path": "task/reference.py", "entry": "reference"}
 
 
-def drive(*arguments):
+def drive(*command):
     found = importlib.util.find_spec("ziglang")
     assert found is not None
     assert found.origin is not None
     compiler = f"--compiler=zig:{Path(found.origin).parent}"
-    command = [sys.executable, str(DRIVER), *map(str, arguments), compiler]
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run([sys.executable, *map(str, command), compiler], check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """Runtime, runner and all kernels, compiled once."""
     folder = tmp_path_factory.mktemp("built")
-    drive("runtime", "-o", folder / "libhipcpu.so")
-    drive("program", TOOLS / "runner", TOOLS / "runner_host", "-o", folder / "hip-runner")
+    drive(DRIVER, "cpu", "runtime", "-o", folder / "libhipcpu.so")
+    drive(NATIVE, "program", TOOLS / "runner", TOOLS / "runner_host", "-o", folder / "hip-runner")
     for name, source in SOURCES.items():
         (folder / f"{name}.hip").write_text(source)
-        drive("kernel", folder / f"{name}.hip", "-o", folder / f"{name}.so")
+        drive(DRIVER, "cpu", "kernel", folder / f"{name}.hip", "-o", folder / f"{name}.so")
     return folder
 
 
@@ -172,7 +172,7 @@ def test_an_honest_kernel_passes_beside_itself_and_beside_pytorch(workplace):
 
         assert (code, said) == (0, "")
         assert verdict["verdict"] == "PASS", verdict["detail"]
-        assert [case["verdict"] for case in verdict["cases"]] == ["PASS"] * 6
+        assert [case["verdict"] for case in verdict["cases"]] == ["PASS"] * 7
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,9 @@ def test_a_kernel_of_the_wrong_extent_fails_for_its_reason(workplace, kernel, ve
 def test_a_kernel_for_aligned_shapes_fails_where_it_was_not_shown(workplace):
     policy = {"edges": 1}  # all dims least: one column is not aligned either
     _, _, found = workplace.judge("correctness", "aligned.so", policy=policy)
-    assert [case["verdict"] for case in found["cases"]] == ["PASS"] * 4 + ["FAIL", "SKIPPED"]
+    stages = {case["stage"]: case["verdict"] for case in found["cases"]}
+    assert stages["sweep"] == "PASS"
+    assert stages["edges"] == "FAIL"
 
     _, _, found = workplace.judge("unseen", "aligned.so")
     assert (found["verdict"], found["reason"]) == ("FAIL", "WRONG_RESULT")
@@ -225,14 +227,16 @@ def test_times_are_measured_and_every_sample_is_kept(workplace):
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [
-        ({"salt": 5}, 2, "spec: 'salt' is 5"),
-        ({"runner": "no-such-runner"}, 3, "machine: "),
-        ({"reference": "task/none.py"}, 3, "task: import: FileNotFoundError"),
+        ({"salt": 5}, 2, "gate.py: spec: 'salt' is 5"),
+        ({"gate": "score"}, 2, "gate.py: spec: no judging gate 'score'"),
+        ({"runner": "no-such-runner"}, 3, "gate.py: machine: "),
+        ({"reference": "task/none.py"}, 4, "task/none.py: the import raised FileNotFoundError"),
     ],
 )
 def test_what_is_not_the_candidates_fault_gives_no_verdict(workplace, change, code, message):
-    found, said, verdict = workplace.judge("correctness", "honest.so", **change)
+    changes = {"gate": "correctness", **change}
+    found, said, verdict = workplace.judge(candidate="honest.so", **changes)
 
     assert (found, verdict) == (code, None)
-    assert said.startswith(f"gate.py: {message}")
+    assert said.startswith(message)
     assert said.count("\n") == 1

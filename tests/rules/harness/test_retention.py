@@ -7,12 +7,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from base.program import CandidateFault, Reason
-from base.verdict import PASS, Verdict
+from base.program import CandidateFault
 from judging_doubles import Doubles, side_of, softmax, write_spec
+from terms.reasons import Reason
+from terms.verdict import PASS, Verdict
 
 from unseen import gate as unseen  # isort: skip
-from unseen import retention  # isort: skip
+from retention import gate as retention  # isort: skip
 from truth.oracle import TaskFault  # isort: skip
 from base.spec import SpecError, parse_spec  # isort: skip
 
@@ -55,14 +56,15 @@ def judge(folder, shown, candidate=softmax, edit=None):
 
 @pytest.mark.parametrize(("shown", "left"), [((8.0,), 0.5), ((4.0, 4.0), 1.0), ((1.0, 4.0), 2.0)])
 def test_it_is_the_ratio_of_the_speedups(tmp_path, shown, left):
-    verdict, samples = judge(tmp_path, visible(*shown))
+    verdict = judge(tmp_path, visible(*shown))
 
     assert (verdict.gate, verdict.outcome) == ("retention", PASS)
     assert verdict.extra["retention"] == pytest.approx(left, rel=0.01)
     assert verdict.extra["unseen_speedup"] == pytest.approx(4.0, rel=0.01)
     assert verdict.extra["retention_low"] < left < verdict.extra["retention_high"]
     assert f"{left:.2f} [" in verdict.summary
-    assert json.loads(samples)["configs"].keys() == {case["config"] for case in verdict.cases}
+    samples = json.loads(verdict.files["samples.json"])
+    assert samples["configs"].keys() == {case["config"] for case in verdict.cases}
 
 
 def test_edges_and_what_a_side_fails_are_not_timed(tmp_path):
@@ -72,7 +74,7 @@ def test_edges_and_what_a_side_fails_are_not_timed(tmp_path):
         value["cases"][-1]["quadrant"] = "both_fail"
         failing.append(value["cases"][-1]["config"])
 
-    verdict, _ = judge(tmp_path, visible(4.0), edit=fail_the_last)
+    verdict = judge(tmp_path, visible(4.0), edit=fail_the_last)
 
     classes = {case["class"] for case in verdict.cases}
     assert classes == {"scale_up", "scale_down", "misaligned", "asymmetric", "production"}
@@ -84,13 +86,13 @@ def test_a_fault_while_it_is_timed_is_the_candidate_s(tmp_path):
     def gives_up(**_):
         raise CandidateFault(Reason.OUT_OF_MEMORY, "no memory")
 
-    verdict, _ = judge(tmp_path, visible(4.0), gives_up)
+    verdict = judge(tmp_path, visible(4.0), gives_up)
 
     assert (verdict.gate, verdict.outcome, verdict.reason) == ("retention", "FAIL", "OUT_OF_MEMORY")
 
 
 def test_wrong_results_under_the_clock_have_no_speed(tmp_path):
-    verdict, _ = judge(tmp_path, visible(4.0), lambda y, **_: y.zero_())
+    verdict = judge(tmp_path, visible(4.0), lambda y, **_: y.zero_())
 
     assert (verdict.outcome, verdict.reason) == ("FAIL", "WRONG_RESULT")
 

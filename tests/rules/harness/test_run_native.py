@@ -18,7 +18,8 @@ from run_support import (
 )
 
 from runners.launcher import Launcher  # isort: skip
-from base.program import Argument, CandidateFault, Config, Reason, Signature  # isort: skip
+from base.program import Argument, CandidateFault, Config, Signature  # isort: skip
+from terms.reasons import Reason  # isort: skip
 
 CALLS = """
 #include <stdint.h>

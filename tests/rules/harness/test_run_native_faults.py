@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from run_support import DOUBLING, QUICK, config, draws, fault_of, is_doubled, native, run_doubling
 
-from base.dtypes import poison_mask  # isort: skip
+from base.tensors import poison_mask  # isort: skip
 from runners.launcher import Launcher  # isort: skip
-from base.program import CandidateFault, Reason, RunnerPolicy  # isort: skip
+from base.program import CandidateFault, RunnerPolicy  # isort: skip
+from terms.reasons import Reason  # isort: skip
 
 CHEATS = (Path(__file__).parent / "run_cheats.c").read_text()
 SMALL = RunnerPolicy(memory_bytes=128 << 20, tmp_bytes=4 << 20)

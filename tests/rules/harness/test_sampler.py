@@ -215,7 +215,7 @@ def test_a_reduced_config_is_small_or_as_small_as_the_space_allows(ground, eleme
 
 def test_sampling_needs_the_standard_library_alone():
     code = (
-        "import sys, base.sampler, base.policies, correctness.edges, perf.confidence, score; "
+        "import sys, base.sampler, correctness.edges, perf.confidence, score; "
         "assert 'torch' not in sys.modules"
     )
     subprocess.run(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from base.program import Reason
 from sanitize.findings import MOST, distinct, read_findings
 from sanitize.places import Place, Places
+from terms.reasons import Reason
 
 # Line 1 of the laid-out source is lines 3 and 4 of the author's.
 TABLE = {

@@ -13,7 +13,7 @@ from typing import cast
 
 import pytest
 import torch
-from base.program import CandidateFault, Config, MachineFault, Program, Reason
+from base.program import CandidateFault, Config, MachineFault, Program
 from base.spec import Spec, SpecError
 from run_support import DOUBLING
 from runners.launcher import Launcher
@@ -21,6 +21,7 @@ from sanitize.examiner import SanitizePolicy
 from sanitize.findings import Finding
 from sanitize.places import Places
 from sanitize.watched import TOOLS, Watched
+from terms.reasons import Reason
 
 CONFIG = Config("f32 n=1000", {"n": 1000}, "f32", {})
 PLACES = Places(

@@ -11,17 +11,22 @@ import sys
 
 import pytest
 import score
-from base import policies
-from base.policies import Outcome, TimesError
 from hypothesis import given
 from hypothesis import strategies as st
+from terms import scoring
+from terms.scoring import Outcome, TimesError
+from terms.speedup import Speedup
+
+from kabuild.model.speedup import Speedup as Reported
 
 NAN, INF = math.nan, math.inf
 GATES = ["compile", "correctness", "perf", "unseen"]
 SPEC = {"schema": 1, "gate": "score", "policy": "aka", "gates": GATES}
 CASES = [
-    {"config": "a", "candidate_ns": 2.0, "baseline_ns": 4.0, "speedup": 2.0, "faster": True},
-    {"config": "b", "candidate_ns": 4.0, "baseline_ns": 12.0, "speedup": 3.0, "faster": True},
+    {"config": "a", "candidate_ns": 2.0, "baseline_ns": 4.0, "speedup": 2.0}
+    | {"low": 1.9, "high": 2.1, "faster": True},
+    {"config": "b", "candidate_ns": 4.0, "baseline_ns": 12.0, "speedup": 3.0}
+    | {"low": 2.9, "high": 3.3, "faster": True},
 ]
 QUADRANTS = {"both_pass": 8, "opt_regression": 0, "both_fail": 0, "opt_improvement": 0}
 
@@ -58,44 +63,59 @@ def scored(made, **spec):
     ],
 )
 def test_aka_points(compiled, correct, ratios, points):
-    assert policies.aka(Outcome(compiled, correct, ratios)) == pytest.approx(points)
-
-
-@pytest.mark.parametrize("speedup", [0, None, -3, NAN, "1.5"])
-def test_the_compatible_mode_falls_back_on_times(speedup):
-    found = policies.aka_compatible(compiled=True, correct=True, speedup=speedup, times=(2, 1))
-    assert found == 320
-
-
-def test_the_compatible_mode_is_as_lenient_as_the_original():
-    assert policies.aka_compatible(compiled=True, correct=True, speedup=INF) == INF
-    assert policies.aka_compatible(compiled=True, correct=True, speedup=1.58) == 278
-    assert policies.aka_compatible(compiled=True, correct=True, speedup=None) == 120
-    assert policies.aka_compatible(compiled=True, correct=False, speedup=2) == 20
-    assert policies.aka_compatible(compiled=False, correct=True, speedup=2) == 0
+    assert scoring.aka(Outcome(compiled, correct, ratios)) == pytest.approx(points)
 
 
 def test_the_speedup_is_the_mean_of_ratios_whatever_the_order():
-    ratios = policies.ratios(["a", "b"], {"a": 2, "b": 4}, {"b": 1, "a": 2})
+    ratios = scoring.ratios(["a", "b"], {"a": 2, "b": 4}, {"b": 1, "a": 2})
     assert ratios == (1.0, 4.0)
     assert Outcome(True, True, ratios).mean == 2.5
 
 
-def test_summaries():
-    found = policies.summarise([1, 2, 3, 4])
-    assert (found.mean, found.median, found.p25, found.p75, found.p90) == (
-        2.5,
-        2.5,
-        1.25,
-        3.75,
-        4.5,
-    )
-    assert found.stdev == pytest.approx(1.29099, abs=1e-5)
-    assert policies.summarise([2]) == policies.Summary(2, 2, 0, 2, 2, 2)
-    assert policies.summarise([]) == policies.Summary()
+# The figure.
 
 
-# The other policies.
+@pytest.mark.parametrize("ends", [(2.0, 1.7, 2.4), (140.2, 140.0, 141.0), (27.9, 27.9, 3355.0)])
+def test_a_figure_reads_the_same_from_the_judge_and_in_reports(ends):
+    data = dict(zip(("speedup", "speedup_low", "speedup_high"), ends, strict=True))
+
+    assert str(Speedup(*ends)) == str(Reported.read(data))
+
+
+def test_a_task_lies_between_the_means_of_its_configs_ends():
+    mean = Speedup.mean([Speedup(2.0, 1.0, 3.0), Speedup(4.0, 3.0, 6.0)])
+
+    assert (mean.value, mean.low, mean.high) == (3.0, 2.0, 4.5)
+    assert str(mean) == "3.00x ±50 %"
+
+
+@pytest.mark.parametrize("change", [{"low": None}, {"low": 3.1}, {"high": NAN}, {"speedup": -1}])
+def test_a_figure_without_an_interval_around_it_gives_no_score(change):
+    made = verdicts()
+    made["perf"]["cases"] = [{**CASES[0], **change}, CASES[1]]
+
+    assert scored(made).verdict.reason == "UNUSABLE_TIMES"
+
+
+def test_a_figure_that_its_times_do_not_give_is_refused():
+    made = verdicts()
+    made["perf"]["cases"] = [{**CASES[0], "speedup": 2.1}, CASES[1]]
+
+    assert "times give 2" in scored(made).verdict.summary
+
+
+def test_the_lower_end_counts_where_the_interval_is_wide():
+    made = verdicts()
+    wide = {**CASES[0], "speedup": 0.5, "low": 0.5, "high": 40.0}
+    made["perf"]["cases"] = [wide, CASES[1]]
+
+    found = scored(made)
+
+    assert (found.document["speedup"], found.document["speedup_high"]) == (1.75, 21.65)
+    assert found.verdict.summary == "aka 295, speedup ~1.75x"
+
+
+# The other scoring.
 
 
 @pytest.mark.parametrize(
@@ -110,23 +130,23 @@ def test_summaries():
     ],
 )
 def test_other_policies(outcome, v4, fast, geomean):
-    assert policies.aka_v4(outcome) == pytest.approx(v4)
-    assert policies.fast_p(outcome) == fast
-    assert policies.geomean(outcome) == pytest.approx(geomean)
+    assert scoring.aka_v4(outcome) == pytest.approx(v4)
+    assert scoring.fast_p(outcome) == fast
+    assert scoring.geomean(outcome) == pytest.approx(geomean)
 
 
 def test_fast_p_is_strict_at_every_threshold():
-    at_two = policies.fast(Outcome(True, True, (2.0,)))
+    at_two = scoring.fast(Outcome(True, True, (2.0,)))
     assert at_two == {"0": 1, "0.8": 1, "1": 1, "1.2": 1, "1.5": 1, "2": 0, "3": 0, "5": 0}
-    assert set(policies.fast(Outcome(True, False, (9.0,))).values()) == {0.0}
+    assert set(scoring.fast(Outcome(True, False, (9.0,))).values()) == {0.0}
 
 
 @pytest.mark.parametrize("bad", [0, -1, NAN, INF, None, "1", True])
 def test_a_time_that_is_no_time_has_no_ratio(bad):
     with pytest.raises(TimesError, match="time for 'a'"):
-        policies.ratios(["a"], {"a": 1}, {"a": bad})
+        scoring.ratios(["a"], {"a": 1}, {"a": bad})
     with pytest.raises(TimesError, match="time for 'a'"):
-        policies.ratios(["a"], {"a": bad}, {"a": 1})
+        scoring.ratios(["a"], {"a": bad}, {"a": 1})
 
 
 @pytest.mark.parametrize(
@@ -140,14 +160,14 @@ def test_a_time_that_is_no_time_has_no_ratio(bad):
 )
 def test_missing_and_extra_times_have_no_ratio(baseline, candidate, message):
     with pytest.raises(TimesError, match=message):
-        policies.ratios(["a", "b"], baseline, candidate)
+        scoring.ratios(["a", "b"], baseline, candidate)
     with pytest.raises(TimesError, match="no configs"):
-        policies.ratios([], {}, {})
+        scoring.ratios([], {}, {})
 
 
 @given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=6), st.booleans(), st.booleans())
 def test_every_policy_is_finite_and_failing_never_pays(ratios, compiled, correct):
-    for policy in policies.POLICIES.values():
+    for policy in scoring.POLICIES.values():
         found = policy(Outcome(compiled, correct, tuple(ratios)))
         assert math.isfinite(found)
         assert policy(Outcome(True, False, tuple(ratios))) <= policy(Outcome(True, True, (1.0,)))
@@ -206,7 +226,7 @@ def test_a_failure_on_unseen_configs_still_shows_what_was_visible():
     assert document["scores_visible"]["aka"] == 370
 
 
-@pytest.mark.parametrize("policy", list(policies.POLICIES))
+@pytest.mark.parametrize("policy", list(scoring.POLICIES))
 def test_the_policy_decides_the_score(policy):
     document = scored(verdicts(), policy=policy).document
     assert document["score"] == document["scores"][policy]

@@ -4,6 +4,8 @@
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, allow-untyped-calls
 
 import enum
+import re
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -26,20 +28,6 @@ class Mode(enum.Enum):
     """Of a kernel."""
 
     PLAIN = 1
-
-
-class Lazy:
-    """Looks like a tensor."""
-
-    dtype = torch.float32
-
-    def __init__(self, tensor):
-        self.asked = 0
-        self.tensor = tensor
-
-    def data_ptr(self):
-        self.asked += 1
-        return self.tensor.data_ptr()
 
 
 class Helper:
@@ -126,7 +114,7 @@ def uses_a_module_of_a_module(o):
         (uses_a_tensor, "KEPT"),
         (uses_pytorch, "torch.ones"),
         (uses_a_hidden_object, "HIDDEN.value.work"),
-        (uses_an_impure_constant, "impure"),
+        (uses_an_impure_constant, "KEPT"),
         (uses_a_module_of_a_module, "triton.testing.torch.ones"),
     ],
     ids=lambda value: getattr(value, "__name__", value),
@@ -162,14 +150,143 @@ def test_arguments_are_numbers_tensors_or_kernels(value):
         takes_one[(1,)](torch.empty(4), value)
 
 
+class Sneaky(int):
+    """A number whose methods are Python's."""
+
+    def __index__(self):
+        work()
+        return 1
+
+    def __format__(self, _):
+        work()
+        return "1"
+
+
+class Text(str):
+    """A text whose methods are Python's."""
+
+    __slots__ = ()
+
+    def __format__(self, _):
+        work()
+        return ""
+
+
+class Point(NamedTuple):
+    """Of plain fields."""
+
+    left: int
+    right: Any
+
+
+class Speaking(enum.Enum):
+    """Its property works."""
+
+    ONE = 1
+
+    @property
+    def value(self):
+        work()
+        return 1
+
+    def __format__(self, _):
+        work()
+        return "1"
+
+
+class Counting(enum.IntEnum):
+    """Numbers by name."""
+
+    TWO = 2
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Sneaky(1), Text("a"), (1, Sneaky(1)), tl.constexpr(Sneaky(1)), Point(1, Sneaky(2)),
+     type("Odd", (tl.constexpr,), {})(1)],
+    ids=repr,
+)  # fmt: skip
+def test_only_exact_plain_values_go_in(value):
+    KEPT[0].fill_(1)
+    with pytest.raises(LaunchError, match=r"argument 'F' is a .*, which kernels cannot have"):
+        takes_one[(1,)](torch.empty(4), value)
+    assert torch.equal(KEPT[0], torch.ones(4))
+
+
 @triton.jit
-def does_nothing(o):
-    pass
+def asks(o, M: tl.constexpr, N: tl.constexpr, P: tl.constexpr):
+    tl.static_assert(M.value == 1, f"{M}")
+    tl.store(o, N + M.value + P.left)
 
 
-@pytest.mark.parametrize("launches", [True, False])
-def test_arguments_are_asked_whether_or_not_launches_run(monkeypatch, launches):
-    monkeypatch.setattr(does_nothing.__class__, "launches", launches)
-    lazy = Lazy(torch.empty(4))
-    does_nothing[(1,)](lazy)
-    assert lazy.asked
+def test_members_go_in_as_copies_that_run_nothing():
+    KEPT[0].fill_(1)
+    o = torch.empty(1)
+    asks[(1,)](o, Speaking.ONE, Counting.TWO, Point(3, 4))
+    assert o.item() == 6
+    assert torch.equal(KEPT[0], torch.ones(4))
+
+
+@triton.jit
+def asks_for_data(o):
+    o.handle.data.fill(0)
+
+
+@triton.jit
+def asks_by_name(o, NAME: tl.constexpr):
+    getattr(o, NAME)
+
+
+@triton.jit
+def walks(o):
+    o.__class__.__init__.__globals__["os"].system("true")
+
+
+@triton.jit
+def defines(o):
+    tl.store(o, (lambda: 1.0)())  # noqa: PLC3002
+
+
+@triton.jit
+def passes_hidden(o):
+    tl.store(o, 1.0, _semantic=o)
+
+
+@triton.jit
+def hands_on_a_module(o):
+    language = tl
+    language.store(o, 1.0)
+
+
+@triton.jit
+def evaluates(o):
+    eval("1")
+
+
+@triton.jit
+def formats(o):
+    "{0.handle}".format(o)  # noqa: UP030, UP032
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        (asks_for_data, "cannot ask a tensor for 'handle'"),
+        (walks, "the attribute '__"),
+        (defines, "the syntax 'Lambda', which Triton does not compile"),
+        (passes_hidden, "the argument '_semantic'"),
+        (hands_on_a_module, "'tl', which no kernel can see"),
+        (evaluates, "name 'eval' is not defined"),
+        (formats, "cannot ask a str for 'format'"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_kernel_is_tritons_language_and_no_other_python(kernel, said):
+    with pytest.raises(Exception, match=re.escape(said)):
+        kernel[(1,)](torch.empty(4))
+
+
+@pytest.mark.parametrize("name", ["handle", "__class__", "to_ir"])
+def test_attributes_asked_by_name_are_looked_at_too(name):
+    with pytest.raises(AttributeError, match="cannot ask a tensor for"):
+        asks_by_name[(1,)](torch.empty(4), name)

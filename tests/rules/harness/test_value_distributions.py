@@ -9,6 +9,8 @@ import torch
 from judging_doubles import SPEC, Doubles, softmax, write_spec
 
 from correctness import gate as correctness  # isort: skip
+from terms.policy import DISTRIBUTIONS
+
 from truth import distributions  # isort: skip
 from base.spec import parse_spec  # isort: skip
 
@@ -96,5 +98,5 @@ def test_non_finite_inputs_tell_a_kernel_that_drops_them(tmp_path):
 
 
 def test_non_finite_is_tried_only_on_request():
-    assert "non_finite" not in distributions.NAMES
+    assert "non_finite" not in DISTRIBUTIONS
     assert "non_finite" in distributions.ON_REQUEST

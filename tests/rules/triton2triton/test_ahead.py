@@ -77,11 +77,13 @@ def tools(directory: Path) -> Path:
     """The gate's tools as its sandbox has them."""
     rules, hip = REPOSITORY / "rules", REPOSITORY / "toolchains/hip"
     made = shutil.copytree(rules / "triton2triton/tools", directory / "tools")
-    shutil.copytree(rules / "harness/tools/base", made / "base")
+    for part in ("base", "terms"):
+        shutil.copytree(rules / "harness/tools" / part, made / part)
     for name in ("limits.py", "namespaces.py", "rootfs.py", "seccomp.py"):
         shutil.copy(REPOSITORY / "kabuild/sandbox" / name, made)
     for part in ("common", "cuda/driver", "rocm/driver"):
         shutil.copytree(hip / part, directory / "hip" / part)
+    shutil.copytree(REPOSITORY / "toolchains/platforms", directory / "platforms")
     return made
 
 

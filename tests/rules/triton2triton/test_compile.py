@@ -9,8 +9,11 @@ from pathlib import Path
 
 import compile as gate
 import pytest
+from terms import verdict as verdict_writer
 
 TOOL = Path(gate.__file__)
+# The gate finds what writes verdicts beside itself.
+BESIDE = {"PYTHONPATH": str(Path(verdict_writer.__file__).parents[1])}
 SIGNATURE = {
     "inputs": [["x", "T", ["rows", "cols"]]],
     "outputs": [["y", "T", ["rows", "cols"]]],
@@ -225,7 +228,7 @@ def test_the_tool_runs_alone_and_writes_canonical_bytes(tmp_path):
     (tmp_path / "out").mkdir()
     arguments = ["--source=copy.py", "--entry=copy", "--signature=signature.json", "--out=out"]
     command = [sys.executable, "-S", str(TOOL), *arguments]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, env=BESIDE)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     data = (tmp_path / "out" / "verdict.json").read_bytes()
     value = json.loads(data)
@@ -236,6 +239,10 @@ def test_the_tool_runs_alone_and_writes_canonical_bytes(tmp_path):
 
 def test_a_wrong_command_line_is_no_verdict(tmp_path):
     done = subprocess.run(
-        [sys.executable, str(TOOL), "--entry=x"], capture_output=True, check=False, cwd=tmp_path
+        [sys.executable, str(TOOL), "--entry=x"],
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+        env=BESIDE,
     )
     assert done.returncode == 2

@@ -11,9 +11,9 @@ import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kabuild.execution.devices.cuda_driver import LIBRARY as CUDA
-from kabuild.execution.devices.nvidia import Nvidia
-from kabuild.execution.devices.nvml import LIBRARY as MANAGEMENT
+from toolchains.platforms.cuda.cuda_driver import LIBRARY as CUDA
+from toolchains.platforms.cuda.devices import Nvidia
+from toolchains.platforms.cuda.nvml import LIBRARY as MANAGEMENT
 
 SOURCE = Path(__file__).with_name("driver.c")
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-DRIVER = HERE.parents[2] / "toolchains" / "hip" / "cpu" / "driver"
+HIP = HERE.parents[2] / "toolchains" / "hip"
 ZIG = Path(sysconfig.get_path("platlib"), "ziglang")
 SUCCESS = 0
 
@@ -24,13 +24,15 @@ InProcess = Callable[..., Completed]
 
 @dataclass(frozen=True)
 class Driver:
-    """The command ``hipcpu.py``."""
+    """HIP's driver for the CPU, as a command."""
 
     compiler: str = f"zig:{ZIG}"
 
     def run(self, *arguments: str | Path) -> Completed:
-        """Run it as it is run in a build."""
-        command = [sys.executable, str(DRIVER / "hipcpu.py"), *map(str, arguments)]
+        """Run it as it is run in a build; ``program`` is the host's own command."""
+        native = arguments[0] == "program"
+        driver = ("host/native.py",) if native else ("driver/compile_hip.py", "cpu")
+        command = [sys.executable, str(HIP / driver[0]), *driver[1:], *map(str, arguments)]
         command += ["--compiler", self.compiler]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 

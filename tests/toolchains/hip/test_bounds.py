@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.toolchains.hip.support import DRIVER, ZIG, Driver
+from tests.toolchains.hip.support import HIP, ZIG, Driver
 
 TEMPLATES = """\
 template <int N, int M> struct Two {
@@ -26,9 +26,9 @@ LARGE = "char large[1 << 20] = {1};\n"
 BUILD = """\
 import resource, sys
 from pathlib import Path
-sys.path[:0] = [{common!r}, {driver!r}]
+sys.path[:0] = {path!r}
 from bounds import Bounds
-from builds import build_kernel
+from cpu_builds import build_kernel
 from compilers import find_compiler
 from faults import SourceFault
 before = resource.getrlimit(resource.RLIMIT_CPU), resource.getrlimit(resource.RLIMIT_AS)
@@ -59,8 +59,7 @@ def test_what_a_source_may_take(
     source = tmp_path / "k.hip"
     source.write_text(text)
     code = BUILD.format(
-        common=str(DRIVER.parents[1] / "common"),
-        driver=str(DRIVER),
+        path=[str(HIP / part) for part in ("common", "host", "cpu/driver")],
         seconds=seconds,
         megabytes=megabytes,
         source=str(source),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compile_verdict import Compiled, judge
+from compile_gate import Compiled, judge
 from faults import SourceFault, ToolchainFault
 
 REFUSED = "// double.hip was not handed in: it is a symbolic link\n"

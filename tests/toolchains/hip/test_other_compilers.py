@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builds import build_kernel, build_program, build_runtime
-from compilers import ZigCompiler
+from compilers import ZigCompiler, find_compiler
+from cpu_builds import build_kernel, build_runtime
 from elf import Machine
+from native import build_program
 
-from tests.toolchains.hip.support import HERE, ZIG, Driver
+from tests.toolchains.hip.support import HERE, HIP, ZIG, Driver
 
 EMULATOR = shutil.which("qemu-aarch64")
 SYSROOT = Path("/usr/aarch64-linux-gnu")
@@ -83,7 +84,7 @@ def test_aarch64_under_emulation(tmp_path: Path) -> None:
 def test_adopted_compiler(driver: Driver, tmp_path: Path) -> None:
     adopted = replace(driver, compiler="cxx:g++")
     (tmp_path / "main.cpp").write_text(SELF_TEST)
-    adopted.build("program", tmp_path / "main.cpp", "-o", tmp_path / "program")
+    build_program([tmp_path / "main.cpp"], tmp_path / "program", find_compiler("cxx:g++"))
     adopted.build("runtime", "-o", tmp_path / "libhipcpu.so")
     command = [tmp_path / "program", tmp_path / "libhipcpu.so"]
     for name in KERNELS:
@@ -111,15 +112,23 @@ def test_adopted_compiler_s_errors_are_translated(driver: Driver, tmp_path: Path
     assert message.startswith(f"{source}:4:19: error: "), message
 
 
-def test_python_starts_the_driver_without_other_packages(tmp_path: Path) -> None:
-    """The driver runs where only the standard library is."""
-    script = HERE.parents[2] / "toolchains" / "hip" / "cpu" / "driver" / "hipcpu.py"
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("driver/compile_hip.py", "NVIDIA's processors"),
+        ("host/native.py", "native programs"),
+    ],
+)
+def test_python_starts_the_drivers_without_other_packages(
+    tmp_path: Path, script: str, says: str
+) -> None:
+    """They run where only the standard library is."""
     done = subprocess.run(
-        [sys.executable, "-E", "-s", "-S", str(script), "--help"],
+        [sys.executable, "-E", "-s", "-S", str(HIP / script), "--help"],
         capture_output=True,
         text=True,
         check=False,
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    assert "Compile HIP for the host's CPU" in done.stdout
+    assert says in done.stdout

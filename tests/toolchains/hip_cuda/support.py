@@ -15,7 +15,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-DRIVER = ROOT / "toolchains" / "hip" / "cuda" / "driver" / "hipcuda.py"
+DRIVER = ROOT / "toolchains" / "hip" / "driver" / "compile_hip.py"
 ZIG = Path(sysconfig.get_path("platlib"), "ziglang")
 INSTALLED = Path("/usr/local/cuda")
 
@@ -25,14 +25,14 @@ Kernels = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class CudaDriver:
-    """The command ``hipcuda.py`` with its compilers."""
+    """HIP's driver for NVIDIA's processors, as a command with its compilers."""
 
     cuda: str
     host: tuple[str, ...]
 
     def run(self, source: Path, output: Path, *options: str, arch: str = "sm_90") -> Completed:
         """Compile a kernel, as it is done in a build."""
-        command = [sys.executable, str(DRIVER), "kernel", str(source), "-o", str(output)]
+        command = [sys.executable, str(DRIVER), "cuda", "kernel", str(source), "-o", str(output)]
         command += ["--compiler", self.cuda, *self.host, "--arch", arch, *options]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -44,7 +44,7 @@ class CudaDriver:
 
     def runtime(self, output: Path) -> None:
         """The library that kernels need when they run."""
-        command = [sys.executable, str(DRIVER), "runtime", "-o", str(output)]
+        command = [sys.executable, str(DRIVER), "cuda", "runtime", "-o", str(output)]
         subprocess.run([*command, "--compiler", self.cuda], check=True)
 
     def refuse(self, source: Path, *options: str) -> str:

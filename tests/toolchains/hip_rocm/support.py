@@ -18,7 +18,7 @@ KERNELS = Path(__file__).parent / "kernels"
 PLATLIB = Path(sysconfig.get_path("platlib"))
 ZIG = PLATLIB / "ziglang"
 LIBRARIES = PLATLIB / "triton" / "backends" / "amd"
-DRIVER = ROOT / "toolchains" / "hip" / "rocm" / "driver" / "hiprocm.py"
+DRIVER = ROOT / "toolchains" / "hip" / "driver" / "compile_hip.py"
 
 ARCHITECTURES = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 """The processors that every task must compile for."""
@@ -28,14 +28,14 @@ Completed = subprocess.CompletedProcess[str]
 
 @dataclass(frozen=True)
 class RocmDriver:
-    """The command ``hiprocm.py``."""
+    """HIP's driver for AMD's processors, as a command."""
 
     compiler: str = f"zig:{ZIG}"
 
     def run(self, source: Path, output: Path, arch: str, *arguments: str | Path) -> Completed:
         """Run it as it is run in a build."""
-        command = [sys.executable, str(DRIVER), str(source), "-o", str(output), f"--arch={arch}"]
-        command += [f"--compiler={self.compiler}", f"--libraries={LIBRARIES}"]
+        command = [sys.executable, str(DRIVER), "rocm", "kernel", str(source), "-o", str(output)]
+        command += [f"--arch={arch}", f"--compiler={self.compiler}", f"--libraries={LIBRARIES}"]
         return subprocess.run(
             [*command, *map(str, arguments)], capture_output=True, text=True, check=False
         )

@@ -241,8 +241,12 @@ def test_the_constants_of_amds_library_are_those_that_it_asks_for() -> None:
 def test_run_as_a_command_it_needs_nothing_of_its_environment(tmp_path: Path) -> None:
     source = tmp_path / "k.hip"
     source.write_text(SMALL.format(comment="", layout=""))
-    command = [sys.executable, str(support.DRIVER), "k.hip", "-o", "k.so", "--arch=gfx942"]
-    command += [f"--compiler=zig:{support.ZIG}", f"--libraries={support.LIBRARIES}"]
+    command = [sys.executable, str(support.DRIVER), "rocm", "kernel", "k.hip", "-o", "k.so"]
+    command += [
+        "--arch=gfx942",
+        f"--compiler=zig:{support.ZIG}",
+        f"--libraries={support.LIBRARIES}",
+    ]
     done = subprocess.run(
         command,
         cwd=tmp_path,

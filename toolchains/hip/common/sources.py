@@ -12,7 +12,8 @@ from lexer import Chunk, Token, lex
 
 MAIN = "kernel.hip"
 """What the compiler calls the source, whatever its name."""
-_HEADERS = "headers"
+HEADERS = "headers"
+"""The directory of its own headers there."""
 
 _DIRECTIVES = frozenset(
     {
@@ -104,8 +105,7 @@ class _Loader:
             return self._include(chunk, path, where)
         if keyword.text == "pragma":
             return _pragma(chunk, words, where)
-        self._probes(chunk, path)
-        return chunk
+        return self._answered(chunk, path)
 
     def _include(self, chunk: Chunk, path: Path, where: Position) -> Chunk:
         name = _header_name(chunk.tokens[2:])
@@ -120,23 +120,34 @@ class _Loader:
                 raise source_fault(place, "unsupported", f"library '{library}' ({header})")
             return chunk
         if found.resolve() not in self._names:
-            self.add(f"{_HEADERS}/{len(self._names)}/{found.name}", found, [place])
+            self.add(f"{HEADERS}/{len(self._names)}/{found.name}", found, [place])
         virtual = self._names[found.resolve()]
         literal = chunk.tokens[2]._replace(kind="literal", text=f'"{virtual}"')
         return Chunk((*chunk.tokens[:2], literal), directive=True)
 
-    def _probes(self, chunk: Chunk, path: Path) -> None:
-        """``__has_include`` may ask for a header by name, in the directories that are searched."""
-        tokens = chunk.tokens
-        for index, token in enumerate(tokens):
+    def _answered(self, chunk: Chunk, path: Path) -> Chunk:
+        """``__has_include`` may ask for a header by name, in the directories that are searched.
+
+        Of the task's own headers, which have other names for the compiler, the answer is 1. What
+        is not among them the compiler knows.
+        """
+        tokens, kept = chunk.tokens, list[Token]()
+        index = 0
+        while index < len(tokens):
+            token = tokens[index]
+            index += 1
+            kept.append(token)
             if token.text != "__has_include":
                 continue
             where = Position(str(path), token.line, token.column)
             end = next((i for i in range(index, len(tokens)) if tokens[i].text == ")"), index)
-            name = _header_name(tokens[index + 2 : end])
+            name = _header_name(tokens[index + 1 : end])
             if tokens[1].text not in {"if", "elif"} or name is None:
                 raise source_fault(where, "unsupported", "__has_include of something not a name")
-            self._find(name[0], quoted=name[1], near=path.parent, where=where)
+            if self._find(name[0], quoted=name[1], near=path.parent, where=where):
+                kept[-1] = token._replace(kind="literal", text="1")
+                index = end + 1
+        return Chunk(tuple(kept), chunk.directive)
 
     def _find(self, header: str, *, quoted: bool, near: Path, where: Position) -> Path | None:
         """The header among the task's own files; None when only the system may have it."""
@@ -166,12 +177,17 @@ def _header_name(tokens: Sequence[Token]) -> tuple[str, bool] | None:
     return None
 
 
+def allows_pragma(words: Sequence[str]) -> bool:
+    """Whether a kernel may need the pragma of these words."""
+    kind = words[0] if words else ""
+    family = words[1] if kind in {"clang", "GCC"} and len(words) > 1 else ""
+    return kind in _PRAGMAS or family in _COMPILER_PRAGMAS
+
+
 def _pragma(chunk: Chunk, words: Sequence[str], where: Position) -> Chunk:
     """Keep the pragmas that a kernel may need; forget OpenMP, which HIP ignores too."""
-    kind = words[1] if len(words) > 1 else ""
-    if kind == "omp":
+    if words[1:2] == ["omp"]:
         return Chunk((), directive=True)
-    family = words[2] if kind in {"clang", "GCC"} and len(words) > 2 else ""
-    if kind in _PRAGMAS or family in _COMPILER_PRAGMAS:
+    if allows_pragma(words[1:]):
         return chunk
     raise source_fault(where, "unsupported", f"pragma '{' '.join(words[1:3])}'")

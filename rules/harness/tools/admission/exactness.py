@@ -50,7 +50,7 @@ def _of_config(subject: Subject, config: Config, sampled: AbstractSet[str]) -> s
     directions = {name: _signs(tensor, generator) for name, tensor in given.items()}
     points = [_moved(given, directions, times * _STEP) for times in (0, 1, 2)]
     answers = [subject.oracle.compute(config, point) for point in points]
-    for argument in subject.signature.outputs:
+    for argument in subject.signature.results:
         if argument.name in sampled:
             continue
         base, near, far = (answer[argument.name] for answer in answers)

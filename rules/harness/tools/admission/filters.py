@@ -25,8 +25,12 @@ def seeds_ignored(subject: Subject) -> str:
             if not _equal(tensor, again[name]):
                 return f"input '{name}' differs between two draws of one seed ({config.name})"
     for argument in subject.signature.inputs:
-        if all(_fixed(observed, argument.name) for observed in subject.observed):
+        seen = [o for o in subject.observed if argument.name not in o.config.absent]
+        if seen and all(_fixed(observed, argument.name) for observed in seen):
             return f"input '{argument.name}' is the same for {DRAWS} seeds on every visible config"
+    state = [a.name for a in subject.signature.state]
+    if state and all(_fixed(observed, name) for observed in subject.observed for name in state):
+        return f"the state is the same for {DRAWS} seeds on every visible config"
     return ""
 
 
@@ -78,8 +82,9 @@ def axis_constant(subject: Subject) -> str:
 def input_ignored(subject: Subject) -> str:
     """Which input may be drawn anew without any output changing."""
     for argument in subject.signature.inputs:
-        spreads = [_redrawn(subject, observed, argument.name) for observed in subject.observed]
-        if max(spreads) < LEAST:
+        seen = [o for o in subject.observed if argument.name not in o.config.absent]
+        spreads = [_redrawn(subject, observed, argument.name) for observed in seen]
+        if spreads and max(spreads) < LEAST:
             return (
                 f"no output depends on input '{argument.name}': redrawn, it moves them by a "
                 f"standard deviation of at most {max(spreads):.2g} on the visible configs"
@@ -88,7 +93,7 @@ def input_ignored(subject: Subject) -> str:
 
 
 def _by_output(subject: Subject) -> Iterator[tuple[str, list[Tensor]]]:
-    for argument in subject.signature.outputs:
+    for argument in subject.signature.results:
         yield argument.name, [seen.outputs[argument.name] for seen in subject.observed]
 
 

@@ -16,11 +16,12 @@ from typing import Any
 from base import shapes
 from base.program import CandidateFault
 from base.spec import Spec, SpecError, largest_tensor, read_policy
-from base.verdict import PASS, REJECTED, SKIPPED, Verdict
-from truth.judge import Judge, JudgingPolicy, Launching, Side
+from terms.policy import JudgingPolicy
+from terms.verdict import PASS, REJECTED, SKIPPED, Verdict
+from truth.judge import Judge, Launching, Side
 from truth.oracle import TaskFault
 
-from admission import exactness, fakes, filters, own_kernels
+from admission import exactness, filters, own_kernels, wrong_outputs
 from admission.subject import Subject
 
 BRIEF_LETTERS = 60
@@ -143,7 +144,9 @@ class _Admission:
             Check("AXIS_CONSTANT", lambda: filters.axis_constant(subject)),
             Check("INPUT_IGNORED", lambda: filters.input_ignored(subject)),
             Check("ORACLE_NOT_FLOAT64", lambda: exactness.not_float64(subject, sampled)),
-            Check("ORACLE_REJECTED", lambda: fakes.truth_fails(subject, self._judge.assessor)),
+            Check(
+                "ORACLE_REJECTED", lambda: wrong_outputs.truth_fails(subject, self._judge.assessor)
+            ),
         )
 
     def _visible(self) -> Sequence[Check]:
@@ -197,7 +200,7 @@ class _Admission:
         return ran.problem
 
     def _tolerant(self) -> str:
-        return fakes.too_tolerant(self._subject, self._judge.assessor, self._slacks)
+        return wrong_outputs.too_tolerant(self._subject, self._judge.assessor, self._slacks)
 
     def _repeated(self) -> str:
         return own_kernels.nondeterministic(self._subject, self._judge.baseline)

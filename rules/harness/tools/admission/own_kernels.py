@@ -11,15 +11,15 @@ from base.program import CandidateFault
 from base.sampler import Drawn
 from base.spec import Spec
 from correctness import determinism
-from correctness.stage import label
 from truth.assessment import Finding
 from truth.judge import Case, Judge, Side
+from truth.stage import label
 
 from admission.subject import Observed, Subject
 
 REPEATS = 3
-_ELEMENTS = {"hip": 16384, "torch": 16384, "python": 4096}
-_EXTENTS = {"hip": 4096, "torch": 4096, "python": 128}
+_ELEMENTS = {"hip": 16384, "torch": 16384, "python": 4096, "call": 16384}
+_EXTENTS = {"hip": 4096, "torch": 4096, "python": 128, "call": 4096}
 _ELEMENTS_ELSEWHERE = 1 << 20
 _MORE_CYCLES = 3
 

@@ -12,13 +12,13 @@ from base.sampler import Ground
 from base.seeds import Seeds
 from base.spec import Spec, config_name
 from correctness import edges
+from terms.policy import DEFAULT
 from torch import Tensor
 from truth.assessment import Call
-from truth.distributions import DEFAULT
 from truth.oracle import Oracle, Tensors
 
 DRAWS = 5
-REDUCED = {"hip": 16384, "torch": 16384, "python": 1024}
+REDUCED = {"hip": 16384, "torch": 16384, "python": 1024, "call": 16384}
 REDUCED_ELSEWHERE = 1 << 16
 _APART = 4
 
@@ -64,7 +64,8 @@ class Subject:
     def inputs(self, config: Config, draw: int) -> dict[str, Tensor]:
         """The inputs of one draw. Raises TaskFault."""
         generator = self._seeds.generator("draw", config.name, draw)
-        return self.oracle.inputs(config, generator)
+        drawn = self.oracle.inputs(config, generator)
+        return drawn | self.oracle.state(config, generator)
 
     def expected(self, config: Config, inputs: Tensors) -> dict[str, Tensor]:
         """The oracle's outputs, in double precision. Raises TaskFault."""
@@ -73,7 +74,7 @@ class Subject:
     def _observe(self, config: Config) -> Observed:
         drawn = [self.inputs(config, draw) for draw in range(DRAWS)]
         calls = tuple(Call(config, DEFAULT, i, self.expected(config, i)) for i in drawn)
-        names = [argument.name for argument in self.signature.outputs]
+        names = [argument.name for argument in self.signature.results]
         return Observed(config, calls, {name: stacked(calls, name) for name in names})
 
     def _widened(self, config: Config) -> tuple[Config, ...]:

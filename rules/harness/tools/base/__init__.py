@@ -1,1 +1,1 @@
-"""What is asked and answered: specs, shapes, dtypes, seeds, verdicts, policies."""
+"""What is asked: programs, specs, shapes, seeds, drawn configs."""

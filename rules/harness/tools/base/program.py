@@ -8,63 +8,17 @@ Nothing here imports torch, so that the launcher can be forked before torch is l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum, unique
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
+
+from terms.reasons import Reason
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Abi = Literal["hip", "python", "torch"]
-
-
-@unique
-class Reason(Enum):
-    """Why a candidate did not pass, as written into ``verdict.json``."""
-
-    COMPILE_ERROR = "COMPILE_ERROR"
-    UNSUPPORTED_FEATURE = "UNSUPPORTED_FEATURE"
-    MISSING_ENTRY = "MISSING_ENTRY"
-    WRONG_RESULT = "WRONG_RESULT"
-    WRONG_SHAPE = "WRONG_SHAPE"
-    WRONG_DTYPE = "WRONG_DTYPE"
-    NON_FINITE = "NON_FINITE"
-    NONDETERMINISTIC = "NONDETERMINISTIC"
-    OUT_OF_BOUNDS = "OUT_OF_BOUNDS"
-    INPUT_MUTATED = "INPUT_MUTATED"
-    INCOMPLETE_OUTPUT = "INCOMPLETE_OUTPUT"
-    TIMEOUT = "TIMEOUT"
-    CRASH = "CRASH"
-    OUT_OF_MEMORY = "OUT_OF_MEMORY"
-    LAUNCH_ERROR = "LAUNCH_ERROR"
-    PROTOCOL_VIOLATION = "PROTOCOL_VIOLATION"
-    CLOCK_MISMATCH = "CLOCK_MISMATCH"
-    IMPLAUSIBLE = "IMPLAUSIBLE"
-    EXCEPTION = "EXCEPTION"
-    FORBIDDEN_SYSCALL = "FORBIDDEN_SYSCALL"
-    KERNEL_BYPASSED = "KERNEL_BYPASSED"
-    DATA_RACE = "DATA_RACE"
-    DIVERGENT_BARRIER = "DIVERGENT_BARRIER"
-    UNINITIALISED = "UNINITIALISED"
-    EARLIER_GATE = "EARLIER_GATE"
-
-    @property
-    def rejects(self) -> bool:
-        """Whether the reason is a broken contract or a cheat, and not just failed work."""
-        return self in _REJECTING
-
-
-_REJECTING = frozenset(
-    {
-        Reason.INPUT_MUTATED,
-        Reason.OUT_OF_BOUNDS,
-        Reason.PROTOCOL_VIOLATION,
-        Reason.CLOCK_MISMATCH,
-        Reason.IMPLAUSIBLE,
-        Reason.FORBIDDEN_SYSCALL,
-        Reason.KERNEL_BYPASSED,
-    }
-)
+Abi = Literal["hip", "python", "torch", "call"]
+Scalar = float | int | str
+"""The value of a scalar argument; ``bool`` is an ``int``, and both but numbers are for calls."""
 
 
 class CandidateFault(Exception):  # noqa: N818 (a verdict on the candidate, no error of ours)
@@ -94,7 +48,8 @@ class Program:
 
     Attributes:
         abi: how it is called: ``hip`` a shared library, ``python`` a module whose entry
-            writes into its outputs, ``torch`` a module whose entry returns its outputs.
+            writes into its outputs, ``torch`` a module whose entry returns its outputs, ``call``
+            a module of which ``call`` says how it is called.
         path: the ``.so`` or ``.py`` file.
         entry: the symbol or function. For ``hip`` it is looked up as ``<entry>_<dtype>``,
             then as ``<entry>``; for ``torch`` a missing ``baseline`` means ``reference``.
@@ -102,6 +57,11 @@ class Program:
         runner: the native runner executable of the ``hip`` ABI.
         platform: where it runs: ``cpu``, or a GPU whose memory the judge then shares.
         mode: of ``torch.compile``, for the ``torch`` ABI; empty to run it as it is.
+        launch_filter: the library that stands before a device's driver, and decides which
+            kernels run; empty for none.
+        call: of the ``call`` ABI, the call as JSON.
+        adapter: the task's own functions for it, a file; empty for none.
+        modules: a folder of modules that both sides may import; empty for none.
     """
 
     abi: Abi
@@ -111,6 +71,10 @@ class Program:
     runner: str | None = None
     platform: str = "cpu"
     mode: str = ""
+    launch_filter: str = ""
+    call: str = ""
+    adapter: str = ""
+    modules: str = ""
 
     @property
     def on_device(self) -> bool:
@@ -124,12 +88,19 @@ class Argument:
 
     Attributes:
         dtype: a name such as ``f32``, or ``T`` for the config's own.
-        shape: one integer expression over the dims for each axis.
+        shape: one integer expression over the dims for each axis. The first one of a list is
+            how many tensors it has: for the judge they are one.
+        listed: whether a call is given a list of the tensors along the first axis.
+        optional: whether a config may have ``None`` in its place.
+        layout: its strides, in words or as expressions: ``base.layouts``.
     """
 
     name: str
     dtype: str
     shape: tuple[str, ...]
+    listed: bool = False
+    optional: bool = False
+    layout: str = ""
 
 
 @dataclass(frozen=True)
@@ -139,22 +110,48 @@ class Signature:
     Attributes:
         scalars: pairs of name and default; a float is a C ``float``, an int ``int64_t``.
         dims: names, each an ``int64_t``.
+        updates: the inputs that a call changes; what is in them after it is an output, too.
+        state: what holds for a config, such as weights: it is not passed with a call.
     """
 
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
-    scalars: tuple[tuple[str, float | int], ...]
+    scalars: tuple[tuple[str, Scalar], ...]
     dims: tuple[str, ...]
+    updates: tuple[str, ...] = ()
+    state: tuple[Argument, ...] = ()
+
+    @property
+    def kept(self) -> tuple[Argument, ...]:
+        """The inputs that no call may change."""
+        return tuple(argument for argument in self.inputs if argument.name not in self.updates)
+
+    @property
+    def results(self) -> tuple[Argument, ...]:
+        """All that is compared after a call: the outputs, and the inputs that it changes."""
+        return (*self.outputs, *(a for a in self.inputs if a.name in self.updates))
+
+    def of(self, config: Config) -> Signature:
+        """The signature without what is ``None`` in ``config``."""
+        if not config.absent:
+            return self
+        present = tuple(a for a in self.inputs if a.name not in config.absent)
+        return replace(self, inputs=present)
 
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the shape space. A scalar that it does not name has its default."""
+    """One point of the shape space. A scalar that it does not name has its default.
+
+    Attributes:
+        absent: the optional inputs in whose place is ``None``.
+    """
 
     name: str
     dims: Mapping[str, int]
     dtype: str
-    scalars: Mapping[str, float | int]
+    scalars: Mapping[str, Scalar]
+    absent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,9 @@ class RunnerPolicy:
         cache: a directory that it may fill for others of its kind; empty for none. Only what
             comes with the task has one: a candidate must not meet its own past.
         launches: whether kernels run when they are launched. Where they do not, outputs show
-            what else writes them.
+            what else writes them. On a device it takes a program with a ``launch_filter``.
+        own_kernels: whether such a program may launch its own kernels only, besides PyTorch's
+            copies and fills.
     """
 
     memory_bytes: int = 4 << 30
@@ -193,6 +192,7 @@ class RunnerPolicy:
     stderr_bytes: int = 4096
     cache: str = ""
     launches: bool = True
+    own_kernels: bool = False
 
     @classmethod
     def suited(cls, program: Program, call_seconds: float) -> RunnerPolicy:
@@ -213,6 +213,27 @@ class RunnerPolicy:
 
 
 @dataclass(frozen=True)
+class Gated:
+    """What came out of a batch that waited behind a gate.
+
+    Attributes:
+        outputs: as those of ``Batch``.
+        held: whether all calls were queued before the gate was opened. A program that waits for
+            the device in between, or queues more than fits, has it opened early; then the times
+            mean nothing.
+        open_ns: from the opening until the device was idle, by the judge's clock.
+        device_ns: the same by the runner's events: evidence, and no more.
+        launch_ns: what queueing took the host, by the runner's clock.
+    """
+
+    outputs: tuple[Mapping[str, Tensor], ...]
+    held: bool
+    open_ns: int
+    device_ns: int
+    launch_ns: int
+
+
+@dataclass(frozen=True)
 class Batch:
     """What came out of a batch of calls.
 
@@ -229,6 +250,8 @@ class Batch:
         process_ns: the same for all of its threads together.
         waited_ns: for how long in that time the judge and the runner were ready to go on and
             others had the processors, as the kernel counts. All three 0 where nobody counts.
+        launches: how many kernels, copies of PyTorch and graphs entered a device's queue, by the
+            runner's own record; 0 where nobody counts. A candidate can change it.
     """
 
     outputs: tuple[Mapping[str, Tensor], ...]
@@ -237,3 +260,4 @@ class Batch:
     thread_ns: int = 0
     process_ns: int = 0
     waited_ns: int = 0
+    launches: int = 0

@@ -10,14 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from terms.dtypes import ELEMENT, FLOATING
+
 from base import shapes
 from base.program import Config, Signature
 from base.seeds import Stream
-from base.spec import ELEMENT, FLOATING, Space, Spec, config_name, largest_tensor
+from base.spec import Space, Spec, config_name, largest_tensor
 
 VERSION = 1
 ATTEMPTS = 200
 TILE = 16
+_PASSES = 8
+_NEAR = 300  # how far a dim is moved for a condition
 ASYMMETRY = 16
 CLASSES = (
     "edge",
@@ -83,13 +87,19 @@ class Ground:
         signature, space = self.signature, self.space
         tensors = [(a.name, a.dtype, a.shape) for a in (*signature.inputs, *signature.outputs)]
         bounds = [(name, tuple(space.dims[name])) for name in signature.dims]
+        more = (signature.updates, space.where) if signature.updates or space.where else ()
         visible = sorted(_point(config.dtype, config.dims) for config in self.visible)
         caps = (self.elements, self.extent)
-        return repr((tensors, signature.scalars, bounds, space.dtypes, caps, visible))
+        told = (tensors, signature.scalars, bounds, space.dtypes, caps, visible)
+        return repr((*told, *more))
 
     def fits(self, dims: Mapping[str, int]) -> bool:
         """Whether ``dims`` is in the space and nothing exceeds a cap."""
-        if not self.space.contains(dims):
+        return self.space.contains(dims) and self.holds(dims)
+
+    def holds(self, dims: Mapping[str, int]) -> bool:
+        """Whether ``dims`` is within bounds and caps, whatever conditions there are."""
+        if not self.space.bounds(dims):
             return False
         if any(value > self.largest(name) for name, value in dims.items()):
             return False
@@ -111,7 +121,7 @@ class Ground:
         low, high = self.space.dims[name]
         while low < high:
             middle = (low + high + 1) // 2
-            if self.fits({**others, name: middle}):
+            if self.holds({**others, name: middle}):
                 low = middle
             else:
                 high = middle - 1
@@ -133,6 +143,7 @@ def draw(ground: Ground, salt: str, cycles: int = 1) -> Draw:
     """
     stream = Stream("sampler", VERSION, salt, ground.identity())
     dtypes = ground.space.dtypes
+    absent = _left_out(ground)
     shifts = SHIFTS if _has_floating_input(ground.signature) else SHIFTS[:1]
     taken = {_point(config.dtype, config.dims) for config in ground.visible}
     first_dtype, first_shift = stream.below(len(dtypes)), stream.below(len(shifts))
@@ -145,9 +156,16 @@ def draw(ground: Ground, salt: str, cycles: int = 1) -> Draw:
             missing.append(class_)
             continue
         taken.add(_point(dtype, dims))
-        config = Config(config_name(dtype, dims), dims, dtype, dict(ground.signature.scalars))
+        none = absent[index % len(absent)]
+        name = config_name(dtype, dims, none)
+        config = Config(name, dims, dtype, dict(ground.signature.scalars), none)
         configs.append(Drawn(config, class_, shifts[(first_shift + index) % len(shifts)]))
     return Draw(tuple(configs), tuple(sorted(set(missing))))
+
+
+def _left_out(ground: Ground) -> list[tuple[str, ...]]:
+    """Which optional tensors visible configs leave out, each choice once."""
+    return list(dict.fromkeys(config.absent for config in ground.visible)) or [()]
 
 
 def belongs(class_: str, dims: Mapping[str, int], ground: Ground) -> bool:
@@ -166,11 +184,37 @@ def filled(ground: Ground, stream: Stream, choose: Callable[[str, int, int], int
     return dims
 
 
+def settled(ground: Ground, dims: Dims) -> Dims:
+    """Dims near the given ones for which the conditions of the space hold, as far as found.
+
+    One dim at a time is moved to the nearest value that fulfils one condition more.
+    """
+    found = dict(dims)
+    for _ in range(_PASSES):
+        broken = [text for text in ground.space.where if not shapes.holds(text, found)]
+        if not broken:
+            break
+        for text in broken:
+            _mend(ground, found, text)
+    return found
+
+
+def _mend(ground: Ground, dims: Dims, text: str) -> None:
+    """Move one dim of a condition so that it holds, if any dim does that."""
+    for distance in range(1, _NEAR):
+        for name in sorted(shapes.condition_names(text)):
+            low, high = ground.space.dims[name]
+            for value in (dims[name] - distance, dims[name] + distance):
+                if low <= value <= high and shapes.holds(text, {**dims, name: value}):
+                    dims[name] = value
+                    return
+
+
 def _draw_one(
     class_: str, dtype: str, ground: Ground, taken: set[Point], stream: Stream
 ) -> Dims | None:
     for _ in range(ATTEMPTS):
-        dims = _PROPOSALS[class_](ground, stream)
+        dims = settled(ground, _PROPOSALS[class_](ground, stream))
         new = _point(dtype, dims) not in taken
         if new and ground.fits(dims) and belongs(class_, dims, ground):
             return dims

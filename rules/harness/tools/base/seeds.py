@@ -85,3 +85,8 @@ class Stream:
     def choice(self, items: Sequence[Item]) -> Item:
         """One of ``items``."""
         return items[self.below(len(items))]
+
+    def shuffled(self, items: Sequence[Item]) -> list[Item]:
+        """``items`` in a random order."""
+        left = list(items)
+        return [left.pop(self.below(len(left))) for _ in items]

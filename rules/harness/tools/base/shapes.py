@@ -14,6 +14,15 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_COMPARISONS: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
 }
 
 
@@ -34,6 +43,31 @@ def evaluate(expression: str, dims: Mapping[str, int]) -> int:
     if value < 0:
         raise ShapeError(f"'{expression}' is {value}: a size is not negative")
     return value
+
+
+def holds(condition: str, dims: Mapping[str, int]) -> bool:
+    """Whether a condition such as ``channels % groups == 0`` is true of ``dims``.
+
+    One that divides by zero is not. Raises ShapeError for other syntax and an unknown name.
+    """
+    match _parse(condition):
+        case ast.Compare(left=left, ops=[operation], comparators=[right]) if (
+            type(operation) in _COMPARISONS
+        ):
+            try:
+                return _COMPARISONS[type(operation)](_value(left, dims), _value(right, dims))
+            except ZeroDivisionError:
+                return False
+        case _:
+            raise ShapeError(f"'{condition}' is no condition")
+
+
+def condition_names(condition: str) -> frozenset[str]:
+    """The dims that a condition reads. Raises ShapeError for what is no condition."""
+    tree = _parse(condition)
+    found = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    holds(condition, dict.fromkeys(found, 1))
+    return found
 
 
 def shape(argument: Argument, dims: Mapping[str, int]) -> tuple[int, ...]:
@@ -76,4 +110,4 @@ def _value(node: ast.expr, dims: Mapping[str, int]) -> int:
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             return _OPERATORS[type(op)](_value(left, dims), _value(right, dims))
         case _:
-            raise ShapeError(f"'{ast.unparse(node)}' is not among + - * // and parentheses")
+            raise ShapeError(f"'{ast.unparse(node)}' is not among + - * // % and parentheses")

@@ -9,18 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from base import shapes
-from base.dtypes import DTYPES
-from base.program import Abi, Argument, Config, Program, Signature
+from terms.dtypes import DTYPES, ELEMENT
 
-GATES = ("correctness", "perf", "unseen", "retention", "admission", "sanitize")
-FLOATING = ("f64", "f32", "f16", "bf16")
-ELEMENT = "T"
-_ABIS: tuple[Abi, ...] = ("hip", "python", "torch")
-_ELEMENTS = {"hip": 65536, "torch": 65536, "python": 4096}
+from base import shapes
+from base.program import Abi, Argument, Config, Program, Scalar, Signature
+
+_ABIS: tuple[Abi, ...] = ("hip", "python", "torch", "call")
+_ELEMENTS = {"hip": 65536, "torch": 65536, "python": 4096, "call": 1 << 18}
 # A dim is often a grid's: the interpreter takes about 1 ms for a program, HIP on the host 0.1 ms
 # for a block that has barriers.
-_EXTENTS = {"hip": 8192, "torch": 8192, "python": 1024}
+_EXTENTS = {"hip": 8192, "torch": 8192, "python": 1024, "call": 8192}
 _UNCAPPED = 1 << 28
 
 Policy = TypeVar("Policy")
@@ -32,12 +30,17 @@ class SpecError(ValueError):
 
 @dataclass(frozen=True)
 class Space:
-    """The shape space: bounds of each dim, both inclusive, and the element types."""
+    """The shape space: bounds of each dim, both inclusive, the element types, and conditions."""
 
     dims: Mapping[str, tuple[int, int]]
     dtypes: tuple[str, ...]
+    where: tuple[str, ...] = ()
 
     def contains(self, dims: Mapping[str, int]) -> bool:
+        """Whether ``dims`` names the dims of the space, within bounds and as it must hold."""
+        return self.bounds(dims) and all(shapes.holds(text, dims) for text in self.where)
+
+    def bounds(self, dims: Mapping[str, int]) -> bool:
         """Whether ``dims`` names exactly the dims of the space, each within its bounds."""
         return dims.keys() == self.dims.keys() and all(
             low <= dims[name] <= high for name, (low, high) in self.dims.items()
@@ -88,14 +91,14 @@ def parse_spec(value: Any) -> Spec:
     if not isinstance(value, dict) or value.get("schema") != 1:
         raise SpecError("the spec is not of schema 1")
     gate = _text(value, "gate")
-    if gate not in GATES:
-        raise SpecError(f"no judging gate {gate!r}; known: {', '.join(GATES)}")
+    if not gate.isidentifier():
+        raise SpecError(f"no judging gate {gate!r}")
     libraries = tuple(str(item) for item in _list(value, "libraries"))
     runner = _text(value, "runner") or None
     space = _read_space(_table(value, "space"))
     signature = _read_signature(_table(value, "signature"), space)
     platform = _text(value, "platform")
-    native = (libraries, runner)
+    native = (libraries, runner, _text(value, "launch_filter"))
     candidate = _read_program(_table(value, "candidate"), platform, *native)
     usual = candidate.abi if platform == "cpu" else ""
     limits = value.get("limits") or {}
@@ -120,14 +123,16 @@ def parse_spec(value: Any) -> Spec:
     )
 
 
-def config_name(dtype: str, dims: Mapping[str, int]) -> str:
-    """What people call a config: ``f16 rows=4096 cols=1024``."""
-    return " ".join((dtype, *(f"{name}={value}" for name, value in dims.items())))
+def config_name(dtype: str, dims: Mapping[str, int], absent: tuple[str, ...] = ()) -> str:
+    """What people call a config: ``f16 rows=4096 cols=1024 bias=none``."""
+    sizes = (f"{name}={value}" for name, value in dims.items())
+    return " ".join((dtype, *sizes, *(f"{name}=none" for name in absent)))
 
 
 def largest_tensor(signature: Signature, dims: Mapping[str, int]) -> int:
-    """Elements of the largest input or output. Raises ShapeError where one has no shape."""
-    return max(_elements(argument, dims) for argument in (*signature.inputs, *signature.outputs))
+    """Elements of the largest tensor. Raises ShapeError where one has no shape."""
+    tensors = (*signature.inputs, *signature.outputs, *signature.state)
+    return max(_elements(argument, dims) for argument in tensors)
 
 
 def _elements(argument: Argument, dims: Mapping[str, int]) -> int:
@@ -166,14 +171,24 @@ def _like(name: str, value: Any, default: Any) -> Any:
 
 
 def _read_program(
-    value: Mapping[str, Any], platform: str, libraries: tuple[str, ...], runner: str | None
+    value: Mapping[str, Any],
+    platform: str,
+    libraries: tuple[str, ...],
+    runner: str | None,
+    launch_filter: str,
 ) -> Program:
     for abi in _ABIS:
         if value.get("abi") == abi:
             path, entry = _text(value, "path"), _text(value, "entry")
             if abi == "hip":
-                return Program(abi, path, entry, libraries, runner, platform)
-            return Program(abi, path, entry, platform=platform)
+                native = (libraries, runner, platform)
+                return Program(abi, path, entry, *native, launch_filter=launch_filter)
+            if abi == "call":
+                more: dict[str, Any] = {
+                    key: _text(value, key) for key in ("call", "adapter", "modules")
+                }
+                return Program(abi, path, entry, platform=platform, **more)
+            return Program(abi, path, entry, platform=platform, launch_filter=launch_filter)
     raise SpecError(f"no abi {value.get('abi')!r}; known: {', '.join(_ABIS)}")
 
 
@@ -188,7 +203,11 @@ def _read_space(value: Mapping[str, Any]) -> Space:
     dtypes = tuple(_list(value, "dtypes"))
     if not dtypes or any(dtype not in DTYPES for dtype in dtypes):
         raise SpecError(f"the dtypes are {list(dtypes)!r}; known: {', '.join(DTYPES)}")
-    return Space(dims, dtypes)
+    where = tuple(str(text) for text in _list(value, "where"))
+    for text in where:
+        if shapes.condition_names(text) - set(dims):
+            raise SpecError(f"{text!r} is no condition on the dims")
+    return Space(dims, dtypes, where)
 
 
 def _read_signature(value: Mapping[str, Any], space: Space) -> Signature:
@@ -200,10 +219,15 @@ def _read_signature(value: Mapping[str, Any], space: Space) -> Signature:
         outputs=tuple(_read_argument(item, dims) for item in _list(value, "outputs")),
         scalars=tuple(_read_scalar(item) for item in _list(value, "scalars")),
         dims=dims,
+        updates=tuple(str(name) for name in _list(value, "updates")),
+        state=tuple(_read_argument(item, dims) for item in _list(value, "state")),
     )
-    if not signature.outputs:
+    if unknown := set(signature.updates) - {argument.name for argument in signature.inputs}:
+        raise SpecError(f"{min(unknown)!r} is updated and no input")
+    if not signature.results:
         raise SpecError("a kernel without outputs cannot be judged")
-    named = [argument.name for argument in (*signature.inputs, *signature.outputs)]
+    tensors = (*signature.inputs, *signature.outputs, *signature.state)
+    named = [argument.name for argument in tensors]
     named += [*(name for name, _ in signature.scalars), *dims]
     if len(set(named)) != len(named):
         raise SpecError("two arguments have one name")
@@ -212,10 +236,16 @@ def _read_signature(value: Mapping[str, Any], space: Space) -> Signature:
 
 def _read_argument(value: Any, dims: tuple[str, ...]) -> Argument:
     match value:
-        case [str(name), str(dtype), [*shape]] if dtype in {ELEMENT, *DTYPES}:
-            for expression in shape:
-                _check_expression(str(expression), dims)
-            return Argument(name, dtype, tuple(str(expression) for expression in shape))
+        case [str(name), str(dtype), [*shape], *more] if dtype in {ELEMENT, *DTYPES}:
+            said = more[0] if more else {}
+            count = str(said.get("count", ""))
+            sizes = tuple(str(expression) for expression in ([count] if count else []) + shape)
+            for expression in sizes:
+                _check_expression(expression, dims)
+            layout = str(said.get("layout", ""))
+            return Argument(
+                name, dtype, sizes, bool(count), bool(said.get("optional", False)), layout
+            )
         case _:
             raise SpecError(f"no tensor argument: {value!r}")
 
@@ -229,9 +259,9 @@ def _check_expression(expression: str, dims: tuple[str, ...]) -> None:
         raise SpecError(f"{expression!r} names {min(unknown)!r}, which is no dim")
 
 
-def _read_scalar(value: Any) -> tuple[str, float | int]:
+def _read_scalar(value: Any) -> tuple[str, Scalar]:
     match value:
-        case [str(name), int(default) | float(default)] if type(default) is not bool:
+        case [str(name), int(default) | float(default) | str(default)]:
             return name, default
         case _:
             raise SpecError(f"no scalar: {value!r}")
@@ -259,7 +289,10 @@ def _read_config(value: Any, signature: Signature, space: Space) -> Config:
     if unknown := [key for key in scalars if key not in known]:
         raise SpecError(f"config {name!r} sets {unknown[0]!r}, which is no scalar")
     ordered = {dim: dims[dim] for dim in signature.dims}
-    return Config(name, ordered, value["dtype"], {**known, **scalars})
+    absent = tuple(str(item) for item in _list(value, "absent"))
+    if set(absent) - {argument.name for argument in signature.inputs if argument.optional}:
+        raise SpecError(f"config {name!r} leaves out {absent}, of which some must be there")
+    return Config(name, ordered, value["dtype"], {**known, **scalars}, absent)
 
 
 def _read_cap(name: str, limits: Any, default: int) -> int:

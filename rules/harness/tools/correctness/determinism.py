@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import torch
-from base.program import CandidateFault, Config, Reason
+from base.program import CandidateFault, Config
+from terms.reasons import Reason
 from torch import Tensor
 from truth.assessment import Call, Finding, Tensors
 from truth.judge import Case, Judge, Side
-
-from correctness.stage import StageReport, report
+from truth.stage import StageReport, report
 
 STAGE = "determinism"
 _SOUND = (Reason.INCOMPLETE_OUTPUT, Reason.NON_FINITE)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from base.program import Config
-from base.sampler import Dims, Ground, filled
+from base.sampler import Dims, Ground, filled, settled
 from base.seeds import Stream
 from base.spec import config_name
 
@@ -29,7 +29,7 @@ def edges(ground: Ground, salt: str, count: int) -> list[Config]:
         dtype = ground.space.dtypes[index % len(ground.space.dtypes)]
         propose = _least if index < len(ground.space.dtypes) else _KINDS[index % len(_KINDS)]
         for _ in range(_ATTEMPTS):
-            dims = propose(ground, stream)
+            dims = settled(ground, propose(ground, stream))
             if ground.fits(dims) and (dtype, dims) not in seen:
                 seen.append((dtype, dims))
                 scalars = dict(ground.signature.scalars)
@@ -42,13 +42,16 @@ def reduced(config: Config, ground: Ground, elements: int) -> Config:
     """``config`` with its largest dims halved until no tensor exceeds ``elements``."""
     small = replace(ground, elements=elements)
     dims = dict(config.dims)
-    while not small.fits(dims):
+    while not small.holds(dims):
         lows = {name: low for name, (low, _) in ground.space.dims.items()}
         large = max(dims, key=lambda name: dims[name] if dims[name] > lows[name] else -1)
         if dims[large] <= lows[large]:
             return config
         dims[large] = max(dims[large] // 2, lows[large])
-    return Config(config_name(config.dtype, dims), dims, config.dtype, config.scalars)
+    dims = settled(small, dims)
+    if not small.fits(dims):
+        return config
+    return replace(config, name=config_name(config.dtype, dims, config.absent), dims=dims)
 
 
 def _least(ground: Ground, _: Stream) -> Dims:

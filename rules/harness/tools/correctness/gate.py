@@ -1,46 +1,29 @@
-"""The correctness gate: six stages, each reported by name with its worst case.
+"""The correctness gate: seven stages, each reported by name with its worst case.
 
-Outputs that are drawn have a seventh.
+Outputs that are drawn have an eighth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from base.program import CandidateFault, Config
+import torch
+from base.program import CandidateFault, Config, MachineFault
 from base.sampler import Ground
 from base.spec import Spec, SpecError, config_name, read_policy
-from base.verdict import PASS, Verdict
-from truth import distributions
-from truth.judge import Case, Judge, JudgingPolicy, Launching
+from gpu import session
+from terms.correctness import CorrectnessPolicy
+from terms.reasons import Reason
+from terms.verdict import PASS, Verdict
+from truth.judge import Case, Judge, Launching
+from truth.oracle import TaskFault
+from truth.stage import Group, StageReport, ended, run_cases, skipped
 
-from correctness import bypass, determinism, edges, samples
-from correctness.stage import Group, StageReport, ended, run_cases, skipped
+from correctness import bypass, determinism, edges, extents, samples
 
-_REDUCED = {"hip": 16384, "torch": 16384, "python": 1024}
+_REDUCED = {"hip": 16384, "torch": 16384, "python": 1024, "call": 16384}
 _REDUCED_ELSEWHERE = 1 << 20
-
-
-@dataclass(frozen=True)
-class CorrectnessPolicy(JudgingPolicy):
-    """What a task may change about this gate.
-
-    Attributes:
-        distributions: which values to try; names that are not ours are the task's own.
-        deterministic: whether equal calls must give equal bits. Where not, as with atomic
-            additions, each repeat must still be within tolerance.
-        repeats: how many equal calls are compared.
-        edges: how many edge configs are tried.
-        reduced_elements: cap on tensors where values matter and sizes do not; 0 for the
-            platform's own.
-    """
-
-    distributions: tuple[str, ...] = distributions.NAMES
-    deterministic: bool = True
-    repeats: int = 3
-    edges: int = 6
-    reduced_elements: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,10 +53,8 @@ class _Gate:
 
     def sweep(self) -> StageReport:
         """Every visible config, and every dtype that none of them has."""
-        configs = list(self.spec.configs)
-        shown = {config.dtype for config in configs}
-        configs += [_retyped(configs[0], d) for d in self.spec.space.dtypes if d not in shown]
-        return run_cases(self.judge, "sweep", [[Case("sweep", config)] for config in configs])
+        groups = [[Case("sweep", config)] for config in self._swept()]
+        return run_cases(self.judge, "sweep", groups)
 
     def distributions(self) -> StageReport:
         """Every distribution of values, at one small config of each dtype."""
@@ -103,14 +84,49 @@ class _Gate:
         groups: Sequence[Group] = [[Case("edges", config)] for config in configs]
         return run_cases(self.judge, "edges", groups, excused=True)
 
+    def extents(self) -> StageReport:
+        """Each dim at its longest; on a device with the memory, more elements than 32 bits."""
+        on_cpu = self.spec.platform == "cpu"
+        found = extents.longest(self.ground, self.judge, on_cpu=on_cpu)
+        groups: Sequence[Group] = [[Case(extents.STAGE, c)] for c in found.tried.values()]
+        done = run_cases(self.judge, extents.STAGE, groups, excused=True)
+        slow = tuple(config.name for config in found.left_out.values())
+        done = replace(done, not_applicable=(*done.not_applicable, *slow))
+        if on_cpu or done.outcome != PASS:
+            return done
+        return self._beyond_32_bits(done)
+
+    def _beyond_32_bits(self, done: StageReport) -> StageReport:
+        """``done``, and one case more where the device has room for it.
+
+        Nobody is blamed for what the judge itself cannot hold or compute at such a size.
+        """
+        config = extents.beyond_32_bits(self.ground, session.memory_bytes())
+        if config is None:
+            return done
+        try:
+            wide = run_cases(self.judge, done.stage, [[Case(done.stage, config)]], excused=True)
+        except (RuntimeError, MachineFault, TaskFault):  # too large for memory or for PyTorch
+            self.judge.kill()
+            torch.cuda.empty_cache()
+            wide = StageReport(done.stage, PASS, not_applicable=(config.name,))
+        if wide.reason == Reason.OUT_OF_MEMORY.value:  # scratch has limits of its own
+            wide = StageReport(done.stage, PASS, not_applicable=(config.name,))
+        return replace(
+            wide,
+            configs=(*done.configs, *wide.configs),
+            not_applicable=(*done.not_applicable, *wide.not_applicable),
+            worst=wide.worst or done.worst,
+        )
+
     def kernels(self) -> StageReport:
         """Kernels do the work."""
         first = self.spec.configs[0]
-        if self.spec.candidate.on_device and self.spec.candidate.abi == "hip":
-            # A library's launches cannot be told from its host's work, which on a device has
-            # no way to the outputs but a copy.
+        candidate = self.spec.candidate
+        if candidate.abi == "call" or (candidate.on_device and not candidate.launch_filter):
+            # It may call libraries, or nobody can leave out its launches.
             return StageReport(bypass.STAGE, PASS, not_applicable=(first.name,))
-        return bypass.stage(self.judge, first)
+        return bypass.stage(self.judge, self._swept())
 
     def stages(self) -> Mapping[str, Callable[[], StageReport]]:
         """The stages by name, in their order."""
@@ -121,8 +137,14 @@ class _Gate:
             "determinism": self.determinism,
             **({"samples": self.samples} if self.judge.assessor.sampled else {}),
             "edges": self.edges,
+            "extents": self.extents,
             "kernels": self.kernels,
         }
+
+    def _swept(self) -> list[Config]:
+        configs = list(self.spec.configs)
+        shown = {config.dtype for config in configs}
+        return configs + [_retyped(configs[0], d) for d in self.spec.space.dtypes if d not in shown]
 
     def _reduced_elements(self) -> int:
         on_cpu = self.spec.platform == "cpu"

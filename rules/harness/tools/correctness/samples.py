@@ -8,12 +8,11 @@ from dataclasses import replace
 from base.program import CandidateFault, Config
 from truth.assessment import Call, Finding, Tensors
 from truth.judge import Case, Judge
-
-from correctness.stage import StageReport, report
+from truth.stage import StageReport, report
 
 STAGE = "samples"
 LEAST, MOST = 8, 32
-_DRAWS = {"hip": 1 << 16, "torch": 1 << 16, "python": 1 << 13}
+_DRAWS = {"hip": 1 << 16, "torch": 1 << 16, "python": 1 << 13, "call": 1 << 16}
 _DRAWS_ELSEWHERE = 1 << 22
 _BATCH = 8
 

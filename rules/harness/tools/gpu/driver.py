@@ -48,7 +48,11 @@ ROCM = Vendor(
     # Where torch brings one, that is already loaded, and found by its name.
     ("libamdhip64.so.7", "libamdhip64.so.6"),
     "hip",
-    {"cuDeviceGetCount": "hipGetDeviceCount", "cuDriverGetVersion": "hipRuntimeGetVersion"},
+    {
+        "cuDeviceGetCount": "hipGetDeviceCount",
+        "cuDriverGetVersion": "hipRuntimeGetVersion",
+        "cuMemcpy2DAsync_v2": "hipMemcpyParam2DAsync",
+    },
 )
 
 

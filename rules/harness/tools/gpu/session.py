@@ -14,6 +14,9 @@ _FALLBACK_CACHE = 64 << 20
 _INFINITY_CACHE = 256 << 20
 """Of AMD's largest processors: it lies behind the cache that their runtime tells of."""
 
+_FASTEST_MEMORY = 3.0  # caches are faster than the memory behind them
+_MOST_OPERATIONS = 1 << 15  # of a multiprocessor in a cycle: sparse 8-bit matrices, twice
+
 
 def start(platform: str) -> None:
     """Have this process compute on the platform's device: tensors are made there from now on.
@@ -48,6 +51,15 @@ def cache_bytes() -> int:
 def memory_bytes() -> int:
     """Bytes of the device's memory."""
     return int(torch.cuda.get_device_properties(DEVICE).total_memory)
+
+
+def ceilings() -> tuple[float, float]:
+    """Bytes and operations a second that the device of this process cannot exceed."""
+    known = torch.cuda.get_device_properties(DEVICE)
+    memory_hz = float(getattr(known, "memory_clock_rate", 0)) * 1e3
+    memory = 2.0 * memory_hz * float(getattr(known, "memory_bus_width", 0)) / 8
+    clock_hz = float(getattr(known, "clock_rate", 0)) * 1e3
+    return memory * _FASTEST_MEMORY, clock_hz * known.multi_processor_count * _MOST_OPERATIONS
 
 
 def evict() -> None:

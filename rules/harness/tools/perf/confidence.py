@@ -8,6 +8,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from terms.speedup import Speedup
+
 RESAMPLES = 1000
 LEVEL = 0.95
 # Quantiles of Student's t at 97.5 % for 1 ... 10 degrees of freedom, over the normal's 1.96.
@@ -30,6 +32,12 @@ class Ratio:
         return self.low > 1.0
 
     @property
+    def speedup(self) -> Speedup:
+        """The figure that counts: the lower end of an interval that is too wide."""
+        measured = Speedup(self.value, self.low, self.high)
+        return Speedup(self.low, self.low, self.high) if measured.wide else measured
+
+    @property
     def half_width(self) -> float:
         """Half the interval of the log ratio: 0.05 is about 5 % either way."""
         return math.log(self.high / self.low) / 2.0
@@ -43,6 +51,11 @@ def per_process(samples: Samples) -> list[float]:
 def typical(samples: Samples) -> float:
     """The median over processes of their medians."""
     return statistics.median(per_process(samples))
+
+
+def typical_time(samples: Samples) -> float:
+    """The same on a logarithmic scale, so that the ratio of two is the speedup."""
+    return math.exp(typical(_logarithms(samples)))
 
 
 def ratio(candidate: Samples, baseline: Samples, seed: int) -> Ratio:

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 
 from base import shapes
-from base.dtypes import DTYPES
 from base.program import Config, Signature
+from terms.dtypes import DTYPES
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ def device(platform: str, told: tuple[float, float] = (0.0, 0.0)) -> Device:
 def traffic(signature: Signature, config: Config) -> int:
     """Bytes of all inputs and outputs, each counted once: what a call cannot avoid."""
     total = 0
+    signature = signature.of(config)
     for argument in (*signature.inputs, *signature.outputs):
         size = DTYPES[shapes.dtype_name(argument, config)].size
         for extent in shapes.shape(argument, config.dims):
@@ -58,7 +59,7 @@ def floor_ns(signature: Signature, flops: str, config: Config, model: Device) ->
     Inputs are not counted here, since a correct kernel may not need them all (a gather reads
     what its indices name).
     """
-    outputs = Signature((), signature.outputs, (), signature.dims)
+    outputs = Signature((), signature.results, (), signature.dims)
     moving = traffic(outputs, config) / model.bytes_per_second
     computing = shapes.evaluate(flops, config.dims) / model.flops_per_second
     return max(moving, computing) * 1e9

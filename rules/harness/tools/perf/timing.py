@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 from base.seeds import derive
-from base.verdict import number
+from terms.verdict import number
 
 from perf import confidence
-from perf.audit import Charge, Clock
+from perf.audit import Clock
 from perf.confidence import Ratio
-from perf.measure import Plan, Sample, Series
+from perf.plan import Plan, Series
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Figures:
     """Times per call in ns, and their ratio.
 
     Attributes:
-        charged_ns: what the candidate pays in every call for unexplained time.
+        charged_ns: of the candidate's, what it did not report itself.
     """
 
     candidate_ns: float
@@ -31,21 +31,18 @@ class Figures:
 
     @classmethod
     def of(cls, plan: Plan, series: Series, clock: Clock) -> Figures:
-        """From what the reports say and the clock leaves unexplained.
-
-        Both sides pay for unexplained time: what the audit tolerates as noise must not pay.
-        """
-        told = _unexplained(series.candidate, clock)
-        trusted = _unexplained(series.baseline, clock)
-        noise = list(chain.from_iterable(trusted))
-        own = Charge.settle(list(chain.from_iterable(told)), noise)
-        candidate = _charged(series.candidate, told, trusted, own)
-        baseline = _charged(series.baseline, trusted, trusted, Charge.settle(noise, noise))
+        """By the judge's clock, on both sides."""
+        candidate = [[clock.counted_ns(s) / s.slots for s in p] for p in series.candidate]
+        baseline = [[clock.trusted_ns(s) / s.slots for s in p] for p in series.baseline]
+        unreported = [
+            clock.counted_ns(sample) - sample.reported_ns
+            for sample in chain.from_iterable(series.candidate)
+        ]
         seed = int.from_bytes(derive("bootstrap", plan.config.name)[:8], "big")
         return cls(
-            confidence.typical(candidate),
-            confidence.typical(baseline),
-            own.always_ns / plan.slots,
+            confidence.typical_time(candidate),
+            confidence.typical_time(baseline),
+            max(0.0, statistics.median(unreported)) / plan.slots,
             confidence.ratio(candidate, baseline, seed),
         )
 
@@ -55,7 +52,7 @@ class Figures:
             "candidate_ns": number(self.candidate_ns),
             "baseline_ns": number(self.baseline_ns),
             "charged_ns": number(self.charged_ns),
-            "speedup": number(self.ratio.value),
+            "speedup": number(self.ratio.speedup.value),
             "low": number(self.ratio.low),
             "high": number(self.ratio.high),
         }
@@ -96,24 +93,3 @@ class Timing:
             "flops": self.flops,
             "warm": self.warm and self.warm.to_json(),
         }
-
-
-def _unexplained(processes: Sequence[Sequence[Sample]], clock: Clock) -> list[list[float]]:
-    """By process, of which each side has one a round."""
-    return [[clock.unexplained_ns(sample) for sample in process] for process in processes]
-
-
-def _charged(
-    processes: Sequence[Sequence[Sample]],
-    unexplained: Sequence[Sequence[float]],
-    beside: Sequence[Sequence[float]],
-    charge: Charge,
-) -> list[list[float]]:
-    """The times per call that count."""
-    return [
-        [
-            s.per_call_ns + charge.of(ns, others) / s.slots
-            for s, ns in zip(samples, left, strict=True)
-        ]
-        for samples, left, others in zip(processes, unexplained, beside, strict=True)
-    ]

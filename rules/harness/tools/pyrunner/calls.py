@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import torch
-from base.dtypes import BY_CODE
 from runners.control_block import ControlBlock, Region
+from terms.dtypes import BY_CODE
 from torch import Tensor
 
 from pyrunner import host
@@ -22,10 +22,19 @@ Shared = Callable[[int, int, torch.dtype], Tensor]  # first byte, elements, thei
 
 
 class Ground(Protocol):
-    """What calls run on: ``pyrunner.host`` or ``pyrunner.device``."""
+    """What calls run on: ``pyrunner.host`` or ``pyrunner_device.device``."""
 
     def shared(self, fd: int, size: int) -> Shared:
         """Views of the judge's memory behind a descriptor, which is closed."""
+
+    def hold(self, fd: int) -> bool:
+        """Make ready to launch behind the gate whose page this is; whether that can be done."""
+
+    def queued(self, work: Work, ticket: int) -> int:
+        """Launch the work behind the shut gate; how many nanoseconds that took the host."""
+
+    def opened(self, ticket: int) -> int:
+        """Wait until it is done, and say so; how long that was, by the device's clock."""
 
     def timed(self, work: Work) -> int:
         """Do the work, to its end; how many nanoseconds it took."""
@@ -38,6 +47,9 @@ class Ground(Protocol):
 
     def legal(self, tensors: dict[str, Tensor]) -> AbstractContextManager[None]:
         """Within it kernels may access these tensors, and what they have allocated."""
+
+    def without_launches(self) -> AbstractContextManager[None]:
+        """Within it launches have no effect."""
 
     def reserve(self, results: Callable[[], object]) -> None:
         """Have memory at hand for what ``results`` allocates."""
@@ -75,14 +87,21 @@ class Calls:
         if abi == "torch":
             ground.reserve(lambda: [self._like_results(slot) for slot in slots])
 
-    def run(self, calls: int) -> int:
+    def run(self, calls: int, left_out: int = -1) -> int:
         """Make the calls of a batch; how long they took, in nanoseconds.
+
+        Launches of the call ``left_out`` have no effect, where the ground knows of launches.
 
         A PyTorch program allocates what it returns, and that is part of its time. Copying
         it into the judge's buffers is not: ``collect`` does it when both clocks have stopped.
         """
-        with self._ready(calls) as work:
+        with self._ready(calls, left_out) as work:
             return self._ground.timed(work)
+
+    def queue(self, calls: int, ticket: int) -> int:
+        """Launch the calls of a batch behind the gate; ns that it took the host."""
+        with self._ready(calls) as work:
+            return self._ground.queued(work, ticket)
 
     def replay(self, calls: int) -> int | None:
         """``run`` with the launches recorded and run as one graph; None where they cannot be."""
@@ -100,7 +119,7 @@ class Calls:
         self._ground.finish()
 
     @contextlib.contextmanager
-    def _ready(self, calls: int) -> Iterator[Work]:
+    def _ready(self, calls: int, left_out: int = -1) -> Iterator[Work]:
         """The calls of a batch as one piece of work."""
         start = self.block.order_offset
         order = struct.unpack_from(f"<{calls}I", self._block_memory, start)
@@ -109,8 +128,12 @@ class Calls:
 
         def work() -> None:
             with torch.no_grad():
-                for slot in order:
-                    call(slot)
+                for index, slot in enumerate(order):
+                    if index == left_out:
+                        with self._ground.without_launches():
+                            call(slot)
+                    else:
+                        call(slot)
 
         gc.disable()
         yield work

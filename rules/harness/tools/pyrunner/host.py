@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from time import perf_counter_ns
@@ -41,6 +40,19 @@ class Host:
 
         return view
 
+    def hold(self, fd: int) -> bool:
+        """Nothing here can be held back."""
+        os.close(fd)
+        return False
+
+    def queued(self, work: Callable[[], None], _: int) -> int:
+        """Never asked for: ``hold`` has said no."""
+        return self.timed(work)
+
+    def opened(self, _: int) -> int:
+        """Like ``queued``."""
+        return 0
+
     def timed(self, work: Callable[[], None]) -> int:
         """Do the work; how many nanoseconds it took."""
         started = perf_counter_ns()
@@ -53,13 +65,13 @@ class Host:
     def finish(self) -> None:
         """What was called here is done."""
 
-    def legal(self, tensors: dict[str, Tensor]) -> AbstractContextManager[None]:
-        """Names the tensors to Triton's interpreter, where it is in use."""
-        triton_cpu = sys.modules.get("triton_cpu.interpreter")
-        if triton_cpu is None:
-            return contextlib.nullcontext()
-        context: AbstractContextManager[None] = triton_cpu.tensors(**tensors)
-        return context
+    def legal(self, _: dict[str, Tensor]) -> AbstractContextManager[None]:
+        """PyTorch checks its own accesses."""
+        return contextlib.nullcontext()
+
+    def without_launches(self) -> AbstractContextManager[None]:
+        """Nothing here is launched."""
+        return contextlib.nullcontext()
 
     def reserve(self, _: Callable[[], object]) -> None:
         """The host's allocator needs no preparation."""

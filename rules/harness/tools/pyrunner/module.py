@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from base.program import Program
@@ -17,6 +18,17 @@ class MissingEntry(Exception):  # noqa: N818 (the candidate's, no error of ours)
     """The candidate's module has no function of the wanted name."""
 
 
+def load_module(path: str, name: str = MODULE) -> ModuleType:
+    """Import the file at ``path`` under a name. Raises whatever the module raises."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
 def load_entry(program: Program, path: str) -> Entry:
     """Import the file at ``path`` under a name of its own, and return its entry.
 
@@ -24,12 +36,7 @@ def load_entry(program: Program, path: str) -> Entry:
     wanted through ``torch.compile`` may say the same in words that compile better, ``compilable``.
     Raises MissingEntry, and whatever the module raises.
     """
-    spec = importlib.util.spec_from_file_location(MODULE, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[MODULE] = module
-    spec.loader.exec_module(module)
+    module = load_module(path)
     names = [program.entry]
     if (program.abi, program.entry) == ("torch", "baseline"):
         names = [*(["compilable"] if program.mode else []), "baseline", "reference"]

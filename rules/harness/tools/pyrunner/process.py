@@ -7,89 +7,121 @@ native runner. Nothing here is secret or trusted: the candidate shares this inte
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib
-import importlib.util
 import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn, Protocol
 
 import torch
 from base.program import Program, RunnerPolicy
-from runners import confinement, lockdown, native_start
-from runners.protocol import CONTROL_FD, SIZE, FaultCode, Kind, Message
+from runners import confinement, driver_front, lockdown, native_start
+from runners.protocol import CONTROL_FD, ORDERS_FD, RECORD_FD, SIZE, Kind, Message
 
-from pyrunner.calls import Calls, Ground
-from pyrunner.excerpt import chain, excerpt
+from pyrunner.calls import Ground
+from pyrunner.excerpt import excerpt
+from pyrunner.faults import HostFault, code_of
 from pyrunner.host import Host
-from pyrunner.module import Entry, load_entry
+from pyrunner.inside import Inside
 
-_FDS = 3
-_ALLOCATOR_COMPLAINTS = (
-    "can't allocate memory",
-    "Cannot allocate memory",
-    "CUDA out of memory",
-    "CUDA error: out of memory",
-)
-_WITHOUT_GRAPHS = ("default", "max-autotune-no-cudagraphs")
-_DEVICE_COMPLAINTS = {
-    "an illegal memory access was encountered": 700,
-    "misaligned address": 716,
-    "unspecified launch failure": 719,
-}
-_CODES = {
-    ("pyrunner.module", "MissingEntry"): FaultCode.MISSING_ENTRY,
-    ("pyrunner.calls", "WrongShape"): FaultCode.SHAPE,
-    ("pyrunner.calls", "WrongDtype"): FaultCode.DTYPE,
-    ("triton_cpu.bounds", "OutOfBoundsError"): FaultCode.BOUNDS,
-    ("triton_cpu.builder", "UnsupportedOperationError"): FaultCode.UNSUPPORTED,
-    ("triton_cpu.rewrite", "KernelSourceError"): FaultCode.UNSUPPORTED,
-}
+_FDS = 5
 
 
-def run(program: Program, policy: RunnerPolicy, control: int, output: int) -> int:
-    """Serve the judge until BYE; called in a fresh sandbox, right after the fork."""
-    native_start.arrange({CONTROL_FD: control, 1: output, 2: output})
+class Subject(Protocol):
+    """A program under test, as the server of its runner has it."""
+
+    def start(self) -> None:
+        """Import the program."""
+
+    def load(self, fds: list[int]) -> None:
+        """Map a config's buffers."""
+
+    def run(self, calls: int, left_out: int = -1) -> int:
+        """Make the calls of a batch; how long they took, in nanoseconds.
+
+        Launches of the call ``left_out`` have no effect.
+        """
+
+    def hold(self, fd: int) -> bool:
+        """Make ready to launch behind the gate whose page this is; whether that can be done."""
+
+    def queue(self, calls: int, ticket: int) -> int:
+        """Launch the calls of a batch behind the gate; ns that it took the host."""
+
+    def opened(self, ticket: int) -> int:
+        """Wait until they are done, and say so; how long that was, by the device's clock."""
+
+    def replay(self, calls: int) -> int | None:
+        """``run`` with the launches recorded and run as one graph; None where they cannot be."""
+
+    def collect(self) -> None:
+        """Copy what the calls of the last batch returned into the outputs of their slots."""
+
+
+def run(program: Program, policy: RunnerPolicy, control: int, output: int, *pages: int) -> int:
+    """Serve the judge until BYE; called in a fresh sandbox, right after the fork.
+
+    ``pages`` are those of the launch filter, where the launcher has put one before the driver.
+    """
+    found = dict(zip((ORDERS_FD, RECORD_FD), pages, strict=False))
+    native_start.arrange({CONTROL_FD: control, 1: output, 2: output, **found})
     _settle(confinement.environment(program, policy))
     torch.set_num_threads(1)  # a sum's order, and a busy machine, must not decide anything
+    subject = _apart(program, policy)
     confinement.limit_address_space(program, policy)
-    # What runs on a device is compiled when it is first called, by programs.
-    lockdown.install(lockdown.assemble(children=program.on_device))
-    ground = _ground(program, policy)
+    if program.abi == "call" and not program.on_device:
+        _interpret(program)
+    if subject is None:
+        # What runs on a device is compiled when it is first called, by programs.
+        on_device = program.on_device
+        lockdown.install(lockdown.assemble(on_device=on_device, children=on_device))
+        ground = _ground(program)
+        if pages:
+            candidate = confinement.candidate_path(program)
+            driver_front.filter_launches(ORDERS_FD, RECORD_FD, candidate)
+        subject = Inside(program, ground)
     with socket.socket(fileno=CONTROL_FD) as judge:
-        server = _Server(program, judge, ground)
+        server = _Server(program, judge, subject)
         server.reply(Kind.READY)
         server.serve()
     return 0
 
 
-def _ground(program: Program, policy: RunnerPolicy) -> Ground:
-    """Make ready for what the program runs on, with launches or without."""
-    if program.on_device:
-        if not policy.launches:
-            importlib.import_module("pyrunner.launches").leave_out()
-        device: Ground = importlib.import_module("pyrunner.device").Device(program)
-        return device
-    if program.abi == "python" and importlib.util.find_spec("triton_cpu"):
-        importlib.import_module("triton_cpu.interpreter").install(launches=policy.launches)
-    return Host()
+def _apart(program: Program, policy: RunnerPolicy) -> Subject | None:
+    """A Triton program for the processor, whose module gets a process of its own."""
+    if program.abi != "python" or program.on_device:
+        return None
+    apart = importlib.import_module("triton_apart.apart")
+    divided: Subject = apart.divided(program, policy, CONTROL_FD)
+    return divided
+
+
+def _interpret(program: Program) -> None:
+    """Have Triton's kernels, where the candidate has some, run on the processor."""
+    if confinement.mentions_triton(confinement.candidate_path(program)):
+        importlib.import_module("triton_cpu.interpreter").install()
+
+
+def _ground(program: Program) -> Ground:
+    """Make ready for what the program runs on."""
+    if not program.on_device:
+        return Host()
+    device: Ground = importlib.import_module("pyrunner_device.device").Device(program)
+    return device
 
 
 class _Server:
     """Answers the judge's requests."""
 
-    def __init__(self, program: Program, judge: socket.socket, ground: Ground) -> None:
-        self._program = program
-        self._ground = ground
+    def __init__(self, program: Program, judge: socket.socket, subject: Subject) -> None:
+        self._subject = subject
         self._path = confinement.candidate_path(program)
         self._judge = judge
         self._nonce = 0
         self._awake = False
-        self._entry: Entry | None = None
-        self._calls: Calls | None = None
+        self._made = 0, 0
+        self._failure: BaseException | None = None
 
     def serve(self) -> NoReturn:
         """Answer until BYE, or until the judge is gone."""
@@ -120,77 +152,59 @@ class _Server:
     def _obey(self, request: Message, fds: list[int]) -> None:
         match request.kind:
             case Kind.START:
-                self._entry = _compiled(self._program, load_entry(self._program, self._path))
-                gc.freeze()  # later collections look at what the calls have made, no more
+                self._subject.start()
                 self.reply(Kind.READY)
             case Kind.LOAD:
-                assert self._entry is not None
-                self._calls = None
-                self._calls = Calls(self._program.abi, self._entry, fds, self._ground)
+                self._subject.load(fds)
                 self.reply(Kind.READY, 0)
             case Kind.RUN:
-                assert self._calls is not None
-                calls = request.values[0]
-                self.reply(Kind.DONE, calls, self._calls.run(calls))
+                calls, left_out, *_ = request.values
+                self.reply(Kind.DONE, calls, self._subject.run(calls, left_out))
             case Kind.ARM:
                 self._awake = True
                 self.reply(Kind.READY)
+            case Kind.GATE | Kind.SHUT | Kind.WAIT:
+                self._obey_gate(request, fds)
             case Kind.REPLAY:
-                assert self._calls is not None
-                elapsed = self._calls.replay(request.values[0])
+                elapsed = self._subject.replay(request.values[0])
                 calls = 0 if elapsed is None else request.values[0]
                 self.reply(Kind.DONE, calls, elapsed or 0)
             case Kind.EMPTY:
-                self.reply(Kind.DONE, 0, self._calls.run(0) if self._calls else 0)
+                self.reply(Kind.DONE, 0, self._subject.run(0))
             case Kind.COLLECT:
-                assert self._calls is not None
-                self._calls.collect()
+                self._subject.collect()
                 self.reply(Kind.READY)
             case _:
                 self.reply(Kind.GONE)
                 os._exit(0)  # without exit handlers: the candidate may have installed some
 
+    def _obey_gate(self, request: Message, fds: list[int]) -> None:
+        match request.kind:
+            case Kind.GATE:
+                self.reply(Kind.READY, int(self._subject.hold(fds[0])))
+            case Kind.SHUT:
+                self._queue(*request.values[:2])
+            case _:
+                if self._failure is not None:
+                    raise self._failure
+                self.reply(Kind.DONE, *self._made)
+
+    def _queue(self, calls: int, ticket: int) -> None:
+        """Answer once all is queued. What goes wrong later is said when it is asked for."""
+        launch_ns = self._subject.queue(calls, ticket)
+        self.reply(Kind.QUEUED, calls, launch_ns)
+        self._failure = None
+        try:
+            self._made = calls, self._subject.opened(ticket)
+        except BaseException as error:  # noqa: BLE001 - a candidate's kernels may fail
+            self._failure = error
+
     def _fail(self, error: BaseException) -> NoReturn:
         sys.stdout.flush()
-        text = excerpt(error, self._path)
-        os.write(2, text.encode(errors="replace"))
-        self.reply(Kind.FAULT, *_code(error))
+        if not isinstance(error, HostFault):
+            os.write(2, excerpt(error, self._path).encode(errors="replace"))
+        self.reply(Kind.FAULT, *code_of(error))
         os._exit(1)
-
-
-def _compiled(program: Program, entry: Entry) -> Entry:
-    """The entry, through ``torch.compile`` where the program asks for one of its modes."""
-    if not program.mode:
-        return entry
-    compiled: Entry = torch.compile(entry, mode=program.mode, dynamic=False)
-    return compiled if program.mode in _WITHOUT_GRAPHS else _copied(compiled)
-
-
-def _copied(compiled: Entry) -> Entry:
-    """What is compiled into graphs of its own overwrites its last results with the next."""
-
-    begin: Callable[[], None] = torch.compiler.cudagraph_mark_step_begin
-
-    def call(**arguments: Any) -> Any:
-        begin()
-        return {name: result.clone() for name, result in compiled(**arguments).items()}
-
-    return call
-
-
-def _code(error: BaseException) -> tuple[int, ...]:
-    """The fault's code, with the device's own behind it where that is what failed."""
-    for cause in chain(error):
-        text = str(cause)
-        if isinstance(cause, MemoryError) or any(c in text for c in _ALLOCATOR_COMPLAINTS):
-            return (FaultCode.MEMORY,)
-        for said, number in _DEVICE_COMPLAINTS.items():
-            if said in text:
-                return (FaultCode.LAUNCH, number)
-        kind = type(cause)
-        if (kind.__module__, kind.__name__) in _CODES:
-            return (_CODES[kind.__module__, kind.__name__],)
-    return (FaultCode.EXCEPTION,)
 
 
 def _settle(environment: dict[str, str]) -> None:

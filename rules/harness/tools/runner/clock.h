@@ -13,6 +13,10 @@ void* stream();
 int start_clock();
 int stop_clock(int64_t* elapsed_ns);
 
+// Has launches from now on have their effect, or none, so that an output shows what else writes it.
+// False on platforms that cannot tell a library's launches.
+bool enable_launches(bool enabled);
+
 // Has launches recorded instead of run, up to `replay`, which runs them as one graph and times
 // that. False where the platform, or what was called, cannot be recorded.
 bool start_recording();

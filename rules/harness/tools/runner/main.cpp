@@ -12,12 +12,15 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "call.h"
 #include "candidate.h"
 #include "clock.h"
 #include "crash.h"
+#include "gate.h"
+#include "launches.h"
 #include "mapping.h"
 #include "protocol.h"
 
@@ -26,6 +29,7 @@ namespace {
 using protocol::Message;
 
 constexpr int kMostFds = 3;
+constexpr int kNotSupported = 801;  // hipErrorNotSupported
 constexpr size_t kMostInstructions = 1024;
 
 // The request in hand, and what came with it.
@@ -143,32 +147,67 @@ void check(int error) {
   if (error != 0) fail(protocol::kLaunch, error, nullptr);
 }
 
-// One call for each slot of the batch; the first error ends it.
-int make_calls(const Candidate& candidate, int64_t calls) {
+// One call for each slot of the batch; the first error ends it. The launches of call `left_out`
+// have no effect; -1 for none.
+int make_calls(const Candidate& candidate, int64_t calls, int64_t left_out) {
   const ControlBlock* block = g_buffers.control();
   int error = 0;
   for (int64_t i = 0; i < calls && error == 0; ++i) {
     Arguments arguments;
     assemble_for(candidate, block->order()[i], &arguments);
+    if (i == left_out && !enable_launches(false)) return kNotSupported;
     error = static_cast<int>(call(candidate.entry, &arguments));
+    if (i == left_out) enable_launches(true);
   }
   return error;
 }
 
-void run(const Candidate& candidate, int64_t calls) {
+void run(const Candidate& candidate, int64_t calls, int64_t left_out) {
   int64_t elapsed_ns = 0;
   check(start_clock());
-  check(make_calls(candidate, calls));
+  check(make_calls(candidate, calls, left_out));
   check(stop_clock(&elapsed_ns));
   const int64_t values[] = {calls, elapsed_ns};
   reply(protocol::kDone, values, 2);
+}
+
+void hold(const Request& request) {
+  if (request.fd_count != 1) _exit(1);
+  const char* problem = nullptr;
+  const int64_t able = open_gate(request.fds[0], &problem);
+  if (problem != nullptr) fail(protocol::kMachine, 0, problem);
+  reply(protocol::kReady, &able, 1);
+}
+
+int64_t now_ns() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+int g_waited;  // what waiting for the device came to, which is said when it is asked for
+int64_t g_made[2];
+
+// Answers once all calls are queued behind the gate, then waits until the device is idle.
+void run_gated(const Candidate& candidate, const int64_t* asked) {
+  const int64_t calls = asked[0], ticket = asked[1];
+  int64_t queued[] = {calls, 0};
+  check(shut_gate(ticket));
+  check(start_clock());
+  const int64_t started = now_ns();
+  check(make_calls(candidate, calls, -1));
+  queued[1] = now_ns() - started;
+  check(end_gate(ticket));
+  reply(protocol::kQueued, queued, 2);
+  g_made[0] = calls;
+  g_waited = pass_gate(ticket, &g_made[1]);
 }
 
 // The same calls recorded and replayed as one graph; no calls where that cannot be done.
 void run_recorded(const Candidate& candidate, int64_t calls) {
   int64_t values[] = {0, 0};
   if (start_recording()) {
-    const int error = make_calls(candidate, calls);
+    const int error = make_calls(candidate, calls, -1);
     if (replay(&values[1]) && error == 0) values[0] = calls;
   }
   reply(protocol::kDone, values, 2);
@@ -184,14 +223,21 @@ void obey(Candidate* candidate, const Request& request) {
     case protocol::kScratch:
       return load_scratch(request);
     case protocol::kRun:
-      return run(*candidate, request.message.values[0]);
+      return run(*candidate, request.message.values[0], request.message.values[1]);
     case protocol::kArm:
       g_awake = true;
       return reply(protocol::kReady, nullptr, 0);
+    case protocol::kGate:
+      return hold(request);
+    case protocol::kShut:
+      return run_gated(*candidate, request.message.values);
+    case protocol::kWait:
+      check(g_waited);
+      return reply(protocol::kDone, g_made, 2);
     case protocol::kReplay:
       return run_recorded(*candidate, request.message.values[0]);
     case protocol::kEmpty:
-      return run(*candidate, 0);
+      return run(*candidate, 0, -1);
     case protocol::kBye:
       reply(protocol::kGone, nullptr, 0);
       _exit(0);  // without exit handlers: the candidate may have installed some
@@ -209,7 +255,9 @@ int main(int argc, char** argv) {
     if (dlopen(argv[i], RTLD_NOW | RTLD_GLOBAL) == nullptr) fail(protocol::kMachine, 0, dlerror());
   }
   const char* problem = open_clock();
+  if (problem == nullptr) problem = filter_launches(argv[1]);
   if (problem != nullptr) fail(protocol::kMachine, 0, problem);
+  close(protocol::kDriverFd);
   Candidate candidate = {};
   candidate.path = argv[1];
   report_crashes(&g_buffers, &g_nonce);

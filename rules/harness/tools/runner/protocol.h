@@ -7,6 +7,9 @@ namespace protocol {
 constexpr uint32_t kMagic = 0x3152424B;  // "KBR1"
 constexpr int kControlFd = 3;
 constexpr int kFilterFd = 4;
+constexpr int kDriverFd = 5;
+constexpr int kOrdersFd = 6;
+constexpr int kRecordFd = 7;
 constexpr int kValues = 6;
 
 enum Kind : uint32_t {
@@ -18,10 +21,14 @@ enum Kind : uint32_t {
   kBye = 6,
   kReplay = 8,
   kArm = 9,
+  kGate = 10,
+  kShut = 11,
+  kWait = 12,
   kReady = 16,
   kDone = 17,
   kFault = 18,
   kGone = 19,
+  kQueued = 20,
 };
 
 enum FaultCode : int64_t {

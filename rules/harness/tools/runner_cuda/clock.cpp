@@ -52,6 +52,8 @@ int start_clock() { return cuda::driver().event_record(g_start, g_stream); }
 
 int stop_clock(int64_t* elapsed_ns) { return elapsed(elapsed_ns); }
 
+bool enable_launches(bool) { return false; }
+
 bool start_recording() {
   return cuda::driver().capture_begin(g_stream, cuda::kRelaxedCapture) == cuda::kSuccess;
 }
@@ -63,10 +65,17 @@ bool replay(int64_t* elapsed_ns) {
   if (driver.capture_end(g_stream, &graph) != cuda::kSuccess || graph == nullptr) return false;
   bool ran = driver.graph_instantiate(&executable, graph, 0) == cuda::kSuccess;
   if (ran) {
+    float milliseconds = 0;
+    // The first of the two hides what launching the second takes the host.
     ran = driver.graph_upload(executable, g_stream) == cuda::kSuccess &&
-          driver.context_synchronize() == cuda::kSuccess && start_clock() == cuda::kSuccess &&
+          driver.context_synchronize() == cuda::kSuccess &&
           driver.graph_launch(executable, g_stream) == cuda::kSuccess &&
-          elapsed(elapsed_ns) == cuda::kSuccess;
+          start_clock() == cuda::kSuccess &&
+          driver.graph_launch(executable, g_stream) == cuda::kSuccess &&
+          driver.event_record(g_stop, g_stream) == cuda::kSuccess &&
+          driver.context_synchronize() == cuda::kSuccess &&
+          driver.event_elapsed(&milliseconds, g_start, g_stop) == cuda::kSuccess;
+    *elapsed_ns = static_cast<int64_t>(milliseconds * kNanoseconds);
     driver.graph_exec_destroy(executable);
   }
   driver.graph_destroy(graph);

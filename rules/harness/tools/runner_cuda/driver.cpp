@@ -6,6 +6,7 @@ namespace cuda {
 namespace {
 
 Driver g_driver;
+void* g_library;
 
 struct Symbol {
   const char* name;
@@ -34,6 +35,12 @@ const Symbol kSymbols[] = {
     {"cuMemMap", &g_driver.memory_map},
     {"cuMemUnmap", &g_driver.memory_unmap},
     {"cuMemSetAccess", &g_driver.memory_access},
+    {"cuDeviceGetAttribute", &g_driver.device_attribute},
+    {"cuMemHostRegister_v2", &g_driver.host_register},
+    {"cuMemHostGetDevicePointer_v2", &g_driver.host_address},
+    {"cuModuleLoadData", &g_driver.module_load},
+    {"cuModuleGetFunction", &g_driver.module_function},
+    {"cuLaunchKernel", &g_driver.launch},
     {"cuStreamBeginCapture_v2", &g_driver.capture_begin},
     {"cuStreamEndCapture", &g_driver.capture_end},
     {"cuGraphInstantiateWithFlags", &g_driver.graph_instantiate},
@@ -47,6 +54,8 @@ const Symbol kSymbols[] = {
 
 const Driver& driver() { return g_driver; }
 
+void* library() { return g_library; }
+
 const char* load() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return dlerror();
@@ -55,6 +64,7 @@ const char* load() {
     if (function == nullptr) return dlerror();
     *static_cast<void**>(symbol.slot) = function;
   }
+  g_library = library;
   return nullptr;
 }
 

@@ -15,6 +15,8 @@ using Event = void*;
 using Graph = void*;
 using GraphExec = void*;
 using Context = void*;
+using Module = void*;
+using Function = void*;
 
 constexpr int kSuccess = 0;
 constexpr int kPosixDescriptor = 1;   // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
@@ -51,6 +53,14 @@ struct Driver {
   int (*memory_map)(Address, size_t, size_t, Handle, unsigned long long);
   int (*memory_unmap)(Address, size_t);
   int (*memory_access)(Address, size_t, const Access*, size_t);
+  // What a gate takes; null where the platform has none.
+  int (*device_attribute)(int*, int, int);
+  int (*host_register)(void*, size_t, unsigned);
+  int (*host_address)(Address*, void*, unsigned);
+  int (*module_load)(Module*, const void*);
+  int (*module_function)(Function*, Module, const char*);
+  int (*launch)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                Stream, void**, void**);
   int (*capture_begin)(Stream, int);
   int (*capture_end)(Stream, Graph*);
   int (*graph_instantiate)(GraphExec*, Graph, unsigned long long);
@@ -65,6 +75,9 @@ const Driver& driver();
 
 // Loads libcuda.so.1. Null, or the first thing that is missing.
 const char* load();
+
+// The library, once `load` has succeeded.
+void* library();
 
 // The device of this process: the only one that it is shown.
 constexpr int kDevice = 0;

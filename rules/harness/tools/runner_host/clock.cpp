@@ -6,8 +6,10 @@
 namespace {
 
 using Synchronize = int (*)();
+using Enable = void (*)(int enabled);
 
 Synchronize g_synchronize;
+Enable g_enable_launches;
 int64_t g_started;
 
 int64_t now_ns() {
@@ -19,7 +21,8 @@ int64_t now_ns() {
 }  // namespace
 
 const char* open_clock() {
-  // Looked up before the candidate is loaded, which could define it too.
+  // Looked up before the candidate is loaded, which could define them too.
+  g_enable_launches = reinterpret_cast<Enable>(dlsym(RTLD_DEFAULT, "hipcpu_enable_launches"));
   g_synchronize = reinterpret_cast<Synchronize>(dlsym(RTLD_DEFAULT, "hipDeviceSynchronize"));
   return nullptr;
 }
@@ -35,6 +38,11 @@ int stop_clock(int64_t* elapsed_ns) {
   const int error = g_synchronize == nullptr ? 0 : g_synchronize();
   *elapsed_ns = now_ns() - g_started;
   return error;
+}
+
+bool enable_launches(bool enabled) {
+  if (g_enable_launches != nullptr) g_enable_launches(enabled);
+  return g_enable_launches != nullptr;
 }
 
 bool start_recording() { return false; }

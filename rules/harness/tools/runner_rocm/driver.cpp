@@ -13,6 +13,7 @@ namespace {
 constexpr int kDescriptorsByValue = 70100000;  // HIP 7.1
 
 Driver g_driver;
+void* g_library;
 int (*g_runtime_version)(int*);
 int (*g_memory_import)(Handle*, void*, int);
 
@@ -65,6 +66,8 @@ const char* const kLibraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libam
 
 const Driver& driver() { return g_driver; }
 
+void* library() { return g_library; }
+
 const char* load() {
   void* library = nullptr;
   for (const char* name : kLibraries) {
@@ -78,6 +81,7 @@ const char* load() {
     *static_cast<void**>(symbol.slot) = function;
   }
   g_driver.memory_import = import_memory;
+  g_library = library;
   return nullptr;
 }
 

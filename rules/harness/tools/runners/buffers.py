@@ -16,15 +16,20 @@ mapped writable by anyone else, whatever they do with the descriptor.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 import torch
-from base.dtypes import BY_CODE
+from gpu import look
+from terms.dtypes import BY_CODE
 from torch import Tensor
 
 from runners.control_block import Region
-from runners.media import Medium
+from runners.shared_memory import Medium
 
+_NOTHING = 0xFF  # a byte of what is no number, no index and no answer
 _ALIGNMENT = 256  # of an input's first byte, as device allocators give it
 
 
@@ -65,6 +70,7 @@ class Arena:
         self._memory = medium.allocate(stride * slots + medium.page, sealed)
         self.size = self._memory.size
         self._grid = self._memory.flat()[: stride * slots].view(slots, stride)
+        self._staged: Tensor | None = None
 
     @property
     def fd(self) -> int:
@@ -74,6 +80,30 @@ class Arena:
     def close(self) -> None:
         """Give up the descriptor; the memory goes with the last mapping."""
         self._memory.close()
+
+    def write(self, slot: int, tensors: Mapping[str, Tensor]) -> None:
+        """Put one call's tensors into a slot: those of its regions that are among them.
+
+        Raises ValueError for one of another shape or dtype.
+        """
+        for region in self.filled:
+            self._bytes(region)[slot].copy_(_packed(region, tensors))
+
+    @property
+    def filled(self) -> tuple[Region, ...]:
+        """The regions that hold something before a call."""
+        return self.regions
+
+    def stage(self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]]) -> None:
+        """Take everything out of the slots, and have what comes next at hand in one piece."""
+        if self._staged is None:
+            self._staged = torch.empty_like(self._grid)
+        for region in self.filled:
+            self._bytes(region).fill_(_NOTHING)
+        for slot, tensors in zip(order, inputs, strict=True):
+            for region in self.filled:
+                staged = self._staged[slot, region.first : region.first + region.size]
+                staged.copy_(_packed(region, tensors))
 
     def _bytes(self, region: Region) -> Tensor:
         """The bytes of a tensor in every slot: uint8 [slots, size]."""
@@ -89,27 +119,50 @@ class InputArena(Arena):
         placed, stride = _place_inputs(regions, medium.page)
         super().__init__(placed, stride, slots, medium, sealed=sealed)
 
-    def write(self, slot: int, tensors: Mapping[str, Tensor]) -> None:
-        """Put one call's inputs into a slot.
+    def stage(self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]]) -> None:
+        """Take everything out of the slots, and have what comes next at hand in one piece."""
+        self._grid.fill_(_NOTHING)
+        super().stage(order, inputs)
 
-        Raises ValueError for a missing tensor or one of another shape or dtype.
-        """
+    def deliver(self) -> None:
+        """Bring what was staged; the device has not done so yet when this returns."""
+        assert self._staged is not None
+        self._grid.copy_(self._staged)
+
+    def altered(self, order: Sequence[int]) -> str | None:
+        """``mutated`` for all that was delivered, at one look for each input."""
+        if not order:
+            return None
+        assert self._staged is not None
+        here = slice(None) if len(order) == self.slots else torch.tensor(order)
         for region in self.regions:
-            tensor = _checked(region, tensors)
-            self._bytes(region)[slot].copy_(_flat_bytes(tensor))
+            span = slice(region.first, region.first + region.size)
+            if not torch.equal(self._grid[here, span], self._staged[here, span]):
+                return region.name
+        return None
 
     def mutated(self, slot: int, tensors: Mapping[str, Tensor]) -> str | None:
         """The name of an input that no longer holds what was written into it."""
         for region in self.regions:
-            if not torch.equal(self._bytes(region)[slot], _flat_bytes(tensors[region.name])):
+            if not torch.equal(self._bytes(region)[slot], _packed(region, tensors)):
                 return region.name
         return None
 
 
 class OutputArena(Arena):
-    """The outputs of all slots, poisoned, between guards."""
+    """The outputs of all slots, poisoned, between guards.
 
-    def __init__(self, regions: Sequence[Region], slots: int, medium: Medium) -> None:
+    Those that are ``updated`` hold inputs instead, which a call changes.
+    """
+
+    def __init__(
+        self,
+        regions: Sequence[Region],
+        slots: int,
+        medium: Medium,
+        updated: Collection[str] = (),
+    ) -> None:
+        self._updated = frozenset(updated)
         placed, stride = _place_outputs(regions, medium.page)
         super().__init__(placed, stride, slots, medium, sealed=False)
         self._lead = medium.lead * medium.page
@@ -120,13 +173,49 @@ class OutputArena(Arena):
             for start, end in self._guards(region):
                 self._grid[:, start:end] = self._pattern[: end - start]
 
+    @property
+    def filled(self) -> tuple[Region, ...]:
+        """The regions that hold something before a call."""
+        return tuple(region for region in self.regions if region.name in self._updated)
+
+    def deliver(self) -> None:
+        """Bring what was staged; the device has not done so yet when this returns."""
+        for region in self.filled:
+            assert self._staged is not None
+            span = slice(region.first, region.first + region.size)
+            self._grid[:, span].copy_(self._staged[:, span])
+
     def poison(self) -> None:
         """Overwrite every output with its dtype's poison."""
         for region in self.regions:
             dtype = BY_CODE[region.code]
-            if region.size:
+            if region.size and region.name not in self._updated:
                 bits = self._bytes(region).view(getattr(torch, dtype.bits_name))
                 bits.fill_(dtype.poison)
+
+    def places(self, count: int) -> list[int]:
+        """Offsets in a slot that are worth a look: an output's end, and anywhere else."""
+        written = [region for region in self.regions if region.size >= look.WIDTH]
+        if not written:
+            return []
+        ends = [region.first + region.size - look.WIDTH for region in written]
+        picked = random.SystemRandom().choices(
+            written, [region.size for region in written], k=max(0, count - len(ends))
+        )
+        anywhere = [
+            region.first + random.SystemRandom().randrange(region.size - look.WIDTH + 1)
+            for region in picked
+        ]
+        return [*ends, *anywhere][:count]
+
+    def look_at(self, places: Sequence[int]) -> look.Look:
+        """A quick look at these bytes of every slot, to be taken while the runner is at large."""
+        return look.Look(self._grid, places)
+
+    def agrees(self, seen: look.Look) -> bool:
+        """Whether what was seen then is what ``take`` found."""
+        assert self._taken is not None
+        return seen.agrees(self._taken)
 
     def make_room(self) -> None:
         """Allocate what ``take`` needs: while a clock runs that would be too late."""
@@ -143,9 +232,17 @@ class OutputArena(Arena):
         assert self._taken is not None
         return not torch.equal(self._grid.view(torch.int64), self._taken.view(torch.int64))
 
-    def read(self, slot: int) -> dict[str, Tensor]:
-        """One call's outputs, as they were taken; else copies of them."""
-        return {region.name: self._tensor(region, slot) for region in self.regions}
+    def read(
+        self, slot: int, found: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+    ) -> dict[str, Tensor]:
+        """One call's outputs, as they were taken; else copies of them.
+
+        ``found`` has the strides of those that do not lie as they are declared.
+        """
+        return {
+            region.name: self._tensor(region, slot, found.get(region.name, region.strides))
+            for region in self.regions
+        }
 
     def check_guards(self) -> None:
         """Raise GuardDamage for the first guard that changed."""
@@ -158,12 +255,16 @@ class OutputArena(Arena):
                     offset = past if past < 0 else past - region.size
                     raise GuardDamage(region.name, slot, offset)
 
-    def _tensor(self, region: Region, slot: int) -> Tensor:
+    def _tensor(self, region: Region, slot: int, strides: tuple[int, ...]) -> Tensor:
         dtype: torch.dtype = getattr(torch, BY_CODE[region.code].torch_name)
         end = region.first + region.size
         if self._taken is not None:
-            return self._taken[slot, region.first : end].view(dtype).view(region.shape)
-        return self._bytes(region)[slot].clone().view(dtype).view(region.shape)
+            flat = self._taken[slot, region.first : end].view(dtype)
+        else:
+            flat = self._bytes(region)[slot].clone().view(dtype)
+        if strides and region.size:
+            return flat.as_strided(region.shape, strides).contiguous()
+        return flat.view(region.shape)
 
     def _guards(self, region: Region) -> tuple[tuple[int, int], tuple[int, int]]:
         """Bounds within a slot of the guards before and behind an output."""
@@ -193,7 +294,7 @@ def _place_outputs(regions: Sequence[Region], page: int) -> tuple[list[Region], 
 
 
 def _at(region: Region, first: int) -> Region:
-    return Region(region.name, first, region.size, region.code, region.shape)
+    return replace(region, first=first)
 
 
 def _up(size: int, page: int) -> int:
@@ -211,6 +312,18 @@ def _checked(region: Region, tensors: Mapping[str, Tensor]) -> Tensor:
             f" and not {expected} {region.shape}"
         )
     return tensor
+
+
+def _packed(region: Region, tensors: Mapping[str, Tensor]) -> Tensor:
+    """The bytes of a tensor as they lie in memory, from its first element to its last."""
+    tensor = _checked(region, tensors)
+    if not region.strides or not region.size:
+        return _flat_bytes(tensor)
+    flat = torch.full((region.size,), _NOTHING, dtype=torch.uint8, device=tensor.device)
+    once = [slice(0, 1) if step == 0 else slice(None) for step in region.strides]
+    part = tensor[tuple(once)]
+    flat.view(tensor.dtype).as_strided(part.shape, region.strides).copy_(part)
+    return flat
 
 
 def _flat_bytes(tensor: Tensor) -> Tensor:

@@ -67,6 +67,12 @@ class Channel:
             if ready and not self._read_output():
                 poll.unregister(self._output)  # closed at the other end
 
+    def speaks(self, seconds: float) -> bool:
+        """Whether a message, or the end of the line, comes before that; takes nothing."""
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+
     def is_quiet(self) -> bool:
         """Whether nothing more has arrived. Asked while the runner is frozen."""
         poll = select.poll()

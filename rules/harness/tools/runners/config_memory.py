@@ -6,21 +6,30 @@ import os
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from math import prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
-from base import shapes
-from base.dtypes import DTYPES
-from base.program import Argument, Config, Program, Reason, Signature
+from base import layouts, shapes
+from base.program import Argument, Config, Program, Scalar, Signature
 from gpu import session
+from gpu.look import Look
+from terms.dtypes import DTYPES
+from terms.reasons import Reason
 
-from runners import diagnosis, media
+from runners import diagnosis, shared_memory
 from runners.buffers import GuardDamage, InputArena, OutputArena
+from runners.call_block import CallBlock
 from runners.control_block import ControlBlock, Region
+from runners.results import Reader, ResultTable
+from runners.state import StateFile
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+_PLACES = 4  # of each slot's outputs, that are looked at as soon as a runner is done
+_LOOKS = 2
 
 
 class ConfigMemory:
@@ -32,19 +41,44 @@ class ConfigMemory:
 
     _fastest: ClassVar[dict[tuple[str, int, int, int], int]] = {}
 
-    def __init__(self, program: Program, signature: Signature, config: Config, slots: int) -> None:
+    def __init__(
+        self,
+        program: Program,
+        signature: Signature,
+        config: Config,
+        slots: int,
+        state: Mapping[str, Tensor] = MappingProxyType({}),
+        *,
+        copied: bool = False,
+    ) -> None:
         self.slots = slots
-        self._medium = media.of(program)
+        self._medium = shared_memory.of(program)
         self._on_device = program.on_device
         # Python's tensors and a device's memory cannot be read-only: there the judge compares
         # the inputs instead.
         self._sealed = program.abi == "hip" and not program.on_device
-        inputs = [region(argument, config) for argument in signature.inputs]
-        outputs = [region(argument, config) for argument in signature.outputs]
+        self._results: ResultTable | None = None
+        signature = signature.of(config)
+        inputs = [region(argument, config) for argument in signature.kept]
+        outputs = [region(argument, config) for argument in signature.results]
         self._inputs = InputArena(inputs, slots, self._medium, sealed=self._sealed)
-        self._outputs = OutputArena(outputs, slots, self._medium)
+        self._outputs = OutputArena(outputs, slots, self._medium, signature.updates)
         self._scratch: OutputArena | None = None
-        self.block = ControlBlock(
+        self._looks: list[Look] = []
+        if program.abi == "call":
+            self._results = ResultTable(program, signature, config, self._outputs.regions, slots)
+            self._state = StateFile(signature, config, state)
+            self.block: ControlBlock | CallBlock = self._call_block(
+                signature, config, copied=copied
+            )
+        else:
+            self.block = self._native_block(program, signature, config)
+        self._block_fd, self._block_memory = shared_memory.shared_file(self.block.size, sealed=True)
+        self._block_memory[: self.block.order_offset] = self.block.encode()
+        self._outputs.poison()
+
+    def _native_block(self, program: Program, signature: Signature, config: Config) -> ControlBlock:
+        return ControlBlock(
             symbols=(f"{program.entry}_{config.dtype}", program.entry),
             inputs=self._inputs.regions,
             outputs=self._outputs.regions,
@@ -53,16 +87,37 @@ class ConfigMemory:
             strides=(self._inputs.stride, self._outputs.stride),
             sizes=(self._inputs.size, self._outputs.size),
             page=self._medium.page,
-            slots=slots,
+            slots=self.slots,
         )
-        self._block_fd, self._block_memory = media.shared_file(self.block.size, sealed=True)
-        self._block_memory[: self.block.order_offset] = self.block.encode()
-        self._outputs.poison()
+
+    def _call_block(self, signature: Signature, config: Config, *, copied: bool) -> CallBlock:
+        return CallBlock(
+            inputs=self._inputs.regions,
+            outputs=self._outputs.regions,
+            state=self._state.regions,
+            listed=tuple(a.name for a in (*signature.inputs, *signature.outputs) if a.listed),
+            absent=config.absent,
+            values={**dict(config.scalars), **config.dims},
+            dtype=config.dtype,
+            strides=(self._inputs.stride, self._outputs.stride),
+            sizes=(self._inputs.size, self._outputs.size, self._state.size),
+            slots=self.slots,
+            copied=copied,
+        )
 
     @property
-    def fds(self) -> tuple[int, int, int]:
-        """What LOAD passes: control block, inputs, outputs."""
-        return self._block_fd, self._inputs.fd, self._outputs.fd
+    def fds(self) -> tuple[int, ...]:
+        """What LOAD passes: control block, inputs, outputs; of calls the results and the state."""
+        arenas = self._block_fd, self._inputs.fd, self._outputs.fd
+        return (*arenas, self._results.fd, self._state.fd) if self._results else arenas
+
+    def fetch(self, order: Sequence[int], read: Reader) -> None:
+        """Read what calls have returned, where it lies in the frozen runner.
+
+        Raises CandidateFault where that is not what was declared.
+        """
+        if self._results:
+            self._results.fetch(order, self._outputs, read)
 
     def add_scratch(self, size: int) -> OutputArena:
         """A workspace of ``size`` bytes, guarded like an output."""
@@ -104,6 +159,31 @@ class ConfigMemory:
         session.evict()
         return self._held_up("fill", len(order), time.monotonic_ns() - started)
 
+    def stage(
+        self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]], repeats: int = 1
+    ) -> None:
+        """``prepare`` for a batch behind a gate: its slots hold nothing until ``deliver``."""
+        self.prepare(order, inputs, repeats)
+        self._inputs.stage(order, inputs)
+        self._outputs.stage(order, inputs)
+        places = self._outputs.places(_PLACES)
+        self._looks = [self._outputs.look_at(places) for _ in range(_LOOKS)]
+        torch.cuda.synchronize()
+
+    def deliver(self) -> None:
+        """Bring the inputs, and take everything out of the caches."""
+        self._inputs.deliver()
+        self._outputs.deliver()
+        session.evict()
+
+    def peek(self, number: int) -> None:
+        """Look at some of the outputs as they are now, in a few microseconds."""
+        self._looks[number].take()
+
+    def agrees(self, number: int) -> bool:
+        """Whether what ``peek`` saw then was still so when ``take`` was called."""
+        return self._outputs.agrees(self._looks[number])
+
     def take(self) -> int:
         """Copy a device's outputs as they are now; by how many ns that took longer than it can.
 
@@ -119,6 +199,7 @@ class ConfigMemory:
     def _write(self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]]) -> None:
         for slot, tensors in zip(order, inputs, strict=True):
             self._inputs.write(slot, tensors)
+            self._outputs.write(slot, tensors)
 
     def _held_up(self, what: str, calls: int, took_ns: int) -> int:
         key = (what, calls, self._inputs.size, self._outputs.size)
@@ -138,12 +219,22 @@ class ConfigMemory:
             raise diagnosis.violation("went on writing outputs after it had answered")
         if not self._sealed:
             for slot, tensors in zip(order, inputs, strict=True):
-                name = self._inputs.mutated(slot, tensors)
-                if name is not None:
-                    raise diagnosis.fault(Reason.INPUT_MUTATED, f"changed its input '{name}'")
+                self._refuse_changed(self._inputs.mutated(slot, tensors))
+
+    def check_staged(self, order: Sequence[int]) -> None:
+        """``check`` after ``stage``, without looking at every input by itself."""
+        self.check((), ())
+        self._refuse_changed(self._inputs.altered(order))
+
+    def _refuse_changed(self, name: str | None) -> None:
+        if name is not None:
+            raise diagnosis.fault(Reason.INPUT_MUTATED, f"changed its input '{name}'")
 
     def read(self, order: Sequence[int]) -> tuple[dict[str, Tensor], ...]:
         """Copies of the outputs of each call."""
+        if self._results:
+            found = self._results.strides
+            return tuple(self._outputs.read(slot, found.get(slot, {})) for slot in order)
         return tuple(self._outputs.read(slot) for slot in order)
 
     def close(self) -> None:
@@ -154,17 +245,25 @@ class ConfigMemory:
         if self._block_fd >= 0:
             os.close(self._block_fd)
             self._block_fd = -1
+            if self._results:
+                self._results.close()
+                self._state.close()
 
 
 def region(argument: Argument, config: Config) -> Region:
     """A tensor of the signature, at the start of an arena."""
     dtype = DTYPES[shapes.dtype_name(argument, config)]
     shape = shapes.shape(argument, config.dims)
-    return Region(argument.name, 0, prod(shape) * dtype.size, dtype.code, shape)
+    strides = layouts.strides(argument, config.dims)
+    size = layouts.span(shape, strides) * dtype.size
+    apart = strides if strides != layouts.contiguous(shape) else ()
+    return Region(argument.name, 0, size, dtype.code, shape, apart)
 
 
-def scalar(declared: tuple[str, float | int], config: Config) -> tuple[str, float | int]:
+def scalar(declared: tuple[str, Scalar], config: Config) -> tuple[str, float | int]:
     """The config's value, in the type of the declaration: that is the C type."""
     name, default = declared
     value = config.scalars.get(name, default)
+    if isinstance(value, str):
+        raise ValueError(f"'{name}' is a text, which only calls can have")
     return name, float(value) if isinstance(default, float) else int(value)

@@ -17,9 +17,13 @@ from namespaces import (  # type: ignore[import-not-found]
     system_binds,
 )
 
+from runners import driver_front
+
 CANDIDATE = "/candidate"
 RUNNER = "/runner"
 CACHE = "/cache"
+ADAPTER = "/adapter/adapter.py"
+MODULES = "/modules"
 LIBRARIES = "/runner/lib"
 TMP = "/tmp"  # noqa: S108 - the sandbox's own
 ENVIRONMENT = {"HOME": TMP, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
@@ -34,21 +38,37 @@ _DESCRIPTIONS = {
 }
 """What of ``/sys`` the runtime of a platform insists on reading."""
 
+_SEARCHED = "LD_LIBRARY_PATH"
 _INHERITED = (
     *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
-    *("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "LD_LIBRARY_PATH"),
+    *("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", _SEARCHED),
 )
 
 
-def view(program: Program, policy: RunnerPolicy, more: Sequence[Sequence[str]] = ()) -> View:
+def view(
+    program: Program,
+    policy: RunnerPolicy,
+    more: Sequence[Sequence[str]] = (),
+    front: driver_front.Front | None = None,
+) -> View:
     """The candidate's file, what is needed to run it, and a private ``/tmp``.
 
-    ``more`` are paths here and in the sandbox. Raises ValueError for a ``hip`` program without
-    a runner.
+    ``more`` are paths here and in the sandbox; ``front`` is seen in the driver's place. Raises
+    ValueError for a ``hip`` program without a runner.
     """
     binds = [*system_binds(), Bind(_absolute(program.path), candidate_path(program))]
+    if program.adapter:
+        binds.append(Bind(_absolute(program.adapter), ADAPTER))
+    if program.modules:
+        binds.append(Bind(_absolute(program.modules), MODULES))
     if program.on_device:
         binds += device_binds(program.platform)
+    if front:
+        if not _is_below(front.folder, _SYSTEM):
+            binds.append(Bind(front.folder, front.folder))
+        binds.append(Bind(front.place_of_driver(program), front.driver))
+        if program.abi == "hip":
+            binds.append(Bind(front.native, driver_front.FOLDER))
     if policy.cache:
         binds.append(Bind(policy.cache, CACHE, writable=True))
     if program.abi == "hip":
@@ -61,7 +81,7 @@ def view(program: Program, policy: RunnerPolicy, more: Sequence[Sequence[str]] =
         binds += [Bind(path, path) for path in _python_paths()]
     binds += [Bind(_absolute(here), there) for here, there in more]
     return View(
-        binds=tuple(binds),
+        binds=tuple(dict.fromkeys(binds)),  # the loader's search path may name one twice
         tmpfs=((TMP, policy.tmp_bytes), (_SHM, mmap.PAGESIZE)),
         cwd=TMP,
         hostname="runner",
@@ -93,12 +113,16 @@ def limit_address_space(program: Program, policy: RunnerPolicy) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (total, total))
 
 
-def environment(program: Program, policy: RunnerPolicy) -> dict[str, str]:
-    """The variables of a runner."""
+def environment(program: Program, policy: RunnerPolicy, driver_folder: str = "") -> dict[str, str]:
+    """The variables of a runner; ``driver_folder`` has what the driver is linked with."""
     variables = dict(ENVIRONMENT)
     if program.on_device:
         variables |= _caches(CACHE if policy.cache else TMP)
         variables |= {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    if program.launch_filter and program.abi == "hip":
+        others = variables.get(_SEARCHED)
+        folders = (driver_front.FOLDER, others, driver_folder)
+        variables[_SEARCHED] = ":".join(filter(None, folders))
     if not policy.launches:
         variables["KABUILD_CPU_LAUNCHES"] = "skip"
     return variables
@@ -132,14 +156,18 @@ def device_binds(platform: str) -> Iterator[Bind]:
             yield from (Bind(str(card), str(card)) for card in sorted(cards))
     for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
         path = Path(folder)
-        inside = any(path.is_relative_to(other) for other in _SYSTEM)
-        if folder and path.is_dir() and not inside:
+        if folder and path.is_dir() and not _is_below(path, _SYSTEM):
             yield Bind(str(path.absolute()), str(path.absolute()))
 
 
 def candidate_path(program: Program) -> str:
     """Where the runner sees the candidate."""
     return f"{CANDIDATE}/{Path(program.path).name}"
+
+
+def mentions_triton(path: str) -> bool:
+    """Whether a Python file can have kernels of Triton's."""
+    return b"triton" in Path(path).read_bytes()
 
 
 def native_runner_path(program: Program) -> str:
@@ -157,10 +185,24 @@ def _python_paths() -> Iterator[str]:
     here = str(Path(__file__).resolve().parents[1])
     packages = (path for path in sys.path if Path(path).name.endswith("-packages"))
     seen: list[str] = list(_SYSTEM)
-    for path in (sys.base_prefix, sys.prefix, here, *packages):
-        if Path(path).is_dir() and not any(Path(path).is_relative_to(other) for other in seen):
-            seen.append(path)
-            yield path
+    for named in (sys.base_prefix, sys.prefix, here, *packages):
+        for path in _ways(named):
+            if Path(path).is_dir() and not _is_below(path, seen):
+                seen.append(path)
+                yield path
+
+
+def _ways(path: str) -> Iterator[str]:
+    """The place that ``path`` leads to, then itself and the links on the way there."""
+    yield os.path.realpath(path)
+    yield path
+    while Path(path).is_symlink():
+        path = os.path.normpath(Path(path).parent.resolve() / Path(path).readlink())
+        yield path
+
+
+def _is_below(path: str | Path, others: Sequence[str]) -> bool:
+    return any(Path(path).is_relative_to(other) for other in others)
 
 
 def _absolute(path: str) -> str:

@@ -35,6 +35,7 @@ class Region:
         first: offset of its first byte in slot 0.
         size: bytes of one slot's tensor.
         code: its dtype's code.
+        strides: in elements; none where it is contiguous.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Region:
     size: int
     code: int
     shape: tuple[int, ...]
+    strides: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

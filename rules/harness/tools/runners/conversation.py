@@ -6,21 +6,24 @@ request lies in its socket, so that nothing is finished late and nothing is begu
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from base.program import MachineFault, Reason
+from base.program import CandidateFault, MachineFault
+from terms.reasons import Reason
 
 from runners import diagnosis
+from runners.call_block import CallBlock
 from runners.channel import Channel, Hangup, Malformed, Silence
 from runners.control_block import ControlBlock
-from runners.held_up import Scheduled
 from runners.protocol import FaultCode, Kind, Message
-from runners.warden import Counted, Warden
+from runners.sched_stats import Scheduled
+from runners.warden import Counted, Unstoppable, Warden
 
 _SELF = Path("/proc/thread-self")
 _LAST_WORDS_SECONDS = 5.0  # for a process that has hung up or reported a signal to end
@@ -41,6 +44,14 @@ class Answer:
     spent: Counted
 
 
+@dataclass(frozen=True)
+class Nudge:
+    """What is done, once, when a runner has said nothing for so long."""
+
+    after_seconds: float
+    act: Callable[[], None]
+
+
 class Conversation:
     """One runner's channel and warden.
 
@@ -52,7 +63,7 @@ class Conversation:
         self._channel = channel
         self._warden = warden
         self._counted = Counted()
-        self.block: ControlBlock | None = None
+        self.block: ControlBlock | CallBlock | None = None
 
     def await_start(self, seconds: float) -> None:
         """Wait until the runner's own code is up.
@@ -81,6 +92,7 @@ class Conversation:
         fds: Sequence[int] = (),
         armed: bool = False,
         freeze: bool = True,
+        nudge: Nudge | None = None,
     ) -> Answer:
         """Send a request and return its answer. Raises CandidateFault for anything else.
 
@@ -89,6 +101,7 @@ class Conversation:
             doing: what the runner does meanwhile, in words that complete a fault.
             armed: the runner is at large and awake, and so is whoever waits for it.
             freeze: stop the runner once it has answered, and count the time until then.
+            nudge: what may make a runner answer that is silent for long.
         """
         request = Message(kind, secrets.randbits(64), values)
         own_ns = Scheduled.of(_SELF).waited_ns
@@ -97,6 +110,8 @@ class Conversation:
             self._channel.send(request, fds)
             if not armed:
                 self._warden.thaw()
+            if nudge is not None:
+                self._wait_or(nudge)
             message = self._channel.receive(time.monotonic() + seconds, awake=armed)
         except Hangup:
             self._fail_by_end(doing)
@@ -118,9 +133,33 @@ class Conversation:
         spent = self._spent(Scheduled.of(_SELF).waited_ns - own_ns) if frozen else Counted()
         return Answer(message.values, wall_ns, spent)
 
+    def _wait_or(self, nudge: Nudge) -> None:
+        if not self._channel.speaks(nudge.after_seconds):
+            nudge.act()
+
+    def read(self, ranges_fd: int, target_fd: int, count: int) -> bool:
+        """Copy from the frozen runner's memory: ``Warden.read``; False where that is not."""
+        return bool(self._warden.read(ranges_fd, target_fd, count))
+
+    def can_read(self) -> bool:
+        """Whether the kernel lets a warden read a runner's memory."""
+        fd = os.memfd_create("kabuild", os.MFD_CLOEXEC)
+        try:
+            os.ftruncate(fd, 1)
+            return self._warden.read(fd, fd, 0) is not None
+        finally:
+            os.close(fd)
+
+    def spoke(self) -> bool:
+        """Whether the runner has sent something, or hung up."""
+        return not self._channel.is_quiet()
+
     def freeze(self, doing: str) -> None:
         """Stop the runner, which must not have sent anything more. Raises CandidateFault."""
-        status = self._warden.freeze()
+        try:
+            status = self._warden.freeze()
+        except Unstoppable:
+            raise self._unstoppable(f"after its answer {doing}") from None
         if status is not None:
             raise diagnosis.ended(status, f"after its answer {doing}", self._channel.text())
         if not self._channel.is_quiet():
@@ -141,9 +180,11 @@ class Conversation:
         return self._channel.text()
 
     def end(self) -> None:
-        """Kill the runner and hang up."""
+        """Kill the runner and hang up. Raises CandidateFault where it cannot be killed."""
         try:
             self._warden.kill()
+        except Unstoppable:
+            raise self._unstoppable("at its end") from None
         finally:
             self.hang_up()
 
@@ -151,6 +192,11 @@ class Conversation:
         """Close both sockets, without a runner or after its end."""
         self._warden.close()
         self._channel.close()
+
+    def _unstoppable(self, when: str) -> CandidateFault:
+        """The fault of a runner that has a system call under way that no signal interrupts."""
+        what = f"could not be stopped {when}: a system call of it does not end"
+        return diagnosis.fault(Reason.TIMEOUT, what, self._channel.text())
 
     def _fail_by_end(self, doing: str) -> NoReturn:
         status = self._warden.wait(_LAST_WORDS_SECONDS)

@@ -10,8 +10,10 @@ import os
 import signal
 from collections.abc import Sequence
 
-from base.program import CandidateFault, Reason
+from base.program import CandidateFault
+from terms.reasons import Reason
 
+from runners.call_block import CallBlock
 from runners.control_block import ControlBlock, Region
 from runners.protocol import FLAG_FULL, FLAG_WRITE, FaultCode, Message, Place
 
@@ -43,8 +45,13 @@ _BY_CODE = {
     FaultCode.MEMORY: (Reason.OUT_OF_MEMORY, "ran out of memory"),
     FaultCode.SHAPE: (Reason.WRONG_SHAPE, "returned a tensor of another shape"),
     FaultCode.DTYPE: (Reason.WRONG_DTYPE, "returned a tensor of another dtype"),
+    FaultCode.TYPE: (Reason.WRONG_TYPE, "returned something else than a tensor"),
+    FaultCode.LAYOUT: (Reason.WRONG_LAYOUT, "returned a tensor of another layout"),
+    FaultCode.ALIASED: (Reason.OUTPUT_ALIASED, "returned memory that is not its own"),
+    FaultCode.STATE: (Reason.STATE_MISMATCH, "does not take the state"),
     FaultCode.BOUNDS: (Reason.OUT_OF_BOUNDS, "accessed memory outside its tensors"),
     FaultCode.UNSUPPORTED: (Reason.UNSUPPORTED_FEATURE, "uses what is not emulated"),
+    FaultCode.BYPASS: (Reason.KERNEL_BYPASSED, "has something else than its kernels compute"),
 }
 
 
@@ -65,7 +72,7 @@ def ended(status: int, doing: str, said: str = "") -> CandidateFault:
 
 
 def crashed(
-    message: Message, status: int, block: ControlBlock | None, doing: str, said: str
+    message: Message, status: int, block: ControlBlock | CallBlock | None, doing: str, said: str
 ) -> CandidateFault:
     """The fault of a runner that reported a signal and then ended."""
     _, number, place, tensor, offset, flags = message.values
@@ -79,12 +86,13 @@ def crashed(
 
 
 def complained(
-    message: Message, block: ControlBlock | None, doing: str, said: str
+    message: Message, block: ControlBlock | CallBlock | None, doing: str, said: str
 ) -> CandidateFault:
     """The fault that a FAULT message other than SIGNAL and MACHINE names."""
     code = FaultCode(message.values[0])
     if code is FaultCode.MISSING_ENTRY:
-        wanted = " or ".join(f"'{s}'" for s in block.symbols) if block else "its entry"
+        symbols = block.symbols if block else ()
+        wanted = " or ".join(f"'{symbol}'" for symbol in symbols) or "its entry"
         return fault(Reason.MISSING_ENTRY, f"does not define {wanted}", said)
     if code is FaultCode.LAUNCH:
         error = message.values[1]
@@ -117,7 +125,7 @@ def signal_name(number: int) -> str:
 
 
 def _where(
-    place: int, tensor: int, offset: int, flags: int, block: ControlBlock | None
+    place: int, tensor: int, offset: int, flags: int, block: ControlBlock | CallBlock | None
 ) -> tuple[Reason, str]:
     """What an access at a place of the shared buffers means; the place in words."""
     access = "write" if flags & FLAG_WRITE else "read"

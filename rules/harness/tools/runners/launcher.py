@@ -14,16 +14,19 @@ import os
 import socket
 import threading
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from base.program import MachineFault, Program, RunnerPolicy, Signature
 
 from runners import launcher_process
 from runners.channel import Channel
 from runners.conversation import Conversation
-from runners.errand import Errand, Returned, await_return
 from runners.runner_process import Runner
+from runners.supervised_run import Returned, SupervisedRun, await_return
 from runners.warden import Warden
+
+if TYPE_CHECKING:
+    from runners.launch_pages import LaunchPages
 
 _START_SECONDS = 120.0  # the first Python runner waits for torch to be imported
 
@@ -61,22 +64,26 @@ class Launcher:
         orders, its_orders = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         output, its_output = os.pipe2(os.O_CLOEXEC)
         conversation = Conversation(Channel(control, output, policy.stderr_bytes), Warden(orders))
-        lent = (its_control.fileno(), its_orders.fileno(), its_output)
+        launches = _pages(program, policy)
+        pages = launches.fds if launches else ()
+        lent = (its_control.fileno(), its_orders.fileno(), its_output, *pages)
         try:
             self._request(program, policy, lent)
         except BaseException:
             conversation.hang_up()
+            if launches:
+                launches.close()
             raise
         finally:
             its_control.close()
             its_orders.close()
             os.close(its_output)
-        runner = Runner(program, signature, policy, conversation)
+        runner = Runner(program, signature, policy, conversation, launches)
         runner.start()
         return runner
 
     def send(
-        self, errand: Errand, program: Program, policy: RunnerPolicy, seconds: float
+        self, errand: SupervisedRun, program: Program, policy: RunnerPolicy, seconds: float
     ) -> Returned:
         """Run a tool over the candidate, in a sandbox of its own, until it ends or time is up.
 
@@ -126,7 +133,7 @@ class Launcher:
         program: Program,
         policy: RunnerPolicy,
         fds: tuple[int, ...],
-        errand: Errand | None = None,
+        errand: SupervisedRun | None = None,
     ) -> None:
         order = {
             "program": dataclasses.asdict(program),
@@ -142,3 +149,12 @@ class Launcher:
         if reply != b"ok":
             reason = reply.decode(errors="replace") or "the launcher died"
             raise MachineFault(f"a runner could not be started: {reason}")
+
+
+def _pages(program: Program, policy: RunnerPolicy) -> LaunchPages | None:
+    """The pages of the program's launch filter; None without one."""
+    if not program.launch_filter:
+        return None
+    from runners.launch_pages import LaunchPages
+
+    return LaunchPages(policy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
-import importlib.util
+import importlib
 import json
 import os
 import signal
@@ -18,18 +18,21 @@ from typing import NoReturn
 import namespaces  # type: ignore[import-not-found]
 from base.program import Program, RunnerPolicy
 
-from runners import confinement, native_start, warden
-from runners.errand import Errand
-from runners.errand import run as run_errand
+from runners import confinement, driver_front, native_start, warden
+from runners.supervised_run import SupervisedRun
+from runners.supervised_run import run as run_errand
 
 _REQUEST_BYTES = 1 << 16
+_MOST_FDS = 5
 _PR_SET_PDEATHSIG = 1
+_PYTHON_RUNNER = "pyrunner.process"  # by name: a judge of HIP programs alone does not have it
 _PRELOADED = {
     "hip": (),
-    "torch": ("torch", "pyrunner.process"),
-    "python": ("torch", "triton", "pyrunner.process"),
+    "torch": ("torch", _PYTHON_RUNNER),
+    "python": ("torch", "triton", _PYTHON_RUNNER),
+    "call": ("torch", _PYTHON_RUNNER, "pyrunner_call.called"),
 }
-_ONLY_ON_CPU = {"python": ("triton_cpu.interpreter",)}
+_ONLY_ON_CPU = {"python": ("triton_apart.apart",)}
 
 
 def serve(judge: socket.socket) -> NoReturn:
@@ -39,13 +42,14 @@ def serve(judge: socket.socket) -> NoReturn:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judge decides what an interrupt means
         while True:
-            data, fds, _, _ = socket.recv_fds(judge, _REQUEST_BYTES, 3)
+            data, fds, _, _ = socket.recv_fds(judge, _REQUEST_BYTES, _MOST_FDS)
             if not data:
                 code = 0
                 break
             judge.send(_launch(data, fds))
             _bury()
     finally:
+        driver_front.clean_up()
         os._exit(code)
 
 
@@ -55,14 +59,18 @@ def _launch(data: bytes, fds: list[int]) -> bytes:
         request = json.loads(data)
         program = Program(**request["program"])
         policy = RunnerPolicy(**request["policy"])
-        errand = Errand(**request["errand"]) if request["errand"] else None
-        control, orders, output = fds
+        errand = SupervisedRun(**request["errand"]) if request["errand"] else None
+        control, orders, output, *_ = fds
+        front = None if errand else driver_front.front_of(program)
         _preload(program)
+        if front and program.abi == "hip":
+            fds.append(front.open_driver())
+        kept = (control, output, *fds[3:])
         namespaces.fork_contained(
-            confinement.view(program, policy, errand.binds if errand else ()),
+            confinement.view(program, policy, errand.binds if errand else (), front),
             confinement.limits(program, policy),
-            _entrance(program, policy, errand, control, output),
-            keep_fds=(control, output),
+            _entrance(program, policy, errand, kept, front.folder if front else ""),
+            keep_fds=kept,
             seccomp="strict",
             supervisor=partial(warden.supervise, fd=orders),
             supervisor_fds=(orders,),
@@ -76,17 +84,26 @@ def _launch(data: bytes, fds: list[int]) -> bytes:
 
 
 def _entrance(
-    program: Program, policy: RunnerPolicy, errand: Errand | None, control: int, output: int
+    program: Program,
+    policy: RunnerPolicy,
+    errand: SupervisedRun | None,
+    fds: tuple[int, ...],
+    driver_folder: str,
 ) -> Callable[[], int]:
-    """What the process in the sandbox does first."""
+    """What the process in the sandbox does first.
+
+    ``fds`` are its control socket and its output; then, with a launch filter, the pages of that,
+    and the driver for a native runner.
+    """
+    control, output, *filtering = fds
     if errand:
         environment = confinement.environment(program, policy)
         return partial(run_errand, errand, environment, output, control)
     if program.abi == "hip":
-        return partial(native_start.run, program, policy, control, output)
-    from pyrunner import process as pyrunner
-
-    return partial(pyrunner.run, program, policy, control, output)
+        start = partial(native_start.run, driver_folder=driver_folder)
+        return partial(start, program, policy, control, output, *filtering)
+    pyrunner = importlib.import_module(_PYTHON_RUNNER)
+    return partial(pyrunner.run, program, policy, control, output, *filtering)
 
 
 def _preload(program: Program) -> None:
@@ -94,12 +111,13 @@ def _preload(program: Program) -> None:
     wanted: tuple[str, ...] = _PRELOADED[program.abi]
     if not program.on_device:
         wanted += _ONLY_ON_CPU.get(program.abi, ())
+    if program.abi == "call" and confinement.mentions_triton(program.path):
+        wanted += ("triton",) if program.on_device else ("triton_cpu.interpreter",)
     missing = [name for name in wanted if name not in sys.modules]
     for name in missing:
-        if importlib.util.find_spec(name):
-            importlib.import_module(name)
-    if program.on_device and program.abi == "python":
-        importlib.import_module("pyrunner.triton_driver").build()
+        importlib.import_module(name)
+    if program.on_device and "triton" in wanted:
+        importlib.import_module("pyrunner_device.triton_driver").build(program.platform)
     if missing:
         gc.collect()
         gc.freeze()  # so that a collection in a runner copies none of these pages

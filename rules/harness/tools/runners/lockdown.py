@@ -1,9 +1,11 @@
 """The runner's own system-call filter, on top of the sandbox's.
 
 The sandbox refuses what could leave it. This filter ends a runner that tries what no kernel
-needs: another process, another program, somebody else's memory, a socket. It is installed by
-the runner itself, because the native one must still be executed, and before the candidate is
-loaded. A candidate that it kills is named FORBIDDEN_SYSCALL.
+needs, and lets a runner for the processor make only those calls of which a freeze need not wait
+for long: the others are absent, as in an older Linux. Drivers of devices make calls that nobody can
+list; for these, only what is known to be unstoppable is absent. The runner installs the filter
+itself, because the native one must still be executed, and before the candidate is loaded. A
+candidate that it kills is named FORBIDDEN_SYSCALL.
 """
 
 from __future__ import annotations
@@ -13,31 +15,31 @@ import errno
 import os
 import struct
 
+from runners.system_calls import (
+    ALLOWED,
+    CHILDREN,
+    FATAL,
+    INSPECTED,
+    UNSTOPPABLE,
+    UNSUPPORTED,
+    WITHOUT_EFFECT,
+)
+
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_COLUMN = {"x86_64": 0, "aarch64": 1}
-_CLONE, _CLONE3, _SOCKET, _MEMFD = (56, 220), (435, 435), (41, 198), (319, 279)
-# Numbers on x86-64 and arm64; None where the call does not exist.
-_FATAL: dict[str, tuple[int | None, int]] = {
-    "execve": (59, 221),
-    "execveat": (322, 281),
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "pidfd_getfd": (438, 438),
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    "mount": (165, 40),
-    "bpf": (321, 280),
-    "io_uring_setup": (425, 425),
-}
-_FATAL_X86 = {"fork": 57, "vfork": 58}
-_EXECUTING = ("execve", "execveat")
-_CLONE_THREAD = 0x10000
+_CLONE_VFORK, _CLONE_THREAD = 0x4000, 0x10000
 _AF_UNIX = 1  # what the C library asks its name service with; there is nobody to talk to
+# NORMAL to DONTNEED but WILLNEED, FREE, DONTFORK to DOFORK, HUGEPAGE to KEEPONFORK, POPULATE_*:
+# not what moves, merges or pages out memory, piece by piece.
+_ADVICE = (0, 1, 2, 4, 8, 10, 11, 14, 15, 16, 17, 18, 19, 22, 23)
+_WILLNEED = 3
+# PDEATHSIG, DUMPABLE (GET), TIMERSLACK, NAME, CAPBSET (READ), NO_NEW_PRIVS, THP_DISABLE, VMA.
+_PROCESS_OPTIONS = (1, 2, 3, 29, 30, 15, 16, 23, 38, 39, 41, 42, 0x53564D41)
+# What files are asked in common: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX.
+_FILE_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
 _LOAD, _JUMP_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x45, 0x06
-_ALLOW, _KILL, _NO_SUCH_CALL = 0x7FFF0000, 0x80000000, 0x00050000 | errno.ENOSYS
-_NUMBER, _ARCH, _ARGUMENT = 0, 4, 16
+_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+_NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 
 
@@ -45,33 +47,33 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
 
-def assemble(machine: str | None = None, *, children: bool = False) -> bytes:
+def assemble(
+    machine: str | None = None, *, on_device: bool = False, children: bool = False
+) -> bytes:
     """The filter as an array of ``struct sock_filter``.
 
-    With ``children`` processes may be forked and programs executed, as compilers are by what
-    compiles when it is called. Raises OSError for a machine other than x86-64 and arm64.
+    ``on_device`` is for programs that speak to a driver. With ``children`` processes may be
+    forked and programs executed, as compilers are by what compiles when it is called. Raises
+    OSError for a machine other than x86-64 and arm64.
     """
     name = machine or os.uname().machine
-    if name not in _COLUMN:
+    if name not in _AUDIT_ARCH:
         raise OSError(f"no system-call filter for {name}")
-    column = _COLUMN[name]
-    allowed = _EXECUTING if children else ()
-    fatal = [pair[column] for call, pair in _FATAL.items() if call not in allowed]
-    fatal += _FATAL_X86.values() if name == "x86_64" and not children else ()
+    allow, absent = _instruction(_RETURN, _ALLOW), _fail(errno.ENOSYS)
     kill = _instruction(_RETURN, _KILL)
     code = _instruction(_LOAD, _ARCH) + _instruction(_JUMP_EQUAL, _AUDIT_ARCH[name], 1, 0) + kill
     code += _instruction(_LOAD, _NUMBER)
-    for number in fatal:
-        if number is not None:
+    for call, number in FATAL.numbers(name).items():
+        if not (children and call in CHILDREN):
             code += _when(number, kill)
-    # clone3 hides its flags from a filter; without it libraries use clone. A memfd is memory
-    # that no limit counts.
-    for call in (_CLONE3, _MEMFD):
-        code += _when(call[column], _instruction(_RETURN, _NO_SUCH_CALL))
-    if not children:
-        code += _when(_CLONE[column], _unless(_JUMP_SET, _CLONE_THREAD, kill))
-    code += _when(_SOCKET[column], _unless(_JUMP_EQUAL, _AF_UNIX, kill))
-    return code + _instruction(_RETURN, _ALLOW)
+    for call, body in _inspections(on_device=on_device, children=children).items():
+        code += _when(INSPECTED.numbers(name)[call], body)
+    if on_device:
+        return code + _each(UNSTOPPABLE.numbers(name), absent) + allow
+    code += _each(ALLOWED.numbers(name), allow)
+    code += _each(WITHOUT_EFFECT.numbers(name), _fail(0))
+    code += _each(UNSUPPORTED.numbers(name), _fail(errno.EOPNOTSUPP))
+    return code + absent
 
 
 def install(code: bytes) -> None:
@@ -83,16 +85,53 @@ def install(code: bytes) -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_SECCOMP)")
 
 
+def _inspections(*, on_device: bool, children: bool) -> dict[str, bytes]:
+    """What becomes of the calls that depend on their arguments."""
+    allow, kill = _instruction(_RETURN, _ALLOW), _instruction(_RETURN, _KILL)
+    absent = _fail(errno.ENOSYS)
+    bodies = {
+        # clone3 hides its flags from a filter; without it libraries use clone. A memfd is memory
+        # that no limit counts.
+        "clone3": absent,
+        "memfd_create": absent,
+        "socket": _argument(0) + _when(_AF_UNIX, allow) + kill,
+        "madvise": _argument(2) + _when(_WILLNEED, _fail(0)) + _one_of(_ADVICE, errno.EINVAL),
+    }
+    if not children:
+        # CLONE_VFORK: whoever starts such a thread cannot be stopped until that has ended.
+        refused = _instruction(_JUMP_SET, _CLONE_VFORK, 0, 1) + _fail(errno.EINVAL)
+        thread = _instruction(_JUMP_SET, _CLONE_THREAD, 1, 0) + kill
+        bodies["clone"] = _argument(0) + thread + refused + allow
+    if not on_device:
+        bodies["prctl"] = _argument(0) + _one_of(_PROCESS_OPTIONS, errno.EINVAL)
+        bodies["ioctl"] = _argument(1) + _one_of(_FILE_REQUESTS, errno.ENOTTY)
+    return bodies
+
+
 def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
-def _when(number: int, body: bytes) -> bytes:
-    """Runs ``body``, which must return, for one system call; else skips it."""
-    return _instruction(_JUMP_EQUAL, number, 0, len(body) // 8) + body
+def _fail(number: int) -> bytes:
+    """Returns an error; with 0, success without having done anything."""
+    return _instruction(_RETURN, _ERRNO | number)
 
 
-def _unless(test: int, value: int, otherwise: bytes) -> bytes:
-    """Allows a call whose first argument passes the test."""
-    allow = _instruction(_RETURN, _ALLOW)
-    return _instruction(_LOAD, _ARGUMENT) + _instruction(test, value, 0, 1) + allow + otherwise
+def _argument(index: int) -> bytes:
+    """Loads the low 32 bits of an argument; both machines are little-endian."""
+    return _instruction(_LOAD, _ARGUMENTS + 8 * index)
+
+
+def _when(value: int, body: bytes) -> bytes:
+    """Runs ``body``, which must return, for one value of what was loaded; else skips it."""
+    return _instruction(_JUMP_EQUAL, value, 0, len(body) // 8) + body
+
+
+def _each(numbers: dict[str, int], body: bytes) -> bytes:
+    return b"".join(_when(number, body) for number in numbers.values())
+
+
+def _one_of(values: tuple[int, ...], error: int) -> bytes:
+    """Allows a call where what was loaded is among ``values``."""
+    allowed = b"".join(_when(value, _instruction(_RETURN, _ALLOW)) for value in values)
+    return allowed + _fail(error)

@@ -8,22 +8,33 @@ import os
 from base.program import Program, RunnerPolicy
 
 from runners import confinement, lockdown
-from runners.protocol import CONTROL_FD, FILTER_FD
+from runners.protocol import CONTROL_FD, DRIVER_FD, FILTER_FD, ORDERS_FD, RECORD_FD
 
 
-def run(program: Program, policy: RunnerPolicy, control: int, output: int) -> int:
+def run(
+    program: Program,
+    policy: RunnerPolicy,
+    control: int,
+    output: int,
+    *filtering: int,
+    driver_folder: str = "",
+) -> int:
     """Become the native runner; called in its sandbox, and returns only by raising.
 
-    The runner finds its control socket and its system-call filter at fixed descriptors.
+    The runner finds its control socket and its system-call filter at fixed descriptors, and, with
+    a launch filter, ``filtering``: the filter's two pages and the driver. Its loader looks in
+    ``driver_folder``, too.
     """
     read_end, write_end = os.pipe()
-    os.write(write_end, lockdown.assemble())
+    os.write(write_end, lockdown.assemble(on_device=program.on_device))
     os.close(write_end)
-    arrange({CONTROL_FD: control, FILTER_FD: read_end, 1: output, 2: output})
+    found = dict(zip((ORDERS_FD, RECORD_FD, DRIVER_FD), filtering, strict=False))
+    arrange({CONTROL_FD: control, FILTER_FD: read_end, 1: output, 2: output, **found})
     confinement.limit_address_space(program, policy)
     runner = confinement.native_runner_path(program)
     argv = [runner, confinement.candidate_path(program), *confinement.library_paths(program)]
-    os.execve(runner, argv, confinement.environment(program, policy))  # noqa: S606 - there is no shell here
+    variables = confinement.environment(program, policy, driver_folder)
+    os.execve(runner, argv, variables)  # noqa: S606 - there is no shell here
 
 
 def arrange(fds: dict[int, int]) -> None:

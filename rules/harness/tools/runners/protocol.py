@@ -12,12 +12,20 @@ LOAD     (with 3 descriptors)         ``READY`` with the size of the workspace i
 SCRATCH  bytes of the file, offset    ``READY``
          and size of the workspace
          (with 1 descriptor)
-RUN      n                            ``DONE`` n ns
+RUN      n, and the call whose        ``DONE`` n ns
+         launches have no effect
+         (-1: none)
 EMPTY                                 ``DONE`` 0 ns
 ARM                                   ``READY``, and waits for the next request without
                                       sleeping: a device's runner, before each batch
 REPLAY   n                            ``DONE`` n ns of the calls recorded and run as one
                                       graph; 0 where the platform or the candidate cannot
+GATE     (with 1 descriptor)           ``READY`` with 1 once what waits for the page can be
+                                      launched, and with 0 where the platform has none
+SHUT     n, ticket                    ``QUEUED`` n, ns that it took the host: all calls wait
+                                      behind the gate
+WAIT                                  ``DONE`` n ns, by the runner's clock, once the device
+                                      is idle after SHUT
 COLLECT                               ``READY`` once the ``torch`` ABI's results are
                                       in the buffers
 BYE                                   ``GONE``
@@ -36,6 +44,8 @@ from enum import IntEnum, unique
 MAGIC = 0x3152424B  # "KBR1"
 CONTROL_FD = 3  # where a runner finds its end
 FILTER_FD = 4  # where the native runner finds its system-call filter
+DRIVER_FD = 5  # ... and the device's driver, which it closes
+ORDERS_FD, RECORD_FD = 6, 7  # where a runner finds the pages of its launch filter
 _LAYOUT = struct.Struct("<IIQ6q")  # magic, kind, nonce, values
 SIZE = _LAYOUT.size
 VALUES = 6
@@ -54,10 +64,14 @@ class Kind(IntEnum):
     COLLECT = 7
     REPLAY = 8
     ARM = 9
+    GATE = 10
+    SHUT = 11
+    WAIT = 12
     READY = 16
     DONE = 17
     FAULT = 18
     GONE = 19
+    QUEUED = 20
 
 
 @unique
@@ -78,6 +92,11 @@ class FaultCode(IntEnum):
     DTYPE = 9  # output
     BOUNDS = 10  # an interpreter saw the access
     UNSUPPORTED = 11  # the candidate asks for what the interpreter does not emulate
+    BYPASS = 12  # the candidate has something computed that is no kernel of its own
+    TYPE = 13
+    LAYOUT = 14
+    ALIASED = 15
+    STATE = 16
 
 
 @unique

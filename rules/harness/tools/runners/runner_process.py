@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,21 +12,25 @@ from base.program import (
     Batch,
     CandidateFault,
     Config,
+    Gated,
     MachineFault,
     Program,
-    Reason,
     RunnerPolicy,
     Signature,
 )
+from terms.reasons import Reason
 
 from runners import diagnosis
 from runners.conversation import Answer, Conversation
+from runners.gating import Gating
 from runners.protocol import Kind
+from runners.state import common_state, is_same
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from runners.config_memory import ConfigMemory
+    from runners.launch_pages import Counts, LaunchPages
 
 
 class Runner:
@@ -41,14 +45,22 @@ class Runner:
         signature: Signature,
         policy: RunnerPolicy,
         conversation: Conversation,
+        launches: LaunchPages | None = None,
     ) -> None:
         self._program = program
         self._signature = signature
         self._policy = policy
         self._conversation = conversation
+        self._launches = launches
         self._memory: ConfigMemory | None = None
+        self._launched = 0
         self._left_seconds = policy.life_seconds
         self._open = True
+        self._gating: Gating | None = None
+        self._gated = False
+        self._wanted: tuple[Config, int] | None = None
+        self._state: Mapping[str, Tensor] = {}
+        self._fetches = False
 
     def start(self) -> None:
         """Wait until the runner is up, then have it load the candidate.
@@ -58,6 +70,8 @@ class Runner:
         seconds = self._policy.open_seconds
         with self._ending_on_fault():
             self._conversation.await_start(seconds)
+            if self._launches:
+                self._launches.check_in_force()
             doing = "while it was loaded"
             self._ask(Kind.START, Kind.READY, seconds=seconds, doing=doing)
 
@@ -66,13 +80,41 @@ class Runner:
 
         Raises CandidateFault, or ValueError for a signature beyond the protocol's limits.
         """
-        from runners.config_memory import ConfigMemory
-
         if slots < 1:
             raise ValueError("a config is loaded for at least one call")
         with self._ending_on_fault():
             self._forget_memory()
-            memory = ConfigMemory(self._program, self._signature, config, slots)
+        self._wanted, self._state = (config, slots), {}
+        if not self._signature.state:
+            self._share(config, slots)
+
+    def _ready(self, inputs: Sequence[Mapping[str, Tensor]]) -> ConfigMemory:
+        """The buffers of the loaded config, with the state that these calls have.
+
+        A config that has a state is loaded with its first call, and again when that comes with
+        another one. Raises ValueError where no config is loaded, and for calls of two states.
+        """
+        if self._wanted is None:
+            raise ValueError("no config is loaded")
+        if self._signature.state and inputs:
+            state = common_state(self._signature, inputs)
+            if self._memory is None or not is_same(state, self._state):
+                self._state = state
+                self._share(*self._wanted)
+        if self._memory is None:
+            raise ValueError("a config with a state is loaded with its first call")
+        return self._memory
+
+    def _share(self, config: Config, slots: int) -> None:
+        from runners.config_memory import ConfigMemory
+
+        with self._ending_on_fault():
+            self._forget_memory()
+            # What cannot be read where it lies is copied under the clock.
+            on_host = self._program.abi == "call" and not self._program.on_device
+            self._fetches = on_host and self._conversation.can_read()
+            lent = (self._program, self._signature, config, slots, self._state)
+            memory = ConfigMemory(*lent, copied=not self._fetches)
             self._memory = memory
             self._conversation.block = memory.block
             wanted = self._ask_to_load(Kind.LOAD, fds=memory.fds).values[0]
@@ -85,13 +127,15 @@ class Runner:
                 values = (scratch.size, scratch.regions[0].first, wanted)
                 self._ask_to_load(Kind.SCRATCH, values, (scratch.fd,))
 
-    def batch(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch:
+    def batch(self, inputs: Sequence[Mapping[str, Tensor]], left_out: int | None = None) -> Batch:
         """Call the candidate once for each element of ``inputs``; at most ``slots`` of them.
+
+        Launches of the call ``left_out`` have no effect. The runner learns that when it makes it.
 
         Raises CandidateFault for whatever goes wrong; ValueError for inputs of another
         number, shape or dtype than the loaded config's.
         """
-        batch = self._make(Kind.RUN, inputs)
+        batch = self._make(Kind.RUN, inputs, left_out=left_out)
         assert batch is not None
         return batch
 
@@ -104,6 +148,36 @@ class Runner:
         assert batch is not None
         return batch
 
+    def gated(
+        self, inputs: Sequence[Mapping[str, Tensor]], *, repeats: int = 1, at_once: bool = False
+    ) -> Gated | None:
+        """A batch behind a gate that the judge opens, of no calls without ``inputs``.
+
+        With ``repeats`` each is made that often in its slot; with ``at_once`` the gate opens as
+        soon as the inputs are there, before the device is back at the runner. None where the
+        platform has no gates. Raises like ``batch``.
+        """
+        memory = self._ready(inputs)
+        calls = len(inputs) * repeats
+        if calls > memory.slots:
+            raise ValueError(f"a batch of {calls} calls, where {memory.slots} slots are loaded")
+        order = random.SystemRandom().sample(range(memory.slots), len(inputs))
+        with self._ending_on_fault():
+            if self._gating is None:
+                self._gating = Gating(self._conversation, self._ask)
+                self._gated = self._gating.install(self._policy.open_seconds)
+            if not self._gated:
+                return None
+            return self._gating.batch(
+                memory,
+                order,
+                inputs,
+                repeats=repeats,
+                at_once=at_once,
+                seconds=self._policy.batch_seconds + calls * self._policy.call_seconds,
+                collect=self._program.abi == "torch",
+            )
+
     def replay(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch | None:
         """The same with the launches of all calls recorded and run as one graph.
 
@@ -113,11 +187,13 @@ class Runner:
         return self._make(Kind.REPLAY, inputs)
 
     def _make(
-        self, kind: Kind, inputs: Sequence[Mapping[str, Tensor]], repeats: int = 1
+        self,
+        kind: Kind,
+        inputs: Sequence[Mapping[str, Tensor]],
+        repeats: int = 1,
+        left_out: int | None = None,
     ) -> Batch | None:
-        memory = self._memory
-        if memory is None:
-            raise ValueError("no config is loaded")
+        memory = self._ready(inputs)
         calls = len(inputs) * repeats
         if not 1 <= calls <= memory.slots:
             raise ValueError(f"a batch of {calls} calls, where {memory.slots} slots are loaded")
@@ -129,7 +205,7 @@ class Runner:
             if self._program.on_device:
                 self._arm(doing)
                 held_up_ns = memory.fill(order, inputs)
-            answer = self._ask_to_run(kind, calls, doing)
+            answer = self._ask_to_run(kind, calls, doing, left_out)
             held_up_ns += memory.take()
             if self._program.on_device:
                 self._conversation.freeze(doing)
@@ -141,6 +217,8 @@ class Runner:
                 seconds = self._policy.batch_seconds
                 self._ask(Kind.COLLECT, Kind.READY, seconds=seconds, doing=doing)
                 memory.take()
+            if self._fetches:
+                memory.fetch(order, self._conversation.read)
             memory.check(order, inputs)
         return self._batch(answer, held_up_ns, memory.read(order))
 
@@ -155,6 +233,20 @@ class Runner:
                 self._conversation.freeze(doing)
         return self._batch(answer)
 
+    def leave_out(self, after: int | None = 0) -> None:
+        """Have kernels not run from the ``after``-th launch on; None has all of them run again.
+
+        Calls of the launches that are left out succeed; PyTorch's copies and fills go on. To be
+        called between batches. Raises ValueError for a program without a launch filter.
+        """
+        if self._launches is None:
+            raise ValueError("nobody can leave out launches without a launch filter")
+        self._launches.order(*(() if after is None else (after,)))
+
+    def launched(self) -> Counts | None:
+        """What has been launched so far, by the runner's own record; None where nobody counts."""
+        return self._launches.counts() if self._launches and self._open else None
+
     def said(self) -> str:
         """The end of what the runner has printed, safe to show; for people only."""
         return self._conversation.said()
@@ -163,20 +255,33 @@ class Runner:
         """End the runner; may be called twice.
 
         Raises CandidateFault when its end shows a broken protocol, such as an answer that
-        the candidate had prepared before.
+        the candidate had prepared before, and when it cannot be ended.
         """
         if self._open:
             with self._ending_on_fault():
                 seconds = self._policy.batch_seconds
                 self._ask(Kind.BYE, Kind.GONE, seconds=seconds, doing="at its end")
-            self.kill()
+            self._end()
 
     def kill(self) -> None:
-        """End the runner without asking it; may be called twice."""
+        """End the runner without asking it; may be called twice.
+
+        One that cannot be ended ends with its sandbox: whoever calls this has its fault already.
+        """
+        with suppress(CandidateFault):
+            self._end()
+
+    def _end(self) -> None:
         if self._open:
             self._open = False
             self._forget_memory()
-            self._conversation.end()
+            if self._gating:
+                self._gating.close()
+            try:
+                self._conversation.end()
+            finally:
+                if self._launches:
+                    self._launches.close()
 
     def __enter__(self) -> Self:
         return self
@@ -218,10 +323,13 @@ class Runner:
         seconds = self._policy.batch_seconds
         self._ask(Kind.ARM, Kind.READY, seconds=seconds, doing=doing, freeze=False)
 
-    def _ask_to_run(self, kind: Kind, calls: int, doing: str) -> Answer:
+    def _ask_to_run(
+        self, kind: Kind, calls: int, doing: str, left_out: int | None = None
+    ) -> Answer:
         seconds = self._policy.batch_seconds + calls * self._policy.call_seconds
         how = {"armed": True, "freeze": False} if self._program.on_device else {}
-        answer = self._ask(kind, Kind.DONE, seconds=seconds, doing=doing, values=(calls,), **how)
+        values = (calls, -1 if left_out is None else left_out)
+        answer = self._ask(kind, Kind.DONE, seconds=seconds, doing=doing, values=values, **how)
         count, reported_ns, *_ = answer.values
         gave_up = kind is Kind.REPLAY and not count
         if not (count == calls or gave_up) or reported_ns < 0:
@@ -234,10 +342,23 @@ class Runner:
             raise ValueError("the runner is closed")
         try:
             yield
-        except (CandidateFault, MachineFault):
+            self._check_launches()
+        except CandidateFault:
+            # A refused launch is why whatever followed went wrong.
+            self.kill()
+            self._check_device()
+            self._check_launches()
+            raise
+        except MachineFault:
             self.kill()
             self._check_device()
             raise
+
+    def _check_launches(self) -> None:
+        """Raise CandidateFault where a kernel was refused."""
+        refusal = self._launches.refusal() if self._launches else ""
+        if refusal:
+            raise diagnosis.fault(Reason.KERNEL_BYPASSED, refusal, self._conversation.said())
 
     def _check_device(self) -> None:
         """Raise MachineFault where what failed was the device, for everybody."""
@@ -251,11 +372,17 @@ class Runner:
     ) -> Batch:
         reported_ns, wall_ns = answer.values[1], answer.wall_ns + held_up_ns
         if self._program.on_device:  # the processor waits, and that says nothing about the work
-            return Batch(outputs, reported_ns, wall_ns)
+            return Batch(outputs, reported_ns, wall_ns, launches=self._launches_since())
         spent = answer.spent
         return Batch(
             outputs, reported_ns, wall_ns, spent.thread_ns, spent.process_ns, spent.waited_ns
         )
+
+    def _launches_since(self) -> int:
+        """How many launches there were since this was last asked."""
+        counts = self.launched()
+        before, self._launched = self._launched, counts.launches if counts else 0
+        return self._launched - before
 
     def _forget_memory(self) -> None:
         if self._memory is not None:

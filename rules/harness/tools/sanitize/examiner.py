@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from base.program import CandidateFault, Config, Reason
+from base.program import CandidateFault, Config
+from terms.reasons import Reason
 from torch import Tensor
 
 from sanitize.findings import Finding

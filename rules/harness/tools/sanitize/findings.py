@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from base.program import Reason
+from terms.reasons import Reason
 
 from sanitize.places import Place, Places
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from base import seeds
-from base.program import CandidateFault, Config, Reason
+from base.program import CandidateFault, Config
 from base.sampler import Ground
 from base.seeds import Seeds
 from base.spec import Spec, SpecError, config_name, read_policy
-from base.verdict import FAIL, PASS, REJECTED, Verdict, read_verdict
 from correctness import edges
 from runners.launcher import Launcher
+from terms.reasons import Reason
+from terms.verdict import FAIL, PASS, REJECTED, Verdict, read_verdict
 from truth.oracle import Oracle
 
 from sanitize.examiner import Examiner, SanitizePolicy

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from base.program import Reason
+from terms.reasons import Reason
 
 from sanitize.findings import Finding
 from sanitize.places import Place, Places

@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from base.program import CandidateFault, Config, MachineFault, Reason, RunnerPolicy
+from base.program import CandidateFault, Config, MachineFault, RunnerPolicy
 from base.spec import Spec, SpecError
 from runners import confinement, diagnosis
-from runners.call_files import BLOCK, INPUTS, write_call
-from runners.errand import Errand, Returned
 from runners.launcher import Launcher
+from runners.supervised_run import Returned, SupervisedRun
+from terms.reasons import Reason
 from torch import Tensor
 
+from sanitize.call_files import BLOCK, INPUTS, write_call
 from sanitize.examiner import Patience, SanitizePolicy
 from sanitize.findings import Finding
 from sanitize.places import Places
@@ -133,7 +134,7 @@ class Watched:
             return found, None
         return [], _fault(returned, said, f"under {tool}", seconds)
 
-    def _errand(self, tool: str, folder: str) -> Errand:
+    def _errand(self, tool: str, folder: str) -> SupervisedRun:
         candidate = self._spec.candidate
         own = (
             confinement.native_runner_path(candidate),
@@ -144,7 +145,7 @@ class Watched:
         options = (f"--injection-path={self._libraries}", "--print-limit=50", "--kill")
         saving = ("--xml", f"--save={_REPORT}", f"--tool={tool}", *_OPTIONS.get(tool, ()))
         argv = (str(self._program), *options, *saving, *own)
-        return Errand(argv, ((folder, _CALL), (str(self._home), str(self._home))), _REPORT)
+        return SupervisedRun(argv, ((folder, _CALL), (str(self._home), str(self._home))), _REPORT)
 
 
 def _find(home: Path) -> tuple[Path, Path]:

@@ -13,6 +13,7 @@ the life of the process, which can no longer compile for a GPU.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -24,22 +25,23 @@ from triton.language.semantic import TritonSemantic
 from triton.runtime import autotuner, driver, interpreter, jit
 
 from triton_cpu import builder as operations
-from triton_cpu import libdevice, reduce, types
+from triton_cpu import language, libdevice, reduce, types
 from triton_cpu.bounds import Allocation, Memory, OutOfBoundsError
 from triton_cpu.driver import CpuDriver, run_once
-from triton_cpu.launch import HostFunction, hosted
+from triton_cpu.launch import Definitions, Device, DeviceFunction, HostFunction
+from triton_cpu.library import Library
 
-__all__ = ["VERSION", "OutOfBoundsError", "install", "tensors"]
+__all__ = ["VERSION", "OutOfBoundsError", "install", "library", "memory", "run_on", "tensors"]
 
 VERSION = "3.6.0"
 
-_memory = Memory()
+memory = Memory()
 
 
-def install(*, launches: bool = True) -> None:
+def install() -> None:
     """Turn this process's Triton into the cpu platform. A second call does nothing.
 
-    Without ``launches`` kernels are bound to their arguments but do not run.
+    Kernels run in this process, whatever file they are in.
 
     Works whether or not Triton was imported before, with or without TRITON_INTERPRET. Raises
     RuntimeError for another version of Triton, whose internals may differ.
@@ -48,16 +50,15 @@ def install(*, launches: bool = True) -> None:
         return
     if triton.__version__ != VERSION:
         raise RuntimeError(f"the cpu platform needs triton {VERSION}, found {triton.__version__}")
+    known = language.names()
     torch.set_num_threads(1)  # a sum's order must not depend on the machine
     knobs.runtime.interpret = True
     interpreter._get_np_dtype = operations.numpy_dtype  # noqa: SLF001
     interpreter._validate_np_data_size = operations.fits  # noqa: SLF001
-    builder = operations.CheckedBuilder(_memory)
-    HostFunction.builder = builder
-    HostFunction.launches = launches
-    HostFunction.semantic = TritonSemantic(builder)
+    builder = operations.CheckedBuilder(memory)
+    semantic = DeviceFunction.semantic = TritonSemantic(builder)
     interpreter.interpreter_builder = builder
-    interpreter.interpreter_semantic = HostFunction.semantic
+    interpreter.interpreter_semantic = semantic
     interpreter.InterpreterBuilder = lambda: builder
     interpreter.InterpretedFunction = HostFunction
     _host_the_library()
@@ -66,6 +67,22 @@ def install(*, launches: bool = True) -> None:
     libdevice.install()
     driver.set_active(CpuDriver())
     autotuner.Autotuner.do_bench = property(lambda _: run_once)
+    language.settle(known)
+    run_on(library(lambda filename: filename))
+
+
+def library(file_of: Callable[[str], str]) -> Library:
+    """A library of kernels for this process, in which ``install`` was called.
+
+    ``file_of`` gives the file to read in place of the one that a function says it is from.
+    """
+    semantic = DeviceFunction.semantic
+    return Library(semantic.builder, semantic, file_of)
+
+
+def run_on(device: Device) -> None:
+    """Have what this process launches run on ``device``."""
+    HostFunction.definitions = Definitions(device)
 
 
 def tensors(**named: Any) -> AbstractContextManager[None]:
@@ -74,7 +91,7 @@ def tensors(**named: Any) -> AbstractContextManager[None]:
     A tensor that a launch is given and that overlaps none of these is legal too, with the whole
     of its storage.
     """
-    return _memory.registered([_extent(name, tensor) for name, tensor in named.items()])
+    return memory.registered([_extent(name, tensor) for name, tensor in named.items()])
 
 
 def _extent(name: str, tensor: Any) -> Allocation:
@@ -94,18 +111,18 @@ def _host_the_library() -> None:
         for name, module in sorted(sys.modules.items())
         if name == "triton.language" or name.startswith("triton.language.")
     ]
-    wrapped: dict[int, HostFunction] = {}
+    wrapped: dict[int, DeviceFunction] = {}
     for owner in (*modules, tl.tensor):
         for name, value in list(vars(owner).items()):
             if isinstance(value, (jit.JITFunction, _Interpreted)):
-                function = wrapped.setdefault(id(value), hosted(value))
+                function = wrapped.setdefault(id(value), DeviceFunction(value.fn))
                 setattr(owner, name, _member(function) if owner is tl.tensor else function)
 
 
 _Interpreted = interpreter.InterpretedFunction
 
 
-def _member(function: HostFunction) -> Any:
+def _member(function: DeviceFunction) -> Any:
     """Make a method of tl.tensor of a device function."""
 
     def method(*args: Any, **kwargs: Any) -> Any:

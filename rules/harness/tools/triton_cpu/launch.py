@@ -1,20 +1,18 @@
-"""Runs Triton kernels on the host: binds the arguments, then calls the kernel once a program."""
+"""Launches as a candidate makes them: arguments bound as Triton binds them, then written down."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from types import CodeType
+from typing import Any, Protocol
 
-import numpy as np
-import triton.language as tl
-from triton.runtime import interpreter, jit
+from triton.runtime import jit
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from triton_cpu.bounds import Allocation
-from triton_cpu.builder import CheckedBuilder, Handle
+from triton_cpu import plain
+from triton_cpu.library import GRID_LIMITS
 from triton_cpu.rewrite import rewritten
-from triton_cpu.visible import is_value
 
 # What a launch may say beside the kernel's own parameters, on any of Triton's GPU back ends.
 _OPTIONS = frozenset(
@@ -25,20 +23,76 @@ _OPTIONS = frozenset(
         "sanitize_overflow", "instrumentation_mode", "warp_size", "cluster_dims",
     }
 )  # fmt: skip
-# CUDA's limits of a grid's dimensions, and HIP's to within one.
-_GRID_LIMITS = (2**31 - 1, 65535, 65535)
 
 
 class LaunchError(Exception):
     """<kernel>: <what is wrong with the launch>."""
 
 
+class Device(Protocol):
+    """Where kernels run: a ``Library`` of this process, or of another one."""
+
+    def define(
+        self, number: int, where: tuple[str, int, str], names: Mapping[str, Any], *, constant: bool
+    ) -> None:
+        """Take note of a function."""
+
+    def launch(
+        self, number: int, grid: tuple[int, ...], values: Mapping[str, Any], constants: list[str]
+    ) -> None:
+        """Run a kernel."""
+
+
+class Definitions:
+    """The functions that a device knows, each sent when it is first needed.
+
+    What its names stand for is settled then, as Triton's compiler settles it.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._known: dict[int, tuple[int, Any]] = {}
+
+    def number(self, function: Any) -> int:
+        """The number of a kernel or a function of constants. Raises NotPlainError for others."""
+        if id(function) in self._known:
+            return self._known[id(function)][0]
+        if type(function) not in {HostFunction, jit.ConstexprFunction}:
+            raise plain.NotPlainError(type(function).__name__)
+        number = len(self._known)
+        self._known[id(function)] = number, function  # kept, so that its id stays its own
+        python = function.fn
+        where = (python.__code__.co_filename, python.__code__.co_firstlineno, python.__name__)
+        terms = {n: plain.seen(value, self.number) for n, value in _names(python)}
+        constant = type(function) is jit.ConstexprFunction
+        self.device.define(number, where, terms, constant=constant)
+        return number
+
+
+class DeviceFunction:
+    """A function of Triton's own that kernels call."""
+
+    semantic: Any
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+        self.arg_names = list(inspect.signature(fn).parameters)
+        self.__name__ = fn.__name__
+        self.__doc__ = fn.__doc__
+        self.__module__ = fn.__module__
+        self._rewritten: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run, called from a kernel."""
+        if self._rewritten is None:
+            self._rewritten = rewritten(self.fn, self.semantic)
+        return self._rewritten(*args, **kwargs)
+
+
 class HostFunction(jit.KernelInterface):  # type: ignore[misc]  # Triton has no types
     """What `@triton.jit` makes under the cpu platform: a kernel, or a device function."""
 
-    builder: CheckedBuilder
-    semantic: Any
-    launches = True
+    definitions: Definitions
 
     def __init__(self, fn: Callable[..., Any], **_: Any) -> None:
         self.fn = fn
@@ -48,23 +102,22 @@ class HostFunction(jit.KernelInterface):  # type: ignore[misc]  # Triton has no 
         self.__name__ = fn.__name__
         self.__doc__ = fn.__doc__
         self.__module__ = fn.__module__
-        self._constants = frozenset(
+        self._constants = [
             name
             for name, parameter in self.signature.parameters.items()
             if parameter.annotation is not parameter.empty
             and jit._normalize_ty(parameter.annotation) == "constexpr"  # noqa: SLF001
-        )
-        self._kernel: Callable[..., Any] | None = None
+        ]
 
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """Call `hook` with the arguments before each launch."""
         self.pre_run_hooks.append(hook)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run as a device function, called from a kernel."""
-        if self._kernel is None:
-            self._kernel = rewritten(self.fn, self.semantic)
-        return self._kernel(*args, **kwargs)
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """Refuse: a kernel is called by kernels, which see another object in its place."""
+        raise LaunchError(
+            f"{self.__name__}: a kernel is launched with a grid, or called by kernels"
+        )
 
     def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
         """Launch over `grid`, a tuple or a function of the bound arguments.
@@ -78,35 +131,18 @@ class HostFunction(jit.KernelInterface):  # type: ignore[misc]  # Triton has no 
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
         shape = self._grid(grid(bound) if callable(grid) else grid)
-        allocations = list(self._allocations(bound))
-        # Whatever these objects do when they are asked, they do without launches, too.
-        values = {name: self._value(name, value) for name, value in bound.items()}
-        if not self.launches:
-            return
-        with self.builder.memory.launched(allocations), np.errstate(all="ignore"):
-            self._run_programs(shape, values)
+        self._check_tensors(bound)
+        values = {name: self._term(name, value) for name, value in bound.items()}
+        definitions = self.definitions
+        definitions.device.launch(definitions.number(self), shape, values, self._constants)
 
-    def _value(self, name: str, value: Any) -> Any:
-        """What the kernel gets for an argument."""
-        if name not in self._constants and _is_on_device(value):
-            return _device_value(value)
-        if not is_value(value):
-            what = f"argument '{name}' is a {type(value).__name__}"
-            raise LaunchError(f"{self.__name__}: {what}, which kernels cannot have")
-        return _constant(value) if name in self._constants else _device_value(value)
-
-    def _run_programs(self, shape: tuple[int, int, int], values: Mapping[str, Any]) -> None:
-        """Call the kernel for each program, the first dimension fastest."""
-        outer = self.builder.grid_dim, self.builder.grid_idx
-        self.builder.grid_dim = shape
+    def _term(self, name: str, value: Any) -> Any:
+        write = plain.written if name in self._constants else plain.passed
         try:
-            for z in range(shape[2]):
-                for y in range(shape[1]):
-                    for x in range(shape[0]):
-                        self.builder.grid_idx = (x, y, z)
-                        self(**values)
-        finally:
-            self.builder.grid_dim, self.builder.grid_idx = outer
+            return write(value, self.definitions.number)
+        except plain.NotPlainError as error:
+            what = f"argument '{name}' is a {error}"
+            raise LaunchError(f"{self.__name__}: {what}, which kernels cannot have") from None
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         own = {name: value for name, value in kwargs.items() if name in self.arg_names}
@@ -132,19 +168,17 @@ class HostFunction(jit.KernelInterface):  # type: ignore[misc]  # Triton has no 
         except (TypeError, ValueError) as error:
             raise LaunchError(f"{self.__name__}: a grid has whole numbers, not {sizes}") from error
         whole += [1] * (3 - len(whole))
-        if any(not 0 <= size <= most for size, most in zip(whole, _GRID_LIMITS, strict=True)):
-            raise LaunchError(f"{self.__name__}: grid {tuple(whole)} is beyond {_GRID_LIMITS}")
+        if any(not 0 <= size <= most for size, most in zip(whole, GRID_LIMITS, strict=True)):
+            raise LaunchError(f"{self.__name__}: grid {tuple(whole)} is beyond {GRID_LIMITS}")
         return whole[0], whole[1], whole[2]
 
-    def _allocations(self, bound: Mapping[str, Any]) -> Iterator[Allocation]:
+    def _check_tensors(self, bound: Mapping[str, Any]) -> None:
         for name, value in bound.items():
             for tensor in _tensors(value):
                 if tensor.device.type != "cpu":
                     raise LaunchError(
                         f"{self.__name__}: tensor '{name}' is on {tensor.device}, not on the cpu"
                     )
-                storage = tensor.untyped_storage()
-                yield Allocation(name, storage.data_ptr(), storage.nbytes())
 
 
 def _tensors(value: Any) -> Iterator[Any]:
@@ -158,34 +192,20 @@ def _tensors(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _is_on_device(value: Any) -> bool:
-    """Whether a kernel gets numbers for it instead of the object."""
-    if isinstance(value, tuple):
-        return all(map(_is_on_device, value))
-    return isinstance(value, TensorDescriptor) or hasattr(value, "data_ptr")
+def _names(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """What the names in a function's body stand for, and ``<parameter>=`` its defaults."""
+    code = function.__code__
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    for name in sorted(_mentioned(code)):
+        if name in cells:
+            yield name, cells[name].cell_contents
+        elif name in function.__globals__:
+            yield name, function.__globals__[name]
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.default is not parameter.empty:
+            yield f"{name}=", parameter.default
 
 
-def _constant(value: Any) -> Any:
-    return value.value if isinstance(value, tl.constexpr) else value
-
-
-def _device_value(value: Any) -> Any:
-    """Turn an argument into what the kernel sees: scalars are typed as on a GPU."""
-    if isinstance(value, (bool, int, float)):
-        dtype = tl.str_to_ty(jit.mangle_type(value), None)
-        held = interpreter._get_np_dtype(dtype)  # noqa: SLF001
-        return tl.tensor(Handle(np.array([value], dtype=held), dtype), dtype)
-    if isinstance(value, tuple):
-        return interpreter._tuple_create(value, map(_device_value, value))  # noqa: SLF001
-    if isinstance(value, TensorDescriptor):
-        return interpreter._implicit_cvt(value)  # noqa: SLF001
-    if hasattr(value, "data_ptr"):
-        dtype = tl.str_to_ty(jit.mangle_type(value), None)
-        address = np.array([value.data_ptr()], dtype=np.uint64)
-        return tl.tensor(Handle(address, dtype), dtype)
-    return value
-
-
-def hosted(function: Any) -> HostFunction:
-    """Turn a function that Triton has wrapped already into a HostFunction."""
-    return HostFunction(function.fn)
+def _mentioned(code: CodeType) -> set[str]:
+    inner = [part for part in code.co_consts if isinstance(part, CodeType)]
+    return {*code.co_names, *code.co_freevars}.union(*map(_mentioned, inner))

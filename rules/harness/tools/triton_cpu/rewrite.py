@@ -12,12 +12,13 @@ import ast
 import builtins
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import triton.language as tl
 
-from triton_cpu.visible import foreign_name
+from triton_cpu import language
+from triton_cpu.plain import Foreign
 
 # Names under which a rewritten kernel reaches the functions below.
 _PREFIX = "__triton_cpu_"
@@ -97,52 +98,143 @@ class _Rewriter(ast.NodeTransformer):
         raise KernelSourceError(f"{self._filename}:{line}: {what}, which Triton does not compile")
 
 
-def rewritten(function: Callable[..., Any], semantic: Any) -> Callable[..., Any]:
-    """Give the function that runs the kernel `function` under Triton's rules.
+class _Sealer(ast.NodeTransformer):
+    """Binds what a candidate's kernel names to what it may have, and to nothing else.
 
-    It shares the globals of `function` and the values of its free variables. Raises
-    KernelSourceError where there is no source, or Triton would not take it, or it names what
-    is Python's and no kernel's.
+    A path such as ``tl.math.exp`` becomes the object itself; other attributes are asked for
+    through ``language.attribute``.
+    """
+
+    def __init__(self, where: str, own: frozenset[str], visible: Mapping[str, Any]) -> None:
+        self._where = where
+        self._own = own
+        self._visible = visible
+        self.bound: dict[str, Any] = {}
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """Refuse what no kernel can see."""
+        if node.id in self._own or not isinstance(node.ctx, ast.Load):
+            return node
+        value = self._visible.get(node.id)
+        if isinstance(value, Foreign | language.Module):
+            self._refuse(node)
+        if node.id not in self._visible and node.id in language.REPLACED:
+            node.id = _name(node.id)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """Resolve a path that begins with a module; ask a value by a list of names."""
+        root, value = node, self._resolved(node)
+        if isinstance(value, language.Module | Foreign):
+            self._refuse(root)
+        if value is not None:
+            name = _name(f"object_{len(self.bound)}")
+            self.bound[name] = value
+            return ast.copy_location(ast.Name(id=name, ctx=ast.Load()), node)
+        self.generic_visit(node)
+        asked = _call("attribute", [node.value, ast.Constant(node.attr)])
+        return ast.copy_location(asked, node)
+
+    def _resolved(self, node: ast.expr) -> Any:
+        """What a path from a module stands for; None for an attribute of a value."""
+        if isinstance(node, ast.Name) and node.id not in self._own:
+            value = self._visible.get(node.id)
+            return value if isinstance(value, language.Module | Foreign) else None
+        if isinstance(node, ast.Attribute):
+            outer = self._resolved(node.value)
+            if isinstance(outer, Foreign):
+                return outer
+            if isinstance(outer, language.Module):
+                part = outer.part(node.attr)
+                return Foreign(node.attr) if part is None else part
+        return None
+
+    def _refuse(self, node: ast.expr) -> NoReturn:
+        what = ast.unparse(node)
+        raise KernelSourceError(f"{self._where}:{node.lineno}: '{what}', which no kernel can see")
+
+
+def built(
+    definition: ast.FunctionDef, filename: str, visible: Mapping[str, Any], semantic: Any = None
+) -> Callable[..., Any]:
+    """The function that runs a candidate's kernel; without ``semantic``, one of its constants.
+
+    ``definition`` is a fresh tree with the lines of its file. ``visible`` has what the names of
+    the kernel's module stand for, and ``<parameter>=`` for a parameter's default. The function
+    sees that, Triton's built-in functions, and nothing else of this process. Raises
+    KernelSourceError for what Triton would not compile.
+    """
+    for node, what in language.unsupported(definition):
+        line = getattr(node, "lineno", definition.lineno)
+        raise KernelSourceError(f"{filename}:{line}: {what}, which Triton does not compile")
+    definition.decorator_list, definition.returns = [], None
+    arguments = definition.args
+    if arguments.kwarg:
+        what = "a parameter with '**'"
+        where = f"{filename}:{definition.lineno}"
+        raise KernelSourceError(f"{where}: {what}, which Triton does not compile")
+    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    if arguments.vararg:
+        parameters.append(arguments.vararg)
+    for parameter in parameters:
+        parameter.annotation = None
+    scope: dict[str, Any] = {"__builtins__": dict(language.BUILTINS)}
+    _bind_defaults(arguments, visible, scope)
+    mentioned = [node for node in ast.walk(definition) if isinstance(node, ast.Name)]
+    stored = {node.id for node in mentioned if not isinstance(node.ctx, ast.Load)}
+    own = frozenset(stored | {parameter.arg for parameter in parameters})
+    sealer = _Sealer(filename, own, visible)
+    definition.body = [sealer.visit(statement) for statement in definition.body]
+    if semantic:
+        _Rewriter(filename, 1, frozenset()).visit(definition)
+    module = ast.fix_missing_locations(ast.Module(body=[definition], type_ignores=[]))
+    sealed = {n: v for n, v in visible.items() if not isinstance(v, Foreign | language.Module)}
+    scope |= sealed | sealer.bound
+    scope |= {_name(key): value for key, value in _helpers(semantic).items()}
+    local: dict[str, Any] = {}
+    exec(compile(module, filename, "exec"), scope, local)  # noqa: S102 - the kernel itself
+    kernel: Callable[..., Any] = local[definition.name]
+    return kernel
+
+
+def _bind_defaults(
+    arguments: ast.arguments, visible: Mapping[str, Any], scope: dict[str, Any]
+) -> None:
+    """Have each default be the value that was read, whatever expression it was."""
+
+    def bound(parameter: ast.arg) -> ast.expr:
+        name = _name(f"default_{parameter.arg}")
+        scope[name] = visible.get(f"{parameter.arg}=")
+        return ast.Name(id=name, ctx=ast.Load())
+
+    positional = [*arguments.posonlyargs, *arguments.args]
+    with_default = positional[len(positional) - len(arguments.defaults) :]
+    arguments.defaults = [bound(parameter) for parameter in with_default]
+    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    arguments.kw_defaults = [bound(p) if default else None for p, default in pairs]
+
+
+def rewritten(function: Callable[..., Any], semantic: Any) -> Callable[..., Any]:
+    """Give the function that runs a device function of Triton's own under Triton's rules.
+
+    It shares the globals of ``function``. Raises KernelSourceError where there is no source.
     """
     try:
         lines, first = inspect.getsourcelines(function)
     except OSError as error:
         raise KernelSourceError(f"{function.__name__}: a kernel must be in a file") from error
     filename = inspect.getsourcefile(function) or function.__code__.co_filename
-    tree = ast.parse(textwrap.dedent("".join(lines)))
-    definition = tree.body[0]
-    if not isinstance(definition, ast.FunctionDef):
-        raise KernelSourceError(f"{filename}:{first}: a kernel must be a plain function")
+    definition = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    assert isinstance(definition, ast.FunctionDef)
     definition.decorator_list = []
-    if node := foreign_name(definition, function):
-        line, what = first - 1 + getattr(node, "lineno", 1), ast.unparse(node)
-        raise KernelSourceError(f"{filename}:{line}: '{what}', which no kernel can see")
     names = frozenset(name for name in _BUILTINS if name not in function.__globals__)
-    ast.increment_lineno(_Rewriter(filename, first, names).visit(tree), first - 1)
-    return _compiled(function, definition, filename, semantic)
-
-
-def _compiled(
-    function: Callable[..., Any], definition: ast.FunctionDef, filename: str, semantic: Any
-) -> Callable[..., Any]:
-    """Compile within a function that has the free variables as parameters."""
-    free = function.__code__.co_freevars
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    outer = ast.FunctionDef(
-        name=_name("scope"),
-        args=ast.arguments(
-            posonlyargs=[], args=[ast.arg(arg=name) for name in free], kwonlyargs=[],
-            kw_defaults=[], defaults=[],
-        ),
-        body=[definition, ast.Return(value=ast.Name(id=definition.name, ctx=ast.Load()))],
-        decorator_list=[],
-    )  # fmt: skip
-    module = ast.fix_missing_locations(ast.Module(body=[outer], type_ignores=[]))
+    module = ast.Module(body=[_Rewriter(filename, first, names).visit(definition)], type_ignores=[])
+    ast.increment_lineno(ast.fix_missing_locations(module), first - 1)
     scope = function.__globals__
     scope.update({_name(key): value for key, value in _helpers(semantic).items()})
     local: dict[str, Any] = {}
-    exec(compile(module, filename, "exec"), scope, local)  # noqa: S102 - the kernel itself
-    kernel: Callable[..., Any] = local[_name("scope")](*cells)
+    exec(compile(module, filename, "exec"), scope, local)  # noqa: S102 - Triton's own
+    kernel: Callable[..., Any] = local[definition.name]
     return kernel
 
 
@@ -159,7 +251,17 @@ def _helpers(semantic: Any) -> dict[str, Callable[..., Any]]:
         "min": _extremum(builtins.min, tl.minimum),
         "max": _extremum(builtins.max, tl.maximum),
         "print": tl.device_print,
+        "attribute": language.attribute,
+        "getattr": _getattr,
+        "hasattr": language.has_attribute,
     }
+
+
+def _getattr(value: Any, name: str, *default: Any) -> Any:
+    """Python's, for what kernels may ask."""
+    if default and not language.has_attribute(value, name):
+        return default[0]
+    return language.attribute(value, name)
 
 
 def _truth(value: Any) -> bool:

@@ -9,18 +9,21 @@ from typing import Any
 
 import torch
 from base import shapes
-from base.dtypes import torch_dtype
-from base.program import CandidateFault, Config, Reason, Signature
-from base.verdict import number
+from base.program import CandidateFault, Config, Signature
+from base.tensors import torch_dtype
+from terms.reasons import Reason
+from terms.tolerance import CAP, FACTOR, Bound
+from terms.verdict import number
 from torch import Tensor
 
 from truth import comparison, tolerance
 from truth.comparison import Comparison
 from truth.oracle import Oracle, TaskFault, size
 from truth.samples import Samples
-from truth.tolerance import Bound, Worst
+from truth.tolerance import Worst
 
 Tensors = Mapping[str, Tensor]
+_SINGLE = ("f16", "bf16", "f32")  # dtypes whose tolerances single precision can tell
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,8 @@ class Assessor:
         bounds: Mapping[str, Bound],
         compare: Mapping[str, Comparison],
         *,
-        factor: float = tolerance.FACTOR,
-        cap: float = tolerance.CAP,
+        factor: float = FACTOR,
+        cap: float = CAP,
     ) -> None:
         self._oracle = oracle
         self._signature = signature
@@ -115,7 +118,7 @@ class Assessor:
             argument.name: tolerance.largest(
                 self._compare(call, argument.name, outputs[argument.name]).over
             )
-            for argument in self._signature.outputs
+            for argument in self._signature.results
             if argument.name not in self.sampled
         }
 
@@ -124,7 +127,7 @@ class Assessor:
 
         An output that ``baseline`` lacks gets no slack.
         """
-        for argument in self._signature.outputs:
+        for argument in self._signature.results:
             if (finding := self._written(call, argument.name, outputs[argument.name])) is not None:
                 return finding
         if self._oracle.structured:
@@ -132,25 +135,75 @@ class Assessor:
             return Finding(Reason.WRONG_RESULT, said) if said else Finding()
         found = [
             self._near(call, argument.name, outputs[argument.name], baseline)
-            for argument in self._signature.outputs
+            for argument in self._signature.results
         ]
         return max(found, key=severity)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The outputs whose error is a number: neither drawn nor left to the task's own check."""
+        if self._oracle.structured:
+            return ()
+        return tuple(a.name for a in self._signature.results if a.name not in self.sampled)
+
+    def measured(self, call: Call, outputs: Tensors) -> list[Tensor]:
+        """The excess of each of ``measures``, to 1 %, then how many elements of each are unwritten.
+
+        Single doubles where the outputs are, which nobody has waited for.
+        """
+        overs, unwritten = [], []
+        for name in self.measures:
+            overs.append(self._largest(call, name, outputs[name]).double())
+            unwritten.append(self._unwritten(call, name, outputs[name]))
+        return [*overs, *unwritten]
+
+    def _largest(self, call: Call, name: str, got: Tensor) -> Tensor:
+        dtype, bound = self._dtype(call, name), self._bound(call, name)
+        elementwise = self._compares[name].kind == comparison.ELEMENTWISE
+        if elementwise and not bound.exact and dtype in _SINGLE:
+            return tolerance.quick_excess(got, call.expected[name], dtype, bound)
+        over = self._compare(call, name, got).over
+        return over.max() if over.numel() else torch.zeros((), device=got.device)
+
+    def allowed(self, name: str, baseline: Mapping[str, float]) -> float:
+        """How many allowances an output may be off by, beside a baseline that is off by so many."""
+        if not self._compares[name].tolerant:
+            return 1.0
+        return tolerance.slack(baseline.get(name, 0.0), self._factor, self._cap)
+
+    def judged_alone(self, call: Call, outputs: Tensors) -> Finding | None:
+        """What is wrong by the task's own check, or with outputs that are drawn; None if nothing.
+
+        No other side has a say in that.
+        """
+        if self._oracle.structured:
+            checked = self.assess(call, outputs, {})
+            return None if checked.ok else checked
+        for name in self.sampled:
+            if (finding := self._written(call, name, outputs[name])) is not None:
+                return finding
+            if said := self.samples.complaint(call, name, outputs[name]):
+                return self.drawn_wrong(call, name, said)
+        return None
 
     def drawn_wrong(self, call: Call, name: str, said: str) -> Finding:
         """The finding that a complaint about a sampled output stands for."""
         return Finding(Reason.WRONG_RESULT, f"output '{name}' ({self._kind(call, name)}): {said}")
 
     def share_right(self, call: Call, outputs: Tensors) -> float:
-        """Of the elements that should not be zero, the share that is right; the best output's."""
+        """Of the elements of which zero is wrong, the share that is right; the best output's.
+
+        Zero is what memory is cleared to, and near enough for most of a peaked softmax.
+        """
         shares = [0.0]
-        for argument in self._signature.outputs:
+        for argument in self._signature.results:
             got = outputs[argument.name]
             if argument.name in self.sampled:
                 right = self.samples.convincing(call, argument.name, got)
                 shares.append(float(right))
                 continue
             compared = self._compare(call, argument.name, got)
-            told = compared.expected != 0  # zero is what memory is cleared to
+            told = self._compare(call, argument.name, torch.zeros_like(got)).over > 1
             count = int(told.sum().item())
             if count:
                 shares.append(int((told & (compared.over <= 1)).sum().item()) / count)
@@ -169,6 +222,11 @@ class Assessor:
             f"output '{name}' was left unwritten in {count} of {got.numel()} elements "
             f"({self._kind(call, name)})\n  first at [{first}]",
         )
+
+    def _unwritten(self, call: Call, name: str, got: Tensor) -> Tensor:
+        if not got.is_floating_point() and not self._compares[name].positional:
+            return torch.zeros(()).double()  # as ``_written`` says
+        return tolerance.unwritten(got, call.expected[name], self._dtype(call, name)).sum().double()
 
     def _near(self, call: Call, name: str, got: Tensor, baseline: Mapping[str, float]) -> Finding:
         if name in self.sampled:
@@ -238,7 +296,7 @@ class Assessor:
         )
 
     def _dtype(self, call: Call, name: str) -> str:
-        argument = next(a for a in self._signature.outputs if a.name == name)
+        argument = next(a for a in self._signature.results if a.name == name)
         return shapes.dtype_name(argument, call.config)
 
     def _bound(self, call: Call, name: str) -> Bound:

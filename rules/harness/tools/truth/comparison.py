@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
-from base.dtypes import torch_dtype
+from base.tensors import torch_dtype
 from torch import Tensor
 
 ELEMENTWISE, EXACT, QUANTISED = "elementwise", "exact", "quantised"

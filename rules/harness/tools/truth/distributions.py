@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-DEFAULT = "default"
 _SCALE = 100.0
 _SPIKE = 1000.0
 _SPIKE_SHARE = 0.01
@@ -34,9 +33,16 @@ def apply(name: str, inputs: Mapping[str, Tensor], generator: Generator) -> dict
         return dict(inputs)
     bounded = _bounded if name in CHANGES else _typed
     return {
-        key: bounded(change(tensor, generator), tensor) if tensor.is_floating_point() else tensor
+        key: bounded(change(_wide(tensor), generator), tensor)
+        if tensor.is_floating_point()
+        else tensor
         for key, tensor in inputs.items()
     }
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    """Numbers of eight bits in a dtype that has arithmetic."""
+    return tensor.float() if tensor.itemsize == 1 else tensor
 
 
 def _typed(changed: Tensor, original: Tensor) -> Tensor:
@@ -44,9 +50,13 @@ def _typed(changed: Tensor, original: Tensor) -> Tensor:
 
 
 def _bounded(changed: Tensor, original: Tensor) -> Tensor:
+    import torch
+
     bound = _BOUNDS.get(str(original.dtype).rpartition(".")[2], _BOUND)
-    kept = original.abs().amax().item() if original.numel() else 0.0
+    kept = _wide(original).abs().amax().item() if original.numel() else 0.0
     limit = max(bound, kept)
+    if original.itemsize == 1:
+        limit = torch.finfo(original.dtype).max
     return changed.clamp(-limit, limit).to(original.dtype)
 
 
@@ -121,4 +131,3 @@ CHANGES: Mapping[str, Change] = {
     "denormal": _denormal,
 }
 ON_REQUEST: Mapping[str, Change] = {"non_finite": _non_finite}
-NAMES = (DEFAULT, *CHANGES)

@@ -7,24 +7,26 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import torch
 from base import seeds
-from base.program import Batch, CandidateFault, Config, Program, Reason, RunnerPolicy, Signature
+from base.program import Batch, CandidateFault, Config, Program, RunnerPolicy, Signature
 from base.seeds import Seeds
 from base.spec import Spec, SpecError
+from terms.policy import DEFAULT, JudgingPolicy
+from terms.reasons import Reason
+from terms.tolerance import bounds
 from torch import Tensor
 
 from truth import comparison
-from truth.answers import Answers
 from truth.assessment import Assessor, Call, Finding, Tensors
-from truth.distributions import DEFAULT
+from truth.lazy_outputs import LazyOutputs
 from truth.oracle import Oracle
-from truth.tolerance import FACTOR, bounds
+from truth.proof import Proof
 
 
 class Running(Protocol):
@@ -33,8 +35,8 @@ class Running(Protocol):
     def load(self, config: Config, slots: int) -> object:
         """Make ready for batches of up to ``slots`` calls of one config."""
 
-    def batch(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch:
-        """One call per item of ``inputs``."""
+    def batch(self, inputs: Sequence[Mapping[str, Tensor]], left_out: int | None = None) -> Batch:
+        """One call per item of ``inputs``; launches of the call ``left_out`` have no effect."""
 
     def repeat(self, inputs: Mapping[str, Tensor], calls: int) -> Batch:
         """A batch of ``calls`` calls on the same inputs: the outputs are those of the last."""
@@ -63,12 +65,16 @@ class Launching(Protocol):
 
 @dataclass(frozen=True)
 class Case:
-    """One call to be judged. Its seed follows from where it is asked: stage and round."""
+    """One call to be judged. Its seed follows from where it is asked: stage and round.
+
+    Calls of one config and ``epoch`` have one state; without an epoch, those of one stage.
+    """
 
     stage: str
     config: Config
     distribution: str = DEFAULT
     round: int = 0
+    epoch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,19 @@ class Side:
         self._runner: Running | None = None
         self._loaded: tuple[Config, int] | None = None
 
-    def run(self, config: Config, inputs: Sequence[Tensors]) -> Sequence[Tensors]:
+    @property
+    def may_prove(self) -> bool:
+        """Whether single calls can show what they are worth without their launches.
+
+        On a device a call that is left out may change the results of later ones, which expect what
+        it leaves in memory. On the processor a Triton candidate has PyTorch's copies beside its
+        kernels, and they may be all that a task takes. Other programs may call libraries.
+        """
+        return self._program.abi in {"hip", "python"} and not self._program.on_device
+
+    def run(
+        self, config: Config, inputs: Sequence[Tensors], left_out: int | None = None
+    ) -> Sequence[Tensors]:
         """The outputs of one batch. Raises CandidateFault and MachineFault."""
         try:
             with self.spending():
@@ -123,10 +141,24 @@ class Side:
                 if self._loaded != (config, len(inputs)):
                     self._runner.load(config, len(inputs))
                     self._loaded = (config, len(inputs))
-                return self._runner.batch(inputs).outputs
+                if not self._signature.state:
+                    return self._runner.batch(inputs, left_out).outputs
+                made = [self._runner.batch(part).outputs for part in self._by_state(inputs)]
+                return [outputs for batch in made for outputs in batch]
         except CandidateFault:
             self.kill()
             raise
+
+    def _by_state(self, inputs: Sequence[Tensors]) -> list[list[Tensors]]:
+        """Calls in a row that have one state: the runner is given each once."""
+        names = [argument.name for argument in self._signature.state]
+        parts: list[list[Tensors]] = []
+        for given in inputs:
+            if parts and all(parts[-1][0][name] is given[name] for name in names):
+                parts[-1].append(given)
+            else:
+                parts.append([given])
+        return parts
 
     def open(self) -> Running:
         """A fresh runner that is the caller's to end. Raises CandidateFault when time is up."""
@@ -186,23 +218,6 @@ class Side:
             runner.kill()
 
 
-@dataclass(frozen=True)
-class JudgingPolicy:
-    """What every judging gate lets a task change.
-
-    Attributes:
-        tolerance: atol and rtol by dtype, ``{"f16": {"atol": 1e-3, "rtol": 1e-3}}``.
-        baseline_factor: how many times the baseline's own error is forgiven.
-        call_seconds: how long one call may take.
-        total_seconds: how long all calls of the candidate may take together; less than a gate.
-    """
-
-    tolerance: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    baseline_factor: float = FACTOR
-    call_seconds: float = RunnerPolicy.call_seconds
-    total_seconds: float = 240.0
-
-
 def _remembering(policy: RunnerPolicy, spec: Spec) -> RunnerPolicy:
     """The policy of a baseline that is compiled when it is called: once for all its runners."""
     if not spec.baseline.on_device or spec.baseline.abi == "hip":
@@ -226,14 +241,18 @@ class Judge:
         source: Seeds,
         *,
         on_device: bool = False,
+        updates: bool = False,
     ) -> None:
         self.candidate = candidate
         self.baseline = baseline
+        self.proof = Proof(candidate, assessor)
         self.assessor = assessor
         self._oracle = oracle
-        self._answers = Answers(oracle)
+        self._answers = LazyOutputs(oracle)
         self._on_device = on_device
+        self._updates = updates
         self._seeds = source
+        self._states: dict[str, tuple[tuple[str, int], Tensors]] = {}
 
     @classmethod
     def assemble(cls, spec: Spec, launcher: Launching, policy: JudgingPolicy) -> Judge:
@@ -241,7 +260,7 @@ class Judge:
         try:
             limits = bounds(policy.tolerance)
             compare = comparison.read(
-                spec.compare, tuple(argument.name for argument in spec.signature.outputs)
+                spec.compare, tuple(argument.name for argument in spec.signature.results)
             )
         except ValueError as error:
             raise SpecError(str(error)) from None
@@ -253,7 +272,7 @@ class Judge:
                 launcher,
                 spec.candidate,
                 spec.signature,
-                limits_of(spec.candidate),
+                replace(limits_of(spec.candidate), own_kernels=True),
                 policy.total_seconds,
             ),
             baseline=Side(
@@ -268,7 +287,13 @@ class Judge:
             ),
             source=Seeds(spec.salt, digest, spec.gate),
             on_device=spec.candidate.on_device,
+            updates=bool(spec.signature.updates),
         )
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a call may be made again on what the last one has left of its inputs."""
+        return not self._updates
 
     def call(self, case: Case) -> Call:
         """Draw the inputs of a case and compute what is true of them; on a device, once asked."""
@@ -276,6 +301,7 @@ class Judge:
             f"{case.stage}/{case.distribution}", case.config.name, case.round
         )
         inputs = self._oracle.inputs(case.config, generator, case.distribution)
+        inputs |= self._state(case)
         if self._on_device:
             torch.cuda.synchronize()  # so that whoever times this call times its work
             answer = self._answers.to(case.config, inputs)
@@ -283,12 +309,22 @@ class Judge:
         expected = self._oracle.expected(case.config, inputs)
         return Call(case.config, case.distribution, inputs, expected)
 
+    def _state(self, case: Case) -> Tensors:
+        """What holds for the case's config; the same tensors until its epoch ends."""
+        name = case.config.name
+        stage, epoch = (case.stage, 0) if case.epoch is None else ("epoch", case.epoch)
+        found = self._states.get(name)
+        if found is None or found[0] != (stage, epoch):
+            generator = self._seeds.generator(f"state/{stage}", name, epoch)
+            self._states[name] = (stage, epoch), self._oracle.state(case.config, generator)
+        return self._states[name][1]
+
     def judge(self, cases: Sequence[Case]) -> list[Judged]:
         """Judge cases of one config, each side running them in one batch."""
         calls = [self.call(case) for case in cases]
         inputs = [call.inputs for call in calls]
         ran = self.baseline.run_each(cases[0].config, inputs)
-        made = self.candidate.run_each(cases[0].config, inputs)
+        made = self.proof.run_each(cases[0].config, calls)
         return [
             self._judged(case, call, theirs, ours)
             for case, call, theirs, ours in zip(cases, calls, ran, made, strict=True)

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
-from base import shapes
-from base.dtypes import torch_dtype
+from base import layouts, shapes
 from base.program import Argument, Config, Signature
+from base.tensors import torch_dtype
+from terms.dtypes import DTYPES
+from terms.policy import DEFAULT, DISTRIBUTIONS
 from torch import Generator, Tensor
 
 from truth import distributions
+from truth.task_code import TaskCode, TaskFault
+
+__all__ = ["Oracle", "TaskFault", "Tensors", "size"]
 
 Tensors = Mapping[str, Tensor]
 _PERTURBATIONS = 2
-
-
-class TaskFault(Exception):  # noqa: N818 (the task's fault, beside the candidate's and machine's)
-    """The task is broken: its ``reference.py`` fails or does not do what it declares."""
 
 
 class Oracle:
     """A task's ``reference.py``, trusted but checked.
 
     ``inputs(config, generator)`` draws inputs, ``reference(**tensors, **scalars, **dims)``
-    computes outputs in the precision of what it is given, and an optional
+    computes outputs in the precision of what it is given; an optional ``state(config, generator)``
+    draws what holds for a config, which ``inputs`` draws otherwise, and which ``reference`` gets
+    as a dict ``state``. Inputs that a call changes are among its results. An optional
     ``check(inputs, outputs, expected)`` says in words what is wrong with outputs for which
     elementwise comparison means nothing. ``cdf(outputs, **tensors, **scalars, **dims)`` says of
     sampled outputs how probable each value, or a smaller one, is.
@@ -36,11 +36,12 @@ class Oracle:
 
     def __init__(self, path: str, signature: Signature) -> None:
         self._signature = signature
-        self._module = _load(Path(path))
-        self._inputs = self._function("inputs")
-        self._reference = self._function("reference")
-        self._check: Callable[..., Any] | None = getattr(self._module, "check", None)
-        self._cdf: Callable[..., Any] | None = getattr(self._module, "cdf", None)
+        self._code = TaskCode(path)
+        self._inputs = self._code.function("inputs")
+        self._reference = self._code.function("reference")
+        self._state = self._code.find("state") if signature.state else None
+        self._check = self._code.find("check")
+        self._cdf = self._code.find("cdf")
 
     @property
     def structured(self) -> bool:
@@ -50,53 +51,111 @@ class Oracle:
     @property
     def distributed(self) -> bool:
         """Whether the task says how its outputs are distributed."""
-        return callable(self._cdf)
+        return self._cdf is not None
 
     def inputs(
-        self, config: Config, generator: Generator, distribution: str = distributions.DEFAULT
+        self, config: Config, generator: Generator, distribution: str = DEFAULT
     ) -> dict[str, Tensor]:
         """Fresh inputs, contiguous and as declared.
 
         A distribution that is none of ours is the task's: it is passed on to ``inputs``.
         Raises TaskFault.
         """
-        ours = distribution in {*distributions.NAMES, *distributions.ON_REQUEST}
-        request = {
+        ours = distribution in {*DISTRIBUTIONS, *distributions.ON_REQUEST}
+        request = self._request(config, DEFAULT if ours else distribution)
+        drawn = self._code.call(self._inputs, request, generator)
+        if isinstance(drawn, dict) and self._signature.state and self._state is None:
+            left_out = {argument.name for argument in self._signature.state}
+            drawn = {name: tensor for name, tensor in drawn.items() if name not in left_out}
+        declared = self._signature.of(config).inputs
+        tensors = self._typed(self._inputs, drawn, declared, config)
+        changed = distributions.apply(distribution, tensors, generator)
+        here = torch.get_default_device()
+        settled = {a.name: _settled(changed[a.name], a, config) for a in declared}
+        return {name: tensor.to(here).contiguous() for name, tensor in settled.items()}
+
+    def state(self, config: Config, generator: Generator) -> dict[str, Tensor]:
+        """What holds for a config, drawn anew; nothing where the task has no state.
+
+        Raises TaskFault.
+        """
+        declared = self._signature.state
+        if not declared:
+            return {}
+        request = self._request(config, DEFAULT)
+        function = self._state or self._inputs
+        drawn = self._code.call(function, request, generator)
+        if self._state is None and isinstance(drawn, dict):
+            names = {argument.name for argument in declared}
+            drawn = {name: tensor for name, tensor in drawn.items() if name in names}
+        here = torch.get_default_device()
+        typed = self._typed(function, drawn, declared, config)
+        return {name: tensor.detach().to(here).contiguous() for name, tensor in typed.items()}
+
+    def _request(self, config: Config, distribution: str) -> dict[str, Any]:
+        optional = [argument.name for argument in self._signature.inputs if argument.optional]
+        return {
             **config.dims,
             **config.scalars,
+            **{name: name not in config.absent for name in optional},
             "dtype": torch_dtype(config.dtype),
-            "distribution": distributions.DEFAULT if ours else distribution,
+            "distribution": distribution,
         }
-        drawn = _call("inputs", self._inputs, request, generator)
-        declared = self._signature.inputs
-        tensors = _validated("inputs", drawn, declared, config)
+
+    def _typed(
+        self,
+        function: Callable[..., Any],
+        drawn: Any,
+        declared: tuple[Argument, ...],
+        config: Config,
+    ) -> dict[str, Tensor]:
+        """What was drawn, of the shapes and dtypes that are declared. Raises TaskFault."""
+        if isinstance(drawn, dict):
+            drawn = {name: t for name, t in drawn.items() if name not in config.absent}
+        tensors = self._validated(function, drawn, declared, config)
+        for argument in declared:
+            if DTYPES[shapes.dtype_name(argument, config)].given_as:
+                tensors[argument.name] = tensors[argument.name].view(torch.uint8)
         for argument in declared:
             wanted = torch_dtype(shapes.dtype_name(argument, config))
             if tensors[argument.name].dtype != wanted:
-                raise TaskFault(
-                    f"inputs: '{argument.name}' is {_dtype(tensors[argument.name])}, "
-                    f"declared {str(wanted).rpartition('.')[2]}"
+                self._code.refuse(
+                    function,
+                    f"{function.__name__}() returned '{argument.name}' as "
+                    f"{_dtype(tensors[argument.name])}, "
+                    f"declared {str(wanted).rpartition('.')[2]}",
                 )
-        changed = distributions.apply(distribution, tensors, generator)
-        here = torch.get_default_device()
-        return {name: tensor.to(here).contiguous() for name, tensor in changed.items()}
+        return tensors
 
     def expected(self, config: Config, inputs: Tensors) -> dict[str, Tensor]:
         """The outputs for ``inputs``, floating ones in double precision. Raises TaskFault."""
         tensors = self.compute(config, {name: _upcast(tensor) for name, tensor in inputs.items()})
-        for argument in self._signature.outputs:
+        for argument in self._signature.results:
             wanted = torch_dtype(shapes.dtype_name(argument, config))
             found = tensors[argument.name]
             if found.is_floating_point() and not wanted.is_floating_point:
-                raise TaskFault(f"reference: '{argument.name}' is floating, declared {wanted}")
+                what = f"reference() returned '{argument.name}' as floating, declared {wanted}"
+                self._code.refuse(self._reference, what)
         return {name: _upcast(tensor) for name, tensor in tensors.items()}
 
     def compute(self, config: Config, inputs: Tensors) -> dict[str, Tensor]:
         """What ``reference`` makes of ``inputs`` in their own precision. Raises TaskFault."""
-        given = {name: tensor.clone() for name, tensor in inputs.items()}
+        given = self._arguments(config, inputs)
         with torch.no_grad():
-            made = _call("reference", self._reference, **given, **config.scalars, **config.dims)
-        return _validated("reference", made, self._signature.outputs, config)
+            made = self._code.call(self._reference, **given, **config.scalars, **config.dims)
+        return self._validated(self._reference, made, self._signature.results, config)
+
+    def _arguments(self, config: Config, tensors: Tensors) -> dict[str, Any]:
+        """Copies of these tensors as the task's functions take them: lists, ``None``, the state."""
+        signature = self._signature
+        given: dict[str, Any] = dict.fromkeys(config.absent)
+        for argument in signature.of(config).inputs:
+            tensor = tensors[argument.name].clone()
+            given[argument.name] = list(tensor.unbind(0)) if argument.listed else tensor
+        if signature.state:
+            state = {argument.name: tensors[argument.name].clone() for argument in signature.state}
+            given |= {**state, "state": state}
+        return given
 
     def sensitivity(self, config: Config, inputs: Tensors, expected: Tensors) -> dict[str, Tensor]:
         """By how much each output moves when every input moves by one rounding of float32.
@@ -129,7 +188,7 @@ class Oracle:
             self._check_own(config, inputs, expected)
             return f"the outputs cannot be checked: {type(error).__name__}: {error}"
         if said is not None and not isinstance(said, str):
-            raise TaskFault(f"check: returned {said!r}, neither None nor text")
+            self._code.refuse(self._check, f"check() returned {said!r}, neither None nor text")
         return said or ""
 
     def cdf(self, config: Config, inputs: Tensors, outputs: Tensors) -> dict[str, Tensor]:
@@ -139,69 +198,52 @@ class Oracle:
         is no such value. Raises TaskFault.
         """
         assert self._cdf is not None
-        given = {name: _upcast(tensor).clone() for name, tensor in inputs.items()}
+        given = self._arguments(config, {name: _upcast(t) for name, t in inputs.items()})
         copies = {name: tensor.clone() for name, tensor in outputs.items()}
         with torch.no_grad():
-            made = _call("cdf", self._cdf, copies, **given, **config.scalars, **config.dims)
+            made = self._code.call(self._cdf, copies, **given, **config.scalars, **config.dims)
         found: dict[str, Tensor] = {}
         for name, tensor in outputs.items():
             value = made.get(name) if isinstance(made, dict) else None
             if not isinstance(value, Tensor) or value.shape != tensor.shape:
-                raise TaskFault(f"cdf: returned no tensor '{name}' of {size(tensor.shape)}")
+                what = f"cdf() returned no tensor '{name}' of {size(tensor.shape)}"
+                self._code.refuse(self._cdf, what)
             found[name] = value.double()
         return found
 
     def _check_own(self, config: Config, inputs: Tensors, expected: Tensors) -> None:
         own = {}
-        for argument in self._signature.outputs:
+        for argument in self._signature.results:
             wanted = torch_dtype(shapes.dtype_name(argument, config))
             own[argument.name] = expected[argument.name].to(wanted)
         assert self._check is not None
-        _call("check", self._check, dict(inputs), own, dict(expected))
+        self._code.call(self._check, dict(inputs), own, dict(expected))
 
-    def _function(self, name: str) -> Callable[..., Any]:
-        function = getattr(self._module, name, None)
-        if not callable(function):
-            raise TaskFault(f"reference.py has no function '{name}'")
-        return function  # type: ignore[no-any-return]
-
-
-def _load(path: Path) -> ModuleType:
-    specification = importlib.util.spec_from_file_location("kabuild_task_reference", path)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    _call("import", specification.loader.exec_module, module)
-    return module
-
-
-def _call(what: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    try:
-        return function(*arguments, **named)
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise TaskFault(f"{what}: {type(error).__name__}: {error}") from error
-
-
-def _validated(
-    what: str, made: Any, declared: tuple[Argument, ...], config: Config
-) -> dict[str, Tensor]:
-    if not isinstance(made, dict):
-        raise TaskFault(f"{what}: returned {type(made).__name__}, not a dict of tensors")
-    names = [argument.name for argument in declared]
-    if set(made) != set(names):
-        raise TaskFault(f"{what}: returned {sorted(map(str, made))}, declared {sorted(names)}")
-    for argument in declared:
-        tensor, shape = made[argument.name], shapes.shape(argument, config.dims)
-        if not isinstance(tensor, Tensor):
-            raise TaskFault(f"{what}: '{argument.name}' is {type(tensor).__name__}, no tensor")
-        if tuple(tensor.shape) != shape:
-            raise TaskFault(
-                f"{what}: '{argument.name}' is {size(tensor.shape)}, declared {size(shape)} "
-                f"for {config.name}"
-            )
-    return {name: made[name] for name in names}
+    def _validated(
+        self,
+        function: Callable[..., Any],
+        made: Any,
+        declared: tuple[Argument, ...],
+        config: Config,
+    ) -> dict[str, Tensor]:
+        returned = f"{function.__name__}() returned"
+        if not isinstance(made, dict):
+            what = f"{returned} {type(made).__name__}, not a dict of tensors"
+            self._code.refuse(function, what)
+        names = [argument.name for argument in declared]
+        if set(made) != set(names):
+            what = f"{returned} {sorted(map(str, made))}, declared {sorted(names)}"
+            self._code.refuse(function, what)
+        made = {name: _stacked(value) for name, value in made.items()}
+        for argument in declared:
+            tensor, shape = made[argument.name], shapes.shape(argument, config.dims)
+            what = f"{returned} '{argument.name}' as"
+            if not isinstance(tensor, Tensor):
+                self._code.refuse(function, f"{what} {type(tensor).__name__}, no tensor")
+            if tuple(tensor.shape) != shape:
+                sizes = f"{size(tensor.shape)}, declared {size(shape)} for {config.name}"
+                self._code.refuse(function, f"{what} {sizes}")
+        return {name: made[name] for name in names}
 
 
 def size(shape: tuple[int, ...] | torch.Size) -> str:
@@ -209,7 +251,26 @@ def size(shape: tuple[int, ...] | torch.Size) -> str:
     return "x".join(map(str, shape)) or "scalar"
 
 
+def _stacked(value: Any) -> Any:
+    """A list of tensors of one shape as one tensor: for the judge it is one."""
+    tensors = isinstance(value, list | tuple) and all(isinstance(item, Tensor) for item in value)
+    if not tensors or len({(item.shape, item.dtype) for item in value}) != 1:
+        return value
+    return torch.stack(list(value))
+
+
+def _settled(tensor: Tensor, argument: Argument, config: Config) -> Tensor:
+    """The tensor as it can be in memory: with one element for all where its layout says so."""
+    if not argument.layout or not tensor.numel():
+        return tensor
+    steps = layouts.strides(argument, config.dims)
+    once = tuple(slice(0, 1) if step == 0 else slice(None) for step in steps)
+    return tensor[once].expand(tensor.shape)
+
+
 def _upcast(tensor: Tensor) -> Tensor:
+    if tensor.is_complex():
+        return tensor.to(torch.complex128)
     return tensor.double() if tensor.is_floating_point() else tensor
 
 

@@ -7,15 +7,15 @@ from typing import Protocol
 
 import torch
 from base import shapes
-from base.dtypes import torch_dtype
 from base.program import Config, Signature
+from base.tensors import torch_dtype
+from terms.tolerance import Bound
 from torch import Tensor
 
 from truth import comparison, sampling
 from truth.draws import Draws
 from truth.oracle import Oracle, TaskFault, Tensors
 from truth.sampling import Levels
-from truth.tolerance import Bound
 
 CONVINCING = 256
 """From how many draws on their distribution says that somebody drew them."""

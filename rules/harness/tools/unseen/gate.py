@@ -11,11 +11,12 @@ from base import sampler
 from base.program import CandidateFault
 from base.sampler import Drawn, Ground
 from base.spec import Spec, SpecError, read_policy
-from base.verdict import FAIL, PASS, REJECTED, Verdict, number
-from correctness.stage import label
+from terms.unseen import UnseenPolicy
+from terms.verdict import FAIL, PASS, REJECTED, Verdict, number
 from truth.assessment import Finding, describe
-from truth.judge import Case, Judge, Judged, JudgingPolicy, Launching
+from truth.judge import Case, Judge, Judged, Launching
 from truth.oracle import TaskFault
+from truth.stage import label
 
 QUADRANTS = {
     (True, True): "both_pass",
@@ -23,13 +24,6 @@ QUADRANTS = {
     (False, False): "both_fail",
     (False, True): "opt_improvement",
 }
-
-
-@dataclass(frozen=True)
-class UnseenPolicy(JudgingPolicy):
-    """What a task may change about this gate: how often the eight classes are drawn."""
-
-    cycles: int = 1
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ import pytest
 from kabuild.base.errors import DeviceError, InfraError, Interrupted, KabuildError, Reason
 from kabuild.execution.devices import DevicePool
 from kabuild.model.device import Device, Devices, Exposure
+from kabuild.platform import Remark
 
 DEVICE = Device("cuda", 0, "GPU-0", "sm_90")
 
 
-class Vendor:
+class Driver:
     """A driver that answers what a test says."""
 
     def __init__(self) -> None:
@@ -33,10 +34,13 @@ class Vendor:
     def exposure(self, device: Device) -> Exposure:
         return Exposure((f"/dev/{device.uuid}",))
 
+    def remarks(self) -> tuple[Remark, ...]:
+        return ()
+
 
 @pytest.fixture
-def vendor() -> Vendor:
-    return Vendor()
+def vendor() -> Driver:
+    return Driver()
 
 
 @pytest.fixture
@@ -45,11 +49,11 @@ def slept() -> list[float]:
 
 
 @pytest.fixture
-def pool(vendor: Vendor, slept: list[float]) -> DevicePool:
+def pool(vendor: Driver, slept: list[float]) -> DevicePool:
     return DevicePool(Devices("cuda", (DEVICE,)), vendor, grace=0.3, sleep=slept.append)
 
 
-def lose_while_using(pool: DevicePool, vendor: Vendor, ends: KabuildError | None) -> None:
+def lose_while_using(pool: DevicePool, vendor: Driver, ends: KabuildError | None) -> None:
     """Use the device, which is lost; then end well, or with an error."""
     with pool.using(DEVICE.lease, timed=True):
         vendor.gone = "fell off the bus"
@@ -63,27 +67,27 @@ def test_a_lease_shows_its_device(pool: DevicePool) -> None:
 
 
 @pytest.mark.parametrize("lease", ["", "cpu", "cuda-GPU-1"])
-def test_what_is_no_device_shows_nothing(pool: DevicePool, vendor: Vendor, lease: str) -> None:
+def test_what_is_no_device_shows_nothing(pool: DevicePool, vendor: Driver, lease: str) -> None:
     vendor.gone = "and nobody asks"
 
     with pool.using(lease, timed=True) as exposure:
         assert exposure == Exposure()
 
 
-def test_a_device_that_is_lost_before_is_not_used(pool: DevicePool, vendor: Vendor) -> None:
+def test_a_device_that_is_lost_before_is_not_used(pool: DevicePool, vendor: Driver) -> None:
     vendor.gone = "fell off the bus"
 
     with pytest.raises(DeviceError) as caught, pool.using(DEVICE.lease, timed=False):
         raise AssertionError("used")
 
     assert caught.value.reason is Reason.DEVICE_LOST
-    assert caught.value.message == "cuda:0 does not answer any more: fell off the bus"
+    assert caught.value.message == "cuda:0 no longer answers: fell off the bus"
     assert not caught.value.spoiled
 
 
 @pytest.mark.parametrize("ends", [None, InfraError(Reason.SANDBOX_FAILED, "the runner died")])
 def test_a_device_that_is_lost_meanwhile_voids_what_came_of_it(
-    pool: DevicePool, vendor: Vendor, ends: InfraError | None
+    pool: DevicePool, vendor: Driver, ends: InfraError | None
 ) -> None:
     with pytest.raises(DeviceError) as caught:
         lose_while_using(pool, vendor, ends)
@@ -93,7 +97,7 @@ def test_a_device_that_is_lost_meanwhile_voids_what_came_of_it(
     assert caught.value.__cause__ is ends
 
 
-def test_a_device_whose_file_is_gone_is_lost(vendor: Vendor, tmp_path: Path) -> None:
+def test_a_device_whose_file_is_gone_is_lost(vendor: Driver, tmp_path: Path) -> None:
     """A driver that is reloaded takes them away; an action would be told that of its sandbox."""
     file = tmp_path / "nvidia0"
     file.touch()
@@ -102,7 +106,7 @@ def test_a_device_whose_file_is_gone_is_lost(vendor: Vendor, tmp_path: Path) -> 
     with pytest.raises(DeviceError) as caught, pool.using(DEVICE.lease, timed=False):
         file.unlink()
 
-    assert caught.value.message == f"cuda:0 does not answer any more: {file} is missing"
+    assert caught.value.message == f"cuda:0 no longer answers: {file} is missing"
 
 
 def test_a_fault_of_the_machine_on_a_sound_device_stays_what_it_is(pool: DevicePool) -> None:
@@ -114,12 +118,12 @@ def test_a_fault_of_the_machine_on_a_sound_device_stays_what_it_is(pool: DeviceP
     assert caught.value is fault
 
 
-def test_an_interruption_asks_nobody(pool: DevicePool, vendor: Vendor) -> None:
+def test_an_interruption_asks_nobody(pool: DevicePool, vendor: Driver) -> None:
     with pytest.raises(Interrupted):
         lose_while_using(pool, vendor, Interrupted(Reason.INTERRUPTED, "stopped"))
 
 
-def test_times_are_not_measured_beside_others(pool: DevicePool, vendor: Vendor) -> None:
+def test_times_are_not_measured_beside_others(pool: DevicePool, vendor: Driver) -> None:
     vendor.using = [(7, 42)] * 10
 
     with pytest.raises(DeviceError) as caught, pool.using(DEVICE.lease, timed=True):
@@ -130,7 +134,7 @@ def test_times_are_not_measured_beside_others(pool: DevicePool, vendor: Vendor) 
     assert not caught.value.spoiled
 
 
-def test_others_who_come_meanwhile_void_the_times(pool: DevicePool, vendor: Vendor) -> None:
+def test_others_who_come_meanwhile_void_the_times(pool: DevicePool, vendor: Driver) -> None:
     with pytest.raises(DeviceError) as caught, pool.using(DEVICE.lease, timed=True):
         vendor.using = [(7,)] * 10
 
@@ -139,7 +143,7 @@ def test_others_who_come_meanwhile_void_the_times(pool: DevicePool, vendor: Vend
 
 
 def test_who_has_just_been_killed_may_still_be_listed(
-    pool: DevicePool, vendor: Vendor, slept: list[float]
+    pool: DevicePool, vendor: Driver, slept: list[float]
 ) -> None:
     vendor.using = [(7,), (7,)]
 
@@ -147,7 +151,7 @@ def test_who_has_just_been_killed_may_still_be_listed(
         assert len(slept) == 2
 
 
-def test_what_measures_nothing_may_have_company(pool: DevicePool, vendor: Vendor) -> None:
+def test_what_measures_nothing_may_have_company(pool: DevicePool, vendor: Driver) -> None:
     vendor.using = [(7,)] * 10
 
     with pool.using(DEVICE.lease, timed=False) as exposure:

@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from faults import Position, SourceFault, source_fault
+from grammar import scoped_tokens, without_alignment
 from lexer import Chunk, Token
-from scopes import scoped_tokens
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _OPENING = {close: opening for opening, close in _CLOSING.items()}
-_ALIGNMENT = frozenset({"__align__", "alignas", "__attribute__", "__builtin_align__"})
 _ERASURES = (
     ("(", "const", "void", "*", ")"),
     ("(", "void", "*", ")"),
@@ -215,21 +214,6 @@ def _null_pointer(argument: Sequence[Token]) -> list[Token]:
     if len(argument) == 1 and argument[0].text == "NULL":
         return [argument[0]._replace(text="nullptr")]
     return list(argument)
-
-
-def without_alignment(tokens: Sequence[Token]) -> list[Token]:
-    """Drop alignment: dynamic shared memory begins with the largest that is of use."""
-    out: list[Token] = []
-    depth = 0
-    skipping = False
-    for token in tokens:
-        if depth == 0:
-            skipping = token.text in _ALIGNMENT or (skipping and token.text == "(")
-        if skipping:
-            depth += (token.text == "(") - (token.text == ")")
-        else:
-            out.append(token)
-    return out
 
 
 def _spell(place: Token, *texts: str) -> list[Token]:

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bounds import FOR_HOSTS
-from builds import KERNEL_OBJECT, OUTPUT, link_imports, link_kernel, publish, workplace, write
-from compiler import HEADERS, INCLUDE_OPTIONS, INCLUDES, Compiler, Link
+from compiler import Compiler, Completed, Link, run_tool
 from compilers import ZigCompiler
+from cpu_builds import HEADERS, INCLUDE_OPTIONS, INCLUDES, KERNEL_OBJECT, OUTPUT, RUNTIME
+from cpu_dialect import CPU
 from diagnostics import translate
-from dialect import CPU
 from elf import read_symbols
 from faults import SourceFault, ToolchainFault
-from instrumentation import CALLS, LINKER, SHARED_SECTION, hide_libraries
+from instrumentation import (
+    ACCESSES,
+    CALLS,
+    CHECKS,
+    GAPS,
+    LINKER,
+    SHARED_SECTION,
+    hide_libraries,
+    keep_variables,
+    pass_on,
+)
+from kernel_library import link_imports, link_kernel, publish, workplace, write
 from lines import Row, line_rows
 from places import write_places
 from sources import MAIN, Sources, load
-from symbols import RUNTIME
 
 _SCRIPT = "shared.ld"
 
@@ -39,19 +50,43 @@ def build_sanitized(
         options += [f"-ffile-prefix-map={path}=hip" for path in INCLUDES]
         options.append("-fdebug-compilation-dir=.")
         with FOR_HOSTS.around(source):
-            done = compiler.sanitize(MAIN, KERNEL_OBJECT, options, directory)
+            done = _instrument(compiler, KERNEL_OBJECT, options, directory)
         if done.returncode:
             prefixes = (*HEADERS, *compiler.prefixes)
             raise SourceFault(translate(done.messages, sources, prefixes))
         symbols = read_symbols((directory / KERNEL_OBJECT).read_bytes())
         exports = [s.name for s in symbols if s.defined and s.function and s.name[:2] != "_Z"]
-        imports = link_imports(symbols, sources, compiler, provided=RUNTIME | CALLS | LINKER)
+        imports = link_imports(symbols, sources, compiler, RUNTIME | CALLS | LINKER)
         (directory / _SCRIPT).write_text(SHARED_SECTION)
         link = Link([KERNEL_OBJECT], OUTPUT, imports, exports, debug=True, script=_SCRIPT)
         link_kernel(source, link, compiler, directory)
         code = _code(sources, line_rows((directory / OUTPUT).read_bytes()))
         publish(directory / OUTPUT, output)
         write_places(sources, places, code)
+
+
+def _instrument(compiler: ZigCompiler, output: str, options: Sequence[str], cwd: Path) -> Completed:
+    """Compile the kernel such that the sanitizer hears of its accesses to memory.
+
+    LLVM checks indices in the first of three steps, instruments variables in the second and
+    accesses in the third.
+    """
+    clang = compiler.clang
+    checked, padded = f"{output}.ll", f"{output}.padded.ll"
+    language = compiler.language(options, cwd)
+    done = run_tool([*clang, *language, *options, *CHECKS, MAIN, "-o", checked], cwd)
+    if done.returncode:
+        return done
+    _edit(cwd / checked, keep_variables)
+    done = run_tool([*clang, *GAPS, "-x", "ir", checked, "-o", padded], cwd)
+    if done.returncode:
+        return done
+    _edit(cwd / padded, pass_on)
+    return run_tool([*clang, *ACCESSES, "-x", "ir", padded, "-o", output], cwd)
+
+
+def _edit(path: Path, change: Callable[[str], str]) -> None:
+    path.write_text(change(path.read_text("utf-8")), "utf-8")
 
 
 def _code(sources: Sources, rows: list[Row]) -> list[list[int]]:

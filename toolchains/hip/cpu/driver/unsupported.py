@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from conditions import Undefined, active
 from faults import Position, SourceFault, source_fault
+from grammar import scoped_tokens
 from lexer import Chunk, Token
-from scopes import scoped_tokens
 
 # Macros that only a GPU's compiler defines.
 _UNDEFINED = Undefined(

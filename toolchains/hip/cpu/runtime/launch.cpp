@@ -23,15 +23,18 @@ bool is_valid(const dim3& grid, const dim3& block, size_t shared_bytes) {
 
 // With KABUILD_CPU_LAUNCHES=skip a launch is checked and does nothing: what is in an output then,
 // no kernel has written.
-bool launches_are_skipped() {
-  static const char* text = getenv("KABUILD_CPU_LAUNCHES");
-  return text != nullptr && strcmp(text, "skip") == 0;
-}
+bool g_launches_run = [] {
+  const char* text = getenv("KABUILD_CPU_LAUNCHES");
+  return text == nullptr || strcmp(text, "skip") != 0;
+}();
 
 }  // namespace
 }  // namespace hipcpu
 
 using namespace hipcpu;
+
+// The same for the launches of some calls, as a runner's judge wants it.
+extern "C" void hipcpu_enable_launches(int enabled) noexcept { g_launches_run = enabled != 0; }
 
 extern "C" hipError_t hipcpu_launch(const dim3* grid, const dim3* block, size_t shared_bytes,
                                     hipStream_t, void (*body)(const void*),
@@ -41,7 +44,7 @@ extern "C" hipError_t hipcpu_launch(const dim3* grid, const dim3* block, size_t 
   }
   if (device_state() != hipSuccess) return record(device_state());
   if (!is_valid(*grid, *block, shared_bytes)) return record(hipErrorInvalidConfiguration);
-  if (launches_are_skipped()) return hipSuccess;
+  if (!g_launches_run) return hipSuccess;
   Job job = {};
   job.grid = *grid;
   job.block = *block;

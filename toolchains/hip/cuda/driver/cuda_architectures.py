@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from faults import ToolchainFault
+_FIGURES = Path(__file__).parents[3] / "platforms/cuda/architectures.toml"
 
 WARP = 32
 _REGISTERS = 65536
@@ -65,31 +66,16 @@ class Architecture:
         )
 
 
-def _of(warps: int, blocks: int, shared: int, *names: str) -> Mapping[str, Architecture]:
-    kib = 1024
-    return {
-        name: Architecture(name, warps, blocks, shared * kib, (shared - 1) * kib) for name in names
-    }
+def _read() -> Iterator[tuple[str, Architecture]]:
+    """Every architecture of the platform, and every variant, which has the same figures."""
+    for name, figures in tomllib.loads(_FIGURES.read_text()).items():
+        warps, blocks, shared = (figures[key] for key in ("warps", "blocks", "shared_kib"))
+        own = Architecture(name, warps, blocks, shared << 10, (shared - 1) << 10)
+        yield name, own
+        yield from ((variant, own) for variant in figures.get("variants", ()))
 
 
-ARCHITECTURES: Mapping[str, Architecture] = {
-    **_of(32, 16, 64, "sm_75"),
-    **_of(64, 32, 164, "sm_80"),
-    **_of(48, 16, 100, "sm_86"),
-    **_of(48, 16, 164, "sm_87"),
-    **_of(48, 24, 100, "sm_89"),
-    **_of(64, 32, 228, "sm_90", "sm_100", "sm_103"),
-    **_of(48, 24, 100, "sm_120", "sm_121"),
-}
-
-
-def architecture(name: str) -> Architecture:
-    """The architecture of that name. Raises ToolchainFault where there is none."""
-    plain = re.sub(r"(?<=\d)[af]$", "", name)  # sm_90a: its own features are used anyway
-    if plain not in ARCHITECTURES:
-        known = ", ".join(ARCHITECTURES)
-        raise ToolchainFault(f"no architecture '{name}'; there are: {known}")
-    return ARCHITECTURES[plain]
+ARCHITECTURES: Mapping[str, Architecture] = dict(_read())
 
 
 def resident_warps(

@@ -7,15 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bounds import FOR_DEVICES, Bounds
-from builds import (
-    link_imports,
-    link_kernel,
-    publish,
-    require_entries,
-    require_tool,
-    workplace,
-    write,
-)
 from compiler import Completed, Link
 from cuda_architectures import Architecture
 from cuda_dialect import CUDA
@@ -24,7 +15,17 @@ from cuda_messages import compiler_fault, device_fault, shared_fault
 from cuda_resources import KernelResources, kernel_resources
 from cuda_tools import CUBIN, CudaTools
 from elf import Symbol, read_symbols
+from kernel_library import (
+    link_imports,
+    link_kernel,
+    publish,
+    require_entries,
+    require_tool,
+    workplace,
+    write,
+)
 from places import write_places
+from preprocessed import refused_directive
 from sources import MAIN, Sources, load
 
 INCLUDE = Path(__file__).resolve().parents[1] / "include"
@@ -121,7 +122,7 @@ class _Build:
         offered = {s.name for s in read_symbols(self._cuda.runtime.read_bytes()) if s.defined}
         runtime = {s.name for s in symbols if not s.defined and s.name in offered}
         provided = frozenset(runtime) | _EXIT
-        wanted = link_imports(symbols, self._sources, self._host, provided=provided)
+        wanted = link_imports(symbols, self._sources, self._host, provided)
         return [*wanted, *_IMPORTED]
 
     def _separate(self) -> None:
@@ -145,7 +146,13 @@ class _Build:
 
     def _preprocess(self, output: str, defines: Sequence[str]) -> Completed:
         options = [*defines, *self._cuda.preprocessing(), *self._headers()]
-        return self._host.preprocess(MAIN, output, options, self._cwd)
+        done = self._host.preprocess(MAIN, output, options, self._cwd)
+        if done.returncode == 0:
+            # NVIDIA's front end obeys what a compiler's own reader of such a file does not.
+            text = (self._cwd / output).read_text(errors="replace")
+            if refusal := refused_directive(text, self._cwd):
+                return Completed(1, refusal)
+        return done
 
     def _headers(self) -> list[str]:
         architectures = f"-D__CUDA_ARCH_LIST__={self._arch.macro}"

@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from conditions import Undefined, active
 from cuda_waves import refuse_waves_of_64
 from faults import Position, source_fault
+from grammar import scoped_tokens, without_alignment
 from lexer import Chunk, Token
-from rewriter import without_alignment
-from scopes import scoped_tokens
 from sources import Dialect
 
 _UNDEFINED = Undefined(

@@ -10,11 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from adopted import NO_PROBES, AdoptedCompiler
 from compiler import BASELINE, COMMON, Compiler, Completed, host_machine, run_tool
-from compilers import AdoptedCompiler, ZigCompiler
+from compilers import LIBRARIES, ZigCompiler
 from elf import Machine
 from faults import ToolchainFault
+from inline_assembly import refusal_on_host
+from sources import MAIN
 
+_ASSEMBLY = "host.S"
 HOST_SOURCE = "host.cpp"
 """What NVIDIA's front end makes of a source."""
 _DEFINES = (
@@ -58,17 +62,33 @@ class ZigHost(ZigCompiler):
         """It is clang 22, which reads like the newest one that the front end knows."""
         return ("--clang", "--clang_version=200100", "--unicode_source_kind=UTF-8")
 
+    def compile(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
+        """Compile one C++ file, or assemble one whose name ends with ``.S``.
+
+        Of a kernel's host part no inline assembly is taken; NVIDIA's headers have some, unused.
+        """
+        if source != HOST_SOURCE:
+            return super().compile(source, output, options, cwd)
+        done = super().compile(source, _ASSEMBLY, [*options, "-S", "-fverbose-asm"], cwd)
+        if done.returncode:
+            return done
+        assembly = (cwd / _ASSEMBLY).read_text(errors="replace")
+        if refusal := refusal_on_host(assembly, MAIN):
+            return Completed(1, refusal)
+        return super().compile(_ASSEMBLY, output, (), cwd)
+
     def preprocess(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
         """Expand macros and inclusions."""
         target = f"--target={'x86_64' if self.machine is Machine.X86_64 else 'aarch64'}-linux-gnu"
         command = [str(self._zig), "clang", target, BASELINE[self.machine], *COMMON, *_DEFINES]
-        command += ["-E", "-x", "c++", *options, *self.library_options()]
+        options = [*options, *self.library_options()]
+        command += ["-E", "-x", "c++", *options, *self._files(options, cwd)]
         return run_tool([*command, source, "-o", output], cwd)
 
     def library_options(self) -> list[str]:
         """What has C++ find the pinned headers, and nothing of the machine."""
         inherited = super().library_options()
-        libc = [path for path in inherited if path.startswith(f"{self._lib}/")]
+        libc = [path for path in inherited if path.startswith(f"{LIBRARIES}/")]
         own = [self._headers / _LIBRARY, self._headers / _MULTIARCH[self.machine] / _LIBRARY]
         directories = [*map(str, own), *(path for path in libc if "/libcxx" not in path)]
         flags = [*_C_LIBRARY, "-nostdinc", "-nostdinc++"]
@@ -84,10 +104,19 @@ class AdoptedHost(AdoptedCompiler):
         super().__init__(path, machine)
         self.dialect: Sequence[str] = _dialect(path)
 
+    def compile(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
+        """Compile one C++ file, or assemble one whose name ends with ``.S``."""
+        if source != HOST_SOURCE:
+            return super().compile(source, output, options, cwd)
+        command = [self._path, BASELINE[self.machine], *options, *COMMON]
+        return self.assemble([*command, "-x", "c++"], source, output, cwd)
+
     def preprocess(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
         """Expand macros and inclusions."""
-        command = [self._path, BASELINE[self.machine], *COMMON, *_DEFINES]
-        return run_tool([*command, "-E", "-x", "c++", *options, source, "-o", output], cwd)
+        command = [self._path, BASELINE[self.machine], *COMMON, *_DEFINES, *NO_PROBES]
+        command += ["-x", "c++", *options]
+        done = self.examine(command, cwd)
+        return done if done.returncode else run_tool([*command, "-E", source, "-o", output], cwd)
 
 
 def find_host(choice: str, headers: Path | None) -> CudaHost:

@@ -20,6 +20,10 @@ CUBIN = "kernel.cubin"
 PTX = "kernel.ptx"
 _VERSION = re.compile(r"#define\s+CUDART_VERSION\s+(\d+)")
 _FILE = re.compile(r'(?m)^(\s*\.file\s+\d+\s+)"([^"]*)"(?:, *\d+, *\d+)?')
+_EMBEDDED = "fatbin.c"
+_ASSEMBLY = re.compile(r"asm\(\n.*?\);", re.DOTALL)
+_WORDS = re.compile(r'"\.quad ([^\\"]*)')
+_DATA = '__attribute__((section(".nv_fatbin"), aligned(8), used, visibility("hidden")))'
 _MAJOR = 13
 """The one whose tools take the options below."""
 _MODULE = "_kernel_"
@@ -96,7 +100,24 @@ class CudaTools:
         """Make ``fatbin.c``, by which the host's part holds ``kernel.cubin``."""
         command = [str(self.directory / "bin" / "fatbinary"), "--create=fatbin", "-64"]
         command += [f"--image3=kind=elf,sm={arch.exact},file={CUBIN}"]
-        return run_tool([*command, "--embedded-fatbin=fatbin.c"], cwd)
+        done = run_tool([*command, f"--embedded-fatbin={_EMBEDDED}"], cwd)
+        if not done.returncode:
+            _embed_without_assembly(cwd / _EMBEDDED)
+        return done
+
+
+def _embed_without_assembly(file: Path) -> None:
+    """Make data of the one thing that NVIDIA has written in assembly, so that none need be there.
+
+    Raises ToolchainFault where it is written in another way.
+    """
+    text = file.read_text()
+    found = _ASSEMBLY.search(text)
+    if found is None:
+        raise ToolchainFault(f"{file.name} does not embed code as expected")
+    words = ",".join(part for line in _WORDS.findall(found[0]) for part in line.split(","))
+    data = f'extern "C" {_DATA} const unsigned long long fatbinData[] = {{{words}}};'
+    file.write_text(text[: found.start()] + data + text[found.end() :])
 
 
 def _forget_where(ptx: Path, cwd: Path) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
+
+_FIGURES = Path(__file__).parents[3] / "platforms/rocm/architectures.toml"
 
 
 @dataclass(frozen=True)
@@ -37,31 +41,9 @@ class Architecture:
         return self.shared // 2 if self.wave == 32 else self.shared
 
 
-def _compute(name: str, version: int, *, shared: int = 65536) -> Architecture:
-    """CDNA 2 and later: vector and accumulation registers come from one file."""
-    return Architecture(name, version, 64, 512, 8, 8, shared, 4, scalar_limited=True)
-
-
-def _graphics(name: str, version: int, vectors: int, granule: int) -> Architecture:
-    """RDNA 2 and later, in waves of 32."""
-    return Architecture(name, version, 32, vectors, granule, 16, 131072, 4, scalar_limited=False)
-
-
 ARCHITECTURES = {
-    item.name: item
-    for item in (
-        Architecture("gfx906", 9006, 64, 256, 4, 10, 65536, 4, scalar_limited=True),
-        Architecture("gfx908", 9008, 64, 256, 4, 10, 65536, 4, scalar_limited=True),
-        _compute("gfx90a", 9010),
-        _compute("gfx942", 9402),
-        _compute("gfx950", 9500, shared=163840),
-        _graphics("gfx1030", 10300, 1024, 16),
-        _graphics("gfx1100", 11000, 1536, 24),
-        _graphics("gfx1101", 11001, 1536, 24),
-        _graphics("gfx1102", 11002, 1024, 16),
-        _graphics("gfx1200", 12000, 1536, 24),
-        _graphics("gfx1201", 12001, 1536, 24),
-    )
+    name: Architecture(name, **figures)
+    for name, figures in tomllib.loads(_FIGURES.read_text()).items()
 }
 
 

@@ -9,7 +9,12 @@ from pathlib import Path
 
 from architectures import Architecture
 from bounds import FOR_DEVICES, Bounds
-from builds import (
+from code_object import KernelResources, kernel_resources
+from compiler import Completed, Link
+from diagnostics import translate
+from elf import Symbol, read_symbols
+from faults import SourceFault
+from kernel_library import (
     link_imports,
     link_kernel,
     publish,
@@ -18,11 +23,6 @@ from builds import (
     workplace,
     write,
 )
-from code_object import KernelResources, kernel_resources
-from compiler import Completed, Link
-from diagnostics import translate
-from elf import Symbol, read_symbols
-from faults import SourceFault
 from offload_bundle import bundle
 from rocm_compilers import (
     BUNDLE,
@@ -147,5 +147,5 @@ def _imports(symbols: Sequence[Symbol], sources: Sources, compiler: RocmCompiler
     """What the library wants of the C library; HIP's runtime is found when it is loaded."""
     runtime = {s.name for s in symbols if not s.defined and _FOUND_AT_LOAD.fullmatch(s.name)}
     provided = frozenset(runtime | _EXIT | {"__hip_fatbin", *_given(symbols)})
-    wanted = link_imports(symbols, sources, compiler, provided=provided)
+    wanted = link_imports(symbols, sources, compiler, provided)
     return [*wanted, "__cxa_atexit"]

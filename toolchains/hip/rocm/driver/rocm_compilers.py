@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from adopted import AdoptedCompiler
 from architectures import Architecture
-from compiler import BASELINE, Compiler, Completed, run_tool
-from compilers import AdoptedCompiler, ZigCompiler
+from compiler import BASELINE, Compiler, Completed, only_these, run_tool
+from compilers import ZigCompiler
 from device_constants import device_constants
 from elf import Machine
 from faults import ToolchainFault
@@ -21,6 +23,8 @@ DEVICE_OBJECT = "device.o"
 CODE_OBJECT = "kernel.co"
 HOST_OBJECT = "host.o"
 BUNDLE = "fatbin.S"
+_SYSTEM = tuple(map(Path, ("/usr/include", "/usr/lib", "/usr/lib64", "/lib", "/lib64")))
+"""Where clang finds the machine's C++ library."""
 _LIBRARIES = ("ocml.bc", "ockl.bc")
 _CONSTANTS = "constants"
 _HOST_TARGET = "--target=x86_64-unknown-linux-gnu"
@@ -87,6 +91,21 @@ def assembled_device(
     return compiler.device(source, architecture, cwd, *_ASSEMBLED)
 
 
+def _assembled_host(
+    compiling: Sequence[str], assembler: Sequence[str], source: str, cwd: Path
+) -> Completed:
+    """Make ``host.o`` by way of assembly, which says whether any of it is the source's own."""
+    command = [*compiling, "--offload-host-only", "-fverbose-asm", "-S", "-o", HOST_ASSEMBLY]
+    done = run_tool([*command, source], cwd)
+    if done.returncode:
+        return done
+    if refusal_on_host((cwd / HOST_ASSEMBLY).read_text(errors="replace"), source):
+        run_tool([*command, *_LINES, source], cwd)
+        assembly = (cwd / HOST_ASSEMBLY).read_text(errors="replace")
+        return Completed(1, refusal_on_host(assembly, source))
+    return run_tool([*assembler, "-c", HOST_ASSEMBLY, "-o", HOST_OBJECT], cwd)
+
+
 class ZigRocm(ZigCompiler):
     """Zig's clang with AMD's headers and device libraries, which Triton's wheel carries."""
 
@@ -112,7 +131,7 @@ class ZigRocm(ZigCompiler):
         options += ["--no-gpu-bundle-output", "-S"]
         for name in bitcode:
             options += ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", name]
-        return run_tool([*self._hip(), *options, *more, source, "-o", ASSEMBLY], cwd)
+        return run_tool([*self._hip(source, cwd), *options, *more, source, "-o", ASSEMBLY], cwd)
 
     def host(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
         """Make ``host.o``, in which nobody's assembly is.
@@ -120,21 +139,9 @@ class ZigRocm(ZigCompiler):
         Clang's own switch against that (-fno-gnu-inline-asm) is the parser's, which reads the
         bodies of kernels on this side, too; what it writes has none of these.
         """
-        done = self._host(source, architecture, cwd)
-        if done.returncode:
-            return done
-        if refusal_on_host((cwd / HOST_ASSEMBLY).read_text(errors="replace"), source):
-            self._host(source, architecture, cwd, *_LINES)
-            return Completed(
-                1, refusal_on_host((cwd / HOST_ASSEMBLY).read_text(errors="replace"), source)
-            )
-        command = [str(self._zig), "clang", _HOST_TARGET, "-c", HOST_ASSEMBLY, "-o", HOST_OBJECT]
-        return run_tool(command, cwd)
-
-    def _host(self, source: str, architecture: Architecture, cwd: Path, *more: str) -> Completed:
-        options = [f"--offload-arch={architecture.name}", "--offload-host-only"]
-        options += [BASELINE[self.machine], *_HOST, "-fverbose-asm", *more, "-S"]
-        return run_tool([*self._hip(), *options, source, "-o", HOST_ASSEMBLY], cwd)
+        options = [f"--offload-arch={architecture.name}", BASELINE[self.machine], *_HOST]
+        assembler = [str(self._zig), "clang", _HOST_TARGET]
+        return _assembled_host([*self._hip(source, cwd), *options], assembler, source, cwd)
 
     def code_object(self, architecture: Architecture, cwd: Path) -> Completed:
         """Make ``kernel.co`` of ``kernel.s``."""
@@ -148,10 +155,13 @@ class ZigRocm(ZigCompiler):
         command = [str(self._zig), "ld.lld", *options, DEVICE_OBJECT, "-o", CODE_OBJECT]
         return run_tool(command, cwd)
 
-    def _hip(self) -> list[str]:
+    def _hip(self, source: str, cwd: Path) -> list[str]:
         headers = [option for path in self._includes for option in ("-isystem", str(path))]
         command = [str(self._zig), "clang", _HOST_TARGET, *_LANGUAGE, "-nogpuinc", "-nogpulib"]
-        return [*command, *self.library_options(), *headers]
+        searched = [*self.library_options(), *headers]
+        trusted = Path(source).is_absolute()
+        files = self._files([*searched, f"-I{self._bitcode}"], cwd, trusted=trusted)
+        return [*command, *searched, *files]
 
     def _write_constants(self, architecture: Architecture, cwd: Path) -> Completed:
         (cwd / f"{_CONSTANTS}.ll").write_text(device_constants(architecture))
@@ -163,7 +173,8 @@ class ZigRocm(ZigCompiler):
 class InstalledRocm(AdoptedCompiler):
     """Clang of a ROCm installation, with its own headers and device libraries.
 
-    It links with the start-up code of this machine's compiler, which unloads what it loads.
+    It links with the start-up code of this machine's compiler, which unloads what it loads. Of the
+    machine's files it sees its own and the system's headers and libraries, and the task's.
     """
 
     host_part: tuple[str, ...] = (BUNDLE,)
@@ -176,19 +187,20 @@ class InstalledRocm(AdoptedCompiler):
             raise ToolchainFault(f"no clang++ of ROCm below {directory}")
         super().__init__(self._clang, Machine.X86_64)
         self._root = directory
+        own = (directory, directory.resolve(), Path(self._clang).resolve().parents[1])
+        self._seen = {str(path): path for path in (*own, *_SYSTEM) if path.is_dir()}
         self.prefixes = (*self.prefixes, f"{directory}/")
 
     def device(self, source: str, architecture: Architecture, cwd: Path, *more: str) -> Completed:
         """Make ``kernel.s``."""
         options = [f"--offload-arch={architecture.name}", "--offload-device-only"]
         options += ["--no-gpu-bundle-output", "-S"]
-        return run_tool([*self._hip(), *options, *more, source, "-o", ASSEMBLY], cwd)
+        return run_tool([*self._hip(source, cwd), *options, *more, source, "-o", ASSEMBLY], cwd)
 
     def host(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
-        """Make ``host.o``."""
-        options = [f"--offload-arch={architecture.name}", "--offload-host-only"]
-        options += [BASELINE[self.machine], *_HOST, "-c"]
-        return run_tool([*self._hip(), *options, source, "-o", HOST_OBJECT], cwd)
+        """Make ``host.o``, in which nobody's assembly is."""
+        options = [f"--offload-arch={architecture.name}", BASELINE[self.machine], *_HOST]
+        return _assembled_host([*self._hip(source, cwd), *options], [self._clang], source, cwd)
 
     def code_object(self, architecture: Architecture, cwd: Path) -> Completed:
         """Make ``kernel.co`` of ``kernel.s``."""
@@ -200,7 +212,8 @@ class InstalledRocm(AdoptedCompiler):
         linker = str(self._bin / "ld.lld")
         return run_tool([linker, *options, DEVICE_OBJECT, "-o", CODE_OBJECT], cwd)
 
-    def _hip(self) -> list[str]:
+    def _hip(self, source: str, cwd: Path) -> list[str]:
         # As a system directory: what --rocm-path adds comes after the machine's own headers.
         headers = ["-isystem", str(self._root / "include")]
-        return [self._clang, *_LANGUAGE, f"--rocm-path={self._root}", *headers]
+        files = only_these(self._seen, headers, cwd, trusted=Path(source).is_absolute())
+        return [self._clang, *_LANGUAGE, f"--rocm-path={self._root}", *headers, *files]

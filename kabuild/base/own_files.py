@@ -1,0 +1,54 @@
+"""Files of kabuild's own, in the store and below ``out/``, that no person names.
+
+An output that a person names may be a device or a link, which is written through: ``fs``. Here
+anything but a plain file is damage, and is replaced.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from kabuild.base.fs import remove_tree
+
+_NO_FILE = {errno.EISDIR, errno.ELOOP, errno.ENXIO}
+
+
+def write_own(path: Path, data: bytes) -> None:
+    """Make ``path`` a plain file with this content, at once. Raises ``OSError``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(6)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+        try:
+            temporary.replace(path)
+        except IsADirectoryError:
+            remove_tree(path)
+            temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def open_own(path: Path, mode: int = 0o644) -> int:
+    """A descriptor to read, write and lock a file, which is made where there is none.
+
+    Never waits: a pipe that is opened for both ways needs nobody at its other end. Raises
+    ``OSError``.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(path, flags, mode)
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise
+    else:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
+        os.close(descriptor)
+    remove_tree(path)
+    return os.open(path, flags, mode)

@@ -1,0 +1,149 @@
+"""Seals: proof that this user wrote a file of the store, and under which name.
+
+A seal is an HMAC-SHA256 with a random key of the user's. The key lies outside of every store, so
+whoever can write a store, but not the user's own files, cannot make a result that is believed.
+A seal binds what is sealed to its kind and its name: none holds for another key or another file.
+
+A lost key costs time and nothing else: what was sealed with it is made again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+
+from kabuild.base.fs import atomic_write
+
+KEY_FILE = "seal.key"
+LOCK_FILE = "seal.lock"
+SIZE = 40
+"""Bytes of a seal: 8 that name the key, 32 of the HMAC."""
+
+_KEY_SIZE = 32
+_MARK_SIZE = 8
+_MAGIC = b"kabuild sealed 1 "
+
+
+class Trust(Enum):
+    """What a seal says, in the words of a report."""
+
+    SEALED = "sealed"
+    UNSEALED = "not sealed"
+    FOREIGN = "sealed with another key"
+    FALSE = "changed after it was sealed"
+
+
+class UnsealedError(ValueError):
+    """A file that this user did not seal, or that was changed since."""
+
+    def __init__(self, trust: Trust) -> None:
+        super().__init__(f"it is {trust.value}" if trust is not Trust.FALSE else "it was changed")
+        self.trust = trust
+
+
+@dataclass(frozen=True)
+class Seal:
+    """Makes and checks seals with one key.
+
+    ``problem`` says why the key is one of this process only: the user's cannot be read or made.
+    """
+
+    key: bytes = field(repr=False)
+    problem: str = ""
+
+    @cached_property
+    def mark(self) -> bytes:
+        """Names the key and tells nothing of it."""
+        return hmac.digest(self.key, b"kabuild seal key", "sha256")[:_MARK_SIZE]
+
+    def of(self, kind: str, name: str, data: bytes) -> bytes:
+        """The seal of ``data``, which is the ``kind`` called ``name``; neither has a NUL."""
+        code = hmac.new(self.key, f"{kind}\0{name}\0".encode(), hashlib.sha256)
+        code.update(data)
+        return self.mark + code.digest()
+
+    def check(self, kind: str, name: str, data: bytes, seal: bytes) -> Trust:
+        """Whether ``seal`` is that of ``data`` under this kind and name."""
+        if len(seal) != SIZE:
+            return Trust.UNSEALED
+        if seal[:_MARK_SIZE] != self.mark:
+            return Trust.FOREIGN
+        same = hmac.compare_digest(seal, self.of(kind, name, data))
+        return Trust.SEALED if same else Trust.FALSE
+
+    def wrap(self, kind: str, name: str, body: bytes) -> bytes:
+        """The content of a sealed file: a line with the seal, then ``body``."""
+        return _MAGIC + self.of(kind, name, body).hex().encode() + b"\n" + body
+
+    def unwrap(self, kind: str, name: str, content: bytes) -> bytes:
+        """The body of a sealed file. Raises UnsealedError."""
+        head, _, body = content.partition(b"\n")
+        try:
+            seal = bytes.fromhex(head.removeprefix(_MAGIC).decode())
+        except ValueError:
+            seal = b""
+        as_written = head == _MAGIC + seal.hex().encode()
+        trust = self.check(kind, name, body, seal if as_written else b"")
+        if trust is not Trust.SEALED:
+            raise UnsealedError(trust)
+        return body
+
+
+def data_home(env: Mapping[str, str] = os.environ) -> Path:
+    """The user's own files: ``$XDG_DATA_HOME/kabuild``, else ``~/.local/share/kabuild``."""
+    if base := env.get("XDG_DATA_HOME"):
+        return Path(base).absolute() / "kabuild"
+    return Path(env.get("HOME") or "~").expanduser() / ".local" / "share" / "kabuild"
+
+
+def user_seal(env: Mapping[str, str] = os.environ) -> Seal:
+    """The seal of this user; the key is made on first use.
+
+    Never fails: where there can be no key, this process has one of its own.
+    """
+    path = Path(KEY_FILE)
+    try:
+        path = data_home(env) / KEY_FILE
+        return Seal(_read(path) or _make(path))
+    except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows where ~ is
+        why = getattr(error, "strerror", None) or str(error)
+        return Seal(secrets.token_bytes(_KEY_SIZE), f"{path}: {why}")
+
+
+def _read(path: Path) -> bytes | None:
+    """The key; None where there is none, or one that others could know. Raises ``OSError``."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    try:
+        status = os.fstat(file)
+        is_private = stat.S_ISREG(status.st_mode) and not status.st_mode & 0o077
+        key = os.read(file, _KEY_SIZE + 1) if is_private else b""
+    finally:
+        os.close(file)
+    return key if len(key) == _KEY_SIZE else None
+
+
+def _make(path: Path) -> bytes:
+    """A new key, or the one that another process made meanwhile. Raises ``OSError``."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = os.open(path.parent / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        key = _read(path)
+        if key is None:
+            key = secrets.token_bytes(_KEY_SIZE)
+            atomic_write(path, key, mode=0o600, durable=True)
+        return key
+    finally:
+        os.close(lock)

@@ -1,0 +1,158 @@
+"""``kabuild import``: tasks of other benchmarks as targets of an external repository."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from kabuild.base.errors import ExitCode, Reason, UsageError
+from kabuild.base.fs import atomic_write
+from kabuild.cli.flags import KeyFlags, RunFlags
+from kabuild.cli.options import argument, flag, takes
+from kabuild.cli.session import builder
+from kabuild.imports.adapter import Adapter, find_adapter
+from kabuild.imports.capture import Captured, capture
+from kabuild.imports.checkout import declare_repository
+from kabuild.loading import Loader, find_workspace, load_workspace
+from kabuild.loading.repository import Repository
+from kabuild.model.label import Pattern, repository_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportFlags(KeyFlags, RunFlags):
+    """The options of ``kabuild import``."""
+
+    what: tuple[str, ...] = argument(nargs=-1, required=True, metavar="ADAPTER PATH | @NAME...")
+    name: str | None = flag(
+        "--name",
+        metavar="NAME",
+        help="Its name in labels.  [default: the adapter's name]",
+    )
+    check: bool = flag("--check", is_flag=True, help="Capture again and compare; write nothing.")
+    listing: bool = flag(
+        "--list", is_flag=True, help="List all tasks: imported, or the reason why not."
+    )
+
+
+@click.command("import")
+@takes(ImportFlags)
+def command(options: ImportFlags) -> None:
+    """Import the tasks of another benchmark from a checkout of it.
+
+    Adds a [[repository]] to WORKSPACE.toml, runs each task once in a sandbox to learn what it
+    is, and writes imports/NAME.lock.toml. No file of the benchmark is copied.
+
+    \b
+    kabuild import kernelbench ../KernelBench
+    kabuild import --check @kernelbench//...
+    kabuild import --list @kernelbench
+
+    With --check, exits with 3 when a lock is stale.
+    """
+    root = find_workspace(Path.cwd())
+    if options.listing:
+        for name in _names(options.what):
+            _list(root, name)
+    elif options.check:
+        stale = [name for name in _names(options.what) if not _is_current(root, name, options)]
+        raise click.exceptions.Exit(int(ExitCode.TESTS_FAILED if stale else ExitCode.OK))
+    else:
+        _import(root, options)
+
+
+def _import(root: Path, options: ImportFlags) -> None:
+    if len(options.what) != 2 or options.what[0].startswith("@"):
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"expected an adapter and a path, got '{' '.join(options.what)}'",
+            hint="such as: kabuild import kernelbench ../KernelBench",
+        )
+    name, path = options.what
+    adapter, checkout = find_adapter(root, name), _checkout(path)
+    if checkout.is_dir():
+        adapter.tasks(checkout)  # before anything is written
+    repository = declare_repository(root, options.name or name, name, checkout)
+    captured = _capture(root, repository, adapter, options)
+    lock = root / repository.lock
+    lock.parent.mkdir(exist_ok=True)
+    atomic_write(lock, captured.text.encode())
+    _tell(repository, adapter, captured)
+    click.echo(f"{repository.lock}: written")
+
+
+def _checkout(text: str) -> Path:
+    """A directory as it was typed. Raises UsageError for what can be none."""
+    if not text:
+        raise UsageError(Reason.BAD_FLAG, "the path of the checkout is empty")
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise UsageError(Reason.BAD_FLAG, f"'{text}' cannot be followed: {error}") from None
+
+
+def _is_current(root: Path, name: str, options: ImportFlags) -> bool:
+    repository = _repository(root, name)
+    adapter = find_adapter(root, repository.adapter)
+    Loader(load_workspace(root)).external.lock(name)  # says what is wrong with it
+    captured = _capture(root, repository, adapter, options)
+    if captured.text == (root / repository.lock).read_text():
+        click.echo(f"{repository.lock}: up to date")
+        return True
+    click.echo(
+        f"{repository.lock}: stale\n  update it: "
+        f"kabuild import {repository.adapter} {repository.shown}"
+    )
+    return False
+
+
+def _capture(
+    root: Path, repository: Repository, adapter: Adapter, options: ImportFlags
+) -> Captured:
+    request = replace(options.request(), judge=False, keep_going=True)
+    with builder() as builds:
+        return capture(root, repository, adapter, request, builds)
+
+
+def _tell(repository: Repository, adapter: Adapter, captured: Captured) -> None:
+    total = captured.imported + len(captured.left_out)
+    terms = adapter.terms
+    passed_on = "may" if terms.redistribute else "may not"
+    click.echo(f"@{repository.name}: {captured.imported} of {total} tasks imported")
+    click.echo(f"  licence: {terms.licence}; bundles {passed_on} include its files")
+    if terms.note:
+        click.echo(f"  {terms.note}")
+    for reason, count in sorted(captured.classes.items()):
+        click.echo(f"  left out: {count} {reason}")
+
+
+def _list(root: Path, name: str) -> None:
+    _repository(root, name)
+    for task in Loader(load_workspace(root)).external.lock(name).tasks():
+        absent = task.left_out
+        said = f"{absent.reason}  {absent.why}" if absent else "imported"
+        click.echo(f"@{name}//{task.name}  {said}")
+
+
+def _repository(root: Path, name: str) -> Repository:
+    Loader(load_workspace(root))
+    known = load_workspace(root).repositories
+    if name not in known:
+        hint = f"known: {', '.join(f'@{n}' for n in known) or 'none yet'}"
+        raise UsageError(Reason.UNKNOWN_PACKAGE, f"no repository '@{name}'", hint=hint)
+    return known[name]
+
+
+def _names(texts: tuple[str, ...]) -> list[str]:
+    """The repositories of names and patterns such as ``@kernelbench`` and ``@kernelbench//...``."""
+    names = []
+    for text in texts:
+        name = text.removeprefix("@") if "//" not in text and text.startswith("@") else ""
+        name = name or repository_of(Pattern.parse(text).package)
+        if not name:
+            raise UsageError(
+                Reason.BAD_FLAG, f"'{text}' names no external repository", hint="write @NAME"
+            )
+        names.append(name)
+    return list(dict.fromkeys(names))

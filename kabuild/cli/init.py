@@ -1,0 +1,31 @@
+"""``kabuild init``: a workspace to start from."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from kabuild.cli.new import say_written
+from kabuild.cli.types import InputPath
+from kabuild.scaffold import new_task, new_workspace
+
+_FIRST = ("hip2hip", "silu")
+
+
+@click.command("init")
+@click.argument("directory", type=InputPath(file_okay=False), default=".")
+def command(*, directory: Path) -> None:
+    """Make a workspace with a first task in it.
+
+    \b
+    kabuild init my_kernels
+    kabuild init                # in this directory
+    """
+    written = new_workspace(directory)
+    if not (directory / "tasks").exists():
+        written += new_task(directory, *_FIRST)
+    say_written(written)
+    enter = "" if directory.resolve() == Path.cwd() else f"cd {shlex.quote(str(directory))} && "
+    click.echo(f"judge its tasks with: {enter}kabuild test //...")

@@ -1,0 +1,31 @@
+"""A sign of life from what may take long and prints nothing meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+PATIENCE = 3.0
+
+
+@contextmanager
+def said_when_slow(what: str, patience: float = PATIENCE) -> Iterator[None]:
+    """Say ``what`` is done on stderr, every ``patience`` seconds that the block takes."""
+    done = threading.Event()
+    began = time.monotonic()
+
+    def say() -> None:
+        while not done.wait(patience):
+            click.echo(f"{what}: {time.monotonic() - began:.0f} s so far", err=True)
+
+    thread = threading.Thread(target=say, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

@@ -1,0 +1,83 @@
+"""What to say of an exception that ends a command, and the exit code that it has."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Iterator
+
+import click
+
+from kabuild.base.errors import ExitCode, InfraError, KabuildError, LoadError, Reason, UsageError
+from kabuild.cli.missing import text_of
+
+_INTERNAL = (
+    "internal error: this is a bug in kabuild; no kernel was judged by it\n"
+    "  please report what you did and the lines above"
+)
+_NO_THREAD = "can't start new thread"
+"""What Python says where the machine refuses one; it has no class of its own."""
+
+_HINTS = {
+    errno.EMFILE: "raise the limit of open files: ulimit -n 1024",
+    errno.ENFILE: "the machine has too many open files",
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some of your quota",
+    errno.EAGAIN: "see 'ulimit -u': too many processes",
+    errno.ENOMEM: "free some memory, or raise 'ulimit -v'",
+}
+
+
+def tell(problem: Exception) -> ExitCode:
+    """Say what happened on stderr; the code to exit with."""
+    if isinstance(problem, click.ClickException):
+        problem.show()
+        return ExitCode.COMMAND_LINE
+    known = problem if isinstance(problem, KabuildError) else translated(problem)
+    if known is not None:
+        click.echo(f"{click.style('error', fg='red')}: {known}", err=True)
+        return known.exit_code
+    sys.excepthook(type(problem), problem, problem.__traceback__)  # it is ours, and no verdict
+    click.echo(_INTERNAL, err=True)
+    return ExitCode.INTERNAL
+
+
+def translated(problem: Exception) -> KabuildError | None:
+    """What the machine or the user did, where that is all; None for a mistake of kabuild's own."""
+    for cause in _causes(problem):
+        if isinstance(cause, ImportError) and (said := text_of(cause)):
+            what, _, hint = said.partition("\n")
+            return InfraError(Reason.NO_PACKAGE, what, hint=hint.strip())
+        if isinstance(cause, OSError):
+            return _of_system(cause)
+        if short := _shortage(cause):
+            return InfraError(Reason.NO_RESOURCES, short[0], hint=_HINTS[short[1]])
+        if isinstance(cause, UnicodeEncodeError) and cause.reason == "surrogates not allowed":
+            near = cause.object[max(0, cause.start - 60) : cause.end + 20]
+            return UsageError(Reason.BAD_FLAG, f"a name is not UTF-8: {near!a}")
+        if isinstance(cause, RecursionError):
+            return LoadError(Reason.BAD_ATTRIBUTE, "the input is nested too deeply")
+    return None
+
+
+def _shortage(error: BaseException) -> tuple[str, int] | None:
+    """What the machine ran short of where Python has no ``OSError`` for it, and its number."""
+    if isinstance(error, MemoryError):
+        return "out of memory", errno.ENOMEM
+    if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
+        return _NO_THREAD, errno.EAGAIN
+    return None
+
+
+def _of_system(error: OSError) -> KabuildError:
+    why = error.strerror or str(error) or type(error).__name__
+    what = f"{error.filename}: {why}" if error.filename is not None else why
+    return InfraError(Reason.NO_RESOURCES, what, hint=_HINTS.get(error.errno or 0, ""))
+
+
+def _causes(problem: BaseException) -> Iterator[BaseException]:
+    """It, then what it was raised from."""
+    found: BaseException | None = problem
+    while found is not None:
+        yield found
+        found = found.__cause__

@@ -1,0 +1,101 @@
+"""The types of flags: every number is bounded, every file is checked before anything runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kabuild.base.errors import InfraError, Reason, UsageError
+from kabuild.base.fs import check_output, descriptor_of
+from kabuild.model.options import MOST_JOBS, MOST_RUNS, MOST_SAMPLES
+
+JOBS = click.IntRange(min=1, max=MOST_JOBS)
+RUNS = click.IntRange(min=1, max=MOST_RUNS)
+SAMPLES = click.IntRange(min=1, max=MOST_SAMPLES)
+COUNT = click.IntRange(min=1, max=1_000_000)
+BYTES = click.IntRange(min=1, max=1 << 50)
+LONGEST_NUMBER = 18
+"""Digits of a number that stands for itself, such as that of a rerun."""
+
+_MACHINES = {"ENOSPC", "EDQUOT", "EFBIG", "EIO", "EMFILE", "ENFILE", "ENOMEM"}
+
+
+class InputPath(click.Path):
+    """An input file or directory; its reader reports what is wrong with it.
+
+    With ``plain``, no device and no pipe: a program that reads it would wait for ever.
+    """
+
+    def __init__(self, *, plain: bool = False, **settings: Any) -> None:
+        super().__init__(path_type=Path, **settings)
+        self._is_plain = plain
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The path. Fails as ``click.Path``."""
+        path = Path(str(super().convert(_plain(self, value, param, ctx), param, ctx)))
+        if self._is_plain and os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113
+            self.fail(f"'{path}' is not a regular file", param, ctx)
+        return path
+
+
+class OutputFile(click.ParamType):  # type: ignore[type-arg]
+    """A file, device or pipe to write; refused at once where it could not be written."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The path."""
+        path = Path(_plain(self, value, param, ctx))
+        try:
+            check_output(path)
+        except OSError as error:
+            if ctx is None or not ctx.resilient_parsing:
+                raise unwritable(_flag(param), path, error) from None
+        return path
+
+
+class OutputPath(OutputFile):
+    """The same, or a directory, depending on the output format."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The path."""
+        path = Path(_plain(self, value, param, ctx))
+        is_directory = os.path.isdir(path)  # noqa: PTH112 - which raises nothing
+        return path if is_directory else super().convert(value, param, ctx)
+
+
+def unwritable(flag: str, path: Path, error: OSError) -> UsageError | InfraError:
+    """What to raise where writing failed after all: the disk is full, or the path is wrong."""
+    import errno
+
+    what = f"{flag}: {path}: {error.strerror or error}"
+    if errno.errorcode.get(error.errno or 0) in _MACHINES:
+        return InfraError(Reason.OUTPUT_UNWRITABLE, what)
+    return UsageError(Reason.BAD_FLAG, what)
+
+
+def say_of(path: Path, text: str) -> None:
+    """Say something of an output on stdout; on stderr, where the output itself is there."""
+    click.echo(text, err=descriptor_of(path) == 1)
+
+
+def _flag(param: click.Parameter | None) -> str:
+    """A flag as people write it."""
+    if isinstance(param, click.Option):
+        return max(param.opts, key=len)
+    return param.human_readable_name if param else "path"
+
+
+def _plain(
+    kind: InputPath | OutputFile,
+    value: Any,
+    param: click.Parameter | None,
+    ctx: click.Context | None,
+) -> Any:
+    text = str(value)
+    if not text or "\0" in text:
+        kind.fail("the path is empty" if not text else "a path has no null byte", param, ctx)
+    return value

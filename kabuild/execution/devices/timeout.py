@@ -1,0 +1,81 @@
+"""Drivers that may never answer: a driver whose device fell off the bus may block its caller."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from kabuild.model.device import Device, Devices, Exposure
+from kabuild.platform import Driver, Remark
+
+TIMEOUT_S = 60.0
+"""Seconds for one answer; a driver that has to wake eight devices takes about twenty."""
+
+T = TypeVar("T")
+
+
+def answer(ask: Callable[[], T], seconds: float = TIMEOUT_S) -> T:
+    """What ``ask`` returns or raises. Raises TimeoutError after so many seconds without either.
+
+    The thread that asked is left behind then: nothing can end a call into a driver.
+    """
+    answers: list[T] = []
+    errors: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            answers.append(ask())
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller
+            errors.append(error)
+
+    thread = threading.Thread(target=wait, name="driver", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if errors:
+        raise errors[0]
+    if not answers:
+        msg = f"the driver has not answered for {seconds:g} s"
+        raise TimeoutError(msg)
+    return answers[0]
+
+
+class WithTimeout:
+    """A driver that is not waited for longer than ``seconds``."""
+
+    def __init__(self, platform: str, driver: Driver, seconds: float = TIMEOUT_S) -> None:
+        self._platform = platform
+        self._driver = driver
+        self._seconds = seconds
+
+    def probe(self) -> Devices:
+        """All devices, or why there are none."""
+        try:
+            return answer(self._driver.probe, self._seconds)
+        except TimeoutError as error:
+            return Devices(self._platform, absent=str(error))
+
+    def lost(self, device: Device) -> str:
+        """Why the device does not answer any more; that nothing does is a reason."""
+        try:
+            return answer(lambda: self._driver.lost(device), self._seconds)
+        except TimeoutError as error:
+            return str(error)
+
+    def users(self, device: Device) -> tuple[int, ...]:
+        """Processes that compute on it; none where the driver does not say."""
+        try:
+            return answer(lambda: self._driver.users(device), self._seconds)
+        except TimeoutError:
+            return ()
+
+    def exposure(self, device: Device) -> Exposure:
+        """What a sandbox has to show; no driver is asked."""
+        return self._driver.exposure(device)
+
+    def remarks(self) -> tuple[Remark, ...]:
+        """What ``kabuild doctor`` says besides; that the driver hangs is one remark."""
+        try:
+            return answer(self._driver.remarks, self._seconds)
+        except TimeoutError as error:
+            return (Remark(f"driver of {self._platform}", str(error), good=False),)

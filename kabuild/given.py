@@ -1,0 +1,82 @@
+"""What flags name: the solution and the salt, checked before anything runs."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from kabuild.base.errors import Reason, UsageError
+from kabuild.base.listing import abridged
+from kabuild.base.reading import read_bounded
+from kabuild.loading.request import Request
+from kabuild.model.action import Source
+from kabuild.model.graph import ActionGraph
+
+MOST_SALT = 4096
+"""Bytes of a file with a salt."""
+
+
+def solution_of(request: Request) -> Source | None:
+    """The file or directory that ``--solution`` names. Raises UsageError."""
+    if request.solution is None:
+        return None
+    path = os.path.realpath(request.cwd / request.solution)
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - Path.resolve() raises on loops, by itself
+        path.encode()
+    except FileNotFoundError:
+        raise UsageError(
+            Reason.BAD_SOLUTION,
+            f"--solution: no file or directory '{request.solution}'",
+            hint="give the kernel file, or the directory that holds it",
+        ) from None
+    except (OSError, UnicodeEncodeError) as error:
+        why = getattr(error, "strerror", "") or "its path is not UTF-8"
+        what = f"--solution: {request.solution}: {why}"
+        raise UsageError(Reason.BAD_SOLUTION, what) from None
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        what = f"--solution: '{request.solution}' is neither a file nor a directory"
+        raise UsageError(Reason.BAD_SOLUTION, what)
+    return Source(f"{path}/" if stat.S_ISDIR(mode) else path, "user")
+
+
+def salt_of(request: Request) -> str:
+    """The salt in ``--unseen_salt_file``; empty without the flag. Raises UsageError."""
+    if request.salt_file is None:
+        return ""
+    try:
+        salt = read_bounded(request.cwd / request.salt_file, MOST_SALT).decode().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "no UTF-8 text"
+        raise UsageError(
+            Reason.BAD_FLAG, f"--unseen_salt_file: {request.salt_file}: {why}"
+        ) from None
+    if len(salt) < 16:
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"--unseen_salt_file: {request.salt_file} holds {len(salt)} characters",
+            hint="a salt that cannot be guessed has at least 16: openssl rand -hex 16 > salt",
+        )
+    return salt
+
+
+def check_given(request: Request, graph: ActionGraph) -> None:
+    """Refuse a directory as a solution that lacks what the task needs of it. Raises UsageError."""
+    if request.solution is None:
+        return
+    for action in graph.actions.values():
+        for _, item in action.inputs:
+            if isinstance(item, Source) and item.root == "user":
+                _require_file(request, Path(item.path))
+
+
+def _require_file(request: Request, path: Path) -> None:
+    if path.is_file():
+        return
+    found = sorted(file.name for file in path.parent.glob("*") if file.is_file())
+    raise UsageError(
+        Reason.BAD_SOLUTION,
+        f"--solution: the directory '{request.solution}' has no file '{path.name}'",
+        hint=f"it has: {abridged(found) or 'no files'}; to judge one of these, give its path",
+    )

@@ -1,0 +1,100 @@
+"""The checkout of a benchmark: which commit it is of, and its ``[[repository]]`` table."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from kabuild.base.errors import LoadError, Reason, UsageError
+from kabuild.base.fs import atomic_write
+from kabuild.base.reading import read_plain
+from kabuild.base.toml_text import quoted
+from kabuild.loading import load_workspace
+from kabuild.loading.repository import Repository
+from kabuild.loading.roots import WORKSPACE_FILE
+from kabuild.model.label import check_repository
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_MOST_BYTES = 8 << 20
+
+
+def commit_of(checkout: Path) -> str:
+    """The commit that git has checked out there; ``""`` if it is unknown."""
+    git = checkout / ".git"
+    try:
+        if git.is_file():  # a worktree's: "gitdir: PATH"
+            git = (
+                checkout / read_plain(git, _MOST_BYTES).decode().split(":", 1)[1].strip()
+            ).resolve()
+        head = read_plain(git / "HEAD", _MOST_BYTES).decode().strip()
+        if not head.startswith("ref: "):
+            return head if _COMMIT.fullmatch(head) else ""
+        return _resolve(git, head.removeprefix("ref: "))
+    except (OSError, RuntimeError, ValueError, IndexError):  # a loop of links is the second
+        return ""
+
+
+def _resolve(git: Path, ref: str) -> str:
+    common = git
+    if (git / "commondir").is_file():
+        common = (git / read_plain(git / "commondir", _MOST_BYTES).decode().strip()).resolve()
+    for home in (git, common):
+        if (home / ref).is_file():
+            found = read_plain(home / ref, _MOST_BYTES).decode().strip()
+            return found if _COMMIT.fullmatch(found) else ""
+    for line in read_plain(common / "packed-refs", _MOST_BYTES).decode().splitlines():
+        commit, _, name = line.partition(" ")
+        if name == ref and _COMMIT.fullmatch(commit):
+            return commit
+    return ""
+
+
+def _quoted(path: str) -> str:
+    try:
+        return quoted(path)
+    except ValueError:
+        what = f"the path of the checkout is not UTF-8: {path!a}"
+        raise UsageError(Reason.BAD_FLAG, what, hint="rename it, or link to it") from None
+
+
+def declare_repository(workspace: Path, name: str, adapter: str, checkout: Path) -> Repository:
+    """The repository ``name``, whose table is added to WORKSPACE.toml where it has none.
+
+    Raises UsageError where there is no such directory, or the name stands for another one.
+    """
+    check_repository(name)
+    if not checkout.is_dir():
+        raise UsageError(Reason.BAD_FLAG, f"no directory '{checkout}'")
+    known = load_workspace(workspace).repositories.get(name)
+    if known is None:
+        shown = os.path.relpath(checkout.resolve(), workspace)
+        lines = ["", "[[repository]]", f'name    = "{name}"', f'adapter = "{adapter}"']
+        lines.append(f"path    = {_quoted(shown)}")
+        if commit := commit_of(checkout):
+            lines.append(f'commit  = "{commit}"')
+        file = workspace / WORKSPACE_FILE
+        before = file.read_text()
+        separator = "" if before.endswith("\n") else "\n"
+        atomic_write(file, (before + separator + "\n".join(lines) + "\n").encode())
+        known = load_workspace(workspace).repositories[name]
+    if (known.adapter, known.path) != (adapter, checkout.resolve()):
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"{known.position}: '@{name}' is already {known.adapter} at {known.shown}",
+            hint="choose another name: --name=NAME",
+        )
+    return known
+
+
+def check_commit(repository: Repository) -> str:
+    """The commit of a checkout. Raises LoadError where WORKSPACE.toml asks for another one."""
+    found = commit_of(repository.path)
+    if repository.commit and found and found != repository.commit:
+        raise LoadError(
+            Reason.INPUT_CHANGED,
+            f"{repository.shown} is at commit {found[:12]}, expected {repository.commit[:12]}",
+            position=repository.position,
+            hint=f"git -C {repository.shown} checkout {repository.commit[:12]}, or change 'commit'",
+        )
+    return found or repository.commit

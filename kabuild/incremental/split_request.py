@@ -1,0 +1,78 @@
+"""The part of a request that has to be built, and its summary with what is known of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from kabuild.base.errors import KabuildError
+from kabuild.incremental.recall import Recalled
+from kabuild.loading.request import Request
+from kabuild.loading.roots import find_workspace
+from kabuild.model.label import Pattern, repository_of, show_package
+from kabuild.pipeline import Plan, Summary, load, plan
+from kabuild.report.scoreboard import count_gates
+from kabuild.store import Store
+
+
+def plan_changed(
+    request: Request, recalled: Recalled | None, store: Store
+) -> tuple[Plan, Recalled | None]:
+    """The plan of everything that is not recalled, or of all if the rest makes no sense alone.
+
+    Raises as ``load`` and ``plan`` do, of the whole request.
+    """
+    if recalled:
+        narrowed = split_request(request, recalled.changed(), find_workspace(request.cwd))
+        with suppress(KabuildError):  # whatever is wrong is said of the whole request
+            if narrowed:
+                return plan(narrowed, load(narrowed), store), recalled
+    return plan(request, load(request), store), None
+
+
+def split_request(request: Request, packages: Collection[str], root: Path) -> Request | None:
+    """The part of ``request`` that concerns ``packages`` and what lies below them.
+
+    ``root`` is the workspace's. None where a pattern's meaning
+    depends on what else there is, as a bare name's does.
+    """
+    if any(":" not in text and "..." not in text and "//" not in text for text in request.patterns):
+        return None
+    here = request.cwd.resolve().relative_to(root).as_posix().removeprefix(".")
+    patterns = [Pattern.parse(text.rstrip("/"), package=here) for text in request.patterns]
+    parts = [part for pattern in patterns for part in _parts(pattern, sorted(packages))]
+    return replace(request, patterns=tuple(parts))
+
+
+def merge(summary: Summary, recalled: Recalled) -> Summary:
+    """``summary`` with the results, and the counts, of the packages that were not built."""
+    known = list(recalled.tasks())
+    table = tuple(sorted((*summary.table, *known), key=lambda result: result.label))
+    own = {result.label.package for result in table}
+    again = sum(label.package not in own for label in summary.settled)
+    actions = recalled.own_actions() + recalled.memory.actions - again
+    counts = replace(summary.totals, cached=summary.totals.cached + actions)
+    gates = (gate for result in known for gate in result.gates.values())
+    return replace(summary, table=table, totals=count_gates(gates, counts))
+
+
+def _parts(pattern: Pattern, packages: Sequence[str]) -> list[str]:
+    sign = "-" if pattern.negative else ""
+    name = f"*.{pattern.part}" if pattern.part else "all"
+    if pattern.recursive:
+        inner = [path for path in packages if _is_below(path, pattern.package)]
+        if inner:
+            return [f"{sign}{show_package(path)}/...:{name}" for path in inner]
+    if any(_is_below(pattern.package, path) for path in packages):
+        below = "/..." if pattern.recursive else ""
+        last = pattern.label.name if pattern.label else name
+        return [f"{sign}{show_package(pattern.package)}{below}:{last}"]
+    return []
+
+
+def _is_below(path: str, above: str) -> bool:
+    if not above:
+        return not repository_of(path)
+    return path == above or path.startswith(f"{above}/")

@@ -1,0 +1,210 @@
+"""``imports/<name>.lock.toml``: what an import found out about the tasks of a repository.
+
+It holds facts and no text of the benchmark. A lock may describe hundreds of tasks, and most
+commands need a few of them, so the text is cut at its ``[[task]]`` headers and each part is
+parsed when that task is needed.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from kabuild.base.errors import LoadError, Position, Reason
+from kabuild.base.reading import read_plain
+
+SCHEMA = 1
+MOST_BYTES = 64 << 20
+_HEADER = re.compile(r"^\[\[task\]\]\n", re.MULTILINE)
+_NAME = re.compile(r'name = "([^"\\\n]+)"\n')
+_ATTRS = "\n[task.attrs]\n"
+_LEFT_OUT = "left_out = "
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Why a task could not be imported: a class, and a sentence for people."""
+
+    reason: str
+    why: str
+
+
+@dataclass(frozen=True)
+class LockedTask:
+    """One task of a repository.
+
+    Attributes:
+        name: its package below the repository.
+        files: SHA-256 of the original files that it consists of, by path in the checkout.
+        origin: digest of what the task computes, without its text's form: equal for tasks
+            that were copied from each other.
+        kind: the rule of its target; ``""`` where it was left out.
+        tags: the target's tags.
+        left_out: why there is no target.
+        position: the task's place in the lock.
+    """
+
+    name: str
+    files: Mapping[str, str] = field(hash=False)
+    origin: str
+    kind: str
+    tags: tuple[str, ...]
+    left_out: LeftOut | None
+    position: Position
+    _attrs: str = field(repr=False, default="")
+
+    @cached_property
+    def attrs(self) -> Mapping[str, Any]:
+        """The target's attributes, as a BUILD.toml would have them. Raises LoadError(BAD_LOCK)."""
+        try:
+            return tomllib.loads(self._attrs)
+        except (ValueError, RecursionError) as error:
+            raise _bad(self.position, f"the task '{self.name}' cannot be read: {error}") from None
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Under which terms a benchmark's files are: SPDX's name, whether they may be passed on,
+    and a sentence where there is more to know."""
+
+    licence: str
+    redistribute: bool
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ImportLock:
+    """A lock: facts about the repository, and its tasks, parsed on demand.
+
+    ``adapter`` is the digest of the code that wrote it, ``commit`` the checkout's.
+    """
+
+    shown: str
+    adapter: str
+    commit: str
+    terms: Terms
+    _parts: Mapping[str, tuple[int, str]] = field(repr=False, hash=False)
+
+    def names(self) -> tuple[str, ...]:
+        """The tasks that have a target, sorted."""
+        return self._names[0]
+
+    def left_out(self) -> tuple[str, ...]:
+        """The tasks that have none, sorted."""
+        return self._names[1]
+
+    def has(self, name: str) -> bool:
+        """Whether the lock knows a task of that name, imported or left out."""
+        return name in self._parts
+
+    def tasks(self) -> Iterator[LockedTask]:
+        """All tasks, in the order of the file."""
+        return (self.task(name) for name in self._parts)
+
+    def task(self, name: str) -> LockedTask:
+        """The task ``name``, which ``has`` knows. Raises LoadError(BAD_LOCK)."""
+        line, text = self._parts[name]
+        position = Position(self.shown, line)
+        try:
+            head, _, attrs = text.partition(_ATTRS)
+            table = tomllib.loads(head)["task"][0]
+            absent = table.get("left_out")
+            return LockedTask(
+                name=_text(table, "name"),
+                files=_texts(table["files"], "files"),
+                origin=_text(table, "origin", ""),
+                kind=_text(table, "kind", ""),
+                tags=tuple(_each_text(table.get("tags", []), "tags")),
+                left_out=LeftOut(_text(absent, "reason"), _text(absent, "why")) if absent else None,
+                position=position,
+                _attrs=attrs,
+            )
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise _bad(position, f"the task '{name}' cannot be read: {_said(error)}") from None
+
+    @cached_property
+    def _names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        absent = {name for name, (_, text) in self._parts.items() if f"\n{_LEFT_OUT}" in text}
+        return tuple(sorted({*self._parts} - absent)), tuple(sorted(absent))
+
+
+def read_import_lock(path: Path, shown: str) -> ImportLock:
+    """The lock at ``path``, which messages call ``shown``.
+
+    Raises LoadError(BAD_LOCK) where it cannot be understood, and ``FileNotFoundError``.
+    """
+    try:
+        text = read_plain(path, MOST_BYTES).decode()
+    except FileNotFoundError:
+        raise
+    except UnicodeDecodeError:
+        raise _bad(Position(shown), "the lock is not UTF-8") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise _bad(Position(shown), f"the lock cannot be read: {why}") from None
+    headers = [match.start() for match in _HEADER.finditer(text)]
+    try:
+        head = tomllib.loads(text[: headers[0]] if headers else text)
+        if head["schema"] != SCHEMA:
+            raise ValueError(f"its schema is {head['schema']}, expected {SCHEMA}")
+        terms = head["terms"]
+        return ImportLock(
+            shown,
+            _text(head, "adapter"),
+            _text(head, "commit", ""),
+            Terms(_text(terms, "licence"), terms["redistribute"] is True, _text(terms, "note", "")),
+            dict(_cut(text, headers)),
+        )
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise _bad(Position(shown), f"the lock cannot be read: {_said(error)}") from None
+
+
+def _cut(text: str, headers: list[int]) -> Iterator[tuple[str, tuple[int, str]]]:
+    """Name, line and text of each task."""
+    line = text.count("\n", 0, headers[0]) + 1 if headers else 0
+    for begin, end in zip(headers, [*headers[1:], len(text)], strict=True):
+        part = text[begin:end]
+        name = _NAME.match(part, part.index("\n") + 1)
+        if name is None:
+            raise ValueError(f"the task at line {line} does not begin with its name")
+        yield name[1], (line, part)
+        line += part.count("\n")
+
+
+def _text(table: Mapping[str, Any], key: str, default: str | None = None) -> str:
+    """A string. Raises KeyError where it has to be there, TypeError where it is none."""
+    if not isinstance(table, dict):
+        raise TypeError(f"a table is expected where '{key}' is asked for")
+    found = table[key] if default is None else table.get(key, default)
+    return _each_text([found], key)[0]
+
+
+def _texts(value: object, key: str) -> Mapping[str, str]:
+    if not isinstance(value, dict):
+        raise TypeError(f"'{key}' must be a table")
+    _each_text([*value.values()], key)
+    return value
+
+
+def _each_text(values: object, key: str) -> list[str]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError(f"'{key}' has to be made of strings")
+    return values
+
+
+def _said(error: Exception) -> str:
+    return f"it has no {error}" if isinstance(error, KeyError) else str(error)
+
+
+def _bad(position: Position, problem: str) -> LoadError:
+    return LoadError(
+        Reason.BAD_LOCK,
+        problem,
+        position=position,
+        hint="import it again: kabuild import ADAPTER PATH",
+    )

@@ -1,0 +1,160 @@
+"""Platforms by name: what ``toolchains/platforms/NAME`` declares, and the driver in it.
+
+A workspace's own directories come before those that ship with kabuild. A directory is read when
+its platform is asked for, and its driver imported when its devices are. ``cpu`` reads nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import sys
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from kabuild.base.errors import LoadError, Reason, UsageError, described
+from kabuild.base.suggest import suggest
+from kabuild.loading.roots import PLATFORM_FILE, builtin_root, find_workspace
+from kabuild.model.platform import CPU, CPU_SPEC, Platform, PlatformSpec
+
+if TYPE_CHECKING:
+    from kabuild.platform import Driver
+
+DIRECTORY = "toolchains/platforms"
+DRIVER_FILE = "devices.py"
+_serial = itertools.count(1)
+
+
+class PlatformIndex:
+    """The platforms of one workspace; ``roots`` are their directories, first come first."""
+
+    @classmethod
+    def of(cls, workspace: Path | None) -> PlatformIndex:
+        """Those of a workspace, or without one those that ship with kabuild."""
+        roots = (root / DIRECTORY for root in (workspace, builtin_root()) if root)
+        return cls(tuple(dict.fromkeys(roots)))
+
+    @classmethod
+    def around(cls, directory: Path) -> PlatformIndex:
+        """Those of the workspace at or above a directory; where there is none, kabuild's."""
+        try:
+            return cls.of(find_workspace(directory))
+        except UsageError:
+            return cls.of(None)
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self.roots = tuple(roots)
+        self._specs: dict[str, PlatformSpec] = {CPU: CPU_SPEC}
+
+    def names(self) -> tuple[str, ...]:
+        """``cpu``, then all others, sorted; reads no file."""
+        files = (file for root in self.roots for file in root.glob(f"*/{PLATFORM_FILE}"))
+        return (CPU, *sorted({file.parent.name for file in files} - {CPU}))
+
+    def spec(self, name: str) -> PlatformSpec:
+        """What a platform declares.
+
+        Raises UsageError(UNKNOWN_PLATFORM), and LoadError with the line that is wrong.
+        """
+        if name not in self._specs:
+            directory = self._directory(name)
+            if directory is None:
+                raise UsageError(
+                    Reason.UNKNOWN_PLATFORM,
+                    f"unknown platform '{name}'",
+                    hint=self._meant(name) or f"platforms: {', '.join(self.names())}",
+                )
+            from kabuild.loading.platform_file import read_platform
+
+            self._specs[name] = read_platform(directory, name, self._shown(directory))
+        return self._specs[name]
+
+    def parse(self, text: str) -> Platform:
+        """What ``--platform=NAME[:ARCH]`` asks for. Raises as ``spec``."""
+        name, colon, arch = text.partition(":")
+        known = self.spec(name).architectures
+        if (colon and not arch) or (arch and known and arch not in known):
+            there = f"known: {', '.join(known)}" if known else f"--platform={name}"
+            raise UsageError(
+                Reason.UNKNOWN_PLATFORM,
+                f"unknown {name} architecture '{arch}'",
+                hint="\n".join(filter(None, (_near(arch, known), there))),
+            )
+        return Platform(name, (("arch", arch),) if arch else ())
+
+    def driver(self, name: str) -> Driver | None:
+        """What knows the devices of a platform; None where it has none.
+
+        Raises LoadError(BAD_PLATFORM) where its file is wrong.
+        """
+        directory = self._directory(name)
+        if directory is None or not (directory / DRIVER_FILE).is_file():
+            return None
+        return import_driver(directory)
+
+    def failure(self, name: str, error: Exception) -> LoadError:
+        """What to raise where the driver of a platform failed with ``error``."""
+        return _driver_failure(self._directory(name) or self.roots[0] / name, error)
+
+    def _directory(self, name: str) -> Path | None:
+        if not name.isidentifier():
+            return None
+        directories = (root / name for root in self.roots)
+        return next((path for path in directories if (path / PLATFORM_FILE).is_file()), None)
+
+    def _shown(self, directory: Path) -> str:
+        """How messages call a directory: the first root is the workspace's own."""
+        own = directory.parent == self.roots[0]
+        return f"{DIRECTORY}/{directory.name}" if own else str(directory)
+
+    def _meant(self, name: str) -> str:
+        """A hint for a name that is not a platform but may be an architecture."""
+        for platform in self.names():
+            if name in self.spec(platform).architectures:
+                return f"did you mean '{platform}:{name}'?"
+        # Names this short are all alike: 'xpu' and 'gpu' are not misspelt 'cpu'.
+        return suggest(name, (known for known in self.names() if known[:1] == name[:1]))
+
+
+@cache
+def import_driver(directory: Path) -> Driver:
+    """The ``DRIVER`` of a platform's directory, once in a process.
+
+    Its files are imported below a package made up for it, so that they import each other
+    relatively and those of two workspaces never mix. Raises LoadError(BAD_PLATFORM).
+    """
+    package = ModuleType(f"kabuild_platform_{next(_serial)}", "The driver of one platform.")
+    package.__path__ = [str(directory)]
+    sys.modules[package.__name__] = package
+    importlib.invalidate_caches()
+    try:
+        module = importlib.import_module(f"{package.__name__}.{Path(DRIVER_FILE).stem}")
+        driver: Driver = module.DRIVER
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also SystemExit, which would pass for success
+        raise _driver_failure(directory, error) from error
+    return driver
+
+
+def _driver_failure(directory: Path, error: BaseException) -> LoadError:
+    from kabuild.loading.rule_failure import failure_position  # only when something is wrong
+
+    return LoadError(
+        Reason.BAD_PLATFORM,
+        f"the platform's driver fails: {described(error)}",
+        position=failure_position(error, (directory,), directory / DRIVER_FILE),
+    )
+
+
+def _near(arch: str, known: Iterable[str]) -> str:
+    """A hint for a mistyped architecture. One of another generation is none that was meant."""
+    return suggest(arch, (name for name in known if _generation(name) == _generation(arch)))
+
+
+def _generation(arch: str) -> str:
+    """The first digit of an architecture: ``9`` of ``x_90a``; empty without any."""
+    return next(filter(str.isdecimal, arch), "")

@@ -1,0 +1,249 @@
+"""What came of judging a task: the one value that commands, reports and programs are given.
+
+It is made in two ways: from the actions of a build (``GateResult.of``), and from what was stored
+of them (``GateResult.read``). Every figure that anybody shows is a property here, or a fold over
+results in ``report/``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from kabuild.model.figure import number, positive
+from kabuild.model.gate import Gate, Role, deciding
+from kabuild.model.gate_result import GateResult
+from kabuild.model.label import Label
+from kabuild.model.speedup import NO_SPEEDUP, Speedup
+from kabuild.model.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a page shows of a result beside its figures; each is empty where it is unknown.
+
+    Attributes:
+        candidate, baseline: text of the kernels.
+        transcript: the lines of the agent's session, unless they were withheld.
+        dims: names of the shape space's dims in the order of their declaration.
+    """
+
+    candidate: str = ""
+    baseline: str = ""
+    transcript: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+    dims: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """What came of one task, solved by one agent or person, once.
+
+    Attributes:
+        label: the task; after the first trial, with the number of the trial.
+        gates: the gates that were asked for, by name, in the order of judging. One that left
+            nothing is here, too: nothing that was asked for is ever missing.
+        figures: what the score gate counted: ``score.json``, or as much of it as is known.
+        agent: what the agent's session says of itself: ``agent.json``.
+        evidence: kernels and transcript, where they were read.
+    """
+
+    label: Label
+    gates: Mapping[str, GateResult] = field(hash=False)
+    figures: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    agent: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    evidence: Evidence = field(default=Evidence(), compare=False)
+
+    @classmethod
+    def of(
+        cls, label: Label, gates: Iterable[GateResult], agent: Mapping[str, Any] | None = None
+    ) -> Self:
+        """From the gates of a build; its figures are those of the gate that scores."""
+        named = {one.gate: one for one in gates}
+        score = _with_role(named.values(), Role.SCORE)
+        figures = score.data if score else {}
+        return cls(label, named, figures, agent or {})
+
+    @property
+    def task(self) -> str:
+        """The task's label without the number of the trial, as short as it can be written."""
+        return self.label.in_trial(1).short
+
+    @property
+    def trial(self) -> int:
+        """Which trial this is; they count from 1."""
+        return self.label.trial
+
+    @property
+    def family(self) -> str:
+        """The directory that its package is in, such as ``hip2hip``."""
+        parts = self.label.package.split("/")
+        return parts[-2] if len(parts) > 1 else ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was judged, and every gate said PASS."""
+        return bool(self.gates) and all(gate.passed for gate in self.gates.values())
+
+    @property
+    def broken(self) -> bool:
+        """Whether the machine kept some gate from judging."""
+        return any(gate.broken for gate in self.gates.values())
+
+    @property
+    def cached(self) -> bool:
+        """Whether no gate ran."""
+        return all(one.cached or one.verdict is Verdict.SKIPPED for one in self.gates.values())
+
+    @property
+    def hermetic(self) -> bool:
+        """Whether every gate that ran did so in a sandbox."""
+        return all(gate.hermetic for gate in self.gates.values())
+
+    @property
+    def problem(self) -> GateResult | None:
+        """The gate that decided: the first that did not say PASS."""
+        return next((gate for gate in self.gates.values() if not gate.passed), None)
+
+    @property
+    def problems(self) -> tuple[GateResult, ...]:
+        """``problem``, then what gates found that decide nothing: it may be the reason."""
+        found = [gate for gate in self.gates.values() if not gate.passed]
+        further = [gate for gate in found[1:] if not gate.declared.usual and gate.failed]
+        return (*found[:1], *further)
+
+    @property
+    def deciding(self) -> tuple[GateResult, ...]:
+        """The gates by which this result counts in figures."""
+        names = deciding(gate.declared for gate in self.gates.values())
+        return tuple(self.gates[name] for name in names)
+
+    @property
+    def judged(self) -> bool:
+        """Whether the result counts in figures: every gate has a verdict, or one is against it.
+
+        The others were stopped by the machine or a person. They count nowhere, and are named.
+        """
+        words = self.deciding
+        against = any(gate.failed for gate in words)
+        return against or (bool(words) and all(gate.verdict for gate in words))
+
+    @property
+    def why_unjudged(self) -> str:
+        """Why a result that does not count does not: ``NO_DEVICE``, or ``INFRA`` if unknown."""
+        for gate in self.deciding:
+            if gate.verdict is None:
+                return gate.reason or gate.word
+        return "no gate was asked for"
+
+    @property
+    def correct(self) -> bool:
+        """Whether all gates that decide said PASS; the score is one only where it is alone."""
+        judges = [gate for gate in self.deciding if gate.declared.role is not Role.SCORE]
+        judges = judges or list(self.deciding)
+        return bool(judges) and all(gate.passed for gate in judges)
+
+    @property
+    def timed(self) -> bool:
+        """Whether a gate that times was asked for."""
+        return _with_role(self.gates.values(), Role.TIMES) is not None
+
+    @property
+    def scored(self) -> bool:
+        """Whether a gate that scores was asked for."""
+        return _with_role(self.gates.values(), Role.SCORE) is not None
+
+    @property
+    def cases(self) -> Sequence[Mapping[str, Any]]:
+        """The timed configs, as the gate wrote them that times."""
+        cases = self._times.get("cases")
+        known = cases if isinstance(cases, list | tuple) else ()
+        return [case for case in known if isinstance(case, dict) and positive(case, "speedup")]
+
+    @property
+    def measured(self) -> Speedup | None:
+        """Baseline time / candidate time, the mean over the visible configs, with its interval.
+
+        By the gate that scores, else by the one that times. None where it was not measured or is
+        not correct.
+        """
+        if not self.correct:
+            return None
+        scored = "speedup" in self.figures  # if the score found the times unusable, so are they
+        found = Speedup.read(self.figures) if scored else Speedup.read(self._times, "mean_speedup")
+        if found is None or found.ends:
+            return found
+        low, high = _mean_ends(self.cases)
+        return Speedup(found.value, low, high)
+
+    @property
+    def speedup(self) -> float | None:
+        """The value of ``measured``."""
+        return self.measured.value if self.measured else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of ``measured``; None where it is unknown."""
+        return self.measured.ends if self.measured else None
+
+    @property
+    def score(self) -> float | None:
+        """The score, by the policy that was asked for; None where there is none."""
+        return number(self.figures, "score")
+
+    def remembered(self) -> Self:
+        """The same as a later build finds it: verdicts and figures, all from the cache."""
+        gates = {
+            name: GateResult(
+                *(gate.label, gate.declared, gate.word, gate.reason, gate.summary),
+                key=gate.key,
+                cached=True,
+                hermetic=gate.hermetic,
+            )
+            for name, gate in self.gates.items()
+        }
+        return replace(self, gates=gates, figures=self._figures())
+
+    def to_json(self) -> dict[str, Any]:
+        """What every report has of a result: task, trial, gates by name, and figures."""
+        return {
+            "task": str(self.label.in_trial(1)),
+            "trial": self.trial,
+            "gates": {name: gate.to_json() for name, gate in self.gates.items()},
+            **self._figures(),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any], declared: Mapping[str, Gate]) -> Self:
+        """What ``to_json`` wrote of a task with the gates ``declared``, by name.
+
+        Raises LookupError, TypeError or UsageError for anything else.
+        """
+        label = Label.parse(value["task"]).in_trial(value["trial"])
+        said = value["gates"].items()
+        gates = {name: GateResult.from_json(gate, declared) for name, gate in said}
+        return cls(label, gates, {name: value[name] for name in (*NO_SPEEDUP, "score")})
+
+    @property
+    def _times(self) -> Mapping[str, Any]:
+        """What the gate wrote that times."""
+        gate = _with_role(self.gates.values(), Role.TIMES)
+        return gate.data if gate else {}
+
+    def _figures(self) -> dict[str, float | None]:
+        return {**(self.measured.to_json() if self.measured else NO_SPEEDUP), "score": self.score}
+
+
+def _with_role(gates: Iterable[GateResult], role: Role) -> GateResult | None:
+    """The first of ``gates`` with ``role``; a usual one before those on request."""
+    found = [gate for gate in gates if gate.declared.role is role]
+    return next((gate for gate in found if gate.declared.usual), next(iter(found), None))
+
+
+def _mean_ends(cases: Sequence[Mapping[str, Any]]) -> tuple[float, float] | tuple[None, None]:
+    """The means of the ends of configs' intervals; None where one of these is unknown."""
+    lows = [low for case in cases if (low := positive(case, "low"))]
+    highs = [high for case in cases if (high := positive(case, "high"))]
+    if not cases or not len(lows) == len(highs) == len(cases):
+        return None, None
+    return sum(lows) / len(lows), sum(highs) / len(highs)

@@ -1,0 +1,129 @@
+"""What the tasks of one family come to: the rows of a leaderboard."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kabuild.model.task_result import TaskResult
+from kabuild.report.evaluation import Evaluation
+from kabuild.report.judgement import Pace, pace, typical_gain, unjudged
+
+THRESHOLDS = (0.0, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0)
+"""Speedups p at which fast_p is given."""
+
+ALL = "all"
+
+Trials = Sequence[TaskResult]
+"""All trials of one task."""
+
+
+@dataclass(frozen=True)
+class LeaderboardRow:
+    """One evaluation in one family of tasks.
+
+    Every judged task stays in the denominator: a rejected or wrong one counts as 1.0x in
+    ``geomean``, ``mean`` and ``median``, and as 0 in ``faster`` and ``fast``. Trials that were not
+    judged are excluded from all figures, and named. Each task counts once: with the geometric mean
+    of its trials' speedups, and with the share of them that is compiled, right or fast.
+
+    Attributes:
+        machine: the platform, and the device where it has one.
+        tasks, trials: how many were judged; one task may have several trials.
+        unjudged: why not, by label, for the trials that were not.
+        shares: by heading, the share of tasks that passed the gate which declares it, 0 to 1;
+            None where nobody asked for that gate.
+        geomean, mean, median: of the speedups; None where nobody asked for times.
+        faster: the share that is right and surely faster than the baseline, by its whole
+            interval; None without times or intervals.
+        fast: by threshold p, the share that is right and measured faster than p times the
+            baseline: fast_p, of the measured ratios alone.
+    """
+
+    evaluation: str
+    machine: str
+    family: str
+    tasks: int
+    trials: int
+    unjudged: Mapping[str, str]
+    shares: Mapping[str, float | None]
+    geomean: float | None
+    mean: float | None
+    median: float | None
+    faster: float | None
+    fast: Mapping[float, float]
+
+
+def leaderboard(evaluations: Iterable[Evaluation]) -> list[LeaderboardRow]:
+    """One row for each evaluation and family, and one for all families where there are several."""
+    found = []
+    for evaluation in evaluations:
+        families: dict[str, list[TaskResult]] = {}
+        for result in evaluation.results:
+            families.setdefault(result.family, []).append(result)
+        if len(families) != 1:
+            found.append(_leaderboard_row(evaluation, ALL, evaluation.results))
+        found += [_leaderboard_row(evaluation, name, part) for name, part in families.items()]
+    return found
+
+
+def _leaderboard_row(
+    evaluation: Evaluation, family: str, results: Sequence[TaskResult]
+) -> LeaderboardRow:
+    judged = [result for result in results if result.judged]
+    tasks = list(_by_task(judged).values())
+    timed = any(result.timed or result.speedup for result in judged)
+    gains = [typical_gain(trials) for trials in tasks] if timed else []
+    vague = any(result.speedup and result.interval is None for result in judged)
+    return LeaderboardRow(
+        evaluation=evaluation.name,
+        machine=evaluation.machine,
+        family=family,
+        tasks=len(tasks),
+        trials=len(judged),
+        unjudged=unjudged(results),
+        shares={name: _passing(tasks, name) for name in _headings(evaluation)},
+        geomean=statistics.geometric_mean(gains) if gains else None,
+        mean=statistics.fmean(gains) if gains else None,
+        median=statistics.median(gains) if gains else None,
+        faster=_share(tasks, lambda r: pace(r) is Pace.FASTER) if timed and not vague else None,
+        fast={p: _fast(tasks, p) for p in THRESHOLDS} if timed else {},
+    )
+
+
+def _by_task(results: Iterable[TaskResult]) -> dict[str, list[TaskResult]]:
+    found: dict[str, list[TaskResult]] = {}
+    for result in results:
+        found.setdefault(result.task, []).append(result)
+    return found
+
+
+def headings(rows: Iterable[LeaderboardRow]) -> list[str]:
+    """The headings of all shares that some row has, in the order of judging."""
+    return list(dict.fromkeys(heading for row in rows for heading in row.shares))
+
+
+def _headings(evaluation: Evaluation) -> list[str]:
+    return [gate.share for gate in evaluation.declared if gate.share]
+
+
+def passing(result: TaskResult, heading: str) -> bool | None:
+    """Whether a result passed the gate that declares ``heading``; None where it was not asked."""
+    said = [gate.passed for gate in result.gates.values() if gate.declared.share == heading]
+    return all(said) if said else None
+
+
+def _passing(tasks: Sequence[Trials], heading: str) -> float | None:
+    if all(passing(result, heading) is None for trials in tasks for result in trials):
+        return None
+    return _share(tasks, lambda one: bool(passing(one, heading)))
+
+
+def _fast(tasks: Sequence[Trials], threshold: float) -> float:
+    return _share(tasks, lambda result: (result.speedup or 0.0) > threshold)
+
+
+def _share(tasks: Sequence[Trials], holds: Callable[[TaskResult], bool]) -> float:
+    """Of the tasks, each of which counts with the share of its trials."""
+    return statistics.fmean(statistics.fmean(map(holds, trials)) for trials in tasks)

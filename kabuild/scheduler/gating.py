@@ -1,0 +1,60 @@
+"""Whether an action may run, from how those before it settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kabuild.model.action import Action
+from kabuild.model.label import Label
+from kabuild.model.result import Outcome, Settled
+from kabuild.model.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """An action will not run: how it settles instead, and the action that is the first cause."""
+
+    outcome: Outcome
+    because: str
+    by: Label
+
+
+def stopped(action: Action, settled: Mapping[str, Settled]) -> Stopped | None:
+    """Why ``action`` will not run, or None if it may; its dependencies have all settled.
+
+    What cannot be judged comes first: an interruption, then a machine failure, which leave
+    dependents unscored. A failed or skipped producer skips them. A gate that did not pass
+    skips those that require it; others may read its verdict, as a score does.
+    """
+    before = [settled[label] for label in action.dependencies()]
+    for outcome in (Outcome.CANCELLED, Outcome.INFRA):
+        for one in before:
+            if one.outcome is outcome:
+                return because_of(one, outcome)
+    for one in before:
+        if one.outcome is Outcome.FAILED or (one.outcome is Outcome.SKIPPED and not one.verdict):
+            return because_of(one, Outcome.SKIPPED)
+    for label in action.requires:
+        one = settled[str(label)]
+        if one.verdict and one.verdict.verdict is not Verdict.PASS:
+            return because_of(one, Outcome.SKIPPED)
+    return None
+
+
+def because_of(culprit: Settled, outcome: Outcome) -> Stopped:
+    """Stopped by how ``culprit`` ended; what stopped that one is handed on."""
+    if culprit.stopped_by:
+        return Stopped(outcome, culprit.message, culprit.stopped_by)
+    if culprit.verdict:
+        because = f"{culprit.verdict.gate}: {culprit.verdict.verdict.value}"
+    else:
+        because = culprit.account.partition("\n")[0]
+    return Stopped(outcome, because, culprit.label)
+
+
+def did_not_pass(settled: Settled) -> bool:
+    """Whether a build without --keep_going stops here."""
+    if settled.verdict:
+        return settled.verdict.verdict in {Verdict.FAIL, Verdict.REJECTED}
+    return settled.outcome in {Outcome.FAILED, Outcome.INFRA}

@@ -1,0 +1,60 @@
+"""Entries of the action cache with their seal, in one file.
+
+The seal is a last field of the ``ActionResult`` message, of a number that REAPI leaves free: a
+reader that does not know it, such as Bazel's, skips it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+
+from kabuild.base.canonical import bytes_field
+from kabuild.base.seal import SIZE, Seal, Trust
+
+KIND = "result"
+_FIELD = 2000
+_HEAD = bytes_field(_FIELD, bytes(SIZE))[:-SIZE]
+
+
+def sealed(message: bytes, key: str, seal: Seal) -> bytes:
+    """The entry of an ``ActionResult``, filed under the hash ``key``."""
+    return message + _HEAD + seal.of(KIND, key, message)
+
+
+def parts(entry: bytes) -> tuple[bytes, bytes]:
+    """The message of an entry and its seal, which is empty where there is none."""
+    cut = len(entry) - SIZE
+    if cut < len(_HEAD) or entry[cut - len(_HEAD) : cut] != _HEAD:
+        return entry, b""
+    return entry[: cut - len(_HEAD)], entry[cut:]
+
+
+def trust_of(entry: bytes, key: str, seal: Seal) -> Trust:
+    """Whether this user made the entry that is filed under the hash ``key``."""
+    message, found = parts(entry)
+    return seal.check(KIND, key, message, found)
+
+
+class Distrusted:
+    """Counts the results that are there and not believed, to be told once."""
+
+    def __init__(self) -> None:
+        self._guard = Lock()
+        self._keys: dict[str, Trust] = {}
+
+    def __call__(self, key: str, trust: Trust) -> None:
+        """Count the result under the hash ``key``; each once."""
+        with self._guard:
+            self._keys[key] = trust
+
+    def tell(self, warn: Callable[[str], None]) -> None:
+        """Say how many there are, if there are any; counting begins anew."""
+        with self._guard:
+            found, self._keys = [*self._keys.values()], {}
+        if found:
+            what = ", ".join(
+                f"{found.count(trust)} {trust.value}" for trust in Trust if trust in found
+            )
+            noun = "1 result" if len(found) == 1 else f"{len(found)} results"
+            warn(f"{noun} in the store did not count: not sealed by you ({what})")

@@ -1,0 +1,193 @@
+"""Tasks whose boundary is a call: a Python file is replaced, and what it defines is called."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kabuild.rule import (
+    VERDICT_FILE,
+    Action,
+    Artifact,
+    AttributeProblem,
+    Context,
+    Name,
+    Rule,
+    Source,
+    attr,
+    suggest,
+)
+
+from ..harness.admission import declare_admission, expert_kernel
+from ..harness.calls import Call, read_call
+from ..harness.gates import (
+    GATES,
+    PYTHON,
+    PYTHON_TOOLCHAIN,
+    Runtime,
+    Side,
+    declare_judging,
+    kernel_name,
+    portable,
+)
+from ..harness.hip import check_kernel_suffix
+from ..harness.names import check_name
+from ..harness.signature import read_signature
+from ..harness.solution import NO_SOLUTION, Bench, Compiling, declare_solution, trials
+from ..harness.task import SUBTARGETS, TASK_ATTRS, check_task
+
+MODULE = "kernel.py"
+LINES = "kernel.lines.json"
+MODULES = "task/modules"
+ACCEPTED = ("python",)
+ELEMENTS = 1 << 18
+"""Of a tensor of a drawn config on ``cpu``: PyTorch computes faster than an interpreter."""
+
+STATE_BY = ("name", "order")
+
+
+def implement(ctx: Context) -> None:
+    """Solution, normalise and check both sides, judge, score."""
+    check_kernel_suffix(ctx, ".py")
+    baseline = _declare_compile(ctx, "baseline.compile", ctx.attrs["kernel"])
+    theirs = _side(ctx, "baseline", baseline)
+    runtime = _runtime(ctx)
+    said = {name: value for name, value in theirs.program.items() if name not in {"abi", "path"}}
+    bench = Bench("call", "call", _compiling(ctx), theirs, runtime, said)
+    for trial in trials(ctx):
+        kernel = declare_solution(trial, bench)
+        candidate = _declare_compile(trial, "compile", kernel)
+        declare_judging(trial, candidate, _side(trial, "candidate", candidate), theirs, runtime)
+    expert = expert_kernel(ctx)
+    compiled = _declare_compile(ctx, "expert.compile", expert) if expert else None
+    declare_admission(ctx, theirs, _side(ctx, "candidate", compiled) if compiled else None, runtime)
+
+
+def read_boundary(attrs: Mapping[str, Any]) -> Call:
+    """The call of a task. Raises AttributeProblem."""
+    return read_call(attrs["call"], read_signature(attrs), attrs.get("entry") or "")
+
+
+def boundary_json(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """The call as runners are told of it."""
+    call = read_boundary(attrs)
+    return {
+        **call.to_json(),
+        "names": [call.entry, *([attrs["baseline"]] if attrs["baseline"] else [])],
+        "state_by": attrs["state_by"],
+    }
+
+
+def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
+    """The module without comments and formatting, so that these change nothing further on."""
+    is_gate = part == "compile"
+    declare = ctx.gate if is_gate else ctx.action
+    compiling = _compiling(ctx)
+    return declare(
+        part,
+        argv=compiling.argv,
+        inputs={**compiling.inputs, f"candidate/{kernel_name(ctx)}": kernel},
+        outputs=(MODULE, LINES) if is_gate else (VERDICT_FILE, MODULE, LINES),
+        mnemonic="Compile",
+        toolchains=compiling.toolchains,
+        platform=portable(ctx.platform),
+        names=(Name(kernel_name(ctx), kernel),),
+        advice=NO_SOLUTION,
+    )
+
+
+def _compiling(ctx: Context) -> Compiling:
+    """How a module is read, checked and normalised."""
+    names = boundary_json(ctx.attrs)["names"]
+    argv = (
+        *(PYTHON, "tools/read_module.py", f"--source=candidate/{kernel_name(ctx)}", "--out=out"),
+        *(f"--name={name}" for name in names),
+    )
+    inputs: dict[str, Artifact] = {
+        "tools/read_module.py": ctx.builtin("rules/call/tools/read_module.py"),
+        "tools/kernel_source.py": ctx.builtin("rules/triton2triton/tools/kernel_source.py"),
+    }
+    return Compiling(argv, inputs, (ctx.toolchain(PYTHON_TOOLCHAIN),), MODULE)
+
+
+def _runtime(ctx: Context) -> Runtime:
+    """Any kernel may be launched, PyTorch's too, so that nothing stands before the driver."""
+    adapter = ctx.attrs["adapter"]
+    files = {"task/adapter.py": adapter} if adapter else {}
+    modules: tuple[Source, ...] = ctx.attrs["modules"]
+    files.update((f"{MODULES}/{file.path.rpartition('/')[2]}", file) for file in modules)
+    return Runtime(files, default_elements=ELEMENTS)
+
+
+def _side(ctx: Context, role: str, compiled: Action) -> Side:
+    path = f"{role}/{MODULE}"
+    boundary = boundary_json(ctx.attrs)
+    return Side(
+        {
+            "abi": "call",
+            "path": path,
+            "entry": boundary["names"][0],
+            "call": json.dumps(boundary, sort_keys=True, separators=(",", ":")),
+            **({"adapter": "task/adapter.py"} if ctx.attrs["adapter"] else {}),
+            **({"modules": MODULES} if ctx.attrs["modules"] else {}),
+        },
+        {path: compiled.output(MODULE)},
+        tuple(Name(MODULE, name.file, compiled.output(LINES)) for name in compiled.names),
+    )
+
+
+def _check(attrs: Mapping[str, Any]) -> None:
+    check_task({**attrs, "entry": read_boundary(attrs).entry})
+    if attrs["baseline"]:
+        check_name(attrs["baseline"], "baseline: must be a function's name", ("baseline",))
+    _check_modules(attrs["modules"])
+    for index, language in enumerate(attrs["accepts"]):
+        if language not in ACCEPTED:
+            hint = suggest(language, ACCEPTED) or f"known: {', '.join(ACCEPTED)}"
+            what = f"solutions in '{language}' cannot be judged"
+            raise AttributeProblem(what, ("accepts", index), hint)
+
+
+def _check_modules(files: Sequence[Source]) -> None:
+    """A module is imported by the name of its file."""
+    stems: set[str] = set()
+    for index, file in enumerate(files):
+        name = file.path.rpartition("/")[2]
+        stem = name.removesuffix(".py")
+        if stem == name or not stem.isidentifier():
+            what = f"'{name}' cannot be imported: it is not a Python file with a module's name"
+            raise AttributeProblem(what, ("modules", index))
+        if stem in stems:
+            raise AttributeProblem(f"two modules are called '{stem}'", ("modules", index))
+        stems.add(stem)
+
+
+RULE = Rule(
+    kind="call",
+    doc="Replace a Python file: a function, a class or a Triton kernel that is called.",
+    implement=implement,
+    attrs={
+        **TASK_ATTRS,
+        "entry": attr.string("What a solution defines, where it is not what 'call' calls."),
+        "call": attr.string("The call: 'y = ModelNew(features)(x)'.", required=True),
+        "baseline": attr.string("The name in 'kernel' that stands for the entry: 'Model'."),
+        "adapter": attr.file(
+            "Functions of the task that 'call' may use: adapter.py.", default="adapter.py"
+        ),
+        "modules": attr.files("Python files of the task that solutions may import by name."),
+        "accepts": attr.strings("What a solution may be.", default=ACCEPTED),
+        "state": attr.table("Tensors that hold for a config: { weight = 'T[rows, cols]' }."),
+        "state_by": attr.string(
+            "How a candidate's state is matched.", default="name", values=STATE_BY
+        ),
+        "updates": attr.strings("The inputs that a call changes: they are outputs, too."),
+        "layout": attr.table("Strides of tensors: { q = '[3 * dim, 1]', y = 'dense' }."),
+        "inputs": attr.table("Input tensors: { x = 'T[rows, cols]' }."),
+        "outputs": attr.table("Output tensors: { y = 'T[rows, cols]' }."),
+        "dims": attr.table("The shape space: { rows = '1..65536' }."),
+    },
+    subtargets=(*SUBTARGETS, "baseline.compile"),
+    gates=GATES,
+    check=_check,
+)

@@ -1,0 +1,99 @@
+"""The compile gate of tasks with a call: reads the candidate module and normalises its source.
+
+    python tools/read_module.py --source=candidate/model.py --name=ModelNew --name=Model --out=out
+
+The module has to define one of the names at its top level. Writes ``verdict.json`` and, on PASS,
+``kernel.py``: the module without comments, docstrings and formatting; and ``kernel.lines.json``:
+for each of its lines, the line of the source. Exits 0 whatever the verdict. The candidate is read,
+never run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kernel_source import Refusal, check_handed_in, normalised, original_lines, read_source
+
+MODULE = "kernel.py"
+LINES = "kernel.lines.json"
+VERDICT = "verdict.json"
+
+
+def judge(source: Path, names: Sequence[str]) -> tuple[str, Sequence[int]]:
+    """Give the normalised text of an acceptable module and the lines it is of. Raises Refusal."""
+    check_handed_in(source)
+    module = read_source(source)
+    defined = set(_defined(module.tree.body))
+    # What is imported by '*' or put into globals() shows only when the module is run.
+    if not defined & {*names, "*"}:
+        wanted = " or ".join(f"'{name}'" for name in names)
+        raise Refusal("MISSING_ENTRY", f"{source.name} does not define {wanted}")
+    text = normalised(module)
+    return text, original_lines(module, text)
+
+
+def _defined(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """The names that statements bind; those in branches, too."""
+    for statement in body:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                yield from ((alias.asname or alias.name).partition(".")[0] for alias in aliases)
+            case ast.Assign() | ast.AnnAssign():
+                yield from _bound(statement)
+            case ast.If() | ast.Try() | ast.With() | ast.For():
+                blocks = ("body", "orelse", "finalbody")
+                for block in blocks:
+                    yield from _defined(getattr(statement, block, []))
+                for handler in getattr(statement, "handlers", []):
+                    yield from _defined(handler.body)
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def write_verdict(out: Path, refusal: Refusal | None, summary: str) -> None:
+    """Write the gate's verdict in canonical form."""
+    verdict = {
+        "schema": 1,
+        "gate": "compile",
+        "verdict": "FAIL" if refusal else "PASS",
+        "reason": refusal.reason if refusal else "",
+        "summary": refusal.summary if refusal else summary,
+        "detail": refusal.detail if refusal else "",
+        "cases": [],
+    }
+    text = json.dumps(verdict, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    # A surrogate in the candidate's source must not stop the gate.
+    (out / VERDICT).write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the gate; give the exit status."""
+    parser = argparse.ArgumentParser(description="compile gate of tasks with a call")
+    parser.add_argument("--source", type=Path, required=True, help="the candidate module")
+    parser.add_argument("--name", action="append", required=True, help="a name that it may define")
+    parser.add_argument("--out", type=Path, required=True, help="an existing folder")
+    options = parser.parse_args(arguments)
+    try:
+        text, lines = judge(options.source, options.name)
+    except Refusal as refusal:
+        write_verdict(options.out, refusal, "")
+        return 0
+    (options.out / MODULE).write_text(text, encoding="utf-8")
+    (options.out / LINES).write_text(json.dumps(lines), encoding="utf-8")
+    write_verdict(options.out, None, f"{options.source.name}: {len(text.splitlines())} lines")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,76 @@
+"""Which files of the judge an action has: those that it imports, and no others.
+
+So an edit of the clock judges speed again, and nothing else. A package is taken whole: each of its
+modules is imported by every gate that has it. ``tests/rules/harness/test_judge_files.py`` holds
+this against the imports themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kabuild.rule import Artifact, Context
+
+from .terms import gates
+
+TOOLS = "rules/harness/tools"
+
+
+def _terms(*names: str) -> tuple[str, ...]:
+    return tuple(f"terms/{name}.py" for name in ("__init__", *names))
+
+
+VERDICT_FILES = _terms("reasons", "verdict")
+"""What writes ``verdict.json``."""
+
+_POLICY = _terms("dtypes", "policy", "tolerance")
+_JUDGE = ("gate.py", "base", "gpu", "runners", *VERDICT_FILES, *_POLICY)
+_COMPARING = (*_JUDGE, "truth")
+_EDGES = ("correctness/__init__.py", "correctness/edges.py")
+_TIMING = (*_COMPARING, *_EDGES, *_terms("perf", "speedup"), "perf")
+_ORACLE = tuple(f"truth/{name}.py" for name in ("__init__", "distributions", "oracle", "task_code"))
+
+GATE_FILES: Mapping[str, tuple[str, ...]] = {
+    gates.CORRECTNESS: (*_COMPARING, *_terms("correctness"), "correctness"),
+    gates.PERF: _TIMING,
+    gates.UNSEEN: (*_COMPARING, *_terms("unseen"), "unseen"),
+    gates.RETENTION: (*_TIMING, "retention"),
+    gates.ADMISSION: (*_COMPARING, *_EDGES, "correctness/determinism.py", "admission"),
+    gates.SANITIZE: (*_JUDGE, *_ORACLE, *_EDGES, "sanitize"),
+    gates.SCORE: ("score.py", *VERDICT_FILES, *_terms("gates", "scoring", "speedup")),
+}
+"""By gate, packages and files of ``tools/``."""
+
+AHEAD_FILES = (
+    *(f"base/{name}.py" for name in ("__init__", "program", "shapes", "tensors")),
+    *_terms("dtypes", "reasons"),
+)
+"""What the compile gate of Triton tasks needs to call a module without a device."""
+
+_PYTHON = ("pyrunner",)
+
+
+def runner_files(abi: str, platform: str) -> tuple[str, ...]:
+    """What of ``tools/`` a program of ``abi`` runs in, besides what every judge has."""
+    if abi == "hip":
+        return ()
+    if abi == "call":
+        elsewhere = "triton_cpu" if platform == "cpu" else "pyrunner_device"
+        return (*_PYTHON, "pyrunner_call", elsewhere)
+    if platform != "cpu":
+        return (*_PYTHON, "pyrunner_device")
+    return (*_PYTHON, "triton_apart", "triton_cpu") if abi == "python" else _PYTHON
+
+
+def verdict_files(ctx: Context) -> Mapping[str, Artifact]:
+    """What a compile gate writes its verdict with, beside its program in ``tools/``."""
+    return {f"tools/{path}": ctx.builtin(f"{TOOLS}/{path}") for path in VERDICT_FILES}
+
+
+def judge_files(
+    ctx: Context, below: str, gates: Iterable[str], abis: Iterable[str] = ()
+) -> Mapping[str, Artifact]:
+    """The files for ``gates`` that judge programs of ``abis``, at their places below ``below``."""
+    needed = [path for gate in gates for path in GATE_FILES[gate]]
+    needed += [path for abi in abis for path in runner_files(abi, ctx.platform.name)]
+    return {f"{below}/{path}": ctx.builtin(f"{TOOLS}/{path}") for path in sorted(set(needed))}

@@ -1,0 +1,25 @@
+"""What the reference of an imported task reads: original files, and what an importer learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kabuild.rule import Artifact, Context, attr
+
+ORIGINAL_ATTRS: Mapping[str, attr.Attr] = {
+    "originals": attr.files("Files of an imported task: original/<path> beside the reference."),
+    "library": attr.tree("Modules that the reference imports: library/ beside it."),
+    "parameters": attr.table("What the reference is told: parameters.json beside it."),
+}
+
+
+def reference_files(ctx: Context) -> dict[str, Artifact]:
+    """The reference and what it reads, by path."""
+    files: dict[str, Artifact] = {"task/reference.py": ctx.attrs["reference"]}
+    for source in ctx.attrs["originals"]:
+        files[f"task/original/{source.path}"] = source
+    if ctx.attrs["library"]:
+        files["task/library"] = ctx.attrs["library"]
+    if ctx.attrs["parameters"]:
+        files["task/parameters.json"] = ctx.literal(ctx.attrs["parameters"])
+    return files

@@ -1,0 +1,50 @@
+"""What judging means, as rules have it: ``tools/terms``, which sandboxes find by another name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # one module must not have two names for those who check types
+    from terms import gates, reasons
+    from terms.correctness import CorrectnessPolicy
+    from terms.dtypes import DTYPES, ELEMENT, FLOATING, INTEGERS, ONLY_GIVEN, PLAIN, SEEDS, STEPPED
+    from terms.perf import PerfPolicy
+    from terms.policy import DISTRIBUTIONS, JudgingPolicy
+    from terms.scoring import POLICIES
+    from terms.unseen import UnseenPolicy
+else:
+    from .tools.terms import gates, reasons
+    from .tools.terms.correctness import CorrectnessPolicy
+    from .tools.terms.dtypes import (
+        DTYPES,
+        ELEMENT,
+        FLOATING,
+        INTEGERS,
+        ONLY_GIVEN,
+        PLAIN,
+        SEEDS,
+        STEPPED,
+    )
+    from .tools.terms.perf import PerfPolicy
+    from .tools.terms.policy import DISTRIBUTIONS, JudgingPolicy
+    from .tools.terms.scoring import POLICIES
+    from .tools.terms.unseen import UnseenPolicy
+
+__all__ = [
+    "DISTRIBUTIONS",
+    "DTYPES",
+    "ELEMENT",
+    "FLOATING",
+    "INTEGERS",
+    "ONLY_GIVEN",
+    "PLAIN",
+    "POLICIES",
+    "SEEDS",
+    "STEPPED",
+    "CorrectnessPolicy",
+    "JudgingPolicy",
+    "PerfPolicy",
+    "UnseenPolicy",
+    "gates",
+    "reasons",
+]

@@ -1,0 +1,184 @@
+"""Outputs that nobody computed, which a task's comparison must not accept.
+
+All are made from the oracle's own answers: no kernel does worse than these and can be called
+right. Each spoils one output and leaves the others true, so that every output is compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+
+import torch
+from base import shapes
+from base.tensors import torch_dtype
+from torch import Tensor
+from truth.assessment import Assessor, Call, Tensors
+from truth.oracle import TaskFault
+
+from admission.subject import Observed, Subject
+
+HALVED = ("f32", "f64")
+TAIL = 100
+_FEWEST = 2
+_HALF_LIMIT = 6e4
+_ANOTHER_REST = "99 % and an earlier call's rest"
+
+Slack = Mapping[str, float]
+Fake = Callable[[Call, Call], Tensor | None]
+
+
+def too_tolerant(subject: Subject, assessor: Assessor, slacks: Mapping[str, list[Slack]]) -> str:
+    """Which fakes pass the comparison for every draw of some visible config.
+
+    Args:
+        slacks: by config, for each draw, how wrong the baseline is, in allowances.
+    """
+    found: list[str] = []
+    for observed in subject.observed:
+        slack = slacks[observed.config.name]
+        for name, outputs in _wrong_outputs(subject, observed, set(assessor.sampled)):
+            if _passes(assessor, observed.calls, slack, outputs):
+                found.append(f"{name} passes for {observed.config.name}")
+    return "\n".join(found)
+
+
+def truth_fails(subject: Subject, assessor: Assessor) -> str:
+    """Why the oracle's own outputs, rounded to their dtypes, do not pass; empty if they do."""
+    for observed in subject.observed:
+        for call in observed.calls:
+            finding = assessor.assess(call, true(subject, call), {})
+            if not finding.ok:
+                return f"{finding.detail}\n  in {call.config.name}"
+    return ""
+
+
+def true(subject: Subject, call: Call) -> dict[str, Tensor]:
+    """The oracle's outputs, rounded to their declared dtypes."""
+    return {name: _typed(subject, call, name, value) for name, value in call.expected.items()}
+
+
+def _passes(
+    assessor: Assessor,
+    calls: tuple[Call, ...],
+    slack: list[Slack],
+    outputs: Callable[[int], Tensors | None],
+) -> bool:
+    """Whether one fake is right for every draw. A fake that does not fit is right for none."""
+    for index, call in enumerate(calls):
+        made = outputs(index)
+        if made is None or not assessor.assess(call, made, slack[index]).ok:
+            return False
+    return True
+
+
+def _wrong_outputs(
+    subject: Subject, observed: Observed, sampled: AbstractSet[str]
+) -> Iterator[tuple[str, Callable[[int], Tensors | None]]]:
+    """Each fake by name, with what makes its outputs for one draw.
+
+    Of what is ``sampled`` no test can tell the precision that it was drawn in, nor of so few
+    draws whose they are.
+    """
+    calls = observed.calls
+
+    def spoiling(output: str, fake: Fake) -> Callable[[int], Tensors | None]:
+        def outputs(index: int) -> Tensors | None:
+            call = calls[index]
+            spoilt = fake(call, calls[index - 1])
+            if spoilt is None:
+                return None
+            return {**true(subject, call), output: _typed(subject, call, output, spoilt)}
+
+        return outputs
+
+    for argument in subject.signature.results:
+        fakes = _for_output(subject, argument.name)
+        if argument.name in sampled:
+            del fakes[_ANOTHER_REST]
+        for name, fake in fakes.items():
+            yield f"{name} as '{argument.name}'", spoiling(argument.name, fake)
+        dtype = shapes.dtype_name(argument, observed.config)
+        if dtype in HALVED and argument.name not in sampled:
+            rounded = _rounded_output(argument.name)
+            yield f"a half-precision '{argument.name}'", spoiling(argument.name, rounded)
+    if observed.config.dtype in HALVED and len(sampled) < len(subject.signature.results):
+        yield "a computation from half-precision inputs", lambda i: _from_half(subject, calls[i])
+
+
+def _for_output(subject: Subject, output: str) -> dict[str, Fake]:
+    """The fakes of one output that every dtype has."""
+    fakes: dict[str, Fake] = {
+        "zero": lambda call, _: torch.zeros_like(call.expected[output]),
+        "its mean": lambda call, _: _level(call.expected[output], torch.mean),
+        "its median": lambda call, _: _level(call.expected[output], torch.median),
+        "another call's result": lambda _, other: other.expected[output],
+        "99 % and zeros": lambda call, _: _tail(call.expected[output], None),
+        _ANOTHER_REST: lambda call, other: _tail(call.expected[output], other.expected[output]),
+    }
+    for argument in subject.signature.inputs:
+        fakes[f"input '{argument.name}'"] = _copying(argument.name, output)
+    return fakes
+
+
+def _copying(source: str, output: str) -> Fake:
+    def copy(call: Call, _: Call) -> Tensor | None:
+        """The input's first elements, in the output's shape."""
+        if source not in call.inputs:
+            return None
+        given, wanted = call.inputs[source].reshape(-1), call.expected[output]
+        if given.numel() < wanted.numel():
+            return None
+        return given[: wanted.numel()].reshape(wanted.shape)
+
+    return copy
+
+
+def _rounded_output(output: str) -> Fake:
+    return lambda call, _: _halved(call.expected[output])
+
+
+def _from_half(subject: Subject, call: Call) -> Tensors | None:
+    """Everything computed exactly, from inputs in half precision."""
+    given = {name: _halved(t) if t.is_floating_point() else t for name, t in call.inputs.items()}
+    try:
+        expected = subject.expected(call.config, given)
+    except TaskFault:
+        return None
+    return true(subject, Call(call.config, call.distribution, call.inputs, expected))
+
+
+def _halved(tensor: Tensor) -> Tensor:
+    """Rounded to float16, or to bfloat16 where that would overflow."""
+    finite = tensor[torch.isfinite(tensor)].abs()
+    overflows = finite.numel() > 0 and float(finite.max().item()) > _HALF_LIMIT
+    return tensor.to(torch.bfloat16 if overflows else torch.float16).to(tensor.dtype)
+
+
+def _level(values: Tensor, level: Callable[[Tensor], Tensor]) -> Tensor | None:
+    """A tensor of one value: the mean or the median of the finite elements.
+
+    Of one element either is the element itself, so that nothing would be wrong with it.
+    """
+    if values.numel() < _FEWEST:
+        return None
+    finite = values[torch.isfinite(values)].double()
+    constant = float(level(finite).item()) if finite.numel() else 0.0
+    return torch.full(values.shape, constant, dtype=torch.float64)
+
+
+def _tail(values: Tensor, rest: Tensor | None) -> Tensor:
+    """All but the last hundredth, of at least one element, which is ``rest``'s or zero."""
+    flat = values.reshape(-1).clone()
+    kept = flat.numel() - math.ceil(flat.numel() / TAIL)
+    flat[kept:] = 0 if rest is None else rest.reshape(-1)[kept:]
+    return flat.reshape(values.shape)
+
+
+def _typed(subject: Subject, call: Call, output: str, values: Tensor) -> Tensor:
+    argument = next(a for a in subject.signature.results if a.name == output)
+    wanted = torch_dtype(shapes.dtype_name(argument, call.config))
+    if values.is_floating_point() and not wanted.is_floating_point:
+        values = values.round()
+    return values.to(wanted)

@@ -1,0 +1,79 @@
+"""Where the elements of a tensor lie: its strides, and how many elements that spans.
+
+============================ =========================================================
+(nothing)                    contiguous; the tensors of a list each begin at a multiple of 64
+``[3 * dim, 1]``             these strides, in elements
+``channels_last``            the second axis is the innermost one
+``expanded``                 one element stands for all
+``dense``                    of outputs: the axes in any order, without gaps
+============================ =========================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from math import prod
+
+from base import shapes
+from base.program import Argument
+
+DENSE = "dense"
+_EXPANDED = "expanded"
+_CHANNELS_LAST = "channels_last"
+_STRIDES = re.compile(r"\s*\[(.*)\]\s*", re.DOTALL)
+_ALIGNED = 64  # elements
+
+Sizes = tuple[int, ...]
+
+
+def strides(argument: Argument, dims: Mapping[str, int]) -> Sizes:
+    """In elements, for each axis. Raises ShapeError for what the dims give no strides for."""
+    shape = shapes.shape(argument, dims)
+    if argument.listed:
+        inner = contiguous(shape[1:])
+        return (-(-prod(shape[1:]) // _ALIGNED) * _ALIGNED, *inner)
+    if argument.layout == _EXPANDED:
+        return (0,) * len(shape)
+    if argument.layout == _CHANNELS_LAST:
+        last = contiguous((shape[0], *shape[2:], shape[1]))
+        return (last[0], last[-1], *last[1:-1])
+    if match := _STRIDES.fullmatch(argument.layout):
+        return tuple(shapes.evaluate(text, dims) for text in match[1].split(","))
+    return contiguous(shape)
+
+
+def contiguous(shape: Sizes) -> Sizes:
+    """The strides of a contiguous tensor."""
+    found: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        found.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(found))
+
+
+def span(shape: Sizes, steps: Sizes) -> int:
+    """Elements from the first to the last one; 0 of a tensor without any."""
+    if not prod(shape):
+        return 0
+    return 1 + sum((extent - 1) * step for extent, step in zip(shape, steps, strict=True))
+
+
+def fits(shape: Sizes, steps: Sizes, wanted: Sizes, layout: str) -> bool:
+    """Whether a tensor that has these strides may be given where ``wanted`` are declared.
+
+    The stride of an axis of one element means nothing.
+    """
+    if layout == DENSE:
+        axes = [(step, extent) for extent, step in zip(shape, steps, strict=True) if extent > 1]
+        step = 1
+        for found, extent in sorted(axes):
+            if found != step:
+                return False
+            step *= extent
+        return True
+    return all(
+        extent <= 1 or step == other
+        for extent, step, other in zip(shape, steps, wanted, strict=True)
+    )

@@ -1,0 +1,129 @@
+"""Each dim once at its declared maximum, the others as small as they can be: long and thin.
+
+A kernel that counts in 16 bits, keeps a row in shared memory or multiplies its indices in 32 bits
+is right at every size that is cheap to try.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from base import shapes
+from base.program import CandidateFault, Config
+from base.sampler import Dims, Ground, settled
+from base.spec import config_name, largest_tensor
+from truth.judge import Case, Judge
+
+STAGE = "extents"
+SECONDS = 1.0  # that the baseline may take for one call
+_FIRST, _GROWTH = 64, 8  # extents by which that is foreseen, until a call takes long
+_SLOW = 0.05  # seconds that tell something of the extent and not only of the messages
+_ELEMENTS_ON_CPU = 1 << 22
+_WIDE = 1 << 31  # elements that a 32-bit index cannot count
+_BYTES_AN_ELEMENT = 48  # of a judging: both sides' tensors, and the oracle's in double precision
+
+
+@dataclass(frozen=True)
+class Longest:
+    """What is tried, and what would take too long, each by the name of its dim."""
+
+    tried: Mapping[str, Config]
+    left_out: Mapping[str, Config]
+
+
+def longest(ground: Ground, judge: Judge, *, on_cpu: bool) -> Longest:
+    """For each dim a config in which it is as long as the task allows.
+
+    Raises MachineFault. On ``cpu`` a dim whose blocks or programs run one after the other may take
+    minutes; the baseline is timed at small extents to find out, and such a dim is left out.
+    """
+    elements = _ELEMENTS_ON_CPU if on_cpu else ground.elements
+    tried: dict[str, Config] = {}
+    left_out: dict[str, Config] = {}
+    for index, name in enumerate(ground.free()):
+        dtype = ground.space.dtypes[index % len(ground.space.dtypes)]
+        dims = settled(ground, _stretched(ground, name, elements))
+        if not ground.space.contains(dims) or _elements(ground, dims) > elements:
+            continue  # the conditions of the space leave no such size
+        made = _config(ground, dtype, dims)
+        cheap = not on_cpu or _is_affordable(ground, judge, made, name)
+        (tried if cheap else left_out)[name] = made
+    return Longest(tried, left_out)
+
+
+def beyond_32_bits(ground: Ground, memory_bytes: int) -> Config | None:
+    """A config whose largest tensor has more than 2³¹ elements; None where there is no room.
+
+    All dims grow in turn, so that no one dim alone says how large a tensor is.
+    """
+    if memory_bytes < _WIDE * _BYTES_AN_ELEMENT:
+        return None
+    dims, last = ground.least(), ""
+    while _elements(ground, dims) <= _WIDE:
+        free = [name for name in ground.free() if dims[name] < ground.space.dims[name][1]]
+        if not free:
+            return None
+        last = min(free, key=lambda name: dims[name])
+        dims[last] = min(dims[last] * 2, ground.space.dims[last][1])
+    low, high = dims[last] // 2, dims[last]
+    while low + 1 < high:
+        middle = (low + high) // 2
+        wide = _elements(ground, {**dims, last: middle}) > _WIDE
+        low, high = (low, middle) if wide else (middle, high)
+    narrow = min(ground.space.dtypes, key=lambda name: int(name.strip("bfiu")))
+    return _config(ground, narrow, {**dims, last: high})
+
+
+def _elements(ground: Ground, dims: Dims) -> int:
+    try:
+        return largest_tensor(ground.signature, dims)
+    except shapes.ShapeError:  # as a window that is longer than what it moves over
+        return sys.maxsize
+
+
+def _stretched(ground: Ground, name: str, elements: int) -> Dims:
+    """The least point of the space with one dim as long as declared, or as ``elements`` allow."""
+    dims = ground.least()
+    low, high = ground.space.dims[name]
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _elements(ground, {**dims, name: middle}) <= elements:
+            low = middle
+        else:
+            high = middle - 1
+    return {**dims, name: low}
+
+
+def _is_affordable(ground: Ground, judge: Judge, config: Config, name: str) -> bool:
+    """Whether the baseline can be expected to run ``config`` in time, by calls of shorter ones."""
+    full, extent = config.dims[name], max(_FIRST, ground.space.dims[name][0])
+    while extent < full:
+        shorter = _config(ground, config.dtype, {**config.dims, name: extent})
+        seconds = _timed(judge, shorter)
+        if seconds / extent * full <= SECONDS:
+            return True
+        if seconds > _SLOW:
+            return False
+        extent *= _GROWTH
+    return True
+
+
+def _timed(judge: Judge, config: Config) -> float:
+    """Seconds of the shorter of two calls of the baseline."""
+    call, times = judge.call(Case(STAGE, config)), []
+    for _ in range(2):
+        before = time.monotonic()
+        try:
+            judge.baseline.run(config, [call.inputs])
+        except CandidateFault:
+            return 0.0  # what is wrong with the baseline there, the case itself will show
+        times.append(time.monotonic() - before)
+    return min(times)
+
+
+def _config(ground: Ground, dtype: str, dims: Dims) -> Config:
+    ordered = {name: dims[name] for name in ground.signature.dims}
+    return Config(config_name(dtype, ordered), ordered, dtype, dict(ground.signature.scalars))

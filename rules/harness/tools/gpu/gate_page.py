@@ -1,0 +1,106 @@
+"""The page of host memory that a gate is opened with: the judge's word, and two answers.
+
+A runner puts a kernel on its stream that fills the device until the first word holds the ticket
+of the batch, and queues its calls behind it. Last in the queue is a kernel that writes the ticket
+into another word, so that no host has to wake up for it. When the whole device is idle the runner
+writes the third.
+
+The text of those kernels, for the driver to compile, follows the words: what holds the candidate
+needs no file for it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from base.program import MachineFault
+
+WORDS = 4096  # bytes before the kernel's text
+OPEN, ENDED, IDLE = 0, 16, 32  # places of the words, in a line of the cache each
+_BLOCKER = Path(__file__).with_name("blocker.ptx")
+_PEEKS = 256  # at the word, between two looks at the runner
+_F_ADD_SEALS, _SIZE_SEALS = 1033, 1 | 2 | 4
+
+
+class GatePage:
+    """The judge's end.
+
+    Attributes:
+        fd: the descriptor to lend to the runner.
+    """
+
+    def __init__(self) -> None:
+        text = _BLOCKER.read_bytes() + b"\0"
+        size = -(-(WORDS + len(text)) // mmap.PAGESIZE) * mmap.PAGESIZE
+        self.fd = os.memfd_create("gate", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.fd, size)
+        fcntl.fcntl(self.fd, _F_ADD_SEALS, _SIZE_SEALS)
+        self._memory = mmap.mmap(self.fd, size)
+        self._memory[WORDS : WORDS + len(text)] = text
+        self._words = memoryview(self._memory)[:WORDS].cast("I")
+        self._ticket = 0
+
+    def shut(self) -> int:
+        """The ticket of a new batch, which nothing has opened yet."""
+        self._ticket += 1
+        return self._ticket
+
+    def open(self) -> int:
+        """Let the latest batch begin; when that was, in ns of the monotonic clock."""
+        now = time.monotonic_ns()
+        self._words[OPEN] = self._ticket
+        return now
+
+    def await_word(self, word: int, seconds: float, spoke: Callable[[], bool]) -> int:
+        """Wait awake until ``ENDED`` or ``IDLE`` holds the ticket; when that was.
+
+        Also ends when ``spoke`` says that the runner has something else to say, or hung up, and
+        after ``seconds``: what it is then is for the control messages to find out.
+        """
+        words, ticket = self._words, self._ticket
+        deadline = time.monotonic_ns() + int(seconds * 1e9)
+        while True:
+            for _ in range(_PEEKS):
+                if words[word] == ticket:
+                    return time.monotonic_ns()
+            if spoke() or time.monotonic_ns() > deadline:
+                return time.monotonic_ns()
+
+    def close(self) -> None:
+        """Give up page and descriptor; may be called twice."""
+        if self.fd >= 0:
+            self._words.release()
+            self._memory.close()
+            os.close(self.fd)
+            self.fd = -1
+
+
+class RunnerPage:
+    """The runner's end: a mapping of the page, whose descriptor is closed. Raises MachineFault."""
+
+    def __init__(self, fd: int) -> None:
+        try:
+            self._memory = mmap.mmap(fd, os.fstat(fd).st_size)
+        except (OSError, ValueError) as error:
+            raise MachineFault(f"the gate's page cannot be mapped: {error}") from error
+        finally:
+            os.close(fd)
+        self._words = memoryview(self._memory)[:WORDS].cast("I")
+
+    @property
+    def memory(self) -> mmap.mmap:
+        """All of it."""
+        return self._memory
+
+    def kernels(self) -> bytes:
+        """The text of the kernels, which ends with a zero."""
+        return self._memory[WORDS:]
+
+    def idle(self, ticket: int) -> None:
+        """Say that the device is idle again after the batch of this ticket."""
+        self._words[IDLE] = ticket

@@ -1,0 +1,163 @@
+"""Batches among the timed ones that nobody times: other values, other sizes, in random places.
+
+A program that is right wherever somebody looks, and something else under the clock, must not be
+able to tell where that is. So a process that is timed also gets batches with as many calls as a
+timed one has, some of them on other distributions of values, and calls of other sizes in between.
+All are verified like timed calls. Which ones come when depends on a number that nobody knows
+before the judging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from base.program import CandidateFault, Config
+from base.sampler import Ground
+from base.seeds import Stream
+from base.spec import Spec
+from correctness import edges
+from terms.policy import DISTRIBUTIONS
+from truth import distributions
+from truth.assessment import Call, Tensors
+from truth.judge import Case, Judge
+
+STAGE = "asides"
+SIZES = 4  # other sizes of one judging
+_ELEMENTS = {"hip": 4096, "torch": 4096, "python": 1024, "call": 4096}
+_EXTENTS = {"hip": 512, "torch": 512, "python": 64, "call": 512}
+_ELSEWHERE = (1 << 20, 1 << 16)
+
+
+@dataclass(frozen=True)
+class Aside:
+    """Calls of a config that is not timed.
+
+    Attributes:
+        slack: by output, what the baseline was off by on such calls.
+    """
+
+    config: Config
+    calls: Sequence[Call]
+    slack: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class _Size:
+    """A config that no timed call has, with calls on which the baseline is right."""
+
+    config: Config
+    calls: Sequence[Call]
+    slack: Mapping[str, float]
+
+
+class Asides:
+    """What one judging mixes into its timed processes.
+
+    The baseline decides what may be asked: values and sizes for which it is wrong itself are left
+    out. Its runner is asked beforehand, beside nothing that is timed.
+    """
+
+    def __init__(self, judge: Judge, spec: Spec, draw: int) -> None:
+        self._judge = judge
+        self._spec = spec
+        self._draw = draw
+        self._kinds: dict[str, Sequence[str]] = {}
+        self._sizes: Sequence[_Size] = ()
+
+    def prepare(self) -> None:
+        """Choose values and sizes. Raises MachineFault and TaskFault."""
+        stream = Stream("asides", self._draw)
+        try:
+            for config in self._spec.configs:
+                calls, _ = self._right(config, list(distributions.CHANGES))
+                self._kinds[config.name] = stream.shuffled([call.distribution for call in calls])
+            found = []
+            for config in self._other_sizes():
+                calls, slack = self._right(config, DISTRIBUTIONS)
+                if calls:
+                    found.append(_Size(config, calls, slack))
+            self._sizes = found
+        finally:
+            self._judge.baseline.kill()
+
+    def among(self, number: int, config: Config, most: int) -> list[Call]:
+        """Calls of a timed config on other values, for process ``number``: ``most``, or none.
+
+        Each distribution comes once before any comes twice, over all processes.
+        """
+        kinds = self._kinds.get(config.name, ())
+        if not kinds:
+            return []
+        first, offset = self._first(number), number * most
+        return [
+            self._judge.call(
+                Case(STAGE, config, kinds[(offset + i) % len(kinds)], first + i, first >> 16)
+            )
+            for i in range(most)
+        ]
+
+    def between(self, number: int, config: Config) -> Aside | None:
+        """Calls of another size, for process ``number`` after the calls of ``config``.
+
+        They are among those on which the baseline itself was right: other draws of the same
+        distribution it may get wrong, and then nobody has to be right.
+        """
+        if not self._sizes:
+            return None
+        stream = Stream("between", self._draw, number, config.name)
+        size = stream.choice(self._sizes)
+        calls = stream.shuffled(size.calls)[: stream.between(1, 3)]
+        return Aside(size.config, calls, size.slack)
+
+    def place(self, number: int, config: Config, batches: int) -> int:
+        """Before which of the timed batches the one that is not timed comes; ``batches``: last."""
+        return Stream("place", self._draw, number, config.name).below(batches + 1)
+
+    def mixed(self, number: int, config: Config, calls: Sequence[Call]) -> Sequence[Call]:
+        """``calls`` in an order that tells nothing."""
+        return Stream("order", self._draw, number, config.name).shuffled(calls)
+
+    def _first(self, number: int) -> int:
+        return (self._draw << 16 | number) << 16
+
+    def _other_sizes(self) -> list[Config]:
+        """Small configs at the edges of the space, other ones in every judging."""
+        spec = self._spec
+        elements, extent = _ELSEWHERE
+        if spec.platform == "cpu":
+            elements, extent = _ELEMENTS[spec.candidate.abi], _EXTENTS[spec.candidate.abi]
+        ground = Ground.of(spec)
+        small = replace(
+            ground, elements=min(elements, ground.elements), extent=min(extent, ground.extent)
+        )
+        return edges.edges(small, f"asides {self._draw}", SIZES + len(spec.space.dtypes))[-SIZES:]
+
+    def _right(
+        self, config: Config, kinds: Sequence[str]
+    ) -> tuple[Sequence[Call], Mapping[str, float]]:
+        """A call of each of ``kinds`` on which the baseline is right, and how far off it is."""
+        assessor = self._judge.assessor
+        right, slack = list[Call](), dict[str, float]()
+        # All together take more memory than a device may give.
+        at_once = 1 if self._spec.candidate.on_device else len(kinds)
+        for call, outputs in chain.from_iterable(
+            self._asked(config, kinds[first : first + at_once])
+            for first in range(0, len(kinds), at_once)
+        ):
+            if isinstance(outputs, CandidateFault):
+                continue
+            off = assessor.excesses(call, outputs)
+            if assessor.assess(call, outputs, off).ok:
+                right.append(call)
+                slack = {name: max(worst, slack.get(name, 0.0)) for name, worst in off.items()}
+        return right, slack
+
+    def _asked(
+        self, config: Config, kinds: Sequence[str]
+    ) -> list[tuple[Call, Tensors | CandidateFault]]:
+        """What the baseline makes of one call of each kind, in one batch."""
+        calls = [self._judge.call(Case(STAGE, config, kind, self._first(0))) for kind in kinds]
+        ran = self._judge.baseline.run_each(config, [call.inputs for call in calls])
+        return list(zip(calls, ran, strict=True))

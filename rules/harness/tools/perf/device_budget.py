@@ -1,0 +1,73 @@
+"""How much of the device's memory a judging may take, and how much it took at most."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from base.program import MachineFault
+
+GIB = 1 << 30
+RESERVE = 2 * GIB  # contexts and libraries of the judge and of a runner, and what they round up
+
+
+@dataclass
+class Budget:
+    """What there is, in bytes.
+
+    Attributes:
+        total_bytes: of the device.
+        free_bytes: nobody had when the judging began.
+        allowed_bytes: for all that the judge and its runners hold together.
+        peak_bytes: that were taken at most, whenever ``note`` was called.
+    """
+
+    total_bytes: int
+    free_bytes: int
+    allowed_bytes: int
+    peak_bytes: int = 0
+
+    @classmethod
+    def of_device(cls, share: float) -> Budget:
+        """At most ``share`` of the device, and no more than others have left."""
+        free, total = torch.cuda.mem_get_info()
+        own = torch.cuda.memory_reserved()
+        return cls.of(total, free + own, share)
+
+    @classmethod
+    def of(cls, total: int, free: int, share: float) -> Budget:
+        """The same from figures."""
+        return cls(total, free, min(int(total * share), free))
+
+    @property
+    def tensor_bytes(self) -> int:
+        """What is left for tensors."""
+        return max(0, self.allowed_bytes - RESERVE)
+
+    def demand(self, config: str, needed: int) -> None:
+        """Raise MachineFault where a config cannot be judged within what there is."""
+        if needed > self.tensor_bytes:
+            raise MachineFault(
+                f"DEVICE_MEMORY: {config} needs {_gib(needed + RESERVE)} of the device; "
+                f"{_gib(self.free_bytes)} of {_gib(self.total_bytes)} are free, "
+                f"{_gib(self.allowed_bytes)} may be taken"
+            )
+
+    def note(self) -> None:
+        """Look at what is taken now."""
+        free, _ = torch.cuda.mem_get_info()
+        self.peak_bytes = max(self.peak_bytes, self.free_bytes - free)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a part of ``samples.json``."""
+        return asdict(self)
+
+
+def give_back() -> None:
+    """Return to the device what this process's allocator keeps for later."""
+    torch.cuda.empty_cache()
+
+
+def _gib(size: int) -> str:
+    return f"{size / GIB:.2f} GiB"

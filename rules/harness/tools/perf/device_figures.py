@@ -1,0 +1,186 @@
+"""What was measured of one config on a device, from the samples of both sides."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from base.seeds import derive
+from terms.verdict import number
+
+from perf import confidence
+from perf.confidence import Ratio
+from perf.gate_samples import GATE_CLOCK, DevicePlan, GateSample, Taken, clock_of
+from perf.plan import SIDES, SideName
+
+TOLERATED_NS = 10_000.0
+"""By which a batch may differ when the gate is opened at once: what clocks are read off by."""
+SPREADS = 3.0
+
+BySide = dict[SideName, list[Taken]]
+
+
+@dataclass(frozen=True)
+class DeviceFigures:
+    """Times per call in ns, and their ratio.
+
+    Attributes:
+        charged_ns: what the candidate pays in every call for work that was done only where the
+            gate stayed shut for long after the inputs had come.
+    """
+
+    candidate_ns: float
+    baseline_ns: float
+    charged_ns: float
+    ratio: Ratio
+
+    @classmethod
+    def of(
+        cls, plan: DevicePlan, taken: BySide, spread: float, *, warm: bool = False
+    ) -> DeviceFigures:
+        """From what the processes gave; ``spread`` is what machines of one kind differ by."""
+        charged = 0.0 if warm else _charged(plan, taken)
+        times = {side: [_times(one, warm=warm) for one in taken[side]] for side in SIDES}
+        times = {side: [process for process in times[side] if process] for side in SIDES}
+        candidate = [[time + charged for time in process] for process in times["candidate"]]
+        seed = int.from_bytes(derive("bootstrap", plan.config.name)[:8], "big")
+        return cls(
+            confidence.typical_time(candidate),
+            confidence.typical_time(times["baseline"]),
+            charged,
+            widened(confidence.ratio(candidate, times["baseline"], seed), spread),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As a part of ``verdict.json``."""
+        return {
+            "candidate_ns": number(self.candidate_ns),
+            "baseline_ns": number(self.baseline_ns),
+            "charged_ns": number(self.charged_ns),
+            "speedup": number(self.ratio.speedup.value),
+            "low": number(self.ratio.low),
+            "high": number(self.ratio.high),
+        }
+
+
+@dataclass(frozen=True)
+class DeviceTiming:
+    """One config: the figures that count, and beside them those of repeated calls.
+
+    Attributes:
+        moved_bytes: of all inputs and outputs of a call, each counted once.
+        flops: operations of a call as the task counts them; 0 where nobody did.
+        launch_ns: by side, what launching a call takes the host; None where it was not behind
+            the gate.
+        throttled: whether heat or the power supply slowed the device down in some batch.
+        clocks: by side, ``gate`` or ``host``.
+        warm: as in ``perf.timing.Timing``.
+    """
+
+    plan: DevicePlan
+    figures: DeviceFigures
+    moved_bytes: int
+    flops: int
+    launch_ns: dict[SideName, float | None]
+    throttled: bool
+    clocks: dict[SideName, str]
+    warm: DeviceFigures | None = None
+
+    @classmethod
+    def of(
+        cls, plan: DevicePlan, taken: BySide, spread: float, moved_bytes: int, flops: int
+    ) -> DeviceTiming:
+        """From what the processes gave."""
+        samples = {side: _all(taken[side]) for side in SIDES}
+        has_warm = all(any(one.warm for one in taken[side]) for side in SIDES)
+        return cls(
+            plan,
+            DeviceFigures.of(plan, taken, spread),
+            moved_bytes,
+            flops,
+            launch_ns={side: _launching(samples[side]) for side in SIDES},
+            throttled=any(sample.throttled for side in SIDES for sample in samples[side]),
+            clocks={side: clock_of(samples[side]) for side in SIDES},
+            warm=DeviceFigures.of(plan, taken, spread, warm=True) if has_warm else None,
+        )
+
+    @property
+    def ratio(self) -> Ratio:
+        """The speedup that counts."""
+        return self.figures.ratio
+
+    def to_json(self) -> dict[str, Any]:
+        """As a case of ``verdict.json``."""
+        return {
+            "config": self.plan.config.name,
+            **self.figures.to_json(),
+            "faster": self.ratio.faster,
+            "slots": self.plan.slots["candidate"],
+            "baseline_slots": self.plan.slots["baseline"],
+            "cold": self.plan.cold,
+            "bytes": self.moved_bytes,
+            "flops": self.flops,
+            "warm": self.warm and self.warm.to_json(),
+            "clock": self.clocks["candidate"],
+            "baseline_clock": self.clocks["baseline"],
+            "launch_ns": _number_of(self.launch_ns["candidate"]),
+            "baseline_launch_ns": _number_of(self.launch_ns["baseline"]),
+            "throttled": self.throttled,
+        }
+
+
+def widened(ratio: Ratio, spread: float) -> Ratio:
+    """With another source of differences, of that half width in the log ratio, in its interval."""
+    below, above = (math.log(end / ratio.value) for end in (ratio.low, ratio.high))
+    return Ratio(
+        ratio.value,
+        ratio.value * math.exp(-math.hypot(below, spread)),
+        ratio.value * math.exp(math.hypot(above, spread)),
+    )
+
+
+def _charged(plan: DevicePlan, taken: BySide) -> float:
+    """What the candidate's calls took longer where the gate was opened at once.
+
+    An honest side takes as long either way. What the baseline differs by, and how much its
+    batches vary, is nobody's doing.
+    """
+    differences = {side: _differences(taken[side]) for side in SIDES}
+    own, trusted = differences["candidate"], differences["baseline"]
+    if not own:
+        return 0.0
+    usual = statistics.median(trusted) if trusted else 0.0
+    noise = statistics.median(abs(value - usual) for value in trusted) if trusted else 0.0
+    surplus = statistics.median(own) - max(usual, 0.0) - SPREADS * noise - TOLERATED_NS
+    return max(0.0, surplus) / plan.slots["candidate"]
+
+
+def _differences(processes: Sequence[Taken]) -> list[float]:
+    """By process, what a batch takes longer where the gate is opened at once."""
+    return [
+        sample.reported_ns - statistics.median(other.reported_ns for other in one.samples)
+        for one in processes
+        for sample in one.at_once
+        if clock_of(one.samples) == GATE_CLOCK
+    ]
+
+
+def _times(taken: Taken, *, warm: bool) -> list[float]:
+    return [sample.per_call_ns for sample in (taken.warm if warm else taken.samples)]
+
+
+def _all(processes: Sequence[Taken]) -> list[GateSample]:
+    return list(chain.from_iterable((*one.samples, *one.at_once) for one in processes))
+
+
+def _launching(samples: Sequence[GateSample]) -> float | None:
+    found = [s.launch_ns / s.slots for s in samples if s.clock == GATE_CLOCK]
+    return statistics.median(found) if found else None
+
+
+def _number_of(value: float | None) -> Any:
+    return None if value is None else number(value)

@@ -1,0 +1,206 @@
+"""The perf gate on a device: which batches are taken, and when there are enough."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from base import shapes
+from base.program import Config
+from base.spec import Spec
+from gpu import session
+from terms.perf import PerfPolicy
+from terms.verdict import canonical_json
+from truth.judge import Judge, Launching
+from truth.oracle import TaskFault
+
+from perf import device_budget, machine, plausibility
+from perf.asides import Asides
+from perf.device_budget import Budget
+from perf.device_figures import BySide, DeviceTiming
+from perf.device_plan import Need, Wishes
+from perf.gate_samples import DevicePlan, SidePlan
+from perf.gate_turn import Held
+from perf.gated import GatedMeter
+from perf.pilot import Pilot
+from perf.plan import SIDES, SideName
+
+COLD_FACTOR = 3
+EAGER = "eager"
+COUNTED = ("", "max-autotune-no-cudagraphs")
+RECORDED = ("max-autotune",)  # copies its inputs into its graphs: shown, and beaten by nobody
+_LINES = 4  # of why a mode cannot be had
+
+
+class DeviceGate:
+    """One judging on a device."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        launcher: Launching,
+        policy: PerfPolicy,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._spec = spec
+        self._policy = policy
+        self._now = now
+        self._started = now()
+        self._drawn = policy.draw or secrets.randbits(48)
+        self._budget = Budget.of_device(policy.memory_share)
+        judge = Judge.assemble(spec, launcher, policy)
+        self._asides = Asides(judge, spec, self._drawn)
+        self._meter = GatedMeter(
+            judge,
+            self._asides,
+            self._budget,
+            draw=self._drawn,
+            warm=policy.warm,
+            samples=policy.samples,
+        )
+        self._taken: dict[str, BySide] = {
+            config.name: {side: [] for side in SIDES} for config in spec.configs
+        }
+        wishes = Wishes(
+            policy.min_batch_ms * 1e6,
+            COLD_FACTOR * session.cache_bytes(),
+            policy.max_slots,
+            self._budget.tensor_bytes,
+        )
+        self._pilot = Pilot(self._meter, spec.signature, wishes)
+        self._plans: dict[tuple[SideName, str], SidePlan] = {}
+        self._baselines: dict[str, dict[str, Any]] = {}
+        self._host = [machine.reading()]
+
+    def measure(self) -> tuple[list[DeviceTiming], str, int]:
+        """The timing of every config, why no more was measured, and in how many rounds.
+
+        Raises CandidateFault, TaskFault and MachineFault.
+        """
+        for config in self._spec.configs:
+            needed = Need.of(self._spec.signature, config).bytes(1)
+            self._budget.demand(config.name, needed)
+        self._choose_baselines()
+        self._asides.prepare()
+        device_budget.give_back()
+        rounds = 0
+        while True:
+            rounds += 1
+            before = self._now()
+            made = self._meter.round(rounds, self._spec.configs, self._planned)
+            for name, sides in made.items():
+                for side, taken in sides.items():
+                    self._taken[name][side].append(taken)
+            self._host.append(machine.reading())
+            timings = [self._timing(config) for config in self._spec.configs]
+            if rounds >= self._policy.processes and (
+                why := self._enough(timings, rounds, self._now() - before)
+            ):
+                return timings, why, rounds
+
+    def samples(self) -> bytes:
+        """``samples.json``: every reading, whatever came of it."""
+        return canonical_json(
+            {
+                "schema": 1,
+                "configs": self._lists("samples"),
+                "at_once": self._lists("at_once"),
+                "warm": self._lists("warm"),
+                "baselines": self._baselines,
+                "graphs": self._meter.graphs,
+                "empty": {side: asdict(one) for side, one in self._meter.empties.sides.items()},
+                "device_memory": self._budget.to_json(),
+                "draw": self._drawn,
+                "machine": {
+                    "cores": os.cpu_count(),
+                    "load": self._host[-1]["load"],
+                    "readings": self._host,
+                },
+            }
+        )
+
+    def _lists(self, kind: str) -> dict[str, Any]:
+        return {
+            name: {
+                side: [[asdict(sample) for sample in getattr(one, kind)] for one in sides[side]]
+                for side in SIDES
+            }
+            for name, sides in self._taken.items()
+        }
+
+    def _choose_baselines(self) -> None:
+        """Have PyTorch at its strongest be what candidates are timed against.
+
+        As it is it competes with ``torch.compile``; the mode with graphs is looked at for the
+        first config.
+        """
+        if self._spec.baseline.abi != "torch":
+            return
+        configs = self._spec.configs
+        times: dict[str, dict[str, float]] = {config.name: {} for config in configs}
+        self._baselines = {config.name: {} for config in configs}
+        for mode in (*COUNTED, *RECORDED):
+            left = list(configs if mode in COUNTED else configs[:1])
+            while left:
+                left = self._try_mode(mode, left, times)
+        for name, found in times.items():
+            fastest = min(found, key=lambda mode: found[mode])
+            self._meter.modes[name] = fastest
+            self._baselines[name]["counted"] = fastest or EAGER
+
+    def _try_mode(
+        self, mode: str, configs: Sequence[Config], times: dict[str, dict[str, float]]
+    ) -> list[Config]:
+        """What a mode takes for each config, or why it cannot be had; those not come to."""
+        waiting = list(configs)
+        for config in configs:
+            self._meter.modes[config.name] = mode
+        try:
+            with self._meter.running("baseline", configs[0]) as runner:
+                while waiting:
+                    plan = self._pilot.look("baseline", runner, waiting[0])
+                    name = waiting.pop(0).name
+                    self._baselines[name][mode or EAGER] = plan.call_ns
+                    if mode in COUNTED:
+                        times[name][mode] = plan.call_ns
+        except TaskFault as fault:
+            if not mode:
+                raise
+            if waiting:
+                said = "; ".join(str(fault).splitlines()[:_LINES])
+                self._baselines[waiting.pop(0).name][mode] = said
+        return waiting
+
+    def _planned(self, side: SideName, runner: Held, config: Config) -> SidePlan:
+        """How a side of a config is timed, found out in the first process that comes to it."""
+        known = self._plans.get((side, config.name))
+        if known is None:
+            known = self._plans[side, config.name] = self._pilot.plan(side, runner, config)
+        return known
+
+    def _timing(self, config: Config) -> DeviceTiming:
+        slots = {side: self._plans[side, config.name].slots for side in SIDES}
+        touched = plausibility.traffic(self._spec.signature, config)
+        cold = min(slots.values()) * touched > COLD_FACTOR * session.cache_bytes()
+        return DeviceTiming.of(
+            DevicePlan(config, slots, cold),
+            self._taken[config.name],
+            self._policy.machine_spread,
+            touched,
+            shapes.evaluate(self._spec.flops, config.dims),
+        )
+
+    def _enough(self, timings: Sequence[DeviceTiming], rounds: int, round_seconds: float) -> str:
+        """Why to measure no more; empty where another round is worth it."""
+        policy = self._policy
+        if max(timing.ratio.half_width for timing in timings) <= policy.half_width:
+            return "half_width"
+        if rounds == policy.max_processes:
+            return "max_processes"
+        if self._now() - self._started + round_seconds > policy.budget_seconds:
+            return "budget"
+        return ""

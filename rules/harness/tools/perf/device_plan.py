@@ -1,0 +1,93 @@
+"""How many calls a batch behind a gate has: by time, caches, memory, and what the queue takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from base import shapes
+from base.program import Argument, Config, Signature
+
+from perf import plausibility
+
+COPIES_OF_INPUTS = 3  # as drawn, in one piece to be delivered, and delivered
+COPIES_OF_OUTPUTS = 2  # as written, and as taken
+DELIVERED_BYTES = 1 << 30
+"""Inputs of one batch at most, where a call has no more: they are delivered within one slice of the
+device's time, in which no runner can see them come."""
+
+_ORACLE_COPIES = 6  # doubles that the oracle and the comparison hold at a time, for each element
+PILOT_SLOTS = 8
+
+
+@dataclass(frozen=True)
+class Need:
+    """Bytes of the device that a config takes: ``fixed``, and more for each slot."""
+
+    fixed: int
+    slot: int
+
+    @classmethod
+    def of(cls, signature: Signature, config: Config) -> Need:
+        """What judge and runner hold together."""
+        taken = plausibility.traffic(Signature(signature.inputs, (), (), ()), config)
+        made = plausibility.traffic(Signature((), signature.results, (), ()), config)
+        largest = max(
+            _elements(argument, config) for argument in (*signature.inputs, *signature.outputs)
+        )
+        slot = COPIES_OF_INPUTS * taken + COPIES_OF_OUTPUTS * made
+        # What an eager program holds in between is about what it returns.
+        return cls(_ORACLE_COPIES * 8 * largest + 4 * made, slot)
+
+    def bytes(self, slots: int) -> int:
+        """For so many slots."""
+        return self.fixed + slots * self.slot
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What decides how many calls a batch has.
+
+    Attributes:
+        batch_ns: how long a batch should be.
+        cold_bytes: that the calls of a batch should touch, so that caches help none of them.
+        most_slots: of any batch.
+        tensor_bytes: of the device, for everything that one config takes.
+    """
+
+    batch_ns: float
+    cold_bytes: int
+    most_slots: int
+    tensor_bytes: int
+
+    def slots(self, signature: Signature, config: Config, call_ns: float) -> int:
+        """For calls that take so long. At least 1, whatever that costs."""
+        need = Need.of(signature, config)
+        touched = plausibility.traffic(signature, config) or 1
+        delivered = plausibility.traffic(Signature(signature.inputs, (), (), ()), config) or 1
+        wanted = max(self.batch_ns / max(call_ns, 1.0), self.cold_bytes / touched)
+        most = min(
+            self.most_slots,
+            (self.tensor_bytes - need.fixed) // max(need.slot, 1),
+            DELIVERED_BYTES // delivered,
+        )
+        return max(1, min(math.ceil(wanted), most))
+
+
+def fitting(wanted: int, fits: Callable[[int], bool]) -> int:
+    """The most slots, of ``wanted`` halved again and again, whose calls all fit the queue.
+
+    0 where not even one call can be queued without waiting for the device.
+    """
+    slots = wanted
+    while slots and not fits(slots):
+        slots //= 2
+    return slots
+
+
+def _elements(argument: Argument, config: Config) -> int:
+    total = 1
+    for extent in shapes.shape(argument, config.dims):
+        total *= extent
+    return total

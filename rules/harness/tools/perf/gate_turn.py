@@ -1,0 +1,52 @@
+"""A process's time with one config, and what its runner can do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from base.program import Config, Gated
+from torch import Tensor
+from truth.assessment import Call, Tensors
+from truth.judge import Running
+
+from perf.gate_samples import GATE_CLOCK, SidePlan, Taken, clock_of
+from perf.plan import SideName
+
+
+class Held(Running, Protocol):
+    """A runner whose batches can wait behind a gate."""
+
+    def gated(
+        self, inputs: Sequence[Mapping[str, Tensor]], *, repeats: int = 1, at_once: bool = False
+    ) -> Gated | None:
+        """A batch behind a gate; None where the platform has none."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One process's time with one config."""
+
+    side: SideName
+    number: int
+    runner: Held
+    config: Config
+    plan: SidePlan
+    taken: Taken
+
+    @property
+    def slots(self) -> int:
+        """Calls of its batches."""
+        return self.plan.slots
+
+    @property
+    def held(self) -> bool:
+        """Whether its batches wait behind the gate, as far as is known."""
+        clocks = (self.plan.clock, clock_of(self.taken.samples))
+        return clocks == (GATE_CLOCK, GATE_CLOCK)
+
+
+def inputs(calls: Sequence[Call]) -> list[Tensors]:
+    """What a runner is given of these calls."""
+    return [call.inputs for call in calls]

@@ -1,0 +1,314 @@
+"""Times programs of a device behind a gate, a process of one side after the other.
+
+Nothing that a program says of itself is part of its time. A batch that cannot wait behind a gate,
+because the program needs the device's answer in between, is timed as its user would wait for it:
+with the host's time in it, by the judge's clock.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from base.program import Batch, CandidateFault, Config, Gated
+from truth.assessment import Call
+from truth.judge import Case, Judge, Side
+from truth.oracle import TaskFault
+
+from perf import device_budget, device_state
+from perf.asides import Asides
+from perf.device_budget import Budget
+from perf.gate_samples import (
+    GATE_CLOCK,
+    HOST_CLOCK,
+    Empties,
+    GateSample,
+    SidePlan,
+    Taken,
+)
+from perf.gate_turn import Held, Turn, inputs
+from perf.plan import SideName
+from perf.untimed import Untimed
+from perf.verification import Verified, Verifier
+
+STAGE = "perf"
+EMPTY_BATCHES = 8
+EMPTY_AT_ONCE = 5
+TRIES = 2  # to queue a batch: a host may have been busy, or memory be allocated, the first time
+COOLING = 3  # readings of a batch while heat slows the device down
+MOST_BATCHES = 5
+AGREEMENT = 0.005  # of a process's batches, from the fastest to the slowest, that is enough
+_WARM = 255  # the number of the batch whose calls are one
+
+
+Planned = Callable[[SideName, Held, Config], SidePlan]
+
+
+class GatedMeter:
+    """Times processes.
+
+    ``draw`` is randomness of this judging alone, as for ``perf.measure.Meter``.
+
+    Attributes:
+        modes: by config, the mode of the baseline that it is timed against, where there are some.
+        empties: what is taken off.
+        graphs: by config and side, ns a call where launches were recorded and run as one graph.
+            It is shown and decides nothing.
+    """
+
+    def __init__(
+        self, judge: Judge, asides: Asides, held: Budget, *, draw: int, warm: bool, samples: int
+    ) -> None:
+        self.modes: dict[str, str] = {}
+        self.empties = Empties()
+        self.graphs: dict[str, dict[SideName, float]] = {}
+        self._judge = judge
+        self._drawn = draw
+        self._budget = held
+        self._repeatable = judge.repeatable
+        self._warm = warm and judge.repeatable
+        self._samples = samples
+        self._sides: dict[str, Side] = {}
+        self._verifier = Verifier(judge.assessor)
+        self._untimed = Untimed(asides, judge.assessor, self)
+
+    def round(
+        self, number: int, configs: Sequence[Config], planned: Planned
+    ) -> dict[str, dict[SideName, Taken]]:
+        """One process a side, or as many as the baseline has modes, through all configs.
+
+        ``planned`` says how one is timed, and may ask the runner. Raises CandidateFault, TaskFault
+        for the baseline's faults, and MachineFault.
+        """
+        order: Sequence[SideName] = ("baseline", "candidate")
+        found: dict[str, dict[SideName, Taken]] = {config.name: {} for config in configs}
+        for side in order if number % 2 == 0 else order[::-1]:
+            for group in self._groups(side, configs):
+                with self.running(side, group[0]) as runner:
+                    for index, config in enumerate(group):
+                        plan = planned(side, runner, config)
+                        turn = self._begin(side, number, runner, config, plan)
+                        if index == 0:
+                            self.calibrate(side, runner)
+                        found[config.name][side] = self._time(turn)
+                    if number == 1:
+                        self._record(side, runner, group, planned)
+        for config in configs:
+            sides = found[config.name]
+            where = f"in a timed call of {config.name}"
+            self._verifier.refuse(sides["candidate"].verified, sides["baseline"].verified, where)
+            self._untimed.refuse(sides["candidate"], sides["baseline"])
+            for taken in sides.values():
+                taken.forget()
+        return found
+
+    def _groups(self, side: SideName, configs: Sequence[Config]) -> list[list[Config]]:
+        if side == "candidate":
+            return [list(configs)]
+        by_mode: dict[str, list[Config]] = {}
+        for config in configs:
+            by_mode.setdefault(self.modes.get(config.name, ""), []).append(config)
+        return list(by_mode.values())
+
+    @contextmanager
+    def running(self, side: SideName, config: Config) -> Iterator[Held]:
+        """A fresh runner of a side, for configs like this, that ends with the block."""
+        program = self._side(side, config)
+        try:
+            with program.spending():
+                runner = program.open()
+                try:
+                    yield runner  # type: ignore[misc]
+                    runner.close()
+                finally:
+                    runner.kill()
+        except CandidateFault as fault:
+            if side == "baseline":
+                raise TaskFault(f"the baseline fails when timed: {fault}") from fault
+            raise
+        finally:
+            device_budget.give_back()
+
+    def _side(self, side: SideName, config: Config) -> Side:
+        if side == "candidate":
+            return self._judge.candidate
+        mode = self.modes.get(config.name, "")
+        if mode not in self._sides:
+            self._sides[mode] = self._judge.baseline.in_mode(mode)
+        return self._sides[mode]
+
+    def prepare(self, side: SideName, runner: Held, config: Config, slots: int) -> Verified:
+        """Load a config and make its first calls, which compile and allocate: not timed."""
+        device_budget.give_back()
+        runner.load(config, slots)
+        verified = Verified()
+        first = self.draw(0, config, 0, 1)
+        self.verify(verified, side, first, runner.batch(inputs(first)))
+        if slots > 1:  # what is allocated for many calls is there before anything waits
+            repeated = runner.repeat(first[0].inputs, slots)
+            if self._repeatable:
+                self.verify(verified, side, first, repeated)
+        return verified
+
+    def _begin(
+        self, side: SideName, number: int, runner: Held, config: Config, plan: SidePlan
+    ) -> Turn:
+        taken = Taken(verified=self.prepare(side, runner, config, plan.slots))
+        return Turn(side, number, runner, config, plan, taken)
+
+    def _time(self, turn: Turn) -> Taken:
+        taken = turn.taken
+        apart = random.SystemRandom().randrange(self._samples)
+        place = self._untimed.place(turn)
+        index = 0
+        while not self._enough(taken):
+            if index == place:
+                self._untimed.mix(turn)
+            index += 1
+            batch = self._batch(turn, index, at_once=index == apart + 1)
+            (taken.at_once if batch.at_once else taken.samples).append(batch)
+            self._budget.note()
+        if self._warm and turn.slots > 1 and turn.held:
+            self._time_repeated(turn)
+        self._untimed.follow(turn)
+        return taken
+
+    def _enough(self, taken: Taken) -> bool:
+        times = [sample.per_call_ns for sample in taken.samples]
+        if len(times) < self._samples:
+            return False
+        return max(times) <= min(times) * (1 + AGREEMENT) or len(times) >= MOST_BATCHES
+
+    def _batch(self, turn: Turn, index: int, *, at_once: bool) -> GateSample:
+        """One verified batch, of which every reading has inputs of its own."""
+        for reading in range(COOLING):
+            sample = self._reading(turn, index, reading, at_once=at_once)
+            if not sample.throttled:
+                break
+        return sample
+
+    def _reading(self, turn: Turn, index: int, reading: int, *, at_once: bool) -> GateSample:
+        first = reading * (TRIES + 1)
+        for attempt in range(first, first + TRIES if turn.held else first):
+            calls = self.draw(turn.number, turn.config, index, turn.slots, attempt)
+            made = self.gated(turn.runner, calls, at_once=at_once)
+            if made is not None:
+                self.verify(turn.taken.verified, turn.side, calls, made)
+                return self.sampled(turn.side, turn.slots, made, reading + 1, at_once=at_once)
+        calls = self.draw(turn.number, turn.config, index, turn.slots, first + TRIES)
+        whole = turn.runner.batch(inputs(calls))
+        self.verify(turn.taken.verified, turn.side, calls, whole)
+        return self.by_host(turn.side, turn.runner, turn.slots, whole, reading + 1)
+
+    def gated(self, runner: Held, calls: Sequence[Call], *, at_once: bool = False) -> Gated | None:
+        """A batch that waited behind the gate until all of it was queued; else None."""
+        made = runner.gated(inputs(calls), at_once=at_once)
+        return made if made is not None and made.held else None
+
+    def sampled(
+        self, side: SideName, slots: int, made: Gated, attempt: int = 1, *, at_once: bool = False
+    ) -> GateSample:
+        """The times of a batch behind the gate."""
+        empty = self.empties.of(side, "at_once" if at_once else "settled")
+        return GateSample(
+            slots=slots,
+            clock=GATE_CLOCK,
+            reported_ns=max(1, round(made.open_ns - empty)),
+            open_ns=made.open_ns,
+            device_ns=made.device_ns,
+            launch_ns=made.launch_ns,
+            at_once=at_once,
+            attempts=attempt,
+            state=device_state.reading(),
+        )
+
+    def by_host(
+        self, side: SideName, runner: Held, slots: int, batch: Batch, attempt: int = 1
+    ) -> GateSample:
+        """The times of a batch that did not wait, with the host's in them."""
+        if not self.empties.sides[side].host:
+            empty = [runner.empty().wall_ns for _ in range(EMPTY_BATCHES)]
+            self.empties.sides[side].host.extend(empty)
+        overhead = self.empties.of(side, "host")
+        return GateSample(
+            slots=slots,
+            clock=HOST_CLOCK,
+            reported_ns=max(1, round(batch.wall_ns - overhead)),
+            open_ns=batch.wall_ns,
+            device_ns=batch.reported_ns,
+            launch_ns=0,
+            attempts=attempt,
+            state=device_state.reading(),
+        )
+
+    def calibrate_first(self, side: SideName, runner: Held) -> None:
+        """``calibrate`` where nothing is known of this side yet."""
+        if not self.empties.sides[side].settled:
+            self.calibrate(side, runner)
+
+    def calibrate(self, side: SideName, runner: Held) -> None:
+        """Take note of empty batches, with a config loaded: a few of each process."""
+        known = self.empties.sides[side]
+        if side == "baseline" and not known.host:
+            known.host.extend(runner.empty().wall_ns for _ in range(EMPTY_BATCHES))
+        for at_once, kept, count in (
+            (False, known.settled, EMPTY_BATCHES),
+            (True, known.at_once, EMPTY_AT_ONCE),
+        ):
+            for _ in range(count):
+                made = runner.gated([], at_once=at_once)
+                if made is None:
+                    return
+                kept.append(made.open_ns)
+
+    def _time_repeated(self, turn: Turn) -> None:
+        """The same call as often as a batch has calls, so that what it needs is in the caches.
+
+        A candidate may well remember its result, hence nothing is decided by this time. What is
+        in the outputs in the end is verified like any other.
+        """
+        calls = self.draw(turn.number, turn.config, _WARM, 1)
+        made = turn.runner.gated(inputs(calls), repeats=turn.slots)
+        if made is not None and made.held:
+            self.verify(turn.taken.verified, turn.side, calls, made)
+            turn.taken.warm.append(self.sampled(turn.side, turn.slots, made))
+
+    def _record(
+        self, side: SideName, runner: Held, configs: Sequence[Config], planned: Planned
+    ) -> None:
+        """Time calls once more as one graph: the last thing that the runner is asked.
+
+        Not every candidate can be recorded, and none has to be: faults count for nothing.
+        """
+        try:
+            for config in configs:
+                slots = planned(side, runner, config).slots
+                self.prepare(side, runner, config, slots)
+                calls = self.draw(0, config, 1, slots)
+                batch = runner.replay(inputs(calls))
+                if batch is None:
+                    return
+                if self._judge.assessor.assess(calls[0], batch.outputs[0], {}).ok:
+                    found = self.graphs.setdefault(config.name, {})
+                    found[side] = batch.reported_ns / slots
+        except CandidateFault:
+            return
+
+    def draw(
+        self, number: int, config: Config, batch: int, size: int, attempt: int = 0
+    ) -> list[Call]:
+        """Inputs that no call of this process had before; the same ones for either side."""
+        epoch = self._drawn << 16 | number
+        first = ((epoch << 4 | attempt) << 8 | batch) << 16
+        return [
+            self._judge.call(Case(STAGE, config, round=first + slot, epoch=epoch))
+            for slot in range(size)
+        ]
+
+    def verify(
+        self, verified: Verified, side: SideName, calls: Sequence[Call], made: Batch | Gated
+    ) -> None:
+        """Verify the outputs of a batch, of a candidate's as they have to be."""
+        whole = side == "candidate"
+        self._verifier.add(verified, calls, made.outputs, whole=whole)

@@ -1,0 +1,60 @@
+"""A first look at one side of a config: how long a call takes, and how many can be queued."""
+
+from __future__ import annotations
+
+from base.program import Config, Signature
+
+from perf.device_plan import PILOT_SLOTS, Wishes, fitting
+from perf.gate_samples import GATE_CLOCK, HOST_CLOCK, GateSample, SidePlan
+from perf.gate_turn import Held
+from perf.gated import TRIES, GatedMeter
+from perf.plan import SideName
+
+
+class Pilot:
+    """Looks at programs; nothing that is seen counts as a time."""
+
+    def __init__(self, meter: GatedMeter, signature: Signature, wishes: Wishes) -> None:
+        self._meter = meter
+        self._signature = signature
+        self._wishes = wishes
+
+    def look(self, side: SideName, runner: Held, config: Config) -> SidePlan:
+        """A batch of a few calls."""
+        slots = min(PILOT_SLOTS, self._wishes.slots(self._signature, config, 1.0))
+        self._meter.prepare(side, runner, config, slots)
+        self._meter.calibrate_first(side, runner)
+        sample = self._first(side, runner, config, slots)
+        return SidePlan(sample.per_call_ns, sample.slots, sample.clock)
+
+    def plan(self, side: SideName, runner: Held, config: Config) -> SidePlan:
+        """As many calls as are wished for, where all of them can wait behind the gate."""
+        seen = self.look(side, runner, config)
+        wanted = self._wishes.slots(self._signature, config, seen.call_ns)
+        if seen.clock == HOST_CLOCK or wanted <= seen.slots:
+            return SidePlan(seen.call_ns, wanted, seen.clock)
+        if seen.slots == 1:  # so the other calls of the first look did not fit
+            wanted = min(wanted, PILOT_SLOTS // 2)
+        self._meter.prepare(side, runner, config, wanted)
+
+        def fits(count: int) -> bool:
+            call = self._meter.draw(0, config, 2, 1)[0]
+            for _ in range(TRIES):
+                made = runner.gated([call.inputs], repeats=count)
+                if made is not None and made.held:
+                    return True
+            return False
+
+        return SidePlan(seen.call_ns, max(1, fitting(wanted, fits)), GATE_CLOCK)
+
+    def _first(self, side: SideName, runner: Held, config: Config, slots: int) -> GateSample:
+        """A batch behind the gate where that can be; of one call where no more can be queued."""
+        counts = [slots] * TRIES + [1] * (TRIES if slots > 1 else 0)
+        for attempt, count in enumerate(counts):
+            calls = self._meter.draw(0, config, 1, count, attempt)
+            made = self._meter.gated(runner, calls)
+            if made is not None:
+                return self._meter.sampled(side, count, made)
+        calls = self._meter.draw(0, config, 1, slots, len(counts))
+        whole = runner.batch([call.inputs for call in calls])
+        return self._meter.by_host(side, runner, slots, whole)

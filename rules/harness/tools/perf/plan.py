@@ -1,0 +1,104 @@
+"""What is asked of the timed processes, and what they give: plans, batches, samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from base.program import Config
+from truth.assessment import Call
+
+from perf.asides import Aside
+
+SideName = Literal["candidate", "baseline"]
+SIDES: tuple[SideName, SideName] = ("candidate", "baseline")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How one config is timed.
+
+    Attributes:
+        slots: calls of a batch; the candidate's, where the baseline has others.
+        cold: whether that defeats the caches.
+        baseline_slots: the baseline's; 0 for as many. A side that is much slower gets fewer, so
+            that the other's batches are no shorter than its own.
+    """
+
+    config: Config
+    slots: int
+    cold: bool = False
+    baseline_slots: int = 0
+
+    def slots_of(self, side: SideName) -> int:
+        """Calls of one side's batches."""
+        return self.baseline_slots or self.slots if side == "baseline" else self.slots
+
+    @property
+    def most_slots(self) -> int:
+        """Calls of the larger batch."""
+        return max(self.slots, self.baseline_slots)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One timed batch. ``attempts`` counts the readings of which this was the shortest.
+
+    ``waited_ns`` is how long the judge and the runner wanted a processor that others had.
+    """
+
+    slots: int
+    reported_ns: int
+    wall_ns: int
+    attempts: int = 1
+    waited_ns: int = 0
+
+    @property
+    def per_call_ns(self) -> float:
+        """The reported time of one call."""
+        return self.reported_ns / self.slots
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One batch: the calls of each side, of which a side with fewer slots makes the first."""
+
+    calls: Mapping[SideName, Sequence[Call]]
+    timed: bool
+
+    def calls_of(self, side: SideName, slots: int) -> Sequence[Call]:
+        """What one side is asked."""
+        return self.calls[side][:slots]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The calls of one process for one config.
+
+    Attributes:
+        first: before anything is timed.
+        turns: the batches in their order, timed or not.
+        repeated: made again and again in the last batch; none where warm calls are not timed.
+        after: of another size, for the candidate.
+    """
+
+    first: list[Call]
+    turns: list[Turn]
+    repeated: list[Call] = field(default_factory=list)
+    after: Aside | None = None
+
+
+Round = Mapping[str, Mapping[SideName, list[Sample]]]  # by config and side
+
+
+@dataclass
+class Series:
+    """All samples of one config, by side and process."""
+
+    candidate: list[list[Sample]] = field(default_factory=list)
+    baseline: list[list[Sample]] = field(default_factory=list)
+
+    def of(self, side: SideName) -> list[list[Sample]]:
+        """The processes of one side."""
+        return self.candidate if side == "candidate" else self.baseline

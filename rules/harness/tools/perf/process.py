@@ -1,0 +1,94 @@
+"""What one timed process gave, and whether all of it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from base.program import Batch, CandidateFault
+from truth.assessment import Assessor, Call, Tensors
+from truth.stage import name_of
+
+from perf.asides import Aside
+from perf.plan import Plan, Sample, SideName
+
+
+class Process:
+    """What one process gave: per config its samples, and every call with its outputs.
+
+    Attributes:
+        ran: calls on usual values; ``odd``: those of batches that nobody times.
+        after: calls of other sizes.
+    """
+
+    def __init__(self, side: SideName, number: int) -> None:
+        self.side = side
+        self.number = number
+        self.samples: dict[str, list[Sample]] = {}
+        self.warm: dict[str, list[Sample]] = {}
+        self.ran: dict[str, list[tuple[Call, Tensors]]] = {}
+        self.odd: dict[str, list[tuple[Call, Tensors]]] = {}
+        self.after: dict[str, list[tuple[Aside, Sequence[Tensors]]]] = {}
+
+    def add(self, plan: Plan, calls: Sequence[Call], batch: Batch) -> None:
+        """Keep the outputs of a batch, to be verified."""
+        kept = self.ran.setdefault(plan.config.name, [])
+        kept += zip(calls, batch.outputs, strict=True)
+
+    def add_odd(self, plan: Plan, calls: Sequence[Call], outputs: Sequence[Tensors]) -> None:
+        """The same of a batch that nobody times."""
+        kept = self.odd.setdefault(plan.config.name, [])
+        kept += zip(calls, outputs, strict=True)
+
+    def time(self, plan: Plan, batch: Batch, attempts: int) -> None:
+        """Keep the times of a batch."""
+        sample = self._sample(plan, batch, attempts)
+        self.samples.setdefault(plan.config.name, []).append(sample)
+
+    def time_repeated(self, plan: Plan, batch: Batch) -> None:
+        """Keep the times of a batch of one call again and again."""
+        self.warm[plan.config.name] = [self._sample(plan, batch, 1)]
+
+    def _sample(self, plan: Plan, batch: Batch, attempts: int) -> Sample:
+        slots = plan.slots_of(self.side)
+        return Sample(slots, batch.reported_ns, batch.wall_ns, attempts, batch.waited_ns)
+
+
+def verify(assessor: Assessor, plan: Plan, candidate: Process, baseline: Process) -> None:
+    """Judge all outputs of the candidate beside the baseline's own error.
+
+    Where the baseline itself is wrong on unusual values, nobody has to be right. Raises
+    CandidateFault.
+    """
+    name = plan.config.name
+    slack: Mapping[str, float] = {}
+    for call, outputs in baseline.ran[name]:
+        slack = _larger(slack, assessor.excesses(call, outputs))
+    for call, outputs in candidate.ran[name]:
+        _require(assessor, call, outputs, slack, "a timed call")
+    beside = {id(call): outputs for call, outputs in baseline.odd.get(name, ())}
+    for call, outputs in candidate.odd.get(name, ()):
+        allowed = slack
+        if (theirs := beside.get(id(call))) is not None:
+            off = assessor.excesses(call, theirs)
+            if not assessor.assess(call, theirs, off).ok:
+                continue
+            allowed = _larger(slack, off)
+        _require(assessor, call, outputs, allowed, "a call among timed ones")
+    for aside, ran in candidate.after.get(name, ()):
+        for call, outputs in zip(aside.calls, ran, strict=True):
+            _require(assessor, call, outputs, aside.slack, "a call between timed ones")
+
+
+def _require(
+    assessor: Assessor, call: Call, outputs: Tensors, slack: Mapping[str, float], what: str
+) -> None:
+    finding = assessor.assess(call, outputs, slack)
+    if finding.reason is not None:
+        detail = finding.detail or finding.reason.value
+        where = name_of(call.config, call.distribution)
+        raise CandidateFault(finding.reason, f"{detail}\n  in {what} of {where}")
+
+
+def _larger(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    """By output, the larger of two errors."""
+    return {name: max(one.get(name, 0.0), other.get(name, 0.0)) for name in {*one, *other}}

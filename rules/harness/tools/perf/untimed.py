@@ -1,0 +1,99 @@
+"""What a timed process is asked besides: other values in a batch, and other sizes after them.
+
+``perf.asides`` says why, and chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from base.program import Batch, CandidateFault, Config, Gated
+from terms.policy import DEFAULT
+from truth.assessment import Assessor, Call, Tensors
+
+from perf.asides import Asides
+from perf.gate_samples import Taken
+from perf.gate_turn import Held, Turn, inputs
+from perf.plan import SideName
+from perf.verification import Verified
+
+ODD = 6  # calls of one batch that have other values
+_BATCH = 254  # the number of the batch that they come in
+
+
+class Meter(Protocol):
+    """What of ``GatedMeter`` is needed here."""
+
+    def draw(
+        self, number: int, config: Config, batch: int, size: int, attempt: int = 0
+    ) -> list[Call]:
+        """Fresh inputs."""
+
+    def gated(self, runner: Held, calls: Sequence[Call], *, at_once: bool = False) -> Gated | None:
+        """A batch behind the gate; None where that cannot be."""
+
+    def verify(
+        self, verified: Verified, side: SideName, calls: Sequence[Call], made: Batch | Gated
+    ) -> None:
+        """Verify the outputs of a batch."""
+
+
+class Untimed:
+    """Asks it, and looks at what came of it."""
+
+    def __init__(self, asides: Asides, assessor: Assessor, meter: Meter) -> None:
+        self._asides = asides
+        self._assessor = assessor
+        self._meter = meter
+
+    def place(self, turn: Turn) -> int:
+        """After how many of the first two batches the one comes that nobody times."""
+        return self._asides.place(turn.number, turn.config, 1)
+
+    def mix(self, turn: Turn) -> None:
+        """A batch as large as a timed one and behind the gate like one, in part on other values."""
+        odd = self._asides.among(turn.number, turn.config, min(ODD, turn.slots))
+        usual = self._meter.draw(turn.number, turn.config, _BATCH, turn.slots - len(odd))
+        calls = self._asides.mixed(turn.number, turn.config, [*odd, *usual])
+        made: Batch | Gated | None = None
+        if turn.held:
+            made = self._meter.gated(turn.runner, calls)
+        made = made or turn.runner.batch(inputs(calls))
+        by_call = {id(call): found for call, found in zip(calls, made.outputs, strict=True)}
+        plain = replace(made, outputs=tuple(by_call[id(call)] for call in usual))
+        self._meter.verify(turn.taken.verified, turn.side, usual, plain)
+        for call in odd:
+            copies = {name: tensor.clone() for name, tensor in by_call[id(call)].items()}
+            turn.taken.odd.append((call, copies))
+
+    def follow(self, turn: Turn) -> None:
+        """Calls of another size. Raises CandidateFault where they are wrong."""
+        aside = self._asides.between(turn.number, turn.config)
+        if aside is None or turn.side == "baseline":
+            return
+        turn.runner.load(aside.config, len(aside.calls))
+        ran = turn.runner.batch(inputs(aside.calls)).outputs
+        for call, outputs in zip(aside.calls, ran, strict=True):
+            self._require(call, outputs, aside.slack, "a call between timed ones")
+
+    def refuse(self, candidate: Taken, baseline: Taken) -> None:
+        """Raise CandidateFault where calls on other values are wrong and the baseline's are not."""
+        for index, (call, outputs) in enumerate(candidate.odd):
+            allowed: Mapping[str, float] = baseline.verified.excess
+            if index < len(baseline.odd):
+                theirs, ran = baseline.odd[index]
+                off = self._assessor.excesses(theirs, ran)
+                if not self._assessor.assess(theirs, ran, off).ok:
+                    continue
+                allowed = {name: max(worst, allowed.get(name, 0.0)) for name, worst in off.items()}
+            self._require(call, outputs, allowed, "a call among timed ones")
+
+    def _require(self, call: Call, outputs: Tensors, slack: Mapping[str, float], what: str) -> None:
+        finding = self._assessor.assess(call, outputs, slack)
+        if finding.reason is not None:
+            detail = finding.detail or finding.reason.value
+            kind = "" if call.distribution == DEFAULT else f", {call.distribution}"
+            where = f"{call.config.name}{kind}"
+            raise CandidateFault(finding.reason, f"{detail}\n  in {what} of {where}")

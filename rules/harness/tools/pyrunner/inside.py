@@ -1,0 +1,98 @@
+"""A program in the process that runs it: PyTorch's, and those for devices."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from base.program import Program
+from runners import confinement
+
+from pyrunner.calls import Calls, Ground
+from pyrunner.module import Entry, load_entry
+
+_WITHOUT_GRAPHS = ("default", "max-autotune-no-cudagraphs")
+
+
+class Inside:
+    """The ``Subject`` of programs that share the runner's process."""
+
+    def __init__(self, program: Program, ground: Ground) -> None:
+        self._program = program
+        self._ground = ground
+        self._entry: Entry | None = None
+        self._functions: Any = None
+        self._calls: Calls | None = None
+
+    def start(self) -> None:
+        """Import the program."""
+        path = confinement.candidate_path(self._program)
+        if self._program.abi == "call":
+            tree = importlib.import_module("pyrunner_call.call_tree")
+            self._functions = tree.Functions.load(self._program, path)
+        else:
+            self._entry = _compiled(self._program, load_entry(self._program, path))
+        gc.freeze()  # later collections look at what the calls have made, no more
+
+    def load(self, fds: list[int]) -> None:
+        """Map a config's buffers."""
+        self._calls = None
+        if self._functions is not None:
+            called = importlib.import_module("pyrunner_call.called")
+            self._calls = called.Called(self._functions, fds, self._ground)
+            return
+        assert self._entry is not None
+        self._calls = Calls(self._program.abi, self._entry, fds, self._ground)
+
+    def run(self, calls: int, left_out: int = -1) -> int:
+        """Make the calls of a batch; how long they took, in nanoseconds."""
+        if self._calls is None and not calls:
+            return 0
+        assert self._calls is not None
+        return self._calls.run(calls, left_out)
+
+    def hold(self, fd: int) -> bool:
+        """Make ready to launch behind the gate whose page this is; whether that can be done."""
+        return self._ground.hold(fd)
+
+    def queue(self, calls: int, ticket: int) -> int:
+        """Launch the calls of a batch behind the gate; ns that it took the host."""
+        assert self._calls is not None
+        return self._calls.queue(calls, ticket)
+
+    def opened(self, ticket: int) -> int:
+        """Wait until they are done, and say so; how long that was, by the device's clock."""
+        return self._ground.opened(ticket)
+
+    def replay(self, calls: int) -> int | None:
+        """``run`` with the launches recorded and run as one graph; None where they cannot be."""
+        assert self._calls is not None
+        return self._calls.replay(calls)
+
+    def collect(self) -> None:
+        """Copy what the calls of the last batch returned into the outputs of their slots."""
+        assert self._calls is not None
+        self._calls.collect()
+
+
+def _compiled(program: Program, entry: Entry) -> Entry:
+    """The entry, through ``torch.compile`` where the program asks for one of its modes."""
+    if not program.mode:
+        return entry
+    compiled: Entry = torch.compile(entry, mode=program.mode, dynamic=False)
+    return compiled if program.mode in _WITHOUT_GRAPHS else _copied(compiled)
+
+
+def _copied(compiled: Entry) -> Entry:
+    """What is compiled into graphs of its own overwrites its last results with the next."""
+
+    begin: Callable[[], None] = torch.compiler.cudagraph_mark_step_begin
+
+    def call(**arguments: Any) -> Any:
+        begin()
+        return {name: result.clone() for name, result in compiled(**arguments).items()}
+
+    return call

@@ -1,0 +1,142 @@
+"""The calls of a batch of a task with a call: its operands over the shared buffers, its results."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import struct
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from pyrunner import host
+from pyrunner.calls import Ground, Shared, Work
+from runners.call_block import CallBlock
+from runners.control_block import Region
+from terms.dtypes import BY_CODE
+from torch import Tensor
+
+from pyrunner_call.call_tree import Boundary, Functions
+from pyrunner_call.returned import Returned
+
+
+class Called:
+    """The loaded config: its slots as operands, and what calls have returned.
+
+    What is constructed is constructed here, once, and gets its state.
+    """
+
+    def __init__(self, functions: Functions, fds: list[int], ground: Ground) -> None:
+        block_fd, input_fd, output_fd, result_fd, state_fd = fds
+        self._ground = ground
+        self._memory = host.mapped(block_fd, writable=False)
+        self.block = block = CallBlock.decode(self._memory[:])
+        inputs = ground.shared(input_fd, block.sizes[0])
+        outputs = ground.shared(output_fd, block.sizes[1])
+        slots = range(block.slots)
+        self._outputs = [_tensors(block.outputs, outputs, s * block.strides[1]) for s in slots]
+        kept = [_tensors(block.inputs, inputs, s * block.strides[0]) for s in slots]
+        home = inputs(0, 1, torch.uint8).device
+        constants = {**block.values, **dict.fromkeys(block.absent)}
+        self._boundary = Boundary(
+            functions, constants, block.dtype, _state(block, state_fd, home), home
+        )
+        both = ({**one, **other} for one, other in zip(kept, self._outputs, strict=True))
+        self._operands = [self._boundary.operands(_unbound(block, tensors)) for tensors in both]
+        arenas = [
+            range(start, start + size)
+            for start, size in zip(
+                (inputs(0, 1, torch.uint8).data_ptr(), outputs(0, 1, torch.uint8).data_ptr()),
+                block.sizes,
+                strict=False,
+            )
+        ]
+        table = host.mapped(result_fd, writable=True)
+        self._returned = Returned(block, functions.targets, table, arenas, self._outputs)
+        self._results: list[Any] = []
+
+    def run(self, calls: int, left_out: int = -1) -> int:
+        """Make the calls of a batch; how long they took, in nanoseconds.
+
+        Saying where results lie, or copying them, is part of it, on both sides alike.
+        """
+        with self._ready(calls, left_out) as work:
+            return self._ground.timed(work)
+
+    def queue(self, calls: int, ticket: int) -> int:
+        """Launch the calls of a batch behind the gate; ns that it took the host."""
+        with self._ready(calls) as work:
+            return self._ground.queued(work, ticket)
+
+    def replay(self, calls: int) -> int | None:
+        """``run`` with the launches recorded and run as one graph; None where they cannot be."""
+        with self._ready(calls) as work:
+            return self._ground.replayed(work)
+
+    def collect(self) -> None:
+        """Results are where the judge reads them."""
+
+    @contextlib.contextmanager
+    def _ready(self, calls: int, left_out: int = -1) -> Iterator[Work]:
+        """The calls of a batch as one piece of work."""
+        order = struct.unpack_from(f"<{calls}I", self._memory, self.block.order_offset)
+        self._results = []
+        self._boundary.restore()
+        function, operands = self._boundary.function, self._operands
+        take, keep = self._take, self._results.append
+
+        def work() -> None:
+            with torch.no_grad():
+                for index, slot in enumerate(order):
+                    arguments, keywords = operands[slot]
+                    if index == left_out:
+                        with self._ground.without_launches():
+                            result = function(*arguments, **keywords)
+                    else:
+                        result = function(*arguments, **keywords)
+                    keep(result)
+                    take(slot, result)
+
+        gc.disable()
+        yield work
+        gc.enable()
+
+    def _take(self, slot: int, result: Any) -> None:
+        if self.block.copied:
+            self._returned.copy(slot, result)
+            self._results.clear()
+        else:
+            self._returned.note(slot, result)
+
+
+def _tensors(regions: tuple[Region, ...], memory: Shared, start: int) -> dict[str, Tensor]:
+    return {region.name: _tensor(region, memory, start) for region in regions}
+
+
+def _tensor(region: Region, memory: Shared, start: int) -> Tensor:
+    dtype = BY_CODE[region.code]
+    kind: torch.dtype = getattr(torch, dtype.given_as or dtype.torch_name)
+    if not region.size:
+        return torch.empty(region.shape, dtype=kind, device=memory(0, 1, torch.uint8).device)
+    flat = memory(start + region.first, region.size, torch.uint8).view(kind)
+    if region.strides:
+        return flat.as_strided(region.shape, region.strides)
+    return flat.view(region.shape)
+
+
+def _unbound(block: CallBlock, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The tensors as a call gets them: some of them in lists."""
+    lists = {name: list(tensors[name].unbind(0)) for name in block.listed if name in tensors}
+    return {**tensors, **lists}
+
+
+def _state(block: CallBlock, fd: int, home: torch.device) -> dict[str, Tensor]:
+    """Tensors of this process's own: what it makes of them is nobody else's concern."""
+    memory = host.mapped(fd, writable=False)
+    found = {}
+    for region in block.state:
+        kind: torch.dtype = getattr(torch, BY_CODE[region.code].torch_name)
+        data = bytearray(memory[region.first : region.first + region.size])
+        flat = torch.frombuffer(data, dtype=torch.uint8) if data else torch.empty(0)
+        found[region.name] = flat.view(kind).view(region.shape).to(home)
+    return found

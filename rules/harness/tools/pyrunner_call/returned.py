@@ -1,0 +1,154 @@
+"""What calls have returned: checked, and noted for the judge or copied into its buffers."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from base import layouts
+from pyrunner.calls import WrongDtype, WrongShape
+from runners.call_block import CallBlock
+from runners.results import MAX_RANK, RECORD, returned
+from terms.dtypes import BY_CODE, DTYPES
+from torch import Tensor
+
+_CODES = {getattr(torch, dtype.torch_name, None): dtype.code for dtype in DTYPES.values()}
+
+
+class WrongType(Exception):  # noqa: N818 (the candidate's, no error of ours)
+    """A result is no plain tensor."""
+
+
+class WrongLayout(Exception):  # noqa: N818
+    """A returned tensor is not dense, or its elements are in another order."""
+
+
+class Aliased(Exception):  # noqa: N818
+    """A returned tensor lies in the memory of an input, or of another call."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One tensor that a call returns.
+
+    Attributes:
+        layout: whether its axes may lie in any order; ``strides`` are those that are declared.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    strides: tuple[int, ...]
+
+
+class Returned:
+    """Takes the results of the calls of a config.
+
+    Args:
+        own: first and last address of what belongs to the judge: the inputs, which no result may
+            lie in, and the outputs, in which one may lie in its own slot.
+    """
+
+    def __init__(
+        self,
+        block: CallBlock,
+        targets: Any,
+        table: mmap.mmap,
+        arenas: Sequence[range],
+        outputs: Sequence[Mapping[str, Any]],
+    ) -> None:
+        self._targets = targets
+        self._table = table
+        self._arenas = arenas
+        self._stride = block.strides[1]
+        self._outputs = outputs
+        placed = {region.name: region for region in block.outputs}
+        self._wanted: list[Wanted] = []
+        for name in returned(targets):
+            region = placed[name]
+            dtype: torch.dtype = getattr(torch, BY_CODE[region.code].torch_name)
+            strides = region.strides or layouts.contiguous(region.shape)
+            if name in block.listed:
+                part = Wanted(name, region.shape[1:], dtype, strides[1:])
+                self._wanted += [part] * region.shape[0]
+            else:
+                self._wanted.append(Wanted(name, region.shape, dtype, strides))
+        self._listed = frozenset(block.listed)
+
+    @property
+    def any(self) -> bool:
+        """Whether calls return something that counts."""
+        return bool(self._wanted)
+
+    def note(self, slot: int, result: Any) -> None:
+        """Say where the results of a call lie."""
+        at = slot * RECORD.size * len(self._wanted)
+        for wanted, tensor in self._pairs(result):
+            address = self._checked(slot, wanted, tensor)
+            shape, steps = tensor.shape, tensor.stride()
+            gap = (0,) * (MAX_RANK - len(shape))
+            code = _CODES[tensor.dtype]
+            RECORD.pack_into(self._table, at, address, code, len(shape), *shape, *gap, *steps, *gap)
+            at += RECORD.size
+
+    def copy(self, slot: int, result: Any) -> None:
+        """Copy the results of a call into the outputs of its slot."""
+        seen: dict[str, int] = {}
+        for wanted, tensor in self._pairs(result):
+            self._checked(slot, wanted, tensor)
+            target = self._outputs[slot][wanted.name]
+            if wanted.name in self._listed:
+                index = seen[wanted.name] = seen.get(wanted.name, -1) + 1
+                target = target[index]
+            if target.data_ptr() != tensor.data_ptr():
+                target.copy_(tensor)
+
+    def _pairs(self, result: Any) -> Iterator[tuple[Wanted, Any]]:
+        return zip(self._wanted, self._flat(self._targets, result), strict=True)
+
+    def _flat(self, targets: Any, result: Any) -> Iterator[Any]:
+        """The results that have a name, in the order of the targets."""
+        if targets is None:
+            return
+        if isinstance(targets, str) and targets not in self._listed:
+            yield result
+            return
+        names = targets
+        if isinstance(targets, str):
+            count = sum(wanted.name == targets for wanted in self._wanted)
+            names = [_ITEM] * count
+        if not isinstance(result, tuple | list) or len(result) != len(names):
+            size = f" of {len(result)}" if isinstance(result, tuple | list) else ""
+            raise WrongShape(f"a {type(result).__name__}{size} instead of {len(names)} results")
+        for name, item in zip(names, result, strict=True):
+            if name is _ITEM:
+                yield item
+            else:
+                yield from self._flat(name, item)
+
+    def _checked(self, slot: int, wanted: Wanted, tensor: Any) -> int:
+        """The address of a result that is what was declared."""
+        name = wanted.name
+        if type(tensor) is not Tensor:
+            raise WrongType(f"'{name}' is a {type(tensor).__name__} instead of a torch.Tensor")
+        if tensor.shape != wanted.shape:
+            raise WrongShape(f"'{name}' is {list(tensor.shape)} instead of {list(wanted.shape)}")
+        if tensor.dtype != wanted.dtype:
+            raise WrongDtype(f"'{name}' is {tensor.dtype} instead of {wanted.dtype}")
+        if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
+            raise WrongLayout(f"'{name}' is not plain memory")
+        if tensor.device.type not in {"cpu", "cuda"}:
+            raise WrongType(f"'{name}' is on the device '{tensor.device}'")
+        address = tensor.data_ptr()
+        inputs, outputs = self._arenas
+        if address in inputs:
+            raise Aliased(f"'{name}' lies in an input")
+        if address in outputs and (address - outputs.start) // self._stride != slot:
+            raise Aliased(f"'{name}' lies in an output of another call")
+        return address
+
+
+_ITEM = object()

@@ -1,0 +1,1 @@
+"""What of the Python runner is for devices alone."""

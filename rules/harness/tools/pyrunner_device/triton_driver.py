@@ -1,0 +1,36 @@
+"""Builds what Triton compiles for itself once, in the process that runners are forked from."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+from typing import Any
+
+_FAILURES = (OSError, RuntimeError, AssertionError, ImportError, subprocess.SubprocessError)
+_UTILITIES = {
+    "cuda": ("triton.backends.nvidia.driver", "CudaUtils"),
+    "rocm": ("triton.backends.amd.driver", "HIPUtils"),
+}
+
+
+def build(platform: str) -> None:
+    """Compile and load Triton's module for the device; a second call does nothing.
+
+    It takes half a second, and every runner would pay it. The module is linked with the driver,
+    which nothing calls before a runner does. Where it cannot be built, the first kernel in a
+    runner says why.
+    """
+    module, name = _UTILITIES[platform]
+    utilities: Any = getattr(importlib.import_module(module), name)
+    if hasattr(utilities, "instance"):
+        return
+    try:
+        utilities()
+    except _FAILURES:
+        del utilities.instance
+    else:
+        utilities.__init__ = _built
+
+
+def _built(_: object) -> None:
+    """The one instance is there, and so is what it has loaded."""

@@ -1,0 +1,1 @@
+"""What is left of a speedup on configs that were drawn."""

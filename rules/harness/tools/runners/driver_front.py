@@ -1,0 +1,199 @@
+"""Puts the launch filter before the device's driver, for runners that are yet to be forked.
+
+The filter has the driver's name, and finds the driver by a link in its own directory. Once loaded,
+it has the driver's table of symbols name its own functions, so that it does not matter who has
+loaded the driver before. No runner can open the driver's own file. A Python runner inherits both
+libraries from the launcher; in the file's place it sees one without code, which Triton links with.
+The native runner sees the filter there. It is executed, and its loader opens the driver by a
+descriptor that is then closed.
+
+PyTorch for AMD's devices may bring a HIP runtime of its own. Then that one is the driver of Python
+runners, and the machine's is the native runner's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import shutil
+import struct
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+from base.program import Program
+
+from runners.protocol import DRIVER_FD
+
+BEHIND = "libkabuild-driver.so"
+FOLDER = "/runner/driver"
+_NAMES = {
+    "cuda": ("libcuda.so.1",),
+    "rocm": ("libamdhip64.so.7", "libamdhip64.so.6"),
+}
+_BRINGS_ITS_OWN = {"rocm": "torch"}
+"""The module that decides which file a Python process has for its driver."""
+_PATH_BYTES = 4096
+_HEADER = struct.Struct("<40xQ10xHHxx")  # of an ELF file: place, size and number of sections
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+# Of sections, SHT_: STRTAB, HASH, DYNAMIC, DYNSYM, GNU_HASH, GNU_VERDEF, GNU_VERNEED, GNU_VERSYM.
+_LINKED = (3, 5, 6, 11, 0x6FFFFFF6, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF)
+
+
+@dataclass(frozen=True)
+class Front:
+    """The filter, ready for runners.
+
+    Attributes:
+        library: the filter, beside a link to the driver.
+        native: a directory with the same file and a link to the runner's descriptor.
+        symbols: the driver without its code.
+        driver: the driver's own file, without links.
+    """
+
+    library: str
+    native: str
+    symbols: str
+    driver: str
+
+    def place_of_driver(self, program: Program) -> str:
+        """What a runner of ``program`` sees in the place of the driver's file."""
+        return self.library if program.abi == "hip" else self.symbols
+
+    @property
+    def folder(self) -> str:
+        """Where the driver lies, and what it is linked with may lie, too."""
+        return os.path.dirname(self.driver)  # noqa: PTH120 - a path of the loader's
+
+    def open_driver(self) -> int:
+        """A descriptor of the driver, for a native runner."""
+        return os.open(self.driver, os.O_RDONLY | os.O_CLOEXEC)
+
+
+def front_of(program: Program) -> Front | None:
+    """What stands before the driver in runners of ``program``; None where nothing does.
+
+    A Python program's is loaded into this process, which forks its runners. Raises OSError where
+    there is no driver.
+    """
+    if not program.launch_filter:
+        return None
+    module = "" if program.abi == "hip" else _BRINGS_ITS_OWN.get(program.platform, "")
+    front = _make(program.launch_filter, program.platform, module)
+    if program.abi != "hip":
+        _load(front)
+    return front
+
+
+def clean_up() -> None:
+    """Remove what was made for runners."""
+    for folder in _FOLDERS:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+_FOLDERS: list[Path] = []
+
+
+@cache
+def _make(launch_filter: str, platform: str, module: str) -> Front:
+    name, driver = _found_by_loader(_NAMES[platform], module)
+    folder = Path(tempfile.mkdtemp(prefix="driver-"))
+    _FOLDERS.append(folder)
+    for kind, behind in (("python", driver), ("native", f"/proc/self/fd/{DRIVER_FD}")):
+        (folder / kind).mkdir()
+        (folder / kind / BEHIND).symlink_to(behind)
+    library = folder / "python" / name
+    shutil.copyfile(launch_filter, library)
+    (folder / "native" / name).hardlink_to(library)  # one file: the loader loads it once
+    symbols = folder / "symbols"
+    symbols.mkdir()
+    _copy_symbols(Path(driver), symbols / name)
+    folder.chmod(0o755)  # runners are other users
+    return Front(str(library), str(folder / "native"), str(symbols / name), driver)
+
+
+def filter_launches(orders: int, record: int, candidate: str) -> None:
+    """Have the filter in this process decide about launches. Raises OSError where it cannot.
+
+    ``orders`` and ``record`` are descriptors of its pages, ``candidate`` the file whose kernels
+    may run, which is not loaded yet.
+    """
+    (library,) = _LOADED
+    error = _LOADED[library].kabuild_filter_launches(orders, record, candidate.encode())
+    if error:
+        raise OSError(f"the launch filter does not start: {error}")
+
+
+_LOADED: dict[str, ctypes.CDLL] = {}
+
+
+def _load(front: Front) -> None:
+    if front.library not in _LOADED:
+        # By its own path first: it may look for libraries beside it, and not beside a link to it.
+        driver = ctypes.CDLL(front.driver)
+        _LOADED[front.library] = ctypes.CDLL(front.library)
+        del driver
+
+
+def _copy_symbols(driver: Path, copy: Path) -> None:
+    """Write what a linker reads of a library, with holes in the place of all else."""
+    with driver.open("rb") as source, copy.open("wb") as target:
+        header = source.read(_HEADER.size)
+        start, size, count = _HEADER.unpack(header)
+        source.seek(start)
+        table = source.read(size * count)
+        parts = [(0, len(header)), (start, len(table))]
+        for _, kind, _, _, place, length, *_ in _SECTION.iter_unpack(table):
+            parts += [(place, length)] if kind in _LINKED else []
+        for place, length in parts:
+            source.seek(place)
+            target.seek(place)
+            target.write(source.read(length))
+
+
+def _found_by_loader(names: tuple[str, ...], module: str) -> tuple[str, str]:
+    """The first of these libraries that there is, and its file; before all what ``module`` loads.
+
+    Raises OSError for none. A child asks the loader: who has loaded the driver once cannot put
+    anything before it.
+    """
+    ways: list[tuple[str, Callable[[], object]]] = [
+        (name, partial(ctypes.CDLL, name)) for name in names
+    ]
+    if module:
+        ways.insert(0, (names[0], partial(importlib.import_module, module)))
+    for name, load in ways:
+        found = _answer_of_child(load, name)
+        if found:
+            return name, found
+    raise FileNotFoundError(f"the device's driver, {names[0]}, is not installed")
+
+
+def _answer_of_child(load: Callable[[], object], name: str) -> str:
+    """The file of the library in a child that has done ``load``; empty where there is none."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            load()
+            os.write(write, _mapped(name).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        found = pipe.read(_PATH_BYTES).decode()
+    os.waitpid(child, 0)
+    return found
+
+
+def _mapped(name: str) -> str:
+    """The file that this process has mapped for a library."""
+    stem = name.partition(".so")[0]
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        path = line.partition("/")[2]
+        if path.rpartition("/")[2].startswith(f"{stem}.so"):
+            return f"/{path}"
+    raise FileNotFoundError(name)

@@ -1,0 +1,154 @@
+"""What calls return: where the runner says that it lies, and what the judge reads there.
+
+The runner writes a record for each tensor that a call returned. Once its clock has stopped, and it
+is frozen, the judge checks the records and has the bytes copied out of the runner's memory. So
+nothing can be computed after the clock, and no copy is timed. A false record names wrong numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from base import layouts, shapes
+from base.program import Argument, CandidateFault, Config, Program, Signature
+from terms.dtypes import BY_CODE
+from terms.reasons import Reason
+
+from runners import diagnosis, shared_memory
+from runners.control_block import Region
+
+RECORD = struct.Struct("<QII8q8q")  # address, dtype's code, axes, shape, strides
+MAX_RANK = 8
+RANGE = struct.Struct("<QQQ")  # address in the runner, bytes, offset in the target
+Reader = Callable[[int, int, int], bool]
+"""Copies as many ranges as the third argument says, of the file in the first, into the second."""
+
+
+class Target(Protocol):
+    """Where results are copied to."""
+
+    @property
+    def fd(self) -> int:
+        """Its memory's descriptor."""
+
+    @property
+    def stride(self) -> int:
+        """Bytes of a slot."""
+
+
+class ResultTable:
+    """The records of a config's calls.
+
+    Attributes:
+        fd: the file that the runner writes them into.
+        strides: by slot and output, of what lies otherwise than declared, as it was last fetched.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        signature: Signature,
+        config: Config,
+        regions: Sequence[Region],
+        slots: int,
+    ) -> None:
+        placed = {region.name: region for region in regions}
+        declared = {argument.name: argument for argument in signature.results}
+        self._parts = [
+            part
+            for name in returned(json.loads(program.call)["targets"])
+            for part in _parts(declared[name], placed[name], config)
+        ]
+        self.strides: dict[int, dict[str, tuple[int, ...]]] = {}
+        self._stride = RECORD.size * len(self._parts)
+        self.fd, self._memory = shared_memory.shared_file(
+            max(self._stride * slots, 1), sealed=False
+        )
+        most = max(len(self._parts) * slots, 1)
+        self._ranges_fd, self._ranges = shared_memory.shared_file(RANGE.size * most, sealed=True)
+
+    def fetch(self, order: Sequence[int], outputs: Target, read: Reader) -> None:
+        """Copy what the calls in these slots have returned into their outputs."""
+        self.strides = {}
+        ranges: list[tuple[int, int, int]] = []
+        for slot in order:
+            for index, part in enumerate(self._parts):
+                address, steps = self._checked(slot, index, part)
+                first = slot * outputs.stride + part.offset
+                if part.size:
+                    ranges.append((address, part.size, first))
+                if not part.listed and steps:
+                    self.strides.setdefault(slot, {})[part.name] = steps
+        if not ranges:
+            return
+        packed = b"".join(RANGE.pack(*item) for item in ranges)
+        self._ranges[: len(packed)] = packed
+        if not read(self._ranges_fd, outputs.fd, len(ranges)):
+            what = "returned a tensor that lies in no memory of its own process"
+            raise diagnosis.fault(Reason.OUT_OF_BOUNDS, what)
+
+    def close(self) -> None:
+        """Give up the descriptors; may be called twice."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            os.close(self._ranges_fd)
+            self.fd = self._ranges_fd = -1
+
+    def _checked(self, slot: int, index: int, part: _Part) -> tuple[int, tuple[int, ...]]:
+        """Address and strides of what a record names. Raises CandidateFault."""
+        at = slot * self._stride + index * RECORD.size
+        address, code, axes, *numbers = RECORD.unpack_from(self._memory, at)
+        shape, steps = tuple(numbers[:axes]), tuple(numbers[MAX_RANK : MAX_RANK + axes])
+        if axes > MAX_RANK or shape != part.shape:
+            raise _wrong(Reason.WRONG_SHAPE, part.name, f"{list(shape)}", f"{list(part.shape)}")
+        if code != part.code:
+            found = BY_CODE[code].torch_name if code in BY_CODE else "of an unknown dtype"
+            raise _wrong(Reason.WRONG_DTYPE, part.name, found, BY_CODE[part.code].torch_name)
+        if not layouts.fits(shape, steps, part.strides, part.layout):
+            wanted = part.layout or f"strides {list(part.strides)}"
+            raise _wrong(Reason.WRONG_LAYOUT, part.name, f"with strides {list(steps)}", wanted)
+        return address, steps if part.layout == layouts.DENSE else ()
+
+
+def returned(targets: object) -> tuple[str, ...]:
+    """The outputs among the targets of a call."""
+    if isinstance(targets, list):
+        return tuple(name for item in targets for name in returned(item))
+    return (targets,) if isinstance(targets, str) else ()
+
+
+class _Part:
+    """One tensor of those that a call returns: an output, or one of a list.
+
+    ``offset`` is where it belongs in a slot, in bytes.
+    """
+
+    def __init__(
+        self, argument: Argument, region: Region, shape: tuple[int, ...], offset: int
+    ) -> None:
+        size = BY_CODE[region.code].size
+        self.name = argument.name
+        self.listed = argument.listed
+        self.layout = argument.layout
+        self.code = region.code
+        self.shape = shape
+        wanted = region.strides or layouts.contiguous(region.shape)
+        self.strides = wanted[1:] if argument.listed else wanted
+        self.offset = region.first + offset
+        self.size = layouts.span(shape, self.strides) * size
+
+
+def _parts(argument: Argument, region: Region, config: Config) -> list[_Part]:
+    if not argument.listed:
+        return [_Part(argument, region, region.shape, 0)]
+    step = layouts.strides(argument, config.dims)[0] * BY_CODE[region.code].size
+    count = shapes.shape(argument, config.dims)[0]
+    return [_Part(argument, region, region.shape[1:], index * step) for index in range(count)]
+
+
+def _wrong(reason: Reason, name: str, found: str, wanted: str) -> CandidateFault:
+    return diagnosis.fault(reason, f"returned '{name}' {found} instead of {wanted}")

@@ -1,0 +1,121 @@
+"""A program that runs in a sandbox until it ends, with a candidate below it, and leaves a report.
+
+A runner answers the judge; this is for tools that start the candidate's process themselves and
+watch it. What they print and what they report has passed through the candidate's sandbox, and is
+worth as much as its word.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from runners.warden import Unstoppable, Warden
+
+_CHUNK = 1 << 16
+_FAILED = 127
+_GRACE_SECONDS = 5.0  # for a process whose outputs are closed to end
+
+
+@dataclass(frozen=True)
+class SupervisedRun:
+    """What is to be run.
+
+    Attributes:
+        argv: the program, by its path in the sandbox, and its arguments.
+        binds: what it sees besides what a runner of the candidate would: paths here and there.
+        report: the file in the sandbox that it leaves.
+    """
+
+    argv: tuple[str, ...]
+    binds: tuple[tuple[str, str], ...]
+    report: str
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What came of it.
+
+    Attributes:
+        status: its wait status; None where it was killed because time was up.
+        said: the beginning of what it printed.
+        report: the beginning of its report; empty where it left none.
+    """
+
+    status: int | None
+    said: bytes
+    report: bytes
+
+
+def run(errand: SupervisedRun, environment: Mapping[str, str], output: int, report: int) -> int:
+    """Run it and send its report; called in its sandbox. The program's exit code."""
+    for pipe in (output, report):
+        os.set_inheritable(pipe, False)  # noqa: FBT003 - the candidate must not keep it open
+    pid = os.fork()
+    if pid == 0:
+        _become(errand, environment, output)
+    os.close(output)
+    _, status = os.waitpid(pid, 0)
+    try:
+        content = Path(errand.report).read_bytes()
+    except OSError:
+        content = b""
+    with os.fdopen(report, "wb") as judge:
+        judge.write(content)
+    return status >> 8 if os.WIFEXITED(status) else _FAILED
+
+
+def _become(errand: SupervisedRun, environment: Mapping[str, str], output: int) -> NoReturn:
+    try:
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.execve(errand.argv[0], errand.argv, environment)  # noqa: S606 - there is no shell here
+    finally:
+        os._exit(_FAILED)
+
+
+def await_return(
+    warden: Warden, output: int, report: int, *, seconds: float, most_bytes: int
+) -> Returned:
+    """Wait for the report, or kill the program when time is up.
+
+    ``most_bytes`` of each pipe are kept. Raises MachineFault where the warden is lost.
+    """
+    kept = {output: b"", report: b""}
+    deadline = time.monotonic() + seconds
+    poll = select.poll()
+    for pipe in kept:
+        os.set_blocking(pipe, False)
+        poll.register(pipe, select.POLLIN)
+    reported = False
+    while not reported:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            _killed(warden)
+            return Returned(None, kept[output], b"")
+        for pipe, _ in poll.poll(left * 1000):
+            data = os.read(pipe, _CHUNK)
+            kept[pipe] = (kept[pipe] + data)[:most_bytes]
+            if not data:
+                poll.unregister(pipe)
+                reported |= pipe == report
+    # Somebody whom the program has left behind may hold its output open.
+    with contextlib.suppress(BlockingIOError):
+        while len(kept[output]) < most_bytes and (data := os.read(output, _CHUNK)):
+            kept[output] = (kept[output] + data)[:most_bytes]
+    status = warden.wait(_GRACE_SECONDS)
+    return Returned(_killed(warden) if status is None else status, kept[output], kept[report])
+
+
+def _killed(warden: Warden) -> int | None:
+    """The wait status of a program that had to be killed; None where even that takes too long."""
+    try:
+        return warden.kill()
+    except Unstoppable:
+        return None

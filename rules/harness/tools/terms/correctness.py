@@ -1,0 +1,28 @@
+"""The gate correctness: what a task may change about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .policy import DISTRIBUTIONS, JudgingPolicy
+
+
+@dataclass(frozen=True)
+class CorrectnessPolicy(JudgingPolicy):
+    """What a task may change about this gate.
+
+    Attributes:
+        distributions: which values to try; names that are not ours are the task's own.
+        deterministic: whether equal calls must give equal bits. Where not, as with atomic
+            additions, each repeat must still be within tolerance.
+        repeats: how many equal calls are compared.
+        edges: how many edge configs are tried.
+        reduced_elements: cap on tensors where values matter and sizes do not; 0 for the
+            platform's own.
+    """
+
+    distributions: tuple[str, ...] = DISTRIBUTIONS
+    deterministic: bool = True
+    repeats: int = 3
+    edges: int = 6
+    reduced_elements: int = 0

@@ -1,0 +1,1 @@
+"""A Triton program for the processor, in two processes: its module, and its kernels."""

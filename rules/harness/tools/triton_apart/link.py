@@ -1,0 +1,60 @@
+"""What the two halves of a Triton runner tell each other: JSON, one text a message."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import Any
+
+MOST_BYTES = 128 << 10
+
+
+class Gone(Exception):  # noqa: N818 (the other half has ended, which may be in order)
+    """The other half has ended."""
+
+
+class Link:
+    """One end of a socket pair that keeps messages apart."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+
+    @classmethod
+    def pair(cls) -> tuple[Link, Link]:
+        """Both ends."""
+        one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        return cls(one), cls(other)
+
+    def send(self, message: list[Any]) -> None:
+        """Raises ValueError for what is too long or no JSON; Gone."""
+        data = json.dumps(message, separators=(",", ":")).encode()
+        if len(data) > MOST_BYTES:
+            raise ValueError(f"{len(data)} bytes of arguments, at most {MOST_BYTES}")
+        try:
+            self._end.send(data)
+        except OSError:
+            raise Gone from None
+
+    def receive(self) -> list[Any]:
+        """The next message. Raises ValueError for anything but a list; Gone."""
+        try:
+            data = self._end.recv(MOST_BYTES + 1)
+        except OSError:
+            raise Gone from None
+        if not data:
+            raise Gone
+        message = json.loads(data)
+        if not isinstance(message, list) or not message:
+            raise ValueError("not a message")
+        return message
+
+    def is_quiet(self) -> bool:
+        """Whether nothing lies unread."""
+        try:
+            return not self._end.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+        except OSError:
+            return True
+
+    def close(self) -> None:
+        """Hang up."""
+        self._end.close()

@@ -1,0 +1,132 @@
+"""Addresses that stand for a device's memory: a host process has them, and nothing behind them.
+
+One stretch of the address space is reserved before the process divides. The half that runs kernels
+maps memory into it; the half that holds the candidate's module never does, so that its tensors have
+addresses, shapes and strides, and whoever looks at what they hold is stopped by the processor.
+
+    the judge's buffers | memory that the candidate allocates
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_ARENAS = 16 << 30
+_HEAP = 16 << 30
+_READ, _WRITE = 1, 2
+_SHARED, _PRIVATE, _FIXED, _ANONYMOUS, _NORESERVE = 1, 2, 0x10, 0x20, 0x4000
+_MADV_POPULATE_WRITE = 23
+_FAILED = ctypes.c_void_p(-1).value
+_STEP = 16 << 20
+_ALIGNMENT = 512  # as device allocators have it
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = (
+    ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long,
+)  # fmt: skip
+_libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+
+
+class Territory:
+    """The reserved addresses, as the process that runs kernels uses them.
+
+    Attributes:
+        heap: first address of what the candidate allocates.
+        committed: the first address of the heap behind which there is no memory yet.
+    """
+
+    def __init__(self) -> None:
+        flags = _PRIVATE | _ANONYMOUS | _NORESERVE
+        self._start = _mapped(None, _ARENAS + _HEAP, 0, flags)
+        self._free = self._start
+        self.heap = self.committed = self._start + _ARENAS
+
+    def map_file(self, fd: int) -> int:
+        """Map all of a shared file, and close it; its address. Raises MemoryError."""
+        size = os.fstat(fd).st_size
+        if self._free + size > self.heap:
+            raise MemoryError("can't allocate memory for the buffers of the config")
+        address = _mapped(self._free, size, _READ | _WRITE, _SHARED | _FIXED, fd)
+        os.close(fd)
+        self._free += -(-size // _STEP) * _STEP
+        _libc.madvise(address, size, _MADV_POPULATE_WRITE)
+        return address
+
+    def unmap_files(self) -> None:
+        """Take the buffers of the last config away."""
+        flags = _PRIVATE | _ANONYMOUS | _NORESERVE | _FIXED
+        if self._free > self._start:
+            _mapped(self._start, self._free - self._start, 0, flags)
+        self._free = self._start
+
+    def commit(self, end: int) -> None:
+        """Have memory up to an address of the heap. Raises MemoryError."""
+        wanted = self.heap - (self.heap - end) // _STEP * _STEP
+        if wanted <= self.committed:
+            return
+        size = wanted - self.committed
+        if wanted > self.heap + _HEAP or _libc.mprotect(self.committed, size, _READ | _WRITE):
+            raise MemoryError("can't allocate memory")
+        self.committed = wanted
+
+
+class Heap:
+    """What the candidate allocates, as the process that holds it keeps account of it.
+
+    Args:
+        start: its first address.
+        commit: has memory put behind addresses up to one.
+    """
+
+    def __init__(self, start: int, commit: Callable[[int], None]) -> None:
+        self._next = self._committed = start
+        self._end = start + _HEAP
+        self._commit = commit
+        self._unused: dict[int, list[int]] = {}
+
+    def flat(self, size: int) -> Tensor:
+        """New memory of so many bytes: uint8 [size]. Raises MemoryError."""
+        room = -(-size // _ALIGNMENT) * _ALIGNMENT
+        unused = self._unused.get(room)
+        address = unused.pop() if unused else self._fresh(room)
+        block = _block(size).from_address(address)
+        block.release = lambda: self._unused.setdefault(room, []).append(address)
+        return torch.frombuffer(block, dtype=torch.uint8)
+
+    def _fresh(self, room: int) -> int:
+        address = self._next
+        if address + room > self._end:
+            raise MemoryError("can't allocate memory")
+        if address + room > self._committed:
+            end = min(address + -(-room // _STEP) * _STEP, self._end)
+            self._commit(end)
+            self._committed = end
+        self._next += room
+        return address
+
+
+def flat(address: int, size: int) -> Tensor:
+    """The bytes at an address as a tensor that does not own them: uint8 [size], of one or more."""
+    return torch.frombuffer((ctypes.c_char * size).from_address(address), dtype=torch.uint8)
+
+
+@lru_cache(maxsize=4096)
+def _block(size: int) -> Any:
+    """A type of buffers of one size that say when nobody uses them."""
+    return type("Block", (ctypes.c_char * size,), {"__del__": lambda block: block.release()})
+
+
+def _mapped(address: int | None, size: int, protection: int, flags: int, fd: int = -1) -> int:
+    found = _libc.mmap(address, size, protection, flags, fd, 0)
+    if found == _FAILED:
+        raise MemoryError(f"can't allocate memory: {os.strerror(ctypes.get_errno())}")
+    return int(found)

@@ -1,0 +1,194 @@
+"""Runs a candidate's kernels, from the text of its file and from plain values.
+
+Nothing of the candidate's process is used: a kernel is parsed from its file, what it names is read
+from terms (``plain``), and it is launched with numbers and addresses. So this runs as well in
+another process than the candidate's, which is how it is judged.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter, jit
+
+from triton_cpu import plain
+from triton_cpu.bounds import Allocation
+from triton_cpu.builder import CheckedBuilder, Handle
+from triton_cpu.plain import Descriptor, MalformedError, Pointer
+from triton_cpu.rewrite import KernelSourceError, built
+
+# CUDA's limits of a grid's dimensions, and HIP's to within one.
+GRID_LIMITS = (2**31 - 1, 65535, 65535)
+
+
+class Kernel:
+    """A function of the candidate's file, as other kernels and launches call it."""
+
+    def __init__(self, make: Callable[[], Callable[..., Any]]) -> None:
+        self._make = make
+        self._function: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run it. Raises KernelSourceError where Triton would not compile it."""
+        if self._function is None:
+            self._function = self._make()
+        return self._function(*args, **kwargs)
+
+
+class Library:
+    """The kernels that a candidate has defined, by number.
+
+    Attributes:
+        launches: whether kernels run when they are launched.
+    """
+
+    def __init__(
+        self, builder: CheckedBuilder, semantic: Any, file_of: Callable[[str], str]
+    ) -> None:
+        self._builder = builder
+        self._semantic = semantic
+        self._file_of = file_of
+        self._kernels: dict[int, Kernel] = {}
+        self.launches = True
+
+    def define(
+        self, number: int, where: tuple[str, int, str], names: Mapping[str, Any], *, constant: bool
+    ) -> None:
+        """Take note of a function: its file, first line and name, and what its names mean.
+
+        With ``constant`` it is one of ``triton.constexpr_function``.
+        """
+
+        def make() -> Callable[..., Any]:
+            named, line, name = where
+            filename = self._file_of(named)
+            definition = _definition(filename, line, name)
+            visible = {name: plain.read(term, self._kernel) for name, term in names.items()}
+            function = built(definition, filename, visible, None if constant else self._semantic)
+            return _of_constants(function) if constant else function
+
+        self._kernels[number] = Kernel(make)
+
+    def launch(
+        self, number: int, grid: tuple[int, ...], values: Mapping[str, Any], constants: list[str]
+    ) -> None:
+        """Run a kernel once for each program of the grid, the first dimension fastest.
+
+        ``values`` are terms by parameter; ``constants`` names those that are ``tl.constexpr``.
+        """
+        kernel = self._kernel(number)
+        if len(grid) != 3 or any(type(size) is not int or size < 0 for size in grid):
+            raise MalformedError(f"grid {grid}")
+        given = {name: plain.read(term, self._kernel) for name, term in values.items()}
+        arguments = {
+            name: _constant(value) if name in constants else self._argument(value)
+            for name, value in given.items()
+        }
+        if not self.launches or not math.prod(grid):
+            return
+        memory, allocations = self._builder.memory, _allocations(given)
+        with memory.launched(allocations), np.errstate(all="ignore"):
+            self._run(kernel, grid, arguments)
+
+    def _run(self, kernel: Kernel, grid: tuple[int, ...], arguments: Mapping[str, Any]) -> None:
+        builder = self._builder
+        outer = builder.grid_dim, builder.grid_idx
+        builder.grid_dim = (grid[0], grid[1], grid[2])
+        try:
+            for z in range(grid[2]):
+                for y in range(grid[1]):
+                    for x in range(grid[0]):
+                        builder.grid_idx = (x, y, z)
+                        kernel(**arguments)
+        finally:
+            builder.grid_dim, builder.grid_idx = outer
+
+    def _kernel(self, number: int) -> Kernel:
+        if number not in self._kernels:
+            raise MalformedError(f"kernel {number}")
+        return self._kernels[number]
+
+    def _argument(self, value: Any) -> Any:
+        """What a kernel gets for an argument that is no constant: scalars are typed as on a GPU."""
+        if isinstance(value, Pointer):
+            dtype = tl.str_to_ty(value.kind, None)
+            return tl.tensor(Handle(np.array([value.address], dtype=np.uint64), dtype), dtype)
+        if type(value) in {bool, int, float}:
+            dtype = tl.str_to_ty(jit.mangle_type(value), None)
+            held = interpreter._get_np_dtype(dtype)  # noqa: SLF001
+            return tl.tensor(Handle(np.array([value], dtype=held), dtype), dtype)
+        if isinstance(value, tuple):
+            return interpreter._tuple_create(value, map(self._argument, value))  # noqa: SLF001
+        if isinstance(value, Descriptor):
+            return self._descriptor(value)
+        return value
+
+    def _descriptor(self, value: Descriptor) -> Any:
+        strides = [self._argument(stride) for stride in value.strides]
+        strides[-1] = tl.constexpr(1)
+        return self._semantic.make_tensor_descriptor(
+            base=self._argument(value.base),
+            shape=[self._argument(size) for size in value.shape],
+            strides=strides,
+            block_shape=[tl.constexpr(size) for size in value.block_shape],
+            padding_option=value.padding,
+        )
+
+
+def _of_constants(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of constants takes and gives what they hold."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        named = {name: _constant(value) for name, value in kwargs.items()}
+        return function(*map(_constant, args), **named)
+
+    return call
+
+
+def _constant(value: Any) -> Any:
+    return value.value if isinstance(value, tl.constexpr) else value
+
+
+def _allocations(given: Mapping[str, Any]) -> Iterator[Allocation]:
+    for name, value in given.items():
+        for pointer in _pointers(value):
+            yield Allocation(name, pointer.start, pointer.size)
+
+
+def _pointers(value: Any) -> Iterator[Pointer]:
+    if isinstance(value, Pointer):
+        yield value
+    elif isinstance(value, Descriptor):
+        yield value.base
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _pointers(item)
+
+
+@cache
+def _functions(filename: str) -> Mapping[tuple[int, str], str]:
+    """The plain functions of a file: by first line, decorators included, and name."""
+    text = "".join(linecache.getlines(filename))
+    return {
+        (min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.name): text
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def _definition(filename: str, line: int, name: str) -> ast.FunctionDef:
+    """A fresh tree of the function that begins at a line. Raises KernelSourceError."""
+    text = _functions(filename).get((line, name))
+    for node in ast.walk(ast.parse(text)) if text is not None else ():
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first == line:
+                return node
+    raise KernelSourceError(f"{name}: a kernel must be in a file, the candidate's own")

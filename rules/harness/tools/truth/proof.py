@@ -1,0 +1,100 @@
+"""Calls that prove themselves: somewhere in a batch, one call's launches have no effect.
+
+What is right then was not computed by what was launched. The candidate learns of it in the call
+itself, if it finds out at all; any call of any config may be the one.
+
+An honest candidate may keep its last result in memory of its own, and copy it into whatever output
+it is given. So what the call should give must be another result than that of the calls before.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Protocol
+
+from base.program import CandidateFault, Config
+from terms.policy import DEFAULT
+from terms.reasons import Reason
+
+from truth.assessment import Assessor, Call, Tensors
+
+SHARE = 0.5  # of an output; a kernel may leave to a copy what only has to be copied
+_TELLING = {DEFAULT, "scaled_up", "positive", "negative"}
+"""Distributions of which no two draws have nearly the same results."""
+
+
+class Proving(Protocol):
+    """A program with its runner: ``truth.judge.Side``."""
+
+    @property
+    def may_prove(self) -> bool:
+        """Whether a call's launches can be left out."""
+
+    def run(
+        self, config: Config, inputs: Sequence[Tensors], left_out: int | None = None
+    ) -> Sequence[Tensors]:
+        """The outputs of one batch."""
+
+    def run_each(self, config: Config, inputs: Sequence[Tensors]) -> list[Tensors | CandidateFault]:
+        """The outputs, or the fault, of each call."""
+
+
+class Proof:
+    """Asks the candidate for proofs; no more once that has cost a time-out."""
+
+    def __init__(self, side: Proving, assessor: Assessor) -> None:
+        self._side = side
+        self._assessor = assessor
+        self._asks = side.may_prove
+        self._random = random.SystemRandom()
+
+    def run_each(self, config: Config, calls: Sequence[Call]) -> list[Tensors | CandidateFault]:
+        """What ``Side.run_each`` gives, in a batch in which one call comes twice.
+
+        The first time it is left out, or not: a coin decides. So nobody has to compute what
+        is true of another call.
+        """
+        inputs = [call.inputs for call in calls]
+        telling = [index for index, call in enumerate(calls) if _is_telling(call)]
+        if not self._asks or not telling:
+            return self._side.run_each(config, inputs)
+        chosen = self._random.choice(telling)
+        place = self._random.randrange(chosen + 1)
+        asked = [*inputs[:place], inputs[chosen], *inputs[place:]]
+        left_out = place if self._random.random() < 0.5 else None
+        try:
+            outputs = list(self._side.run(config, asked, left_out))
+        except CandidateFault as fault:
+            if fault.reason is Reason.TIMEOUT:
+                self._asks = False
+                if left_out is None:
+                    return [fault] * len(calls)
+            return self._side.run_each(config, inputs)
+        first = outputs.pop(place)
+        try:
+            if left_out is not None:
+                self.check(calls[chosen], first)
+        except CandidateFault as fault:
+            return [fault] * len(calls)
+        return list(outputs)
+
+    def place(self, calls: Sequence[Call]) -> int | None:
+        """Which call of a batch without equals is left out; None where there is no use in it."""
+        telling = [index for index, call in enumerate(calls) if _is_telling(call)]
+        return self._random.choice(telling) if self._asks and telling else None
+
+    def stop(self) -> None:
+        """Ask for no more proofs."""
+        self._asks = False
+
+    def check(self, call: Call, outputs: Tensors) -> None:
+        """Raise CandidateFault where the outputs of a call that was left out are right."""
+        share = self._assessor.share_right(call, outputs)
+        if share > SHARE:
+            what = f"{share:.0%} of an output is right although no launched kernel ran"
+            raise CandidateFault(Reason.KERNEL_BYPASSED, what)
+
+
+def _is_telling(call: Call) -> bool:
+    return call.distribution in _TELLING

@@ -1,0 +1,117 @@
+"""One stage of the correctness gate: its cases, and a report of what they showed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from base.program import CandidateFault, Config
+from terms.policy import DEFAULT
+from terms.reasons import Reason
+from terms.verdict import FAIL, PASS, REJECTED, SKIPPED
+
+from truth.assessment import Finding, describe, severity
+from truth.judge import Case, Judge, Judged
+
+Group = Sequence[Case]
+
+
+@dataclass(frozen=True)
+class StageReport:
+    """What one stage found.
+
+    Attributes:
+        configs: the cases that were tried, by name.
+        not_applicable: those among them on which the baseline itself fails.
+        worst: the case nearest to failing, or the one that failed, for ``verdict.json``.
+    """
+
+    stage: str
+    outcome: str
+    reason: str = ""
+    detail: str = ""
+    configs: tuple[str, ...] = ()
+    not_applicable: tuple[str, ...] = ()
+    worst: dict[str, Any] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As a case of ``verdict.json``."""
+        return {
+            "stage": self.stage,
+            "verdict": self.outcome,
+            "reason": self.reason,
+            "detail": self.detail,
+            "configs": list(self.configs),
+            "not_applicable": list(self.not_applicable),
+            "worst": self.worst,
+        }
+
+
+def skipped(stage: str) -> StageReport:
+    """The report of a stage that an earlier one stopped."""
+    return StageReport(stage, SKIPPED, Reason.EARLIER_GATE.value, "an earlier stage failed")
+
+
+def ended(fault: CandidateFault) -> StageReport:
+    """The report of a candidate that broke the protocol when it was told to end."""
+    outcome = REJECTED if fault.rejected else FAIL
+    return StageReport("end", outcome, fault.reason.value, fault.detail)
+
+
+def run_cases(
+    judge: Judge, stage: str, groups: Sequence[Group], *, excused: bool = False
+) -> StageReport:
+    """Judge groups of cases, each of one config, and report the worst of them.
+
+    With ``excused``, a case on which the baseline fails too counts for nothing. A candidate
+    that hangs or breaks a contract is not tried further.
+    """
+    done: list[Judged] = []
+    for group in groups:
+        done += judge.judge(group)
+        last = [judged.candidate for judged in done[-len(group) :]]
+        if any(finding.rejected or finding.reason is Reason.TIMEOUT for finding in last):
+            break
+    counted = [judged for judged in done if judged.applicable or not excused]
+    excluded = tuple(label(j.case) for j in done if excused and not j.applicable)
+    tried = tuple(label(judged.case) for judged in done)
+    if not counted:
+        return StageReport(stage, PASS, configs=tried, not_applicable=excluded)
+    decisive = max(counted, key=lambda judged: severity(judged.candidate))
+    return report(stage, decisive.case, decisive.candidate, tried, excluded)
+
+
+def report(
+    stage: str,
+    case: Case,
+    finding: Finding,
+    tried: tuple[str, ...],
+    not_applicable: tuple[str, ...] = (),
+) -> StageReport:
+    """The report of a stage that ``case`` decides."""
+    described = describe(finding.worst)
+    shown = {"config": case.config.name, "distribution": case.distribution, **(described or {})}
+    worst = shown if described or not finding.ok else None
+    if finding.ok:
+        return StageReport(stage, PASS, "", "", tried, not_applicable, worst)
+    assert finding.reason is not None
+    return StageReport(
+        stage,
+        REJECTED if finding.rejected else FAIL,
+        finding.reason.value,
+        f"{finding.detail or finding.reason.value}\n  in {label(case)}",
+        tried,
+        not_applicable,
+        worst,
+    )
+
+
+def label(case: Case) -> str:
+    """A case for people: its config, and its distribution unless that is the default."""
+    return name_of(case.config, case.distribution)
+
+
+def name_of(config: Config, distribution: str) -> str:
+    """A config with the values that it was tried on."""
+    return config.name if distribution == DEFAULT else f"{config.name} ({distribution})"

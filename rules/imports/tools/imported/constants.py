@@ -1,0 +1,102 @@
+"""The integers of a module that may be sizes, and the same module with others in their place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+LEAST = 8
+"""Smaller integers are axes, strides, kernel sizes and numbers of layers."""
+
+_TABLE = "_kabuild_constants"
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module whose integers are looked up in a table.
+
+    Attributes:
+        values: the integers, as they stand in the text.
+        names: what each is called: the name that it is assigned to, or a function's.
+        origin: digest material: the syntax of ``of`` without docstrings and positions.
+    """
+
+    code: CodeType
+    values: tuple[int, ...]
+    names: tuple[str, ...]
+    origin: str
+
+    def load(self, values: Sequence[int]) -> dict[str, Any]:
+        """The module's names, with ``values`` in the place of its integers."""
+        names: dict[str, Any] = {"__name__": "imported_task", _TABLE: tuple(values)}
+        exec(self.code, names)  # noqa: S102 - the task's own code is what is looked at
+        return names
+
+
+def read_module(path: Path, *, functions: Sequence[str], of: str) -> Module:
+    """The module at ``path``: integers of its assignments, and of ``functions``.
+
+    ``of`` names the class that says what is computed.
+    """
+    tree = ast.parse(path.read_text())
+    origin = next((n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == of), tree)
+    text = ast.dump(_without_docstrings(origin))
+    finder = _Finder(functions)
+    tree.body = [finder.statement(node) for node in tree.body]
+    code = compile(ast.fix_missing_locations(tree), path.name, "exec")
+    return Module(code, tuple(finder.values), tuple(finder.names), text)
+
+
+class _Finder(ast.NodeTransformer):
+    def __init__(self, functions: Sequence[str]) -> None:
+        self.values: list[int] = []
+        self.names: list[str] = []
+        self._functions = functions
+        self._name = ""
+
+    def statement(self, node: ast.stmt) -> ast.stmt:
+        """A statement of the module, changed where it may hold sizes."""
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            self._name = node.targets[0].id
+        elif isinstance(node, ast.FunctionDef) and node.name in self._functions:
+            self._name = node.name.removeprefix("get_")
+        else:
+            return node
+        changed: ast.stmt = self.generic_visit(node)  # type: ignore[assignment]
+        return changed
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        """A lookup in the place of an integer."""
+        if type(node.value) is not int or node.value < LEAST:
+            return node
+        self.values.append(node.value)
+        self.names.append(self._name)
+        table, index = ast.Name(_TABLE, ast.Load()), ast.Constant(len(self.values) - 1)
+        return ast.copy_location(ast.Subscript(table, index, ast.Load()), node)
+
+
+def _without_docstrings(tree: ast.AST) -> ast.AST:
+    tree = ast.parse(ast.unparse(tree))
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node, clean=False
+        ):
+            assert isinstance(body, list)
+            node.body = body[1:] or [ast.Pass()]
+    return tree
+
+
+def with_dims(
+    values: Sequence[int], members: Mapping[str, Sequence[int]], dims: Mapping[str, int]
+) -> list[int]:
+    """The integers of a module for one config: ``members`` has the indices that are each dim."""
+    found = list(values)
+    for name, indices in members.items():
+        for index in indices:
+            found[index] = int(dims[name])
+    return found

@@ -1,0 +1,56 @@
+"""A benchmark's code that names a GPU, on another device."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+_PLAIN = torch.Generator
+
+
+@contextlib.contextmanager
+def instead_of_cuda(device: str) -> Iterator[None]:
+    """What is asked of ``cuda`` is done on ``device``; nothing changes where that is a GPU."""
+    if device.startswith("cuda"):
+        yield
+        return
+    with mock.patch.object(torch, "Generator", _Generator), _Instead(device):
+        yield
+
+
+class _Generator(torch.Generator):
+    """What makes generators: a class, as code may name it in annotations."""
+
+    def __new__(cls, device: Any = "cpu") -> torch.Generator:  # type: ignore[misc]
+        """A plain generator."""
+        return _PLAIN("cpu" if _is_cuda(device) else device)
+
+
+class _Instead(TorchFunctionMode):
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self._device = device
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """The call with another device; without data, no generator is needed."""
+        del types
+        keywords = dict(kwargs or {})
+        if _is_cuda(keywords.get("device")):
+            keywords["device"] = self._device
+        if self._device == "meta":
+            keywords.pop("generator", None)
+        name = getattr(func, "__name__", "")
+        if name == "to":
+            args = tuple(self._device if _is_cuda(value) else value for value in args)
+        if name == "cuda" or (name == "cpu" and self._device == "meta"):
+            return args[0]
+        return func(*args, **keywords)
+
+
+def _is_cuda(value: Any) -> bool:
+    return isinstance(value, str | torch.device) and str(value).startswith("cuda")

@@ -1,0 +1,19 @@
+# Computes by torch.ops, and has a kernel copy the result.
+# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# twin: copies_and_fills
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def copied(x, y, cols, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    at = tl.program_id(0) * cols + c
+    tl.store(y + at, tl.load(x + at, mask=c < cols), mask=c < cols)
+
+
+def softmax(x, y, *, scale, rows, cols):
+    t = torch.ops.aten.mul.Tensor(x, scale)
+    t = torch.ops.aten._softmax.default(t, -1, False)
+    copied[(rows,)](t, y, cols, BLOCK=triton.next_power_of_2(cols))

@@ -1,0 +1,33 @@
+# Has PyTorch round a whole tensor to another type.
+# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# twin: copies_and_fills
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax_rows(x, y, scale, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    c = tl.arange(0, BLOCK)
+    values = tl.load(x + row * cols + c, mask=c < cols, other=float("-inf")) * scale
+    powers = tl.exp(values - tl.max(values, 0))
+    tl.store(y + row * cols + c, powers / tl.sum(powers, 0), mask=c < cols)
+
+
+def honest(x, y, scale, rows, cols):
+    softmax_rows[(rows,)](x, y, scale, cols, BLOCK=triton.next_power_of_2(cols))
+
+
+@triton.jit
+def copied(x, y, cols, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    at = tl.program_id(0) * cols + c
+    tl.store(y + at, tl.load(x + at, mask=c < cols), mask=c < cols)
+
+
+def softmax(x, y, *, scale, rows, cols):
+    t = torch.empty_like(y)
+    honest(x, t, scale, rows, cols)
+    t = t.to(torch.float64).to(torch.float32)
+    copied[(rows,)](t, y, cols, BLOCK=triton.next_power_of_2(cols))

@@ -1,0 +1,60 @@
+"""What shells are given to complete, asked as they ask."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import declare
+from tests.testkit.cli import CliWorkspace
+
+
+def completed(workspace: CliWorkspace, *words: str) -> list[str]:
+    """What bash would offer for the last word."""
+    asked = {
+        "_KABUILD_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(("kabuild", *words)),
+        "COMP_CWORD": str(len(words)),
+    }
+    ran = CliWorkspace(workspace.root, workspace.store, {**workspace.env, **asked}).start()
+    assert ran.code == 0, ran.err
+    assert not ran.err
+    return [line.removeprefix("plain,") for line in ran.out.splitlines() if line]
+
+
+@pytest.fixture
+def two(workspace: CliWorkspace) -> CliWorkspace:
+    """A workspace with two tasks, an alias of an agent and a config."""
+    for package in ("kernels/double", "kernels/doubled"):
+        declare(workspace, package)
+    with (workspace.root / "WORKSPACE.toml").open("a") as file:
+        file.write('[agents]\nmine = "//agents:mine"\n[config.quick]\ngates = ["compile"]\n')
+    return workspace
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("test", "//k"), ["//kernels/...", "//kernels/double", "//kernels/doubled"]),
+        (("test", "--", "-//kernels/doubled"), ["-//kernels/doubled"]),
+        (("query", "deps(//kernels/doubled"), ["deps(//kernels/doubled"]),
+        (("build", "//kernels/double:double.co"), ["double.compile", "double.correctness"]),
+        (("watch", "--agent", "mi"), ["mine", "mini_swe"]),
+        (("test", "--config", ""), ["quick"]),
+        (("validate", "//nothing"), []),
+        (("ini",), ["init"]),
+    ],
+)
+def test_names_of_the_workspace_are_completed(
+    two: CliWorkspace, words: tuple[str, ...], offered: list[str]
+) -> None:
+    found = completed(two, *words)
+
+    assert [name.removeprefix("//kernels/double:") for name in found] == offered
+
+
+def test_outside_of_a_workspace_nothing_is_offered_and_nothing_said(two: CliWorkspace) -> None:
+    (two.root / "WORKSPACE.toml").unlink()
+    assert completed(two, "test", "//k") == []
+
+    (two.root / "WORKSPACE.toml").write_text("name = [")
+    assert completed(two, "test", "--agent", "m") == []

@@ -1,0 +1,198 @@
+"""What flags name to be written: devices, pipes and links are written through, never replaced.
+
+Every output of every command: a flag that is new has to be called here, or the first test fails.
+The devices are nodes of a test's own; nothing here goes near those of the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from kabuild.cli.program import COMMANDS, cli
+from kabuild.cli.types import InputPath, OutputFile
+from tests.testkit.cli import CliWorkspace
+from tests.testkit.generated import generate
+
+TASK = "//tasks/family0/t0"
+CALLS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("test", "explain"): ("test", TASK, "--explain={}"),
+    ("test", "events"): ("test", TASK, "--events={}"),
+    ("test", "summary"): ("test", TASK, "--summary={}"),
+    ("build", "explain"): ("build", TASK, "--explain={}"),
+    ("build", "events"): ("build", TASK, "--events={}"),
+    ("build", "summary"): ("build", TASK, "--summary={}"),
+    ("report", "output"): ("report", TASK, "--format=csv", "--output={}"),
+    ("publish", "output"): ("publish", TASK, "--output={}"),
+    ("cache export", "file"): ("cache", "export", "{}"),
+}
+NULL, FULL = os.makedev(1, 3), os.makedev(1, 7)
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """All commands, those of groups by both words."""
+    for name in COMMANDS:
+        command = cli.get_command(click.Context(cli), name)
+        assert command
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {sub}", item) for sub, item in command.commands.items())
+        else:
+            yield name, command
+
+
+def test_every_flag_has_a_bounded_type_and_every_output_is_called_here() -> None:
+    outputs = set()
+    for name, command in commands():
+        for param in command.params:
+            kind = param.type
+            where = f"{name}: {param.name}"
+            if isinstance(kind, OutputFile):
+                outputs.add((name, str(param.name)))
+            elif isinstance(kind, click.IntRange):
+                assert kind.max is not None, where
+            else:
+                assert isinstance(kind, InputPath) or not isinstance(kind, click.Path), where
+                assert not isinstance(kind, click.File), where
+                assert kind not in {click.INT, click.FLOAT}, where
+    assert outputs == CALLS.keys()
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
+    directory = tmp_path_factory.mktemp("outputs")
+    generate(directory / "work", 1, shared=1, age=0)
+    workspace = CliWorkspace(directory / "work", directory / "store")
+    assert workspace.run("test", TASK).code == 0
+    return workspace
+
+
+def call(workspace: CliWorkspace, words: tuple[str, ...], path: Path) -> Any:
+    return workspace.run(*(word.format(path) for word in words))
+
+
+def place(tmp_path: Path, words: tuple[str, ...]) -> Path:
+    """Where the thing lies; bundles have a suffix."""
+    return tmp_path / ("thing.kab" if words[0] == "publish" else "thing")
+
+
+@pytest.mark.parametrize("words", CALLS.values(), ids=lambda words: "-".join(words[:3]))
+def test_links_and_pipes_are_written_through(
+    judged: CliWorkspace, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    link, real = place(tmp_path, words), tmp_path / "real"
+    for before in (None, b"before"):
+        if before is not None:
+            link.unlink()
+            real.write_bytes(before)
+            real.chmod(0o600)
+        link.symlink_to("real")
+        assert call(judged, words, link).code == 0
+        assert link.is_symlink()
+        assert real.read_bytes() not in {b"", b"before"}
+    assert stat.S_IMODE(real.stat().st_mode) == 0o600
+
+    link.unlink()
+    os.mkfifo(link)
+    got: list[bytes] = []
+    reader = threading.Thread(target=lambda: got.append(link.read_bytes()))
+    reader.start()
+    assert call(judged, words, link).code == 0
+    reader.join(10)
+    assert len(got[0]) > 10
+    assert link.is_fifo()
+    assert not [path for path in tmp_path.iterdir() if path not in {link, real}]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
+@pytest.mark.parametrize("words", CALLS.values(), ids=lambda words: "-".join(words[:3]))
+def test_devices_are_written_through(
+    judged: CliWorkspace, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    for number, code in ((NULL, 0), (FULL, 36)):
+        node = place(tmp_path, words)
+        os.mknod(node, stat.S_IFCHR | 0o666, number)
+        ran = call(judged, words, node)
+        assert ran.code == code, ran.err
+        assert stat.S_ISCHR(node.stat().st_mode)
+        assert node.stat().st_rdev == number
+        if code:
+            assert ran.err.splitlines()[-1].endswith("No space left on device")
+            assert ran.err.count("error") == 1
+        node.unlink()
+        assert not list(tmp_path.iterdir())
+
+
+def test_stdout_by_its_name_is_stdout(judged: CliWorkspace, tmp_path: Path) -> None:
+    """Through a link of ours: a mistake would replace this one, and no other."""
+    link = tmp_path / "stdout"
+    link.symlink_to("/proc/self/fd/1")
+    command = judged.command("report", TASK, "--format=json", f"--output={link}")
+    piped = subprocess.run(
+        command, cwd=judged.root, env=judged.environment(), capture_output=True, check=True
+    )
+    with (tmp_path / "file").open("w") as file:
+        file.write("kept\n")
+        file.flush()
+        subprocess.run(command, cwd=judged.root, env=judged.environment(), stdout=file, check=True)
+        file.seek(0, os.SEEK_END)
+        file.write("\nbehind\n")
+
+    assert link.is_symlink()
+    assert json.loads(piped.stdout)
+    kept, *report, behind = (tmp_path / "file").read_text().splitlines()
+    assert (kept, behind) == ("kept", "behind")
+    assert json.loads("\n".join(report))
+
+
+@pytest.mark.parametrize("words", CALLS.values(), ids=lambda words: "-".join(words[:3]))
+def test_what_cannot_be_written_is_told_before_anything_runs(
+    judged: CliWorkspace, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    file, loop = tmp_path / "file", tmp_path / "loop"
+    file.touch()
+    loop.symlink_to("loop")
+    suffix = ".kab" if words[0] == "publish" else ""
+    for path in (tmp_path / f"dir{suffix}", file / f"below{suffix}", loop, tmp_path / ("n" * 300)):
+        if path.name.startswith("dir"):
+            path.mkdir()
+        ran = call(judged, words, path)
+        assert ran.code == 2, (path, ran.err)
+        assert ran.err.count("rror: ") == 1
+        assert "actions" not in ran.out
+
+
+def test_a_pipe_without_a_reader_is_no_silence(judged: CliWorkspace, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    ran = judged.run("test", TASK, f"--events={tmp_path / 'pipe'}", timeout=20)
+
+    assert ran.code == 2
+    assert ran.err == f"error: --events: {tmp_path / 'pipe'}: no process reads this pipe\n"
+
+
+def test_a_lock_file_that_is_a_link_stays_one(tmp_path: Path) -> None:
+    workspace = CliWorkspace.make(tmp_path)
+    (workspace.root / "toolchains").mkdir()
+    (workspace.root / "toolchains/lock.toml").symlink_to(tmp_path / "elsewhere.toml")
+    home = tmp_path / "home"
+    (home / "bin").mkdir(parents=True)
+    (home / "bin/tool").write_text("x")
+    workspace.write(
+        "toolchains/mine/BUILD.toml",
+        f'[[toolchain]]\nname = "mine"\nrole = "x"\nlocal = "{home}"\n',
+    )
+
+    ran = workspace.run("toolchain", "pin", "mine", f"--from={home}")
+
+    assert ran.code == 0, ran.err
+    assert (workspace.root / "toolchains/lock.toml").is_symlink()
+    assert "mine" in (tmp_path / "elsewhere.toml").read_text()

@@ -1,0 +1,1 @@
+"""What a hostile or unlucky world does to kabuild, by the thousand; see README.md."""

@@ -1,0 +1,107 @@
+"""Rows of a leaderboard: who counts in them, and how often."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kabuild.report.exports import brief, render_json, render_markdown
+from kabuild.report.leaderboard import LeaderboardRow, leaderboard
+from tests.kabuild.report.test_page import evaluation, result
+from tests.testkit.evaluations import in_trial, saying
+
+if TYPE_CHECKING:
+    from kabuild.model.task_result import TaskResult
+
+PASS, SKIPPED = {"verdict": "PASS"}, {"verdict": "SKIPPED", "reason": "EARLIER_GATE"}
+FAILS = {"verdict": "FAIL", "reason": "COMPILE_ERROR", "summary": "", "detail": ""}
+INFRA = {"verdict": "INFRA", "reason": "NO_SECRET", "summary": "no key", "detail": ""}
+
+
+def refused(name: str) -> TaskResult:
+    """A kernel that does not compile, all gates of which were asked for."""
+    skipped = dict.fromkeys(("correctness", "perf", "unseen"), SKIPPED)
+    return saying(result(name, None), {"compile": FAILS, **skipped, "score": FAILS})
+
+
+def stopped(name: str, trial: int = 1) -> TaskResult:
+    """A trial whose agent the machine failed."""
+    gates = dict.fromkeys(("compile", "correctness", "perf", "unseen", "score"), INFRA)
+    return in_trial(saying(result(name, None), gates), trial)
+
+
+def row_of(*results: TaskResult) -> LeaderboardRow:
+    (row,) = leaderboard([evaluation("a", *results)])
+    return row
+
+
+def test_who_fails_everywhere_stays_in_every_figure() -> None:
+    row = row_of(refused("softmax"), refused("gemm"))
+    assert (row.tasks, row.shares["compiled"], row.shares["correct"], row.shares["unseen"]) == (
+        2,
+        0.0,
+        0.0,
+        0.0,
+    )
+    assert (row.geomean, row.mean, row.median, row.faster) == (1.0, 1.0, 1.0, 0.0)
+    assert set(row.fast.values()) == {0.0}
+
+
+def test_gates_that_nobody_asked_for_have_no_share() -> None:
+    row = row_of(saying(result("softmax", None), {"compile": FAILS}))
+    assert (row.shares["compiled"], row.shares["correct"], row.shares["unseen"]) == (
+        0.0,
+        None,
+        None,
+    )
+    assert (row.geomean, row.faster, row.fast) == (None, None, {})
+
+
+def test_what_was_not_judged_is_in_no_figure_and_named() -> None:
+    row = row_of(stopped("softmax"), result("gemm", 2.0))
+    assert (row.tasks, row.shares["correct"], row.shares["compiled"]) == (1, 1.0, 1.0)
+    assert row.geomean == pytest.approx(2.0)
+    assert row.unjudged == {"//tasks/hip2hip/softmax": "NO_SECRET"}
+
+    both = [evaluation("a", stopped("softmax"), result("gemm", 2.0))]
+    text = render_markdown(both)
+    assert "a: not judged, excluded from all figures: //tasks/hip2hip/softmax (NO_SECRET)" in text
+    assert "| //tasks/hip2hip/softmax | not judged: NO_SECRET |" in text
+    (standing,) = json.loads(render_json(both))["standings"]
+    assert standing["unjudged"] == {"//tasks/hip2hip/softmax": "NO_SECRET"}
+
+
+def test_an_agent_that_the_machine_failed_everywhere_has_no_figures() -> None:
+    row = row_of(stopped("softmax"), stopped("gemm"))
+    assert (row.tasks, row.trials, len(row.unjudged)) == (0, 0, 2)
+    assert (row.shares["compiled"], row.geomean, row.mean, row.faster, row.fast) == (
+        *(None, None, None, None),
+        {},
+    )
+    assert brief(stopped("softmax")) == "not judged: NO_SECRET"
+
+
+def test_a_task_counts_once_however_often_it_was_tried() -> None:
+    trials = [in_trial(result("softmax", gain), n + 1) for n, gain in enumerate((4.0, None))]
+    row = row_of(*trials, stopped("softmax", 3), result("gemm", 8.0))
+    assert (row.tasks, row.trials, list(row.unjudged)) == (2, 3, ["//tasks/hip2hip/softmax#3"])
+    assert row.shares["correct"] == 0.75
+    assert row.mean == pytest.approx(5.0)
+    assert row.geomean == pytest.approx(4.0)
+    assert row.fast[3.0] == 0.75
+
+
+def test_faster_means_surely_faster_and_fast_p_measured() -> None:
+    """1.02x with an interval around 1 is fast_1, and no more than that."""
+    row = row_of(result("gemm", 1.02), result("softmax", 4.0))
+    assert (row.faster, row.fast[1.0]) == (0.5, 1.0)
+    assert "| 0 % | 100 % |" in render_markdown([evaluation("a", result("gemm", 1.02))])
+
+
+def test_times_without_intervals_say_nothing_of_faster() -> None:
+    bare = saying(result("gemm", 2.0), {"compile": PASS, "correctness": PASS})
+    row = row_of(bare, refused("softmax"))
+    assert row.faster is None
+    assert row.geomean == pytest.approx(2.0**0.5)

@@ -1,0 +1,130 @@
+"""Tasks with a call: each form's right solution passes, and each wrong one has its reason."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+import json
+import textwrap
+
+import pytest
+from admission import gate as admission
+from base.spec import parse_spec
+from call_forms import FORMS, WRONG
+from correctness import gate
+from perf import gate as perf
+from runners.launcher import Launcher
+
+from rules.call.rule import _check, boundary_json
+from rules.harness.configs import visible_configs
+from rules.harness.expressions import read_ranges
+from rules.harness.signature import read_signature
+
+
+@pytest.fixture(scope="module")
+def launcher():
+    with Launcher.start() as launcher:
+        yield launcher
+
+
+def attributes(form):
+    """The attributes of a task, as they are when it has been loaded."""
+    usual = {"dtypes": ("f32",), "entry": None, "baseline": "Model", "state_by": "name"}
+    names = ("scalars", "state", "layout", "compare", "tolerance", "limits")
+    gates = ("correctness", "perf", "unseen", "platform_configs")
+    tables: dict[str, object] = {name: {} for name in (*names, *gates)}
+    lists = {"where": (), "updates": (), "distributions": (), "modules": (), "accepts": ("python",)}
+    return {**usual, **tables, **lists, "flops": "0", **form}
+
+
+def spec_of(folder, form, solution):
+    """What a gate is told of a form of ours, as the rule says it."""
+    attrs = attributes(form)
+    _check(attrs)
+    signature = read_signature(attrs)
+    head = "import torch\n"
+    (folder / "reference.py").write_text(head + textwrap.dedent(form["reference"]))
+    right = head + textwrap.dedent(form["right"])
+    (folder / "baseline.py").write_text(right)
+    (folder / "candidate.py").write_text(right + textwrap.dedent(solution))
+    boundary = boundary_json(attrs)
+    program = {
+        "abi": "call",
+        "entry": boundary["names"][0],
+        "call": json.dumps(boundary, sort_keys=True),
+    }
+    if form.get("adapter"):
+        (folder / "adapter.py").write_text(textwrap.dedent(form["adapter"]))
+        program["adapter"] = str(folder / "adapter.py")
+    return {
+        "schema": 1,
+        "gate": "correctness",
+        "platform": "cpu",
+        "family": "call",
+        "candidate": {**program, "path": str(folder / "candidate.py")},
+        "baseline": {**program, "path": str(folder / "baseline.py")},
+        "reference": str(folder / "reference.py"),
+        "signature": signature.to_json(),
+        "space": {
+            "dims": {name: list(bounds) for name, bounds in read_ranges(attrs["dims"]).items()},
+            "dtypes": ["f32"],
+            "where": list(attrs["where"]),
+        },
+        "configs": [c.to_json() for c in visible_configs(attrs, signature, "cpu")],
+        "salt": "calls",
+        "policy": {"distributions": ["default", "negative"], "edges": 2},
+    }
+
+
+def judged(launcher, folder, form, solution=""):
+    return gate.run(parse_spec(spec_of(folder, FORMS[form], solution)), launcher)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_right_solution_passes(launcher, tmp_path, form):
+    verdict = judged(launcher, tmp_path, form)
+
+    assert verdict.outcome == "PASS", verdict.detail
+
+
+@pytest.mark.parametrize("case", WRONG, ids=" ".join)
+def test_wrong_solution_is_refused(launcher, tmp_path, case):
+    verdict = judged(launcher, tmp_path, case[0], WRONG[case])
+
+    assert verdict.reason == case[1], verdict.detail
+
+
+def test_result_of_one_element_is_admitted(launcher, tmp_path):
+    """Its mean and its median are the result itself: nobody could tell these from right."""
+    spec = spec_of(tmp_path, FORMS["loss"], "")
+    brief = "Cross entropy of rows of logits with integer targets, weighted by class, as a mean."
+    strict = {"f32": {"atol": 1e-6, "rtol": 1e-6}}  # than what half-precision inputs give
+    policy = {"samples": 2, "expert": False, "brief": brief, "declared": spec["configs"]}
+    policy["tolerance"] = strict
+
+    verdict = admission.run(parse_spec({**spec, "gate": "admission", "policy": policy}), launcher)
+
+    assert verdict.outcome == "PASS", verdict.detail
+
+
+def test_constant_state_is_not_admitted(launcher, tmp_path):
+    fixed = str(FORMS["linear"]["reference"]).replace("def state(", "def drawn(")
+    fixed += """
+        def state(config, generator):
+            return drawn(config, torch.Generator().manual_seed(1))
+        """
+    spec = spec_of(tmp_path, {**FORMS["linear"], "reference": fixed}, "")
+    policy = {"samples": 1, "expert": False, "brief": "word " * 20, "declared": spec["configs"]}
+
+    verdict = admission.run(parse_spec({**spec, "gate": "admission", "policy": policy}), launcher)
+
+    assert (verdict.reason, "the state is the same" in verdict.detail) == ("SEEDS_IGNORED", True)
+
+
+@pytest.mark.parametrize("form", ["linear", "norm"])
+def test_calls_are_timed(launcher, tmp_path, form):
+    """Also those with a state, which is another one in each round, and with updates."""
+    policy = {"budget_seconds": 1.0, "max_processes": 3, "min_batch_ms": 2.0}
+    spec = {**spec_of(tmp_path, FORMS[form], ""), "gate": "perf", "policy": policy}
+
+    verdict = perf.run(parse_spec(spec), launcher)
+
+    assert verdict.outcome == "PASS", verdict.detail

@@ -1,0 +1,162 @@
+"""Slots, memory and figures of what is timed behind a gate."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="arg-type"
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from base.program import Argument, Config, MachineFault, Signature  # isort: skip
+from perf.device_budget import GIB, RESERVE, Budget  # isort: skip
+from perf.confidence import Ratio  # isort: skip
+from perf.device_figures import DeviceFigures, DeviceTiming, widened  # isort: skip
+from perf.device_plan import Need, Wishes, fitting  # isort: skip
+from perf.gate_samples import DevicePlan, Empties, GateSample, Taken  # isort: skip
+
+SIGNATURE = Signature(
+    (Argument("x", "T", ("rows", "cols")),), (Argument("y", "T", ("rows", "cols")),), (), ("rows",)
+)
+CONFIG = Config("f32", {"rows": 1024, "cols": 1024}, "f32", {})
+MIB = 1 << 20
+PLAN = DevicePlan(CONFIG, {"candidate": 32, "baseline": 32})
+
+
+def wishes(**changes):
+    usual = {"batch_ns": 5e5, "cold_bytes": 180 * MIB, "most_slots": 128, "tensor_bytes": 30 * GIB}
+    return Wishes(**{**usual, **changes})
+
+
+@pytest.mark.parametrize(
+    ("call_ns", "changes", "slots"),
+    [
+        (5_000.0, {}, 100),  # long enough
+        (100_000.0, {}, 23),  # cold: 8 MiB a call
+        (1_000.0, {}, 128),  # no more than that
+        (1_000.0, {"tensor_bytes": Need.of(SIGNATURE, CONFIG).bytes(7)}, 7),
+        (1_000.0, {"tensor_bytes": 0}, 1),
+    ],
+)
+def test_a_batch_is_as_long_as_time_caches_and_memory_want(call_ns, changes, slots):
+    assert wishes(**changes).slots(SIGNATURE, CONFIG, call_ns) == slots
+
+
+def test_what_is_delivered_fits_into_one_slice_of_the_device():
+    large = Config("f32", {"rows": 8192, "cols": 8192}, "f32", {})
+
+    assert wishes(most_slots=999).slots(SIGNATURE, large, 1.0) == 4  # 256 MiB each, 1 GiB in all
+
+
+@pytest.mark.parametrize(("launches", "slots"), [(1, 128), (10, 64), (40, 16), (2000, 0)])
+def test_calls_of_many_launches_get_fewer_slots(launches, slots):
+    assert fitting(128, lambda count: count * launches <= 1000) == slots
+
+
+def test_nobody_takes_more_than_a_share_or_than_others_leave():
+    assert Budget.of(140 * GIB, 139 * GIB, 0.25).allowed_bytes == 35 * GIB
+    assert Budget.of(140 * GIB, 20 * GIB, 0.25).allowed_bytes == 20 * GIB
+
+
+def test_what_does_not_fit_is_said_before_anything_runs():
+    budget = Budget.of(8 * GIB, 8 * GIB, 0.5)
+    budget.demand("f32 n=1", 2 * GIB)
+
+    with pytest.raises(MachineFault) as raised:
+        budget.demand("f32 n=2", 2 * GIB + 1)
+    for said in ("DEVICE_MEMORY", "f32 n=2", "4.00 GiB", "8.00 GiB"):
+        assert said in str(raised.value)
+    assert RESERVE == 2 * GIB
+
+
+def test_the_most_that_a_config_needs_grows_with_its_slots():
+    need = Need.of(SIGNATURE, CONFIG)
+
+    assert need.slot == 3 * 4 * MIB + 2 * 4 * MIB
+    assert need.bytes(3) - need.bytes(2) == need.slot
+
+
+def test_a_candidate_gains_nothing_by_slow_empty_batches():
+    empties = Empties()
+    empties.sides["baseline"].settled.extend([10_000, 12_000, 11_000])
+    empties.sides["candidate"].settled.extend([90_000, 90_000])
+    assert empties.of("candidate", "settled") == 11_000
+    empties.sides["candidate"].settled[:] = [5_000, 6_000, 5_500]  # a native runner beside Python's
+    assert empties.of("candidate", "settled") == 5_500
+    assert empties.of("baseline", "settled") == 11_000
+    assert empties.of("candidate", "host") == 0.0
+
+
+def sample(ns, *, at_once=False, clock="gate", slots=32, slowed=0):
+    state = {"slowed": slowed}
+    return GateSample(slots, clock, ns, ns, ns, 64_000, at_once, 1, state)
+
+
+def processes(ns, once=None, noise=0.0, seed=0, **how):
+    source = random.Random(seed)
+
+    def varied(value):
+        return round(value * (1 + source.gauss(0, noise)))
+
+    return [
+        Taken(
+            [sample(varied(ns), **how) for _ in range(3)],
+            [sample(varied(once or ns), at_once=True, **how)],
+        )
+        for _ in range(3)
+    ]
+
+
+def test_equal_sides_are_equal_within_what_machines_differ_by():
+    taken = {"candidate": processes(640_000), "baseline": processes(640_000)}
+
+    figures = DeviceFigures.of(PLAN, taken, 0.0075)
+
+    assert (figures.ratio.value, figures.charged_ns) == (1.0, 0.0)
+    assert figures.candidate_ns == pytest.approx(20_000)
+    assert figures.ratio.high == pytest.approx(math.exp(0.0075))
+    assert not figures.ratio.faster
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_honest_candidate_is_charged_next_to_nothing(seed):
+    taken = {
+        "candidate": processes(500_000, noise=0.004, seed=seed),
+        "baseline": processes(500_000, noise=0.004, seed=1000 + seed),
+    }
+
+    assert DeviceFigures.of(PLAN, taken, 0.0075).charged_ns * 32 < 2_000
+
+
+@pytest.mark.parametrize("ahead", [20_000, 70_000, 250_000])
+def test_work_done_before_the_gate_opens_is_paid_for(ahead):
+    taken = {
+        "candidate": processes(500_000 - ahead, once=500_000),
+        "baseline": processes(500_000),
+    }
+
+    figures = DeviceFigures.of(PLAN, taken, 0.0075)
+
+    assert figures.charged_ns * 32 == pytest.approx(max(0, ahead - 10_000))
+    assert figures.ratio.value < 1.021
+
+
+def test_a_case_says_which_clock_it_has_and_what_launching_takes():
+    taken = {
+        "candidate": processes(640_000, clock="host"),
+        "baseline": processes(640_000, slowed=0x40),
+    }
+    case = DeviceTiming.of(PLAN, taken, 0.0075, 8 * MIB, 7).to_json()
+
+    assert (case["clock"], case["baseline_clock"]) == ("host", "gate")
+    assert (case["launch_ns"], case["baseline_launch_ns"]) == (None, 2_000.0)
+    assert case["throttled"]
+    assert (case["slots"], case["bytes"], case["flops"]) == (32, 8 * MIB, 7)
+
+
+def test_an_interval_holds_both_kinds_of_differences():
+    ratio = widened(Ratio(2.0, 2.0 * math.exp(-0.03), 2.0 * math.exp(0.04)), 0.03)
+
+    assert math.log(2.0 / ratio.low) == pytest.approx(math.hypot(0.03, 0.03))
+    assert math.log(ratio.high / 2.0) == pytest.approx(0.05)

@@ -1,0 +1,78 @@
+"""Long and thin: each dim at its declared maximum, within bounds of time and memory."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import torch
+from judging_doubles import SPEC, Doubles, softmax, write_spec
+
+from correctness import extents  # isort: skip
+from correctness import gate as correctness  # isort: skip
+from base.sampler import Ground  # isort: skip
+from base.spec import parse_spec  # isort: skip
+
+
+def stage(verdict):
+    return next(case for case in verdict.cases if case["stage"] == extents.STAGE)
+
+
+def thin(folder, candidate, baseline=softmax, **space):
+    dims = {"rows": [1, 4096], "cols": [1, 131072], **space}
+    spec = parse_spec(write_spec(folder, space={**SPEC["space"], "dims": dims}))
+    return correctness.run(spec, Doubles({"candidate": candidate, "baseline": baseline}))
+
+
+def counts_columns_in_16_bits(x, y, scale, cols, **_):
+    seen = cols % 65536 or cols
+    y.zero_()
+    y[:, :seen] = torch.softmax(x[:, :seen].float() * scale, dim=-1)
+
+
+def test_each_dim_is_tried_as_long_as_it_is_declared(tmp_path):
+    verdict = thin(tmp_path, softmax)
+
+    tried = ["f32 rows=4096 cols=1", "f16 rows=1 cols=131072"]
+    assert stage(verdict)["configs"] == tried
+    assert verdict.outcome == "PASS"
+
+
+def test_a_count_of_16_bits_is_wrong_there_alone(tmp_path):
+    verdict = thin(tmp_path, counts_columns_in_16_bits, cols=[1, 131073])
+
+    assert (verdict.outcome, verdict.reason) == ("FAIL", "WRONG_RESULT")
+    assert verdict.summary.startswith("extents: ")
+
+
+def test_a_dim_that_would_take_minutes_is_left_out_and_named(tmp_path):
+    def row_by_row(x, y, scale, rows, **_):
+        time.sleep(rows * 1e-3)
+        softmax(x, y, scale)
+
+    verdict = thin(tmp_path, softmax, row_by_row)
+
+    found = stage(verdict)
+    assert found["configs"] == ["f16 rows=1 cols=131072"]
+    assert found["not_applicable"] == ["f32 rows=4096 cols=1"]
+
+
+def test_tensors_stay_within_memory(tmp_path):
+    verdict = thin(tmp_path, softmax, cols=[1, 1 << 40])
+
+    assert stage(verdict)["configs"][1] == f"f16 rows=1 cols={1 << 22}"
+
+
+def test_beyond_32_bits_all_dims_grow(tmp_path):
+    dims = {"rows": [1, 1 << 17], "cols": [1, 1 << 17]}
+    spec = parse_spec(write_spec(tmp_path, space={**SPEC["space"], "dims": dims}))
+    ground = Ground.of(spec)
+
+    wide = extents.beyond_32_bits(ground, 1 << 38)
+
+    assert wide is not None
+    assert (wide.dtype, dict(wide.dims)) == ("f16", {"rows": 1 << 16, "cols": (1 << 15) + 1})
+    assert extents.beyond_32_bits(ground, 1 << 36) is None  # no room
+    assert extents.beyond_32_bits(replace(ground, space=parse_spec(SPEC).space), 1 << 38) is None

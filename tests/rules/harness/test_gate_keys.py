@@ -1,0 +1,144 @@
+"""What the keys of real tasks' gates are made of, and which ones an edit of the judge changes."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kabuild.model.action import Action, Literal, Source
+from tests.testkit import golden
+from tests.testkit.own_tasks import ROOT, TASKS, analysed, keys
+
+TOOLS = "rules/harness/tools"
+GATES = ("compile", "correctness", "perf", "unseen", "retention", "sanitize", "score")
+
+
+def composition(action: Action) -> dict[str, Any]:
+    """Everything that the key of an action is made of; of files only where they come from.
+
+    With their contents, every edit of the judge would be a change to accept.
+    """
+    return {
+        "argv": list(action.argv),
+        "env": dict(action.env),
+        "inputs": {path: origin(item) for path, item in action.inputs},
+        "outputs": list(action.outputs),
+        "platform": [action.platform.name, *map(list, action.platform.properties)],
+        "limits": asdict(action.limits),
+        "toolchains": [toolchain.name for toolchain in action.toolchains],
+    }
+
+
+def origin(item: object) -> str:
+    if isinstance(item, Source):
+        return f"{item.root} {item.path}"
+    return f"literal {item.data.decode()}" if isinstance(item, Literal) else str(item)
+
+
+@pytest.mark.parametrize("family", TASKS)
+def test_what_a_gate_is_made_of_changes_only_by_decision(family: str) -> None:
+    """Accept it with KABUILD_TEST_ACCEPT=1, and say it in the changelog: everybody judges again."""
+    task = analysed(family, "cpu")
+    gates = {action.gate: action for action in task.graph if action.gate}
+    golden.check(f"keys/{family}", {gate: composition(gates[gate]) for gate in sorted(gates)})
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tree whose files may be edited."""
+    root = tmp_path_factory.mktemp("edited")
+    for part in ("rules", "toolchains", "kabuild/sandbox", "tasks"):
+        shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+    return root
+
+
+def changed(family: str, copied: Path, path: str, platform: str = "cpu") -> set[str]:
+    """The sub-targets of a task and of its tools whose keys an edit of ``path`` changes."""
+    task = analysed(family, platform)
+    before = keys(task, copied)
+    file = copied / path
+    text = file.read_bytes()
+    file.write_bytes(text + b"\n")
+    try:
+        after = keys(task, copied)
+    finally:
+        file.write_bytes(text)
+    return {label.partition(".")[2] for label in before if before[label] != after[label]}
+
+
+@pytest.mark.parametrize(
+    ("family", "path", "gates"),
+    [
+        ("hip2hip", f"{TOOLS}/perf/audit.py", {"perf", "retention"}),
+        ("hip2hip", f"{TOOLS}/score.py", {"score"}),
+        ("hip2hip", f"{TOOLS}/terms/scoring.py", {"score"}),
+        ("hip2hip", f"{TOOLS}/correctness/extents.py", {"correctness"}),
+        ("hip2hip", f"{TOOLS}/unseen/gate.py", {"unseen"}),
+        ("hip2hip", f"{TOOLS}/retention/gate.py", {"retention"}),
+        ("hip2hip", f"{TOOLS}/sanitize/reports.py", {"sanitize"}),
+        ("hip2hip", f"{TOOLS}/admission/filters.py", {"admission"}),
+        ("hip2hip", f"{TOOLS}/pyrunner/calls.py", set()),
+        ("torch2hip", f"{TOOLS}/triton_cpu/reduce.py", set()),
+        (
+            "triton2triton",
+            f"{TOOLS}/triton_cpu/reduce.py",
+            {"correctness", "perf", "unseen", "retention", "admission"},
+        ),
+        ("triton2triton", f"{TOOLS}/pyrunner_device/device.py", set()),
+        (
+            "torch2hip",
+            "kabuild/sandbox/seccomp.py",
+            {"correctness", "perf", "unseen", "retention", "admission", "sanitize"},
+        ),
+    ],
+)
+def test_an_edit_judges_again_what_it_can_change(
+    copied: Path, family: str, path: str, gates: set[str]
+) -> None:
+    assert changed(family, copied, path) == gates
+
+
+def test_a_kernel_is_in_the_keys_of_its_compilations_alone(copied: Path) -> None:
+    """What comes after has the compiled kernel."""
+    task = "tasks/hip2hip/softmax"
+    judging = {"correctness", "perf", "unseen", "retention", "sanitize", "admission"}
+    compiling = {"compile", "baseline.compile", "sanitize.compile"}
+    assert changed("hip2hip", copied, f"{task}/softmax.hip") == compiling
+    assert changed("hip2hip", copied, f"{task}/reference.py") == judging
+
+
+HIP = "toolchains/hip"
+SANITIZER = (
+    f"{HIP}/cpu/sanitizer/clocks.cpp",
+    f"{HIP}/cpu/driver/instrumentation.py",
+    f"{HIP}/cpu/driver/sanitized.py",
+)
+
+
+@pytest.mark.parametrize("path", SANITIZER)
+def test_an_edit_of_the_cpu_s_sanitizer_compiles_nothing_again_for_gpus(
+    copied: Path, path: str
+) -> None:
+    assert "sanitize.runtime" in changed("hip2hip", copied, path)
+    for platform in ("cuda", "rocm"):
+        assert changed("hip2hip", copied, path, platform) == set()
+
+
+@pytest.mark.parametrize("platform", ["cuda", "rocm"])
+def test_no_platform_compiles_with_what_is_another_s(copied: Path, platform: str) -> None:
+    """Editing one platform's driver changes no key of the other two."""
+    path = f"{HIP}/{platform}/driver/{platform}_platform.py"
+    for other in {"cpu", "cuda", "rocm"} - {platform}:
+        assert changed("hip2hip", copied, path, other) == set()
+    assert "compile" in changed("hip2hip", copied, path, platform)
+
+
+def test_an_edit_of_a_kernel_s_driver_keeps_the_native_runners(copied: Path) -> None:
+    """They are built by the host's compilers alone."""
+    again = changed("hip2hip", copied, f"{HIP}/driver/compile_hip.py", "cuda")
+    assert "compile" in again
+    assert again.isdisjoint({"runner", "launch_filter"})

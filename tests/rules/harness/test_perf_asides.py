@@ -1,0 +1,100 @@
+"""Timed processes are asked other things too, so that what is right must stay right."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import pytest
+import torch
+from base.program import CandidateFault
+from judging_doubles import judge, softmax
+from terms.reasons import Reason
+
+TIMED = {64, 257}  # columns of the configs
+PILOT = 6  # calls before any process is timed
+PROCESSES = 3  # that are timed, of each side
+
+
+def after(calls, kernel):
+    """Honest for so many calls, then ``kernel``."""
+    made: list[None] = []
+
+    def program(x, y, scale, **dims):
+        made.append(None)
+        (softmax if len(made) <= calls else kernel)(x, y, scale=scale, **dims)
+
+    return program
+
+
+def trusting(x, y, scale, **_):
+    powers = torch.exp(x.float() * scale)
+    y.copy_(powers / powers.sum(-1, keepdim=True))
+
+
+def trusting_when_timed(x, y, scale, cols, **dims):
+    kernel = trusting if cols in TIMED else softmax
+    kernel(x, y, scale=scale, cols=cols, **dims)
+
+
+def without_a_tail(x, y, scale, cols, **dims):
+    softmax(x, y, scale, **dims)
+    if cols not in TIMED:
+        y[:, cols // 2 :] = 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "where"),
+    [
+        (trusting_when_timed, "in a call among timed ones of"),
+        (without_a_tail, "in a call between timed ones of"),
+    ],
+)
+def test_what_starts_late_is_found_among_timed_calls(tmp_path, kernel, where):
+    verdict, _, _ = judge(tmp_path, after(PILOT, kernel))
+
+    assert verdict.outcome == "FAIL"
+    assert verdict.reason in {"NON_FINITE", "WRONG_RESULT"}
+    assert where in verdict.detail
+
+
+def test_who_is_right_for_all_values_passes(tmp_path):
+    def chooses(x, y, scale, **dims):
+        kernel = trusting if x.abs().max() * abs(scale) < 20 else softmax
+        kernel(x, y, scale=scale, **dims)
+
+    verdict, samples, _ = judge(tmp_path, after(20, chooses))
+
+    assert verdict.outcome == "PASS", verdict.detail
+    for config in samples["configs"].values():  # and the asides are in no figure
+        assert [len(process) for process in config["candidate"]] == [2, 2, 2]
+
+
+def crashes(x, y, scale, **dims):
+    if x.abs().max() > 40:
+        raise CandidateFault(Reason.CRASH, "signal 11")
+    trusting(x, y, scale, **dims)
+
+
+@pytest.mark.parametrize("baseline", [trusting, crashes])
+def test_nobody_has_to_be_right_where_the_baseline_is_not(tmp_path, baseline):
+    verdict, _, _ = judge(tmp_path, trusting, baseline=baseline)
+
+    assert verdict.outcome == "PASS", verdict.detail
+
+
+def test_places_values_and_sizes_differ_from_judging_to_judging(tmp_path):
+    def order(draw):
+        seen = []
+
+        def records(x, y, scale, **_):
+            seen.append((tuple(x.shape), x.double().sum().item()))
+            softmax(x, y, scale)
+
+        judge(tmp_path, records, draw=draw, max_slots=3, budget_seconds=600.0)
+        return seen
+
+    first, again = order(1), order(1)
+    differing = [one for one, other in zip(first, again, strict=True) if one != other]
+    assert [shape for shape, _ in first] == [shape for shape, _ in again]
+    assert len(differing) <= PROCESSES  # in each, a call that no draw tells proves itself
+    assert len({str(order(draw)) for draw in range(1, 6)}) == 5

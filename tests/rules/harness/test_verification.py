@@ -1,0 +1,136 @@
+"""A batch verified with one look is judged as its calls are one by one."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from judging_doubles import REFERENCE, SPEC, write_spec
+
+from base.program import CandidateFault  # isort: skip
+from terms.reasons import Reason  # isort: skip
+from base.spec import parse_spec  # isort: skip
+from truth import comparison, tolerance  # isort: skip
+from truth.assessment import Assessor, Call  # isort: skip
+from truth.oracle import Oracle  # isort: skip
+from terms.tolerance import Bound, bounds  # isort: skip
+from perf.verification import Verified, Verifier  # isort: skip
+
+
+@pytest.fixture
+def parts(tmp_path):
+    spec = parse_spec(write_spec(tmp_path, REFERENCE, gate="perf"))
+    oracle = Oracle(spec.reference, spec.signature)
+    assessor = Assessor(oracle, spec.signature, bounds({}), comparison.read({}, ("y",)))
+    calls = []
+    for seed in range(5):
+        config = spec.configs[seed % 2]
+        drawn = oracle.inputs(config, torch.Generator().manual_seed(seed))
+        calls.append(Call(config, "default", drawn, oracle.expected(config, drawn)))
+    right = [{"y": call.expected["y"].to(call.inputs["x"].dtype)} for call in calls]
+    assert SPEC["signature"]["outputs"][0][0] == "y"
+    return Verifier(assessor), assessor, calls, right
+
+
+def judged(parts, outputs):
+    verifier, _, calls, right = parts
+    sides = Verified(), Verified()
+    verifier.add(sides[0], calls, outputs, whole=True)
+    verifier.add(sides[1], calls, right, whole=False)
+    verifier.refuse(*sides, "in a test")
+
+
+def test_right_outputs_pass(parts):
+    judged(parts, parts[3])
+
+
+def test_one_wrong_element_of_one_call_is_found(parts):
+    outputs = [{"y": made["y"].clone()} for made in parts[3]]
+    outputs[3]["y"][1, 7] += 0.01
+
+    with pytest.raises(CandidateFault) as raised:
+        judged(parts, outputs)
+    assert raised.value.reason is Reason.WRONG_RESULT
+    assert "[1, 7]" in raised.value.detail
+    assert raised.value.detail.endswith("in a test")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_what_is_no_number_is_found(parts, value):
+    outputs = [{"y": made["y"].clone()} for made in parts[3]]
+    outputs[0]["y"][0, 0] = value
+
+    with pytest.raises(CandidateFault) as raised:
+        judged(parts, outputs)
+    assert raised.value.reason is Reason.NON_FINITE
+
+
+def test_what_was_left_unwritten_is_found(parts):
+    outputs = [{"y": made["y"].clone()} for made in parts[3]]
+    outputs[2]["y"].view(torch.int32)[2, 3] = 0x7FC0_1337
+    blank = outputs[2]["y"]
+    from terms.dtypes import DTYPES
+
+    blank.view(torch.int32)[2, 3] = DTYPES["f32"].poison
+
+    with pytest.raises(CandidateFault) as raised:
+        judged(parts, outputs)
+    assert raised.value.reason is Reason.INCOMPLETE_OUTPUT
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+def test_a_quick_look_agrees_with_a_close_one(dtype):
+    kind = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[dtype]
+    generator = torch.Generator().manual_seed(1)
+    for scale in (1e-6, 1.0, 1e3):
+        exact = torch.randn(64, 33, generator=generator).double() * scale
+        got = (exact * (1 + 1e-4 * torch.randn(64, 33, generator=generator))).to(kind)
+        bound = Bound(1e-3, 1e-3)
+        allowed = tolerance.allowance(exact, dtype, bound)
+        close = float(tolerance.excess(got, exact, dtype, allowed).max())
+        quick = float(tolerance.quick_excess(got, exact, dtype, bound))
+        assert quick == pytest.approx(close, rel=0.01)
+
+
+@pytest.mark.parametrize(("got", "expected"), [(math.nan, 1.0), (1.0, math.inf), (0.0, 0.0)])
+def test_a_quick_look_leaves_what_is_hard_to_a_close_one(got, expected):
+    quick = tolerance.quick_excess(
+        torch.tensor([got]), torch.tensor([expected]).double(), "f32", Bound(1e-3, 1e-3)
+    )
+
+    assert math.isnan(float(quick))
+
+
+def test_only_where_zero_is_wrong_does_a_right_element_prove_work(parts):
+    """A peaked softmax is nearly all zero, and memory may have been cleared before a launch."""
+    _, assessor, calls, _ = parts
+    call = calls[0]
+    drawn = {"x": call.inputs["x"] * 1000}
+    peaked = Call(call.config, "scaled_up", drawn, assessor._oracle.expected(call.config, drawn))
+    right = peaked.expected["y"].to(drawn["x"].dtype)
+
+    assert peaked.expected["y"].count_nonzero() > 2 * (right > 0.01).count_nonzero()
+    assert assessor.share_right(peaked, {"y": torch.zeros_like(right)}) == 0.0
+    assert assessor.share_right(peaked, {"y": right.roll(1, dims=-1)}) < 0.5
+    assert assessor.share_right(peaked, {"y": right}) == 1.0
+
+
+def test_a_task_with_a_check_of_its_own_has_no_measure_and_is_judged_by_that(tmp_path):
+    body = "return None if outputs['y'].sum() > 0 else 'too small'"
+    check = f"\n\ndef check(inputs, outputs, expected):\n    {body}\n"
+    spec = parse_spec(write_spec(tmp_path, REFERENCE + check, gate="perf"))
+    oracle = Oracle(spec.reference, spec.signature)
+    assessor = Assessor(oracle, spec.signature, bounds({}), comparison.read({}, ("y",)))
+    drawn = oracle.inputs(spec.configs[0], torch.Generator().manual_seed(0))
+    call = Call(spec.configs[0], "default", drawn, oracle.expected(spec.configs[0], drawn))
+    assert assessor.measures == ()
+
+    for value, reason in ((1.0, None), (-1.0, Reason.WRONG_RESULT)):
+        found, beside = Verified(), Verified()
+        outputs = [{"y": torch.full_like(drawn["x"], value)}]
+        Verifier(assessor).add(found, [call], outputs, whole=True)
+        Verifier(assessor).add(beside, [call], outputs, whole=False)
+        assert (found.finding.reason if found.finding else None) is reason

@@ -1,0 +1,87 @@
+"""Stores that test runs keep: what was judged under a key is not judged again.
+
+They lie in ``KABUILD_TEST_STORE``, by default ``~/.cache/kabuild-tests``; ``make test-all`` begins
+with empty ones. A key has everything that can change a verdict but kabuild itself, which runs the
+action, and the kernel of the operating system, which confines it. So each version of these two has
+stores of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import platform
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+_RUN_BY = ("base", "model", "platform", "toolchain", "store", "sandbox", "execution")
+_VERSIONS = 3  # how many are kept: that of each branch that somebody works on
+_held: list[int] = []
+
+
+def _root() -> Path:
+    cached = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kabuild-tests"
+    root = Path(os.environ.get("KABUILD_TEST_STORE") or cached)
+    try:
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:  # a user without a home
+        root = Path(tempfile.gettempdir()) / f"kabuild-tests-{os.getuid()}"
+        root.mkdir(exist_ok=True, mode=0o700)
+    return root.resolve()
+
+
+ROOT = _root()
+USER_DATA = ROOT / "data"
+"""Has the key that seals the results: without it, none of them is believed."""
+
+
+@cache
+def kept(name: str) -> Path:
+    """The directory of the stores called ``name``. Those of versions not used lately are removed.
+
+    It is in use, and not removed, until this process ends.
+    """
+    versions = ROOT / name
+    directory = versions / _version()
+    directory.mkdir(parents=True, exist_ok=True)
+    _hold(_lock(directory, fcntl.LOCK_SH))
+    os.utime(directory)
+    for old in sorted(versions.iterdir(), key=lambda path: path.stat().st_mtime)[:-_VERSIONS]:
+        with contextlib.suppress(BlockingIOError):
+            fd = _lock(old, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(old, ignore_errors=True)
+            os.close(fd)
+    return directory
+
+
+def kept_store(name: str) -> Path:
+    """A kept store that several builds at once may use as theirs."""
+    return kept(name) / "store"
+
+
+def _hold(fd: int) -> None:
+    _held.append(fd)
+
+
+def _version() -> str:
+    code = hashlib.sha256(platform.platform().encode())
+    for package in _RUN_BY:
+        for file in sorted((REPOSITORY / "kabuild" / package).rglob("*.py")):
+            code.update(file.read_bytes())
+    return code.hexdigest()[:16]
+
+
+def _lock(directory: Path, how: int) -> int:
+    """Lock a directory until the descriptor is closed. Raises ``BlockingIOError``."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, how)
+    except BlockingIOError:
+        os.close(fd)
+        raise
+    return fd

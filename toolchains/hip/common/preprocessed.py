@@ -1,0 +1,67 @@
+"""A source whose macros are expanded: what they have made that the next tool would obey.
+
+The check of a source sees what its author wrote. Macros put more together: pragmas, by ``_Pragma``
+of a text that they make, and a ``#`` at the beginning of a line, which is a directive to whoever
+reads the result anew.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from sources import MAIN, allows_pragma
+
+_MARKER = re.compile(r'#(?:line)? (\d+) "((?:[^"\\]|\\.)*)".*')
+PRAGMA = "hip_pragma"
+"""What is put in place of ``_Pragma``, so that a preprocessor shows what it would obey."""
+_SHOWN = re.compile(rf'\b{PRAGMA}\s*\(\s*L?"((?:[^"\\]|\\.)*)"\s*\)')
+_DIRECTIVE = re.compile(r"\s*(?:#|%:|\?\?=)\s*(\w*)\s*(.*)")
+
+
+def refused_directive(text: str, cwd: Path) -> str:
+    """A compiler's message about the first directive that may not be there; empty if none is.
+
+    ``text`` is what a preprocessor wrote of a source in ``cwd``. Headers from elsewhere are not
+    looked at.
+    """
+    for file, line, content in _lines(text):
+        if not (cwd / file).is_relative_to(cwd):
+            continue
+        pragmas = [shown[1].replace('\\"', '"').split() for shown in _SHOWN.finditer(content)]
+        found = _DIRECTIVE.fullmatch(content)
+        if found and (found[1] != "pragma" or not content.startswith("#")):
+            return f"{file}:{line}:1: error: macros make a directive: '#{found[1]}'"
+        pragmas += [found[2].split()] if found else []
+        for words in pragmas:
+            if words[:1] != ["omp"] and not allows_pragma(words):
+                return f"{file}:{line}:1: error: macros make a pragma: '{' '.join(words[:2])}'"
+    return ""
+
+
+def refused_file(read: str, options: Sequence[str], prefixes: Sequence[str]) -> str:
+    """A compiler's message about the first file that is not where a source may look.
+
+    ``read`` is what a preprocessor wrote for ``make``; ``options`` are those of the compiler.
+    """
+    allowed = [option.removeprefix("-I") for option in options if option.startswith("-I/")]
+    allowed += [b for a, b in pairwise(options) if a == "-isystem"]
+    allowed += prefixes
+    for name in read.replace("\\\n", " ").partition(": ")[2].split():
+        if name.startswith("/") and not posixpath.normpath(name).startswith(tuple(allowed)):
+            return f"{MAIN}:1:1: error: it reads '{name}', which is no header of the compiler"
+    return ""
+
+
+def _lines(text: str) -> Iterator[tuple[str, int, str]]:
+    """The lines that are no markers, with their file and number."""
+    file, number = "", 0
+    for line in text.splitlines():
+        if marker := _MARKER.fullmatch(line):
+            file, number = posixpath.normpath(marker[2]), int(marker[1])
+        else:
+            yield file, number, line
+            number += 1

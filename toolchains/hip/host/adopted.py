@@ -1,0 +1,127 @@
+"""A g++ or clang++ of the machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+
+from compiler import (
+    BASELINE,
+    COMMON,
+    Completed,
+    Link,
+    run_tool,
+    write_version_script,
+)
+from elf import Machine
+from inline_assembly import refusal_anywhere
+from preprocessed import PRAGMA, refused_directive, refused_file
+from sources import HEADERS, MAIN
+from symbols import RENAMED, compiler_support
+
+_OPTIONS = (*COMMON, "-fno-semantic-interposition")
+_EXPANDED, _FILES, _ASSEMBLY, _QUESTIONS = "shown.ii", "shown.d", "shown.s", "asked.cpp"
+NO_PROBES = tuple(
+    f"-D{name}(x)=0" for name in ("__has_include", "__has_include_next", "__has_embed")
+)
+"""What there is on the machine is nobody's business, however macros put the question together."""
+_PROBE = re.compile(r'\b__has_include\s*\(\s*(<[^>\n]+>|"[^"\n]+")\s*\)')
+_SHOWN_PRAGMAS = f"-D_Pragma(x)={PRAGMA}(x)"
+
+
+class AdoptedCompiler:
+    """A g++ or clang++ of the machine, with the machine's headers and libraries.
+
+    What a kernel's macros and names make is looked at on the way: first once they are expanded,
+    then in assembly, where a name may be anything.
+    """
+
+    prefixes: tuple[str, ...] = ("/usr/include/", "/usr/lib/")
+    kernel_options: tuple[str, ...] = ()
+
+    def __init__(self, path: str, machine: Machine) -> None:
+        self.machine = machine
+        self.own_symbols = compiler_support(machine) | RENAMED
+        self._examining = Lock()
+        self._path = path
+
+    def compile(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
+        """Compile one C++ file, or assemble one whose name ends with ``.S``."""
+        if source == MAIN:
+            return self._compile_kernel(output, options, cwd)
+        command = [self._path, BASELINE[self.machine], *options]
+        if not source.endswith(".S"):
+            command += [*_OPTIONS, "-x", "c++"]
+        return run_tool([*command, "-c", source, "-o", output], cwd)
+
+    def _compile_kernel(self, output: str, options: Sequence[str], cwd: Path) -> Completed:
+        command = [self._path, BASELINE[self.machine], *options, *_OPTIONS, *NO_PROBES, "-x", "c++"]
+        done = self.examine(command, cwd)
+        return done if done.returncode else self.assemble(command, MAIN, output, cwd)
+
+    def examine(self, command: Sequence[str], cwd: Path) -> Completed:
+        """Look at what the macros of a kernel make, by a preprocessor's options."""
+        with self._examining:
+            self._answer_probes([*command, "-E", "-P"], cwd)
+            shown = ["-E", _SHOWN_PRAGMAS, "-MD", "-MF", _FILES, "-o", _EXPANDED]
+            done = run_tool([*command, *shown, MAIN], cwd)
+            if done.returncode:
+                return done
+            text = (cwd / _EXPANDED).read_text(errors="replace")
+            read = (cwd / _FILES).read_text(errors="replace")
+        refusal = refused_directive(text, cwd) or refused_file(read, command, self.prefixes)
+        return Completed(1, refusal) if refusal else done
+
+    def assemble(self, command: Sequence[str], source: str, output: str, cwd: Path) -> Completed:
+        """Compile in two steps, and look at the assembly between them."""
+        done = run_tool([*command, "-S", source, "-o", _ASSEMBLY], cwd)
+        if done.returncode:
+            return done
+        if refusal_anywhere((cwd / _ASSEMBLY).read_text(errors="replace"), MAIN):
+            run_tool([*command, "-g1", "-S", source, "-o", _ASSEMBLY], cwd)  # now with its lines
+            assembly = (cwd / _ASSEMBLY).read_text(errors="replace")
+            return Completed(1, refusal_anywhere(assembly, MAIN))
+        return run_tool([self._path, "-c", _ASSEMBLY, "-o", output], cwd)
+
+    def _answer_probes(self, command: Sequence[str], cwd: Path) -> None:
+        """Put the answers in place of what a source asks for by ``__has_include`` of a name."""
+        files = [cwd / MAIN, *(path for path in (cwd / HEADERS).rglob("*") if path.is_file())]
+        texts = {path: path.read_text("utf-8") for path in files}
+        asked = sorted({found[1] for text in texts.values() for found in _PROBE.finditer(text)})
+        if not asked:
+            return
+        answers = {}
+        for name in asked:
+            (cwd / _QUESTIONS).write_text(f"#include {name}\n")
+            answers[name] = "0" if run_tool([*command, _QUESTIONS], cwd).returncode else "1"
+        for path, text in texts.items():
+            path.write_text(
+                _PROBE.sub(lambda found: answers[found[1]].ljust(len(found[0])), text), "utf-8"
+            )
+
+    def link_library(self, link: Link, cwd: Path) -> Completed:
+        """Link a shared library. What HIP's runtime provides is found when it is loaded."""
+        options = ["-shared", f"-Wl,{write_version_script(link.exports, cwd)}"]
+        if link.soname:
+            options += [f"-Wl,-soname,{link.soname}", "-Wl,-z,nodelete"]
+        if link.before:
+            (cwd / "nothing.cpp").write_text("")
+            named = [f"-Wl,-soname,{link.before}", "-shared", "-nodefaultlibs", "nothing.cpp"]
+            done = run_tool([self._path, *named, "-o", link.before], cwd)
+            if done.returncode:
+                return done
+            options += ["-Wl,-Bsymbolic", "-Wl,-rpath,$ORIGIN"]
+            options += ["-Wl,--no-as-needed", f"./{link.before}"]
+        return self._link(options, link, cwd)
+
+    def link_program(self, link: Link, cwd: Path) -> Completed:
+        """Link a program."""
+        return self._link(["-pie"], link, cwd)
+
+    def _link(self, options: Sequence[str], link: Link, cwd: Path) -> Completed:
+        fixed = ["-nodefaultlibs", "-s", "-Wl,--build-id=none", "-Wl,-z,now"]
+        libraries = ["-Wl,--as-needed", "-lm", "-ldl", "-lpthread", "-lc", "-lgcc"]
+        command = [self._path, *options, *fixed, *link.objects, *libraries, "-o", link.output]
+        return run_tool(command, cwd)

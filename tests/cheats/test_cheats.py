@@ -75,7 +75,7 @@ def test_cheat_gains_nothing(judged: Judged, candidate: Candidate) -> None:
 def test_benign_twin_is_accepted(judged: Judged, candidate: Candidate) -> None:
     for gate in candidate.gates:
         found = judged.gate(candidate, gate)
-        assert found["verdict"] == "PASS", found
+        assert found["verdict"] == "PASS", f"{found['reason']}: {found['detail']}"
 
 
 @pytest.mark.parametrize("candidate", OPEN, ids=_id)

@@ -69,10 +69,15 @@ _VERDICT: dict[str, Any] = {
     "detail": "a\nb",
     "cases": [],
 }
-_SAMPLE = [
-    [{"attempts": 1, "reported_ns": 8_000_000, "slots": 4, "waited_ns": 1, "wall_ns": 8_100_000}]
-    * 2
-] * 3
+_BATCH = {
+    "attempts": 1,
+    "reported_ns": 8_000_000,
+    "slots": 4,
+    "thread_ns": 8_000_000,
+    "waited_ns": 1,
+    "wall_ns": 8_100_000,
+}
+_SAMPLE = [[_BATCH] * 2] * 3
 _READING = {"mhz": [2000.0], "throttled": 0, "stolen_ms": 0.0}
 DOCUMENTS: dict[str, dict[str, Any]] = {
     "compile.json": {**_VERDICT, "gate": "compile"},

@@ -115,6 +115,7 @@ def test_batches_are_filled_up_to_the_wanted_time(tmp_path):
         "attempts": 1,
         "reported_ns": 6_000_000,
         "slots": 6,
+        "thread_ns": 0,
         "waited_ns": 0,
         "wall_ns": 6_100_000,
     }

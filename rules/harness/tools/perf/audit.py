@@ -29,6 +29,10 @@ class Reading(Protocol):
         """By the judge's."""
 
     @property
+    def thread_ns(self) -> int:
+        """How long the runner's main thread ran, as the kernel counts."""
+
+    @property
     def waited_ns(self) -> int:
         """How long others had the processors while the judge or the runner wanted one."""
 
@@ -45,7 +49,6 @@ class Clock:
         self._tolerance_ns = tolerance_ns
         self._share = share
         self._empty: list[int] = []
-        self._beside_ns = 0
 
     @property
     def empty_ns(self) -> Sequence[int]:
@@ -66,10 +69,6 @@ class Clock:
     def calibrate(self, batch: Batch) -> None:
         """Take note of an empty batch of a program that is trusted."""
         self._empty.append(batch.wall_ns - batch.reported_ns)
-
-    def trust(self, batch: Batch) -> None:
-        """Take note of a timed batch of a program that is trusted."""
-        self._beside_ns = max(self._beside_ns, batch.thread_ns - batch.reported_ns)
 
     def counted_ns(self, reading: Reading) -> float:
         """The time of a batch of a program that nobody trusts, messages excluded.
@@ -95,21 +94,6 @@ class Clock:
             f"{_ms(batch.wall_ns)} by the judge's clock"
         )
 
-    def hidden(self, batch: Batch) -> str:
-        """Which work the kernel has counted that was not reported; empty where there is none.
-
-        An honest main thread runs within the time that it reports, but for its messages, and no
-        load of the machine adds to what a thread runs. Other threads may run when they like.
-        """
-        slight = self._tolerance_ns * SLIGHT
-        allowed = max(slight, self._share * batch.reported_ns, SPREADS * self._beside_ns)
-        if batch.thread_ns <= batch.reported_ns + allowed:
-            return ""
-        return (
-            f"the runner reports {_ms(batch.reported_ns)} for a batch in which its main thread "
-            f"ran for {_ms(batch.thread_ns)} by the judge's clock of the processor"
-        )
-
     def quiet(self, reading: Reading) -> bool:
         """Whether both clocks agree about one batch."""
         surplus = self.unexplained_ns(reading) - SPREADS * self.spread_ns
@@ -119,9 +103,33 @@ class Clock:
         """Why a program's reports cannot be believed; empty where they can.
 
         All batches of one config are heard together, beside the baseline's. Noise comes and goes,
-        a lie that is meant to pay comes in most batches, hence in their median. What the kernel
-        has counted as waiting for a processor excuses anybody: it is rather a liar not named than
-        an honest program accused, since time is counted in full either way.
+        a lie that is meant to pay comes in most batches, hence in their median: it is rather a
+        liar not named than an honest program accused, since time is counted in full either way.
+        """
+        return self._hidden(own, trusted) or self._unexplained(own, trusted)
+
+    def _hidden(self, own: Sequence[Reading], trusted: Sequence[Reading]) -> str:
+        """Which work the kernel has counted that was not reported.
+
+        An honest main thread runs within the time that it reports, but for its messages. Waiting
+        for a processor adds nothing to what it runs; an interrupt that it has to serve may, in
+        some batch. Other threads may run when they like.
+        """
+        reported = statistics.median(batch.reported_ns for batch in own)
+        beside = statistics.median(_beside_ns(batch) for batch in own)
+        noise = SPREADS * max(_beside_ns(batch) for batch in trusted)
+        allowed = max(self._tolerance_ns * SLIGHT, self._share * reported, noise)
+        if beside <= allowed:
+            return ""
+        return (
+            f"the runner reports {_ms(reported)} for batches in which its main thread ran for "
+            f"{_ms(reported + beside)} by the judge's clock of the processor"
+        )
+
+    def _unexplained(self, own: Sequence[Reading], trusted: Sequence[Reading]) -> str:
+        """Which wall time neither the reports nor the machine's load explain.
+
+        What the kernel has counted as waiting for a processor excuses anybody.
         """
         surplus = [self.unexplained_ns(batch) - batch.waited_ns for batch in own]
         unexplained = statistics.median(surplus) - SPREADS * self.spread_ns
@@ -135,6 +143,11 @@ class Clock:
             f"the runner reports {_ms(reported)} for batches that took {_ms(wall)} by the judge's "
             f"clock: {_ms(unexplained)} are unexplained, {_ms(allowed)} allowed"
         )
+
+
+def _beside_ns(batch: Reading) -> int:
+    """For how long a main thread ran beyond what was reported."""
+    return batch.thread_ns - batch.reported_ns
 
 
 def _ms(nanoseconds: float) -> str:

@@ -45,7 +45,8 @@ class Plan:
 class Sample:
     """One timed batch. ``attempts`` counts the readings of which this was the shortest.
 
-    ``waited_ns`` is how long the judge and the runner wanted a processor that others had.
+    ``waited_ns`` is how long the judge and the runner wanted a processor that others had,
+    ``thread_ns`` how long the runner's main thread ran: zeros where the kernel does not count.
     """
 
     slots: int
@@ -53,6 +54,7 @@ class Sample:
     wall_ns: int
     attempts: int = 1
     waited_ns: int = 0
+    thread_ns: int = 0
 
     @property
     def per_call_ns(self) -> float:

@@ -50,7 +50,9 @@ class Process:
 
     def _sample(self, plan: Plan, batch: Batch, attempts: int) -> Sample:
         slots = plan.slots_of(self.side)
-        return Sample(slots, batch.reported_ns, batch.wall_ns, attempts, batch.waited_ns)
+        return Sample(
+            slots, batch.reported_ns, batch.wall_ns, attempts, batch.waited_ns, batch.thread_ns
+        )
 
 
 def verify(assessor: Assessor, plan: Plan, candidate: Process, baseline: Process) -> None:

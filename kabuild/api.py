@@ -9,7 +9,8 @@
         for done in evaluator.map("//tasks/hip2hip/softmax", sources):  # in the order given
             reward = done.speedup or 0.0
 
-It is the command line's pipeline, store and keys: what one has judged the other finds cached.
+The pipeline, store and keys are those of the command line: what one has judged is cached for the
+other.
 """
 
 from __future__ import annotations
@@ -41,33 +42,33 @@ from kabuild.store import Store
 Solution = Path | str | Mapping[str, str]
 """A file or directory (``Path``), the kernel's text (``str``), or texts by name.
 
-A text is never taken for a path, however it looks: it may come from whom nobody trusts.
+A text is never taken for a path, whatever it looks like: it may come from an untrusted agent.
 """
 
 
 _AHEAD = 4
-"""Items per job that are taken from an iterable before their turn: it may have no end."""
+"""Items per job that are read ahead from an iterable, which may be endless."""
 
 
 class InfraFailureError(Exception):
-    """The machine failed, so that nothing was judged; the text says how."""
+    """The machine failed, and nothing was judged. The text says how."""
 
 
 class BrokenTaskError(Exception):
-    """The task is wrong, so that nothing was judged; the text names the file and the line.
+    """The task is wrong, and nothing was judged. The text names the file and the line.
 
-    Its ``reference.py`` fails, or its own kernel does not compile: no solution is to blame.
+    Its ``reference.py`` fails, or its own kernel does not compile; the solution is not at fault.
     """
 
 
 @dataclass(frozen=True)
 class Evaluation(TaskResult):
-    """What came of one solution: a ``TaskResult``, and how it went here.
+    """The result of one solution: a ``TaskResult``, with its cost on this machine.
 
     Attributes:
-        seconds: wall time that it took here.
-        error: what kept this item of ``Evaluator.map`` from being judged; it has no gates then,
-            did not pass, and asking for a gate raises the error.
+        seconds: wall time on this machine.
+        error: why this item of ``Evaluator.map`` could not be judged. It then has no gates and did
+            not pass; asking for a gate raises the error.
     """
 
     seconds: float = field(default=0.0, compare=False)
@@ -114,10 +115,10 @@ class Evaluator:
     def evaluate(
         self, task: str, solution: Solution | None = None, *, gates: Sequence[str] = ()
     ) -> Evaluation:
-        """Judge one solution of ``task``; without one, what the workspace's agent hands in.
+        """Judge one solution of ``task``; by default, that of the workspace's agent.
 
-        Raises KabuildError for a request that is wrong, BrokenTaskError for a task that is, and
-        InfraFailureError where the machine failed.
+        Raises KabuildError for an invalid request, BrokenTaskError for a broken task, and
+        InfraFailureError if the machine failed.
         """
         request = replace(
             self._request,
@@ -132,7 +133,7 @@ class Evaluator:
     ) -> Iterator[Evaluation]:
         """Judge many solutions of one task, ``jobs`` at a time; results in the order given.
 
-        An item that cannot be judged has a result, too, with its ``error``; the rest goes on.
+        An item that cannot be judged also gets a result, with its ``error``; the others go on.
         """
 
         def one(solution: Solution) -> Evaluation:
@@ -191,7 +192,7 @@ def evaluate(
 
 
 class _Silence:
-    """Listens to nothing: the values that are returned say it all."""
+    """Ignores all events: the returned values say everything."""
 
     def emit(self, event: Event) -> None:
         """Forget ``event``."""
@@ -209,7 +210,7 @@ def _evaluation(summary: Summary) -> Evaluation:
 
 
 def _check_judged(summary: Summary, result: TaskResult) -> None:
-    """A gate without a verdict is the machine's failure or the task's, never the solution's."""
+    """A gate without a verdict is a failure of the machine or of the task."""
     for item in summary.settled.values():
         if item.outcome is Outcome.FAILED:
             raise BrokenTaskError(item.account)
@@ -221,7 +222,7 @@ def _check_judged(summary: Summary, result: TaskResult) -> None:
 
 
 def _label(task: str) -> Label:
-    """The label of what was asked for, whether there is such a task or not."""
+    """The requested label, whether such a task exists or not."""
     try:
         return Label.parse(task, package="")
     except UsageError:

@@ -1,4 +1,4 @@
-"""The one way from a request to a summary; the API and all commands that judge stand on it.
+"""The one way from a request to a summary, for the API and all commands that judge.
 
 builder = Builder(store, sink, stopping)
 summary = builder.run(request)                      # load, plan, execute
@@ -25,7 +25,7 @@ from kabuild.sandbox import Spawner
 from kabuild.store import Store
 
 Stopping = Callable[[], AbstractContextManager[threading.Event]]
-"""Gives, for the time of one build, the event that stops it."""
+"""Provides the event that stops a build, for its duration."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Builder:
 
     Attributes:
         store: where results are found and kept.
-        sink: hears of everything while it happens.
-        stopping: what stops a build.
+        sink: receives all events.
+        stopping: provides the event that stops a build.
         spawner: keeps interpreters warm between builds; without one, each build has its own.
     """
 
@@ -46,17 +46,17 @@ class Builder:
     spawner: Spawner | None = None
 
     def plan(self, request: Request) -> Plan:
-        """What will run, if no cache knows it. Raises KabuildError."""
+        """Plan what has to run if nothing is cached. Raises KabuildError."""
         return plan(request, load(request), self.store)
 
     def plan_changed(
         self, request: Request, recalled: Recalled | None
     ) -> tuple[Plan, Recalled | None]:
-        """The plan of what ``recalled`` does not answer, and what of it still counts."""
+        """Plan what ``recalled`` does not answer; also, what of it is still valid."""
         return plan_changed(request, recalled, self.store)
 
     def execute(self, request: Request, planned: Plan) -> Summary:
-        """Run what no cache knows, and say what came of everything."""
+        """Run what is not cached; returns the results of everything."""
         with self.stopping() as stop:
             return execute(
                 request,
@@ -69,9 +69,9 @@ class Builder:
             )
 
     def run(self, request: Request) -> Summary:
-        """Plan and execute. Raises KabuildError for a request that is wrong."""
+        """Plan and execute. Raises KabuildError for an invalid request."""
         return self.execute(request, self.plan(request))
 
     def foresee(self, request: Request, planned: Plan) -> dict[str, Forecast]:
-        """What ``execute`` would do with every action that was asked for; nothing runs."""
+        """What ``execute`` would do with every requested action; nothing runs."""
         return foresee(request, planned, self.store)

@@ -4,8 +4,8 @@ Public names::
 
     analysis = analyze(loader, labels, options)       # calls each rule once
     analysis.graph                                    # model.graph.ActionGraph
-    analysis.gates(label)                             # what `test` means by a label
-    analysis.builds(label)                            # what `build` means by it
+    analysis.gates(label)                             # the gates that `test` runs for a label
+    analysis.builds(label)                            # the actions that `build` runs for it
 
 Questions about declared targets, which call no rule, are in ``analysis.query`` (``query``)
 and ``analysis.query_format`` (``FORMATS``); only the query command imports these.

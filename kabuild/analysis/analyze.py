@@ -35,7 +35,7 @@ from kabuild.toolchain.resolution import resolve as resolve_here
 
 
 class Resolve(Protocol):
-    """Finds a declared toolchain; ``kabuild.toolchain.resolve``, perhaps with a memory."""
+    """Finds a declared toolchain: ``kabuild.toolchain.resolve``, or a caching form of it."""
 
     def __call__(
         self,
@@ -45,9 +45,9 @@ class Resolve(Protocol):
         fetch: bool = True,
         secrets: tuple[str, ...] = (),
     ) -> Toolchain:
-        """The toolchain, called ``name``; got first where that may be. Raises ToolchainError.
+        """The toolchain, under ``name``; fetched if ``fetch``. Raises ToolchainError.
 
-        It is not got for what needs ``secrets`` of which one is missing.
+        Nothing is fetched for an action if one of its ``secrets`` is missing.
         """
         ...
 
@@ -59,10 +59,10 @@ def analyze(
     *,
     resolve: Resolve = resolve_here,
 ) -> Analysis:
-    """Turn the targets of ``requested``, and all that they depend on, into a graph.
+    """Turn the requested targets and all their dependencies into a graph.
 
-    Raises LoadError and AnalysisError with a position; ToolchainError for a toolchain that
-    an action needs. A rule that fails is a LoadError(BAD_RULE) with its line; InternalError where
+    Raises LoadError and AnalysisError with a position; ToolchainError for a toolchain that an
+    action needs. A rule that fails is a LoadError(BAD_RULE) with its line, or an InternalError if
     it ships with kabuild.
     """
     analyzer = _Analyzer(loader, options, resolve)
@@ -158,7 +158,7 @@ class _Analyzer:
             raise
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # also SystemExit, which would pass for success
+        except BaseException as error:  # SystemExit, too: it would look like success
             raise self._bad_rule(target, described(error), error) from error
         self._check_actions(context, rule)
         gates = tuple(
@@ -190,12 +190,12 @@ class _Analyzer:
             declared.add(action.label)
 
     def _provided(self, configured: Configured, label: Label) -> Mapping[type[Provider], Provider]:
-        """What a dependency provides; nothing where ``label`` is no dependency."""
+        """What a dependency provides; empty if ``label`` is not a dependency."""
         found = configured.find(label)
         return self._providers[found.label] if found else {}
 
     def _toolchain_here(self, target: Target, label: Label) -> Toolchain | None:
-        """The toolchain ``label`` where this machine has it."""
+        """The toolchain ``label``, if this machine has it."""
         try:
             return self._toolchain(target, label, fetch=False)
         except ToolchainError as error:
@@ -206,7 +206,7 @@ class _Analyzer:
     def _toolchain(
         self, target: Target, label: Label, *, fetch: bool = True, secrets: tuple[str, ...] = ()
     ) -> Toolchain:
-        """The toolchain ``label``, by the name under which it was asked for."""
+        """The toolchain ``label``, under the name that the rule uses."""
         if (label, secrets) not in self._toolchains:
             found = self._loader.target(replaced(self._loader, label), target.position)
             if found.kind != TOOLCHAIN.kind:
@@ -237,7 +237,7 @@ class _Analyzer:
     def _bad_rule(
         self, target: Target, message: str, error: BaseException | None = None
     ) -> LoadError | InternalError:
-        """The rule's author has to mend this, so its own line comes first."""
+        """The rule's author has to fix this, so the position is a line of the rule."""
         file, root = self._loader.rules.file(target.kind), self._loader.workspace.root
         position = Position(str(file)) if file else target.position
         if error is not None and file:

@@ -24,7 +24,7 @@ class Edge:
 
     Attributes:
         label: as the target names it.
-        target: what stands for it in this workspace.
+        target: its replacement in this workspace, or itself.
         path: the attribute that names it, or ``(AGENT,)`` for the implicit one.
     """
 
@@ -35,7 +35,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Configured:
-    """A target with its labels for one platform, and what they lead to."""
+    """A target with its labels for one platform, and the targets behind them."""
 
     target: Target
     edges: tuple[Edge, ...] = ()
@@ -48,7 +48,7 @@ class Configured:
 def configure(
     loader: Loader, target: Target, platform: str, agent: Label | None = None
 ) -> Configured:
-    """Fill in ``{platform}`` and find the targets that all labels lead to.
+    """Fill in ``{platform}`` and find the targets behind all labels.
 
     ``agent`` is an implicit dependency of targets with gates. Replacements of WORKSPACE.toml
     apply to every label; the target's attributes keep the label that it declared.
@@ -111,7 +111,7 @@ def find_agent(loader: Loader, label: Label) -> Target:
 
 
 def _may_be_agent(loader: Loader, target: Target) -> bool:
-    """Not a toolchain and no task; any other rule may provide an agent."""
+    """Neither a toolchain nor a task; any other rule may provide an agent."""
     return target.kind != TOOLCHAIN.kind and not loader.rule(target).gates
 
 
@@ -122,7 +122,7 @@ def _declares(loader: Loader, label: Label) -> bool:
 
 
 def _follow(loader: Loader, target: Target, label: Label, path: tuple[PathStep, ...]) -> Target:
-    """The target that an attribute leads to; what is wrong is said at the attribute's line."""
+    """The target behind an attribute; errors point at the attribute's line."""
     try:
         return loader.target(replaced(loader, label), target.position)
     except LoadError as error:
@@ -150,7 +150,7 @@ def _fill(loader: Loader, target: Target, template: str, platform: str) -> Label
 def _existing(loader: Loader, target: Target, template: str, platform: str) -> Label | None:
     try:
         label = Label.parse(template.replace(PLATFORM, platform), package=target.label.package)
-    except UsageError:  # a platform's name that makes no label
+    except UsageError:  # the platform's name is not valid in a label
         return None
     actual = replaced(loader, label)
     if not loader.has_package(actual.package):

@@ -25,8 +25,8 @@ Labels = frozenset[Label]
 class Node:
     """One target or sub-target in the answer to a query.
 
-    ``kind`` is such as ``hip2hip rule``, ``hip2hip gate`` or ``hip2hip part``;
-    ``deps`` are the direct dependencies, whether in the answer or not.
+    ``kind`` is, for example, ``hip2hip rule``, ``hip2hip gate`` or ``hip2hip part``; ``deps`` are
+    the direct dependencies, whether in the answer or not.
     """
 
     label: Label
@@ -60,7 +60,7 @@ def query(
 def query_labels(
     loader: Loader, text: str, *, package: str = "", agent: Label | None = None
 ) -> tuple[Label, ...]:
-    """The labels of what ``query`` finds, without a look at the targets that it need not take."""
+    """The labels that ``query`` finds; targets that it does not need are not loaded."""
     return tuple(sorted(_Evaluation(loader, package, "cpu", agent).evaluate(parse_query(text))))
 
 
@@ -85,12 +85,12 @@ class _Evaluation:
         }
 
     def evaluate(self, tree: Expression) -> Labels:
-        """The labels that an expression means."""
+        """The labels that an expression selects."""
         if isinstance(tree, Word):
             return frozenset(expand(self._loader, [tree.text], package=self._package, manual=True))
         if isinstance(tree, Call):
             return self._functions[tree.function](*tree.arguments)
-        chain: list[Binary] = []  # a loop, as thousands of terms nest to the left
+        chain: list[Binary] = []  # a loop: thousands of terms nest to the left
         while isinstance(tree, Binary):
             chain.append(tree)
             tree = tree.left
@@ -104,7 +104,7 @@ class _Evaluation:
         return found
 
     def node(self, label: Label) -> Node:
-        """What formats show of one label."""
+        """What output formats show of one label."""
         target = self._target(label).target
         return Node(
             label=label,
@@ -149,7 +149,7 @@ class _Evaluation:
     def _without_parts(self, labels: Labels, among: Labels) -> tuple[Labels, Labels]:
         """Labels with the whole target for each part that ``among`` lacks, and those parts.
 
-        Whoever depends on a target depends on its parts, which no package lists.
+        A target's dependents depend on its parts, which no package lists.
         """
         owners = {label: self._target(label).target.label for label in labels - among}
         parts = {part: whole for part, whole in owners.items() if part != whole and whole in among}
@@ -177,7 +177,7 @@ class _Evaluation:
         return frozenset(label for label, t in found if t is not None and pattern.search(t))
 
     def _attr_text(self, label: Label, name: str) -> str | None:
-        """An attribute as text to search in; None where the target has none of that name."""
+        """An attribute as text to search in; None if the target has no such attribute."""
         target = self._target(label).target
         if name in {"name", "tags"}:
             return target.label.name if name == "name" else _text(list(target.tags))
@@ -185,7 +185,7 @@ class _Evaluation:
         return None if value is None else _text(value)
 
     def _tests(self, of: Expression) -> Labels:
-        """The gates that labels stand for in ``kabuild test``."""
+        """The gates that ``kabuild test`` runs for labels."""
         found: set[Label] = set()
         for label in self.evaluate(of):
             target = self._target(label).target
@@ -223,7 +223,7 @@ class _Evaluation:
 def _closure(
     start: Labels, following: Callable[[Label], Iterable[Label]], depth: Word | None = None
 ) -> Labels:
-    """``start`` with all that can be reached from it in ``depth`` steps, or in any number."""
+    """``start`` and all that is reachable from it, in at most ``depth`` steps if given."""
     found = set(start)
     layer, steps = set(start), int(depth.text) if depth else -1
     while layer and steps:

@@ -44,7 +44,7 @@ def format_json(nodes: Sequence[Node]) -> str:
 
 def format_build(nodes: Sequence[Node]) -> str:
     """Declarations as BUILD.toml has them, each with all of its attributes."""
-    import toml  # only here are tables written
+    import toml  # nothing else writes tables
 
     encoder = toml.TomlEncoder()
     encoder.dump_funcs[str] = quoted
@@ -69,7 +69,7 @@ def format_graph(nodes: Sequence[Node]) -> str:
 
 
 LABELS = "label"
-"""The format that needs no nodes: ``format_label``."""
+"""The name of the format that needs no nodes."""
 
 FORMATS: Mapping[str, Callable[[Sequence[Node]], str]] = {
     "label_kind": format_label_kind,

@@ -89,7 +89,7 @@ def parse_query(text: str) -> Expression:
 
 
 def bad_query(text: str, at: int, message: str, hint: str = "") -> UsageError:
-    """An error that points into the query, of which it shows what is around the mistake."""
+    """An error that shows the part of the query around the mistake, with a caret."""
     start = max(0, at - _SHOWN // 2)
     shown = text[start : start + _SHOWN]
     lines = [shown, " " * (at - start) + "^", *([hint] if hint else [])]

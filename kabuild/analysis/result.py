@@ -1,4 +1,4 @@
-"""What analysis comes to: the action graph, and which actions a request means."""
+"""The result of analysis: the action graph, and the actions of a request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kabuild.model.label import Label
 from kabuild.model.target import Target
 
 Judging = tuple[Gate, Label]
-"""A gate, and the action that judges."""
+"""A gate and its action."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class AnalyzedTarget:
     Attributes:
         target: with the labels of this platform filled in.
         actions: all that the rule declared.
-        gates: those of the actions that judge, in the order of the rule.
+        gates: its gates, in the rule's order.
     """
 
     target: Target
@@ -48,11 +48,10 @@ class Analysis:
     owners: Mapping[Label, Label] = field(hash=False)
 
     def gates(self, label: Label, names: Collection[str] | None = None) -> tuple[Judging, ...]:
-        """The gates that a requested label means in ``test``; none where it is no test.
+        """The gates that ``test`` runs for a requested label; none if it has no gates.
 
-        A target stands for its gates among ``names``, or for all usual ones; a gate stands for
-        itself, unless ``names`` leave it out. Both stand for all trials, unless they have the
-        number of one.
+        A target means its gates among ``names``, or its default gates; a gate means itself, if it
+        is among ``names``. Both mean all trials, unless the label has a trial's number.
         """
         owner = self.targets[self.owners[label]]
         whole = label.in_trial(1) == owner.target.label
@@ -64,15 +63,15 @@ class Analysis:
         )
 
     def declared(self) -> Mapping[Label, Gate]:
-        """The gate that each action is which judges."""
+        """The gates by the label of their actions."""
         return {part: gate for done in self.targets.values() for gate, part in done.gates}
 
     def builds(self, label: Label) -> tuple[Label, ...]:
-        """The actions that a requested label means in ``build``.
+        """The actions that ``build`` runs for a requested label.
 
-        A sub-target is its own action. A target is the action that bears its label, else
-        the gate that scores, else all its actions; a target such as an agent has none. Raises
-        AnalysisError for a sub-target that the rule did not declare here.
+        A sub-target is its own action. A target means the action with its label, else the score
+        gate, else all its actions. Some targets have none, such as agents. Raises AnalysisError for
+        a sub-target that the rule did not declare here.
         """
         owner = self.targets[self.owners[label]]
         declared = tuple(action.label for action in owner.actions)

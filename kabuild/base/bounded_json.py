@@ -1,4 +1,4 @@
-"""JSON that anyone may have written."""
+"""JSON from untrusted sources."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import json
 from typing import Any
 
 _FREE = 10_000
-"""Brackets, and commas, that a text of any length may have."""
+"""Brackets and commas that a text of any length may have."""
 _PER_BRACKET, _PER_COMMA = 16, 8
-"""Bytes for each further one. Manifests of bundles have 190 and 42."""
+"""Bytes for each further bracket and comma. Manifests of bundles have 190 and 42."""
 
 
 def bounded_json(data: bytes | str) -> Any:
-    """``data`` as JSON; it takes memory in proportion to what it says. Raises ``ValueError``.
+    """``data`` as JSON, in memory proportional to its content. Raises ``ValueError``.
 
-    An empty dict is two bytes long and takes thirty times as much, so texts that are made of
-    little else are refused, and those that nest deeper than Python can follow.
+    An empty dict is two bytes long and takes thirty times as much memory. So texts that consist of
+    little else are refused, and so are those that nest too deeply for Python.
     """
     text = data.decode() if isinstance(data, bytes) else data
     brackets = text.count("[") + text.count("{")

@@ -1,7 +1,7 @@
-"""Values to bytes, one way only, so that equal values have equal digests everywhere.
+"""The one way from values to bytes: equal values have equal digests everywhere.
 
-Two forms: canonical JSON for values that people read (specs, verdicts, fingerprints), and
-protobuf wire format for the messages of the Remote Execution API, which keys are made of.
+There are two forms: canonical JSON for values that people read (specs, verdicts, fingerprints), and
+protobuf wire format for the messages of the Remote Execution API, from which keys are computed.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 def canonical_json(value: Any) -> bytes:
     """``value`` as UTF-8 JSON: keys sorted, no spaces, one newline at the end.
 
-    Raises ``ValueError`` for NaN and infinities and ``TypeError`` for what JSON cannot hold:
-    both would read back as something else.
+    Raises ``ValueError`` for NaN and infinities, and ``TypeError`` for values that JSON cannot
+    hold.
     """
     text = json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
@@ -64,14 +64,14 @@ def repeated_field(number: int, values: Iterable[bytes]) -> bytes:
 
 
 MOST_FIELDS = 1 << 18
-"""Of one message. Fields of two bytes take fifty times as much memory."""
+"""Fields of one message. A field of two bytes takes fifty times as much memory."""
 
 
 def parse_fields(data: bytes) -> list[tuple[int, int | bytes]]:
     """The (field number, value) pairs of one message, in the order of the bytes.
 
-    Varint fields give ints, length-delimited ones bytes, fixed-width ones their bytes.
-    Raises ``ValueError`` when ``data`` is no protobuf message, or has too many fields.
+    Varint fields give ints, length-delimited ones bytes, fixed-width ones their bytes. Raises
+    ``ValueError`` if ``data`` is not a protobuf message, or has too many fields.
     """
     fields: list[tuple[int, int | bytes]] = []
     at = 0

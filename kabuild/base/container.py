@@ -1,8 +1,8 @@
-"""Containers: a tar in one zstd frame, read as a file that anyone may have made.
+"""Containers: a tar in one zstd frame, from an untrusted source.
 
 ``.kab`` and ``.kcache`` files are such containers. A reader asks for one member after another and
-gets its bytes in pieces; what is held in memory does not grow with what a file unpacks to. Limits,
-all of them far above what honest files need:
+gets its bytes in pieces, so memory does not grow with the unpacked size. The limits are far above
+what honest files need:
 
 - the frame's window is at most ``WINDOW``, and it unpacks to at most ``ROOM`` bytes and
   ``RATIO`` times the size of the file;
@@ -10,7 +10,7 @@ all of them far above what honest files need:
   size of the file: most of a manifest is digests, which nothing compresses;
 - JSON in it is not all brackets and commas, see ``bounded_json``.
 
-The file has to end where its last member ends: neither a byte less nor one more.
+The file must end exactly where its last member ends.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ HEAD_ROOM = 1 << 20
 HEAD_RATIO = 8
 
 _PIECE = 4096
-"""Compressed bytes at a time: a frame makes at most 128 KiB of each 4 of them."""
+"""Compressed bytes at a time: 4 of them unpack to at most 128 KiB."""
 _CHUNK = 1 << 20
 
 
 class DamagedError(ValueError):
-    """A container that is not whole, or holds what it should not."""
+    """A container that is incomplete, or holds what it should not."""
 
 
 class Packer:
-    """The members of a container that is being made. Equal members give equal bytes."""
+    """Writes a container. Equal members give equal bytes."""
 
     def __init__(self, file: BinaryIO, level: int) -> None:
         self._file = file
@@ -60,7 +60,7 @@ class Packer:
         self._pack(bytes(-len(data) % tarfile.BLOCKSIZE))
 
     def finish(self) -> int:
-        """Write the end; the bytes of it all. Raises ``OSError``."""
+        """Write the end; returns the size in bytes. Raises ``OSError``."""
         self._pack(bytes(2 * tarfile.BLOCKSIZE))
         self._pack(bytes(-self._made % tarfile.RECORDSIZE))
         self._write(self._compressor.flush())
@@ -88,7 +88,7 @@ class Container:
         self._made = 0
 
     def next(self) -> tuple[str, int] | None:
-        """Name and size of the next member, whose content is read next; None at the end.
+        """Name and size of the next member, or None at the end.
 
         Only plain files: links, devices and the extended headers that name them are refused.
         """
@@ -119,7 +119,7 @@ class Container:
         return b"".join(self.chunks(size))
 
     def head(self, name: str) -> bytes:
-        """The content of the next member, which has to be ``name`` and small for this file."""
+        """The content of the next member, which must be ``name`` and within the head's limits."""
         found = self.next()
         if found is None or found[0] != name:
             raise DamagedError(f"it has no {name} where it is expected")
@@ -128,7 +128,7 @@ class Container:
         return self.content(found[1])
 
     def _finish(self) -> None:
-        """What follows the last member: a second empty block, padding, and then nothing."""
+        """Check the end: a second empty block, padding, and nothing more."""
         padding = -(self._position + tarfile.BLOCKSIZE) % tarfile.RECORDSIZE
         if any(self._read(tarfile.BLOCKSIZE + padding)):
             raise DamagedError("there is data after its end")

@@ -43,7 +43,7 @@ class ExitCode(int, Enum):
 
 @unique
 class Reason(Enum):
-    """Why an error was raised: what tests assert on, apart from the prose."""
+    """Why an error was raised. Tests assert on it, not on the prose."""
 
     BAD_LABEL = "bad label"
     BAD_PATTERN = "bad pattern"
@@ -122,7 +122,7 @@ class Position:
 
 
 def described(error: BaseException) -> str:
-    """An error of somebody else's code in a line; also one that cannot say what it is."""
+    """An exception of foreign code in one line, even if its ``str()`` fails."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - its own __str__ is as foreign
@@ -130,7 +130,7 @@ def described(error: BaseException) -> str:
 
 
 class KabuildError(Exception):
-    """One problem, in the words of the person who can mend it.
+    """One problem, in words for the person who can fix it.
 
     ``message`` says what was found and what was expected; ``hint`` says what to do;
     ``position`` says where. They print as::
@@ -174,7 +174,7 @@ class LoadError(KabuildError):
 
 
 class LoadErrors(LoadError):  # noqa: N818 - it is several
-    """Several problems, reported together so that they are mended together.
+    """Several problems, reported together so that they can be fixed together.
 
     ``errors`` holds them in the order of their files; reason and position are the first's.
     """
@@ -187,7 +187,7 @@ class LoadErrors(LoadError):  # noqa: N818 - it is several
 
     @classmethod
     def combine(cls, errors: Sequence[LoadError]) -> LoadError:
-        """One error as it is, several as one. ``errors`` is not empty."""
+        """A single error as it is, several as one LoadErrors. ``errors`` is not empty."""
         return errors[0] if len(errors) == 1 else cls(errors)
 
     def __str__(self) -> str:
@@ -221,9 +221,9 @@ class SandboxError(InfraError):
 
 
 class DeviceError(InfraError):
-    """A device cannot be used, or was lost while it was.
+    """A device cannot be used, or was lost during use.
 
-    ``spoiled`` says that an action had begun on it.
+    ``spoiled``: an action had begun on it.
     """
 
     def __init__(
@@ -238,17 +238,17 @@ class StoreError(InfraError):
 
 
 class ToolchainError(InfraError):
-    """A toolchain is missing or cannot be had."""
+    """A toolchain is missing or cannot be fetched."""
 
 
 class DriftError(ToolchainError):
-    """A toolchain is not what was pinned, or is not pinned where it has to be."""
+    """A toolchain differs from its pin, or lacks a required pin."""
 
     exit_code = ExitCode.TOOLCHAIN_DRIFT
 
 
 class BundleError(KabuildError):
-    """A published file cannot be made, or is not what it says."""
+    """A bundle cannot be written, or is damaged or false."""
 
     exit_code = ExitCode.BUILD_FAILED
 

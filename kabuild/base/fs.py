@@ -1,4 +1,4 @@
-"""Files, written so that a reader sees all of a file or none of it, and devices written through.
+"""Atomic writes of files; devices and pipes are written through.
 
 Every output of kabuild goes through ``written`` or ``appending``. A device, a pipe, or a link in
 the place of a file is never replaced: as root, a rename onto ``/dev/null`` would take it away
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 PIPE_SECONDS = 5.0
-"""How long a named pipe may be without a process at its other end."""
+"""Seconds to wait for a reader of a named pipe."""
 
 _DESCRIPTORS = re.compile(r"/proc/(\d+)(?:/task/\d+)?/fd")
 _UNUSABLE = {stat.S_IFDIR: errno.EISDIR, stat.S_IFSOCK: errno.EOPNOTSUPP}
@@ -36,13 +36,13 @@ def atomic_write(
 
 @contextlib.contextmanager
 def written(path: Path, *, mode: int | None = None, durable: bool = False) -> Iterator[BinaryIO]:
-    """A file to write; once the body has ended well, ``path`` has its content.
+    """A file to write; after the body, without an exception, ``path`` has its content.
 
-    A plain file is replaced by a rename: safe to kill at any moment and safe with several
-    writers, of which the last wins whole. ``durable`` also survives a power cut. A symbolic link
-    stays and the file that it leads to is replaced. A device, a pipe or a descriptor of this
-    process (``/dev/stdout``) is written through. ``mode`` is by default that of the file that was
-    there, else what the umask allows. Missing directories are made. Raises ``OSError``.
+    A plain file is replaced by a rename: this is safe against kills and several writers, of which
+    the last wins. With ``durable`` it also survives a power cut. A symbolic link stays and the file
+    that it leads to is replaced. A device, a pipe or a descriptor of this process (``/dev/stdout``)
+    is written through. ``mode`` is by default that of the file that was there, else what the umask
+    allows. Missing directories are made. Raises ``OSError``.
     """
     status = _status(path)
     real = Path(os.path.realpath(path))
@@ -66,19 +66,19 @@ def written(path: Path, *, mode: int | None = None, durable: bool = False) -> It
 
 
 def appending(path: Path, *, fresh: bool = False) -> BinaryIO:
-    """``path``, to be written and flushed bit by bit while others read it.
+    """``path``, open for writing in pieces while others read it.
 
-    What it has stays, unless ``fresh``. What stands in the place of a file is written through, as
-    by ``written``. Raises ``OSError``.
+    Its content stays, unless ``fresh``. Devices and pipes are written through, as by ``written``.
+    Raises ``OSError``.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     return _through(path, _status(path), os.O_TRUNC if fresh else os.O_APPEND)
 
 
 def check_output(path: Path) -> None:
-    """Raise ``OSError`` where ``path`` could not be written; nothing is made.
+    """Raise ``OSError`` if ``path`` cannot be written; creates nothing.
 
-    Its directory has to be there: what a person mistypes is not made.
+    Its directory must exist: a mistyped one is not created.
     """
     status = _status(path)
     if status is not None:
@@ -110,7 +110,7 @@ def descriptor_of(path: Path) -> int | None:
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """What a path leads to; None where a file can be made. Raises ``OSError``, as for a loop."""
+    """The status behind a path; None if a file can be made. Raises ``OSError``, as for a loop."""
     try:
         return path.stat()
     except FileNotFoundError:
@@ -149,7 +149,7 @@ def _through(path: Path, status: os.stat_result | None, flags: int) -> BinaryIO:
 
 @contextlib.contextmanager
 def _temporary(path: Path, before: os.stat_result | None, mode: int | None) -> Iterator[BinaryIO]:
-    """A new file, which belongs to whom the file ``before`` it belonged."""
+    """A new file with the owner of the file ``before``."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "wb") as f:
         if before is not None and (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
             with contextlib.suppress(OSError):
@@ -160,7 +160,7 @@ def _temporary(path: Path, before: os.stat_result | None, mode: int | None) -> I
 
 
 def _move(temporary: Path, real: Path) -> None:
-    """Put a file into its place; where that is a mount of its own, by content."""
+    """Put a file into its place; by copying if that is a mount of its own."""
     try:
         temporary.replace(real)
     except OSError as error:

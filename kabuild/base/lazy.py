@@ -1,7 +1,7 @@
 """Names of a package that are imported when they are first used.
 
-A package states its public names in its ``__init__``; importing them all there would make
-whoever needs one small module of it pay for every other.
+A package states its public names in its ``__init__``. Importing them all there would make the
+importer of one small module pay for all others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lists in sentences, no longer than can be taken in at a glance."""
+"""Short lists in sentences."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from collections.abc import Sequence
 
 
 def abridged(items: Sequence[str], most: int = 3) -> str:
-    """The first ``most`` items, and how many more there are: ``a, b, c and 4 more``."""
+    """The first ``most`` items and the number of others: ``a, b, c and 4 more``."""
     more = len(items) - most
     return ", ".join(items[:most]) + (f" and {more} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""Who holds a file lock, as far as can be known without taking or writing anything for long."""
+"""Who holds a file lock."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from kabuild.base.reading import open_plain
 
 
 def is_locked(path: Path, tried: int = fcntl.LOCK_EX) -> bool:
-    """Whether a lock on ``path`` is held that excludes the one that is ``tried``.
+    """Whether somebody holds a lock on ``path`` that excludes the ``tried`` one.
 
-    ``LOCK_EX`` finds those who share it, too; with ``LOCK_SH`` two who look are not in each
-    other's way.
+    ``LOCK_EX`` also finds shared locks; with ``LOCK_SH`` two callers do not disturb each other.
     """
     try:
         with open_plain(path) as file:
@@ -26,7 +25,7 @@ def is_locked(path: Path, tried: int = fcntl.LOCK_EX) -> bool:
 
 
 def process_named(text: str) -> str:
-    """A holder for people, by the process id that it left: ``process 123``."""
+    """A holder's name for people, from the process id in the lock file: ``process 123``."""
     with contextlib.suppress(ValueError):
         return f"process {int(text)}"
     return "another process"

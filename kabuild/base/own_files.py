@@ -1,7 +1,7 @@
-"""Files of kabuild's own, in the store and below ``out/``, that no person names.
+"""kabuild's own files, in the store and below ``out/``.
 
-An output that a person names may be a device or a link, which is written through: ``fs``. Here
-anything but a plain file is damage, and is replaced.
+A user may name a device or a link as an output, which is written through (``fs``). Here anything
+but a plain file is damage, and is replaced.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ def write_own(path: Path, data: bytes) -> None:
 
 
 def open_own(path: Path, mode: int = 0o644) -> int:
-    """A descriptor to read, write and lock a file, which is made where there is none.
+    """A descriptor to read, write and lock a file, which is created if needed.
 
-    Never waits: a pipe that is opened for both ways needs nobody at its other end. Raises
-    ``OSError``.
+    Never waits: opening a pipe for reading and writing needs no peer. Raises ``OSError``.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:

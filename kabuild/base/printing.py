@@ -1,9 +1,9 @@
-"""Text from others, made fit to be printed: it acts on no terminal and on no CI service.
+"""Foreign text, made safe to print: it cannot act on a terminal or a CI service.
 
-A candidate, a bundle or a directory may hold any character. ``escaped`` shows those that act or
-hide instead of printing them; ``marked`` is for text of several lines, none of which may pass for
-one of kabuild's own. The command line prints everything through ``guarded``, so nothing depends on
-a report that remembers to call them.
+A candidate, a bundle or a directory may hold any character. ``escaped`` shows control and invisible
+characters as escapes; ``marked`` is for text of several lines, none of which may look like one of
+kabuild's own. The command line prints everything through ``guarded``, so nothing depends on reports
+to call them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ MARK = "| "
 
 _ACTING = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls, apart from tabs and line feeds
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of what follows
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of text
     "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164"
     "\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff"  # cannot be seen
+    "\U000e0000-\U000e0fff"  # invisible
     "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd\U00013430-\U0001343f"
     # these enclose or join what follows
-    "\u2028\u2029"  # end lines for some
-    "\ud800-\udfff"  # halves of characters: bytes that are no UTF-8
+    "\u2028\u2029"  # end lines in some programs
+    "\ud800-\udfff"  # surrogates: bytes that are not UTF-8
 )
 _CHARACTER = re.compile(f"[{_ACTING}]")
 _COMMAND = re.compile(r"##(?=[\w.-]*\[)")
@@ -30,11 +30,11 @@ _COMMAND = re.compile(r"##(?=[\w.-]*\[)")
 _LINE_COMMAND = re.compile(r"^([^\S\n]*)(?=:)", re.MULTILINE)
 """Of GitHub: ``::set-env`` at the start of a line, or after spaces; maybe in two writes."""
 _SEQUENCE = re.compile(r"(\x1b\[[0-9;?]*[ABCDGHJKhlm]|[\r\b])")
-"""Colours, and cursor movements of a progress display: what kabuild itself sends a terminal."""
+"""Colours and cursor movements, which kabuild itself sends to a terminal."""
 
 
 def escaped(text: str) -> str:
-    r"""``text`` with characters that act or hide as ``\u001b``, which JSON reads, too.
+    r"""``text`` with control and invisible characters as ``\u001b``, as in JSON.
 
     Line feeds stay, tabs become spaces, and a carriage return before a line feed goes.
     """

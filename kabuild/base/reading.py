@@ -1,4 +1,4 @@
-"""Files that a person names, read with bounds: what never ends and what never begins is refused."""
+"""Bounded reads of files that a user names; endless and silent ones are refused."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 PIPE_SECONDS = 10.0
-"""How long a pipe may take to give all that it has."""
+"""Seconds for a pipe to give all its content."""
 
 NO_FILE = frozenset({errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENXIO})
-"""What ``open_plain`` fails with where something is there that is no plain file."""
+"""What ``open_plain`` raises for anything but a plain file."""
 
 _CHUNK = 1 << 16
 _PLAIN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -42,7 +42,7 @@ def read_plain(path: Path, most: int | None = None) -> bytes:
 def read_bounded(path: Path, most: int) -> bytes:
     """The content of a plain file or a pipe, of at most ``most`` bytes.
 
-    Raises ``OSError``, also for a device, for more bytes, and for a pipe that nobody writes to.
+    Raises ``OSError``, also for a device, for more bytes, and for a pipe without a writer.
     """
     fd = os.open(path, _PLAIN)
     with open(fd, "rb", buffering=0) as file:
@@ -59,7 +59,7 @@ def read_bounded(path: Path, most: int) -> bytes:
 
 
 def _next(file: BinaryIO, path: Path, deadline: float) -> bytes:
-    """What can be read now; nothing at the end."""
+    """What can be read now; empty at the end."""
     poll = select.poll()
     poll.register(file, select.POLLIN)
     if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):

@@ -1,10 +1,8 @@
-"""Seals: proof that this user wrote a file of the store, and under which name.
+"""Seals: proof that this user wrote a file of the store, under this name.
 
 A seal is an HMAC-SHA256 with a random key of the user's. The key lies outside of every store, so
-whoever can write a store, but not the user's own files, cannot make a result that is believed.
-A seal binds what is sealed to its kind and its name: none holds for another key or another file.
-
-A lost key costs time and nothing else: what was sealed with it is made again.
+nobody who can write only the store can forge a result. A seal binds content to a kind and a name:
+it is not valid for another key or file. A lost key costs only time: what it sealed is made again.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ class Trust(Enum):
 
 
 class UnsealedError(ValueError):
-    """A file that this user did not seal, or that was changed since."""
+    """A file that this user did not seal, or that has changed since."""
 
     def __init__(self, trust: Trust) -> None:
         super().__init__(f"it is {trust.value}" if trust is not Trust.FALSE else "it was changed")
@@ -54,7 +52,7 @@ class UnsealedError(ValueError):
 class Seal:
     """Makes and checks seals with one key.
 
-    ``problem`` says why the key is one of this process only: the user's cannot be read or made.
+    ``problem`` says why the user's key cannot be read or made, so that the key is this process's.
     """
 
     key: bytes = field(repr=False)
@@ -62,7 +60,7 @@ class Seal:
 
     @cached_property
     def mark(self) -> bytes:
-        """Names the key and tells nothing of it."""
+        """Identifies the key without revealing it."""
         return hmac.digest(self.key, b"kabuild seal key", "sha256")[:_MARK_SIZE]
 
     def of(self, kind: str, name: str, data: bytes) -> bytes:
@@ -108,19 +106,19 @@ def data_home(env: Mapping[str, str] = os.environ) -> Path:
 def user_seal(env: Mapping[str, str] = os.environ) -> Seal:
     """The seal of this user; the key is made on first use.
 
-    Never fails: where there can be no key, this process has one of its own.
+    Never fails: without a user's key, the process gets a key of its own.
     """
     path = Path(KEY_FILE)
     try:
         path = data_home(env) / KEY_FILE
         return Seal(_read(path) or _make(path))
-    except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows where ~ is
+    except (OSError, RuntimeError) as error:  # RuntimeError: no home directory
         why = getattr(error, "strerror", None) or str(error)
         return Seal(secrets.token_bytes(_KEY_SIZE), f"{path}: {why}")
 
 
 def _read(path: Path) -> bytes | None:
-    """The key; None where there is none, or one that others could know. Raises ``OSError``."""
+    """The key; None if there is none, or if others could read it. Raises ``OSError``."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:

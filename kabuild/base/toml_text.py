@@ -1,4 +1,4 @@
-"""Texts as TOML has them.
+"""Strings in TOML.
 
 What the package ``toml`` writes of some, such as those with ``\\x``, is read as another text or not
 at all.
@@ -12,8 +12,8 @@ import json
 def quoted(text: str) -> str:
     """A basic string that ``tomllib`` reads as ``text``.
 
-    Raises ValueError for half a character, as in a file's name that is not UTF-8.
+    Raises ValueError for a surrogate, as in a file name that is not UTF-8.
     """
     text.encode()
-    # JSON's escapes are TOML's; only DEL may stand in the one and not in the other.
+    # JSON and TOML have the same escapes, but TOML does not allow DEL.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

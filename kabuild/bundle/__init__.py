@@ -1,8 +1,8 @@
 """Layer 3f: published evaluations: what is in one, its file format, and running it again.
 
-A bundle (``.kab``) holds every action of an evaluation as the Remote Execution API's messages,
-which its key is the digest of, with all inputs and outputs by SHA-256. Running it again needs
-no rule, no BUILD file and no code of whoever published it outside of a sandbox::
+A bundle (``.kab``) holds every action of an evaluation as messages of the Remote Execution API,
+whose digests are the keys, and all inputs and outputs by SHA-256. A replay needs no rule and no
+BUILD file, and runs the publisher's code in sandboxes only::
 
     manifest, blobs = collect(summary, store, ...)
     write_bundle(path, manifest, blobs)

@@ -1,9 +1,9 @@
 """The file of a bundle: a tar compressed with zstd; equal content gives equal bytes.
 
 First ``manifest.json``, then ``provenance.json``, then ``blobs/<sha256>`` in the order of their
-hashes, each once. Times, owners and modes are constant. Anyone can read it with zstd and tar;
-ours trusts nothing: a member is read only up to the size that the manifest states, and hashed
-before it is used; see ``base.container`` for its limits.
+hashes, each once. Times, owners and modes are constant. Anyone can read it with zstd and tar. This
+reader trusts nothing: it reads a member only up to the size in the manifest, and hashes it before
+use. ``base.container`` lists the limits.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LEVEL = 12
 
 
 Stream = tuple[Digest, Iterator[bytes]]
-"""A blob: its digest, and its content in pieces, all of which have to be taken."""
+"""A blob: its digest, and its content in pieces. All pieces must be consumed."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Bundle:
     _streams: Iterator[Stream]
 
     def streams(self) -> Iterator[Stream]:
-        """Every blob, verified once its last piece is taken.
+        """Every blob, verified after its last piece.
 
-        Raises BundleError for one that is damaged or missing.
+        Raises BundleError for a damaged or missing blob.
         """
         return self._streams
 
@@ -57,7 +57,7 @@ class Bundle:
 def write_bundle(path: Path, manifest: Manifest, get: Callable[[Digest], bytes]) -> int:
     """Write a bundle, as ``written`` does. Returns its size in bytes.
 
-    ``get`` has the blobs. Raises ``OSError`` and whatever ``get`` raises.
+    ``get`` reads blobs. Raises ``OSError`` and whatever ``get`` raises.
     """
     with written(path) as file:
         packer = Packer(file, _LEVEL)

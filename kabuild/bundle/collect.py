@@ -1,4 +1,4 @@
-"""From an evaluation that ended to the manifest of a bundle."""
+"""From a finished evaluation to the manifest of a bundle."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def collect(
 ) -> Manifest:
     """The manifest of the ``actions`` that have results, dependencies first.
 
-    ``owners`` maps gates to tasks; ``withheld`` names outputs that stay at home. Raises
+    ``owners`` maps gates to tasks; ``withheld`` names outputs that are not published. Raises
     BundleError(NOT_PUBLISHABLE) where a key or an input is no longer stored.
     """
     records: list[Record] = []
@@ -68,7 +68,7 @@ def collect(
 def _record(
     action: Action, key: Digest, result: ActionResult, owner: Label | None, cas: Cas
 ) -> tuple[Record, list[Digest]]:
-    """The record of an action, and the blobs it needs, without those of its outputs."""
+    """The record of an action and its blobs, except those of its outputs."""
     message = dict(parse_fields(cas.get(key)))
     command, root = (Digest.from_wire(_bytes(message[number])) for number in (1, 2))
     tree = read_directory(root, cas.get)

@@ -1,4 +1,4 @@
-"""Whether an action that ran again gave what was published."""
+"""Whether a rerun action gave the published result."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from kabuild.model.result import ActionResult, OutputFile
 Get = Callable[[Digest], bytes]
 
 _FIRST = ("verdict", "reason")
-"""What matters most of all that may differ."""
+"""What is compared first."""
 
 
 class Word(Enum):
-    """What a comparison comes to.
+    """The result of a comparison.
 
-    SAME_OUTCOME is less than REPRODUCED: verdict and reason of a gate are what was published, or
-    what an action made that is none, with another toolchain or on another device than was used.
+    SAME_OUTCOME is less than REPRODUCED: with another toolchain or device, a gate has the published
+    verdict and reason, or another action has the published outputs.
     """
 
     REPRODUCED = "reproduced"
@@ -41,7 +41,7 @@ class Comparison:
 
     Attributes:
         detail: the first difference, or why there is none.
-        remedies: how to get what would make bytes comparable.
+        remedies: how to make bytes comparable.
     """
 
     record: Record
@@ -55,9 +55,9 @@ def compare(
 ) -> Comparison:
     """Compare the outputs of a rerun with the published ones.
 
-    Of an action that measured, the verdict and each config's ratio: equal where
-    the two 95 % intervals overlap. Of all others, every output byte for byte. With an
-    ``obstacle``, verdicts alone are compared; what else is equal or differs is said.
+    For a measurement: the verdict and each config's ratio, which agree if the two 95 % intervals
+    overlap. For all other actions: every output, byte for byte. With an ``obstacle`` only verdicts
+    are compared; other differences are reported.
     """
     if record.timed:
         difference = _measured(record, result, get)
@@ -79,13 +79,13 @@ def compare(
 
 
 def _ending(result: ActionResult, get: Get) -> str:
-    """Verdict and reason of a gate, such as ``"FAIL" "WRONG_RESULT"``; empty of anything else."""
+    """Verdict and reason of a gate, such as ``"FAIL" "WRONG_RESULT"``; empty for other actions."""
     verdict = _verdict(result.file(VERDICT_FILE), get)
     return " ".join(_short(verdict[key]) for key in _FIRST if verdict.get(key))
 
 
 def _another_verdict(record: Record, result: ActionResult, get: Get) -> str:
-    """How verdict or reason differ; empty if they do not."""
+    """How verdict or reason differ; empty if they are equal."""
     before, after = record.file(VERDICT_FILE), result.file(VERDICT_FILE)
     if before is None or after is None:
         return "" if before is after else f"no {VERDICT_FILE} {'now' if before else 'then'}"
@@ -97,7 +97,7 @@ def _another_verdict(record: Record, result: ActionResult, get: Get) -> str:
 
 
 def _verdict(file: OutputFile | None, get: Get) -> dict[str, Any]:
-    """What a verdict says; nothing where anybody's bundle has something else in its place."""
+    """The content of a verdict; empty if the bundle holds something else in its place."""
     try:
         value = bounded_json(get(file.digest)) if file else {}
     except ValueError:
@@ -138,7 +138,7 @@ def _first_difference(path: str, then: Digest, now: Digest, get: Get) -> str:
 
 
 def _differences(old: Any, new: Any, where: str) -> Iterator[str]:
-    """Where two JSON values differ, first things first."""
+    """Where two JSON values differ, most important first."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in (*_FIRST, *sorted((old.keys() | new.keys()) - {*_FIRST})):
             yield from _differences(old.get(key), new.get(key), f"{where}.{key}" if where else key)
@@ -157,7 +157,7 @@ def _short(value: Any) -> str:
 
 
 def _measured(record: Record, result: ActionResult, get: Get) -> str:
-    """How a measurement disagrees; empty if it does not."""
+    """How a measurement disagrees; empty if it agrees."""
     if another := _another_verdict(record, result, get):
         return another
     then, now = (_cases(item.file(VERDICT_FILE), get) for item in (record, result))

@@ -23,20 +23,20 @@ _MOST_CPUS = 4096
 
 @dataclass(frozen=True)
 class Record:
-    """One action and what came of it.
+    """One action and its result.
 
-    ``key``, ``command`` and ``root`` are digests of REAPI's Action, Command and root
-    Directory, which are blobs of the bundle. What is outside of an action's key, and needed
-    to run it, stands beside them.
+    ``key``, ``command`` and ``root`` are digests of REAPI's Action, Command and root Directory,
+    which are blobs of the bundle. The other fields are needed to run the action but are not part of
+    its key.
 
     Attributes:
-        label: of the action; ``task`` and ``gate`` are empty where it belongs to none.
+        label: of the action; ``task`` and ``gate`` are empty if it belongs to none.
         toolchains: names, in the order in which the command refers to them.
         lease: what it holds while it runs.
-        timed: whether it measures times, which are compared as such.
-        replayable: false for what reaches a network or has secrets: an agent.
+        timed: whether it is a measurement.
+        replayable: false for an agent, which uses a network or secrets.
         files: the outputs, by path.
-        withheld: paths of outputs whose content the bundle does not hold: transcripts.
+        withheld: paths of outputs that the bundle leaves out, such as transcripts.
     """
 
     label: str
@@ -67,9 +67,9 @@ class Manifest:
 
     Attributes:
         kabuild: the version that published it.
-        platform: name and properties of where it was evaluated.
-        request: what was asked for, for people: tasks, their kinds, agent, gates, policy, digest
-            of the salt. Older bundles do not name kinds and gates.
+        platform: name and properties of the machine.
+        request: the request, for people: tasks, their kinds, agent, gates, policy, digest of the
+            salt. Older bundles do not name kinds and gates.
         records: the actions, each after those that made its inputs.
         blobs: size in bytes by SHA-256.
         instructions: the level of the processor that published it; empty where unknown.
@@ -208,5 +208,5 @@ def _text(value: Any) -> str:
 
 
 def damaged(why: str) -> BundleError:
-    """The error for a bundle that is not whole."""
+    """The error for a damaged bundle."""
     return BundleError(Reason.BUNDLE_DAMAGED, why, hint="ask its publisher for another copy")

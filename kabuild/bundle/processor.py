@@ -1,6 +1,6 @@
-"""Which vector instructions this machine's processor has: PyTorch and NumPy choose by them.
+"""The vector instructions of this processor, by which PyTorch and NumPy choose code.
 
-No key holds it, and ``exp`` ends in other last digits with AVX-512 than with AVX2.
+They are not part of any key, although the last digits of ``exp`` differ between AVX-512 and AVX2.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 
 def instructions(cpuinfo: Path = _CPUINFO) -> str:
-    """The best level that the processor has; empty where the kernel does not say."""
+    """The processor's best level; empty if the kernel does not say."""
     try:
         lines = cpuinfo.read_text(errors="replace").splitlines()
     except OSError:

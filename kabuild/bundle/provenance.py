@@ -14,7 +14,7 @@ BUILD_TYPE = "https://kabuild.dev/evaluation/v1"
 
 
 def provenance(manifest: Manifest) -> bytes:
-    """The statement about a bundle's verdicts: what they are, and what they were made from."""
+    """The statement about a bundle's verdicts and their inputs."""
     subjects: list[dict[str, Any]] = []
     inputs: list[dict[str, Any]] = []
     for record in manifest.records:

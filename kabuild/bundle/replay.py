@@ -1,4 +1,4 @@
-"""Run the actions of a bundle again, with nothing from any cache."""
+"""Run the actions of a bundle again, without any cache."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kabuild.store.cas import Cas
 
 
 class _Rerun:
-    """Settles each action by running it; every one has its inputs already."""
+    """Settles each action by running it; all inputs are known."""
 
     def __init__(self, restored: Mapping[Label, Prepared], strategy: Strategy, cas: Cas) -> None:
         self._restored = restored
@@ -30,18 +30,18 @@ class _Rerun:
         self._cas = cas
 
     def lookup(self, action: Action, produced: Mapping[str, ActionResult]) -> Prepared:
-        """Nothing is known beforehand."""
+        """Nothing is cached."""
         del produced
         return self._restored[action.label]
 
     def execute(self, prepared: Prepared, cancel: Event) -> Settled:
-        """Run it; nothing is remembered of it but its outputs."""
+        """Run it; only its outputs are stored."""
         execution = self._strategy.run(prepared, cancel)
         result = replace(execution.result, hermetic=self._strategy.hermetic())
         return conclude(prepared, Execution(result, execution.fault), self._cas)
 
     def skip(self, action: Action, because: str) -> Settled:
-        """What did not run, because the rerun was stopped."""
+        """The result of an action that did not run because the replay was stopped."""
         return Settled(action.label, Outcome.SKIPPED, message=because)
 
 
@@ -58,7 +58,7 @@ def replay(
 ) -> list[Comparison]:
     """Run each action again and compare; in the order given.
 
-    Raises StoreError. An action that the machine failed is not comparable.
+    Raises StoreError. An action that ended with an infrastructure failure is not comparable.
     """
     ready = {item.prepared.action.label: item.prepared for item in actions}
     executor = _Rerun(ready, strategy, cas)

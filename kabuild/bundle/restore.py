@@ -1,4 +1,4 @@
-"""From a record and its blobs back to an action that can run, with the very same key."""
+"""From a record and its blobs back to a runnable action with the same key."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from kabuild.store.merkle import parse_duration
 from kabuild.store.trees import read_directory
 
 FindToolchain = Callable[[str], Toolchain]
-"""The toolchain of this machine by name. Raises KabuildError where there is none."""
+"""This machine's toolchain of a name. Raises KabuildError if there is none."""
 
 Fields = list[tuple[int, int | bytes]]
 
 PRELOADED = ("numpy", "torch", "triton")
-"""What may be imported ahead of an action. No key holds it, so a bundle may claim anything."""
+"""What may be preloaded for an action. It is not in the key, so a bundle may claim anything."""
 
 
 @dataclass(frozen=True)
 class Restored:
     """An action ready to run again.
 
-    ``obstacle`` says why equal or other bytes would prove nothing about the published ones:
-    another toolchain or another platform than here. ``None`` where nothing stands in the way.
+    ``obstacle`` says why bytes cannot be compared: another toolchain or another platform. None if
+    they can.
     """
 
     record: Record
@@ -42,10 +42,10 @@ class Restored:
 def restore(
     record: Record, get: Callable[[Digest], bytes], find: FindToolchain, here: Platform
 ) -> Restored:
-    """The action of ``record``, whose blobs ``get`` has.
+    """The action of ``record``. ``get`` reads its blobs; ``here`` is this machine's platform.
 
-    ``here`` is this machine's platform. Raises BundleError where the record is not what its
-    key says, and KabuildError for a toolchain that this machine lacks.
+    Raises BundleError if the record does not match its key, and KabuildError for a missing
+    toolchain.
     """
     try:
         message = dict(parse_fields(get(record.key)))

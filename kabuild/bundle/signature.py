@@ -1,7 +1,7 @@
-"""Signatures of bundles: OpenSSH's, so that everyone has the tool and many have a key.
+"""OpenSSH signatures of bundles: everyone has the tool, and many have a key.
 
-A signature lies beside its bundle, as ``<bundle>.sig``. Its namespace keeps a signature of
-something else from standing for one of a bundle.
+A signature lies beside its bundle, as ``<bundle>.sig``. Its namespace prevents the use of
+signatures that were made for something else.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def signature_of(bundle: Path) -> Path:
 
 
 def sign(bundle: Path, key: Path) -> Path:
-    """Sign with an SSH key, which may be one of an agent.
+    """Sign with an SSH key, which may be in an ssh-agent.
 
-    Raises BundleError(NOT_SIGNED), and ``OSError`` where the signature cannot be written.
+    Raises BundleError(NOT_SIGNED), and ``OSError`` if the signature cannot be written.
 
-    ssh-keygen asks on the terminal for a passphrase where the key has one.
+    ssh-keygen asks on the terminal for the key's passphrase, if it has one.
     """
     signature = signature_of(bundle)
     text = _run(["-Y", "sign", "-f", str(key), "-n", NAMESPACE], f"{key} cannot sign", bundle)
@@ -38,7 +38,7 @@ def sign(bundle: Path, key: Path) -> Path:
 def signer(bundle: Path, signature: Path, allowed: Path | None) -> str:
     """Who signed: a principal of ``allowed``, an OpenSSH allowed-signers file, else the key.
 
-    Without ``allowed`` the signature is genuine, and nobody says whose it is. Raises
+    Without ``allowed`` the signature is checked, but not whose it is. Raises
     BundleError(BAD_SIGNATURE).
     """
     known = ["-n", NAMESPACE, "-s", str(signature)]

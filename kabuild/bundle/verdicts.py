@@ -1,4 +1,4 @@
-"""The verdicts that a bundle holds, and those that it does not."""
+"""The verdicts in a bundle, and those that are missing."""
 
 from __future__ import annotations
 

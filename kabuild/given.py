@@ -1,4 +1,4 @@
-"""What flags name: the solution and the salt, checked before anything runs."""
+"""The files that flags name: solution and salt, checked before anything runs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def salt_of(request: Request) -> str:
 
 
 def check_given(request: Request, graph: ActionGraph) -> None:
-    """Refuse a directory as a solution that lacks what the task needs of it. Raises UsageError."""
+    """Refuse a solution directory that lacks files which the task needs. Raises UsageError."""
     if request.solution is None:
         return
     for action in graph.actions.values():

@@ -1,4 +1,4 @@
-"""``kabuild aquery``: the actions behind targets, with all that their keys are made of."""
+"""``kabuild aquery``: the actions of targets, with everything in their keys."""
 
 from __future__ import annotations
 

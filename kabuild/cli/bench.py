@@ -1,4 +1,4 @@
-"""``kabuild bench``: how the times of a task are distributed, for a person."""
+"""``kabuild bench``: the distribution of a task's times."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from kabuild.store import Store
 class BenchFlags(
     SolverFlags, TargetFlags, WhereFlags, TrialFlags, SaltFlags, KeyFlags, RunFlags, JsonFlags
 ):
-    """The options of ``kabuild bench``; no score is computed, so it takes no policy."""
+    """The options of ``kabuild bench``. It computes no score, so it takes no policy."""
 
     fresh: bool = flag(
         "--fresh", is_flag=True, help="Measure again, even if a measurement is cached."
@@ -79,7 +79,7 @@ def command(options: BenchFlags) -> None:
 
 
 def _files(gate: GateResult, summary: Summary, store: Store) -> tuple[bytes, bytes] | None:
-    """The verdict and the samples; None where nothing was timed."""
+    """The verdict and the samples; None if nothing was timed."""
     item = summary.settled.get(gate.label)
     made = item.result if item else None
     named = [made and made.file(name) for name in ("verdict.json", "samples.json")]
@@ -90,7 +90,7 @@ def _files(gate: GateResult, summary: Summary, store: Store) -> tuple[bytes, byt
 
 
 def _read(gate: GateResult, verdict: bytes, samples: bytes) -> dict[str, Any]:
-    """The figures, if both files are such as the gate of a rule that ships writes."""
+    """The figures, if both files have the format of kabuild's own rules."""
     try:
         found = read_bench(json.loads(verdict), json.loads(samples))
         render_bench("", found)
@@ -101,7 +101,7 @@ def _read(gate: GateResult, verdict: bytes, samples: bytes) -> dict[str, Any]:
 
 
 def _unshown(gate: GateResult, what: str) -> AnalysisError:
-    """A mistake of the rule's author: the gate passed, so neither machine nor kernel is why."""
+    """The rule's mistake: the gate passed, so machine and kernel are not at fault."""
     return AnalysisError(
         Reason.BAD_RULE,
         f"{gate.label} wrote {what}",

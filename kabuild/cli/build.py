@@ -22,7 +22,7 @@ class BuildFlags(SolverFlags, JudgingFlags, PresentationFlags):
     )
 
     def refine(self, request: Request) -> Request:
-        """Make and do not judge; after a failure, go on where that was asked for."""
+        """Add --keep_going; targets are made, not judged."""
         return super().refine(replace(request, judge=False, keep_going=self.keep_going))
 
 

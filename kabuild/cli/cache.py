@@ -204,7 +204,7 @@ def import_(*, file: Path, max_bytes: int | None) -> None:
 
 
 def _limit() -> Limit:
-    """The limit, with the word of the workspace where we are in one."""
+    """The limit, from the workspace if there is one."""
     size = None
     with suppress(UsageError):
         root = find_workspace(Path.cwd())
@@ -213,14 +213,14 @@ def _limit() -> Limit:
 
 
 def _pinned() -> set[str]:
-    """The digests of the toolchains that this workspace pins; none outside of one."""
+    """The digests of the toolchains that this workspace pins; none outside a workspace."""
     from kabuild.cli.toolchain_context import declared
     from kabuild.toolchain.inventory import fetched_tree
 
     pinned: set[str] = set()
     with suppress(KabuildError), declared() as toolchains:
         for declaration in toolchains.declarations:
-            with suppress(KabuildError):  # what is not locked pins nothing
+            with suppress(KabuildError):  # without a lock nothing is pinned
                 tree = fetched_tree(declaration, toolchains.resolver)
                 if tree is not None:
                     pinned.add(tree.digest)

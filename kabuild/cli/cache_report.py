@@ -1,4 +1,4 @@
-"""What ``kabuild cache`` tells: the store in figures, and what is damaged, in words."""
+"""The output of ``kabuild cache``: figures of the store, and its damages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kabuild.store.verify import Damage
 from kabuild.toolchain.tree_store import TreeStore
 
 SHOWN = 10
-"""Lines about one damage; the rest is counted."""
+"""Lines about one damage; further ones are counted."""
 
 
 def measure(root: Path, limit: Limit) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def render_damages(
 
 
 def verify_toolchains(root: Path, seal: Seal, *, remove: bool) -> Iterator[Damage]:
-    """The unpacked toolchains whose files are not as this user unpacked them."""
+    """The unpacked toolchains whose files have changed since."""
     trees = TreeStore(root / TOOLCHAINS, seal)
     for digest in sorted(scan(root).toolchains):
         try:
@@ -104,7 +104,7 @@ def verify_toolchains(root: Path, seal: Seal, *, remove: bool) -> Iterator[Damag
 
 
 def _describe(key: str, packages: Mapping[str, str], root: Path) -> str:
-    """A result for people: of what package, or else by what command."""
+    """A result for people: its package, or else its command."""
     short = f"result {key[:16]}"
     if package := packages.get(key):
         return f"{short} of //{package}"
@@ -113,7 +113,7 @@ def _describe(key: str, packages: Mapping[str, str], root: Path) -> str:
 
 
 def _command(key: str, get: QuietBlobs) -> Iterator[str]:
-    """The arguments of the command that a key stands for; none where that is not known."""
+    """The arguments of a key's command; empty if unknown."""
     try:
         action = dict(parse_fields(get(Digest(key, 0))))
         command = action[1]

@@ -1,4 +1,4 @@
-"""Which results patterns mean: those that a build of them would find."""
+"""The results that patterns select: those that a build of them would use."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kabuild.store.contents import scan
 
 
 def keys_of(builder: Builder, request: Request) -> list[str]:
-    """The hashes of the keys that ``kabuild test`` would be answered by.
+    """The hashes of the keys that ``kabuild test`` would use.
 
-    Raises UsageError where there is none, and as ``load`` and ``plan``.
+    Raises UsageError if there are none, and as ``load`` and ``plan``.
     """
     forecasts = builder.foresee(request, builder.plan(request)).values()
     keys = [item.settled.key.hash for item in forecasts if item.settled and item.settled.key]
@@ -23,7 +23,7 @@ def keys_of(builder: Builder, request: Request) -> list[str]:
 
 
 def all_keys(store: Store) -> list[str]:
-    """The hashes of the keys of all results. Raises UsageError where there is none."""
+    """The hashes of the keys of all results. Raises UsageError if there are none."""
     keys = [*scan(store.root).results]
     if not keys:
         raise _nothing("no result", "//...")

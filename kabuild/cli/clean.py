@@ -13,8 +13,8 @@ from kabuild.store import default_path
 from kabuild.store.paths import MEMORIES, SCRATCH, TOOLCHAINS, journals_of
 from kabuild.store.users import user
 
-# By name, never the whole directory: $KABUILD_CACHE may point at one that holds other things.
-# Not the leases: whoever takes a device at this moment would share it with the next to come.
+# By name, never the whole directory: $KABUILD_CACHE may point at one that holds other things. Not
+# the leases: a build that takes a device now would share it with the next one.
 _STORE_PARTS = (
     *("ac", "cas", SCRATCH, "debug", "index", "index.lock", "gc.lock", "evict.lock"),
     *("records.json", "timings.json", "usage", "journals", MEMORIES, TOOLCHAINS),

@@ -72,7 +72,7 @@ def command(options: CompareFlags) -> None:
 def _both(
     names: tuple[str, str], request: Request, builds: Builder
 ) -> tuple[Evaluation, Evaluation]:
-    """What both names mean; nothing is carried out where it could not be compared."""
+    """The evaluations of both names; nothing runs if they cannot be compared."""
     files = {name: by_agent(read_file(name, builds.store), name) for name in names if is_file(name)}
     here = platform_of(request) if len(files) < len({*names}) else {}
     _refuse_different(names, [files[n].platform if n in files else here for n in names])

@@ -1,4 +1,4 @@
-"""What a shell completes: labels, and the names that a workspace gives to agents and configs."""
+"""Shell completion of labels, agents, platforms and configs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _QUERY_PUNCTUATION = " (,"
 
 
 def _quiet(complete: Callable[[str], Iterable[str]]) -> Completer:
-    """Complete nothing where there is no workspace, or one with errors: a build will say so."""
+    """Complete nothing without a workspace, or in one with errors: a build reports those."""
 
     @wraps(complete)
     def safely(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

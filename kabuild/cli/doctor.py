@@ -54,7 +54,7 @@ def _distribution(name: str, use: str, missing: State) -> Finding:
 
 
 def _requirement(name: str) -> str:
-    """The versions of a distribution that kabuild works with; only its name where nobody knows."""
+    """The requirement on a distribution; only its name if none is known."""
     asked: list[str] = []
     with suppress(metadata.PackageNotFoundError):
         asked = metadata.requires("kabuild") or []
@@ -112,7 +112,7 @@ def _platforms() -> Iterator[Finding]:
     platforms = PlatformIndex.around(Path.cwd())
     yield from find_devices(platforms, default_path() / LEASES)
     for name in platforms.names():
-        with suppress(LoadError):  # which is a finding of the platform's own
+        with suppress(LoadError):  # which the platform reports itself
             yield from map(_installation, platforms.spec(name).installations)
     for tool, use in (
         ("g++", "to adopt for the cpu platform"),

@@ -1,4 +1,4 @@
-"""The part of ``kabuild doctor`` about accelerators: which there are, and who has them."""
+"""The part of ``kabuild doctor`` about accelerators: which exist, and who uses them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ORDER = ("memory", "driver", "runtime", "clocks", "power")
 
 
 def find_devices(platforms: PlatformIndex, leases: Path) -> Iterator[Finding]:
-    """The devices of all platforms; ``leases`` is where builds hold theirs."""
+    """The devices of all platforms; ``leases`` is the directory of leases."""
     held = FileLeases(leases)
     for name in platforms.names():
         if name != CPU:
@@ -47,9 +47,9 @@ def _of_platform(
 
 
 def judging_pytorch(spec: PlatformSpec, version: str) -> Iterator[Finding]:
-    """Whether the judge can compute on a platform's devices with this PyTorch.
+    """Whether this PyTorch can compute on a platform's devices, for the judge.
 
-    Where there is no PyTorch, that is another finding.
+    A missing PyTorch is another finding.
     """
     if version and not re.search(spec.pytorch, version):
         build = spec.pytorch_build or spec.name
@@ -74,7 +74,7 @@ def describe(device: Device) -> str:
 
 
 def _count(there: Devices, spec: PlatformSpec) -> Finding:
-    """How many devices of a platform there are, and what works without."""
+    """How many devices a platform has, and what works without any."""
     if not there.found:
         example = f"--platform={spec.name}:{spec.example}"
         advice = f"kernels compile without one: {example}" if spec.example else ""

@@ -1,4 +1,4 @@
-"""What ``kabuild doctor`` says of toolchains that are not part of the running Python."""
+"""The part of ``kabuild doctor`` about toolchains outside the running Python."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _INSTALLED = {"environment", "distribution"}
 
 
 def find_toolchains() -> Iterator[Finding]:
-    """Each one that is fetched or adopted, and what is installed of another version than pinned.
+    """Each one that is fetched or adopted, and packages whose version differs from the pin.
 
-    Nothing outside of a workspace.
+    Empty outside a workspace.
     """
     try:
         with declared() as toolchains:
             items = [take_stock(item, toolchains.resolver) for item in toolchains.declarations]
     except KabuildError:
-        return  # which every command that needs them says
+        return  # commands that need them report this
     for item in items:
         if item.kind not in _INSTALLED:
             yield _finding(item)

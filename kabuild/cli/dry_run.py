@@ -1,4 +1,4 @@
-"""What ``why`` and ``aquery`` share: a plan that is looked at and not carried out."""
+"""What ``why`` and ``aquery`` share: a plan that is shown and not executed."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class PlanFlags(TargetFlags, WhereFlags, SolverFlags, TrialFlags, PolicyFlags, SaltFlags, KeyFlags):
-    """What changes a plan: nothing runs, so nothing is said of how."""
+    """The options that change a plan. Nothing runs, so there are none about running."""
 
 
 def look_ahead(request: Request, use: Callable[[Plan, dict[str, Forecast], Store, Path], T]) -> T:
-    """Foresee what was asked for, as ``test`` would judge it, else as ``build`` would make it.
+    """Forecast the request, as ``test`` would judge it, else as ``build`` would make it.
 
-    ``use`` gets the plan, what would become of each action, the store and ``out/``.
+    ``use`` gets the plan, a forecast for each action, the store and ``out/``.
     """
     with builder() as builds:
         try:

@@ -1,4 +1,4 @@
-"""Evaluations for the commands that show them: carried out now, or read from files."""
+"""Evaluations for the commands that show them: executed now, or read from files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from kabuild.store import Store
 
 
 def is_file(text: str) -> bool:
-    """Whether an argument is a bundle or a directory of results, and no pattern of targets."""
+    """Whether an argument is a bundle or a directory of results, not a target pattern."""
     return text.endswith(SUFFIX) or (not text.startswith("//") and is_arena_run(Path(text)))
 
 
@@ -54,10 +54,10 @@ def known_gates() -> Gates:
 def evaluated(
     requests: Iterable[Request], builder: Builder, *, in_full: bool = False
 ) -> list[Evaluation]:
-    """Carry out requests; what is cached is not judged again. ``in_full`` adds their records.
+    """Execute requests; cached results are reused. ``in_full`` adds their records.
 
-    All are planned before anything runs: a mistake in the last costs nobody the time of the first.
-    Raises KabuildError; Interrupted where somebody stopped it, since half a run is no evaluation.
+    All are planned before anything runs, so that a mistake in the last is found at once. Raises
+    KabuildError, and Interrupted if the user stopped it: half a run is not an evaluation.
     """
     planned = [(request, builder.plan(request)) for request in requests]
     summaries = [_carried_out(*one, builder) for one in planned]
@@ -87,7 +87,7 @@ def _carried_out(request: Request, planned: Plan, builder: Builder) -> Summary:
     summary = builder.execute(request, planned)
     if summary.interrupted:
         raise Interrupted(Reason.INTERRUPTED, "interrupted; finished results are kept")
-    with suppress(OSError):  # disposable, as all of out/
+    with suppress(OSError):  # disposable, like all of out/
         remember_keys(planned.loaded.workspace.root / "out", summary)
     for text in _machine_faults(summary):
         builder.sink.emit(Warned(text))
@@ -95,7 +95,7 @@ def _carried_out(request: Request, planned: Plan, builder: Builder) -> Summary:
 
 
 def _machine_faults(summary: Summary) -> Iterator[str]:
-    """What the machine failed at, each cause once: figures are made without it."""
+    """The infrastructure failures, each cause once. Figures exclude them."""
     for cause in causes(summary.settled.values()):
         if cause.first.outcome is Outcome.INFRA:
             more = f" ({cause.more})" if cause.more else ""
@@ -104,7 +104,7 @@ def _machine_faults(summary: Summary) -> Iterator[str]:
 
 
 def platform_of(request: Request) -> Mapping[str, str]:
-    """Where a request would be carried out, as an evaluation says it. Raises KabuildError."""
+    """The platform of a request, as evaluations name it. Raises KabuildError."""
     return _named(load(request).options.platform)
 
 
@@ -113,5 +113,5 @@ def _named(platform: Platform) -> Mapping[str, str]:
 
 
 def machine_failed(evaluations: Iterable[Evaluation]) -> bool:
-    """Whether some gate was not judged for the machine's sake: exit code 36."""
+    """Whether an infrastructure failure kept some gate from judging: exit code 36."""
     return any(result.broken for evaluation in evaluations for result in evaluation.results)

@@ -1,4 +1,4 @@
-"""What ``kabuild doctor`` finds, as values."""
+"""The findings of ``kabuild doctor``, as values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum, unique
 
 @unique
 class State(Enum):
-    """How a finding bears on the main job: judging on this machine."""
+    """What a finding means for judging on this machine."""
 
     OK = "ok"
     OPTIONAL = "absent"
@@ -18,7 +18,7 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at: what was found, and what to do if it should be otherwise."""
+    """One check: what was found, and what to do about it."""
 
     name: str
     state: State

@@ -1,6 +1,6 @@
-"""The flags that several commands share, by what they are about; and ``--config``.
+"""The flags that several commands share, by topic; and ``--config``.
 
-Each class becomes fields of a ``Request``; a command derives its options from those that it heeds.
+Each class sets fields of a ``Request``; a command's options derive from those that it uses.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kabuild.model.options import MOST_TRIALS, check_policy
 
 
 class _ConfigFlagError(UsageError):
-    """A config sets an unknown flag, or a flag to a wrong value."""
+    """A config sets an unknown flag, or gives a flag an invalid value."""
 
     def __init__(self, flag: str, message: str, hint: str) -> None:
         super().__init__(Reason.BAD_FLAG, message, hint=hint)
@@ -60,7 +60,7 @@ def _apply_config(ctx: click.Context, _: click.Parameter, names: tuple[str, ...]
 def _checked(ctx: click.Context, name: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     options = (param for param in ctx.command.params if isinstance(param, click.Option))
     known = {opt.removeprefix("--"): param for param in options for opt in param.opts}
-    known.pop("config", None)  # none takes over another one
+    known.pop("config", None)  # configs do not inherit from each other
     for name_ in sorted(flags.keys() - known.keys() - _flags_of_test(ctx)):
         what = f"[config.{name}] sets unknown flag '{name_}' of kabuild {ctx.command.name}"
         raise _ConfigFlagError(name_, what, suggest(name_, known))
@@ -72,8 +72,8 @@ def _checked(ctx: click.Context, name: str, flags: Mapping[str, Any]) -> dict[st
 
 
 def _check_names(workspace: Workspace, flags: Mapping[str, Any]) -> None:
-    """Raise _ConfigFlagError for what this workspace does not have."""
-    from kabuild.analysis.configure import find_agent  # most calls have no config
+    """Raise _ConfigFlagError for names that this workspace does not have."""
+    from kabuild.analysis.configure import find_agent  # most calls use no config
 
     loader = Loader(workspace)
     checks: Mapping[str, Callable[[str], object]] = {
@@ -91,7 +91,7 @@ def _check_names(workspace: Workspace, flags: Mapping[str, Any]) -> None:
 
 
 def _flags_of_test(ctx: click.Context) -> set[str]:
-    """What a config may set although not every command has it: it is written for ``test``."""
+    """The flags of ``test``: a config may set them even if the current command lacks them."""
     root = ctx.find_root()
     test = root.command.get_command(root, "test") if isinstance(root.command, click.Group) else None
     return {
@@ -103,7 +103,7 @@ def _flags_of_test(ctx: click.Context) -> set[str]:
 
 
 def _as_flag(ctx: click.Context, name: str, option: click.Option, value: Any) -> Any:
-    """A value as the option takes it. Raises _ConfigFlagError for one that it refuses."""
+    """A value as the option takes it. Raises _ConfigFlagError for an invalid one."""
     if option.is_flag != isinstance(value, bool):
         kind = "true or false" if option.is_flag else "a string, a number or a list of these"
         raise _ConfigFlagError(name, f"'{name}' must be {kind}, got {_toml(value)}", "")
@@ -130,7 +130,7 @@ def _toml(value: Any) -> str:
 
 
 def read_gates(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ...]:
-    """The words of a list, each once and sorted: what they mean, the tasks' rules say."""
+    """The words of a list, sorted and unique. The tasks' rules say what they mean."""
     return _words(text)
 
 
@@ -142,7 +142,7 @@ ANEW = "anew"
 
 
 def _read_rerun(_: click.Context, __: click.Parameter, text: str) -> int:
-    """A number, or for the bare flag one that no rerun had: the seconds since 1970."""
+    """A number, or for the bare flag a new one: the seconds since 1970."""
     if text == ANEW:
         return int(time.time())
     if not text.isdecimal() or len(text) > LONGEST_NUMBER:
@@ -155,7 +155,7 @@ def _read_rerun(_: click.Context, __: click.Parameter, text: str) -> int:
 
 
 def _read_devices(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
-    """Numbers, each once, in the order of their counting."""
+    """Unique numbers in ascending order."""
     words = [word.strip() for word in text.split(",")] if text else []
     for word in words:
         if not word.isdecimal() or len(word) > LONGEST_NUMBER:
@@ -169,14 +169,14 @@ def _read_devices(_: click.Context, __: click.Parameter, text: str) -> tuple[int
 
 @dataclass(frozen=True, kw_only=True)
 class RequestFlags(Options):
-    """Flags that say what to judge or make."""
+    """The base of flags that become parts of a request."""
 
     def request(self) -> Request:
-        """What was asked for, from the working directory."""
+        """The request, from the working directory."""
         return self.refine(Request(patterns=(), cwd=Path.cwd()))
 
     def refine(self, request: Request) -> Request:
-        """``request`` with what the flags of this class say; each class adds its own."""
+        """``request`` with the flags of this class; each class adds its own."""
         return request
 
 
@@ -294,7 +294,7 @@ class PolicyFlags(RequestFlags):
 
 @dataclass(frozen=True, kw_only=True)
 class SaltFlags(RequestFlags):
-    """Under which salt configs are drawn."""
+    """The salt with which configs are drawn."""
 
     unseen_salt_file: Path | None = flag(
         "--unseen_salt_file",
@@ -309,7 +309,7 @@ class SaltFlags(RequestFlags):
 
 @dataclass(frozen=True, kw_only=True)
 class KeyFlags(RequestFlags):
-    """What besides the targets changes keys: the sandbox, and which toolchains will do."""
+    """What else changes keys: the sandbox, and which toolchains are accepted."""
 
     sandbox: str = flag(
         "--sandbox",
@@ -339,7 +339,7 @@ class KeyFlags(RequestFlags):
 
 @dataclass(frozen=True, kw_only=True)
 class RunFlags(RequestFlags):
-    """How actions run; for commands that run any."""
+    """How actions run."""
 
     jobs: int | None = flag(
         "--jobs", "-j", type=JOBS, help="Actions to run at once, in cores.  [default: all cores]"
@@ -349,7 +349,7 @@ class RunFlags(RequestFlags):
     )
 
     def refine(self, request: Request) -> Request:
-        """Add slots and what to keep."""
+        """Add slots, and what is kept."""
         return super().refine(replace(request, jobs=self.jobs, keep_sandboxes=self.sandbox_debug))
 
 
@@ -373,4 +373,4 @@ class GateFlags(RequestFlags):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgingFlags(TargetFlags, WhereFlags, TrialFlags, PolicyFlags, SaltFlags, KeyFlags, RunFlags):
-    """What commands share that judge tasks, but for whose kernels are judged."""
+    """The options of commands that judge tasks, except those that name a solution."""

@@ -83,7 +83,7 @@ def _import(root: Path, options: ImportFlags) -> None:
 
 
 def _checkout(text: str) -> Path:
-    """A directory as it was typed. Raises UsageError for what can be none."""
+    """A directory as it was typed. Raises UsageError for an invalid path."""
     if not text:
         raise UsageError(Reason.BAD_FLAG, "the path of the checkout is empty")
     try:
@@ -95,7 +95,7 @@ def _checkout(text: str) -> Path:
 def _is_current(root: Path, name: str, options: ImportFlags) -> bool:
     repository = _repository(root, name)
     adapter = find_adapter(root, repository.adapter)
-    Loader(load_workspace(root)).external.lock(name)  # says what is wrong with it
+    Loader(load_workspace(root)).external.lock(name)  # raises for an invalid one
     captured = _capture(root, repository, adapter, options)
     if captured.text == (root / repository.lock).read_text():
         click.echo(f"{repository.lock}: up to date")

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while nothing is being built; imports little, as it comes before all else."""
+"""Ctrl-C and SIGTERM outside builds. Imports little, since it runs before all else."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ _INTERRUPTED = 8
 
 
 def heed_signals() -> None:
-    """From now on a signal raises KeyboardInterrupt, and a second one ends the process at once.
+    """Let a signal raise KeyboardInterrupt, and a second one end the process at once.
 
-    So it is too where SIGINT was ignored, as in what a script starts with ``&``: a build heeds
-    it there, hence what comes before the build does. Where Python cannot raise what a signal
-    raises (callbacks of the garbage collector and of the import system), the process ends
-    instead of printing a trace and going on.
+    This also holds if SIGINT was ignored, as in a script's ``&``: builds react to it, and so must
+    what precedes them. Where Python cannot raise what a signal raises (callbacks of the garbage
+    collector and of the import system), the process ends instead of printing a trace and going on.
     """
     taken = False
 
@@ -40,8 +39,8 @@ def heed_signals() -> None:
 
 
 def say_interrupted() -> int:
-    """One line on stderr, without buffers that may be in an odd state; the exit code."""
-    with contextlib.suppress(OSError):  # nobody listens any more
+    """Write a line to stderr, past its buffers, which may be in an odd state; the exit code."""
+    with contextlib.suppress(OSError):  # stderr is closed
         os.write(2, b"interrupted\n")
     return _INTERRUPTED
 

@@ -1,13 +1,13 @@
-"""A package that kabuild needs and that cannot be imported; nothing but Python is needed here."""
+"""Reports a missing dependency of kabuild. Imports only the standard library."""
 
 from __future__ import annotations
 
 _DISTRIBUTIONS = {"hip": "hip-python", "yaml": "pyyaml"}
-"""Where a package is not called as what it is imported by."""
+"""Distributions whose name differs from that of their import package."""
 
 
 def text_of(error: ImportError) -> str:
-    """What is missing and how to get it; empty where no dependency of kabuild's is."""
+    """What is missing and how to install it; empty if it is not a dependency of kabuild."""
     import re
 
     module = (error.name or "").partition(".")[0]

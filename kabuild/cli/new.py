@@ -12,7 +12,7 @@ from kabuild.loading import find_workspace
 from kabuild.scaffold import TASKS, families, new_agent, new_task
 
 _TO_BE_WRITTEN = "torch2hip"
-"""The family whose kernel is a skeleton: judged as it is, it fails."""
+"""The family whose kernel is a skeleton, which fails until it is written."""
 
 
 @click.group("new")
@@ -73,7 +73,7 @@ def say_written(files: Iterable[Path]) -> None:
 
 
 def _shown(file: Path) -> Path:
-    """A path as it can be typed in the working directory."""
+    """A path relative to the working directory."""
     try:
         return file.resolve().relative_to(Path.cwd())
     except ValueError:

@@ -1,4 +1,4 @@
-"""The answer that needs no build, for a request of which nothing changed."""
+"""The answer to a request of which nothing changed, without a build."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from kabuild.store.user_settings import read_user_settings
 
 
 def answer(request: Request, began: float) -> Recalled | None:
-    """Print the answer and exit, if all of it is known; else return what is known.
+    """If the whole answer is known, print it and exit; else return what is known.
 
-    ``began`` is when the command began, on the monotonic clock. Raises LoadError where the user's
-    settings are wrong.
+    ``began`` is the start of the command on the monotonic clock. Raises LoadError for invalid user
+    settings.
     """
     read_user_settings()
     memories = BuildMemos(default_path() / MEMORIES, user_seal())
@@ -40,6 +40,6 @@ def answer(request: Request, began: float) -> Recalled | None:
 
 
 def style() -> Style:
-    """Colours for a terminal that has them, and whose user has not refused them."""
+    """Colours, if the terminal has them and the user has not turned them off."""
     refused = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb"
     return coloured if os.isatty(1) and not refused else plain

@@ -8,8 +8,8 @@
     @takes(Chosen)
     def command(options: Chosen) -> None: ...
 
-A command offers the flags of its class and no others; ``tests/cli/test_heeded_flags.py`` shows
-that it reads each of them.
+A command offers exactly the flags of its class; ``tests/cli/test_heeded_flags.py`` checks that it
+reads each of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T", bound="Options")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a command was told."""
+    """The options of one call of a command."""
 
 
 def flag(*names: str, **settings: Any) -> Any:

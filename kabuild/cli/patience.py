@@ -1,4 +1,4 @@
-"""A sign of life from what may take long and prints nothing meanwhile."""
+"""Progress messages for long operations that print nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE = 3.0
 
 @contextmanager
 def said_when_slow(what: str, patience: float = PATIENCE) -> Iterator[None]:
-    """Say ``what`` is done on stderr, every ``patience`` seconds that the block takes."""
+    """Print ``what`` on stderr every ``patience`` seconds while the block runs."""
     done = threading.Event()
     began = time.monotonic()
 

@@ -1,4 +1,4 @@
-"""How the result of a build is shown, and the flags that say so."""
+"""How the result of a build is shown, and the flags for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class JsonFlags(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class PresentationFlags(JsonFlags):
-    """What is left for programs: on stdout, and in files that are written where they are named."""
+    """Output for programs: on stdout, and in named files."""
 
     explain: Path | None = flag(
         "--explain",
@@ -42,6 +42,6 @@ class PresentationFlags(JsonFlags):
 
     @property
     def in_full(self) -> bool:
-        """Whether it takes more than verdicts that are remembered."""
+        """Whether remembered verdicts are not enough."""
         files = (self.explain, self.events, self.summary)
         return self.as_json or self.test_output == "all" or any(files)

@@ -1,4 +1,4 @@
-"""What to say of an exception that ends a command, and the exit code that it has."""
+"""The message and the exit code for an exception that ends a command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INTERNAL = (
     "  please report what you did and the lines above"
 )
 _NO_THREAD = "can't start new thread"
-"""What Python says where the machine refuses one; it has no class of its own."""
+"""Python's message if a thread cannot be started; it has no exception class."""
 
 _HINTS = {
     errno.EMFILE: "raise the limit of open files: ulimit -n 1024",
@@ -29,7 +29,7 @@ _HINTS = {
 
 
 def tell(problem: Exception) -> ExitCode:
-    """Say what happened on stderr; the code to exit with."""
+    """Print what happened on stderr; returns the exit code."""
     if isinstance(problem, click.ClickException):
         problem.show()
         return ExitCode.COMMAND_LINE
@@ -37,13 +37,13 @@ def tell(problem: Exception) -> ExitCode:
     if known is not None:
         click.echo(f"{click.style('error', fg='red')}: {known}", err=True)
         return known.exit_code
-    sys.excepthook(type(problem), problem, problem.__traceback__)  # it is ours, and no verdict
+    sys.excepthook(type(problem), problem, problem.__traceback__)  # our own error, not a verdict
     click.echo(_INTERNAL, err=True)
     return ExitCode.INTERNAL
 
 
 def translated(problem: Exception) -> KabuildError | None:
-    """What the machine or the user did, where that is all; None for a mistake of kabuild's own."""
+    """The error, if the machine or the user caused it; None for a bug in kabuild."""
     for cause in _causes(problem):
         if isinstance(cause, ImportError) and (said := text_of(cause)):
             what, _, hint = said.partition("\n")
@@ -61,7 +61,7 @@ def translated(problem: Exception) -> KabuildError | None:
 
 
 def _shortage(error: BaseException) -> tuple[str, int] | None:
-    """What the machine ran short of where Python has no ``OSError`` for it, and its number."""
+    """A shortage for which Python has no ``OSError``, and its errno."""
     if isinstance(error, MemoryError):
         return "out of memory", errno.ENOMEM
     if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
@@ -76,7 +76,7 @@ def _of_system(error: OSError) -> KabuildError:
 
 
 def _causes(problem: BaseException) -> Iterator[BaseException]:
-    """It, then what it was raised from."""
+    """The exception, then its causes."""
     found: BaseException | None = problem
     while found is not None:
         yield found

@@ -1,4 +1,4 @@
-"""The commands, imported when they are called, so help is instant; and how each may end."""
+"""The command group. Commands are imported when they are called, so that help is quick."""
 
 from __future__ import annotations
 
@@ -42,21 +42,24 @@ COMMANDS = {
 }
 
 _GARBAGE = 20_000
-"""Objects made between two looks for garbage: a build keeps nearly all it makes to its end, and
-Python's own 700 cost a quarter of the time in which a large build finds that nothing changed."""
+"""Allocations between two garbage collections.
+
+A build keeps nearly all objects to its end; with Python's default of 700, collections take a
+quarter of a large null build.
+"""
 
 
 def module_of(command: str) -> str:
-    """The module of a command; one whose name is Python's own has an underscore at its end."""
+    """The module of a command. Python's keywords get an underscore at the end."""
     name = command.replace("-", "_")
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
 class LazyGroup(click.Group):
-    """A group whose commands live in modules of their own, imported on demand."""
+    """A group that imports the module of a command on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All commands, in the order in which people meet them."""
+        """All commands, in the order in which users need them."""
         return list(COMMANDS)
 
     def get_command(
@@ -119,9 +122,9 @@ def run() -> int:
     gc.set_threshold(_GARBAGE)
     mend()
     try:
-        # Its value is the code of the command's ``Exit``.
+        # The returned value is the code of the command's ``Exit``.
         return int(cli.main(prog_name="kabuild", standalone_mode=False) or ExitCode.OK)
-    except click.Abort:  # what click makes of it
+    except click.Abort:  # as click converts it
         raise KeyboardInterrupt from None
     except Exception as problem:  # noqa: BLE001 - whatever it is, it is told
         if _follows_interrupt(problem):
@@ -132,7 +135,7 @@ def run() -> int:
 
 
 def _follows_interrupt(problem: BaseException) -> bool:
-    """Whether it came of cleaning up after one, as where shutil closes a file a second time."""
+    """Whether an interrupt caused it, as when shutil then closes a file twice."""
     found: BaseException | None = problem
     while found is not None and not isinstance(found, KeyboardInterrupt):
         found = found.__cause__ or found.__context__

@@ -1,4 +1,4 @@
-"""``kabuild query``: ask what targets there are and how they hang together."""
+"""``kabuild query``: lists targets and their dependencies."""
 
 from __future__ import annotations
 

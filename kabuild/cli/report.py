@@ -96,7 +96,7 @@ def command(options: ReportFlags) -> None:
 
 
 def _agents(options: ReportFlags) -> list[str | None]:
-    """Whose kernels to judge. Raises UsageError where a flag would have no effect."""
+    """Whose kernels to judge. Raises UsageError if a flag would have no effect."""
     names: list[str | None] = [name for name in options.agents.split(",") if name]
     if names and (options.agent or options.solution):
         other = "--agent" if options.agent else "--solution"
@@ -109,7 +109,7 @@ def _agents(options: ReportFlags) -> list[str | None]:
 
 
 def _check_output(form: str, output: Path | None) -> None:
-    """Refuse what the format cannot be written to, before anything runs."""
+    """Refuse an output that does not fit the format, before anything runs."""
     if form == "arena" and output is None:
         raise UsageError(
             Reason.BAD_FLAG, "--format=arena writes a directory", hint="name it: --output=DIR"
@@ -120,7 +120,7 @@ def _check_output(form: str, output: Path | None) -> None:
 
 
 def _sorted_out(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Which arguments name files of results, each of them, and which name targets.
+    """Split the arguments into files of results and target patterns.
 
     Raises UsageError for a directory that holds neither, and for an empty argument.
     """
@@ -148,7 +148,7 @@ def _sorted_out(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _read(text: str, store: Store) -> Evaluation:
-    """What a bundle or a run holds; errors name it, whoever found them. Raises KabuildError."""
+    """The evaluations in a bundle or a run; errors name the file. Raises KabuildError."""
     try:
         return by_agent(read_file(text, store), text)
     except BundleError as error:
@@ -158,7 +158,7 @@ def _read(text: str, store: Store) -> Evaluation:
 
 
 def _write_runs(evaluations: Sequence[Evaluation], output: Path | None) -> None:
-    """A run directory; where there are several evaluations, one for each below it."""
+    """Write a run directory; for several evaluations, one for each below it."""
     assert output is not None, "_check_output says so"
     for item, directory in zip(evaluations, run_folders(evaluations, output), strict=True):
         try:

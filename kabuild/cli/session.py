@@ -50,7 +50,7 @@ from kabuild.store.build_memo import BuildMemos
 
 @contextmanager
 def builder(*listeners: EventSink) -> Iterator[Builder]:
-    """What commands build with: progress on stderr, the user's store, Ctrl-C."""
+    """The builder of commands: progress on stderr, the user's store, Ctrl-C."""
     clock = SystemClock()
     sink = Fan(make_progress(clock), *listeners)
     with Store.open(warn=lambda text: sink.emit(Warned(text))) as store:
@@ -58,7 +58,7 @@ def builder(*listeners: EventSink) -> Iterator[Builder]:
 
 
 def build(request: Request, wanted: PresentationFlags, recalled: Recalled | None = None) -> None:
-    """Carry out one request and exit with its code; ``recalled`` need not be built again."""
+    """Execute one request and exit with its code; ``recalled`` is not built again."""
     began, began_ns = time.monotonic(), time.time_ns()
     out = find_workspace(request.cwd) / "out"
     profile, stream = Profile(), _stream(wanted.events)
@@ -95,7 +95,7 @@ def _stream(path: Path | None) -> EventStream | None:
 
 
 def _append(path: Path, text: str) -> None:
-    """Behind what earlier steps of a job left there."""
+    """Append to what earlier steps of a job wrote."""
     try:
         with appending(path) as file:
             file.write(text.encode())
@@ -127,7 +127,7 @@ def leave_views(
 ) -> None:
     """Write ``out/`` with ``reports`` by file name.
 
-    It is disposable: what cannot be shown is a warning, and no more.
+    It is disposable, so failing to write it is only a warning.
     """
     try:
         graph = summary.plan.analysis.graph
@@ -142,12 +142,12 @@ def leave_views(
 
 
 def remember_keys(out: Path, summary: Summary) -> None:
-    """So that ``why`` has an earlier build to compare with. Raises ``OSError``."""
+    """Record keys, so that ``why`` can compare with this build. Raises ``OSError``."""
     KeyHistory(out, summary.plan.loaded.options).record(summary.settled.values())
 
 
 def _explain(path: Path, summary: Summary, out: Path, store: Store) -> None:
-    """Before the views change: they remember the keys of the last build."""
+    """Explain before the views change: they hold the keys of the last build."""
     history = KeyHistory(out, summary.plan.loaded.options)
     text = render_explanation(summary.settled.values(), history.last, store.cas)
     try:
@@ -171,7 +171,7 @@ def _json(request: Request, summary: Summary, seconds: float) -> str:
 
 
 def _made(summary: Summary) -> Iterator[Made]:
-    """What was to be made, what it came to, and where it is shown."""
+    """The targets that were built, with their outcomes and paths."""
     declared = summary.plan.analysis.declared()
     for label in summary.plan.roots:
         gate = declared.get(label, NO_GATE)
@@ -207,7 +207,7 @@ def _print(request: Request, summary: Summary, output: str, seconds: float) -> N
 
 
 def _nothing(plan: Plan) -> str:
-    """Why a build has no actions: its targets have none for this platform."""
+    """Says why a build has no actions: its targets have none for this platform."""
     labels, platform = plan.loaded.labels, plan.loaded.options.platform.name
     first = labels[0].short if labels else "no target"
     more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
@@ -219,7 +219,7 @@ def _nothing(plan: Plan) -> str:
 
 
 def _made_line(made: GateResult, where: Path | None) -> str:
-    """What was to be made, what it came to if that is not well, and where it is shown."""
+    """One line for a built target: its outcome unless it is well, and its path."""
     outcome = outcome_of(made)
     how = made.title if made.verdict else outcome
     parts = (made.label, "" if outcome == "done" else how, where)
@@ -227,7 +227,7 @@ def _made_line(made: GateResult, where: Path | None) -> str:
 
 
 def _print_all(summary: Summary) -> None:
-    """Every gate's own words."""
+    """Print the details of every gate."""
     for result in summary.table:
         for gate in result.gates.values():
             text = in_line(gate.headline)
@@ -238,7 +238,7 @@ def _print_all(summary: Summary) -> None:
 
 
 def rerun_flags(request: Request) -> list[str]:
-    """The flags without which the same verdict would not come out."""
+    """The flags that a rerun needs for the same verdict."""
     named = (
         ("platform", request.platform),
         ("devices", ",".join(map(str, request.devices)) or None),

@@ -1,4 +1,4 @@
-"""The standard streams, made fit for use: whoever started us may have closed or filled them."""
+"""The standard streams, made robust: the caller may have closed or filled them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kabuild.base.printing import guarded
 
 
 class Output(io.FileIO):
-    """Stdout. Once nobody reads it any more, what is written is dropped and the build goes on.
+    """Stdout. Once its reader has closed it, output is dropped and the build goes on.
 
-    A verdict is not another one because ``| head`` has seen enough. Where it cannot take what is
-    written for any other reason, the first write raises InfraError.
+    ``| head`` must not change a verdict. If a write fails for any other reason, the first one
+    raises InfraError.
     """
 
     is_lost = False
@@ -38,7 +38,7 @@ class Output(io.FileIO):
 
 
 class Chatter(Output):
-    """Stderr. What it does not take is dropped: nobody could be told of that."""
+    """Stderr. Failed writes are dropped: there is nowhere to report them."""
 
     def write(self, data: object) -> int:
         """Write all that fits; the number of bytes."""
@@ -48,7 +48,7 @@ class Chatter(Output):
 
 
 class Guarded(io.TextIOWrapper):
-    """A stream on which nothing acts that somebody else wrote; see ``base.printing``."""
+    """A stream that makes foreign text safe; see ``base.printing``."""
 
     _is_at_start = True
 
@@ -62,9 +62,9 @@ class Guarded(io.TextIOWrapper):
 
 
 def mend() -> None:
-    """Make stdout and stderr take any text, and survive the end of their reader.
+    """Make stdout and stderr accept any text, and survive the end of their reader.
 
-    A closed one is opened as ``/dev/null``, lest a file of ours take its number.
+    A closed one is opened as ``/dev/null``, so that no other file gets its number.
     """
     for number in range(3):
         try:
@@ -84,7 +84,7 @@ def reader_left() -> bool:
 
 
 def _wrapped(raw: Output, before: TextIO, *, line_buffering: bool = False) -> io.TextIOWrapper:
-    """``before``, which is None where the stream was closed, on a file of ours."""
+    """``before``, or None if the stream was closed, wrapped around our file."""
     return Guarded(
         io.BufferedWriter(raw),
         encoding=getattr(before, "encoding", None) or "utf-8",

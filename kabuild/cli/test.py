@@ -45,7 +45,7 @@ class TestFlags(SolverFlags, GateFlags, JudgingFlags, PresentationFlags):
     )
 
     def refine(self, request: Request) -> Request:
-        """Add how often, and whether after a failure and a cached verdict."""
+        """Add repetitions, --keep_going and --cache_test_results."""
         return super().refine(
             replace(
                 request,
@@ -73,6 +73,6 @@ def command(options: TestFlags) -> None:
     began = time.monotonic()
     request = options.request()
     recalled = None if options.in_full else answer(request, began)
-    from kabuild.cli.session import build  # what a build needs, an answer does not
+    from kabuild.cli.session import build  # a build needs these imports, an answer does not
 
     build(request, options, recalled)

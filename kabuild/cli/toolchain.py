@@ -1,4 +1,4 @@
-"""``kabuild toolchain``: what compiles and judges, pinned by content."""
+"""``kabuild toolchain``: compilers and interpreters, pinned by content."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from kabuild.toolchain.tree_check import TreeCheck
 
 _COLUMNS = ("TOOLCHAIN", "ROLE", "PLATFORMS", "KIND", "VERSION", "STATE")
 _SPARE = (_COLUMNS.index("KIND"), _COLUMNS.index("ROLE"), _COLUMNS.index("PLATFORMS"))
-"""What a narrow terminal does without; ``toolchain show`` has it."""
+"""Columns that a narrow terminal omits; ``toolchain show`` has them."""
 _PIPE = 10_000
-"""Width without a terminal: other programs get every column."""
+"""The width without a terminal: other programs get every column."""
 _NOT_THERE = (State.MISSING.value, State.TO_FETCH.value)
-"""How the state of a toolchain begins that is not on this machine."""
+"""How the state of a missing toolchain begins."""
 
 
 @click.group("toolchain")
@@ -244,7 +244,7 @@ def _fail(problems: Sequence[KabuildError]) -> None:
 
 
 def _verified(declaration: Declaration, toolchains: ToolchainContext) -> tuple[list[str], str]:
-    """What is wrong with a toolchain, line by line, and one word about it."""
+    """The problems of a toolchain, line by line, and one word about it."""
     from kabuild.toolchain.verification import differences
 
     try:
@@ -263,7 +263,7 @@ def _verified(declaration: Declaration, toolchains: ToolchainContext) -> tuple[l
 
 
 def _adopted(declaration: Declaration, home: Path | None, paths: tuple[str, ...]) -> LocalTree:
-    """The tree that is to stand for a toolchain."""
+    """The tree to adopt as a toolchain."""
     declared_pin = declaration.pin
     if not isinstance(declared_pin, LocalTree | Fetched):
         raise UsageError(
@@ -297,7 +297,7 @@ def _adopted(declaration: Declaration, home: Path | None, paths: tuple[str, ...]
 
 
 def _leads_to(declaration: Declaration, home: Path) -> str:
-    """A hint to the installation whose programs a directory of wrappers calls, if it is one."""
+    """A hint, if the directory holds wrappers: the installation whose programs they call."""
     for path in (path for either in declaration.requires for path in either.split("|")):
         real = installation(home / path, declaration.requires)
         if real is not None and real != home:
@@ -308,17 +308,17 @@ def _leads_to(declaration: Declaration, home: Path) -> str:
 
 
 def _absolute(home: Path) -> Path:
-    """A directory by the name that it was given, so that a link may lead to another one later."""
+    """An absolute path that keeps links, so that a link may point elsewhere later."""
     return home.resolve() if ".." in home.parts else home.absolute()
 
 
 def _unread(entries: Mapping[str, LockEntry], packages: Collection[str]) -> dict[str, LockEntry]:
-    """The entries of packages that could not be loaded; their declarations are unknown."""
+    """The lock entries of packages that could not be loaded."""
     return {text: entry for text, entry in entries.items() if Label.parse(text).package in packages}
 
 
 def _is_kept(entry: LockEntry, declaration: Declaration) -> bool:
-    """Whether an entry stays as it is: what indexes or adopted trees said does not change."""
+    """Whether an entry stays as it is, since its declaration has not changed."""
     fixed = isinstance(declaration.pin, Fetched | LocalTree)
     return fixed and (is_current(entry, declaration) or is_adopted(entry, declaration))
 

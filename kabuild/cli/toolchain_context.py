@@ -1,4 +1,4 @@
-"""The declared toolchains of a workspace, and what the commands about them share."""
+"""The declared toolchains of a workspace, as the commands about them share them."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class ToolchainContext:
 
     @property
     def rereading(self) -> Resolver:
-        """A resolver that remembers no file: it reads them all."""
+        """A resolver without memory: it reads all files."""
         return replace(self.resolver, file_digest=hash_file)
 
     def find(self, name: str) -> Declaration:
         """The toolchain of a label, or of a name. Raises UsageError.
 
-        One in ``//toolchains/...`` is meant before those of other packages.
+        A name prefers ``//toolchains/...`` to other packages.
         """
         if "/" in name or name.startswith(":"):
             label = Label.parse(name)
@@ -84,11 +84,11 @@ class ToolchainContext:
         return Declaration.of(target)
 
     def chosen(self, names: Sequence[str]) -> tuple[Declaration, ...]:
-        """The named toolchains; all where none is named. Raises UsageError."""
+        """The named toolchains; all if none is named. Raises UsageError."""
         return tuple(map(self.find, names)) if names else self.declarations
 
     def own_lock(self) -> Lock:
-        """The lock of the workspace itself, without what ships with kabuild."""
+        """The lock of the workspace itself, without kabuild's own entries."""
         return read_lock(self.root / LOCK_FILE)
 
     def is_own(self, declaration: Declaration) -> bool:
@@ -96,10 +96,10 @@ class ToolchainContext:
         return (self.root / declaration.label.package).is_dir()
 
     def write(self, before: Mapping[str, LockEntry], after: Mapping[str, LockEntry]) -> None:
-        """Write the lock of the workspace: of what it says now, what ``after`` has otherwise.
+        """Write the changes from ``before`` to ``after`` into the lock of the workspace.
 
-        Others may have written it since it said ``before``. Raises UsageError where it cannot
-        be written.
+        Others may have changed it since ``before`` was read. Raises UsageError if it cannot be
+        written.
         """
         changed = {label for label in {*before, *after} if before.get(label) != after.get(label)}
         try:
@@ -119,7 +119,7 @@ def _alone(directory: Path) -> Iterator[None]:
     """Lock a directory against other processes that lock it. Raises ``OSError``."""
     held = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):  # such as NFS, which has no locks of what cannot be written
+        with suppress(OSError):  # NFS, for example, cannot lock read-only files
             fcntl.flock(held, fcntl.LOCK_EX)
         yield
     finally:
@@ -157,7 +157,7 @@ def users(loader: Loader, declaration: Declaration) -> list[str]:
         try:
             text = f"rdeps(//..., {declaration.label}, 1)"
             nodes = query(loader, text, platform=platform)
-        except KabuildError:  # not everything is there for every platform
+        except KabuildError:  # not every platform has every toolchain
             continue
         found |= {node.label.short for node in nodes}
     return sorted(found - {declaration.label.short})

@@ -18,7 +18,7 @@ SAMPLES = click.IntRange(min=1, max=MOST_SAMPLES)
 COUNT = click.IntRange(min=1, max=1_000_000)
 BYTES = click.IntRange(min=1, max=1 << 50)
 LONGEST_NUMBER = 18
-"""Digits of a number that stands for itself, such as that of a rerun."""
+"""Digits of a number that is only an identifier, such as that of a rerun."""
 
 _MACHINES = {"ENOSPC", "EDQUOT", "EFBIG", "EIO", "EMFILE", "ENFILE", "ENOMEM"}
 
@@ -26,7 +26,7 @@ _MACHINES = {"ENOSPC", "EDQUOT", "EFBIG", "EIO", "EMFILE", "ENFILE", "ENOMEM"}
 class InputPath(click.Path):
     """An input file or directory; its reader reports what is wrong with it.
 
-    With ``plain``, no device and no pipe: a program that reads it would wait for ever.
+    With ``plain``, devices and pipes are refused: a program might wait for them for ever.
     """
 
     def __init__(self, *, plain: bool = False, **settings: Any) -> None:
@@ -42,7 +42,7 @@ class InputPath(click.Path):
 
 
 class OutputFile(click.ParamType):  # type: ignore[type-arg]
-    """A file, device or pipe to write; refused at once where it could not be written."""
+    """A file, device or pipe to write; refused at once if it is not writable."""
 
     name = "file"
 
@@ -68,7 +68,7 @@ class OutputPath(OutputFile):
 
 
 def unwritable(flag: str, path: Path, error: OSError) -> UsageError | InfraError:
-    """What to raise where writing failed after all: the disk is full, or the path is wrong."""
+    """The error for a failed write: the disk is full, or the path is wrong."""
     import errno
 
     what = f"{flag}: {path}: {error.strerror or error}"
@@ -78,12 +78,12 @@ def unwritable(flag: str, path: Path, error: OSError) -> UsageError | InfraError
 
 
 def say_of(path: Path, text: str) -> None:
-    """Say something of an output on stdout; on stderr, where the output itself is there."""
+    """Print a line about an output on stdout, or on stderr if the output itself goes to stdout."""
     click.echo(text, err=descriptor_of(path) == 1)
 
 
 def _flag(param: click.Parameter | None) -> str:
-    """A flag as people write it."""
+    """A flag as users write it."""
     if isinstance(param, click.Option):
         return max(param.opts, key=len)
     return param.human_readable_name if param else "path"

@@ -1,4 +1,4 @@
-"""``kabuild validate``: whether tasks deserve to be in a benchmark."""
+"""``kabuild validate``: whether tasks are fit for a benchmark."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _text(request: Request, summary: Summary, seconds: float) -> str:
 
 
 def _flags(request: Request) -> list[str]:
-    """The flags without which the same verdict would not come out."""
+    """The flags that a rerun needs for the same verdict."""
     named = (
         ("platform", request.platform),
         ("unseen_salt_file", request.salt_file),

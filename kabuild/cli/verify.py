@@ -1,4 +1,4 @@
-"""``kabuild verify``: whether a published evaluation is whole, and who signed it."""
+"""``kabuild verify``: whether a published evaluation is intact, and who signed it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def lacking(manifest: Manifest, left_out: Mapping[str, Sequence[str]]) -> list[s
 
 
 def whose(origins: Origins) -> list[str]:
-    """Whose judge it was, and what else the publisher put in: lines for people."""
+    """Lines for people: whose judge it was, and what else the publisher added."""
     given = ", ".join(f"{count} {kind}" for kind, count in origins.given.items())
     lines = [f"given by its publisher: {given}"] if given else []
     foreign = origins.foreign

@@ -24,7 +24,7 @@ from kabuild.store import Store
 from kabuild.watch import DEBOUNCE_MS, Changes, Watch
 
 LOOK_MS = 1000
-"""Milliseconds between two looks for directories that were made again."""
+"""Milliseconds between two checks for recreated directories."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class WatchFlags(SolverFlags, GateFlags, JudgingFlags):
     )
 
     def refine(self, request: Request) -> Request:
-        """Have only those gates judge that are quick, where none are named."""
+        """Use only the quick gates, unless some are named."""
         return super().refine(replace(request, pick=Pick.WATCHED))
 
 
@@ -70,10 +70,10 @@ def command(options: WatchFlags) -> None:
 
 
 def _changes(directories: Iterable[Path]) -> Changes:
-    """Changed paths by inotify, in groups; Ctrl-C ends it, and so does the end of the reader.
+    """Changed paths by inotify, in groups, until Ctrl-C or the end of stdout's reader.
 
-    A directory that is removed and made again is another one for inotify: it is watched anew,
-    and counts as changed, twice, lest something was put into it before that.
+    To inotify, a recreated directory is a different one. It is watched anew and reported as changed
+    twice, in case a file was added before that.
     """
     import watchfiles
 
@@ -104,14 +104,14 @@ def _changes(directories: Iterable[Path]) -> Changes:
 
 
 def _idle() -> Iterator[set[tuple[object, str]]]:
-    """What to look at where no directory is there: nothing, once in a while."""
+    """The changes while no directory exists: none, at intervals."""
     while True:
         time.sleep(LOOK_MS / 1000)
         yield set()
 
 
 def _identity(directory: Path) -> tuple[int, int] | None:
-    """Which directory it is; None where there is none."""
+    """The identity of a directory; None if there is none."""
     try:
         status = directory.stat()
     except OSError:

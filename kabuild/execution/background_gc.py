@@ -1,4 +1,4 @@
-"""Keeping the store below its limit without anybody asking, and without anybody waiting."""
+"""Garbage collection of the store in the background, after builds."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from kabuild.store.limit import size_limit
 from kabuild.store.usage import Usage
 
 WORTH = 1 << 20
-"""Bytes that are worth a look: what less was added waits for a later build."""
+"""Bytes added since the last check that make another check worthwhile."""
 
 PAUSE = 600.0
-"""Seconds between two collections: entries in use need time to age."""
+"""Seconds between two collections: entries need time to age."""
 
 SECONDS = 60.0
 """How long a collection in the background may take."""
 
 SHARE = 0.9
-"""Of the limit, what such a collection leaves: so that not every build needs one."""
+"""The share of the limit that a collection leaves, so that not every build needs one."""
 
 
 def collect_if_due(
     store: Store, cache_size: int | None, directory: Path, warn: Callable[[str], None]
 ) -> None:
-    """Start a collection where this build made the store larger than it may be.
+    """Start a collection if this build made the store exceed its limit.
 
-    It runs on its own, with the lowest priority, after or beside this process. ``cache_size``
-    is the word of the workspace at ``directory``. Whatever is wrong is told to ``warn``:
-    upkeep spoils no build.
+    It runs on its own, with the lowest priority, after or beside this process. ``cache_size`` is
+    the limit from the workspace at ``directory``. Problems go to ``warn``: they must not fail a
+    build.
     """
     if store.added.bytes < WORTH:
         return
@@ -61,6 +61,6 @@ def _tried_lately(root: Path) -> bool:
 
 
 def _import_path() -> str:
-    """So that the new process finds this kabuild, however this one found it."""
+    """PYTHONPATH for the new process, so that it imports this kabuild."""
     own = str(Path(__file__).parents[2])
     return os.pathsep.join(filter(None, [own, os.environ.get("PYTHONPATH", "")]))

@@ -1,4 +1,4 @@
-"""Actions answered from the action cache, or else run and remembered."""
+"""Executes actions through the action cache."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _always(_: Action) -> bool:
 class CachePolicy:
     """Which actions may be answered from the cache, and which results are remembered.
 
-    ``runs_per_gate`` > 1 runs each gate so often, afresh, and reports verdicts that differ.
+    ``runs_per_gate`` > 1 runs each gate that often, uncached, and reports differing verdicts.
     """
 
     read: Callable[[Action], bool] = _always
@@ -49,9 +49,9 @@ def fresh_gates(action: Action) -> bool:
 class CachedExecutor:
     """Settles single actions whose dependencies have settled.
 
-    ``lookup`` is quick and runs nothing; ``execute`` may take long and is called from many
-    threads. Only what a rerun would give again is remembered: verdicts, and actions that
-    ended well. Faults of the machine, failures and flakes are not.
+    ``lookup`` is quick and runs nothing; ``execute`` may take long and is called from many threads.
+    Only verdicts and successful actions are cached. Infrastructure failures, failed actions and
+    flaky gates are not.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class CachedExecutor:
         return self._recall(prepared) or prepared
 
     def execute(self, prepared: Prepared, cancel: Event) -> Settled:
-        """Run an action and remember what it came to.
+        """Run an action and cache its result.
 
         Raises InfraError (BlobMissingError when an earlier output is gone), Interrupted.
         """
@@ -99,9 +99,9 @@ class CachedExecutor:
         return settled
 
     def keep(self, prepared: Prepared) -> None:
-        """Store the inputs of an action and what its key is made of.
+        """Store the inputs of an action and the messages behind its key.
 
-        So that it can run, and a later key be compared with this one. Raises InfraError and
+        Then it can run, and later keys can be compared with this one. Raises InfraError and
         StoreError.
         """
         self._inputs.supply(prepared.root, self._cas)
@@ -111,7 +111,7 @@ class CachedExecutor:
             self._cas.put(directory.wire)
 
     def skip(self, action: Action, because: str) -> Settled:
-        """Settle an action that will not run; a gate still gets a verdict others can read."""
+        """Settle an action that will not run; a gate still gets a verdict file."""
         if not action.gate:
             return Settled(action.label, Outcome.SKIPPED, message=because)
         verdict = GateVerdict.skipped(action.gate, because)
@@ -139,12 +139,12 @@ class CachedExecutor:
 
 
 def _worst(ran: list[Settled]) -> Settled:
-    """The first run that did not pass, else the first."""
+    """The first run that did not pass, or else the first run."""
     return next((s for s in ran if s.verdict and s.verdict.verdict is not Verdict.PASS), ran[0])
 
 
 def _flake(ran: list[Settled]) -> str:
-    """How often each verdict came, where runs of one gate differ."""
+    """How often each verdict came, if runs of a gate differ."""
     counts: dict[str, int] = {}
     for settled in ran:
         if settled.verdict:

@@ -1,4 +1,4 @@
-"""What a build would do, action by action, without doing it."""
+"""What a build would do, action by action."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from kabuild.model.result import ActionResult, Settled
 
 @dataclass(frozen=True)
 class Forecast:
-    """What would become of one action.
+    """The forecast for one action.
 
     Attributes:
-        settled: its result, where a cache has it.
-        prepared: its key and inputs, where they are known and nothing has the result.
-        waits_for: the actions that would run before it, where its key depends on theirs.
+        settled: its result, if cached.
+        prepared: its key and inputs, if they are known and the result is not cached.
+        waits_for: the actions that would run before it, if its key depends on their results.
         problem: why it cannot run at all.
     """
 
@@ -46,8 +46,8 @@ def forecast(
 ) -> dict[str, Forecast]:
     """Every action that ``roots`` need, dependencies first.
 
-    What a key that nothing knows is made of is stored, so that it can be compared with
-    others. Raises StoreError.
+    The messages behind uncached keys are stored, so that they can be compared with others. Raises
+    StoreError.
     """
     found: dict[str, Forecast] = {}
     results: dict[str, ActionResult] = {}

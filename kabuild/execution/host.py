@@ -1,4 +1,4 @@
-"""The machine that actions run on: how many CPUs it lends them, and which these are."""
+"""The CPUs of the machine that actions run on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def cpus(quota: Path = _QUOTA) -> int:
-    """CPUs that this process may keep busy: its affinity, less where a cgroup allows less."""
+    """CPUs that this process may use: its affinity, or less if its cgroup allows less."""
     affinity = len(os.sched_getaffinity(0))
     try:
         allowed, period = quota.read_text().split()
@@ -34,7 +34,7 @@ def cpu_platform() -> Platform:
 
 
 def cpu_model(cpuinfo: Path = _CPUINFO) -> str:
-    """What the kernel calls the CPU; empty where it does not say."""
+    """The kernel's name of the CPU; empty if unknown."""
     try:
         lines = cpuinfo.read_text(errors="replace").splitlines()
     except OSError:

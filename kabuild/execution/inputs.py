@@ -21,16 +21,16 @@ from kabuild.store.file_index import FileIndex, Signature
 from kabuild.store.merkle import Directory, FileNode, Node, build
 
 SKIPPED_NAMES = frozenset({"__pycache__", ".git"})
-"""Names that are skipped in source directories: tools write them, not people."""
+"""Names that are skipped in source directories, since tools write them."""
 
 _MOST_GIVEN = (10_000, 256 << 20)
-"""Files and bytes of what a person hands in; then of what a workspace declares."""
+"""Limits in files and bytes: of a solution, and of what a workspace declares."""
 
 _MOST_DECLARED = (1_000_000, 64 << 30)
 _MOST_LEVELS = 100
 
 TOOLCHAINS = ".kabuild/toolchains"
-"""Where in an input root the fingerprints of toolchains lie."""
+"""The directory of toolchain fingerprints in an input root."""
 
 
 class MissingOutputError(InfraError):
@@ -43,21 +43,21 @@ class MissingOutputError(InfraError):
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """A source as it was: its content, and the signature of each file in it by host path."""
+    """A source as it was: its content, and the file signatures by host path."""
 
     node: Node
     signatures: Mapping[str, Signature]
 
 
 Observed = Mapping[Source, Mapping[str, Signature]]
-"""By source, the signature of each of its files by host path."""
+"""By source, its file signatures by host path."""
 
 
 class Inputs:
-    """Resolves the artifacts of one build; each source is looked at once.
+    """Resolves the artifacts of one build; reads each source once.
 
-    ``roots`` says where the named roots of sources lie. Resolving only computes digests;
-    ``supply`` copies content into the store, for those actions that will really run.
+    ``roots`` are the directories of the named source roots. Resolving only computes digests;
+    ``supply`` copies content into the store, for the actions that will run.
     """
 
     def __init__(self, roots: Mapping[str, Path], index: FileIndex) -> None:
@@ -87,10 +87,10 @@ class Inputs:
             raise LoadError(Reason.ESCAPING_PATH, f"{action.label}: {error}") from None
 
     def supply(self, root: Directory, cas: Cas) -> None:
-        """Put what ``root`` holds of sources and literals into ``cas``; repair damaged blobs there.
+        """Put the sources and literals of ``root`` into ``cas``; repair damaged blobs there.
 
-        Raises InfraError(INPUT_CHANGED) where a source is no longer what was hashed, and
-        BlobMissingError with all outputs of earlier actions that are gone or damaged.
+        Raises InfraError(INPUT_CHANGED) if a source has changed since it was hashed, and
+        BlobMissingError with all missing or damaged outputs of earlier actions.
         """
         lost: list[Digest] = []
         for digest in cas.unusable(node.digest for _, node in root.walk()):
@@ -111,17 +111,16 @@ class Inputs:
             raise BlobMissingError(*lost)
 
     def observe(self, action: Action) -> Observed:
-        """What the sources of ``action`` look like on disk just before it runs."""
+        """The file signatures of the sources of ``action``, just before it runs."""
         sources = [item for _, item in action.inputs if isinstance(item, Source)]
         return {source: self._look(source) for source in sources}
 
     def check_unchanged(self, before: Observed) -> None:
         """Raise InfraError(INPUT_CHANGED) if a source changed since ``before``.
 
-        The result would still be right for its key, for it was made from what the store
-        holds; but people would read it as the verdict on what now lies on disk. A source
-        that changed before the action began is no concern of it: a build sees each source
-        as it first found it.
+        The result would still be right for its key, since it was made from the store; but users
+        would read it as the verdict on the files now on disk. A source that changed before the
+        action began does not matter: a build sees each source as it first found it.
         """
         for source, seen in before.items():
             now = self._look(source)
@@ -129,7 +128,7 @@ class Inputs:
                 raise _changed(min(dict(seen.items() ^ now.items())))
 
     def _look(self, source: Source) -> Mapping[str, Signature]:
-        """The signatures of a source's files now; none where it cannot be read."""
+        """The current file signatures of a source; empty if it cannot be read."""
         try:
             files = _files(source, self._host_path(source))
             return {path: Signature.of(status) for _, path, status in files}
@@ -137,7 +136,7 @@ class Inputs:
             return {}
 
     def _only_touched(self, source: Source, seen: Mapping[str, Signature]) -> bool:
-        """Whether a source whose files look different holds what it held when resolved."""
+        """Whether a source with new file signatures still has the resolved content."""
         first = self._snapshots[source]
         try:
             return seen == first.signatures and self._snapshot(source).node == first.node
@@ -187,7 +186,7 @@ class Inputs:
         for relative, path, status in _files(source, host):
             digest, signatures[path] = self._index.digest(path, status)
             self._origins[digest] = path
-            # What a person hands in is equal to what another one does, whatever its mode.
+            # Equal solutions have equal keys, whatever their file modes.
             runs = source.root != "user" and bool(status.st_mode & stat.S_IXUSR)
             entries.append((relative, FileNode(digest, runs)))
         if len(entries) == 1 and not entries[0][0]:
@@ -205,7 +204,7 @@ class Inputs:
 
 
 def _files(source: Source, host: str) -> Iterator[tuple[str, str, os.stat_result]]:
-    """(relative path, host path, status) of every file; the relative path of a file is empty."""
+    """(relative path, host path, status) of every file; a source that is a file has the path ""."""
     try:
         status = os.stat(host)  # noqa: PTH116 - the hot path
     except (FileNotFoundError, NotADirectoryError):
@@ -222,7 +221,7 @@ def _files(source: Source, host: str) -> Iterator[tuple[str, str, os.stat_result
 
 
 class _Bound:
-    """How much a source may be: ``--solution=/`` would be read for hours."""
+    """Limits of a source: ``--solution=/`` would be read for hours."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -243,13 +242,13 @@ class _Bound:
 
 
 def _meant(host: str) -> str:
-    """The name that is like the first one of an absent path that is not there."""
+    """A hint for a missing path: an existing name similar to its first missing part."""
     path = Path(host)
     while not path.parent.is_dir():
         path = path.parent
     with contextlib.suppress(OSError):
         names = {entry.name for entry in path.parent.iterdir()}
-        if path.name not in names:  # or it is a file where a directory should be
+        if path.name not in names:  # or a file instead of a directory
             return suggest(path.name, names)
     return ""
 
@@ -306,7 +305,7 @@ def _not_regular(path: str) -> LoadError:
 
 
 def _unreadable(source: Source, error: OSError) -> KabuildError:
-    """The user's to mend where a file is refused, the machine's where it fails."""
+    """The user's error if permission is denied, else the machine's."""
     what = f"{error.filename or source.path} cannot be read: {error.strerror}"
     if error.errno in {errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT}:
         return LoadError(Reason.MISSING_FILE, what)

@@ -1,4 +1,4 @@
-"""Running commands on this machine, in sandboxes."""
+"""Runs commands on this machine, in sandboxes."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Spawner(Protocol):
 class LocalStrategy:
     """Stages inputs by hard link, runs the command in a sandbox, and stores its outputs.
 
-    Stages lie in the store's scratch directory: a killed process leaves nothing that the next
-    one does not sweep. With ``debug`` they are kept below the store's ``debug/`` instead, and
-    ``warn`` is told where. Without ``isolate``, or where the machine refuses, commands run with
-    limits but without namespaces, and those that are ``sandboxed`` not at all. ``devices`` are
-    those that actions may use.
+    Stages lie in the store's scratch directory: a killed process leaves nothing that the next one
+    does not sweep. With ``debug`` they are kept below the store's ``debug/`` instead, and ``warn``
+    is told where. Without ``isolate``, or if the machine refuses namespaces, commands run with
+    limits but without namespaces; ``sandboxed`` ones do not run at all. ``devices`` are those that
+    actions may use.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class LocalStrategy:
         self._bare: str | None = None
 
     def hermetic(self) -> bool:
-        """Whether commands see nothing but their inputs; the machine is asked once."""
+        """Whether commands see only their inputs; the machine is asked once."""
         if self._bare is None:
             self._bare = _refusal() if self._isolate else "actions run without sandboxes, as asked"
             if self._bare:
@@ -117,7 +117,7 @@ class LocalStrategy:
 
     @contextlib.contextmanager
     def _journal(self, prepared: Prepared, secrets: Secrets) -> Iterator[Path | None]:
-        """The file that outlives an interrupted run, for an action that keeps one."""
+        """The file that survives an interrupted run, if the action has a journal."""
         if not (prepared.action.journal and prepared.hermetic):
             yield None
             return
@@ -182,8 +182,8 @@ class LocalStrategy:
 
 
 def _refusal() -> str:
-    """Why this machine grants no namespaces; empty where it does."""
-    from kabuild.sandbox.namespaces import probe  # a null build does without
+    """Why this machine refuses namespaces; empty if it grants them."""
+    from kabuild.sandbox.namespaces import probe  # a null build does not need it
 
     refusal = probe()
     if refusal is None:
@@ -194,7 +194,7 @@ def _refusal() -> str:
 def _spec(
     prepared: Prepared, stage: Path, secrets: Secrets, exposure: Exposure, journal: Path | None
 ) -> SandboxSpec:
-    """What the sandbox needs to know, with this machine's paths instead of tokens."""
+    """The sandbox's specification, with this machine's paths instead of tokens."""
     action = prepared.action
     homes = {toolchain.name: toolchain.home for toolchain in action.toolchains}
 

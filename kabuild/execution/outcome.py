@@ -20,13 +20,13 @@ _TAIL_LINES, _TAIL_BYTES = 20, 4000
 
 
 def conclude(prepared: Prepared, execution: Execution, cas: Cas) -> Settled:
-    """How the action settles after its command ran.
+    """How an action settles after its command ran.
 
     A gate that ran has a verdict; one that has none was stopped by the machine or by a
     mistake of ours, which is never blamed on the candidate: InfraError(ACTION_CRASHED, or
-    OUTPUT_MISSING for a PASS without its outputs). A gate that says that its task is wrong has
-    failed: that is neither the machine's doing nor the candidate's. So it is with an action that
-    tells facts: of what it runs, and how that fails, it has told. Other actions fail as data.
+    OUTPUT_MISSING for a PASS without its outputs). A gate that reports a broken task
+    has failed: neither the machine nor the candidate is at fault. The same holds for an action with
+    facts, which report failures of what it runs. Other actions fail as data.
     """
     action, result = prepared.action, execution.result
     problem = execution.fault or (f"exit code {result.exit_code}" if result.exit_code else "")
@@ -56,7 +56,7 @@ def conclude(prepared: Prepared, execution: Execution, cas: Cas) -> Settled:
 
 
 def recall(prepared: Prepared, result: ActionResult, cas: Cas) -> Settled | None:
-    """How the action settles with a result from the cache; None if that is unusable."""
+    """How an action settles with a cached result; None if that is unusable."""
     action = prepared.action
     verdict = None
     if action.gate:
@@ -94,7 +94,7 @@ def read_verdict(action: Action, result: ActionResult, cas: Cas) -> GateVerdict 
 
 
 def read_facts(action: Action, result: ActionResult, cas: Cas) -> Mapping[str, Any]:
-    """An action's report about itself; empty if it is lost or not a JSON object."""
+    """An action's facts; empty if they are missing or not a JSON object."""
     file = result.file(action.facts) if action.facts else None
     if file is None:
         return {}
@@ -117,7 +117,7 @@ def tail(digest: Digest | None, cas: Cas) -> str:
 
 
 def _declared_wrongly(action: Action, result: ActionResult, cas: Cas) -> str:
-    """What a gate says of its task, with the paths that people know."""
+    """A gate's message about its task, with the paths that users know."""
     said = tail(result.stderr, cas).rpartition("\n")[2] or "the task is wrong"
     for path, item in action.inputs:
         if isinstance(item, Source) and said.startswith(f"{path}:"):
@@ -126,7 +126,7 @@ def _declared_wrongly(action: Action, result: ActionResult, cas: Cas) -> str:
 
 
 def _lacking(action: Action, result: ActionResult) -> str:
-    """The first declared output that was not made."""
+    """The first missing declared output."""
     made = {file.path for file in result.files} | set(result.directories)
     return next((path for path in action.outputs if path not in made), "")
 

@@ -1,4 +1,4 @@
-"""From an action to its key: the REAPI messages that say everything about it."""
+"""From an action to its key, the digest of REAPI messages."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Prepared:
         key: digest of ``message``.
         message: REAPI's ``Action``.
         command: REAPI's ``Command``.
-        root: what the action finds in its working directory.
-        hermetic: false where the machine refused namespaces; part of the key, so that such
-            results never mix with the others.
-        device: the lease of the device that it may use; outside of the key.
+        root: the content of its working directory.
+        hermetic: false if the machine refused namespaces. It is part of the key, so that such
+            results never mix with others.
+        device: the lease of the device that it may use; not part of the key.
     """
 
     action: Action
@@ -59,7 +59,7 @@ def prepare(action: Action, root: merkle.Directory, *, hermetic: bool = True) ->
 
 
 def _properties(action: Action, *, hermetic: bool) -> list[tuple[str, str]]:
-    """What of the machine is in the key, each because it can change the result."""
+    """The properties of the machine in the key, each of which can change the result."""
     limits = action.limits
     properties = [
         ("platform", action.platform.name),

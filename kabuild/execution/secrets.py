@@ -1,7 +1,7 @@
-"""Secrets: variables that an action gets from the user's environment, and that nothing keeps.
+"""Secrets: variables of the user's environment that an action gets and nothing stores.
 
-Their names are in the key of the action; their values go into the environment of its command
-and nowhere else. Whatever the command leaves behind is searched for them before it is stored.
+Their names are in the action's key; their values go only into the environment of its command. All
+outputs are searched for them before they are stored.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from kabuild.base.errors import InfraError, Reason
 from kabuild.model.action import Action
 
 LEAST_LENGTH = 8
-"""What is shorter occurs by chance, and blotting it out would garble results."""
+"""Shorter values occur by chance, and redacting them would garble results."""
 
 _WIDTHS = (64, 76)
 """Characters of a line of base64: what ``openssl`` and what ``base64`` write."""
 
 
 class Secrets:
-    """The secrets of one action by name, and how to blot them out."""
+    """The secrets of one action by name, and how to redact them."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self.values = dict(values)
@@ -39,10 +39,9 @@ class Secrets:
 
     @classmethod
     def of(cls, action: Action, environ: Mapping[str, str] | None = None) -> Secrets:
-        """What ``action`` names, from the environment of this process.
+        """The secrets that ``action`` names, from the environment of this process.
 
-        Raises InfraError(NO_SECRET) for a variable that is not set, or too short to be found
-        again.
+        Raises InfraError(NO_SECRET) for a variable that is unset or too short to be found again.
         """
         environ = os.environ if environ is None else environ
         values = {name: environ.get(name, "") for name in action.secrets}
@@ -56,17 +55,17 @@ class Secrets:
         return cls(values)
 
     def redact(self, data: bytes) -> bytes:
-        """``data`` with ``[NAME]`` in place of each secret, however it is written.
+        """``data`` with ``[NAME]`` in place of each secret, in all its encodings.
 
-        So are the lines of a secret that has several, since whatever prints it may be taken apart
-        by lines before it comes here; those shorter than ``LEAST_LENGTH`` remain.
+        The lines of a secret of several lines are redacted, too, since output may arrive line by
+        line. Lines shorter than ``LEAST_LENGTH`` remain.
         """
         for form, name in self._forms:
             data = data.replace(form, f"[{name}]".encode())
         return data
 
     def redact_file(self, path: Path) -> None:
-        """Blot secrets out of a file, if it holds any."""
+        """Redact a file, if it holds secrets."""
         if not self._forms:
             return
         data = path.read_bytes()
@@ -76,7 +75,7 @@ class Secrets:
 
 
 def unfit(value: str) -> str | None:
-    """Why a value is none that can be found again; None where it is."""
+    """Why a value cannot be found again; None if it can."""
     if not value:
         return "is not set"
     if len(value) < LEAST_LENGTH:
@@ -87,7 +86,7 @@ def unfit(value: str) -> str | None:
 
 
 def _lines(value: str) -> tuple[str, ...]:
-    """The lines of a value, such as a key in PEM, that can be found again; none of a single line.
+    """The long enough lines of a value such as a key in PEM; none if it is a single line.
 
     A line may also end in the two characters ``\\n``: a key within JSON.
     """
@@ -97,13 +96,13 @@ def _lines(value: str) -> tuple[str, ...]:
 
 
 def _forms(value: str) -> set[bytes]:
-    """How a value may be written: as it is, in JSON, in a URL, in base64."""
+    """The encodings of a value: plain, JSON, URL, base64."""
     raw = value.encode(errors="surrogateescape")
     return {raw, *_in_json(value), *_in_urls(raw), *_in_base64(raw)}
 
 
 def _in_json(value: str) -> Iterator[bytes]:
-    """As part of a JSON text, and of one that is a text within JSON."""
+    """As part of a JSON string, and of JSON within a JSON string."""
     for ascii_only in (True, False):
         text = value
         for _ in range(2):
@@ -120,7 +119,7 @@ def _in_urls(raw: bytes) -> Iterator[bytes]:
 def _in_base64(raw: bytes) -> Iterator[bytes]:
     """On one line, whatever precedes it, or by itself on several lines."""
     for before in range(3):
-        # What of the encoding depends on this value alone.
+        # The part of the encoding that depends on this value alone.
         text = base64.b64encode(b"\0" * before + raw)
         start = (before * 8 + 5) // 6
         end = (before + len(raw)) * 8 // 6

@@ -1,4 +1,4 @@
-"""How prepared actions are run: here, elsewhere, or in a test by a script."""
+"""How prepared actions are run: on this machine, or in a test by a script."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kabuild.model.result import ActionResult
 
 @dataclass(frozen=True)
 class Execution:
-    """What one run of a command came to. A failing command is data.
+    """The result of one run of a command. A failing command is data.
 
     ``fault`` says why the command was stopped from outside (time, memory, ...); else empty.
     """
@@ -25,13 +25,13 @@ class Strategy(Protocol):
     """Runs commands. Called from many threads at once."""
 
     def hermetic(self) -> bool:
-        """Whether runs see nothing but their inputs. May take milliseconds the first time."""
+        """Whether runs see only their inputs. May take milliseconds the first time."""
         ...
 
     def run(self, prepared: Prepared, cancel: Event) -> Execution:
-        """Run the command whose inputs are in the store; its outputs are when this returns.
+        """Run a command whose inputs are in the store, and store its outputs.
 
-        Raises InfraError when it cannot be run, BlobMissingError when an input is gone from
-        the store, and Interrupted when ``cancel`` was set before it ended.
+        Raises InfraError when it cannot be run, BlobMissingError if an input is missing from the
+        store, and Interrupted if ``cancel`` was set before it ended.
         """
         ...

@@ -1,4 +1,4 @@
-"""Capturing: every task of a checkout is run once in a sandbox, and what it is becomes a lock."""
+"""Capturing: every task of a checkout runs once in a sandbox, and its facts become a lock."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _MOST_FACTS = 4 << 20
 
 @dataclass(frozen=True)
 class Captured:
-    """What an import found out.
+    """The result of an import.
 
     Attributes:
         text: the lock.
         imported: how many tasks have a target.
-        left_out: by task, the class of its failure and a sentence.
+        left_out: by task, the class of the failure and a sentence.
     """
 
     text: str
@@ -54,9 +54,9 @@ class Captured:
 def capture(
     workspace: Path, repository: Repository, adapter: Adapter, request: Request, builds: Builder
 ) -> Captured:
-    """Run what no cache knows, and write down what came of it.
+    """Run all captures that are not cached; returns the results.
 
-    Raises LoadError for a checkout that is another one, InfraError where the machine failed.
+    Raises LoadError for a checkout of another commit, InfraError if the machine failed.
     """
     commit = check_commit(repository)
     listed = adapter.tasks(repository.path)
@@ -113,7 +113,7 @@ def _digests(repository: Repository, task: Listed) -> dict[str, str]:
 
 
 def _facts(item: Settled, builds: Builder) -> dict[str, Any]:
-    """What a capture wrote; a class of failure where it wrote nothing that can be read."""
+    """What a capture wrote, or a class of failure if it wrote nothing readable."""
     file = item.result.file(FACTS) if item.result and item.outcome is Outcome.DONE else None
     if file is None:
         why = item.message.strip().partition("\n")[0] or "its capture ended without a result"
@@ -126,7 +126,7 @@ def _facts(item: Settled, builds: Builder) -> dict[str, Any]:
         if absent:
             return {"left_out": {"reason": str(absent["reason"]), "why": str(absent["why"])}}
         attrs = dict(facts["attrs"])
-        toml(attrs)  # raises for what a lock cannot say
+        toml(attrs)  # raises for values that a lock cannot express
         return {"origin": str(facts["origin"]), "attrs": attrs}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         why = f"the output of its capture cannot be read: {error}"

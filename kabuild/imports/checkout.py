@@ -1,4 +1,4 @@
-"""The checkout of a benchmark: which commit it is of, and its ``[[repository]]`` table."""
+"""The checkout of a benchmark: its commit, and its ``[[repository]]`` table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_BYTES = 8 << 20
 
 
 def commit_of(checkout: Path) -> str:
-    """The commit that git has checked out there; ``""`` if it is unknown."""
+    """The checked-out commit; ``""`` if unknown."""
     git = checkout / ".git"
     try:
         if git.is_file():  # a worktree's: "gitdir: PATH"
@@ -31,7 +31,7 @@ def commit_of(checkout: Path) -> str:
         if not head.startswith("ref: "):
             return head if _COMMIT.fullmatch(head) else ""
         return _resolve(git, head.removeprefix("ref: "))
-    except (OSError, RuntimeError, ValueError, IndexError):  # a loop of links is the second
+    except (OSError, RuntimeError, ValueError, IndexError):  # RuntimeError: a loop of links
         return ""
 
 
@@ -59,9 +59,9 @@ def _quoted(path: str) -> str:
 
 
 def declare_repository(workspace: Path, name: str, adapter: str, checkout: Path) -> Repository:
-    """The repository ``name``, whose table is added to WORKSPACE.toml where it has none.
+    """The repository ``name``; its table is added to WORKSPACE.toml if missing.
 
-    Raises UsageError where there is no such directory, or the name stands for another one.
+    Raises UsageError if there is no such directory, or the name is taken by another one.
     """
     check_repository(name)
     if not checkout.is_dir():
@@ -88,7 +88,7 @@ def declare_repository(workspace: Path, name: str, adapter: str, checkout: Path)
 
 
 def check_commit(repository: Repository) -> str:
-    """The commit of a checkout. Raises LoadError where WORKSPACE.toml asks for another one."""
+    """The commit of a checkout. Raises LoadError if WORKSPACE.toml asks for another one."""
     found = commit_of(repository.path)
     if repository.commit and found and found != repository.commit:
         raise LoadError(

@@ -1,4 +1,4 @@
-"""The text of a lock: TOML with one fact a line, so that a changed task is a small difference."""
+"""The text of a lock: TOML with one fact a line, so that diffs are small."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _task(task: Listed, files: Mapping[str, str], facts: Facts) -> str:
 
 
 def toml(value: Any) -> str:
-    """A value on one line. Raises ValueError for what TOML cannot say."""
+    """A value on one line. Raises ValueError for values that TOML cannot express."""
     match value:
         case bool():
             return str(value).lower()

@@ -1,4 +1,4 @@
-"""Which request is which: everything outside of files that can change what comes out."""
+"""The identity of a request: everything besides files that can change its result."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from kabuild.survey import survey
 
 _WATCHED_ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
 _WATCHED_ENDING = "_VISIBLE_DEVICES"
-"""Of variables by which users hide devices. What is hidden by others changes the platform."""
+"""Suffix of the variables by which users hide devices; other variables change the platform."""
 
 _EVERY_RUN_ALIKE = {"jobs", "keep_going", "keep_sandboxes"}
-"""Flags that change how a build goes and not what comes out."""
+"""Flags that change how a build runs, but not its result."""
 
 
 def can_be_remembered(request: Request) -> bool:
-    """Whether an earlier answer may stand for this request at all."""
+    """Whether an earlier answer may be used for this request."""
     alone = request.runs_per_gate == request.trials == 1
     cached = request.read_cached_gates and not request.fresh
     return request.judge and cached and alone
 
 
 def identity(request: Request, root: Path) -> str:
-    """A name for the request in the workspace at ``root``, by kabuild, Python and environment."""
+    """A name for the request in the workspace at ``root``, with kabuild, Python and environment."""
     asked = {
         field.name: _plain(getattr(request, field.name))
         for field in fields(request)
@@ -56,7 +56,7 @@ def identity(request: Request, root: Path) -> str:
 
 
 def platform_text(root: Path, asked: str, devices: Sequence[int]) -> str:
-    """What this machine has of a platform of the workspace at ``root``, as text.
+    """This machine's platform, in the workspace at ``root``, as text.
 
     Raises as ``survey``.
     """

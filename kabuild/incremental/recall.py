@@ -1,4 +1,4 @@
-"""The answer that is already known: for all of a request, or for most of its packages."""
+"""Remembered answers, for all of a request or for some of its packages."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kabuild.model.task_result import TaskResult
 from kabuild.store.build_memo import BuildMemo, BuildMemos
 
 MARK = ".request"
-"""In ``out/``: whose views these are. Another request leaves others."""
+"""File in ``out/`` that names the request whose views are there."""
 
 
 @dataclass(frozen=True)
 class Recalled:
-    """What is known of a request.
+    """What is remembered of a request.
 
     Attributes:
         name: of the request, see ``identity``.
-        memory: of the last build that it asked for.
-        packages: those that are as they were; the others have to be built.
+        memory: of its last build.
+        packages: the unchanged ones; the others have to be built.
     """
 
     name: str
@@ -36,11 +36,11 @@ class Recalled:
         return not self.memory.others and len(self.packages) == len(self.memory.packages)
 
     def changed(self) -> frozenset[str]:
-        """The packages that have to be built."""
+        """The packages that must be built."""
         return frozenset(self.memory.others) | self.memory.packages.keys() - self.packages
 
     def tasks(self) -> Iterable[TaskResult]:
-        """The tasks of the packages that are as they were."""
+        """The tasks of the unchanged packages."""
         return (
             task
             for name, package in self.memory.packages.items()
@@ -49,15 +49,14 @@ class Recalled:
         )
 
     def own_actions(self) -> int:
-        """How many actions belong to the packages that are as they were."""
+        """How many actions belong to the unchanged packages."""
         return sum(self.memory.packages[name].actions for name in self.packages)
 
 
 def recall(request: Request, root: Path, memories: BuildMemos) -> Recalled | None:
-    """What is remembered of a request and still holds; None where that is nothing.
+    """What is remembered of a request and still valid; None if nothing is.
 
-    ``root`` is the workspace's. What is wrong with the request is not said here: the build
-    that follows says it.
+    ``root`` is the workspace's. Errors in the request are left to the build that follows.
     """
     if not can_be_remembered(request):
         return None

@@ -1,4 +1,4 @@
-"""What a build leaves to remember: what it looked at, and what it came to."""
+"""Remembers a build: the files that it read, and its results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kabuild.store.stat_snapshot import Entry, snapshot_directories, snapshot_pa
 
 SKIPPED = frozenset({"__pycache__", ".git"})
 _ALWAYS = sys.maxsize
-"""Trust any time: a view is only asked whether it is still there."""
+"""Trust any time: only the existence of a view counts."""
 
 Results = dict[str, list[TaskResult]]
 
@@ -45,10 +45,10 @@ def remember(
     recalled: Recalled | None,
     began_ns: int,
 ) -> None:
-    """Remember the packages of a build all of whose gates passed, in sandboxes.
+    """Remember the packages whose gates all passed, in sandboxes.
 
-    ``began_ns`` is the time of day at which the build began to look at files: what is not
-    clearly older is not trusted the next time. Raises StoreError.
+    ``began_ns`` is the time of day at which the build began to read files; files that are not
+    clearly older are not trusted. Raises StoreError.
     """
     loaded = summary.plan.loaded
     root = loaded.workspace.root
@@ -92,7 +92,7 @@ def _by_package(items: Iterable[_T]) -> dict[str, list[_T]]:
 
 
 def _results(summary: Summary, packages: Collection[str]) -> dict[str, list[str]]:
-    """The keys that were used, by package, ``""`` for those of no such package."""
+    """The keys that were used, by package; ``""`` for those of other packages."""
     results: dict[str, list[str]] = {}
     for label, item in summary.settled.items():
         if item.key:
@@ -119,7 +119,7 @@ def _package(
 
 
 def _sources(plan: Plan, name: str, began_ns: int) -> list[Entry]:
-    """What a package consists of: its directory, or an imported task's original files."""
+    """The sources of a package: its directory, or an imported task's original files."""
     loaded = plan.loaded
     if repository_of(name):
         return snapshot_paths(map(str, loaded.loader.external.originals(name)), began_ns)
@@ -127,7 +127,7 @@ def _sources(plan: Plan, name: str, began_ns: int) -> list[Entry]:
 
 
 def _producers(plan: Plan, labels: list[Label]) -> set[str]:
-    """The packages of all actions that these need, near and far."""
+    """The packages of all transitive dependencies of these actions."""
     graph = plan.analysis.graph
     seen = {str(label) for label in labels}
     pending = list(seen)
@@ -139,7 +139,7 @@ def _producers(plan: Plan, labels: list[Label]) -> set[str]:
 
 
 def _shared(request: Request, plan: Plan, tasks: Collection[str], began_ns: int) -> Iterator[Entry]:
-    """What all packages depend on: kabuild, rules, toolchains, flags that name files."""
+    """The shared dependencies of all packages: kabuild, rules, toolchains, files from flags."""
     root = plan.loaded.workspace.root
     trees = {str(kabuild_root())}
     trees |= {str(base / name) for base in (root, builtin_root()) for name in SHARED}
@@ -162,7 +162,7 @@ def _shared(request: Request, plan: Plan, tasks: Collection[str], began_ns: int)
 
 
 def _scaffold(request: Request, plan: Plan, tasks: Collection[str]) -> Iterator[str]:
-    """The directories that wildcards look into, outside of packages with tasks."""
+    """The directories that wildcards search, except packages with tasks."""
     workspace = plan.loaded.workspace
     root, here = str(workspace.root), workspace.package_of(request.cwd)
     inside = {f"{root}/{name}" for name in tasks}

@@ -1,4 +1,4 @@
-"""The part of a request that has to be built, and its summary with what is known of the rest."""
+"""Splits a request into remembered packages and a rest to build, and merges the results."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from kabuild.store import Store
 def plan_changed(
     request: Request, recalled: Recalled | None, store: Store
 ) -> tuple[Plan, Recalled | None]:
-    """The plan of everything that is not recalled, or of all if the rest makes no sense alone.
+    """The plan of everything that is not recalled, or of all if the request cannot be split.
 
     Raises as ``load`` and ``plan`` do, of the whole request.
     """
     if recalled:
         narrowed = split_request(request, recalled.changed(), find_workspace(request.cwd))
-        with suppress(KabuildError):  # whatever is wrong is said of the whole request
+        with suppress(KabuildError):  # errors must refer to the whole request
             if narrowed:
                 return plan(narrowed, load(narrowed), store), recalled
     return plan(request, load(request), store), None
 
 
 def split_request(request: Request, packages: Collection[str], root: Path) -> Request | None:
-    """The part of ``request`` that concerns ``packages`` and what lies below them.
+    """The part of ``request`` for ``packages`` and those below them.
 
-    ``root`` is the workspace's. None where a pattern's meaning
-    depends on what else there is, as a bare name's does.
+    ``root`` is the workspace's. None if a pattern's meaning depends on other packages, as that of a
+    bare name.
     """
     if any(":" not in text and "..." not in text and "//" not in text for text in request.patterns):
         return None
@@ -47,7 +47,7 @@ def split_request(request: Request, packages: Collection[str], root: Path) -> Re
 
 
 def merge(summary: Summary, recalled: Recalled) -> Summary:
-    """``summary`` with the results, and the counts, of the packages that were not built."""
+    """``summary`` with the results and counts of the packages that were not built."""
     known = list(recalled.tasks())
     table = tuple(sorted((*summary.table, *known), key=lambda result: result.label))
     own = {result.label.package for result in table}

@@ -1,4 +1,4 @@
-"""Values of attributes: what TOML gave against what the rule takes."""
+"""Attribute values: checks TOML values against a rule's attributes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ITEMS: Mapping[Type, type] = {
 
 
 class Files(Protocol):
-    """The files that a target may name. All raise AttributeProblem for missing files."""
+    """The files that a target may name. All methods raise AttributeProblem for missing files."""
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or directory at ``path``."""
@@ -81,10 +81,10 @@ class AttributeReader:
         return read(value) if read else value
 
     def default(self, attr: Attr) -> Any:
-        """What an attribute that is not declared is.
+        """The value of an undeclared attribute.
 
-        A default file or directory is taken only where it exists. A default label with
-        ``{platform}`` stays text: loading knows of no platform.
+        A default file or directory counts only if it exists. A default label with ``{platform}``
+        stays text, since loading does not know the platform.
         """
         value = attr.default
         if attr.type is Type.LABEL:
@@ -112,7 +112,7 @@ class AttributeReader:
 
 
 def check_value(attr: Attr, value: Any) -> None:
-    """Raise AttributeProblem for a value that an attribute does not take."""
+    """Raise AttributeProblem for an invalid value."""
     _check_type(attr.type, value)
     if attr.values and value not in attr.values:
         known = ", ".join(f"'{name}'" for name in attr.values)
@@ -124,7 +124,7 @@ def check_value(attr: Attr, value: Any) -> None:
 
 
 def _check_type(type_: Type, value: Any) -> None:
-    """Booleans do not count as numbers, unlike in Python."""
+    """Check a value's type; unlike in Python, booleans are not numbers."""
     if not isinstance(value, _TYPES[type_]) or (
         isinstance(value, bool) and type_ is not Type.BOOLEAN
     ):

@@ -29,9 +29,9 @@ class Package:
 
     Attributes:
         name: its path below the root; ``""`` for the root itself.
-        root: what its files are relative to.
+        root: the root that its files are relative to.
         targets: by name, in the order of the file.
-        build_file: how messages call the BUILD.toml.
+        build_file: the BUILD.toml's name in messages.
     """
 
     name: str
@@ -72,7 +72,7 @@ def read_package(
 ) -> Package:
     """Turn the content of a BUILD.toml into a package.
 
-    Raises LoadError; LoadErrors with all problems where there are several.
+    Raises LoadError, or LoadErrors if there are several problems.
     """
     errors: list[LoadError] = []
     targets: dict[str, Target] = {}
@@ -152,7 +152,7 @@ def _label(file: TomlFile, declaration: _Declaration, package: str) -> Label:
 
 
 def _claim_names(label: Label, rule: Rule, position: Position, taken: dict[str, Position]) -> None:
-    """A name stands for one target: neither twice, nor for a sub-target of another one."""
+    """A name is unique: not used twice, nor by a sub-target of another target."""
     names = (label.name, *(label.sub(part).name for part in rule.parts))
     for name in names:
         if name in taken:
@@ -187,7 +187,7 @@ def _target(
 
 
 def _surplus(declaration: _Declaration, rule: Rule) -> Iterator[AttributeProblem]:
-    """Problems with what every target has, and with what this kind has not."""
+    """Problems with common attributes, and attributes that this kind lacks."""
     known = (*COMMON_ATTRS, *rule.attrs)
     for name in declaration.values:
         if name not in known:

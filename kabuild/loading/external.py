@@ -1,4 +1,4 @@
-"""Packages of external repositories: from a lock to targets. Nothing of a benchmark is run.
+"""Packages of external repositories: from a lock to targets. Runs no benchmark code.
 
 A target's attributes are read from the lock, and its original files are compared with it, when
 their attributes are needed: a query for labels needs neither.
@@ -32,11 +32,11 @@ MOST_BYTES = 64 << 20
 """Bytes of one original file."""
 
 FindShared = Callable[[str], Source | None]
-"""The file or directory below ``rules`` at a path: the workspace's own, or the one that ships."""
+"""Finds a file or directory below ``rules``: the workspace's own, or kabuild's."""
 
 
 class LazyAttrs(Mapping[str, Any]):
-    """The attributes of a target, read on first use. Looking into them may raise LoadError."""
+    """The attributes of a target, read on first use. Reading them may raise LoadError."""
 
     def __init__(self, read: Callable[[], Mapping[str, Any]]) -> None:
         self._read = cache(read)
@@ -61,9 +61,9 @@ class ExternalPackages:
         self._locks: dict[str, ImportLock] = {}
 
     def lock(self, name: str, position: Position | None = None) -> ImportLock:
-        """The lock of the repository ``name``, which ``position`` asks for.
+        """The lock of the repository ``name``, which is referenced at ``position``.
 
-        Raises UNKNOWN_PACKAGE, as UsageError where no file asks; LoadError(BAD_LOCK).
+        Raises UNKNOWN_PACKAGE, as UsageError without a position, and LoadError(BAD_LOCK).
         """
         if name in self._locks:
             return self._locks[name]
@@ -85,7 +85,7 @@ class ExternalPackages:
         return lock
 
     def has(self, package: str) -> bool:
-        """Whether there is a package of that name."""
+        """Whether the package exists."""
         try:
             lock = self.lock(repository_of(package))
         except KabuildError:
@@ -96,7 +96,7 @@ class ExternalPackages:
     def package(self, package: str, position: Position | None = None) -> Package:
         """The package of one task.
 
-        Raises UNKNOWN_PACKAGE where there is no such task, or it was left out of the import.
+        Raises UNKNOWN_PACKAGE if there is no such task, or if it was not imported.
         """
         lock, inner = self.lock(repository_of(package), position), _inner(package)
         if not lock.has(inner):
@@ -157,13 +157,13 @@ class ImportedFiles:
         self._shared = shared
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a file."""
+        """Whether the file exists."""
         if path.startswith("//"):
             return self._shared(path) is not None
         return path in self._task.files
 
     def matches(self, pattern: str) -> bool:
-        """Whether there is such a file; a lock has no globs."""
+        """Whether the file exists; a lock has no globs."""
         return self.exists(pattern)
 
     def file(self, path: str, at: tuple[PathStep, ...] = ()) -> Source:
@@ -177,7 +177,7 @@ class ImportedFiles:
         return found
 
     def tree(self, path: str, at: tuple[PathStep, ...] = ()) -> Source:
-        """The directory at ``path``, which is one of kabuild's."""
+        """The directory at ``path``, one of kabuild's own."""
         return self.file(path, at)
 
     def files(self, patterns: Sequence[str]) -> tuple[Source, ...]:
@@ -186,7 +186,7 @@ class ImportedFiles:
 
 
 def check_originals(repository: Repository, task: LockedTask) -> None:
-    """Compare a task's files with the lock. Raises LoadErrors that name those that differ."""
+    """Compare a task's files with the lock. Raises LoadErrors that name differing files."""
     errors = []
     if not repository.path.is_dir():
         raise LoadError(

@@ -11,16 +11,15 @@ from kabuild.loading.roots import BUILD_FILE, WORKSPACE_FILE
 
 
 def is_glob(path: str) -> bool:
-    """Whether ``path`` is a pattern and no plain path."""
+    """Whether ``path`` is a pattern, not a plain path."""
     return "*" in path
 
 
 def glob(directory: Path, pattern: str) -> list[str]:
     """Files below ``directory`` that match, as sorted relative paths.
 
-    ``*`` stands for anything within one name, ``**`` for any number of directories, none
-    included. Names that start with a dot match no wildcard, and other packages inside this
-    one keep their files to themselves.
+    ``*`` matches anything within one name, ``**`` any number of directories, also none. Wildcards
+    do not match names that start with a dot, nor files of packages inside this one.
     """
     return sorted(set(_walk(str(directory), "", pattern.split("/"))))
 

@@ -1,4 +1,4 @@
-"""``imports/<name>.lock.toml``: what an import found out about the tasks of a repository.
+"""``imports/<name>.lock.toml``: the facts of an import about a repository's tasks.
 
 It holds facts and no text of the benchmark. A lock may describe hundreds of tasks, and most
 commands need a few of them, so the text is cut at its ``[[task]]`` headers and each part is
@@ -40,10 +40,9 @@ class LockedTask:
 
     Attributes:
         name: its package below the repository.
-        files: SHA-256 of the original files that it consists of, by path in the checkout.
-        origin: digest of what the task computes, without its text's form: equal for tasks
-            that were copied from each other.
-        kind: the rule of its target; ``""`` where it was left out.
+        files: SHA-256 of its original files, by path in the checkout.
+        origin: digest of what the task computes, independent of formatting: equal for copies.
+        kind: the rule of its target; ``""`` if it was left out.
         tags: the target's tags.
         left_out: why there is no target.
         position: the task's place in the lock.
@@ -60,7 +59,7 @@ class LockedTask:
 
     @cached_property
     def attrs(self) -> Mapping[str, Any]:
-        """The target's attributes, as a BUILD.toml would have them. Raises LoadError(BAD_LOCK)."""
+        """The target's attributes, as in a BUILD.toml. Raises LoadError(BAD_LOCK)."""
         try:
             return tomllib.loads(self._attrs)
         except (ValueError, RecursionError) as error:
@@ -69,8 +68,10 @@ class LockedTask:
 
 @dataclass(frozen=True)
 class Terms:
-    """Under which terms a benchmark's files are: SPDX's name, whether they may be passed on,
-    and a sentence where there is more to know."""
+    """A benchmark's licence:
+
+    its SPDX name, whether files may be redistributed, and perhaps a note.
+    """
 
     licence: str
     redistribute: bool
@@ -95,11 +96,11 @@ class ImportLock:
         return self._names[0]
 
     def left_out(self) -> tuple[str, ...]:
-        """The tasks that have none, sorted."""
+        """The tasks that have no target, sorted."""
         return self._names[1]
 
     def has(self, name: str) -> bool:
-        """Whether the lock knows a task of that name, imported or left out."""
+        """Whether the lock has a task of that name, imported or left out."""
         return name in self._parts
 
     def tasks(self) -> Iterator[LockedTask]:
@@ -134,9 +135,9 @@ class ImportLock:
 
 
 def read_import_lock(path: Path, shown: str) -> ImportLock:
-    """The lock at ``path``, which messages call ``shown``.
+    """The lock at ``path``, called ``shown`` in messages.
 
-    Raises LoadError(BAD_LOCK) where it cannot be understood, and ``FileNotFoundError``.
+    Raises LoadError(BAD_LOCK) for a malformed one, and ``FileNotFoundError``.
     """
     try:
         text = read_plain(path, MOST_BYTES).decode()
@@ -177,7 +178,7 @@ def _cut(text: str, headers: list[int]) -> Iterator[tuple[str, tuple[int, str]]]
 
 
 def _text(table: Mapping[str, Any], key: str, default: str | None = None) -> str:
-    """A string. Raises KeyError where it has to be there, TypeError where it is none."""
+    """A string. Raises KeyError if it is missing but required, TypeError if it is not a string."""
     if not isinstance(table, dict):
         raise TypeError(f"a table is expected where '{key}' is asked for")
     found = table[key] if default is None else table.get(key, default)

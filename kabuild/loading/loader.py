@@ -1,4 +1,4 @@
-"""The loader: packages, targets and rules of one workspace, each read when first needed."""
+"""The loader: packages, targets and rules of one workspace, read on demand."""
 
 from __future__ import annotations
 
@@ -34,16 +34,15 @@ from kabuild.rule.rule import Rule
 
 
 class Loader:
-    """Reads packages lazily and each once.
+    """Reads each package on demand, once.
 
-    A package is looked up in the workspace; where that has none, ``//rules/...`` and
-    ``//toolchains/...`` are also looked up in ``builtin``, which ships with kabuild. Packages
-    of external repositories come from their locks.
+    A package is looked up in the workspace; ``//rules/...`` and ``//toolchains/...`` also in
+    ``builtin``, which ships with kabuild. Packages of external repositories come from their locks.
 
     Attributes:
         platforms: where actions may run.
-        left_out: why directories were not looked into that a wildcard covers, by directory.
-        notes: by pattern, that a wildcard covers tasks that were not imported.
+        left_out: by directory, why a wildcard skipped it.
+        notes: by pattern, a note about tasks that were not imported.
     """
 
     def __init__(self, workspace: Workspace, builtin: Path | None = None) -> None:
@@ -75,11 +74,11 @@ class Loader:
         return self._packages[name]
 
     def add(self, package: Package) -> None:
-        """Take a package that no file declares, such as one that a command makes up."""
+        """Add a package that no file declares."""
         self._packages[package.name] = package
 
     def has_package(self, name: str) -> bool:
-        """Whether there is a package ``name``; reads nothing."""
+        """Whether the package ``name`` exists; reads nothing."""
         if repository_of(name):
             return self.external.has(name)
         return name in self._packages or self._locate(name) is not None
@@ -107,7 +106,7 @@ class Loader:
         return self.rules.rule(target.kind)
 
     def check(self, labels: Iterable[Label]) -> None:
-        """Read the attributes of external targets, which a build needs.
+        """Read the attributes of external targets.
 
         Raises LoadErrors with all original files that changed or are missing.
         """
@@ -122,11 +121,11 @@ class Loader:
             raise LoadErrors.combine(errors)
 
     def files(self) -> frozenset[Path]:
-        """The declarations and rule files that were read."""
+        """The BUILD.toml and rule files that were read."""
         return self.rules.files() | self._files | self.external.files()
 
     def position(self, target: Target, *path: PathStep) -> Position:
-        """Where a part of a target's declaration stands; reads its BUILD.toml again."""
+        """The position of a part of a target's declaration; reads its BUILD.toml again."""
         external = repository_of(target.label.package)
         found = None if external else self._locate(target.label.package)
         if found is None:
@@ -165,7 +164,7 @@ class Loader:
         yield from self.external.below(name)
 
     def _shared(self, path: str) -> Source | None:
-        """A file or directory ``//rules/...``: the workspace's, or else the one that ships."""
+        """A file or directory ``//rules/...``: the workspace's, or else kabuild's."""
         for root, base in self._search(path.removeprefix("//")):
             if (base / path.removeprefix("//")).exists():
                 return Source(path.removeprefix("//"), root)
@@ -176,7 +175,7 @@ class Loader:
         self.left_out[shown] = f"skipped {escaped(shown)}: {error.strerror}"
 
     def siblings(self, name: str) -> tuple[str, ...]:
-        """The packages that lie directly below the directory ``name``, sorted."""
+        """The packages directly below the directory ``name``, sorted."""
         found: set[str] = set()
         for _, root in self._search(f"{name}/x" if name else "x"):
             if (root / name).is_dir():
@@ -207,7 +206,7 @@ class Loader:
         return read_package(file, name, root, AttributeReader(files, name), self.rules.rule)
 
     def _unknown_package(self, name: str, position: Position | None) -> KabuildError:
-        """Meant is a target of the parent, a package beside it, or a parent that is mistyped."""
+        """A hint: a target of the parent, a package beside it, or a mistyped parent."""
         parent, _, last = name.rpartition("/")
         declared = self._packages.get(parent)
         hint = f"did you mean '//{parent}:{last}'?" if declared and declared.find(last) else ""
@@ -219,7 +218,7 @@ class Loader:
 
 
 def _unknown(reason: Reason, message: str, position: Position | None, hint: str) -> KabuildError:
-    """A mistake in a BUILD.toml where there is a position, else on the command line."""
+    """An error in a BUILD.toml if there is a position, else on the command line."""
     if position is None:
         return UsageError(reason, message, hint=hint)
     return LoadError(reason, message, position=position, hint=hint)

@@ -1,4 +1,4 @@
-"""The files of one package: they exist, and they stay inside it."""
+"""The files of one package, which must exist and lie inside it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class PackageFiles:
         raise self._missing("file", path, at)
 
     def tree(self, path: str, at: tuple[PathStep, ...] = ()) -> Source:
-        """The directory at ``path``, none of whose links leads out of the package."""
+        """The directory at ``path``; no link in it may lead out of the package."""
         full = self._checked(path, at)
         if full.is_dir():
             for link in _links(str(full)):
@@ -92,7 +92,7 @@ class PackageFiles:
             raise AttributeProblem(f"'{path}' is not a plain path", at, "write it as a/b/c")
 
     def _check_link(self, full: Path, path: str, at: tuple[PathStep, ...]) -> None:
-        """Refuse what a symbolic link leads out of the package."""
+        """Refuse a path that a symbolic link leads out of the package."""
         home = os.path.realpath(self._directory)
         real = os.path.realpath(full)
         if real != home and not real.startswith(f"{home}{os.sep}"):
@@ -115,7 +115,7 @@ class PackageFiles:
 
 
 def _links(directory: str) -> Iterator[str]:
-    """The symbolic links of a tree, not going through them."""
+    """The symbolic links of a tree, without following them."""
     with os.scandir(directory) as entries:
         for entry in entries:
             if entry.is_symlink():

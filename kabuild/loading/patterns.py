@@ -16,7 +16,7 @@ MANUAL = "manual"
 
 @dataclass(frozen=True)
 class TagFilter:
-    """Which targets to keep by their tags: ``smoke,-gpu`` has smoke and not gpu."""
+    """Selects targets by tags: ``smoke,-gpu`` means with smoke and without gpu."""
 
     wanted: frozenset[str] = frozenset()
     unwanted: frozenset[str] = frozenset()
@@ -29,7 +29,7 @@ class TagFilter:
         return cls(frozenset(tag for tag in tags if not tag.startswith("-")), unwanted)
 
     def keeps(self, target: Target) -> bool:
-        """Whether a target passes: one wanted tag if any are, and no unwanted one."""
+        """Whether a target has no unwanted tag and, if any are wanted, one of those."""
         tags = set(target.tags)
         return not tags & self.unwanted and (not self.wanted or bool(tags & self.wanted))
 
@@ -42,14 +42,13 @@ def expand(
     tags: str = "",
     manual: bool = False,
 ) -> tuple[Label, ...]:
-    """The labels that ``patterns`` mean, sorted; sub-targets only where they are named.
+    """The labels that ``patterns`` select, sorted; sub-targets only if they are named.
 
-    Patterns apply from left to right, relative to ``package``; one with a leading ``-``
-    takes away. Wildcards cover the workspace only, and skip targets tagged ``manual``
-    unless ``manual`` says otherwise.
+    Patterns apply from left to right, relative to ``package``; a leading ``-`` subtracts. Wildcards
+    cover the workspace only, and skip targets tagged ``manual`` unless ``manual`` says otherwise.
     ``tags`` filters all. The result may be empty.
 
-    Raises UsageError for what does not exist and LoadErrors for broken packages.
+    Raises UsageError for unknown targets and LoadErrors for broken packages.
     """
     filter_ = TagFilter.parse(tags)
     chosen: dict[Label, Target] = {}
@@ -68,7 +67,7 @@ def expand(
 
 
 def _plain(text: str) -> str:
-    """A path completed by a shell ends with a slash."""
+    """Without the trailing slash of a path that a shell completed."""
     return text[:-1] if text.endswith("/") and not text.endswith("//") else text
 
 
@@ -87,7 +86,7 @@ def _whole(targets: Iterable[Target]) -> dict[Label, Target]:
 
 
 def _parts(pattern: Pattern, targets: Sequence[Target]) -> dict[Label, Target]:
-    """The sub-targets of one name, of those targets that have it."""
+    """The sub-targets of one name, of all targets that have it."""
     found = {t.label.sub(pattern.part): t for t in targets if pattern.part in t.subtargets}
     if targets and not found:
         known = sorted({part for target in targets for part in target.subtargets})
@@ -120,7 +119,7 @@ def _subtract(loader: Loader, pattern: Pattern, chosen: dict[Label, Target]) -> 
 
 
 def _wildcard(loader: Loader, pattern: Pattern) -> list[Target]:
-    """All targets of the packages that a wildcard covers, with all their problems at once."""
+    """All targets of the packages that a wildcard covers. Reports all problems at once."""
     if not pattern.recursive:
         return list(loader.package(pattern.package).targets.values())
     names = list(_packages(loader, pattern))

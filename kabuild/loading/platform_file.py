@@ -61,7 +61,7 @@ ATTRS: Mapping[str, Attr] = {
 
 
 def read_platform(directory: Path, name: str, shown: str) -> PlatformSpec:
-    """What a directory declares, which messages call ``shown``. Raises LoadError."""
+    """The declaration of a directory, called ``shown`` in messages. Raises LoadError."""
     file = read_toml(directory / PLATFORM_FILE, f"{shown}/{PLATFORM_FILE}")
     for key in file.values:
         if key not in ATTRS:
@@ -96,7 +96,7 @@ def _value(file: TomlFile, key: str, attribute: Attr) -> Any:
 
 
 def _architectures(directory: Path, shown: str) -> Mapping[str, str]:
-    """Every name with the architecture that devices report for it; empty without the file."""
+    """By name, the architecture that devices report; empty without the file."""
     try:
         file = read_toml(directory / ARCHITECTURES_FILE, f"{shown}/{ARCHITECTURES_FILE}")
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Platforms by name: what ``toolchains/platforms/NAME`` declares, and the driver in it.
+"""Platforms by name: the declarations and drivers in ``toolchains/platforms/NAME``.
 
-A workspace's own directories come before those that ship with kabuild. A directory is read when
-its platform is asked for, and its driver imported when its devices are. ``cpu`` reads nothing.
+A workspace's own directories come before those that ship with kabuild. A directory is read when its
+platform is requested; its driver is imported when its devices are. ``cpu`` reads nothing.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _serial = itertools.count(1)
 
 
 class PlatformIndex:
-    """The platforms of one workspace; ``roots`` are their directories, first come first."""
+    """The platforms of one workspace; ``roots`` are their directories, in order of precedence."""
 
     @classmethod
     def of(cls, workspace: Path | None) -> PlatformIndex:
-        """Those of a workspace, or without one those that ship with kabuild."""
+        """The platforms of a workspace; without one, those that ship with kabuild."""
         roots = (root / DIRECTORY for root in (workspace, builtin_root()) if root)
         return cls(tuple(dict.fromkeys(roots)))
 
     @classmethod
     def around(cls, directory: Path) -> PlatformIndex:
-        """Those of the workspace at or above a directory; where there is none, kabuild's."""
+        """The platforms of the workspace at or above a directory; without one, kabuild's own."""
         try:
             return cls.of(find_workspace(directory))
         except UsageError:
@@ -55,9 +55,9 @@ class PlatformIndex:
         return (CPU, *sorted({file.parent.name for file in files} - {CPU}))
 
     def spec(self, name: str) -> PlatformSpec:
-        """What a platform declares.
+        """The declaration of a platform.
 
-        Raises UsageError(UNKNOWN_PLATFORM), and LoadError with the line that is wrong.
+        Raises UsageError(UNKNOWN_PLATFORM), and LoadError with the line of an error.
         """
         if name not in self._specs:
             directory = self._directory(name)
@@ -73,7 +73,7 @@ class PlatformIndex:
         return self._specs[name]
 
     def parse(self, text: str) -> Platform:
-        """What ``--platform=NAME[:ARCH]`` asks for. Raises as ``spec``."""
+        """The platform of ``--platform=NAME[:ARCH]``. Raises as ``spec``."""
         name, colon, arch = text.partition(":")
         known = self.spec(name).architectures
         if (colon and not arch) or (arch and known and arch not in known):
@@ -86,9 +86,9 @@ class PlatformIndex:
         return Platform(name, (("arch", arch),) if arch else ())
 
     def driver(self, name: str) -> Driver | None:
-        """What knows the devices of a platform; None where it has none.
+        """The driver of a platform; None if it has none.
 
-        Raises LoadError(BAD_PLATFORM) where its file is wrong.
+        Raises LoadError(BAD_PLATFORM) for an invalid file.
         """
         directory = self._directory(name)
         if directory is None or not (directory / DRIVER_FILE).is_file():
@@ -96,7 +96,7 @@ class PlatformIndex:
         return import_driver(directory)
 
     def failure(self, name: str, error: Exception) -> LoadError:
-        """What to raise where the driver of a platform failed with ``error``."""
+        """The error to raise if a platform's driver failed with ``error``."""
         return _driver_failure(self._directory(name) or self.roots[0] / name, error)
 
     def _directory(self, name: str) -> Path | None:
@@ -106,7 +106,7 @@ class PlatformIndex:
         return next((path for path in directories if (path / PLATFORM_FILE).is_file()), None)
 
     def _shown(self, directory: Path) -> str:
-        """How messages call a directory: the first root is the workspace's own."""
+        """A directory's name in messages: the first root is the workspace's own."""
         own = directory.parent == self.roots[0]
         return f"{DIRECTORY}/{directory.name}" if own else str(directory)
 
@@ -115,7 +115,7 @@ class PlatformIndex:
         for platform in self.names():
             if name in self.spec(platform).architectures:
                 return f"did you mean '{platform}:{name}'?"
-        # Names this short are all alike: 'xpu' and 'gpu' are not misspelt 'cpu'.
+        # Short names are all similar: 'xpu' and 'gpu' are not misspellings of 'cpu'.
         return suggest(name, (known for known in self.names() if known[:1] == name[:1]))
 
 
@@ -123,8 +123,8 @@ class PlatformIndex:
 def import_driver(directory: Path) -> Driver:
     """The ``DRIVER`` of a platform's directory, once in a process.
 
-    Its files are imported below a package made up for it, so that they import each other
-    relatively and those of two workspaces never mix. Raises LoadError(BAD_PLATFORM).
+    Its files are imported below a synthetic package, so that they can import each other relatively
+    and those of two workspaces never mix. Raises LoadError(BAD_PLATFORM).
     """
     package = ModuleType(f"kabuild_platform_{next(_serial)}", "The driver of one platform.")
     package.__path__ = [str(directory)]
@@ -135,13 +135,13 @@ def import_driver(directory: Path) -> Driver:
         driver: Driver = module.DRIVER
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # also SystemExit, which would pass for success
+    except BaseException as error:  # SystemExit, too: it would look like success
         raise _driver_failure(directory, error) from error
     return driver
 
 
 def _driver_failure(directory: Path, error: BaseException) -> LoadError:
-    from kabuild.loading.rule_failure import failure_position  # only when something is wrong
+    from kabuild.loading.rule_failure import failure_position  # only for errors
 
     return LoadError(
         Reason.BAD_PLATFORM,
@@ -151,7 +151,7 @@ def _driver_failure(directory: Path, error: BaseException) -> LoadError:
 
 
 def _near(arch: str, known: Iterable[str]) -> str:
-    """A hint for a mistyped architecture. One of another generation is none that was meant."""
+    """A hint for a mistyped architecture, if a similar one of the same generation exists."""
     return suggest(arch, (name for name in known if _generation(name) == _generation(arch)))
 
 

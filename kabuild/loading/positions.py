@@ -1,7 +1,7 @@
-"""Where the parts of a TOML text stand. Values are read by ``tomllib``, which keeps no places.
+"""The positions of the parts of a TOML text.
 
-The scanner runs only when an error is reported, over a text that ``tomllib`` has accepted,
-so it recognises structure and checks nothing.
+Values are read by ``tomllib``, which keeps no positions. The scanner runs only when an error is
+reported, over a text that ``tomllib`` has accepted, so it checks nothing.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _FILLER = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 def find(text: str, path: Sequence[PathStep]) -> int:
     """The line, from 1, of the key or array item at ``path``.
 
-    ``path`` holds keys and indices; ``("hip2hip", 0)`` is the first ``[[hip2hip]]``. Where
-    the text has no such part, the nearest one around it; 0 where there is none.
+    ``path`` holds keys and indices; ``("hip2hip", 0)`` is the first ``[[hip2hip]]``. If the text
+    has no such part, the nearest one around it; 0 if there is none.
     """
     offsets = scan(text)
     steps = tuple(path)
@@ -52,7 +52,7 @@ def scan(text: str) -> dict[Path, int]:
 
 
 class _Scanner:
-    """One pass over a text. ``offsets`` keeps the first place of each path."""
+    """One pass over a text. ``offsets`` has the first position of each path."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -80,7 +80,7 @@ class _Scanner:
         self.offsets.setdefault(path, offset)
 
     def _header(self) -> Path:
-        """``[a.b]`` or ``[[a.b]]``; gives the path of the table that it opens."""
+        """``[a.b]`` or ``[[a.b]]``; returns the path of its table."""
         start = self.at
         width = 2 if self.text.startswith("[[", start) else 1
         self.at += width
@@ -102,7 +102,7 @@ class _Scanner:
         return path
 
     def _key(self) -> list[tuple[str, int]]:
-        """A dotted key: its names with their offsets; blanks around it are consumed."""
+        """A dotted key: its names with their offsets; consumes the blanks around it."""
         parts = []
         while True:
             self._skip(_BLANK)
@@ -148,7 +148,7 @@ class _Scanner:
             self._pair(path)
 
     def _next_item(self, closing: str) -> bool:
-        """Go over the bracket or comma to the next item; False at the end of the list."""
+        """Skip the bracket or comma before the next item; False at the end of the list."""
         if self.text[self.at] != closing:
             self._skip(_FILLER)
             if self.text[self.at] != closing:

@@ -1,4 +1,4 @@
-"""External repositories: checkouts of other people's benchmarks, as WORKSPACE.toml names them."""
+"""External repositories: checkouts of benchmarks, as WORKSPACE.toml names them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOCKS = "imports"
 _KEYS = ("name", "adapter", "path", "commit")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 ADAPTER_NAME = re.compile(r"[a-z][a-z0-9_]*")
-"""What an adapter may be called: it is a module, ``rules/imports/adapters/<name>.py``."""
+"""Valid names of adapters: each is a module, ``rules/imports/adapters/<name>.py``."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Repository:
     """One ``[[repository]]`` of WORKSPACE.toml.
 
     Attributes:
-        name: what labels call it: ``@name//...``.
+        name: its name in labels: ``@name//...``.
         adapter: the module that reads it, ``rules/imports/adapters/<adapter>.py``.
         path: its checkout on this machine, absolute.
-        shown: the path as the file has it.
-        commit: which commit the checkout has to be of; ``""`` where the file does not say.
+        shown: the path as written in the file.
+        commit: the required commit of the checkout; ``""`` for any.
         position: the table's.
     """
 
@@ -86,7 +86,7 @@ def _read(file: TomlFile, index: int, table: Mapping[str, Any], workspace: Path)
 
 
 def _resolved(file: TomlFile, index: int, workspace: Path, text: str) -> Path:
-    """The checkout's directory, absolute. Raises LoadError for what can be no path."""
+    """The checkout's directory, absolute. Raises LoadError for an invalid path."""
     try:
         return (workspace / Path(text).expanduser()).resolve()
     except (OSError, RuntimeError, ValueError) as error:  # an unknown user, a loop, a NUL

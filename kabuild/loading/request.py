@@ -1,4 +1,4 @@
-"""What a user asked for, before anything was looked at."""
+"""Requests: what a user asks for, before anything is loaded."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from kabuild.model.gate import Pick
 class Request:
     """What a user asked for: the flags of ``test`` and ``build``.
 
-    None means that the workspace, or else kabuild, decides. ``gates`` are the words of
-    ``--gates``; those that have no name there are what ``pick`` says.
-    ``locked`` refuses toolchains that the lock does not hold as they are; ``fetch`` allows to
-    get pinned ones that are not in the store. ``devices`` are numbers; empty means all.
-    Without ``read_cached_gates`` no gate's cached result is read, and with ``fresh`` none of a
-    gate that was asked for.
+    None stands for the default of the workspace, or else of kabuild. ``gates`` are the words of
+    ``--gates``; those that have no name there are what ``pick`` says. ``locked`` refuses toolchains
+    that the lock does not hold as they are; ``fetch`` allows to get pinned ones that are not in the
+    store. ``devices`` are numbers; empty means all. Without ``read_cached_gates`` no gate's cached
+    result is read, and with ``fresh`` none of a gate that was asked for.
     """
 
     patterns: tuple[str, ...]

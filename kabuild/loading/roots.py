@@ -1,4 +1,4 @@
-"""Where the parts of a build lie on this machine: the roots of ``Source`` paths."""
+"""The directories of a build on this machine: the roots of ``Source`` paths."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def builtin_root() -> Path:
 
 
 def source_roots(workspace: Path, repositories: Iterable[Repository] = ()) -> Mapping[Root, Path]:
-    """The directory that each root of a ``Source`` stands for; ``user`` paths are absolute."""
+    """The directory of each root of a ``Source``; ``user`` paths are absolute."""
     return {
         "workspace": workspace,
         "builtin": builtin_root(),

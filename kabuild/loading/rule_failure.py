@@ -1,4 +1,4 @@
-"""Where in a rule's code an exception comes from."""
+"""The line of a rule's code that raised an exception."""
 
 from __future__ import annotations
 

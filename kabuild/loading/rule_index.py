@@ -1,4 +1,4 @@
-"""Finds rules by kind and imports their files, only those in use.
+"""Finds rules by kind, and imports only those in use.
 
 The directory ``rules/<kind>`` holds the rule of that kind. A directory that defines other
 kinds too lists them in ``kinds.txt`` beside its ``rule.py``, one a line, so that nothing is
@@ -39,7 +39,7 @@ class RuleIndex:
 
     @classmethod
     def around(cls, directory: Path) -> RuleIndex:
-        """Those of the workspace at or above a directory, and those that ship with kabuild."""
+        """The rules of the workspace at or above a directory, and those that ship with kabuild."""
         try:
             own = [find_workspace(directory)]
         except UsageError:
@@ -53,7 +53,7 @@ class RuleIndex:
         self._package = ""
 
     def rule(self, kind: str, position: Position | None = None) -> Rule:
-        """The rule of ``kind``, which ``position`` asks for.
+        """The rule of ``kind``, which is used at ``position``.
 
         Raises LoadError: UNKNOWN_RULE, or BAD_RULE where its file is wrong.
         """
@@ -75,7 +75,7 @@ class RuleIndex:
         return tuple(sorted({*self._listing(), TOOLCHAIN.kind}))
 
     def gates(self) -> Gates:
-        """The gates that all rules declare; those of files that are wrong are left out."""
+        """The gates that all rules declare, except those of broken files."""
         found = {}
         for kind in self.kinds():
             with suppress(LoadError):
@@ -88,7 +88,7 @@ class RuleIndex:
         return self._rule_file(directory) if directory else None
 
     def files(self) -> frozenset[Path]:
-        """The files of the rules in use, with whatever else of their directories they import."""
+        """The files of the rules in use, with the files that they import."""
         modules = [
             module
             for name, module in [*sys.modules.items()]
@@ -97,7 +97,7 @@ class RuleIndex:
         return frozenset(Path(module.__file__) for module in modules if module.__file__)
 
     def _find(self, kind: str) -> str | None:
-        """The directory of ``kind``, without a listing where its name says it."""
+        """The directory of ``kind``; directories are listed only if its name does not tell."""
         if kind.isidentifier() and self._rule_file(kind):
             return kind
         return self._listing().get(kind)
@@ -120,7 +120,7 @@ class RuleIndex:
         return self._directories
 
     def _import(self, directory: str, kind: str) -> None:
-        """Import a directory's rule file and take note of every rule in it."""
+        """Import a directory's rule file and register every rule in it."""
         file = self._rule_file(directory)
         assert file is not None
         try:
@@ -146,7 +146,7 @@ class RuleIndex:
             raise _bad(file, f"no rule of kind '{kind}'", f"define RULE = Rule(kind='{kind}', ...)")
 
     def _package_name(self) -> str:
-        """The name of the package that rules are imported below, made on first use."""
+        """The name of the synthetic package of all rules, made on first use."""
         if not self._package:
             self._package = f"kabuild_rules_{next(_serial)}"
             package = ModuleType(self._package, "The rules of one workspace.")

@@ -1,4 +1,4 @@
-"""TOML files, with a place for everything in them."""
+"""TOML files, with positions for errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kabuild.rule.attr import PathStep
 
 MOST_LEVELS = 32
 MOST_BYTES = 8 << 20
-"""Bytes of a file that people write."""
+"""The limit of a handwritten file, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class TomlFile:
     values: Mapping[str, Any] = field(hash=False)
 
     def position(self, *path: PathStep) -> Position:
-        """Where the part at ``path`` stands, or the nearest part around it."""
-        from kabuild.loading.positions import find  # only when an error is reported
+        """The position of the part at ``path``, or of the nearest part around it."""
+        from kabuild.loading.positions import find  # only for errors
 
         return Position(self.shown, find(self.text, path))
 
@@ -62,7 +62,7 @@ def read_toml(path: Path, shown: str) -> TomlFile:
         raise _syntax_error(str(error), text, shown) from None
     except RecursionError:
         raise _too_deep(shown) from None
-    except ValueError as error:  # an integer of more digits than Python converts
+    except ValueError as error:  # an integer with more digits than Python converts
         raise _long_integer(error, text, shown) from None
     if not _is_shallow(values):
         raise _too_deep(shown)
@@ -70,7 +70,7 @@ def read_toml(path: Path, shown: str) -> TomlFile:
 
 
 def _is_shallow(values: Mapping[str, Any]) -> bool:
-    """Whether values are nested so little that readers can recurse."""
+    """Whether values are nested so little that recursion is safe."""
     level: list[Any] = [values]
     for _ in range(MOST_LEVELS):
         inner = (item for item in level if isinstance(item, dict | list))
@@ -105,7 +105,7 @@ def _long_integer(error: ValueError, text: str, shown: str) -> LoadError:
 
 
 def _syntax_error(message: str, text: str, shown: str) -> LoadError:
-    """tomllib's message, whose end says where, with the line that it is about."""
+    """tomllib's message with the line that it refers to."""
     import re  # only when something is wrong
 
     match = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)

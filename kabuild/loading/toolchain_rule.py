@@ -1,4 +1,4 @@
-"""The one kind of target that is built in: toolchains. The toolchain layer reads them."""
+"""Toolchains, the only built-in kind of target. The toolchain layer reads them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BELONGS = {
     "strip_prefix": _FETCHED,
     "links": _FETCHED,
 }
-"""Which pins an attribute is for."""
+"""The pins that each attribute belongs to."""
 
 _WHEEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9.!+_-]*")
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+=[0-9][A-Za-z0-9.+~:-]*")
@@ -31,7 +31,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def check_toolchain(attrs: Mapping[str, Any]) -> None:
-    """Exactly one pin, with what belongs to it."""
+    """Check for exactly one pin, with its own attributes."""
     given = [pin for pin in PINS if attrs[pin]]
     if len(given) != 1:
         found = " and ".join(f"'{pin}'" for pin in given) or "none"
@@ -65,7 +65,7 @@ def check_paths(paths: list[str]) -> None:
 
 
 def check_requires(paths: list[str]) -> None:
-    """What a tree has to hold; ``a|b`` is either of two."""
+    """Files that a tree must hold; ``a|b`` is either of two."""
     for index, either in enumerate(paths):
         for path in either.split("|"):
             if not _is_below(path):

@@ -17,9 +17,9 @@ def walk(
 ) -> Iterator[tuple[str, bool]]:
     """The directories of the workspace ``root`` at and below ``start``, sorted.
 
-    Each with whether it is a package. Not looked into: dot directories, ``out`` at the root,
-    virtual environments, and other workspaces; and what cannot be read, of which ``left_out``
-    hears. Raises ``OSError``, also where there are too many.
+    Each with whether it is a package. Skips dot directories, ``out`` at the root, virtual
+    environments and other workspaces; unreadable directories are passed to ``left_out``. Raises
+    ``OSError``, also where there are too many.
     """
     stack = [start]
     for count in itertools.count():
@@ -33,7 +33,7 @@ def walk(
             with os.scandir(directory) as entries:
                 found = {entry.name: entry for entry in entries}
         except FileNotFoundError:
-            continue  # removed at this moment
+            continue  # removed meanwhile
         except PermissionError as error:
             left_out(directory, error)
             continue

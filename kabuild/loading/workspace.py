@@ -1,4 +1,4 @@
-"""Workspaces: a directory with a WORKSPACE.toml, and what that file says."""
+"""Workspaces: directories with a WORKSPACE.toml, and its content."""
 
 from __future__ import annotations
 
@@ -30,17 +30,16 @@ _TEXTS = ("name", "kabuild")
 
 @dataclass(frozen=True)
 class Workspace:
-    """What WORKSPACE.toml says.
+    """The content of WORKSPACE.toml.
 
     Attributes:
-        root: the absolute directory that labels start from.
-        name: for people.
-        platform, agent, policy, salt: what holds when no flag says otherwise; None where
-            the file says nothing.
+        root: the absolute directory of ``//``.
+        name: for people. platform, agent, policy, salt: defaults of the flags; None if the file
+            does not set them.
         agents: short names of agents.
-        toolchains: which target is taken in place of which.
+        toolchains: replacements of targets.
         configs: flags by the name of the ``[config.NAME]`` table.
-        cache_size: bytes that the store may have, where the user says nothing.
+        cache_size: the store's limit in bytes, unless the user sets one.
         repositories: external repositories by name.
         file: the file itself, for positions.
     """
@@ -59,10 +58,10 @@ class Workspace:
     repositories: Mapping[str, Repository] = field(default_factory=dict, hash=False)
 
     def agent_label(self, name: str) -> Label:
-        """The target that an agent's name stands for.
+        """The target of an agent's name.
 
-        A label is itself, an alias what ``[agents]`` says, any other name the target of
-        that name in ``//toolchains/agents``. Raises UsageError(UNKNOWN_AGENT).
+        A label means itself, an alias its entry in ``[agents]``, any other name the target of that
+        name in ``//toolchains/agents``. Raises UsageError(UNKNOWN_AGENT).
         """
         if name in self.agents:
             return self.agents[name]
@@ -87,7 +86,7 @@ class Workspace:
         return self.configs[name]
 
     def position(self, *path: str | int) -> Position:
-        """Where a part of WORKSPACE.toml stands."""
+        """The position of a part of WORKSPACE.toml."""
         return self.file.position(*path)
 
     def package_of(self, directory: Path) -> str:
@@ -126,7 +125,7 @@ def load_workspace(root: Path) -> Workspace:
 
 
 def _check_version(file: TomlFile) -> None:
-    """Before anything else: a file for a newer kabuild may hold keys unknown to this one."""
+    """Check the version first: a file for a newer kabuild may hold unknown keys."""
     required = file.values.get("kabuild", ">=0")
     number = required[2:].strip() if isinstance(required, str) else ""
     parts = number.split(".")
@@ -153,7 +152,7 @@ def _check_shape(file: TomlFile) -> None:
         if key in _TEXTS:
             _check_text(file, (key,), value)
             continue
-        if key == TABLE:  # a list of tables, which has a reader of its own
+        if key == TABLE:  # a list of tables with its own reader
             continue
         if not isinstance(value, dict):
             raise _error(file, (key,), f"'{key}' must be a table: write [{key}]")
@@ -172,7 +171,7 @@ def _check_text(file: TomlFile, path: tuple[str, ...], value: Any) -> None:
 
 
 def _check_flags(file: TomlFile, name: str, flags: Any) -> None:
-    """Flags are scalars or lists of them; which flags exist is the command line's business."""
+    """Flags are scalars or lists of them; the command line knows which flags exist."""
     if not isinstance(flags, dict):
         raise _error(file, ("config", name), f"'{name}' must be a table: [config.{name}]")
     for flag, value in flags.items():
@@ -194,7 +193,7 @@ def _cache_size(file: TomlFile) -> int | None:
 
 
 def _toolchains(file: TomlFile) -> Mapping[Label, Label]:
-    """Replacements, in one step: what replaces another target is not replaced itself."""
+    """Replacements, in one step: a replacement is not replaced itself."""
     replacements: dict[Label, Label] = {}
     for text in file.values.get("toolchains", {}):
         path = ("toolchains", text)

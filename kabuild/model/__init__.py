@@ -1,1 +1,1 @@
-"""Layer 1: the nouns of the design as frozen values. No I/O happens here."""
+"""Layer 1: the nouns of the design as frozen values. No I/O."""

@@ -1,7 +1,7 @@
-"""Actions: one command each, with everything that may change its result.
+"""Actions: single commands, with everything that may change their results.
 
 An action reads artifacts, which are named before they exist, and runs with toolchains, which are
-pinned by content. Targets (``target.py``) are what people declare; rules make actions of them, and
+pinned by content. Users declare targets (``target.py``); rules turn them into actions, and
 ``graph.py`` orders these.
 """
 
@@ -15,13 +15,13 @@ from kabuild.model.platform import Platform
 VERDICT_FILE = "verdict.json"
 
 DECLARED_WRONGLY = 4
-"""The exit code by which a gate says that the task is wrong: nobody was judged.
+"""The exit code of a gate that finds the task itself broken; nothing was judged.
 
 The last line of its stderr is a message for people; paths in it are those of its inputs.
 """
 
 OUTPUT_ROOT = "out"
-"""Where, below the working directory, an action writes what it declares."""
+"""The directory for outputs, below the working directory."""
 
 
 Root = str
@@ -30,12 +30,12 @@ Root = str
 
 @dataclass(frozen=True, order=True)
 class Source:
-    """A file or directory that a person wrote.
+    """A file or directory of the user or of kabuild.
 
-    ``root`` says what ``path`` is relative to: the workspace, the rules and toolchains that
-    ship with kabuild, kabuild's own package, (``user``) an absolute path from the command
-    line, or (``@name``) the checkout of an external repository. A directory is taken whole,
-    save ``__pycache__`` and ``.git`` in it.
+    ``root`` says what ``path`` is relative to: the workspace, the rules and toolchains that ship
+    with kabuild, kabuild's own package, (``user``) an absolute path from the command line, or
+    (``@name``) the checkout of an external repository. A directory is taken whole, except
+    ``__pycache__`` and ``.git`` in it.
     """
 
     path: str
@@ -64,13 +64,13 @@ Artifact = Source | Output | Literal
 class Toolchain:
     """Tools by role, pinned by content.
 
-    ``fingerprint`` (canonical JSON) is in the key of every action that uses the toolchain;
-    where its files lie on this machine is not: equal content is the same toolchain.
+    ``fingerprint`` (canonical JSON) is in the key of every action that uses the toolchain. The
+    place of its files on this machine is not: equal content is the same toolchain.
 
     Attributes:
         name: what ``${toolchain:NAME}`` in an argv stands for.
         role: what rules ask for, such as ``python`` or ``hip-compiler``.
-        fingerprint: what the content is, and which kinds of it.
+        fingerprint: identifies the content.
         home: absolute host path that replaces the token.
         mounts: absolute host directories that the sandbox shows, read-only.
     """
@@ -97,12 +97,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class Resources:
-    """What an action occupies while it runs; the scheduler never hands it out twice.
+    """What an action occupies while it runs; the scheduler never assigns it twice.
 
     ``cpus`` counts slots; 0 means all of them. ``lease`` names what is held exclusively, across
-    processes too: ``cpu`` is all of the machine to measure on, ``cuda`` and ``rocm`` are one
-    device of these; empty means nothing. ``timed`` says that the action measures times: nobody
-    else may compute on its device meanwhile, whether he knows of leases or not.
+    processes too: ``cpu`` is all of the machine to measure on, ``cuda`` and ``rocm`` are one device
+    of these; empty means nothing. ``timed``: the action measures times, so no other process may
+    compute on its device meanwhile, with or without a lease.
     """
 
     cpus: int = 1
@@ -112,11 +112,11 @@ class Resources:
 
 @dataclass(frozen=True)
 class Name:
-    """What the messages of an action call a file that a person can open.
+    """The name of a user's file in the messages of an action.
 
-    Actions see files under names of their own, so that equal files have equal keys whatever
-    they are called. ``lines`` is an output with a JSON list: for each line of what the action
-    saw, the line of ``file``; None where these are the same.
+    Actions see files under fixed names, so that equal files have equal keys whatever their names.
+    ``lines`` is an output with a JSON list: for each line of what the action saw, the line of
+    ``file``; None where these are the same.
     """
 
     name: str
@@ -154,8 +154,8 @@ class Action:
             fail, and it says so there; that it fails itself is the machine's fault.
         journal: whether it finds the file ``/journal``, empty at first, which it may write: a run
             that is interrupted leaves it to the next run of the same action.
-        advice: what a person can do where one of its sources is not there.
-        names: what its messages call the files that people know by other names.
+        advice: what to do if one of its sources is missing.
+        names: the names of the user's files in its messages.
         sandboxed: whether it never runs without a sandbox, as the session of an agent, which lays
             out its own at fixed paths and runs there what is not ours.
     """
@@ -194,6 +194,6 @@ class Action:
         return Output(str(self.label), path)
 
     def dependencies(self) -> tuple[str, ...]:
-        """Labels of the actions that must be settled before this one, sorted."""
+        """Labels of the actions that must settle before this one, sorted."""
         made = {item.producer for _, item in self.inputs if isinstance(item, Output)}
         return tuple(sorted(made | {str(label) for label in self.requires}))

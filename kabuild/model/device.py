@@ -12,11 +12,11 @@ class Device:
     Attributes:
         platform: ``cuda`` or ``rocm``.
         index: its number, as the vendor's own tools count.
-        uuid: its name among all devices; what processes exclude each other by.
-        arch: what code has to be compiled for, such as ``sm_90``.
+        uuid: its unique name, by which processes lock it.
+        arch: the architecture to compile for, such as ``sm_90``.
         properties: what else can change times (model, memory, driver, clocks, power cap).
-        problem: why no action can run on it; empty where actions can.
-        nodes: its device files, its own and those of the driver.
+        problem: why no action can run on it; empty if actions can.
+        nodes: its device files and those of the driver.
     """
 
     platform: str
@@ -29,29 +29,29 @@ class Device:
 
     @property
     def name(self) -> str:
-        """What people call it: ``cuda:0``."""
+        """Its name for people: ``cuda:0``."""
         return f"{self.platform}:{self.index}"
 
     @property
     def lease(self) -> str:
-        """What processes exclude each other by, whatever number it has: ``cuda-GPU-...``."""
+        """The name of its lock, independent of its number: ``cuda-GPU-...``."""
         return f"{self.platform}-{self.uuid}"
 
     @property
     def model(self) -> str:
-        """What the vendor calls it: ``NVIDIA H200``."""
+        """The vendor's name: ``NVIDIA H200``."""
         return dict(self.properties).get("device", "")
 
 
 @dataclass(frozen=True)
 class Devices:
-    """The devices of one platform: all that there are, or those that a build may use.
+    """The devices of one platform: all of them, or those that a build may use.
 
     Attributes:
         platform: ``cuda`` or ``rocm``; ``cpu`` has none.
         found: by index.
-        absent: why there are none; empty where there are.
-        notes: what a user should know of those that were left out.
+        absent: why there are none; empty if there are some.
+        notes: for users, about devices that were left out.
     """
 
     platform: str = "cpu"
@@ -62,7 +62,7 @@ class Devices:
 
 @dataclass(frozen=True)
 class Exposure:
-    """What an action's sandbox has to show so that it can use a device.
+    """What an action's sandbox exposes so that it can use a device.
 
     Attributes:
         mounts: device files and driver libraries, by their paths on the host.

@@ -30,7 +30,7 @@ class ActionStarted:
 
 @dataclass(frozen=True)
 class ActionExecuting:
-    """No cache knew the action: its command runs now."""
+    """The action was not cached: its command runs now."""
 
     label: Label
     at: float
@@ -47,14 +47,14 @@ class ActionSettled:
 
 @dataclass(frozen=True)
 class Warned:
-    """Something that the user should know and that stops nothing."""
+    """A warning for the user; the build goes on."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class BuildFinished:
-    """Everything that could settle has settled."""
+    """Every action has settled, or the build has stopped."""
 
     interrupted: bool
     at: float
@@ -64,8 +64,8 @@ Event = BuildStarted | ActionStarted | ActionExecuting | ActionSettled | Warned 
 
 
 class EventSink(Protocol):
-    """Whoever listens. ``emit`` may be called from any thread and must not block."""
+    """A listener. ``emit`` may be called from any thread and must not block."""
 
     def emit(self, event: Event) -> None:
-        """Take note of one fact."""
+        """Receive one event."""
         ...

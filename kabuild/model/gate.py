@@ -1,4 +1,4 @@
-"""The gates of a family of tasks, as its rule declares them. kabuild knows none by name."""
+"""The gates of a family of tasks, as its rule declares them. kabuild knows no gate by name."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kabuild.base.suggest import suggest
 class When(StrEnum):
     """When a gate runs.
 
-    USUAL: whenever its task is judged. ON_REQUEST: where it is asked for by name; it decides
-    nothing beside usual gates. VALIDATE: in ``kabuild validate``, since it judges the task itself.
+    USUAL: whenever its task is judged. ON_REQUEST: if requested by name; beside usual gates it
+        decides nothing. VALIDATE: in ``kabuild validate``, since it judges the task itself.
     """
 
     USUAL = "usual"
@@ -25,11 +25,11 @@ class When(StrEnum):
 
 @unique
 class Role(StrEnum):
-    """What figures the verdict of a gate has.
+    """The figures in the verdict of a gate.
 
     CHECK: none that count. TIMES: ``mean_speedup`` and ``cases`` with times of both sides; beside
-    it ``samples.json``. SCORE: ``speedup``, its interval, and ``score``; it counts what the other
-    gates said, so that it decides only where it is alone.
+    it ``samples.json``. SCORE: ``speedup``, its interval, and ``score``; it aggregates the other
+    gates, so it decides only if it is alone.
     """
 
     CHECK = "check"
@@ -42,12 +42,12 @@ class Gate:
     """One step of judging.
 
     Attributes:
-        name: of the sub-target whose action judges.
+        name: of its sub-target.
         when: when it runs.
         role: which figures its verdict has.
-        share: the heading, in a leaderboard, of the share of tasks that passed it: ``compiled``;
-            empty where it has no column there.
-        watched: whether ``kabuild watch`` runs it where no gates are named.
+        share: the heading of its column in a leaderboard, such as ``compiled``; empty for no
+            column.
+        watched: whether ``kabuild watch`` runs it by default.
     """
 
     name: str
@@ -58,17 +58,17 @@ class Gate:
 
     @property
     def usual(self) -> bool:
-        """Whether a trial counts by it, and not only by what it was asked for besides."""
+        """Whether it decides about a trial by default."""
         return self.when is When.USUAL
 
 
 NO_GATE = Gate("")
-"""What an action is that does not judge."""
+"""Stands for the gate of an action that does not judge."""
 
 
 @unique
 class Pick(StrEnum):
-    """Which gates a command means where its user names none."""
+    """The gates that a command runs by default."""
 
     USUAL = "usual"
     WATCHED = "watched"
@@ -76,7 +76,7 @@ class Pick(StrEnum):
     VALIDATE = "validate"
 
     def takes(self, gate: Gate) -> bool:
-        """Whether ``gate`` is among them."""
+        """Whether ``gate`` is one of them."""
         if self is Pick.VALIDATE:
             return gate.when is When.VALIDATE
         return gate.usual and {
@@ -93,16 +93,16 @@ class Gates:
 
     @property
     def all(self) -> tuple[Gate, ...]:
-        """Those of all kinds, in the order of judging."""
+        """The gates of all kinds, in the order of judging."""
         return merged(self.kinds.values())
 
     def of(self, kind: str) -> tuple[Gate, ...]:
-        """Those of ``kind``; of a kind that is not known here, those of all kinds."""
+        """The gates of ``kind``; for an unknown kind, those of all kinds."""
         return self.kinds.get(kind) or self.all
 
 
 def merged(declared: Iterable[Sequence[Gate]]) -> tuple[Gate, ...]:
-    """The gates of several kinds, each once by name, in an order that keeps that of each kind."""
+    """The gates of several kinds, unique by name, in an order that respects each kind's."""
     order: list[Gate] = []
     for gates in declared:
         place = 0
@@ -117,22 +117,22 @@ def merged(declared: Iterable[Sequence[Gate]]) -> tuple[Gate, ...]:
 
 
 def deciding(gates: Iterable[Gate]) -> tuple[str, ...]:
-    """The names of those by which a trial counts: what was asked for besides, only where alone."""
+    """The names of the gates that decide; those on request only if there are no others."""
     asked = tuple(gates)
     return tuple(gate.name for gate in asked if gate.usual) or tuple(gate.name for gate in asked)
 
 
 def named(words: Iterable[str]) -> frozenset[str]:
-    """The names that ``--gates`` asks for; those with a minus it takes away."""
+    """The names in ``--gates``, without those after a minus."""
     return frozenset(word.removeprefix("+") for word in words if not word.startswith("-"))
 
 
 def choose(words: Sequence[str], pick: Pick, declared: Sequence[Gate]) -> tuple[str, ...]:
-    """The names of the gates that are meant, in the order of judging.
+    """The names of the selected gates, in the order of judging.
 
-    ``compile``, ``correctness`` mean these; ``+sanitize``, ``-perf`` those of ``pick`` without
-    ``perf``, and ``sanitize`` besides; no word those of ``pick``. Raises UsageError for a name that
-    is not declared, for words of both kinds, and where no gate is left.
+    ``compile``, ``correctness`` select these two; ``+sanitize``, ``-perf`` those of ``pick`` with
+    ``sanitize`` and without ``perf``; no words those of ``pick``. Raises UsageError for an
+    undeclared name, for words of both kinds, and if no gate is left.
     """
     known = [gate.name for gate in declared if gate.when is not When.VALIDATE]
     changes = [word for word in words if word[:1] in {"+", "-"}]

@@ -1,4 +1,4 @@
-"""What one gate said of one task: from an action of a build, or from what was stored of it."""
+"""The result of one gate of one task: from a build, or from a stored verdict."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ from kabuild.model.verdict import Verdict
 _VERDICTS: Mapping[str, Verdict] = Verdict.__members__
 _AGAINST = frozenset({Verdict.FAIL, Verdict.REJECTED})
 _BEGIN, _END, _MOST_COLUMNS = 2, 2, 200
-"""How many lines of a long message its summary keeps: the first, which say what happened, and the
-last, where a traceback names its error."""
+"""Lines of a long message that its summary keeps:
+
+the first, which say what happened, and the last, where a traceback names its error.
+"""
 
 
 @dataclass(frozen=True)
 class GateResult:
-    """What one gate said of one task. Two are equal if they say the same, whoever found it out.
+    """The result of one gate of one task. Two are equal if they say the same.
 
     Attributes:
         label: of the gate's action.
-        declared: the gate, as its rule declares it; its name is empty for an action that is none.
-        word: its verdict or, where nothing was judged, how the action ended: ``INFRA``,
-            ``CANCELLED``. In a bundle of somebody else it may be any text.
+        declared: the gate, as its rule declares it; its name is empty for other actions.
+        word: its verdict or, if nothing was judged, how the action ended: ``INFRA``, ``CANCELLED``.
+            In a foreign bundle it may be any text.
         reason: why, machine-readable; empty on PASS.
         summary, detail: for people, one line and several.
-        note: how several runs of this gate differed; empty where they did not.
-        data: everything that the gate wrote: its ``verdict.json``.
-        key: SHA-256 of everything that the result depends on; empty where unknown.
-        cached: whether this build found the result instead of making it.
+        note: how several runs of this gate differed; empty if they did not.
+        data: the whole ``verdict.json``.
+        key: SHA-256 of everything that the result depends on; empty if unknown.
+        cached: whether the result came from the cache.
         hermetic: whether it ran in a sandbox.
-        seconds: wall time that this build spent on it; ``run_seconds``: that the run took which
-            made the result, None where unknown.
-        cause: the action that kept this gate from judging, which may be its own.
+        seconds: wall time that this build spent on it; ``run_seconds``: of the run that made the
+            result, None if unknown.
+        cause: the action that kept this gate from judging, perhaps its own.
     """
 
     label: Label
@@ -85,7 +87,7 @@ class GateResult:
 
     @classmethod
     def read(cls, label: Label, gate: Gate, said: Mapping[str, Any], key: str = "") -> Self:
-        """From a stored ``verdict.json``, or as much of one as is known."""
+        """From a stored ``verdict.json``, or the known part of one."""
         return cls(
             label=label,
             declared=gate,
@@ -99,12 +101,12 @@ class GateResult:
 
     @property
     def gate(self) -> str:
-        """The gate's name; empty for an action that is no gate."""
+        """The gate's name; empty for other actions."""
         return self.declared.name
 
     @property
     def verdict(self) -> Verdict | None:
-        """What the gate said; None where nothing was judged."""
+        """The verdict; None if nothing was judged."""
         return _VERDICTS.get(self.word)
 
     @property
@@ -114,12 +116,12 @@ class GateResult:
 
     @property
     def failed(self) -> bool:
-        """Whether it spoke against the candidate: FAIL or REJECTED."""
+        """Whether the verdict is FAIL or REJECTED."""
         return self.verdict in _AGAINST
 
     @property
     def broken(self) -> bool:
-        """Whether the machine kept it from judging."""
+        """Whether an infrastructure failure kept it from judging."""
         return self.word == Outcome.INFRA.value.upper()
 
     @property
@@ -129,17 +131,17 @@ class GateResult:
 
     @property
     def headline(self) -> str:
-        """The summary, after how runs differed if they did."""
+        """The summary, with a note before it if runs differed."""
         return f"{self.note}; {self.summary}" if self.note else self.summary
 
     @property
     def said(self) -> dict[str, Any]:
-        """The whole ``verdict.json``, or as much of it as is known."""
+        """The whole ``verdict.json``, or the known part of it."""
         shown = {"reason": self.reason, "summary": self.summary, "detail": self.detail}
         return {**self.data, "verdict": self.word, **shown}
 
     def to_json(self) -> dict[str, Any]:
-        """What every report has of a gate; ``key`` is None where unknown."""
+        """The form in all reports; ``key`` is None if unknown."""
         return {
             "label": str(self.label),
             "gate": self.gate,
@@ -154,7 +156,7 @@ class GateResult:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any], declared: Mapping[str, Gate]) -> Self:
-        """What ``to_json`` wrote of one of the gates ``declared``.
+        """Read what ``to_json`` wrote about one of the gates ``declared``.
 
         Raises LookupError, TypeError or UsageError for anything else.
         """
@@ -169,13 +171,13 @@ class GateResult:
 
 
 def _broken(item: Settled) -> Settled | None:
-    """``item`` if it ended without judging or making anything."""
+    """``item`` if it ended without a verdict or result."""
     is_broken = item.outcome in {Outcome.INFRA, Outcome.FAILED} and item.verdict is None
     return item if is_broken else None
 
 
 def _in_one_line(text: str) -> str:
-    """What a message and the lines below it come to, where there is one line for it."""
+    """A message of several lines in one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > _BEGIN + _END:
         lines = [*lines[:_BEGIN], "...", *lines[-_END:]]

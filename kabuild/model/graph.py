@@ -11,7 +11,7 @@ from kabuild.model.action import Action
 
 @dataclass(frozen=True)
 class ActionGraph:
-    """Actions by label, each after those that it depends on."""
+    """Actions by label, each after its dependencies."""
 
     actions: Mapping[str, Action] = field(default_factory=dict)
 

@@ -15,7 +15,7 @@ _LONGEST_PART, _LONGEST = 200, 1000
 
 @dataclass(frozen=True, order=True)
 class Label:
-    """``//package:name``. Two labels that print alike are the same target.
+    """``//package:name``. Labels with the same text are the same target.
 
     ``package`` is a POSIX path relative to the workspace, ``""`` for its root. In an external
     repository it begins with ``@`` and the repository's name: ``@kernelbench//level1/23_Softmax``
@@ -63,7 +63,7 @@ class Label:
 
     @property
     def trial(self) -> int:
-        """Which of several trials this is: 1 unless the name says otherwise."""
+        """The number of the trial: 1 unless the name has another."""
         return int(self.name.partition("#")[2] or 1)
 
     def in_trial(self, number: int) -> Label:
@@ -72,7 +72,7 @@ class Label:
         return Label(self.package, f"{name}#{number}" if number > 1 else name)
 
     def covers(self, label: Label) -> bool:
-        """Whether ``label`` is this target or, where no number says which, a trial of it."""
+        """Whether ``label`` is this target or, if this has no number, a trial of it."""
         return label == self or self == label.in_trial(1) or self.in_trial(self.trial) == label
 
     @property
@@ -88,7 +88,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Pattern:
-    """``//a/...``, ``//a:all``, ``//a:t``; with a leading ``-`` it takes away.
+    """``//a/...``, ``//a:all``, ``//a:t``; a leading ``-`` subtracts.
 
     ``label`` is set for a single target, otherwise ``package`` with ``recursive``. ``part`` is
     ``compile`` of ``//a/...:*.compile``, the sub-targets of that name.
@@ -154,7 +154,7 @@ def names_package(path: str) -> bool:
 
 
 def repository_of(package: str) -> str:
-    """The external repository of a package; ``""`` for the workspace's own."""
+    """The external repository of a package; ``""`` for the workspace."""
     return package[1:].partition("/")[0] if package.startswith("@") else ""
 
 
@@ -167,7 +167,7 @@ def show_package(package: str) -> str:
 
 
 def check_repository(name: str) -> None:
-    """Refuse what cannot name an external repository. Raises UsageError(BAD_LABEL)."""
+    """Check the name of an external repository. Raises UsageError(BAD_LABEL)."""
     if not _REPOSITORY.fullmatch(name) or len(name) > _LONGEST_PART:
         raise UsageError(
             Reason.BAD_LABEL,
@@ -205,7 +205,7 @@ def _check_package(path: str, text: str) -> None:
 
 
 def _check_length(path: str, text: str) -> None:
-    """Directories and files are called after labels, with something added."""
+    """Check a length: labels become names of directories and files, with suffixes."""
     if len(path) > _LONGEST or any(len(part) > _LONGEST_PART for part in path.split("/")):
         what = f"it has more than {_LONGEST_PART} characters in one part, or {_LONGEST} in all"
         raise _bad(f"{text[:60]}...", what)

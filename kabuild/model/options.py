@@ -1,4 +1,4 @@
-"""What a user asked for that rules may depend on."""
+"""The options of a build that rules may depend on."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ POLICIES = ("aka", "aka-v4", "fast_p", "geomean")
 
 
 MOST_TRIALS = 1000
-"""Trials of a task in one build: each is actions of its own, which are planned before any runs."""
+"""The most trials of a task in one build. Each has its own actions, all of which are planned."""
 
 MOST_RUNS = 10_000
-"""Runs of each gate in one build."""
+"""The most runs of each gate in one build."""
 
 MOST_SAMPLES = 1_000_000
-"""Configs that the admission of a task may try."""
+"""The most configs that the admission of a task may try."""
 
 MOST_JOBS = 4096
-"""CPU slots of a build."""
+"""The most CPU slots of a build."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Options:
 
     Attributes:
         platform: where candidates run.
-        agent: the target that turns tasks into solutions.
-        solution: a person's file or directory instead of the agent's, if given.
+        agent: the target that solves tasks.
+        solution: the user's file or directory instead of the agent's, if given.
         policy: the scoring policy.
-        samples: on how many drawn configs the admission of a task tries its kernels.
-        trials: how often an agent that runs a program solves each task.
-        run: a number that draws its trials anew; in their keys.
-        salt: what unseen configurations and seeds are drawn with; never shown to an agent.
+        samples: how many drawn configs the admission of a task tries.
+        trials: how often an agent solves each task.
+        run: a number in the keys of trials; a new one makes new trials.
+        salt: for drawing hidden configs and seeds; never shown to an agent.
     """
 
     platform: Platform
@@ -52,7 +52,7 @@ class Options:
 
 
 def check_policy(name: str) -> None:
-    """Raise UsageError(BAD_FLAG) for a scoring policy that there is not."""
+    """Raise UsageError(BAD_FLAG) for an unknown scoring policy."""
     if name not in POLICIES:
         hint = suggest(name, POLICIES) or f"policies: {', '.join(POLICIES)}"
         raise UsageError(Reason.BAD_FLAG, f"unknown scoring policy '{name}'", hint=hint)

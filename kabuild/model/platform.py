@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 CPU = "cpu"
-"""The platform that every machine is. All others are declared in ``toolchains/platforms``."""
+"""The platform that every machine has. All others are declared in ``toolchains/platforms``."""
 
 
 @dataclass(frozen=True)
 class Platform:
-    """``cpu`` or the name of a declared platform, with what can change a result unhashed.
+    """``cpu`` or a declared platform, with the machine's properties that can change results.
 
-    Properties (architecture, device model, driver, clock policy, memory limit) are sorted
-    and in every key, because a verdict from one device says nothing about another.
+    Properties (architecture, device model, driver, clock policy, memory limit) are sorted, and part
+    of every key: a verdict from one device says nothing about another.
     """
 
     name: str
@@ -34,11 +34,11 @@ class Platform:
 
 @dataclass(frozen=True)
 class Installation:
-    """A compiler that may be installed on a machine, and that a toolchain may adopt.
+    """A compiler that may be installed on a machine, for a toolchain to adopt.
 
     Attributes:
         program: the program to look for on the search path.
-        use: what it is good for.
+        use: its purpose, for people.
         requires: files below its root; ``a|b`` is either of two. A wrapper script has none.
     """
 
@@ -49,18 +49,18 @@ class Installation:
 
 @dataclass(frozen=True)
 class PlatformSpec:
-    """What the directory of a platform declares. ``cpu`` declares nothing.
+    """The declaration in a platform's directory. ``cpu`` has none.
 
     Attributes:
-        name: the directory's.
+        name: of the directory.
         doc: one sentence for people.
-        device: what people call one of its devices.
+        device: what users call one of its devices.
         example: an architecture, for messages.
-        architectures: what ``--platform=NAME:ARCH`` may name, each with the architecture that
-            its devices report; the two differ for code that uses features of one device.
-        visible: the variables by which users hide devices, the first that is set counts.
-        untried: parts that were never tested on hardware; empty if all were.
-        pytorch: a pattern of the versions of PyTorch that compute on its devices; empty for any.
+        architectures: what ``--platform=NAME:ARCH`` may name, each with the architecture that its
+            devices report; they differ for code that uses device-specific features.
+        visible: the variables by which users hide devices; the first that is set counts.
+        untried: what was never tested on hardware; empty if nothing.
+        pytorch: a pattern of the PyTorch versions that support its devices; empty for any.
         pytorch_build: what such a build is called.
         installations: compilers that can be adopted for it.
     """

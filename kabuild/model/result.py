@@ -1,4 +1,4 @@
-"""Results: what an action left behind, and how it ended."""
+"""Results: the outputs of an action, and how it ended."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class OutputFile:
 
 @dataclass(frozen=True)
 class ActionResult:
-    """What an action left behind: REAPI's ``ActionResult``.
+    """The outputs of an action: REAPI's ``ActionResult``.
 
-    ``files`` covers declared files and, path by path, declared directories; ``directories``
-    says which declared outputs are directories. ``seconds`` is how long the run took that
-    produced this result, not how long the cache took.
-    ``hermetic`` is false where the machine refused namespaces; such a result is not shared.
+    ``files`` covers declared files and, path by path, declared directories; ``directories`` says
+    which declared outputs are directories. ``seconds`` is the time of the run that produced this
+    result, not of the lookup. ``hermetic`` is false if the machine refused namespaces; such a
+    result is not shared.
     """
 
     exit_code: int
@@ -70,18 +70,17 @@ class ActionResult:
 
 @dataclass(frozen=True)
 class Settled:
-    """One action of one build, after it ended.
+    """One action of one build, after its end.
 
     Attributes:
-        key: the action's digest; None when its inputs never came to be.
-        cached: whether the result was found instead of made.
+        key: the action's digest; None if its inputs were never made.
+        cached: whether the result came from the cache.
         seconds: wall time that this build spent on it.
         verdict: for gates.
-        facts: what the action says of itself for reports; see ``Action.facts``.
-        message: what happened, where the action did not end well; for a gate that ran several
-            times with differing verdicts, that it is flaky.
-        fault: for a failure of the machine: which, machine-readable, such as ``NO_DEVICE``.
-        stopped_by: the action whose end is the first cause that this one did not run.
+        facts: the action's own report; see ``Action.facts``.
+        message: what went wrong; or that a gate is flaky, if several runs gave different verdicts.
+        fault: the infrastructure failure, machine-readable, such as ``NO_DEVICE``.
+        stopped_by: the action that is the root cause why this one did not run.
     """
 
     label: Label
@@ -98,6 +97,6 @@ class Settled:
 
     @property
     def account(self) -> str:
-        """The message with the action's name before it, unless it begins with that itself."""
+        """The message after the action's name, unless it already begins with that."""
         named = self.message.startswith((f"{self.label} ", f"{self.label}: "))
         return self.message if named or not self.message else f"{self.label}: {self.message}"

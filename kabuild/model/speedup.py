@@ -1,6 +1,6 @@
-"""A speedup as one figure with its uncertainty, as gates state it: the same in every report.
+"""A speedup with its uncertainty, the same in every report.
 
-What it means is said in ``rules/harness/README.md``; here it is only carried and written out.
+``rules/harness/README.md`` defines it; here it is only stored and formatted.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any
 from kabuild.model.figure import positive
 
 WIDEST = 4.0
-"""The most that the ends of an interval may differ by, as a factor. Beyond, the value is its lower
-end, and marked."""
+"""The largest ratio of an interval's ends. Beyond it, the lower end is shown, with a mark."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Speedup:
 
     @classmethod
     def read(cls, data: Mapping[str, Any], name: str = "speedup") -> Speedup | None:
-        """From a verdict, which has ``name``, ``speedup_low`` and ``speedup_high``, if it has."""
+        """From a verdict's ``name``, ``speedup_low`` and ``speedup_high``, if it has them."""
         value = positive(data, name)
         if value is None:
             return None
@@ -36,12 +35,12 @@ class Speedup:
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The interval; None where it is unknown."""
+        """The interval; None if unknown."""
         return (self.low, self.high) if self.low and self.high else None
 
     @property
     def wide(self) -> bool:
-        """Whether too little is known for more than a lower bound."""
+        """Whether only a lower bound is known."""
         return self.ends is not None and self.ends[1] > WIDEST * self.ends[0]
 
     def to_json(self) -> dict[str, float | None]:
@@ -51,7 +50,7 @@ class Speedup:
     def __str__(self) -> str:
         """``16.9x ±40 %``, by the half width of the interval on a logarithmic scale.
 
-        ``~2.31x`` where that is too wide, and ``2.31x`` where it is unknown.
+        ``~2.31x`` if that is too wide, and ``2.31x`` if it is unknown.
         """
         digits = 0 if self.value >= 100 else 1 if self.value >= 10 else 2
         text = f"{self.value:.{digits}f}x"
@@ -64,4 +63,4 @@ class Speedup:
 
 
 NO_SPEEDUP: Mapping[str, None] = {"speedup": None, "speedup_low": None, "speedup_high": None}
-"""The fields of ``to_json`` where there is none."""
+"""The fields of ``to_json`` without a speedup."""

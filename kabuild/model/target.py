@@ -14,8 +14,8 @@ from kabuild.model.label import Label
 class Target:
     """One declaration of a rule, validated: the rule's kind, attributes, file and line.
 
-    ``attrs`` holds every attribute of the rule, defaults included: files as ``Source``,
-    labels as ``Label``. ``tags`` drive selection and are no input of any action.
+    ``attrs`` holds every attribute of the rule, defaults included: files as ``Source``, labels as
+    ``Label``. ``tags`` are for selection; they are not an input of any action.
     """
 
     label: Label

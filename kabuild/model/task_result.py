@@ -1,8 +1,8 @@
-"""What came of judging a task: the one value that commands, reports and programs are given.
+"""The result of judging a task: the one value behind all commands and reports.
 
-It is made in two ways: from the actions of a build (``GateResult.of``), and from what was stored
-of them (``GateResult.read``). Every figure that anybody shows is a property here, or a fold over
-results in ``report/``.
+It is made in two ways: from the actions of a build (``GateResult.of``), and from stored verdicts
+(``GateResult.read``). Every displayed figure is a property here, or a fold over results in
+``report/``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from kabuild.model.verdict import Verdict
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a page shows of a result beside its figures; each is empty where it is unknown.
+    """What a page shows besides the figures of a result; fields are empty if unknown.
 
     Attributes:
         candidate, baseline: text of the kernels.
-        transcript: the lines of the agent's session, unless they were withheld.
-        dims: names of the shape space's dims in the order of their declaration.
+        transcript: the lines of the agent's session, unless withheld.
+        dims: names of the shape space's dims, as declared.
     """
 
     candidate: str = ""
@@ -37,15 +37,14 @@ class Evidence:
 
 @dataclass(frozen=True)
 class TaskResult:
-    """What came of one task, solved by one agent or person, once.
+    """The result of one task, solved once by an agent or a person.
 
     Attributes:
-        label: the task; after the first trial, with the number of the trial.
-        gates: the gates that were asked for, by name, in the order of judging. One that left
-            nothing is here, too: nothing that was asked for is ever missing.
-        figures: what the score gate counted: ``score.json``, or as much of it as is known.
-        agent: what the agent's session says of itself: ``agent.json``.
-        evidence: kernels and transcript, where they were read.
+        label: the task, with the number of the trial after the first one.
+        gates: all requested gates by name, in the order of judging, also those without any result.
+        figures: the score gate's ``score.json``, or the known part of it.
+        agent: the agent's report on its session: ``agent.json``.
+        evidence: kernels and transcript, if they were read.
     """
 
     label: Label
@@ -58,7 +57,7 @@ class TaskResult:
     def of(
         cls, label: Label, gates: Iterable[GateResult], agent: Mapping[str, Any] | None = None
     ) -> Self:
-        """From the gates of a build; its figures are those of the gate that scores."""
+        """From the gates of a build; the figures are those of the score gate."""
         named = {one.gate: one for one in gates}
         score = _with_role(named.values(), Role.SCORE)
         figures = score.data if score else {}
@@ -66,17 +65,17 @@ class TaskResult:
 
     @property
     def task(self) -> str:
-        """The task's label without the number of the trial, as short as it can be written."""
+        """The task's shortest label, without the number of the trial."""
         return self.label.in_trial(1).short
 
     @property
     def trial(self) -> int:
-        """Which trial this is; they count from 1."""
+        """The number of the trial, from 1."""
         return self.label.trial
 
     @property
     def family(self) -> str:
-        """The directory that its package is in, such as ``hip2hip``."""
+        """The directory of its package, such as ``hip2hip``."""
         parts = self.label.package.split("/")
         return parts[-2] if len(parts) > 1 else ""
 
@@ -87,7 +86,7 @@ class TaskResult:
 
     @property
     def broken(self) -> bool:
-        """Whether the machine kept some gate from judging."""
+        """Whether an infrastructure failure kept some gate from judging."""
         return any(gate.broken for gate in self.gates.values())
 
     @property
@@ -102,27 +101,27 @@ class TaskResult:
 
     @property
     def problem(self) -> GateResult | None:
-        """The gate that decided: the first that did not say PASS."""
+        """The deciding gate: the first that did not pass."""
         return next((gate for gate in self.gates.values() if not gate.passed), None)
 
     @property
     def problems(self) -> tuple[GateResult, ...]:
-        """``problem``, then what gates found that decide nothing: it may be the reason."""
+        """``problem``, then failures of gates that do not decide, since they may be the reason."""
         found = [gate for gate in self.gates.values() if not gate.passed]
         further = [gate for gate in found[1:] if not gate.declared.usual and gate.failed]
         return (*found[:1], *further)
 
     @property
     def deciding(self) -> tuple[GateResult, ...]:
-        """The gates by which this result counts in figures."""
+        """The gates that decide about this result."""
         names = deciding(gate.declared for gate in self.gates.values())
         return tuple(self.gates[name] for name in names)
 
     @property
     def judged(self) -> bool:
-        """Whether the result counts in figures: every gate has a verdict, or one is against it.
+        """Whether the result counts in figures: all gates have verdicts, or one failed.
 
-        The others were stopped by the machine or a person. They count nowhere, and are named.
+        Other results were stopped by the machine or the user. They are named, and count nowhere.
         """
         words = self.deciding
         against = any(gate.failed for gate in words)
@@ -130,7 +129,7 @@ class TaskResult:
 
     @property
     def why_unjudged(self) -> str:
-        """Why a result that does not count does not: ``NO_DEVICE``, or ``INFRA`` if unknown."""
+        """Why a result does not count: ``NO_DEVICE``, or ``INFRA`` if unknown."""
         for gate in self.deciding:
             if gate.verdict is None:
                 return gate.reason or gate.word
@@ -138,24 +137,24 @@ class TaskResult:
 
     @property
     def correct(self) -> bool:
-        """Whether all gates that decide said PASS; the score is one only where it is alone."""
+        """Whether all deciding gates passed; the score gate decides only if it is alone."""
         judges = [gate for gate in self.deciding if gate.declared.role is not Role.SCORE]
         judges = judges or list(self.deciding)
         return bool(judges) and all(gate.passed for gate in judges)
 
     @property
     def timed(self) -> bool:
-        """Whether a gate that times was asked for."""
+        """Whether a gate that times was requested."""
         return _with_role(self.gates.values(), Role.TIMES) is not None
 
     @property
     def scored(self) -> bool:
-        """Whether a gate that scores was asked for."""
+        """Whether a score gate was requested."""
         return _with_role(self.gates.values(), Role.SCORE) is not None
 
     @property
     def cases(self) -> Sequence[Mapping[str, Any]]:
-        """The timed configs, as the gate wrote them that times."""
+        """The timed configs, as the gate that times wrote them."""
         cases = self._times.get("cases")
         known = cases if isinstance(cases, list | tuple) else ()
         return [case for case in known if isinstance(case, dict) and positive(case, "speedup")]
@@ -164,12 +163,11 @@ class TaskResult:
     def measured(self) -> Speedup | None:
         """Baseline time / candidate time, the mean over the visible configs, with its interval.
 
-        By the gate that scores, else by the one that times. None where it was not measured or is
-        not correct.
+        From the score gate, else from the gate that times. None if not measured or not correct.
         """
         if not self.correct:
             return None
-        scored = "speedup" in self.figures  # if the score found the times unusable, so are they
+        scored = "speedup" in self.figures  # the score gate found the times unusable
         found = Speedup.read(self.figures) if scored else Speedup.read(self._times, "mean_speedup")
         if found is None or found.ends:
             return found
@@ -183,16 +181,16 @@ class TaskResult:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of ``measured``; None where it is unknown."""
+        """The 95 % interval of ``measured``; None if unknown."""
         return self.measured.ends if self.measured else None
 
     @property
     def score(self) -> float | None:
-        """The score, by the policy that was asked for; None where there is none."""
+        """The score by the requested policy; None if there is none."""
         return number(self.figures, "score")
 
     def remembered(self) -> Self:
-        """The same as a later build finds it: verdicts and figures, all from the cache."""
+        """The same result as a later build finds it, all from the cache."""
         gates = {
             name: GateResult(
                 *(gate.label, gate.declared, gate.word, gate.reason, gate.summary),
@@ -205,7 +203,7 @@ class TaskResult:
         return replace(self, gates=gates, figures=self._figures())
 
     def to_json(self) -> dict[str, Any]:
-        """What every report has of a result: task, trial, gates by name, and figures."""
+        """The form in all reports: task, trial, gates by name, and figures."""
         return {
             "task": str(self.label.in_trial(1)),
             "trial": self.trial,
@@ -215,7 +213,7 @@ class TaskResult:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any], declared: Mapping[str, Gate]) -> Self:
-        """What ``to_json`` wrote of a task with the gates ``declared``, by name.
+        """Read what ``to_json`` wrote about a task with the gates ``declared``, by name.
 
         Raises LookupError, TypeError or UsageError for anything else.
         """
@@ -226,7 +224,7 @@ class TaskResult:
 
     @property
     def _times(self) -> Mapping[str, Any]:
-        """What the gate wrote that times."""
+        """The verdict of the gate that times."""
         gate = _with_role(self.gates.values(), Role.TIMES)
         return gate.data if gate else {}
 
@@ -235,13 +233,13 @@ class TaskResult:
 
 
 def _with_role(gates: Iterable[GateResult], role: Role) -> GateResult | None:
-    """The first of ``gates`` with ``role``; a usual one before those on request."""
+    """The first of ``gates`` with ``role``; usual ones precede those on request."""
     found = [gate for gate in gates if gate.declared.role is role]
     return next((gate for gate in found if gate.declared.usual), next(iter(found), None))
 
 
 def _mean_ends(cases: Sequence[Mapping[str, Any]]) -> tuple[float, float] | tuple[None, None]:
-    """The means of the ends of configs' intervals; None where one of these is unknown."""
+    """The means of the ends of the configs' intervals; None if one is unknown."""
     lows = [low for case in cases if (low := positive(case, "low"))]
     highs = [high for case in cases if (high := positive(case, "high"))]
     if not cases or not len(lows) == len(highs) == len(cases):

@@ -1,4 +1,4 @@
-"""Verdicts: what a gate says of a candidate."""
+"""Verdicts of gates on candidates."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from kabuild.base.canonical import canonical_json
 
 EARLIER_GATE = "EARLIER_GATE"
-"""The reason of a gate that an earlier one stopped."""
+"""The reason of a gate that was skipped because an earlier one did not pass."""
 
 
 @unique
 class Verdict(Enum):
-    """What one gate says.
+    """The verdict of one gate.
 
-    REJECTED is worse than FAIL: a contract was broken or a judge was cheated, and the
-    reason says how. SKIPPED: an earlier gate stopped this one. A machine failure is no
-    verdict at all.
+    REJECTED is worse than FAIL: the candidate broke a contract or tried to cheat the judge, and the
+    reason says how. SKIPPED: an earlier gate did not pass. An infrastructure failure is not a
+    verdict.
     """
 
     PASS = "PASS"  # noqa: S105 - no password
@@ -37,7 +37,7 @@ class GateVerdict:
         reason: machine-readable, such as ``WRONG_RESULT``; empty on PASS.
         summary: one line for people.
         detail: more lines, such as the compiler's output or the worst element.
-        data: everything that the gate wrote, for reports.
+        data: the whole file, for reports.
     """
 
     gate: str
@@ -65,7 +65,7 @@ class GateVerdict:
 
     @classmethod
     def skipped(cls, gate: str, because: str) -> GateVerdict:
-        """The verdict of a gate that an earlier one stopped."""
+        """The verdict of a skipped gate."""
         return cls(gate, Verdict.SKIPPED, EARLIER_GATE, because)
 
     def to_json(self) -> bytes:

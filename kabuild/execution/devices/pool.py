@@ -1,4 +1,4 @@
-"""The devices of one build while it uses them: shown to actions, and watched."""
+"""The devices of one build: exposed to actions, and watched."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _POLL = 0.1
 
 
 class DevicePool:
-    """What an executor asks about the devices that a build may use. Used by many threads."""
+    """The devices that a build may use. Thread-safe."""
 
     def __init__(
         self,
@@ -36,9 +36,8 @@ class DevicePool:
     def using(self, lease: str, *, timed: bool) -> Iterator[Exposure]:
         """Use the device of a lease; with ``timed``, no other process may compute on it.
 
-        A lease that is no device's exposes nothing. Raises DeviceError(DEVICE_LOST,
-        DEVICE_BUSY), before the body or after it: whatever the body raised or came to is void
-        then.
+        A lease without a device exposes nothing. Raises DeviceError(DEVICE_LOST, DEVICE_BUSY),
+        before or after the body, whose result or exception is then void.
         """
         device = self._by_lease.get(lease)
         if device is None or self._driver is None:
@@ -76,7 +75,7 @@ class DevicePool:
             ) from cause
 
     def _lasting_users(self, device: Device, driver: Driver) -> tuple[int, ...]:
-        """Processes that compute on it and go on to do so."""
+        """Processes that keep computing on it."""
         for _ in range(round(self._grace / _POLL)):
             if not (users := driver.users(device)):
                 return users

@@ -1,4 +1,4 @@
-"""Which devices a build uses: those that were asked for, work, and are alike."""
+"""Which devices a build uses: requested, working, and alike."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ def choose(
     only: Sequence[int] = (),
     env: Mapping[str, str] | None = None,
 ) -> tuple[Platform, Devices]:
-    """The platform with what its devices are, and the devices that a build may use.
+    """The platform with its devices' properties, and the devices that a build may use.
 
-    ``spec`` is what the platform declares, ``there`` are all devices of the machine; ``only``
-    are the numbers of ``--devices``, for which the vendor's own variable in ``env`` stands in.
-    One build uses equal devices: those like the first of the right architecture. With an
-    architecture but without a device everything that needs none still works;
-    ``Devices.absent`` says why the rest cannot.
+    ``spec`` is what the platform declares, ``there`` are all devices of the machine; ``only`` are
+    the numbers of ``--devices``, or else the vendor's own variable in ``env``. One build uses equal
+    devices: those like the first of the right architecture. With an architecture but no device,
+        everything that needs no device still works; ``Devices.absent`` says why the rest cannot.
 
-    Raises InfraError(NO_DEVICE) where the architecture would have to come from a device, and
-    where a device of ``--devices`` cannot be used; UsageError(BAD_FLAG) where it does not exist,
-    or differs from the first.
+    Raises InfraError(NO_DEVICE) if no device tells the architecture, or if a device of
+    ``--devices`` cannot be used; UsageError(BAD_FLAG) if it does not exist or differs from the
+    first.
     """
     wish = _wish(spec, os.environ if env is None else env)
     allowed = _numbered(there, only) if only else _visible(there, wish)
@@ -77,12 +76,12 @@ def _numbered(there: Devices, numbers: Sequence[int]) -> list[Device]:
 
 
 def _wish(spec: PlatformSpec, env: Mapping[str, str]) -> str:
-    """The vendor's variable as it is set, such as ``GPUS=0``; empty if not."""
+    """The vendor's variable as set, such as ``GPUS=0``; empty if unset."""
     return next((f"{name}={env[name]}" for name in spec.visible if name in env), "")
 
 
 def _visible(there: Devices, wish: str) -> list[Device]:
-    """The devices that the vendor's variable names before any word that names none."""
+    """The devices in the vendor's variable, up to the first word that names none."""
     _, given, words = wish.partition("=")
     if not given:
         return list(there.found)
@@ -95,7 +94,7 @@ def _visible(there: Devices, wish: str) -> list[Device]:
 
 
 def _is_called(device: Device, name: str) -> bool:
-    """Whether the vendor's variable means it: by number, or by a beginning of its UUID."""
+    """Whether a word of the vendor's variable names it: by number, or by a prefix of its UUID."""
     if name.isdecimal():
         return device.index == int(name)
     return len(name) > len("GPU-") and device.uuid.startswith(name)
@@ -117,7 +116,7 @@ def _no_device(platform: str, why: str) -> str:
 
 
 def _refusals(devices: Sequence[Device]) -> list[str]:
-    """Which devices cannot be used, and why; what several have in common is said once."""
+    """Which devices cannot be used, and why; a common reason is given once."""
     names: dict[str, list[str]] = {}
     for device in devices:
         if device.problem:
@@ -126,7 +125,7 @@ def _refusals(devices: Sequence[Device]) -> list[str]:
 
 
 def _traits(device: Device) -> dict[str, str]:
-    """What has to be equal in devices of one build."""
+    """The properties that devices of one build must share."""
     return {**dict(device.properties), "arch": device.arch}
 
 

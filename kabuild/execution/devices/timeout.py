@@ -1,4 +1,4 @@
-"""Drivers that may never answer: a driver whose device fell off the bus may block its caller."""
+"""A time limit for drivers, which may block when a device has failed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from kabuild.model.device import Device, Devices, Exposure
 from kabuild.platform import Driver, Remark
 
 TIMEOUT_S = 60.0
-"""Seconds for one answer; a driver that has to wake eight devices takes about twenty."""
+"""Seconds for one answer; a driver that wakes eight devices takes about twenty."""
 
 T = TypeVar("T")
 
 
 def answer(ask: Callable[[], T], seconds: float = TIMEOUT_S) -> T:
-    """What ``ask`` returns or raises. Raises TimeoutError after so many seconds without either.
+    """What ``ask`` returns or raises; TimeoutError after ``seconds``.
 
-    The thread that asked is left behind then: nothing can end a call into a driver.
+    Its thread is then left behind: nothing can end a call into a driver.
     """
     answers: list[T] = []
     errors: list[BaseException] = []
@@ -41,7 +41,7 @@ def answer(ask: Callable[[], T], seconds: float = TIMEOUT_S) -> T:
 
 
 class WithTimeout:
-    """A driver that is not waited for longer than ``seconds``."""
+    """A driver with a time limit of ``seconds``."""
 
     def __init__(self, platform: str, driver: Driver, seconds: float = TIMEOUT_S) -> None:
         self._platform = platform
@@ -56,7 +56,7 @@ class WithTimeout:
             return Devices(self._platform, absent=str(error))
 
     def lost(self, device: Device) -> str:
-        """Why the device does not answer any more; that nothing does is a reason."""
+        """Why the device does not answer any more; a timeout is a reason."""
         try:
             return answer(lambda: self._driver.lost(device), self._seconds)
         except TimeoutError as error:
@@ -70,11 +70,11 @@ class WithTimeout:
             return ()
 
     def exposure(self, device: Device) -> Exposure:
-        """What a sandbox has to show; no driver is asked."""
+        """What a sandbox must expose; the driver is not asked."""
         return self._driver.exposure(device)
 
     def remarks(self) -> tuple[Remark, ...]:
-        """What ``kabuild doctor`` says besides; that the driver hangs is one remark."""
+        """Further remarks for ``kabuild doctor``; a timeout is one."""
         try:
             return answer(self._driver.remarks, self._seconds)
         except TimeoutError as error:

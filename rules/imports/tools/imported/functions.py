@@ -89,12 +89,13 @@ def learn(
     entry: str,
     *,
     devices: Sequence[str] = ("meta",),
+    keywords: bool = False,
 ) -> Learnt:
     """Find out what crosses the boundary of ``function``. Raises LeftOutError.
 
     ``call`` makes the arguments of one call; ``sizes`` are those of its settings that may be dims;
     ``entry`` is what a candidate defines. Shapes are looked at on the first of ``devices`` that
-    can say them.
+    can say them. With ``keywords`` all arguments are passed by name.
     """
     names = [name for name, value in sizes.items() if value > 0 and not FIXED.search(name)]
 
@@ -127,7 +128,8 @@ def learn(
     check_execution(lambda seed: run(function, small, given, told, seed=seed))
     original = {dim.name: dim.original for dim in space.dims}
     shown = call(sized(told, original), device)[0]
-    return Learnt(space, told, _attributes(function, shown, told, entry, space))
+    attrs = _attributes(function, shown, told, entry, space, keywords=keywords)
+    return Learnt(space, told, attrs)
 
 
 def sized(told: Mapping[str, Any], dims: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,10 +222,16 @@ def _shapes_of(function: Callable[..., Any], values: Values) -> Shapes:
 
 
 def _attributes(
-    function: Callable[..., Any], values: Values, told: Told, entry: str, space: Space
+    function: Callable[..., Any],
+    values: Values,
+    told: Told,
+    entry: str,
+    space: Space,
+    *,
+    keywords: bool,
 ) -> dict[str, Any]:
     said = Arguments(iter(space.shapes[f"{INTEGERS}in"]))
-    parts = [said.text(value, name) for name, value in values.items()]
+    parts = [f"{name}=" * keywords + said.text(value, name) for name, value in values.items()]
     with torch.no_grad():
         targets, outputs = returned(function(**values), _result(values))
     kinds = {n: declared(t, space.shapes[f"tensors.{n}"]) for n, t in said.tensors.items()}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
@@ -66,11 +68,13 @@ def build(kind: Callable[..., torch.nn.Module], init: Any) -> torch.nn.Module:
 
 
 def under_seed(generator: torch.Generator, draw: Callable[[], T]) -> T:
-    """What ``draw`` returns on the generator's device, its global generator being seeded by it."""
+    """What ``draw`` returns on the generator's device; it seeds all global generators."""
     device = generator.device
     seed = int(torch.randint(0, 2**31 - 1, (1,), generator=generator, device=device))
     with torch.random.fork_rng([device] if device.type == "cuda" else []), device:
         torch.manual_seed(seed)
+        random.seed(seed)
+        np.random.seed(seed)
         return draw()
 
 

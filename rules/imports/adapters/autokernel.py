@@ -1,0 +1,144 @@
+"""AutoKernel: ``kernel_fn(**inputs)``, with the inputs and references of its ``bench.py``.
+
+``tasks``, ``TERMS`` and ``MARK`` are read by ``kabuild import`` and need the standard library only.
+The rest runs where tasks are captured and judged, beside ``library`` and ``original``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from imported.functions import Values
+    from torch import Generator, Tensor
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "library"))
+
+TERMS = {"licence": "MIT", "redistribute": True}
+MARK = "bench.py"
+"""What a checkout of this benchmark has."""
+
+_SHOWN = "large"
+"""The size that AutoKernel reports."""
+
+_LANGUAGES = {"triton": "kernels", "cuda": "kernels/cuda"}
+_DTYPES = {"torch.float16": "f16", "torch.bfloat16": "bf16", "torch.float32": "f32"}
+_SHARED = ["bench.py", "reference.py"]
+Table = dict[str, Any]
+
+
+def tasks(root: Path) -> Iterator[Table]:
+    """All starters, by language and operation."""
+    for language, home in _LANGUAGES.items():
+        for path in sorted(root.glob(f"{home}/[!_]*.py")):
+            files = [path.relative_to(root).as_posix(), *_SHARED]
+            yield {"name": f"{language}/{path.stem}", "files": files, "tags": [language]}
+
+
+def capture(name: str, files: Sequence[str]) -> Table:
+    """What the lock says of a task. Raises LeftOutError."""
+    from imported.boundary import LeftOutError, needing_packages, sources
+    from imported.constants import read_module
+    from imported.functions import learn
+
+    language, _, operation = name.partition("/")
+    if language == "cuda":
+        what = "its starter compiles CUDA C++ with nvcc and a GPU's architecture while it runs"
+        raise LeftOutError("NEEDS_GPU", what)
+    bench = needing_packages(_bench)
+    if operation not in bench.KERNEL_CONFIGS:
+        raise LeftOutError("NO_ENTRY", f"bench.py has no '{operation}' in KERNEL_CONFIGS")
+    tested = bench.KERNEL_CONFIGS[operation]
+    sizes = dict(tested["test_sizes"])
+    settings = [sizes[_SHOWN], *(s for n, s in sizes.items() if n != _SHOWN)]
+
+    smallest = _call(bench, operation, min(settings, key=lambda s: sum(s.values())), "cpu")
+    constant = {name for name, tensor in smallest.items() if tensor.unique().numel() == 1}
+
+    def call(moved: Mapping[str, int], device: str) -> tuple[Values, list[Tensor]]:
+        values = _call(bench, operation, {**settings[0], **moved}, device)
+        return values, [tensor for name, tensor in values.items() if name not in constant]
+
+    learnt = learn(_function(bench, operation), call, settings[0], "kernel_fn", keywords=True)
+    return {
+        "origin": read_module(HERE / "original" / files[0], functions=(), of="").origin,
+        "attrs": {
+            **learnt.declared(settings),
+            **sources("autokernel", files),
+            "adapter": "//rules/imports/tools/imported/stand_in.py",
+            "dtypes": [_DTYPES[str(kind)] for kind in tested["test_dtypes"]],
+            "parameters": learnt.parameters(settings[0], operation=operation),
+            "brief": f"Write a function kernel_fn that computes what the one of {files[0]} does, "
+            f"from the same arguments, and is faster. (AutoKernel, {name})",
+        },
+    }
+
+
+def inputs(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
+    """The tensors of a call, from the original's own function under a seed."""
+    from imported.functions import inputs_of
+
+    return inputs_of(*_drawn(config, generator))
+
+
+def state(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
+    """The weights that the original leaves constant, moved."""
+    from imported.functions import state_of
+
+    return state_of(*_drawn(config, generator))
+
+
+def reference(**given: Any) -> Table:
+    """What the original's reference computes, in the precision of what is given."""
+    from imported.functions import run, sized
+
+    told, bench = _told(), _bench()
+    values = _call(bench, told["operation"], sized(told, given), "meta")
+    function = _function(bench, told["operation"])
+    return run(function, values, {**given, **given.get("state", {})}, told)
+
+
+def _drawn(config: Mapping[str, Any], generator: Generator) -> tuple[Values, Table]:
+    from imported.functions import sized
+    from imported.modules import under_seed
+
+    told, device = _told(), str(generator.device)
+    settings, bench, kind = sized(told, config), _bench(), config["dtype"]
+    call = lambda: _call(bench, told["operation"], settings, device, kind)  # noqa: E731
+    return under_seed(generator, call), told
+
+
+def _call(
+    bench: ModuleType, operation: str, settings: Mapping[str, int], device: str, kind: Any = None
+) -> Values:
+    """The arguments of one call, under the seed of the global generator."""
+    import torch
+
+    generate: Callable[..., Values] = bench.KERNEL_CONFIGS[operation]["input_generator"]
+    seed = torch.initial_seed() % 2**31
+    return generate(dict(settings), kind or torch.float32, device, seed)
+
+
+def _function(bench: ModuleType, operation: str) -> Callable[..., Any]:
+    compute: Callable[[Values], Any] = bench.KERNEL_CONFIGS[operation]["reference_fn"]
+    return lambda **values: compute(values)
+
+
+def _told() -> Table:
+    told: Table = json.loads((HERE / "parameters.json").read_text())
+    return told
+
+
+def _bench() -> ModuleType:
+    """AutoKernel's ``bench.py``, which imports its ``reference.py``."""
+    for file in reversed(_SHARED):
+        path = HERE / "original" / file
+        module = sys.modules[path.stem] = ModuleType(path.stem)
+        exec(compile(path.read_text(), path, "exec"), vars(module))  # noqa: S102 - the task's code
+    return sys.modules["bench"]

@@ -1,4 +1,4 @@
-"""Load, analyse, schedule: the whole of a build in one page. Read this first.
+"""Load, analyse, schedule: a whole build on one page. Read this first.
 
     request -> load    -> Loaded     workspace, packages, the labels that were asked for
             -> plan    -> Plan       the action graph and what of it was asked for
@@ -62,7 +62,7 @@ Tasks = Mapping[Label, tuple[Judging, ...]]
 
 @dataclass(frozen=True)
 class Loaded:
-    """A workspace, the labels that a request means in it, and the devices that it may use."""
+    """A workspace, the labels of a request, and the devices that it may use."""
 
     workspace: Workspace
     loader: Loader
@@ -73,7 +73,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Plan:
-    """What will run, if no cache knows it.
+    """What has to run if nothing is cached.
 
     ``tasks`` has the gates that were asked for, with their labels, by task; ``roots`` all
     actions that were asked for; ``consulted`` the files that toolchains are known by. ``gates``
@@ -113,7 +113,7 @@ def load(request: Request) -> Loaded:
 
 
 def settle(request: Request, loader: Loader, labels: tuple[Label, ...]) -> Loaded:
-    """Find out where ``labels`` are built, and with which options. Raises UsageError."""
+    """The platform and the options for ``labels``. Raises UsageError."""
     platform, devices = _machine(request, loader)
     options = _options(request, loader.workspace, platform)
     trials = max((request.trials, *(label.trial for label in labels)))
@@ -154,7 +154,7 @@ def plan(request: Request, loaded: Loaded, store: Store) -> Plan:
 
 
 def foresee(request: Request, planned: Plan, store: Store) -> dict[str, Forecast]:
-    """What ``execute`` would do with every action that was asked for; nothing runs."""
+    """What ``execute`` would do with every requested action; nothing runs."""
     with Spawner() as spawner:
         strategy = LocalStrategy(store, spawner, isolate=request.hermetic)
         executor = CachedExecutor(_inputs(planned, store), store.cas, store.actions, strategy)
@@ -171,7 +171,7 @@ def execute(
     clock: Clock | None = None,
     spawner: Spawner | None = None,
 ) -> Summary:
-    """Run what no cache knows, and say what came of everything.
+    """Run what is not cached; returns the results of everything.
 
     ``spawner`` is used and left open where one is given, so that its interpreters stay warm.
     """
@@ -232,7 +232,7 @@ def execute(
 
 
 def _telling(planned: Plan) -> dict[Label, Label]:
-    """By task and trial, the action whose facts a report shows."""
+    """By task and trial, the action whose facts reports show."""
     targets = planned.analysis.targets
     return {
         task: action.label
@@ -253,16 +253,16 @@ def _inputs(planned: Plan, store: Store) -> Inputs:
 
 
 def _roots(planned: Plan) -> dict[str, Path]:
-    """Where the named roots of sources lie."""
+    """The directories of the named source roots."""
     workspace = planned.loaded.workspace
     roots = source_roots(workspace.root, workspace.repositories.values())
     return {str(name): path for name, path in roots.items()}
 
 
 def _analyze(request: Request, loaded: Loaded, store: Store) -> tuple[Analysis, tuple[str, ...]]:
-    """Analysis, with the store's memory of files, so that toolchains cost a few stats.
+    """Analysis with the store's file index, so that toolchains cost a few stats.
 
-    Also the files that it asked the memory for.
+    Also returns the files that it looked up.
     """
     consulted: set[str] = set()
 
@@ -284,7 +284,7 @@ def _analyze(request: Request, loaded: Loaded, store: Store) -> tuple[Analysis, 
 
 
 def _check_numbers(request: Request) -> None:
-    """Refuse what no machine has, also where it came past the command line."""
+    """Refuse absurd numbers, also from the API."""
     for name, value, most in (
         ("jobs", request.jobs, MOST_JOBS),
         ("samples", request.samples, MOST_SAMPLES),
@@ -322,7 +322,7 @@ def _options(request: Request, workspace: Workspace, platform: Platform) -> Opti
 
 
 def _machine(request: Request, loader: Loader) -> tuple[Platform, Devices]:
-    """The platform by flag, or else by WORKSPACE.toml, whose line an error then names."""
+    """The platform of the flag, or else of WORKSPACE.toml, whose line errors then name."""
     platforms, workspace = loader.platforms, loader.workspace
     if request.platform is not None:
         return survey(platforms, platforms.parse(request.platform), request.devices)
@@ -342,17 +342,17 @@ def _declared(loaded: Loaded) -> tuple[Gate, ...]:
 
 
 def _chosen(request: Request, loaded: Loaded, declared: Sequence[Gate]) -> tuple[str, ...] | None:
-    """The names of the gates that are meant; None where labels say it alone. Raises UsageError."""
+    """The names of the selected gates; None if only labels select. Raises UsageError."""
     if not request.gates and request.pick is Pick.USUAL:
         return None
     if {word.lstrip("+-") for word in request.gates} <= {gate.name for gate in declared}:
         return choose(request.gates, request.pick, declared)
-    # Other rules may have it: then it is a gate, and not available for these tasks.
+    # If other rules declare it, it is a gate that these tasks do not have.
     return choose(request.gates, request.pick, merged([declared, loaded.loader.rules.gates().all]))
 
 
 def _asked_gates(analysis: Analysis, names: Collection[str] | None) -> Tasks:
-    """By task and trial, in order. A gate that the label does not name is not asked for."""
+    """By task and trial, in order, without gates that the label excludes."""
     tasks: dict[Label, tuple[Judging, ...]] = {}
     for label in analysis.requested:
         owner = analysis.owners[label]
@@ -363,7 +363,7 @@ def _asked_gates(analysis: Analysis, names: Collection[str] | None) -> Tasks:
 
 
 def _require_named(request: Request, tasks: Tasks, declared: Sequence[Gate], where: str) -> None:
-    """A gate on request that no task has was asked for in vain."""
+    """Refuse a requested gate that no task has."""
     offered = {gate.name for gates in tasks.values() for gate, _ in gates}
     in_vain = named(request.gates) - {gate.name for gate in declared if gate.usual} - offered
     for name in sorted(in_vain):
@@ -382,7 +382,7 @@ def _exit_code(
     interrupted: bool,
     judge: bool,
 ) -> ExitCode:
-    """What decides first: the user, the machine, the tools, then the verdicts."""
+    """The exit code: the user decides first, then the machine, the tools, the verdicts."""
     outcomes = {item.outcome for item in settled.values()}
     if interrupted:
         return ExitCode.INTERRUPTED

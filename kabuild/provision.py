@@ -1,4 +1,4 @@
-"""The toolchains of a build: found, pinned and fetched, with the store's memory of files."""
+"""The toolchains of a build: found, pinned and fetched, with the store's file index."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kabuild.loading.build_file import Package
 
 PACKAGES = "toolchains"
-"""Where toolchains are declared as a rule: in packages at and below ``//toolchains``."""
+"""Where toolchains are usually declared: in packages at and below ``//toolchains``."""
 
 
 @contextmanager
@@ -38,8 +38,8 @@ def provision(
 ) -> Iterator[Resolver]:
     """Finds the toolchains of the workspace at ``root``; unchanged ones cost a few stats.
 
-    ``fetch`` allows to get what the store lacks, ``locked`` refuses what the lock does not
-    hold. ``consulted`` hears of every file and directory that an answer depends on.
+    ``fetch`` allows downloads; ``locked`` refuses toolchains that are not in the lock.
+    ``consulted`` is called with every file and directory that an answer depends on.
     """
 
     def digest(path: Path) -> Digest:
@@ -75,8 +75,8 @@ def declarations_elsewhere(
 ) -> Iterator[Declaration]:
     """All toolchains of the workspace outside of ``//toolchains/...``.
 
-    Only packages are loaded whose BUILD.toml has the word. One that cannot be is handed to
-    ``broken`` with what is wrong, and left out.
+    Only packages whose BUILD.toml contains the word are loaded. Broken ones are passed to
+    ``broken`` with the error, and left out.
     """
     root = loader.workspace.root
     for name in loader.packages_below(""):
@@ -108,14 +108,14 @@ def _declared_in(package: Package) -> Iterator[Declaration]:
 
 
 def _has_secret(name: str) -> bool:
-    """Whether the user's environment has a secret; asked where a toolchain is for such alone."""
+    """Whether the user's environment has a secret that a toolchain needs."""
     from kabuild.execution.secrets import unfit
 
     return unfit(os.environ.get(name, "")) is None
 
 
 def _fetching_into(trees: TreeStore) -> Fetch:
-    """Gets a toolchain that a build needs. Its network code is imported then and no earlier."""
+    """Fetches toolchains; imports the network code on first use."""
 
     def fetch(
         declaration: Declaration, pin: Fetched, files: tuple[LockedFile, ...], digest: str

@@ -41,10 +41,9 @@ _IGNORED = "/out/\n"
 
 
 def new_workspace(directory: Path) -> list[Path]:
-    """Make ``directory`` a workspace; the files that were written.
+    """Make ``directory`` a workspace; returns the written files.
 
-    Raises UsageError where it is one already, cannot be written, or has a name that would not
-    print as it is.
+    Raises UsageError if it is one already, cannot be written, or has an unprintable name.
     """
     path = str(directory.resolve())
     shown = escaped(path.replace("\n", "\\n").replace("\t", "\\t"))
@@ -69,10 +68,10 @@ def new_workspace(directory: Path) -> list[Path]:
 
 
 def new_task(workspace: Path, family: str, name: str) -> list[Path]:
-    """Declare a task below ``tasks/<family>/<name>``; the files that were written.
+    """Declare a task below ``tasks/<family>/<name>``; returns the written files.
 
-    Raises UsageError for a name that no function can have, an unknown family, or a task that
-    exists.
+    Raises UsageError for a name that is not valid for a function, an unknown family, or an existing
+    task.
     """
     _check_name(name)
     template = _template(workspace, family, families(workspace))
@@ -95,7 +94,7 @@ def new_task(workspace: Path, family: str, name: str) -> list[Path]:
     )
     try:
         Loader(load_workspace(workspace)).package(f"{TASKS}/{family}/{name}")
-    except LoadError as error:  # such as a keyword of its language, which its rule knows
+    except LoadError as error:  # such as a keyword of the language, which the rule knows
         shutil.rmtree(directory)
         raise UsageError(
             Reason.BAD_LABEL,
@@ -107,9 +106,9 @@ def new_task(workspace: Path, family: str, name: str) -> list[Path]:
 
 
 def new_agent(workspace: Path, name: str) -> list[Path]:
-    """Declare an agent in ``agents/``, beside those that are there; the files that were written.
+    """Declare an agent in ``agents/``; returns the written files.
 
-    Raises UsageError for a bad name and for an agent that exists.
+    Raises UsageError for an invalid name, or an existing agent.
     """
     _check_name(name)
     directory = workspace / AGENTS
@@ -131,7 +130,7 @@ def new_agent(workspace: Path, name: str) -> list[Path]:
 
 
 def _declared(file: Path) -> str:
-    """The text of a BUILD.toml. Raises LoadError where it has none."""
+    """The text of a BUILD.toml. Raises LoadError if it is not text."""
     try:
         return read_plain(file, _MOST_BYTES).decode()
     except UnicodeDecodeError:
@@ -169,7 +168,7 @@ def _template(workspace: Path, kind: str, known: Sequence[str]) -> Mapping[str, 
 
 
 def _taken(template: Mapping[str, str]) -> set[str]:
-    """What the files of a template are called, and what their Python imports."""
+    """The names of a template's files, and the modules that they import."""
     imports = (_IMPORT.findall(text) for path, text in template.items() if ".py" in path)
     stems = {path.partition(".")[0] for path in template} - {*_NAMED}
     return stems.union(*(line.split() for lines in imports for line in lines))
@@ -181,7 +180,7 @@ def _renamed(path: str, name: str) -> str:
 
 
 def _check_name(name: str) -> None:
-    """The name becomes one of a directory, a target, and a function of C or Python."""
+    """Check a name: it becomes that of a directory, a target, and a function."""
     if len(name) > _MAX_NAME or not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise UsageError(
             Reason.BAD_LABEL,

@@ -1,4 +1,4 @@
-"""The platform of a build: what was asked for, and what this machine has of it."""
+"""The platform of a build: the requested one, with this machine's devices."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 def survey(
     platforms: PlatformIndex, asked: Platform, only: Sequence[int] = ()
 ) -> tuple[Platform, Devices]:
-    """What this machine has of a platform, and the devices that a build may use.
+    """The platform with this machine's properties, and the devices that a build may use.
 
-    ``only`` are the numbers of those devices that may be used; empty means all. Only a platform
-    other than ``cpu`` loads a driver.
+    ``only`` are the numbers of usable devices; empty means all. Only a platform other than ``cpu``
+    loads a driver.
 
-    Raises UsageError(UNKNOWN_PLATFORM) for a CPU of another architecture,
-    UsageError(BAD_FLAG) for devices that there are not, InfraError(NO_DEVICE) where neither
-    a device nor the user says which architecture, and LoadError(BAD_PLATFORM).
+    Raises UsageError(UNKNOWN_PLATFORM) for a CPU of another architecture, UsageError(BAD_FLAG) for
+    missing devices, InfraError(NO_DEVICE) if neither a device nor the user names the architecture,
+    and LoadError(BAD_PLATFORM).
     """
     from kabuild.model.device import Devices
 
@@ -39,7 +39,7 @@ def survey(
 
 
 def probe(platforms: PlatformIndex, name: str) -> Devices:
-    """All devices of a platform; one of an unknown architecture cannot be used.
+    """All devices of a platform; those of unknown architecture are unusable.
 
     Raises LoadError(BAD_PLATFORM).
     """
@@ -58,7 +58,7 @@ def probe(platforms: PlatformIndex, name: str) -> Devices:
 
 
 def driver_of(platforms: PlatformIndex, name: str) -> WithTimeout | None:
-    """The driver of a platform, which is not waited for without end. Raises as ``probe``."""
+    """The driver of a platform, with a time limit. Raises as ``probe``."""
     from kabuild.execution.devices.timeout import WithTimeout
 
     driver = platforms.driver(name)
@@ -66,7 +66,7 @@ def driver_of(platforms: PlatformIndex, name: str) -> WithTimeout | None:
 
 
 def pool_of(platforms: PlatformIndex, devices: Devices) -> DevicePool:
-    """What shows devices to actions and watches them meanwhile; of none, nothing."""
+    """The pool of the devices; None without devices."""
     from kabuild.execution.devices import DevicePool
 
     return DevicePool(devices, driver_of(platforms, devices.platform) if devices.found else None)

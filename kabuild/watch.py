@@ -1,4 +1,4 @@
-"""Builds that follow a file: again on every change, and never for one that is out of date."""
+"""Builds that follow files: again on every change, and never for an outdated version."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Changes = Iterator[set[Path]]
 
 
 def watched_paths(planned: Plan, request: Request) -> frozenset[Path]:
-    """The directories and files whose change may change what the plan says."""
+    """The directories and files whose changes may affect the plan."""
     root = planned.loaded.workspace.root
     paths = {root / WORKSPACE_FILE}
     if (root / LOCK_FILE).is_file():
@@ -43,8 +43,8 @@ def watched_paths(planned: Plan, request: Request) -> frozenset[Path]:
 class Watch:
     """One request, built again whenever something that it reads changes.
 
-    ``on_summary`` hears of each build that came to its end, ``on_error`` of what is wrong
-    with a declaration or a flag: the next change may mend it.
+    ``on_summary`` is called after each finished build, ``on_error`` with an error in a declaration
+    or a flag, which the next change may fix.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class Watch:
     def run(self, changes: Callable[[Iterable[Path]], Changes], first: Plan) -> None:
         """Build now and after every change, until ``changes`` ends.
 
-        ``changes`` yields sets of paths that changed below the directories that it is given.
-        A build that is under way when something changes is stopped.
+        ``changes`` yields sets of changed paths below the directories that it is given. A change
+        stops the current build.
         """
         self._root = first.loaded.workspace.root
         self._paths = watched_paths(first, self._request)
@@ -100,13 +100,13 @@ class Watch:
     def _concerns(self, changed: Path) -> bool:
         """Whether a change calls for a build.
 
-        If the last build had no plan, the files it would have read are unknown:
-        any file of the workspace may be the one that was missing or wrong.
+        If the last build had no plan, its files are unknown: any file of the workspace may be the
+        missing or wrong one.
         """
         if changed in self._paths or not self._paths.isdisjoint(changed.parents):
             return True
         if any(changed in path.parents for path in self._paths):
-            return True  # a directory came, with files of which nothing else may tell
+            return True  # a new directory, whose files may have been missed
         if not self._is_broken or changed.is_relative_to(self._builder.store.root):
             return False
         root = self._root
@@ -122,7 +122,7 @@ class Watch:
 
 
 class _Build:
-    """A build in a thread of its own, which can be cancelled."""
+    """A cancellable build in a thread of its own."""
 
     def __init__(self, work: Callable[[threading.Event], None]) -> None:
         self._stop = threading.Event()
@@ -136,10 +136,10 @@ class _Build:
 
 
 def _is_outdated(summary: Summary) -> bool:
-    """Whether a file was saved between the plan and the action that reads it: not an error."""
+    """Whether a file was saved between the plan and the action that reads it, which is no error."""
     return any(item.fault == Reason.INPUT_CHANGED.name for item in summary.settled.values())
 
 
 def _directory(path: Path) -> Path:
-    """What to watch for a path: editors replace files, so their directories."""
+    """The directory to watch for a path, since editors replace files."""
     return path if path.is_dir() else path.parent

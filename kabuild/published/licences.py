@@ -1,4 +1,4 @@
-"""The licences of imported tasks, which travel with a bundle of their original files."""
+"""The licences of imported tasks, for bundles with their original files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from kabuild.pipeline import Summary
 
 
 def licences(summary: Summary) -> dict[str, str]:
-    """The licence of every external repository that an evaluation has tasks of, by ``@name``.
+    """The licences of all external repositories in an evaluation, by ``@name``.
 
-    Raises BundleError where a licence does not allow to pass the files on.
+    Raises BundleError if a licence forbids redistribution.
     """
     external = summary.plan.loaded.loader.external
     found: dict[str, str] = {}

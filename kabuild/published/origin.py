@@ -1,4 +1,4 @@
-"""Where the files came from that judged: from this kabuild, an action, or the publisher."""
+"""The origins of judging files: this kabuild, an action, or the publisher."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from kabuild.model.digest import Digest
 from kabuild.store.trees import read_directory
 
 JUDGES = ("tools/", "hip/", "runner/")
-"""Where rules put what compiles, runs and judges; a task's own files lie elsewhere."""
+"""Input directories of compilers, runners and judges; a task's own files lie elsewhere."""
 
 
 @dataclass(frozen=True)
 class Origins:
-    """Input files that are neither part of this kabuild nor made by an action of the bundle.
+    """Input files that neither belong to this kabuild nor were made by an action of the bundle.
 
     Attributes:
-        foreign: paths of judging code among them. Where it is empty, the verdicts are this
-            kabuild's own.
-        given: how many of the others there are, by directory and suffix: a task's files, and
-            solutions. Compiled code among them was not made from published sources.
+        foreign: paths of judging code among them; if empty, this kabuild's own code judged.
+        given: the number of other files by directory and suffix: a task's files, and solutions.
+            Compiled code among them was not built from published sources.
     """
 
     foreign: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""From an evaluation that ended to a bundle."""
+"""From a finished evaluation to a bundle."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from kabuild.store import Store
 
 PUBLIC_SALT = Options.salt
 TRANSCRIPTS = ("transcript.jsonl", "calls.jsonl")
-"""Outputs of agents that may say more than their solution does."""
+"""Outputs of agents that may be private."""
 
 
 def publish(
     path: Path, summary: Summary, store: Store, *, transcripts: bool = False
 ) -> tuple[Manifest, int]:
-    """Write the bundle of an evaluation that ended; its manifest and size in bytes.
+    """Write the bundle of a finished evaluation; returns its manifest and size in bytes.
 
-    Without ``transcripts``, what agents said stays at home; what they handed in is in. Raises
-    BundleError where a gate was not judged, or something is no longer stored; InfraError where
-    the machine is why, and Interrupted where the user is.
+    Without ``transcripts``, sessions of agents are left out; their solutions are included. Raises
+    BundleError where a gate was not judged, or something is no longer stored; InfraError where the
+    machine is why, and Interrupted where the user is.
     """
     if summary.interrupted:
         raise Interrupted(Reason.INTERRUPTED, "the build was interrupted; nothing was published")
@@ -51,7 +51,10 @@ def publish(
 
 
 def _unjudged(gate: GateResult) -> KabuildError:
-    """Why a gate without a verdict cannot be published: the machine's fault or the request's."""
+    """Why a gate without a verdict cannot be published:
+
+    an infrastructure failure, or the request.
+    """
     of_machine = gate.broken
     why = f": {gate.summary}" if gate.summary else ""
     return (InfraError if of_machine else BundleError)(
@@ -64,7 +67,7 @@ def _unjudged(gate: GateResult) -> KabuildError:
 
 
 def manifest_of(summary: Summary, store: Store, *, withheld: Collection[str] = ()) -> Manifest:
-    """What a bundle of this evaluation says of itself. Raises BundleError."""
+    """The manifest of this evaluation's bundle. Raises BundleError."""
     analysis = summary.plan.analysis
     owners = {
         action.label: done.target.label
@@ -84,7 +87,7 @@ def manifest_of(summary: Summary, store: Store, *, withheld: Collection[str] = (
 
 
 def check_salt(request: Request, summary: Summary, *, reveal: bool) -> None:
-    """Refuse to publish a private salt by accident: it reveals all unseen configs."""
+    """Refuse to publish a private salt by accident: it reveals all hidden configs."""
     if summary.plan.loaded.options.salt != PUBLIC_SALT and not reveal:
         source = "--unseen_salt_file" if request.salt_file else "WORKSPACE.toml"
         raise BundleError(
@@ -95,7 +98,7 @@ def check_salt(request: Request, summary: Summary, *, reveal: bool) -> None:
 
 
 def request_of(summary: Summary) -> Mapping[str, Any]:
-    """What was asked for, for people: see ``Manifest.request``."""
+    """The request, for people: see ``Manifest.request``."""
     options = summary.plan.loaded.options
     asked = {gate for result in summary.table for gate in result.gates}
     targets = summary.plan.analysis.targets

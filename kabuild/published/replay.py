@@ -35,11 +35,10 @@ from kabuild.survey import pool_of, survey
 
 @dataclass(frozen=True)
 class Replayed:
-    """What came of running a bundle again.
+    """The result of a replay.
 
-    ``origins`` says whose code judged: a verdict of foreign code is reproduced, not vouched for.
-    ``left_out`` has the tasks of which the bundle has no verdict, though nothing stopped that
-    gate, by gate.
+    ``origins`` says whose code judged: verdicts of foreign code are reproduced, not confirmed.
+    ``left_out`` has, by gate, the tasks without a verdict although nothing stopped the gate.
     """
 
     manifest: Manifest
@@ -48,12 +47,12 @@ class Replayed:
     left_out: Mapping[str, Sequence[str]]
 
     def count(self, word: Word) -> int:
-        """How many actions ended so."""
+        """How many actions had this result."""
         return sum(item.word is word for item in self.comparisons)
 
     @property
     def remedies(self) -> tuple[str, ...]:
-        """How to get what would make more of it comparable byte for byte; each once."""
+        """How to make more of it comparable byte for byte, without duplicates."""
         return tuple(dict.fromkeys(line for item in self.comparisons for line in item.remedies))
 
 
@@ -117,14 +116,17 @@ def replay_file(
 
 
 def _with_processor(restored: Restored, manifest: Manifest) -> Restored:
-    """What measures no time may end in other digits on another processor."""
-    if restored.obstacle or restored.record.timed:  # the keys of measurements have its model
+    """The environment difference of an untimed action:
+
+    other processors may give other last digits.
+    """
+    if restored.obstacle or restored.record.timed:  # keys of measurements include the processor
         return restored
     return replace(restored, obstacle=other_processor(manifest.instructions, instructions()))
 
 
 def _meant(manifest: Manifest, words: Sequence[str], known: Gates) -> tuple[str, ...]:
-    """What ``--gates`` means, where the bundle may have gates that no rule here declares."""
+    """The gates in ``--gates``, which may be gates of the bundle that no rule here declares."""
     more = tuple(Gate(name) for name in dict.fromkeys(r.gate for r in manifest.records if r.gate))
     return choose(words, Pick.USUAL, merged([known.all, more]))
 
@@ -148,7 +150,7 @@ def _chosen(manifest: Manifest, gates: Sequence[str], sample: int | None) -> lis
 
 
 def _here(manifest: Manifest, platforms: PlatformIndex) -> tuple[Platform, Devices]:
-    """What this machine has of the bundle's platform, be it nothing."""
+    """This machine's version of the bundle's platform, perhaps without devices."""
     name, arch = (manifest.platform.get(key, "") for key in ("name", "arch"))
     asked = f"{name}:{arch}" if name != CPU and arch else name or CPU
     return survey(platforms, platforms.parse(asked))

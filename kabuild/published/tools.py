@@ -1,4 +1,4 @@
-"""The toolchains of this machine for actions that were made elsewhere."""
+"""This machine's toolchains, for actions from elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kabuild.store import Store
 def machine_toolchains(cwd: Path, store: Store) -> Iterator[Callable[[str], Toolchain]]:
     """Finds toolchains by name: those of the workspace around ``cwd``, else kabuild's own.
 
-    What is pinned is fetched. Raises ToolchainError for a name that nothing here has.
+    Fetches pinned ones. Raises ToolchainError for an unknown name.
     """
     root = builtin_root()
     with suppress(UsageError):

@@ -14,9 +14,8 @@ from kabuild.store.trees import MOST_OF_A_BUNDLE, Trees
 def unpack(path: Path, store: Store, *, limit: int) -> Manifest:
     """Put every blob into the store, by its own digest; the manifest.
 
-    No result of the bundle becomes an entry of the action cache: nothing of it is believed. Its
-    input roots are read once here, so that whoever walks them later knows that they end. Raises
-    BundleError and ``OSError``.
+    No result of the bundle enters the action cache, since it is not trusted. Its input roots are
+    read once here, so that later walks are known to end. Raises BundleError and ``OSError``.
     """
     with open_bundle(path, limit=limit) as bundle:
         for _, chunks in bundle.streams():

@@ -1,4 +1,4 @@
-"""Checking a bundle without running anything of it."""
+"""Checks a bundle without running anything."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from kabuild.store import Store
 
 @dataclass(frozen=True)
 class Verified:
-    """What a bundle says, and that it fits together.
+    """The content of an intact bundle.
 
     Attributes:
         verdicts: how many gates ended with each, by gate.
-        left_out: the tasks of which it has no verdict, though nothing stopped that gate, by gate.
-        commands: the programs that its actions run, and how often.
-        origins: whose files went in.
+        left_out: by gate, the tasks without a verdict although nothing stopped the gate.
+        commands: the programs of its actions, with counts.
+        origins: where its input files come from.
     """
 
     manifest: Manifest
@@ -37,11 +37,11 @@ class Verified:
 
 
 def verify_file(path: Path, store: Store, known: Gates, *, limit: int) -> Verified:
-    """Check every blob, and that every action is what its key says.
+    """Check every blob, and every action against its key.
 
     ``known`` are the gates that rules declare here.
 
-    Raises BundleError for what is damaged or changed, ``OSError``.
+    Raises BundleError for a damaged or changed bundle, and ``OSError``.
     """
     manifest = unpack(path, store, limit=limit)
     commands: Counter[str] = Counter()
@@ -58,5 +58,5 @@ def verify_file(path: Path, store: Store, known: Gates, *, limit: int) -> Verifi
 
 
 def _any_toolchain(name: str) -> Toolchain:
-    """What a key holds of a toolchain is in the input root; here nothing runs."""
+    """Stands for any toolchain: its fingerprint is in the input root, and nothing runs."""
     return Toolchain(name=name, role="", fingerprint=b"", home="/")

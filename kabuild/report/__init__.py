@@ -1,1 +1,1 @@
-"""Layer 4: folds over events and results. What people and programs get to see of a build."""
+"""Layer 4: reports for people and programs, as folds over events and results."""

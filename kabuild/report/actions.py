@@ -25,7 +25,7 @@ def render_actions(foreseen: Iterable[Forecast]) -> str:
 
 
 def describe(item: Forecast) -> dict[str, Any]:
-    """One action with everything that is in its key, and what would become of it."""
+    """One action with everything in its key, and its forecast."""
     action = item.action
     known = item.settled.key if item.settled else item.prepared.key if item.prepared else None
     nodes = dict(item.prepared.root.walk()) if item.prepared else {}

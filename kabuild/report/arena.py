@@ -1,4 +1,4 @@
-"""AgentKernelArena's files: a run directory of its, read with care; one of ours, written for it.
+"""AgentKernelArena's run directories, read with care and written.
 
 Format: https://github.com/AMD-AGI/AgentKernelArena, commit d6f7c8a4 (``src/evaluator.py`` writes
 ``task_result.yaml``, ``src/postprocessing.py`` ``overall_summary.csv``). Times are milliseconds.
@@ -34,12 +34,12 @@ DOUBT = (
 COMPILED = Gate("compile", share="compiled")
 CORRECT = Gate("correctness", share="correct")
 RECORD = Gate("record")
-"""Stands for a record that cannot be believed."""
+"""Stands for a record that is not credible."""
 
 _COLUMNS = ("Task Name", "Task Type", "Score", "Speedup", "Optimization_summary")
 _SIZE = 1 << 20
 _TOLERANCE = 10.0
-"""How many times a mean of ratios may differ from the ratio of means before it needs a reason."""
+"""The factor by which a mean of ratios may differ from the ratio of means."""
 
 
 def is_arena_run(path: Path) -> bool:
@@ -48,7 +48,7 @@ def is_arena_run(path: Path) -> bool:
 
 
 def arena_runs(path: Path) -> tuple[Path, ...]:
-    """A run, or those right below a directory, as a report of several evaluations writes them."""
+    """A run, or the runs directly below a directory, as reports of several evaluations."""
     if is_arena_run(path) or not path.is_dir():
         return (path,) if is_arena_run(path) else ()
     return tuple(item for item in sorted(path.iterdir()) if is_arena_run(item))
@@ -57,8 +57,8 @@ def arena_runs(path: Path) -> tuple[Path, ...]:
 def read_arena(path: Path) -> Evaluation:
     """The evaluation in a run directory.
 
-    Every task's directory counts, also one that left no result: its own summary forgets those.
-    What cannot be believed is refused, and says why. Raises ``OSError``.
+    Every task's directory counts, also one without a result, which the run's own summary omits.
+    Records that are not credible are rejected with a reason. Raises ``OSError``.
     """
     folders = [item for item in sorted(path.iterdir()) if item.is_dir() and item.name != "reports"]
     return Evaluation(
@@ -74,7 +74,7 @@ def read_arena(path: Path) -> Evaluation:
 
 
 def run_folders(evaluations: Sequence[Evaluation], directory: Path) -> list[Path]:
-    """Where each evaluation's run goes: ``directory``, or one for each below it, by its name."""
+    """The directory of each evaluation's run: ``directory``, or one below it by name."""
     if len(evaluations) == 1:
         return [directory]
     found: list[Path] = []
@@ -86,9 +86,9 @@ def run_folders(evaluations: Sequence[Evaluation], directory: Path) -> list[Path
 
 
 def write_arena(evaluation: Evaluation, directory: Path) -> list[Path]:
-    """Write a run directory with what the evaluation has. Returns the files. Raises ``OSError``.
+    """Write a run directory of the evaluation. Returns the files. Raises ``OSError``.
 
-    What was not judged is left out: the format has no word for it but failure.
+    Unjudged tasks are left out: the format could only call them failures.
     """
     written = []
     for result in filter(_is_judged, evaluation.results):
@@ -190,7 +190,7 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _doubts(record: Mapping[str, Any]) -> Iterator[str]:
-    """Why a record is not to be believed, the plainest reason first."""
+    """Why a record is not credible, the plainest reason first."""
     for name in ("pass_compilation", "pass_correctness"):
         if not isinstance(record.get(name), bool):
             yield f"{name} is {record.get(name)!r}, neither true nor false"

@@ -1,4 +1,4 @@
-"""What ``bench`` prints: the times of one task as a person wants to see them."""
+"""The output of ``bench``: the times of one task, for people."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def render_bench(label: str, bench: Mapping[str, Any], ramp: str = BLOCKS) -> st
 
 
 def _stop(stop: Mapping[str, Any]) -> str:
-    """Why there are no more samples."""
+    """Why sampling stopped."""
     reached = f"half-width {stop['half_width']:.3f} of {stop['wanted']:g} wanted"
     return f"{stop['processes']} processes a side, ended by {stop['reason']}: {reached}"
 
 
 def _state(machine: Mapping[str, Any]) -> str:
-    """The machine while it was measured, from what it shows."""
+    """The state of the machine during the measurement."""
     first, last = machine["readings"][0], machine["readings"][-1]
     load = " ".join(f"{value:.2f}" for value in machine["load"])
     clocks = [mhz for reading in machine["readings"] if reading["mhz"] for mhz in reading["mhz"]]
@@ -72,7 +72,7 @@ def _grown(text: str, before: float | None, after: float | None) -> str:
 
 
 def histogram(times: Sequence[float], low: float, high: float, ramp: str) -> str:
-    """``times`` between ``low`` and ``high``, on a logarithmic axis; a bin that has any shows."""
+    """``times`` between ``low`` and ``high`` on a logarithmic axis; non-empty bins are visible."""
     counts = [0] * BINS
     width = math.log(high / low) or 1.0
     for time in times:

@@ -1,4 +1,4 @@
-"""Evaluations beside one another: what they are called, and whether they may be compared."""
+"""Several evaluations: their names, and whether they may be compared."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _DECISIVE = ("name", "arch", "device")
 _TOLD = {"name": "platform"}
 _ASKED = ("policy", "salt")
 Platform = Mapping[str, str]
-"""Name and properties, as an evaluation has them."""
+"""Name and properties of a platform."""
 
 
 def by_agent(evaluation: Evaluation, source: str) -> Evaluation:
-    """What a file holds, called by its agent where it names one; ``source`` is as it was given."""
+    """A file's evaluation, named after its agent if it has one; ``source`` is as given."""
     agent = evaluation.request.get("agent")
     name = evaluation.name if agent is None else str(agent).rpartition(":")[2] or "solution"
     return replace(evaluation, name=name, source=source)
 
 
 def named_apart(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """The same with names that differ.
+    """The evaluations with distinct names.
 
-    All are called by their agent. Where they were judged on several machines, that is said of
-    all; where two are still alike, of those where they come from, and at last a number.
+    All are named after their agents. If they were judged on several machines, all get the machine's
+    name; those that are still equal get their source, and finally a number.
     """
     names = [item.name for item in evaluations]
     machines = _machines(evaluations)
@@ -39,7 +39,7 @@ def named_apart(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
 
 
 def _machines(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Short names of the machines: the device's, or the platform's where that is enough."""
+    """Short names of the machines: the device's, or the platform's if that is enough."""
     short = [_short(item) for item in evaluations]
     meant = {(name, item.machine) for name, item in zip(short, evaluations, strict=True)}
     twice = Counter(name for name, _ in meant)
@@ -63,7 +63,7 @@ def _where_alike(names: Sequence[str], more: Callable[[int], str]) -> list[str]:
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
-    """With a number behind each that occurs again; no number makes a name that there is."""
+    """With numbers after repeated names; no number creates an existing name."""
     taken = set(names)
     seen: set[str] = set()
     found = []
@@ -78,16 +78,16 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 
 def told_apart(one: Platform, other: Platform) -> list[str]:
-    """What makes two platforms so different that no speedup of one is like one of the other.
+    """Why speedups on different platforms cannot be compared.
 
     A speedup is over the task's baseline on the same machine, and each machine has its own:
-    ``["device: AMD EPYC and NVIDIA H200"]``. Empty where they may be compared.
+    ``["device: AMD EPYC and NVIDIA H200"]``. Empty if they can be compared.
     """
     return _differing(one, other, _DECISIVE)
 
 
 def remarks(one: Evaluation, other: Evaluation) -> list[str]:
-    """What else differs: no reason to refuse, and something to know of the figures."""
+    """Other differences, which readers of the figures should know."""
     properties = sorted((one.platform.keys() | other.platform.keys()) - {*_DECISIVE})
     return [
         *_differing(one.platform, other.platform, properties),

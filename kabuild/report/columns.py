@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 GAP = "  "
 _LEAST = 8
-"""Columns that a cell keeps when it is cut."""
+"""The least width of a shortened cell."""
 
 
 def render_columns(
     rows: Sequence[Sequence[str]], width: int, *, spare: Sequence[int] = (), cut: int = -1
 ) -> list[str]:
-    """The rows as lines of at most ``width`` columns, as far as that can be had.
+    """The rows as lines of at most ``width`` columns, if possible.
 
-    The columns ``spare`` are left out one by one, the first first, while the lines are too long;
-    then the cells of column ``cut`` are shortened. ``rows`` have one length, and a header first.
+    While the lines are too long, the columns ``spare`` are left out one by one, in order; then the
+    cells of column ``cut`` are shortened. ``rows`` have one length, and a header first.
     """
     shown = list(range(len(rows[0])))
     for column in spare:

@@ -1,7 +1,7 @@
-"""What a report is made from: evaluations read from their records, as plain values.
+"""Evaluations, the input of reports, read from their records as plain values.
 
-Whether the records were made a second ago or come out of a bundle of somebody else, a report
-is made in the same way: from the outputs and inputs of actions, by digest.
+A report is made in the same way from a new build and from a foreign bundle: from the outputs and
+inputs of actions, by digest.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from kabuild.store.trees import read_directory
 Get = Callable[[Digest], bytes]
 
 SOURCE, TASK = "candidate/", "task/"
-"""Where the first gate finds the kernel, and one that compares finds the oracle."""
+"""Inputs of gates: the kernel in the first gate, the oracle in gates that compare."""
 
 SPEC = "spec.json"
-"""Where the action of a gate finds what it judges."""
+"""The input directory with the candidate."""
 
 FIGURES = "score.json"
-"""Where the action of a gate that scores writes all that it counted."""
+"""The output file of a score gate."""
 
 _TEXT_LIMIT = 1 << 20
 
@@ -59,7 +59,7 @@ class Evaluation:
 
     @property
     def declared(self) -> tuple[Gate, ...]:
-        """The gates of its rules and of its results, in the order of judging."""
+        """The gates of its rules and results, in the order of judging."""
         asked = (tuple(gate.declared for gate in one.gates.values()) for one in self.results)
         return merged([self.gates, *asked])
 
@@ -102,7 +102,7 @@ def read_evaluation(
 
 
 def with_records(evaluation: Evaluation, manifest: Manifest, get: Get) -> Evaluation:
-    """``evaluation`` with what only the records of its actions have.
+    """``evaluation`` with details from the records of its actions.
 
     That is its toolchains and the manifest's digest, and of each result the whole ``score.json``,
     the agent's session, and the kernels. Raises BundleError for malformed records.
@@ -120,7 +120,7 @@ def with_records(evaluation: Evaluation, manifest: Manifest, get: Get) -> Evalua
 
 
 def agent_name(request: Mapping[str, Any]) -> str:
-    """The name of the agent that a request is of; empty for a solution of a person."""
+    """The name of the request's agent; empty for a user's solution."""
     return str(request.get("agent") or "").rpartition(":")[2]
 
 
@@ -137,7 +137,7 @@ def _by_task(manifest: Manifest) -> Mapping[Label, Sequence[Record]]:
 def _result(
     task: Label, records: Sequence[Record], asked: Any, declared: Sequence[Gate], get: Get
 ) -> TaskResult:
-    """What the gates said. ``asked`` are those that a bundle says were asked for."""
+    """The result of a task. ``asked`` are the requested gates, according to the bundle."""
     gates = {
         record.gate: GateResult.read(
             Label.parse(record.label),
@@ -156,19 +156,19 @@ def _result(
 
 
 def _gate(name: str, declared: Sequence[Gate]) -> Gate:
-    """The gate of that name; a usual one without figures where none is declared."""
+    """The gate of that name; if undeclared, a default gate without figures."""
     return next((gate for gate in declared if gate.name == name), Gate(name))
 
 
 def _scoring(records: Iterable[Record]) -> Record | None:
-    """The gate that scored."""
+    """The gate that scores."""
     return next((r for r in records if r.gate and r.file(FIGURES)), None)
 
 
 def told_gates(task: Label, told: Any, declared: Sequence[Gate]) -> dict[str, GateResult]:
     """What ``gates`` of a ``score.json`` says of gates that left no record.
 
-    In a bundle anybody may have written it: what is not well-formed in it does not count.
+    A bundle is not trusted: malformed parts are ignored.
     """
     known = told if isinstance(told, Mapping) else {}
     return {
@@ -181,9 +181,9 @@ def told_gates(task: Label, told: Any, declared: Sequence[Gate]) -> dict[str, Ga
 def stopped_gates(
     task: Label, known: Mapping[str, GateResult], asked: Any, declared: Sequence[Gate]
 ) -> dict[str, GateResult]:
-    """The usual gates among ``asked`` that one which did not pass stopped, as they would say it.
+    """The skipped default gates among ``asked``, after one that did not pass.
 
-    Without them, whoever fails everywhere would seem never to have been asked. ``asked`` is what a
+    Without them, a failing agent's gates would seem not to have been requested. ``asked`` is what a
     bundle says was asked for, where it says so.
     """
     failed = next((gate for gate in known.values() if not gate.passed), None)
@@ -200,7 +200,7 @@ def stopped_gates(
 
 
 def in_order(gates: Mapping[str, GateResult], declared: Sequence[Gate]) -> dict[str, GateResult]:
-    """``gates`` in the order of judging, and unknown ones behind."""
+    """``gates`` in the order of judging, unknown ones last."""
     order = [gate.name for gate in declared]
     places = {gate: order.index(gate) if gate in order else len(order) for gate in gates}
     return {gate: gates[gate] for gate in sorted(gates, key=places.__getitem__)}
@@ -241,7 +241,7 @@ def _paths(record: Record, get: Get) -> Iterator[str]:
 
 
 def _dims(record: Record, get: Get) -> tuple[str, ...]:
-    """In the order of their declaration, which is that of the kernel's arguments."""
+    """Dims in the order of their declaration, which is that of the kernel's arguments."""
     for path, node in read_directory(record.root, get).walk():
         if path == SPEC:
             try:

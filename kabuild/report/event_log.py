@@ -13,11 +13,10 @@ from kabuild.report.event_stream import line_of
 
 
 class EventLog:
-    """An event sink that writes the log of the last build in which anything ran.
+    """An event sink that writes the log of the last build that executed anything.
 
-    The file is opened, and structlog imported, with the first action that really executes:
-    a build that is answered from the cache pays nothing and leaves the log alone. Where the
-    file cannot be written there is no log.
+    The file is opened, and structlog imported, when the first action executes: a fully cached build
+    costs nothing and leaves the log alone. If the file cannot be written there is no log.
     """
 
     def __init__(self, path: Path) -> None:
@@ -26,7 +25,7 @@ class EventLog:
         self._log: Any = None
 
     def emit(self, event: Event) -> None:
-        """Write the line of one event, if it has one."""
+        """Write the line of an event, if it has one."""
         if isinstance(event, ActionExecuting):
             self._open()
         if line := line_of(event):

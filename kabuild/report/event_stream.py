@@ -47,7 +47,7 @@ SCHEMA = "kabuild/events/1"
 
 
 class EventStream:
-    """An event sink that writes each line at once, so that a reader sees it while it is news.
+    """An event sink that writes each line at once, for readers that follow it.
 
     Events come from any thread; lines never mix.
     """
@@ -67,7 +67,7 @@ class EventStream:
             self._say(line[0], **line[1])
 
     def finish(self, table: Sequence[TaskResult], counts: Totals, exit_code: int) -> None:
-        """Write what all of it came to, and close."""
+        """Write the last line, and close."""
         for result in table:
             self._say("task", **result.to_json())
         self._say("finished", totals=asdict(counts), exit_code=exit_code)
@@ -89,7 +89,7 @@ class EventStream:
 
 
 def line_of(event: Event) -> tuple[str, dict[str, Any]] | None:
-    """The name and the fields of an event's line, here and in ``out/build.log``."""
+    """The name and the fields of an event, here and in ``out/build.log``."""
     match event:
         case BuildStarted():
             return "started", {"total": event.total, "platform": event.platform}

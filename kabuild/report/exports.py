@@ -1,4 +1,4 @@
-"""Reports for programs and for pasting: JSON with a schema, CSV and Markdown."""
+"""Reports as JSON with a schema, as CSV and as Markdown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kabuild.report.judgement import unjudged
 from kabuild.report.leaderboard import LeaderboardRow, headings, leaderboard
 
 SCHEMA = "kabuild/report/1"
-"""Changes when a field changes its meaning or goes; new fields may come at any time."""
+"""Changes if a field changes its meaning or is removed; new fields do not change it."""
 
 _WHICH = ("evaluation", "platform", "task", "family", "trial")
 _FIGURES = ("reason", "speedup", "speedup_low", "speedup_high", "score", "policy")
@@ -41,7 +41,7 @@ def render_json(evaluations: Sequence[Evaluation]) -> str:
 
 
 def render_csv(evaluations: Sequence[Evaluation]) -> str:
-    """One line for each result: which it is, the word of each usual gate, and its figures."""
+    """One line for each result: its name, the verdict of each default gate, and its figures."""
     text = io.StringIO()
     declared = merged(evaluation.declared for evaluation in evaluations)
     gates = [g.name for g in declared if g.usual and g.role is not Role.SCORE]
@@ -105,7 +105,10 @@ def by_task(evaluations: Sequence[Evaluation]) -> dict[str, list[list[TaskResult
 
 
 def brief(result: TaskResult) -> str:
-    """A result in a word: its speedup, or the gate that decided and why, or why none could."""
+    """A result in a word:
+
+    its speedup, or the deciding gate with its reason, or why none decided.
+    """
     if not result.judged:
         return f"not judged: {result.why_unjudged}"
     if result.measured:

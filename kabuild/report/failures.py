@@ -17,51 +17,51 @@ from kabuild.model.task_result import TaskResult
 
 _BROKEN = frozenset({Outcome.INFRA, Outcome.FAILED})
 _NUMBER_OF_ONE = re.compile(r"(?=[\w-]*\d)[\w-]{12,}")
-"""What identifies a request or a session: it differs where the cause does not."""
+"""Identifiers of requests or sessions, which differ for the same cause."""
 
 _MOST_LINES, _MOST_COLUMNS = 40, 400
-"""What is printed of one detail: a candidate may have written any amount into it."""
+"""Lines that are printed of a detail, which a candidate may have made long."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Why one or several actions broke by themselves; ``actions`` are in the order of settling."""
+    """Why actions broke by themselves; ``actions`` are in the order of settling."""
 
     actions: tuple[Settled, ...]
 
     @property
     def first(self) -> Settled:
-        """The one whose message is shown."""
+        """The action whose message is shown."""
         return self.actions[0]
 
     @property
     def more(self) -> str:
-        """How many it stopped besides the first: ``and 3 more``; empty without any."""
+        """How many others: ``and 3 more``; empty if none."""
         return f"and {len(self.actions) - 1} more" if self.actions[1:] else ""
 
     @property
     def title(self) -> str:
-        """The first by name, and how many more."""
+        """The first action's name, and the number of others."""
         return f"{self.first.label} {self.more}".rstrip()
 
     @property
     def others(self) -> str:
-        """The other ones by name, as far as they can be taken in at a glance; empty without any."""
+        """The first few of the others by name; empty if none."""
         others = abridged([str(action.label) for action in self.actions[1:]])
         return f"also affected: {others}" if others else ""
 
 
 def broken(settled: Iterable[Settled]) -> int:
-    """How many actions broke by themselves without a result: they were neither cached nor run."""
+    """How many actions broke without a result: they were neither cached nor executed."""
     found = [action for cause in causes(settled) for action in cause.actions]
     return sum(action.outcome is Outcome.INFRA or action.result is None for action in found)
 
 
 def causes(settled: Iterable[Settled]) -> list[Cause]:
-    """The causes of all that was not made, in the order in which they came.
+    """The root causes of all failures, in order.
 
-    What only follows from another one's end is none. Two are the same where all that their
-    messages differ by is the action's own name, or the number of a request.
+    Consequences are not causes. Two causes are equal if their messages differ only in the action's
+    name or in the number of a request.
     """
     found: dict[tuple[Outcome, str, str], list[Settled]] = {}
     for item in settled:

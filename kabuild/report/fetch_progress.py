@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def make_fetch_progress(stream: TextIO | None = None) -> FetchProgress:
-    """What suits ``stream``, which is stderr by default."""
+    """The progress display for ``stream``, by default stderr."""
     stream = stream or sys.stderr
     return LiveFetch(stream) if can_redraw(stream) else PlainFetch(stream)
 
@@ -47,7 +47,7 @@ class PlainFetch:
         self._write(f"fetched {toolchain} in {seconds:.1f} s")
 
     def stop(self) -> None:
-        """Nothing is left on the screen that would have to go."""
+        """Does nothing: there is no display to remove."""
 
     def _write(self, line: str) -> None:
         self._stream.write(f"{line}\n")

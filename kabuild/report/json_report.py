@@ -19,7 +19,7 @@ from kabuild.report.trials import summarise_trials
 SCHEMA = 1
 
 Made = tuple[GateResult, Path | None]
-"""What was to be made, and where it is shown."""
+"""A built target, and the path of its outputs."""
 
 
 def render_json(
@@ -35,9 +35,9 @@ def render_json(
 ) -> str:
     """One JSON object with ``targets`` (one entry per gate and trial) and ``totals``.
 
-    ``built`` is what was to be made and not judged: ``targets`` has an entry for each, too.
-    ``agents`` has what each trial's agent says of itself; ``trials`` each task's figures, where
-    it has several.
+    ``built`` are targets that are built, not judged: ``targets`` has an entry for each, too.
+    ``agents`` has the facts of each trial's agent; ``trials`` the figures of tasks with several
+    trials.
     """
     gates = (made for made, _ in built if made.gate)
     report = {
@@ -59,7 +59,7 @@ def render_json(
 
 
 def outcome_of(made: GateResult) -> str:
-    """What something came to that was to be made: a gate that said no has failed."""
+    """The outcome of a built target; a gate that did not pass has failed."""
     if made.failed:
         return "failed"
     return "done" if made.verdict is Verdict.PASS else made.word.lower()

@@ -1,7 +1,6 @@
-"""What counts in every figure: what a trial that failed is worth, and what its times can tell.
+"""Rules for all figures: the value of a failed trial, and when a kernel is faster.
 
-All that makes figures from trials takes these from here: the leaderboard, the comparison of two
-agents, and the trials of ``kabuild test``.
+They hold for the leaderboard, for the comparison of two agents, and for trials of ``kabuild test``.
 """
 
 from __future__ import annotations
@@ -14,8 +13,11 @@ from enum import Enum, unique
 from kabuild.model.task_result import TaskResult
 
 NO_GAIN = 1.0
-"""The speedup that a trial which failed counts in every mean: it gained nothing, as under the
-policy ``geomean``. It is never absent, and never 0, which no other trial could make up for."""
+"""The speedup of a failed trial in every mean:
+
+it gained nothing, as under the policy ``geomean``. It is never left out, and never 0, which no
+other trial could make up for.
+"""
 
 SIGMAS = 1.96
 """Standard deviations of a normal distribution in half of a 95 % interval."""
@@ -23,9 +25,9 @@ SIGMAS = 1.96
 
 @unique
 class Pace(Enum):
-    """Whether a kernel is faster than its baseline, as far as its times can tell.
+    """Whether a kernel is faster than its baseline, according to its times.
 
-    FASTER where the whole 95 % interval is above 1, SLOWER where it is below, else UNSURE.
+    FASTER if the whole 95 % interval is above 1, SLOWER if it is below, else UNSURE.
     """
 
     FASTER = "faster"
@@ -34,12 +36,12 @@ class Pace(Enum):
 
 
 def unjudged(results: Sequence[TaskResult]) -> dict[str, str]:
-    """Why, by label, for those of ``results`` that were not judged; ``#2`` is the second trial."""
+    """By label, why some of ``results`` were not judged; ``#2`` is the second trial."""
     return {result.label.short: result.why_unjudged for result in results if not result.judged}
 
 
 def gain(speedup: float | None) -> float:
-    """What a trial that was judged counts in a mean; ``speedup`` is None where it failed."""
+    """The value of a judged trial in a mean; ``speedup`` is None if it failed."""
     return NO_GAIN if speedup is None else speedup
 
 
@@ -51,7 +53,7 @@ def typical_gain(trials: Sequence[TaskResult]) -> float:
 def spread(trials: Sequence[TaskResult]) -> float | None:
     """Standard deviation of the logarithm of ``typical_gain``, by the intervals of its trials.
 
-    A trial that failed counts as it does, for sure. None where an interval is unknown.
+    A failed trial has no uncertainty. None if an interval is unknown.
     """
     ends = [trial.measured.ends for trial in trials if trial.measured]
     widths = [math.log(high / low) / 2 for low, high in filter(None, ends)]
@@ -61,7 +63,7 @@ def spread(trials: Sequence[TaskResult]) -> float | None:
 
 
 def pace(result: TaskResult) -> Pace:
-    """What can be said of a result's speedup; UNSURE for one that failed or has no intervals."""
+    """The pace of a result; UNSURE if it failed or has no intervals."""
     if result.interval is None:
         return Pace.UNSURE
     low, high = result.interval

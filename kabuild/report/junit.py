@@ -16,7 +16,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def render_junit(table: Sequence[TaskResult]) -> bytes:
-    """The document. FAIL and REJECTED are failures, what was not judged is an error."""
+    """The document. FAIL and REJECTED are failures; unjudged gates are errors."""
     root = Element("testsuites", name="kabuild")
     for one in table:
         suite = SubElement(root, "testsuite", name=str(one.label))
@@ -48,5 +48,5 @@ def _add_case(suite: Element, one: TaskResult, gate: GateResult) -> None:
 
 
 def _legal(text: str) -> str:
-    """Without what XML 1.0 forbids, or what acts where it is shown; candidates may print any."""
+    """Text without characters that XML 1.0 forbids or that act on displays."""
     return _FORBIDDEN.sub("\ufffd", escaped(text))

@@ -1,8 +1,7 @@
-"""The keys of the last builds in a workspace, for each of what was asked for by itself.
+"""The keys of the last builds in a workspace, for each agent or solution.
 
-A view in ``out/`` shows one build of an action, whoever asked for it. Two agents make the same
-action of one task, with keys that have next to nothing in common: the earlier key that one of
-them is compared with is its own.
+A view in ``out/`` shows the last build of an action. Two agents have the same action of a task,
+with very different keys, so each is compared with its own earlier key.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from kabuild.report.views import last_key
 
 _DIRECTORY = ".keys"
 _MOST = 100
-"""Histories that are kept: a search may hand in thousands of solutions, each once."""
+"""The number of histories that are kept: a search may try thousands of solutions."""
 
 
 class KeyHistory:
-    """What is known of builds of one agent or solution on one kind of platform.
+    """The last keys of one agent or solution on one kind of platform.
 
-    It is disposable like all of ``out/``, and read when it is first asked for something.
+    It is disposable like all of ``out/``, and read on first use.
     """
 
     def __init__(self, out: Path, options: Options) -> None:
@@ -37,7 +36,7 @@ class KeyHistory:
         self._keys: dict[str, str] | None = None
 
     def own(self, label: Label) -> Digest | None:
-        """The key of the last such build of an action."""
+        """The key of an action in the last such build."""
         try:
             hash_, size = self._read()[str(label)].split("/")
             return Digest(hash_, int(size))
@@ -45,11 +44,11 @@ class KeyHistory:
             return None
 
     def last(self, label: Label) -> Digest | None:
-        """The same; where there was none, the key of the last build of any kind."""
+        """The same, or else the key in the last build of any kind."""
         return self.own(label) or last_key(self._out, label)
 
     def record(self, settled: Iterable[Settled]) -> None:
-        """Add what a build came to. Raises ``OSError``."""
+        """Add the keys of a build. Raises ``OSError``."""
         before = self._read()
         new = {str(item.label): str(item.key) for item in settled if item.key and item.result}
         if before.items() >= new.items():
@@ -71,7 +70,7 @@ class KeyHistory:
         return self._keys
 
     def _make_room(self) -> None:
-        """Remove the histories that were written longest ago."""
+        """Remove the oldest histories."""
         known = self._path.parent.iterdir() if self._path.parent.is_dir() else ()
         oldest = sorted(known, key=lambda path: path.stat().st_mtime)
         for path in oldest[: max(0, len(oldest) - _MOST + 1)]:

@@ -1,4 +1,4 @@
-"""What the tasks of one family come to: the rows of a leaderboard."""
+"""The rows of a leaderboard: figures for each evaluation and family."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kabuild.report.evaluation import Evaluation
 from kabuild.report.judgement import Pace, pace, typical_gain, unjudged
 
 THRESHOLDS = (0.0, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0)
-"""Speedups p at which fast_p is given."""
+"""The thresholds p of fast_p."""
 
 ALL = "all"
 
@@ -21,17 +21,17 @@ Trials = Sequence[TaskResult]
 
 @dataclass(frozen=True)
 class LeaderboardRow:
-    """One evaluation in one family of tasks.
+    """The figures of one evaluation in one family of tasks.
 
     Every judged task stays in the denominator: a rejected or wrong one counts as 1.0x in
-    ``geomean``, ``mean`` and ``median``, and as 0 in ``faster`` and ``fast``. Trials that were not
-    judged are excluded from all figures, and named. Each task counts once: with the geometric mean
-    of its trials' speedups, and with the share of them that is compiled, right or fast.
+    ``geomean``, ``mean`` and ``median``, and as 0 in ``faster`` and ``fast``. Unjudged trials are
+    excluded from all figures, and named. Each task counts once: with the geometric mean of its
+    trials' speedups, and with the share of trials that are compiled, correct or fast.
 
     Attributes:
-        machine: the platform, and the device where it has one.
-        tasks, trials: how many were judged; one task may have several trials.
-        unjudged: why not, by label, for the trials that were not.
+        machine: the platform, and its device if any. tasks, trials: how many were judged; a task
+            may have several trials.
+        unjudged: by label, why a trial was not judged.
         shares: by heading, the share of tasks that passed the gate which declares it, 0 to 1;
             None where nobody asked for that gate.
         geomean, mean, median: of the speedups; None where nobody asked for times.
@@ -56,7 +56,7 @@ class LeaderboardRow:
 
 
 def leaderboard(evaluations: Iterable[Evaluation]) -> list[LeaderboardRow]:
-    """One row for each evaluation and family, and one for all families where there are several."""
+    """One row for each evaluation and family, and one for all families if there are several."""
     found = []
     for evaluation in evaluations:
         families: dict[str, list[TaskResult]] = {}
@@ -100,7 +100,7 @@ def _by_task(results: Iterable[TaskResult]) -> dict[str, list[TaskResult]]:
 
 
 def headings(rows: Iterable[LeaderboardRow]) -> list[str]:
-    """The headings of all shares that some row has, in the order of judging."""
+    """The headings of all shares in ``rows``, in the order of judging."""
     return list(dict.fromkeys(heading for row in rows for heading in row.shares))
 
 
@@ -109,7 +109,7 @@ def _headings(evaluation: Evaluation) -> list[str]:
 
 
 def passing(result: TaskResult, heading: str) -> bool | None:
-    """Whether a result passed the gate that declares ``heading``; None where it was not asked."""
+    """Whether a result passed the gate with ``heading``; None if it was not requested."""
     said = [gate.passed for gate in result.gates.values() if gate.declared.share == heading]
     return all(said) if said else None
 
@@ -125,5 +125,5 @@ def _fast(tasks: Sequence[Trials], threshold: float) -> float:
 
 
 def _share(tasks: Sequence[Trials], holds: Callable[[TaskResult], bool]) -> float:
-    """Of the tasks, each of which counts with the share of its trials."""
+    """The mean over tasks of the share of their trials."""
     return statistics.fmean(statistics.fmean(map(holds, trials)) for trials in tasks)

@@ -18,9 +18,9 @@ _DETAIL = 2000
 
 
 def render_summary(table: Sequence[TaskResult], counts: Totals, settled: Iterable[Settled]) -> str:
-    """A table of tasks and gates, totals, and what decided where something did not pass.
+    """A table of tasks and gates, the totals, and the failures.
 
-    ``settled`` are the actions of the build, of which some may have kept gates from judging.
+    ``settled`` are the actions of the build; failed ones may have stopped gates.
     """
     gates = columns(table)
     figures = ["speedup", "score"] if any(one.scored for one in table) else []
@@ -46,14 +46,14 @@ def render_summary(table: Sequence[TaskResult], counts: Totals, settled: Iterabl
 
 
 def _told(cause: Cause) -> tuple[str, str]:
-    """What broke, and all that is known of why, once however many it stopped."""
+    """The root causes of failures, each once, with details."""
     item = cause.first
     title = f"{cause.title}: {item.outcome.value.upper()} {item.fault}".rstrip()
     return title, "\n".join(filter(None, (item.message, cause.others)))
 
 
 def _said(gate: GateResult) -> tuple[str, str]:
-    """What a gate said: in one line, and in several, unless these begin with it."""
+    """A gate's summary and, if it adds something, its detail."""
     title = f"{gate.label}: {gate.word} {gate.reason}".rstrip()
     repeated = gate.detail.startswith(gate.headline)
     return title if repeated else f"{title}: {gate.headline}", gate.detail
@@ -82,7 +82,7 @@ def _cells(one: TaskResult, gates: Sequence[str]) -> list[str]:
 
 
 def _figures(one: TaskResult) -> list[str]:
-    """Speedup and score; in the score's place its gate's verdict where it has no figure."""
+    """Speedup and score; without a score, the verdict of its gate."""
     word = next((g.word for g in one.gates.values() if g.declared.role is Role.SCORE), "")
     return [
         str(one.measured or ""),
@@ -99,14 +99,14 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown leaves alone."""
+    """Text, escaped for Markdown."""
     for mark in "\\`*_[]<>|":
         text = text.replace(mark, f"\\{mark}")
     return " ".join(escaped(text).split())
 
 
 def _fenced(text: str) -> list[str]:
-    """A code block that its content cannot end, however many backticks it has."""
+    """A code block that its content cannot end, whatever backticks it has."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return [fence, *text.splitlines(), fence]

@@ -1,9 +1,9 @@
-"""Two agents on the same tasks: which is faster, by how much, and how certain that is.
+"""Two agents on the same tasks: which is faster, by how much, and how certainly.
 
 Pairs are tasks, not configs or trials: those of one task are not independent. A task's figure is
-the geometric mean over its judged trials, where a trial that failed counts 1.0x; so a failure
-costs, and nobody leaves the denominator. Failing never wins: where only one of two is right, it
-wins, however slow. What was not judged is in no pair, and named.
+the geometric mean over its judged trials, where a trial that failed counts 1.0x; so failures count,
+and no task is left out. Failing never wins: if only one of two is correct, it wins, however slow.
+Unjudged trials are in no pair, and named.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from kabuild.report.scoreboard import agent_end
 
 RESAMPLES = 10_000
 TIE = 0.02
-"""Ratios nearer to 1 than this are ties: no measurement here is more precise."""
+"""Ratios nearer to 1 than this are ties: measurements are not more precise."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One task: the figures of both, and the shares of their judged trials that were right.
+    """One task: the figures of both, and their shares of correct trials.
 
-    ``spread`` is the standard deviation of the logarithm of their ratio, as far as times were
-    measured; None where that is unknown.
+    ``spread`` is the standard deviation of the logarithm of their ratio, from the errors of
+    measurement; None if unknown.
     """
 
     task: str
@@ -44,10 +44,10 @@ class Pair:
 
     @property
     def ratio(self) -> float:
-        """How many times faster the first one's kernels are.
+        """How many times faster the first agent's kernels are.
 
-        Where only one is right, at least 1 in its favour: a kernel that is right and slow is
-        worth no less than none.
+        If only one is correct, at least 1 in its favour: a correct, slow kernel is worth no less
+        than none.
         """
         ratio = self.one / self.other
         if self.only_right == 1:
@@ -64,7 +64,7 @@ class Pair:
 
     @property
     def winner(self) -> int:
-        """1 or 2, or 0 for a tie; the one that is right where the other never was."""
+        """1 or 2, or 0 for a tie. The only one with a correct trial wins."""
         if self.only_right:
             return self.only_right
         if abs(math.log(self.ratio)) <= math.log(1 + TIE):
@@ -73,7 +73,7 @@ class Pair:
 
     @property
     def only_right(self) -> int:
-        """Which of the two is the only one that was ever right; 0 where that is neither."""
+        """Which of the two alone has a correct trial; 0 if both or neither."""
         if bool(self.one_right) == bool(self.other_right):
             return 0
         return 1 if self.one_right else 2
@@ -88,12 +88,12 @@ class Comparison:
             from a paired bootstrap over tasks, in which each has its error of measurement. None
             where there is no pair, since nothing that both have was judged. The interval is None
             where there is one pair alone, whose error is unknown.
-        p_value: of the sign test, two-sided and exact: how often a fair coin is as uneven as
-            the wins are. 1.0 where there are ties only.
+        p_value: of the exact two-sided sign test: how often a fair coin is as uneven as the wins.
+            1.0 if there are only ties.
         wins, losses, ties: of the first one.
         costs: seconds, tokens and dollars of each one's sessions, where known.
-        ended: of each one, how its agent ended by label, where it did not finish.
-        unjudged: of each one, why by label, the trials that were not judged.
+        ended: of each one, by label, how its agent ended if it did not finish.
+        unjudged: of each one, by label, why trials were not judged.
         unpaired: tasks that only one has.
         timed: whether times were requested. Otherwise only correctness counts.
     """
@@ -115,7 +115,7 @@ class Comparison:
 
     @property
     def significant(self) -> bool:
-        """Whether the interval leaves out 1, and there are enough pairs to say so."""
+        """Whether the interval excludes 1, with enough pairs."""
         if len(self.pairs) < FEWEST or self.low is None or self.high is None:
             return False
         return not self.low <= 1.0 <= self.high
@@ -127,7 +127,7 @@ class Comparison:
 
 
 FEWEST = 5
-"""With fewer pairs no interval of a bootstrap means what it says."""
+"""With fewer pairs, the interval of a bootstrap is not valid."""
 
 
 def compare(one: Evaluation, other: Evaluation) -> Comparison:
@@ -163,7 +163,7 @@ def compare(one: Evaluation, other: Evaluation) -> Comparison:
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """The exact two-sided p-value of so many wins among wins and losses."""
+    """The exact two-sided p-value of a number of wins among wins and losses."""
     total, most = wins + losses, max(wins, losses)
     if total == 0:
         return 1.0
@@ -172,7 +172,7 @@ def sign_test(wins: int, losses: int) -> float:
 
 
 def _by_task(evaluation: Evaluation) -> dict[str, list[TaskResult]]:
-    """The judged trials of each task; a task none of whose trials was judged has none."""
+    """The judged trials of each task; tasks without any are absent."""
     found: dict[str, list[TaskResult]] = {}
     for result in evaluation.results:
         judged = found.setdefault(result.task, [])
@@ -198,7 +198,7 @@ def _right(trials: Sequence[TaskResult]) -> float:
 
 
 def _interval(pairs: Sequence[Pair]) -> tuple[float, float] | tuple[None, None]:
-    """The 95 % percentile interval of the mean, as a ratio; the same for the same figures."""
+    """The 95 % percentile interval of the mean, as a ratio; deterministic."""
     if not pairs or (len(pairs) == 1 and pairs[0].spread is None):
         return None, None
     random = Random(0)  # noqa: S311 - no secret

@@ -14,7 +14,7 @@ _MARKS = {0: "=", 1: "+", 2: "-"}
 
 
 def render_comparison(found: Comparison) -> str:
-    """A line for each pair, the totals, and trials outside of all pairs."""
+    """A line for each pair, the totals, and the trials outside all pairs."""
     sections = (_table(found), list(_figures(found)), list(_left_out(found)))
     return escaped("\n\n".join("\n".join(lines) for lines in sections if lines))
 
@@ -35,7 +35,7 @@ def _cells(pair: Pair, names: tuple[str, str]) -> tuple[str, str, str, str]:
 
 
 def _told(figure: float, right: float) -> str:
-    """``1.52x``; where not all trials were right, with the share of those that were."""
+    """``1.52x``, with the share of correct trials if not all are."""
     if right == 1.0:
         return f"{figure:.2f}x"
     return f"{figure:.2f}x ({right:.0%} right)" if right else f"failed ({figure:.2f}x)"

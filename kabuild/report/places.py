@@ -1,4 +1,4 @@
-"""Messages of actions in terms of the files that people have, so that an editor can jump there.
+"""Messages of actions in terms of the user's files, so that editors can jump there.
 
 An action sees a kernel as ``softmax.hip`` whatever its file is called, so that equal files have
 equal keys. Its message ``softmax.hip:3:10: error`` is shown as ``bad.hip:3:10: error``.
@@ -24,14 +24,14 @@ from kabuild.store import Store
 
 
 class Places:
-    """Rewrites what actions say; pure but for the lists of lines that it reads from the store.
+    """Rewrites messages of actions; pure except for the line maps that it reads from the store.
 
     Args:
         roots: where the named roots of sources lie.
-        cwd: from where people look; files below it are named relative to it.
-        typed: by absolute path, how the user has written it on the command line.
-        store: has the lists of lines. A file inside it is a text that a program gave; nobody can
-            open it, so messages about it stay as they are.
+        cwd: the user's working directory; files below it are named relative to it.
+        typed: by absolute path, the path as typed on the command line.
+        store: has the line maps. A file inside it is a text from a program that no user can open,
+            so messages about it stay as they are.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class Places:
         self._settled: dict[str, Settled] = {}
 
     def of(self, settled: Settled) -> Settled:
-        """``settled`` with its message and verdict in terms of the files that people have.
+        """``settled`` with its message and verdict in terms of the user's files.
 
-        It has to be asked about an action after those that it needs.
+        Call it for an action after its dependencies.
         """
         label = str(settled.label)
         self._settled[label] = settled
@@ -68,7 +68,7 @@ class Places:
         return replace(settled, verdict=verdict, message=message)
 
     def sink(self, sink: EventSink) -> EventSink:
-        """A sink that hears what ``sink`` does, and tells it of the files that people have."""
+        """A sink that passes events to ``sink`` in terms of the user's files."""
         return _Placing(self, sink)
 
     def _said(self, text: str, names: Iterable[Name]) -> str:
@@ -92,7 +92,7 @@ class Places:
         return re.sub(pattern, place, text)
 
     def _shown(self, file: Artifact) -> str | None:
-        """How people call a file: as they have typed it, else from the working directory.
+        """The user's name of a file: as typed, else relative to the working directory.
 
         None for other files.
         """
@@ -115,7 +115,7 @@ class Places:
         return file.path if file.root == "user" else str(self._roots[file.root] / file.path)
 
     def _lines(self, output: Output) -> Sequence[int]:
-        """The line of the file for each line that the action saw; empty where that is lost."""
+        """The line of the file for each line that the action saw; empty if unknown."""
         producer = self._settled.get(output.producer)
         file = producer.result.file(output.path) if producer and producer.result else None
         if file is None:
@@ -136,7 +136,7 @@ class _Placing:
         self._sink = sink
 
     def emit(self, event: Event) -> None:
-        """Pass it on, an action's end in terms of the files that people have."""
+        """Pass an event on; the end of an action in terms of the user's files."""
         if isinstance(event, ActionSettled):
             event = replace(event, settled=self._places.of(event.settled))
         self._sink.emit(event)

@@ -1,4 +1,4 @@
-"""``out/profile.json``: what ran when, as a Chrome trace (chrome://tracing, Perfetto)."""
+"""``out/profile.json``: the timeline of a build as a Chrome trace (chrome://tracing, Perfetto)."""
 
 from __future__ import annotations
 

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 SHOWN = 6
 PATIENCE = 60.0
-"""Seconds after which a line says what still runs."""
+"""Seconds after which a line names what still runs."""
 
 
 def settled_line(settled: Settled) -> str:
-    """``//tasks/hip2hip/softmax:softmax.perf PASS 3.2 s`` with the reason where there is one."""
+    """``//tasks/hip2hip/softmax:softmax.perf PASS 3.2 s``, with the reason if there is one."""
     verdict = settled.verdict
     word = verdict.verdict.value if verdict else settled.outcome.value
     reason = f" {verdict.reason}" if verdict and verdict.reason else ""
@@ -42,8 +42,8 @@ def settled_line(settled: Settled) -> str:
 class PlainProgress:
     """One line for each action that ran; cached and skipped ones are only counted.
 
-    What runs for long is named every ``patience`` seconds: so users see what a build waits for.
-    Several builds may follow one another, as those of a report's agents do: each counts anew.
+    Every ``patience`` seconds it names what is still running. If several builds follow one another,
+    as in a report of several agents, each counts anew.
     """
 
     def __init__(self, stream: TextIO, *, patience: float = PATIENCE) -> None:
@@ -74,7 +74,7 @@ class PlainProgress:
                 self._write(f"[{self._done}/{self._total}] {event.mnemonic} {line}")
 
     def _watch(self) -> None:
-        """Begin to name what runs for long, unless that has begun."""
+        """Start naming long-running actions, unless started already."""
         if self._ended is None:
             self._ended = threading.Event()
             name = "kabuild-progress"
@@ -96,10 +96,10 @@ class PlainProgress:
 
 
 class LiveProgress:
-    """A few lines that change in place: how far the build is and what runs for how long.
+    """A few lines that change in place: the progress, and what runs for how long.
 
-    The display starts with the first action that really executes: a build that is
-    answered from the cache shows none and pays for none.
+    The display starts when the first action executes: a fully cached build has none and pays for
+    none.
     """
 
     def __init__(self, stream: TextIO, clock: Clock) -> None:
@@ -132,7 +132,7 @@ class LiveProgress:
                 self._stop()
 
     def __rich__(self) -> str:
-        """What the display shows now; rich asks for it several times a second."""
+        """The current display; rich asks for it several times a second."""
         now = self._clock.wall()
         lines = [f"[{self._done}/{self._total}] {len(self._running)} running".replace("[", "\\[")]
         for label, (mnemonic, since) in list(self._running.items())[:SHOWN]:
@@ -170,9 +170,9 @@ class Fan:
         self._lock = threading.Lock()
 
     def emit(self, event: Event) -> None:
-        """Pass on one event. Calls from several threads are put in a row.
+        """Pass an event on; calls from several threads are serialised.
 
-        All sinks hear of it, whatever one of them raises: a display has to be taken down.
+        All sinks get the event even if one raises, so that a display can be taken down.
         """
         problems: list[Exception] = []
         with self._lock:
@@ -186,12 +186,12 @@ class Fan:
 
 
 def make_progress(clock: Clock, *, stream: TextIO | None = None) -> EventSink:
-    """The display that fits ``stream`` (stderr): lines where no cursor can be moved."""
+    """The display for ``stream`` (stderr): plain lines unless the cursor can be moved."""
     target = stream or sys.stderr
     return LiveProgress(target, clock) if can_redraw(target) else PlainProgress(target)
 
 
 def can_redraw(stream: TextIO) -> bool:
-    """Whether what was written can be changed: on a terminal, and not on a dumb one."""
+    """Whether written lines can be changed: on a terminal that is not dumb."""
     is_terminal: Callable[[], bool] = stream.isatty
     return is_terminal() and os.environ.get("TERM", "dumb") != "dumb"

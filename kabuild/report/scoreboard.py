@@ -17,7 +17,7 @@ from kabuild.model.verdict import Verdict
 from kabuild.report.table import Style, plain, text_table
 
 _MOST_COLUMNS = 100
-"""What is printed of how an agent ended, which may have said anything."""
+"""Characters that are printed of an agent's own message."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ def task_results(
 
 
 def gate_result(gate: Gate, label: Label, settled: Mapping[Label, Settled]) -> GateResult:
-    """What the action ``label`` came to; CANCELLED where the build stopped before it settled."""
+    """The result of the gate ``label``; CANCELLED if the build stopped before it settled."""
     item = settled.get(label) or Settled(label, Outcome.CANCELLED)
     return GateResult.of(gate, item, settled.get(item.stopped_by) if item.stopped_by else None)
 
 
 def totals(table: Iterable[TaskResult], settled: Iterable[Settled]) -> Totals:
-    """Count gates by verdict, and actions by where their results came from."""
+    """Count gates by verdict, and actions by cached or executed."""
     done = [item for item in settled if item.result is not None and _ran(item)]
     executed = sum(not item.cached for item in done)
     gates = (gate for result in table for gate in result.gates.values())
@@ -65,7 +65,7 @@ def totals(table: Iterable[TaskResult], settled: Iterable[Settled]) -> Totals:
 
 
 def count_gates(gates: Iterable[GateResult], counts: Totals) -> Totals:
-    """``counts`` with these gates added, each by its word."""
+    """``counts`` plus these gates, by verdict."""
     words = [gate.word for gate in gates]
     return Totals(
         executed=counts.executed,
@@ -79,7 +79,7 @@ def count_gates(gates: Iterable[GateResult], counts: Totals) -> Totals:
 
 
 def render_table(table: Sequence[TaskResult], style: Style = plain) -> str:
-    """Tasks down, gates across, then speedup, score and where the result came from."""
+    """A row for each task: its gates, speedup, score, and whether it was cached."""
     if not table:
         return ""
     shown = columns(table)
@@ -89,7 +89,7 @@ def render_table(table: Sequence[TaskResult], style: Style = plain) -> str:
 
 
 def columns(table: Iterable[TaskResult]) -> list[str]:
-    """The gates that have a column, in the order of judging: one that scores has figures."""
+    """The gates that have a column, in the order of judging; a score gate has figures instead."""
     declared = merged(tuple(g.declared for g in result.gates.values()) for result in table)
     return [gate.name for gate in declared if gate.role is not Role.SCORE]
 
@@ -97,7 +97,7 @@ def columns(table: Iterable[TaskResult]) -> list[str]:
 def render_totals(counts: Totals, seconds: float, *, broken: int = 0) -> str:
     """The closing line: ``14 actions: 12 cached, 2 executed; 10 gates passed, 1 failed``.
 
-    ``broken`` actions are counted beside those: they were tried and came to nothing.
+    ``broken`` actions are counted separately: they ran without a result.
     """
     gates = [
         f"{number} {word}"
@@ -120,7 +120,7 @@ def render_totals(counts: Totals, seconds: float, *, broken: int = 0) -> str:
 
 
 def render_admission(table: Sequence[TaskResult], style: Style = plain) -> str:
-    """The verdict of ``validate`` on each task, with the seconds that it took, now or earlier."""
+    """The verdict of ``validate`` on each task, with the seconds of the run that made it."""
     rows = [("task", "verdict", "reason", "seconds")]
     judged = ((result, gate) for result in table for gate in result.gates.values())
     for result, gate in judged:
@@ -131,7 +131,7 @@ def render_admission(table: Sequence[TaskResult], style: Style = plain) -> str:
 
 
 def agent_end(facts: Mapping[str, Any]) -> str:
-    """How an agent that did not finish ended, in one line; empty for one that finished."""
+    """How an unfinished agent ended, in one line; empty if it finished."""
     state, why = str(facts.get("state", "finished")), str(facts.get("message", ""))
     if state == "finished":
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 Style = Callable[[str, str], str]
-"""Makes of a padded cell, and its text, what is printed."""
+"""A function from a padded cell and its text to the printed form."""
 
 _COLOURS = {"PASS": "32", "FAIL": "31", "REJECTED": "35", "SKIPPED": "33", "INFRA": "36"}
 
@@ -24,7 +24,7 @@ def coloured(text: str, word: str) -> str:
 def text_table(
     rows: Sequence[Sequence[str]], style: Style = plain, *, right: Collection[int] = ()
 ) -> str:
-    """Columns as wide as they have to be; those of the indices ``right`` end together."""
+    """Columns of minimal width; those with an index in ``right`` are aligned on the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(

@@ -1,4 +1,4 @@
-"""With which toolchains an evaluation was made, as the fingerprints in its actions' inputs say."""
+"""The toolchains of an evaluation, from the fingerprints in its actions' inputs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from kabuild.store.trees import read_directory
 
 @dataclass(frozen=True, order=True)
 class UsedToolchain:
-    """One toolchain, as it was.
+    """One toolchain of an evaluation.
 
     Attributes:
-        name: by which actions call it: ``python``, ``zig``.
-        version: what it says of itself, such as ``ziglang 0.17.0``; for a tree that was adopted,
-            how many files it has.
+        name: its name in actions: ``python``, ``zig``.
+        version: such as ``ziglang 0.17.0``; for an adopted tree, the number of its files.
         digest: SHA-256 of its fingerprint, as ``kabuild toolchain show`` has it.
-        parts: ``torch 2.13.0`` and whatever else an environment consists of.
+        parts: of an environment, such as ``torch 2.13.0``.
     """
 
     name: str
@@ -34,7 +33,7 @@ class UsedToolchain:
 def used_toolchains(
     records: Iterable[Record], get: Callable[[Digest], bytes]
 ) -> tuple[UsedToolchain, ...]:
-    """Each once, by name. Raises whatever ``get`` raises."""
+    """The toolchains, unique by name. Raises whatever ``get`` raises."""
     found = {
         (name, digest.hash): digest
         for root in {record.root for record in records if record.toolchains}

@@ -1,7 +1,6 @@
 """Several trials of one agent at one task, as one result: pass@k, best@k, mean and spread.
 
-Of trials that were judged: one that failed counts 1.0x and passes nothing, one that the machine
-failed counts nowhere and is named.
+A failed trial counts as 1.0x. Trials with infrastructure failures are excluded, and named.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from kabuild.report.table import text_table
 
 @dataclass(frozen=True)
 class Trials:
-    """What the trials of one task came to.
+    """The figures of one task's trials.
 
     Attributes:
         label: the task.
-        passed: for each trial that was judged, whether all gates that were asked for said PASS.
-        speedups: for each of these; 1.0 where it did not pass. Empty where no score was asked for.
-        unjudged: numbers of the trials that were not judged.
+        passed: for each judged trial, whether all requested gates passed.
+        speedups: of the same trials; 1.0 for a failed one. Empty if no score was requested.
+        unjudged: numbers of the unjudged trials.
     """
 
     label: Label
@@ -38,14 +37,14 @@ class Trials:
     def pass_at(self) -> tuple[float, ...]:
         """For k = 1, 2, ...: the chance that one of k trials passes, estimated without bias.
 
-        That is one less the share of all choices of k among these trials that have none.
+        That is 1 minus the share of all choices of k among these trials without a passing one.
         """
         total, failed = len(self.passed), self.passed.count(False)
         return tuple(1 - comb(failed, k) / comb(total, k) for k in range(1, total + 1))
 
     @property
     def best_at(self) -> tuple[float, ...]:
-        """For k = 1, 2, ...: the speedup to expect of the best of k trials, likewise."""
+        """For k = 1, 2, ...: the expected speedup of the best of k trials, likewise."""
         ordered, total = sorted(self.speedups), len(self.speedups)
         return tuple(
             sum(comb(index, k - 1) * value for index, value in enumerate(ordered)) / comb(total, k)
@@ -54,12 +53,12 @@ class Trials:
 
     @property
     def mean(self) -> float | None:
-        """Of the speedups."""
+        """The mean of the speedups."""
         return statistics.fmean(self.speedups) if self.speedups else None
 
     @property
     def spread(self) -> float | None:
-        """Their standard deviation, as of a sample."""
+        """The standard deviation of the speedups, as a sample."""
         return statistics.stdev(self.speedups) if len(self.speedups) > 1 else None
 
     def to_json(self) -> dict[str, Any]:
@@ -86,7 +85,7 @@ def summarise_trials(table: Iterable[TaskResult]) -> tuple[Trials, ...]:
 
 
 def render_trials(found: Sequence[Trials]) -> str:
-    """A line for each task, below the table of all trials; then the names of unjudged trials."""
+    """A line for each task, below the table of all trials; then the unjudged trials."""
     if not found:
         return ""
     header = ("task", "trials", "passed", "pass@1", "best@1", "best@all", "mean", "spread")
@@ -108,7 +107,7 @@ def _summary(label: Label, trials: Sequence[TaskResult]) -> Trials:
 
 
 def _unjudged(one: Trials) -> list[str]:
-    """The trials without a verdict by name; a task of which none has any, once."""
+    """The unjudged trials by name; a task without judged trials is named once."""
     if one.passed:
         return [one.label.in_trial(number).short for number in one.unjudged]
     return [f"{one.label.short} (all {len(one.unjudged)} trials)"]

@@ -1,4 +1,4 @@
-"""``out/``: disposable views of what the store holds, for people and their tools."""
+"""``out/``: disposable views of the store, for people and their tools."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MARK = ".key"
 
 
 def view_of(out: Path, label: Label) -> Path:
-    """Where the outputs of one action show: ``out/tasks/hip2hip/softmax/softmax.perf``."""
+    """The path of an action's outputs: ``out/tasks/hip2hip/softmax/softmax.perf``."""
     return out / label.package / label.name
 
 
 def last_key(out: Path, label: Label) -> Digest | None:
-    """The key whose outputs one view shows: that of the last build that settled it."""
+    """The key of a view: that of the last build that settled the action."""
     try:
         first, *_ = (view_of(out, label) / _MARK).read_text().splitlines()
         hash_, size = first.split("/")
@@ -34,22 +34,21 @@ def last_key(out: Path, label: Label) -> Digest | None:
 
 
 def shown_at(out: Path, item: Settled) -> Path | None:
-    """Where one action of a build is shown; None where it left nothing, as one that was skipped."""
+    """The path of an action's outputs; None if there are none, as after a skip."""
     return view_of(out, item.label) if item.result is not None and item.key is not None else None
 
 
 def write_views(
     out: Path, settled: Iterable[Settled], link: Link, graph: ActionGraph | None = None
 ) -> None:
-    """Show the outputs and logs of each action; leave alone what already shows the same.
+    """Show the outputs and logs of each action; views that are up to date stay.
 
-    What came to nothing is shown no longer: an older view would contradict what is said of this
-    build. What was cancelled keeps the view of its own key. Where it was not even reached,
-    nobody knows its key: then it keeps its view unless something that it needs, by ``graph``,
-    shows another result than before.
+    The view of a failed action is removed, since it would contradict this build. A cancelled action
+    keeps the view of its own key. The key of an action that was not reached is unknown: it keeps
+    its view unless one of its dependencies, by ``graph``, has a new result.
 
-    ``settled`` has each action after those that it needs. ``link`` puts one blob of the store
-    at a path. Raises ``OSError``.
+    ``settled`` has each action after its dependencies. ``link`` puts a blob of the store at a path.
+    Raises ``OSError``.
     """
     moved: set[str] = set()
     for item in settled:
@@ -65,7 +64,7 @@ def write_views(
 
 
 def _may_stay(item: Settled, out: Path, graph: ActionGraph | None, moved: AbstractSet[str]) -> bool:
-    """Whether an older view of what has nothing to show contradicts nothing; see above."""
+    """Whether an older view may stay although the action has no outputs; see above."""
     if item.outcome is not Outcome.CANCELLED:
         return False
     if item.key is not None:
@@ -75,11 +74,11 @@ def _may_stay(item: Settled, out: Path, graph: ActionGraph | None, moved: Abstra
 
 
 def _write_view(folder: Path, result: ActionResult, key: Digest, link: Link) -> bool:
-    """Whether something else was shown before."""
+    """Write a view; returns whether it changed."""
     files = [(file.path, file.digest) for file in result.files if is_inside(file.path)]
     logs = (("stdout.log", result.stdout), ("stderr.log", result.stderr))
     files += [(name, digest) for name, digest in logs if digest and digest.size]
-    # The key alone would not do: a measurement that is taken again has other samples under it.
+    # The key is not enough: a repeated measurement has other samples under the same key.
     shown = "".join(f"{digest} {path}\n" for path, digest in files)
     mark, text = folder / _MARK, f"{key}\n{Digest.of(shown.encode())}\n"
     with contextlib.suppress(OSError):
@@ -97,8 +96,8 @@ def _write_view(folder: Path, result: ActionResult, key: Digest, link: Link) -> 
 def _clear(folder: Path) -> None:
     """Remove an older view. Views of other targets may lie deeper and stay.
 
-    It disappears at once, by a rename: no reader sees half of it, and of two builds that remove it
-    one finds it gone.
+    It disappears at once, by a rename, so that no reader sees half of it; of two builds that remove
+    it, one finds it gone.
     """
     if not (folder / _MARK).is_file():
         return

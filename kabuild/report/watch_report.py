@@ -1,4 +1,4 @@
-"""``kabuild watch``: gates as they settle, and how speedups went since it began."""
+"""``kabuild watch``: gates as they settle, and the trend of speedups."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from kabuild.report.scoreboard import agent_end
 from kabuild.report.table import Style, plain
 
 _KEPT = 8
-"""Speedups of one task that its line shows."""
+"""The number of speedups in the line of a task."""
 
 _FAILURES, _ERROR = Label("", "failures"), Label("", "error")
-"""What is said of no action."""
+"""Stands for no message."""
 
 
 class WatchReport:
@@ -39,7 +39,7 @@ class WatchReport:
         self._speedups: dict[Label, list[Speedup]] = {}
 
     def emit(self, event: Event) -> None:
-        """Print the line of a gate, or of an agent that broke off, that says something new."""
+        """Print the line of a gate, or of an unfinished agent, if it is news."""
         if isinstance(event, Warned):
             self._write(f"warning: {event.message}")
         elif isinstance(event, ActionSettled) and event.settled.verdict:
@@ -48,14 +48,14 @@ class WatchReport:
             self._agent(event.settled)
 
     def fail(self, error: Exception) -> None:
-        """Without a build: print the error, unless the previous save had the same."""
+        """Print the error of a save without a build, unless it is the previous one."""
         if self._is_new(_ERROR, str(error)):
             self._write(f"error: {error}")
 
     def finish(self, table: Sequence[TaskResult], settled: Sequence[Settled], closing: str) -> None:
         """After a build: print failures, the trend of each task's speedup, and ``closing``.
 
-        Where all that was said before, nothing.
+        Prints nothing if nothing changed.
         """
         self._said.pop(_ERROR, None)
         for result in table:
@@ -88,7 +88,7 @@ class WatchReport:
             self._write(f"{verdict.gate:<12} {padded} {seconds:>8}{summary}")
 
     def _agent(self, settled: Settled) -> None:
-        """Without it, gates would judge a kernel that an agent never touched as if it were done."""
+        """Report an unfinished agent, since gates would judge the untouched kernel."""
         told = agent_end(settled.facts)
         if self._is_new(settled.label, told) and told:
             self._write(f"{settled.label.short}  {told}")

@@ -19,10 +19,10 @@ from kabuild.store.cas import Cas
 from kabuild.store.key_parts import Change, KeyParts, changes, read_key
 
 _TEXT_LIMIT = 200_000
-"""Bytes beyond which no differences of a text are shown."""
+"""The largest text whose differences are shown, in bytes."""
 
 _MOST_CHANGES = 40
-"""Two keys that differ in more have little in common, and no cause is seen among so many."""
+"""The most differences between two keys: keys that differ in more have little in common."""
 
 _MOST_LINES, _MOST_COLUMNS, _MOST_VALUE = 40, 400, 80
 _NAME = re.compile(r"[\w-]+")
@@ -35,7 +35,7 @@ def render_why(
     history: KeyHistory,
     cas: Cas,
 ) -> str:
-    """Why each of the actions is cached, or would run; then the first causes, each once."""
+    """Why each action is cached or would run; then the root causes, each once."""
     causes: dict[str, None] = {}
     lines: list[str] = []
     for label in labels:
@@ -51,7 +51,7 @@ def render_why(
 
 
 def render_differences(old: Digest, new: Digest, cas: Cas) -> str:
-    """What differs between two keys. Raises StoreError for one that is not stored."""
+    """The differences between two keys. Raises StoreError for one that is not stored."""
     parts = []
     for key in (old, new):
         found = read_key(cas, key)
@@ -63,7 +63,7 @@ def render_differences(old: Digest, new: Digest, cas: Cas) -> str:
 
 
 def _first_causes(label: str, foreseen: Mapping[str, Forecast]) -> Iterator[str]:
-    """The actions, at or before ``label``, that wait for no other."""
+    """The root causes of ``label``: it or those of its dependencies that wait for no other."""
     seen = {label}
     pending = [label]
     while pending:
@@ -117,7 +117,7 @@ def _differences(old: KeyParts, new: KeyParts, cas: Cas) -> Iterator[str]:
 
 
 def _diff(change: Change, old: Digest, new: Digest, cas: Cas) -> list[str]:
-    """What differs in it, where both are text of a readable size."""
+    """The differences of a file, if both versions are text of a readable size."""
     if max(old.size, new.size) > _TEXT_LIMIT:
         return []
     try:
@@ -138,7 +138,7 @@ def _not_stored(key: Digest) -> StoreError:
 def render_explanation(
     settled: Iterable[Settled], last_key: Callable[[Label], Digest | None], cas: Cas
 ) -> str:
-    """One paragraph per action. ``last_key`` says which key an action had before this build."""
+    """One paragraph per action. ``last_key`` gives an action's key before this build."""
     lines: list[str] = []
     for item in settled:
         lines.append(f"{item.label}: {_what(item)}")
@@ -169,7 +169,7 @@ def _why(key: Digest, last: Digest | None, cas: Cas) -> Iterator[str]:
 
 
 def text_difference(name: str, old: str, new: str) -> list[str]:
-    """At most 41 lines that say how ``new`` is another ``old``. ``name`` is the file's."""
+    """At most 41 lines with the differences between ``old`` and ``new`` of the file ``name``."""
     lines = _values(name, old, new) or _lines(name, old, new)
     shown = [_cut(line, _MOST_COLUMNS) for line in lines[:_MOST_LINES]]
     left = len(lines) - len(shown)
@@ -182,7 +182,7 @@ def _lines(name: str, old: str, new: str) -> list[str]:
 
 
 def _values(name: str, old: str, new: str) -> list[str]:
-    """A line for each value that differs; none if either is not a JSON object or array."""
+    """A line for each differing value; none if either is not a JSON object or array."""
     try:
         values = (json.loads(old), json.loads(new))
         if not all(isinstance(value, dict | list) for value in values):
@@ -210,7 +210,7 @@ def _between(where: str, old: Any, new: Any) -> Iterator[tuple[str, str]]:
 
 
 def _alike(old: list[Any], new: list[Any]) -> int:
-    """How many of the first elements are the same."""
+    """The number of equal first elements."""
     same = (_told(one) == _told(other) for one, other in zip(old, new, strict=False))
     return next((at for at, is_same in enumerate(same) if not is_same), min(len(old), len(new)))
 

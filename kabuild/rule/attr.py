@@ -1,7 +1,7 @@
-"""Attributes: what a rule takes, with types, defaults and checks.
+"""Attributes of rules, with types, defaults and checks.
 
-A check sees the value as TOML gave it and raises ``AttributeProblem`` with the path to the
-part that is wrong, so that the error names its line::
+A check gets the TOML value, and raises ``AttributeProblem`` with the path to the wrong part, so
+that the error names its line::
 
     def check_dims(dims: Mapping[str, Any]) -> None:
         for name, text in dims.items():
@@ -23,9 +23,9 @@ PathStep = str | int
 
 
 class AttributeProblem(Exception):  # noqa: N818 - becomes a LoadError with a position
-    """A declared value is wrong.
+    """A declared value is invalid.
 
-    ``path`` leads from the checked value to the part that is wrong: keys and indices.
+    ``path`` leads from the checked value to the invalid part: keys and indices.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class AttributeProblem(Exception):  # noqa: N818 - becomes a LoadError with a po
 
 @unique
 class Type(Enum):
-    """The types of attributes; the value says what TOML has to give."""
+    """The types of attributes; the values name TOML types."""
 
     STRING = "a string"
     INTEGER = "an integer"
@@ -65,9 +65,9 @@ class Type(Enum):
 class Attr:
     """One attribute of a rule.
 
-    After loading, FILE and TREE are ``Source``, FILES a tuple of ``Source``, LABEL a
-    ``Label``, LABELS and STRINGS tuples; the rest is as TOML gave it. A default label may
-    contain ``{platform}``. An optional attribute without default is None.
+    After loading, FILE and TREE are ``Source``, FILES a tuple of ``Source``, LABEL a ``Label``,
+    LABELS and STRINGS tuples; others keep their TOML value. A default label may contain
+    ``{platform}``. An optional attribute without default is None.
     """
 
     type: Type
@@ -120,7 +120,7 @@ def labels(doc: str, *, default: tuple[str, ...] = ()) -> Attr:
 
 
 def file(doc: str, *, required: bool = False, default: str | None = None) -> Attr:
-    """A file of the package. A default is taken only where that file exists."""
+    """A file of the package. A default counts only if that file exists."""
     return Attr(Type.FILE, doc, required, default)
 
 
@@ -130,7 +130,7 @@ def files(doc: str, *, default: tuple[str, ...] = ()) -> Attr:
 
 
 def tree(doc: str, *, required: bool = False, default: str | None = None) -> Attr:
-    """A directory of the package, taken whole. A default is taken only where it exists."""
+    """A directory of the package, taken whole. A default counts only if it exists."""
     return Attr(Type.TREE, doc, required, default)
 
 

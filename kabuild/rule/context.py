@@ -1,4 +1,4 @@
-"""What a rule sees while it turns one target into actions."""
+"""The context of a rule while it turns one target into actions."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ P = TypeVar("P", bound=Provider)
 Lookup = Callable[[Label], Mapping[type[Provider], Provider]]
 
 SANDBOX_KIT = ("limits.py", "namespaces.py", "rootfs.py", "seccomp.py")
-"""Of ``kabuild/sandbox``: what puts a child process into a sandbox of its own."""
+"""Modules of ``kabuild/sandbox`` that put a child process into its own sandbox."""
 
 SUPERVISION = ("collect.py", "output.py", "process_tree.py", "protocol.py", "supervisor.py")
-"""What besides runs a command in it, watches its processes and takes its output."""
+"""Further modules that run a command in it, watch its processes and take its output."""
 
 
 class Context:
-    """One target, what it depends on, and where its actions go.
+    """One target with its dependencies and actions.
 
-    A rule reads attributes and providers, and calls ``action``, ``gate`` and ``provide``.
-    It opens no file and starts nothing.
+    A rule reads attributes and providers, and calls ``action``, ``gate`` and ``provide``. It opens
+    no files and starts no processes.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class Context:
 
     @property
     def platform_spec(self) -> PlatformSpec:
-        """What the build's platform declares: its architectures, for one."""
+        """The declaration of the build's platform, such as its architectures."""
         return self._platform_spec()
 
     def trial(self, number: int) -> Context:
         """The same target, ``number`` times over: its sub-targets are called ``part#number``.
 
-        What it declares and provides is this target's; the first trial is the target itself.
+        Its actions and providers belong to this target; the first trial is the target itself.
         """
         if number == 1:
             return self
@@ -83,27 +83,26 @@ class Context:
         return other
 
     def toolchain(self, label: str | Label, *, secrets: tuple[str, ...] = ()) -> Toolchain:
-        """The toolchain that a label stands for in this workspace.
+        """The toolchain of a label in this workspace.
 
-        All actions that use it name ``secrets``: where the user lacks one of these, none of them
-        can run, and it is not fetched for them. Raises ToolchainError when it is missing or is
-        not what was pinned.
+        ``secrets`` are those of all actions that use it: if one is missing, no such action can run,
+        so nothing is fetched. Raises ToolchainError if it is missing or differs from its pin.
         """
         parsed = label if isinstance(label, Label) else Label.parse(label)
         return self._toolchains(parsed, secrets)
 
     def toolchain_here(self, label: Label) -> Toolchain | None:
-        """The toolchain where this machine has it; None where it would have to be fetched first.
+        """The toolchain if this machine has it; None if it would have to be fetched.
 
-        For optional toolchains: otherwise every build would fetch them. Raises
-        ToolchainError when it is not what was pinned.
+        For optional toolchains, which not every build should fetch. Raises ToolchainError if it
+        differs from its pin.
         """
         return self._toolchains_here(label)
 
     def provider(self, label: Label, kind: type[P]) -> P:
-        """What the target ``label`` provides. It has to be a label attribute of this one.
+        """A provider of the target ``label``, which must be a label attribute of this one.
 
-        Raises AnalysisError(NO_PROVIDER) when it provides something else.
+        Raises AnalysisError(NO_PROVIDER) if it has no such provider.
         """
         found = self._providers(label).get(kind)
         if not isinstance(found, kind):
@@ -129,7 +128,7 @@ class Context:
         return {f"{below}/{name}": Source(f"sandbox/{name}", "kabuild") for name in names}
 
     def package_file(self, path: str) -> Source:
-        """A file or directory of this target's own package, by its path in there."""
+        """A file or directory of this target's package, by its path in the package."""
         package = self.label.package
         if repository := repository_of(package):
             return Source(f"{package.partition('/')[2]}/{path}", f"@{repository}")
@@ -170,9 +169,8 @@ class Context:
     ) -> Action:
         """Declare the action of the sub-target ``part``, which is one of the rule's.
 
-        ``inputs`` maps paths below the working directory to artifacts; ``outputs`` are
-        paths below ``out/``. ``platform`` replaces the build's where less (or more) of it
-        can change the result.
+        ``inputs`` maps paths below the working directory to artifacts; ``outputs`` are paths below
+        ``out/``. ``platform`` replaces the build's if other properties can change the result.
         """
         action = Action(
             label=self.label.sub(part) if part else self.label,
@@ -209,7 +207,7 @@ class Context:
         outputs: tuple[str, ...] = (),
         **rest: Any,
     ) -> Action:
-        """Declare a gate: an action that writes ``out/verdict.json`` whatever it finds."""
+        """Declare a gate: an action that always writes ``out/verdict.json``."""
         return self.action(
             part,
             argv=argv,
@@ -220,5 +218,5 @@ class Context:
         )
 
     def provide(self, provider: Provider) -> None:
-        """Tell something to the targets that depend on this one."""
+        """Provide information to the targets that depend on this one."""
         self.provided[type(provider)] = provider

@@ -1,4 +1,4 @@
-"""Providers: what one target tells those that depend on it.
+"""Providers: information from a target for its dependents.
 
 A provider is a frozen dataclass; a rule gives at most one of each type. Families of rules
 define their own beside their rules.

@@ -1,7 +1,7 @@
 """Rules: the kinds of targets.
 
-A rule lives in ``rules/<kind>/rule.py`` as ``RULE`` (or ``RULES``, a tuple). It is pure:
-attributes in, actions out. Its own code is in no key; the actions that it emits are.
+A rule lives in ``rules/<kind>/rule.py`` as ``RULE`` (or ``RULES``, a tuple). It is pure: attributes
+in, actions out. Its own code is not in any key; its actions are.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Rule:
         kind: the name of its tables in BUILD.toml.
         doc: one sentence for ``kabuild info`` and error messages.
         implement: turns a target into actions and providers.
-        attrs: what it takes, besides ``name`` and ``tags``.
+        attrs: its attributes, besides ``name`` and ``tags``.
         subtargets: the parts that ``implement`` declares actions for: ``compile`` makes
             ``softmax.compile`` a label.
-        gates: further ones, which judge, in the order of judging: kabuild learns from them what
-            ``--gates`` may name, and what reports show. A rule with gates is a test.
+        gates: further parts, which judge, in the order of judging. They define the names for
+            ``--gates``, and what reports show. A rule with gates is a test.
         check: looks at all attributes together; raises ``AttributeProblem`` whose path
             starts with an attribute's name.
     """
@@ -48,5 +48,5 @@ class Rule:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """All sub-targets, those that judge included."""
+        """All sub-targets, including gates."""
         return tuple(dict.fromkeys((*self.subtargets, *(gate.name for gate in self.gates))))

@@ -4,8 +4,8 @@
                           history=History(store.timings), stop=stop)
     result = scheduler.run(graph, requested)       # BuildResult: settled by label
 
-The longest path goes first; CPU slots are never exceeded; devices are held exclusively,
-across processes. Everything that happens goes to the sink as an event of the model.
+The longest path goes first; CPU slots are never exceeded; devices are held exclusively, across
+processes. The sink gets an event for everything that happens.
 """
 
 from kabuild.scheduler.leasing import Pool, pools_of

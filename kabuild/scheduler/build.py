@@ -1,4 +1,4 @@
-"""One build in progress: what has settled, what runs, and what may start."""
+"""The state of a build: what has settled, what runs, and what may start."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from kabuild.store.action_cache import blobs_of
 from kabuild.store.cas import BlobMissingError
 
 MAX_REWINDS = 3
-"""How often an action may lose an input that was made before it is given up."""
+"""How often an action's generated inputs may be lost before it fails."""
 
 
 class Build:
@@ -82,11 +82,11 @@ class Build:
         return self._frontier.is_done()
 
     def waits_for_lease(self) -> bool:
-        """Whether something could start if another process gave a device back."""
+        """Whether something could start if another process released a device."""
         return self._leasing.is_waiting()
 
     def advance(self) -> None:
-        """Look up or settle whatever has become ready, until nothing is."""
+        """Look up or settle ready actions until none is left."""
         while True:
             if self._stop.is_set() and not self._halted:
                 self._halted = "interrupted"
@@ -105,7 +105,7 @@ class Build:
         return self._queue.start(self._try_start)
 
     def finish(self, run: Run) -> None:
-        """Take note of how a run ended. Raises what was a mistake of kabuild's own."""
+        """Record how a run ended. Raises exceptions that are bugs of kabuild."""
         action = self._graph.actions[run.label]
         self.let_go(run)
         if run.bug is not None:
@@ -145,7 +145,7 @@ class Build:
                 self._enqueue(label, found)
 
     def _enqueue(self, label: str, prepared: Prepared) -> None:
-        """Queue an action to run, unless an equal one is on its way already."""
+        """Queue an action, unless an equal one is queued or running."""
         if self._leasing.absence(prepared.action.resources.lease):
             self._settle_without_device(label, prepared)
             return
@@ -177,20 +177,20 @@ class Build:
             self._sink.emit(ActionStarted(action.label, action.mnemonic, slots[0], now))
             self._sink.emit(ActionExecuting(action.label, now))
         except BaseException:
-            self.let_go(run)  # no worker has it, so no one reports its end
+            self.let_go(run)  # no worker has it, so none reports its end
             raise
         return run
 
     def let_go(self, run: Run) -> None:
-        """Free what a run occupied."""
+        """Release the slots and lease of a run."""
         del self.running[run.label]
         self._slots.give_back(run.slots)
         self._leasing.let_go(run.label)
 
     def _goes_elsewhere(self, run: Run, error: DeviceError) -> bool:
-        """Whether an action runs on another device, now that its own turned out to be useless.
+        """Whether an action is run on another device, since its own has failed.
 
-        What had begun does not: whatever made the device useless would meet the next one.
+        An action that had begun is not: it may have broken the device, and would break the next.
         """
         name = run.prepared.action.resources.lease
         if not self._leasing.withdraw(name, run.prepared.device, error):
@@ -211,7 +211,7 @@ class Build:
         )
 
     def _rewind(self, label: str, lost: Collection[Digest]) -> bool:
-        """Run again what made the blobs ``lost``; False if that cannot help ``label``."""
+        """Rerun the producers of the blobs ``lost``; False if that cannot help ``label``."""
         made = {
             dependency: {*blobs_of(self._produced[dependency])}.intersection(lost)
             for dependency in self._graph.actions[label].dependencies()
@@ -232,7 +232,10 @@ class Build:
     def _from_error(
         self, action: Action, error: KabuildError | None, key: Digest | None
     ) -> Settled:
-        """An action that could not be run: the user's doing, a missing file, or the machine."""
+        """Settle an action that could not run:
+
+        interrupted, a missing file, or the machine failed.
+        """
         if self._stop.is_set() or isinstance(error, Interrupted):
             return Settled(action.label, Outcome.CANCELLED, key, message="interrupted")
         if isinstance(error, LoadError):
@@ -271,10 +274,10 @@ class Build:
                 self._frontier.requeue(follower)
 
     def _serves(self, label: str, follower: str, settled: Settled) -> bool:
-        """Whether how ``label`` settled is how an equal action settles.
+        """Whether an equal action may take over the result of ``label``.
 
-        Being a gate is outside the key but decides what a result means, so a gate that is
-        equal to a plain action looks its result up for itself.
+        Whether an action is a gate is not in the key but decides what a result means. So a gate
+        that is equal to a plain action looks up its result itself.
         """
         actions = self._graph.actions
         alike = actions[follower].gate == actions[label].gate
@@ -291,7 +294,7 @@ class Build:
             self._frontier.requeue(follower)
 
     def _cancel_queued(self) -> None:
-        """Settle what was about to start: the build is being stopped."""
+        """Settle queued actions, since the build is being stopped."""
         for prepared in self._queue.drain():
             label = prepared.action.label
             message = self._halted

@@ -1,4 +1,4 @@
-"""Which actions wait, for what, and which are next."""
+"""Which actions wait for which others, and which are next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kabuild.model.graph import ActionGraph
 
 
 class State(Enum):
-    """Where an action is on its way.
+    """The state of an action.
 
     WAITING for dependencies; READY to be looked up; QUEUED to run; PARKED because an equal
     action is queued or running; RUNNING; SETTLED.
@@ -45,7 +45,7 @@ class Frontier:
                 self._make_ready(label)
 
     def state(self, label: str) -> State:
-        """Where one action is."""
+        """The state of one action."""
         return self._states[label]
 
     def is_done(self) -> bool:
@@ -53,7 +53,7 @@ class Frontier:
         return self._unsettled == 0
 
     def pop_ready(self) -> str | None:
-        """An action whose dependencies have all settled; the caller moves it on."""
+        """An action whose dependencies have all settled; the caller moves it to its next state."""
         while self._ready:
             label = self._ready.popleft()
             if self._states[label] is State.READY:
@@ -61,17 +61,17 @@ class Frontier:
         return None
 
     def move(self, label: str, state: State) -> None:
-        """Note that an action was queued, parked or started."""
+        """Record that an action was queued, parked or started."""
         self._states[label] = state
 
     def requeue(self, label: str) -> None:
-        """Look an action up again, once nothing blocks it."""
+        """Make an action ready again, once nothing blocks it."""
         self._states[label] = State.WAITING
         if not self._blockers[label]:
             self._make_ready(label)
 
     def settle(self, label: str) -> None:
-        """Note that an action ended; those that waited for nothing else become ready."""
+        """Record the end of an action; dependents that wait for nothing else become ready."""
         self._states[label] = State.SETTLED
         self._unsettled -= 1
         for dependent in self._dependents[label]:
@@ -83,7 +83,7 @@ class Frontier:
     def reopen(self, producers: Iterable[str], consumer: str) -> list[str]:
         """Run ``producers`` again before ``consumer``, which was running.
 
-        Returns the queued actions that had to be withdrawn because they wait again too.
+        Returns the queued actions that were withdrawn because they wait again, too.
         """
         withdrawn: list[str] = []
         self._states[consumer] = State.WAITING

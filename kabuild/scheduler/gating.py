@@ -1,4 +1,4 @@
-"""Whether an action may run, from how those before it settled."""
+"""Whether an action may run, given how its dependencies settled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kabuild.model.verdict import Verdict
 
 @dataclass(frozen=True)
 class Stopped:
-    """An action will not run: how it settles instead, and the action that is the first cause."""
+    """An action that will not run: how it settles instead, and the root cause."""
 
     outcome: Outcome
     because: str
@@ -23,9 +23,9 @@ class Stopped:
 def stopped(action: Action, settled: Mapping[str, Settled]) -> Stopped | None:
     """Why ``action`` will not run, or None if it may; its dependencies have all settled.
 
-    What cannot be judged comes first: an interruption, then a machine failure, which leave
-    dependents unscored. A failed or skipped producer skips them. A gate that did not pass
-    skips those that require it; others may read its verdict, as a score does.
+    An interruption comes first, then an infrastructure failure: both leave dependents unjudged. A
+    failed or skipped producer skips them. A gate that did not pass skips those that require it;
+    others may read its verdict, as a score gate does.
     """
     before = [settled[label] for label in action.dependencies()]
     for outcome in (Outcome.CANCELLED, Outcome.INFRA):
@@ -43,7 +43,7 @@ def stopped(action: Action, settled: Mapping[str, Settled]) -> Stopped | None:
 
 
 def because_of(culprit: Settled, outcome: Outcome) -> Stopped:
-    """Stopped by how ``culprit`` ended; what stopped that one is handed on."""
+    """Stopped by ``culprit``, or by what stopped that one."""
     if culprit.stopped_by:
         return Stopped(outcome, culprit.message, culprit.stopped_by)
     if culprit.verdict:

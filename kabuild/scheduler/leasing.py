@@ -1,4 +1,4 @@
-"""Who in this build holds which device, and which devices there are to hold."""
+"""The leases of a build: who holds which device, and which devices exist."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ NOTICE = 1.0
 
 @dataclass(frozen=True)
 class Pool:
-    """What may stand for a lease of one name: any of several devices.
+    """The devices any of which satisfies a lease of one name.
 
-    ``titles`` has what people call each; ``absent`` says why there are none.
+    ``titles`` are their names for people; ``absent`` says why there are none.
     """
 
     titles: Mapping[str, str] = field(hash=False)
@@ -27,7 +27,7 @@ class Pool:
 
 
 def pools_of(devices: Devices) -> dict[str, Pool]:
-    """What may stand for the lease of a platform: any of its devices. ``cpu`` has none."""
+    """The pool for the lease of a platform: all of its devices. ``cpu`` has none."""
     if devices.platform == "cpu":
         return {}
     titles = {device.lease: device.name for device in devices.found}
@@ -37,7 +37,7 @@ def pools_of(devices: Devices) -> dict[str, Pool]:
 class Leasing:
     """The leases of one build. Used by one thread.
 
-    A lease whose name has no pool is a thing of its own.
+    A lease whose name has no pool is a single resource.
     """
 
     def __init__(
@@ -53,17 +53,17 @@ class Leasing:
         self._announced: set[str] = set()
 
     def is_waiting(self) -> bool:
-        """Whether another process has all that something here waits for."""
+        """Whether an action waits only for leases of other processes."""
         return bool(self._waiting_since)
 
     def absence(self, name: str) -> str:
-        """Why nothing can ever stand for ``name``; empty where something can."""
+        """Why no device satisfies ``name``; empty if one does."""
         return "" if self._pools.get(name, {name: name}) else self._absent[name]
 
     def take(self, holder: str, name: str) -> str | None:
-        """Hold what may stand for ``name`` until ``holder`` lets go; None while all is taken.
+        """Lease a device for ``name`` until ``holder`` releases it; None while all are taken.
 
-        The empty name is held by everybody, and is nothing. Raises StoreError.
+        The empty name needs no lease. Raises StoreError.
         """
         if not name:
             return ""
@@ -81,7 +81,7 @@ class Leasing:
         return None
 
     def let_go(self, holder: str) -> None:
-        """Give back what ``holder`` holds, if anything."""
+        """Release the lease of ``holder``, if any."""
         if lease := self._held.pop(holder, ""):
             self._leases.release(lease)
 
@@ -102,7 +102,7 @@ class Leasing:
         return bool(pool)
 
     def _wait(self, name: str, elsewhere: list[tuple[str, str]]) -> None:
-        """Other processes have what is left; say so, unless some of it is at work here."""
+        """Report that other processes hold the devices, unless this build uses one of them."""
         now = self._clock.monotonic()
         since = self._waiting_since.setdefault(name, now)
         works_here = any(lease in self._pools.get(name, {}) for lease in self._held.values())

@@ -1,4 +1,4 @@
-"""What to start first: the longest path to the end, by how long actions took before."""
+"""Priorities: the longest remaining path goes first, by the times of earlier runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kabuild.model.action import Action
 from kabuild.model.graph import ActionGraph
 
 DEFAULT_SECONDS = 1.0
-"""The guess for an action when nothing like it has run here."""
+"""The estimate in seconds for an action without any history."""
 
 _SCHEMA = 1
 _LIMIT = 20_000
@@ -32,11 +32,11 @@ class History:
         self._fresh: dict[str, tuple[float, str]] = {}
 
     def record(self, action: Action, seconds: float) -> None:
-        """Note how long one run took."""
+        """Record the time of a run."""
         self._fresh[str(action.label)] = (round(seconds, 3), action.mnemonic)
 
     def estimates(self, graph: ActionGraph) -> dict[str, float]:
-        """Seconds to expect of each action: its last run, else the mean of its mnemonic."""
+        """The estimated seconds of each action: its last run, else the mean of its mnemonic."""
         known = {**self._load(), **self._fresh}
         alike: dict[str, list[float]] = {}
         for seconds, mnemonic in known.values():
@@ -50,7 +50,7 @@ class History:
         }
 
     def save(self) -> None:
-        """Write what was noted. A store that cannot be written loses the hint, no more."""
+        """Write the recorded times. If the store cannot be written, only this hint is lost."""
         if not self._fresh or self._path is None:
             return
         self._known = None

@@ -1,4 +1,4 @@
-"""What actions occupy: CPU slots of this build, and devices that all processes share."""
+"""The resources of actions: CPU slots of this build, and devices shared by all processes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Leases(Protocol):
     """Exclusive use of devices by name, across processes. Used by one thread."""
 
     def acquire(self, name: str) -> bool:
-        """Take the device now, or return False if another process has it."""
+        """Lease the device now, or return False if another process has it."""
         ...
 
     def release(self, name: str) -> None:
-        """Give it back."""
+        """Release it."""
         ...
 
     def holder(self, name: str) -> str:
@@ -32,14 +32,14 @@ class Leases(Protocol):
 
 
 class FileLeases:
-    """Leases as locked files in one directory; the kernel frees those of a dead process."""
+    """Leases as locked files in one directory; the kernel releases those of a dead process."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._held: dict[str, int] = {}
 
     def acquire(self, name: str) -> bool:
-        """Take the device now, or return False. Raises StoreError."""
+        """Lease the device now, or return False. Raises StoreError."""
         with writing(str(self._directory)):
             self._directory.mkdir(parents=True, exist_ok=True)
             file = open_own(self._path(name), 0o666)
@@ -57,13 +57,13 @@ class FileLeases:
         return True
 
     def release(self, name: str) -> None:
-        """Give it back, also where a forked child still has the file open."""
+        """Release it, even if a forked child still has the file open."""
         file = self._held.pop(name)
         fcntl.flock(file, fcntl.LOCK_UN)
         os.close(file)
 
     def is_held(self, name: str) -> bool:
-        """Whether anybody has it, as far as can be known; nothing is taken or written."""
+        """Whether anybody has it, as far as known; locks and writes nothing."""
         return is_locked(self._path(name), fcntl.LOCK_SH)
 
     def holder(self, name: str) -> str:

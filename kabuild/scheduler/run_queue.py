@@ -1,4 +1,4 @@
-"""What could run, but for the slots and devices that it needs."""
+"""The queue of actions that only wait for slots and devices."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ from kabuild.model.action import Resources
 from kabuild.scheduler.workers import Run
 
 Entry = tuple[float, int, str]
-"""Urgency (the smaller, the sooner), place in the graph, label."""
+"""Urgency (smaller is sooner), position in the graph, label."""
 
 
 class RunQueue:
     """Prepared actions that wait for slots and devices, the most urgent first.
 
-    There is one line for all that occupy the same: where the first of a line does not fit,
-    neither does anyone behind it. So a turn costs what it starts and one attempt for each
-    line, however many actions wait; a build of ten thousand tasks has ten thousand waiting.
+    Actions that need the same resources form one line: if its first does not fit, none does. So a
+    turn costs one attempt for each line plus the started actions, however many wait.
     """
 
     def __init__(self) -> None:
-        # No line is empty, and the first of each is queued; others in it may be withdrawn.
+        # No line is empty, and its first action is queued; others in it may be withdrawn.
         self._lines: dict[Resources, list[Entry]] = {}
         self._prepared: dict[str, Prepared] = {}
 
     def push(self, prepared: Prepared, urgency: float, place: int) -> None:
-        """Let an action wait; it waits at most once."""
+        """Add an action; it may be queued only once."""
         label = str(prepared.action.label)
         self._prepared[label] = prepared
         line = self._lines.setdefault(prepared.action.resources, [])
         heapq.heappush(line, (urgency, place, label))
 
     def withdraw(self, label: str) -> Prepared:
-        """Let one action wait no more."""
+        """Remove one action."""
         prepared = self._prepared.pop(label)
         needs = prepared.action.resources
         line = self._lines[needs]
@@ -45,7 +44,7 @@ class RunQueue:
         return prepared
 
     def drain(self, lease: str | None = None) -> list[Prepared]:
-        """Withdraw all actions, or all that need ``lease``, the most urgent first."""
+        """Remove all actions, or all that need ``lease``, the most urgent first."""
         waiting = sorted(
             entry
             for needs, line in self._lines.items()
@@ -56,7 +55,7 @@ class RunQueue:
         return [self.withdraw(label) for label in labels]
 
     def start(self, begin: Callable[[str, Prepared], Run | None]) -> Iterator[Run]:
-        """Withdraw what ``begin`` makes a run of, until it says None to every line."""
+        """Remove each action for which ``begin`` returns a run, until it declines every line."""
         fitting = dict(self._lines)
         while fitting:
             needs, line = min(fitting.items(), key=_urgency_of_first)

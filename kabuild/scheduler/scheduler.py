@@ -1,8 +1,7 @@
 """The scheduler: runs an action graph, and owns all of a build's mutable state.
 
-One thread decides everything; workers only run what they are given. Each turn of its loop
-looks up what has become ready, settles what needs no run, starts what fits, and waits for
-one run to end.
+One thread makes all decisions; workers only run actions. Each turn of its loop looks up ready
+actions, settles those that need no run, starts what fits, and waits for one run to end.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from kabuild.scheduler.resources import Leases
 from kabuild.scheduler.workers import Executor, Run, ThreadWorkers, Workers
 
 LEASE_POLL = 0.1
-"""Seconds between attempts to get a device that another process uses."""
+"""Seconds between attempts to lease a device that another process uses."""
 
 PATIENCE = 0.5
-"""Seconds for runs to end after something was raised."""
+"""Seconds for runs to end after an exception."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +49,9 @@ class Scheduler:
     Args:
         jobs: CPU slots; an action with ``cpus == 0`` takes all of them.
         keep_going: whether independent actions still start after something failed.
-        stop: set it, from anywhere, to end the build in order: running actions are killed,
-            finished work is kept.
-        pools: the devices that may stand for a lease, by its name.
+        stop: set it, from any thread, to end the build: running actions are killed, finished work
+            is kept.
+        pools: the devices that satisfy a lease, by its name.
     """
 
     def __init__(
@@ -85,9 +84,9 @@ class Scheduler:
     ) -> BuildResult:
         """Settle ``requested`` (labels; none means all) and everything that they need.
 
-        ``platform`` is the one that events tell of; without it, the first action's.
-        Whatever goes wrong with one action is in its Settled. Only mistakes of kabuild
-        itself are raised, after what was running has been stopped.
+        ``platform`` is the one in events; by default the first action's. Problems of an action are
+        in its Settled. Only bugs of kabuild itself are raised, after running actions have been
+        stopped.
         """
         roots = [str(label) for label in requested]
         graph = graph.closure(roots) if roots else graph
@@ -130,12 +129,12 @@ class Scheduler:
             build.advance()
 
     def _give_up(self, build: Build) -> None:
-        """End what runs, without waiting long for it: what was raised is to be told now.
+        """Stop running actions without a long wait, so that an exception is reported soon.
 
-        What takes longer keeps its device until it has ended.
+        An action that takes longer keeps its device until its end.
         """
         self._stop.set()
-        with contextlib.suppress(Exception):  # the sink may be what raised
+        with contextlib.suppress(Exception):  # the exception may come from the sink
             self._sink.emit(BuildFinished(interrupted=True, at=self._clock.wall()))
         self._history.save()
         deadline = time.monotonic() + PATIENCE

@@ -1,4 +1,4 @@
-"""Runs of actions, and the threads that carry them; a scheduler decides which and when."""
+"""Runs of actions, and the threads for them; the scheduler decides which and when."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Executor(Protocol):
 class Run:
     """One action on one worker. Once it has ended, exactly one of three is set:
 
-    ``settled``, ``error`` (which the build takes note of) or ``bug`` (which ends it).
+    ``settled``, ``error`` (which the build handles) or ``bug`` (which ends it).
     """
 
     def __init__(self, label: str, prepared: Prepared, slots: tuple[int, ...]) -> None:
@@ -70,7 +70,7 @@ class Workers(Protocol):
 
 
 class ThreadWorkers:
-    """As many threads as there are runs at once; idle ones are used again."""
+    """As many threads as concurrent runs; idle threads are reused."""
 
     def __init__(self) -> None:
         self._todo: queue.SimpleQueue[tuple[Run, Executor, threading.Event, Clock]] = (
@@ -86,7 +86,7 @@ class ThreadWorkers:
             name = f"kabuild-worker-{self._threads + 1}"
             try:
                 threading.Thread(target=self._work, name=name, daemon=True).start()
-            except RuntimeError as error:  # what Python makes of EAGAIN
+            except RuntimeError as error:  # Python's exception for EAGAIN
                 what = f"no thread can be started: {error}"
                 hint = "see 'ulimit -u', or run fewer at a time with --jobs"
                 raise InfraError(Reason.NO_RESOURCES, what, hint=hint) from None

@@ -36,14 +36,14 @@ _PREFIX = f"{OUTPUT_ROOT}/"
 
 
 class ActionCache(Protocol):
-    """Results by key. A result that is returned is complete: all its blobs are there."""
+    """Results by key. A returned result is complete: all its blobs are present."""
 
     def get(self, key: Digest) -> ActionResult | None:
         """The result of the action with this key, or None. Raises StoreError."""
         ...
 
     def put(self, key: Digest, result: ActionResult) -> None:
-        """Remember ``result``, whose blobs are in the CAS. Raises StoreError."""
+        """Store ``result``, whose blobs are in the CAS. Raises StoreError."""
         ...
 
 
@@ -65,7 +65,7 @@ class DiskActionCache:
         added: Callable[[int], None] = lambda _: None,
         distrusted: Callable[[str, Trust], None] = lambda *_: None,
     ) -> None:
-        """``warn`` hears of damage, ``added`` of the size of every entry.
+        """``warn`` is called with damage, ``added`` with the size of every new entry.
 
         ``distrusted`` gets the hash of each key whose entry lacks this user's seal.
         """
@@ -80,13 +80,13 @@ class DiskActionCache:
         self._added = added
 
     def path_of(self, key: Digest) -> str:
-        """Where the entry lies if it is there."""
+        """The path of an entry."""
         return f"{self._entries}/{key.hash[:2]}/{key.hash}"
 
     def get(self, key: Digest) -> ActionResult | None:
         """The result of the action with this key, or None.
 
-        An entry that was changed, has no seal, or promises a blob which is gone, is removed.
+        An entry that was changed, has no seal, or refers to a missing blob, is removed.
         """
         path = self.path_of(key)
         try:
@@ -104,10 +104,10 @@ class DiskActionCache:
         trust = trust_of(data, key.hash, self._seal)
         if trust in {Trust.UNSEALED, Trust.FOREIGN}:
             self._distrusted(key.hash, trust)
-            if trust is Trust.UNSEALED:  # one of another user may still be of use to them
+            if trust is Trust.UNSEALED:  # another user's entry may still be useful to them
                 self._remove(path)
             return None
-        # The use is noted before the blobs are looked at: from now on they stay.
+        # Note the use before checking the blobs: from now on they stay.
         if age > TOUCH_AFTER and not note_use(self._root, path):
             return None
         try:
@@ -143,7 +143,7 @@ class DiskActionCache:
 
 
 def blobs_of(result: ActionResult) -> Iterator[Digest]:
-    """The blobs that a result promises, apart from its trees."""
+    """The blobs of a result, except its trees."""
     for file in result.files:
         yield file.digest
     if result.stdout:
@@ -155,7 +155,7 @@ def blobs_of(result: ActionResult) -> Iterator[Digest]:
 def encode(result: ActionResult, cas: Cas, *, ended: float) -> bytes:
     """The ``ActionResult`` message; trees of output directories are put into ``cas``.
 
-    ``ended`` is the time of day at which the run ended, in seconds since 1970.
+    ``ended`` is the end of the run in seconds since 1970.
     """
     in_directories = tuple(f"{path}/" for path in result.directories)
     files = (
@@ -187,10 +187,10 @@ def tree_of(result: ActionResult, path: str) -> merkle.Directory:
 
 
 def decode(data: bytes, cas: Cas) -> ActionResult | None:
-    """The result in an ``ActionResult`` message; None when a tree that it names is gone.
+    """The result in an ``ActionResult`` message; None if one of its trees is missing.
 
-    Raises ``ValueError`` for anything that is no such message, or misses its metadata,
-    which comes last: an entry that was cut short never passes for a shorter one.
+    Raises ``ValueError`` for anything else, also without the metadata, which comes last: so a
+    truncated entry is never valid.
     """
     files: list[OutputFile] = []
     directories: list[str] = []
@@ -237,7 +237,7 @@ def _output_file(data: bytes) -> OutputFile:
 
 
 def _output_directory(data: bytes, cas: Cas) -> tuple[str, list[OutputFile] | None]:
-    """(path, files), where files is None when the tree is gone."""
+    """(path, files); files is None if the tree is missing."""
     fields = dict(parse_fields(data))
     tree = fields.get(3, 0)
     if isinstance(tree, int):
@@ -271,7 +271,7 @@ def _metadata(started: float, ended: float) -> bytes:
 
 
 def _seconds(data: bytes) -> float:
-    """How long the run took, to the microsecond, which is what a time of day can hold."""
+    """The time of the run, to the microsecond."""
     fields = dict(parse_fields(data))
     started, ended = fields.get(7, b""), fields.get(8, b"")
     if isinstance(started, int) or isinstance(ended, int):

@@ -1,4 +1,4 @@
-"""Blobs by the first characters of their hash, as people name them."""
+"""Blobs by a prefix of their hash, as users name them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHORTEST = 4
 
 
 def find_blob(root: Path, prefix: str) -> Digest:
-    """The one blob of the store at ``root`` whose hash begins so. Raises UsageError."""
+    """The only blob of the store at ``root`` whose hash has this prefix. Raises UsageError."""
     text = prefix.lower().partition("/")[0]
     if len(text) < SHORTEST or set(text) - set("0123456789abcdef"):
         raise UsageError(

@@ -1,12 +1,11 @@
-"""What the last builds came to, so that a build of nothing new is a few thousand ``stat``.
+"""Memories of the last builds, so that a null build costs a few thousand ``stat`` calls.
 
-One file per request. It is made of packages: what each was read from, and the rows of its
-tasks that passed. A package that looks as it did, among shared files that do, needs neither
-loading nor analysis; the others are built as ever. Lost, damaged, outdated or not sealed by this
-user, a memory costs time and nothing else.
+One file per request. It is made of packages: what each was read from, and the rows of its tasks
+that passed. A package that looks as it did, among shared files that do, needs neither loading nor
+analysis; the others are built as ever. A memory that is lost, damaged, outdated or not sealed by
+this user costs only time.
 
-Beside it a second file names the results that the answer rests on. Answering does not look at
-it; the garbage collector does.
+Beside it a second file names the results behind the answer, for the garbage collector.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from kabuild.store.stat_snapshot import Entry, unchanged
 KIND = "memory"
 _KEPT = 64
 _RESULTS = ".results"
-"""Requests that are remembered; beyond, those that were asked longest ago are forgotten."""
+"""The number of remembered requests; the oldest ones are forgotten."""
 
 
 @dataclass(frozen=True)
 class PackageMemo:
-    """One package: what it looked like, whose actions it used, and what its tasks came to.
+    """One package: its files' status, the packages that it needs, and the results of its tasks.
 
     ``actions`` counts the package's own actions.
     """
@@ -51,15 +50,15 @@ class PackageMemo:
 
 @dataclass(frozen=True)
 class BuildMemo:
-    """A build: what all of it depended on, and its packages.
+    """A build: its shared dependencies, and its packages.
 
     Attributes:
         asked_platform: the platform's name, by flag or by WORKSPACE.toml.
-        platform: what the machine had of it, as text.
-        shared: what everything depends on; any change there voids the memory.
+        platform: the machine's platform, as text.
+        shared: shared dependencies; any change there invalidates the memory.
         actions: how many actions belong to no package with tasks.
         packages: by path, those whose tasks passed.
-        others: the paths of those that have to be built every time.
+        others: the paths of packages that have to be built every time.
     """
 
     asked_platform: str
@@ -70,11 +69,11 @@ class BuildMemo:
     others: tuple[str, ...]
 
     def holds(self) -> bool:
-        """Whether nothing changed of what everything depends on."""
+        """Whether the shared dependencies are unchanged."""
         return unchanged(self.shared)
 
     def clean(self) -> frozenset[str]:
-        """The packages that neither changed nor need one that did."""
+        """The packages that neither changed nor depend on a changed one."""
         dirty = {name for name, package in self.packages.items() if not unchanged(package.seen)}
         clean = self.packages.keys() - dirty
         while unfounded := {n for n in clean if not clean.issuperset(self.packages[n].needs)}:
@@ -83,7 +82,7 @@ class BuildMemo:
 
 
 class MemoTable:
-    """The files of memories by request, in one directory: their uses, and forgetting them."""
+    """The files of memories by request, in one directory, for the garbage collector."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -96,7 +95,7 @@ class MemoTable:
                 os.utime(path)
 
     def uses(self) -> dict[str, float]:
-        """When results were used last by remembered answers, by the hash of their key."""
+        """By the hash of a key, the last use of the result by a remembered answer."""
         found: dict[str, float] = {}
         for request in self._requests():
             used = _modified(self._path(request))
@@ -106,7 +105,7 @@ class MemoTable:
         return found
 
     def packages(self) -> dict[str, str]:
-        """The package that a remembered result is of, by the hash of its key."""
+        """By the hash of a key, the package of the remembered result."""
         return {
             name: package
             for request in self._requests()
@@ -115,7 +114,7 @@ class MemoTable:
         }
 
     def forget(self) -> None:
-        """Forget everything, before results are removed from the store."""
+        """Forget everything; to be called before results are removed from the store."""
         for path in self._files():
             with contextlib.suppress(OSError):
                 path.unlink()
@@ -124,7 +123,7 @@ class MemoTable:
         return [path.stem for path in self._files() if path.suffix == ".json"]
 
     def _results(self, request: str) -> dict[str, list[str]]:
-        """The hashes of a request's keys by package; none where that is not known."""
+        """The hashes of a request's keys by package; empty if unknown."""
         try:
             names = json.loads(read_plain(self._path(request, _RESULTS)))
             return {str(package): [str(name) for name in keys] for package, keys in names.items()}
@@ -142,14 +141,14 @@ class MemoTable:
 
 
 class BuildMemos(MemoTable):
-    """MemoTable that can be read and written, with the seal of this user."""
+    """A MemoTable that can be read and written, with this user's seal."""
 
     def __init__(self, directory: Path, seal: Seal) -> None:
         super().__init__(directory)
         self._seal = seal
 
     def read(self, request: str) -> BuildMemo | None:
-        """The memory of a request; None where there is none that can be used."""
+        """The memory of a request; None if there is no usable one."""
         try:
             body = self._seal.unwrap(KIND, request, read_plain(self._path(request)))
             return _from_json(json.loads(body))
@@ -161,8 +160,8 @@ class BuildMemos(MemoTable):
     ) -> None:
         """Remember a build. Raises StoreError.
 
-        ``results`` has the hashes of the keys that it used, by package, ``""`` for all that
-        is in none of them; packages that it lacks keep those that are known.
+        ``results`` has the hashes of the used keys by package, ``""`` for those outside packages;
+        absent packages keep their known ones.
         """
         body = json.dumps(_to_json(memory), separators=(",", ":")).encode()
         kept = {
@@ -214,7 +213,7 @@ def _to_json(memory: BuildMemo) -> dict[str, Any]:
 
 
 def _gates(package: PackageMemo) -> tuple[Gate, ...]:
-    """The gates that its tasks were judged by, of one rule or of several that agree on names."""
+    """The gates of its tasks, from one rule or from several that agree on names."""
     found = (gate.declared for task in package.tasks for gate in task.gates.values())
     return tuple(dict.fromkeys(found))
 

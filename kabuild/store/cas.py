@@ -21,33 +21,33 @@ from kabuild.store.faults import store_error, writing
 from kabuild.store.scratch import Scratch
 
 BLOB_MODE = 0o555
-"""Every blob can be read and executed and none written, as in Bazel's disk cache."""
+"""The mode of blobs: read and execute, as in Bazel's disk cache."""
 
 _CHUNK = 1 << 20
 
 _LINK_ATTEMPTS = 10
 
 _NO_LINK = {errno.EXDEV, errno.EMLINK, errno.EPERM}
-"""Another file system, too many links, or a file system without links: copy instead."""
+"""Errors that mean copying instead of linking: other or unsuitable file systems, too many links."""
 
 
 class Cas(Protocol):
     """Blobs by digest. Many threads and processes may use one at once.
 
-    A blob is either whole or absent: a damaged one is dropped when it is noticed, and
-    then counts as absent, so that whatever made it runs again.
+    A blob is either whole or absent: a damaged one is dropped when noticed, so that its producer
+    runs again.
     """
 
     def has(self, digest: Digest) -> bool:
-        """Whether the blob is there, with the right size."""
+        """Whether the blob is present, with the right size."""
         ...
 
     def missing(self, digests: Iterable[Digest]) -> list[Digest]:
-        """Those of ``digests`` that are absent, in their order, each once."""
+        """The absent ones of ``digests``, in order, without duplicates."""
         ...
 
     def unusable(self, digests: Iterable[Digest]) -> list[Digest]:
-        """Those of ``digests`` that are absent or damaged, in their order, each once.
+        """The absent or damaged ones of ``digests``, in order, without duplicates.
 
         Damaged ones are dropped, so that they can be stored again.
         """
@@ -64,8 +64,8 @@ class Cas(Protocol):
     def put_file(self, path: Path, *, move: bool = False) -> Digest:
         """Store a regular file's content; ``move`` may consume the file instead of copying.
 
-        The digest is that of the bytes that were stored, whatever happens to the file
-        meanwhile. Raises StoreError for the store, ``OSError`` for ``path``.
+        The digest is that of the stored bytes, even if the file changes meanwhile. Raises
+        StoreError for the store, ``OSError`` for ``path``.
         """
         ...
 
@@ -82,7 +82,7 @@ class Cas(Protocol):
 
 
 class BlobMissingError(StoreError):
-    """Blobs that are needed are not in the store, or were damaged and dropped."""
+    """Required blobs are not in the store, or were damaged and dropped."""
 
     def __init__(self, *digests: Digest, why: str = "not in the store") -> None:
         verb = "blob {} is" if len(digests) == 1 else "blobs {} are"
@@ -106,7 +106,7 @@ class DiskCas:
         warn: Callable[[str], None] = lambda _: None,
         added: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """``warn`` hears of damage, ``added`` of the size of every new blob."""
+        """``warn`` is called with damage, ``added`` with the size of every new blob."""
         self._root = str(root)
         self._blobs = f"{root}/cas"
         self._scratch = scratch
@@ -115,19 +115,19 @@ class DiskCas:
         self._verified: dict[str, tuple[int, int, int]] = {}
 
     def path_of(self, digest: Digest) -> str:
-        """Where the blob lies if it is there."""
+        """The path of a blob."""
         return f"{self._blobs}/{digest.hash[:2]}/{digest.hash}"
 
     def has(self, digest: Digest) -> bool:
-        """Whether the blob is there, with the right size."""
+        """Whether the blob is present, with the right size."""
         return self._stat(digest) is not None
 
     def missing(self, digests: Iterable[Digest]) -> list[Digest]:
-        """Those of ``digests`` that are absent, in their order, each once."""
+        """The absent ones of ``digests``, in order, without duplicates."""
         return [digest for digest in dict.fromkeys(digests) if self._stat(digest) is None]
 
     def unusable(self, digests: Iterable[Digest]) -> list[Digest]:
-        """Those of ``digests`` that are absent or damaged; see Cas."""
+        """The absent or damaged ones of ``digests``; see Cas."""
         return [digest for digest in dict.fromkeys(digests) if not self._holds(digest)]
 
     def get(self, digest: Digest) -> bytes:
@@ -186,7 +186,7 @@ class DiskCas:
             try:
                 os.link(self.path_of(digest), path)
             except FileNotFoundError as error:
-                # Evicted, which verifying tells; or replaced by an equal blob at this moment.
+                # Evicted, which verifying reports; or just replaced by an equal blob.
                 if attempt + 1 == _LINK_ATTEMPTS:
                     raise store_error(error, self._root) from error
             except OSError as error:
@@ -211,10 +211,10 @@ class DiskCas:
             path.chmod(BLOB_MODE)
 
     def _stat(self, digest: Digest) -> os.stat_result | None:
-        """The blob's file status, or None; evicts a blob of the wrong size, notes the use."""
+        """The blob's file status, or None. Evicts a blob of the wrong size; notes the use."""
         path = self.path_of(digest)
         try:
-            status = os.lstat(path)  # the null build lives on this line
+            status = os.lstat(path)  # the hot line of a null build
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -235,15 +235,15 @@ class DiskCas:
         return True
 
     def _verify(self, digest: Digest) -> None:
-        """Hash the blob unless this process did so already and the file is still the same.
+        """Hash the blob, unless this process did so already and the file is unchanged.
 
-        ctime is no part of the signature: every hard link that we make changes it.
+        ctime is not part of the signature: every new hard link changes it.
         """
         status = self._stat(digest)
         if status is None:
             raise BlobMissingError(digest)
-        if stat.S_IMODE(status.st_mode) != BLOB_MODE:  # an input that cannot be read fails unseen
-            with contextlib.suppress(OSError):  # a file of another user
+        if stat.S_IMODE(status.st_mode) != BLOB_MODE:  # unreadable: fails later, unseen
+            with contextlib.suppress(OSError):  # another user's file
                 Path(self.path_of(digest)).chmod(BLOB_MODE)
         signature = (status.st_ino, status.st_size, status.st_mtime_ns)
         if self._verified.get(digest.hash) == signature:

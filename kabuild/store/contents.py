@@ -1,4 +1,4 @@
-"""What lies in a store: results, blobs and toolchains, with size and last use."""
+"""The contents of a store: results, blobs and toolchains, with size and last use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kabuild.store.paths import TOOLCHAINS
 RESULTS = "ac"
 BLOBS = "cas"
 USED = "used"
-"""File of a toolchain whose time says when it was used last, and which its users lock."""
+"""A toolchain's file whose mtime is its last use, and which its users lock."""
 
 _HEX = frozenset("0123456789abcdef")
 
@@ -30,10 +30,10 @@ class Item:
 
 @dataclass(frozen=True)
 class Contents:
-    """Everything that can be evicted, by the hash that it is named by.
+    """Everything that can be evicted, by hash.
 
     Attributes:
-        leftovers: what interrupted fetches and removals of toolchains left.
+        leftovers: of interrupted fetches and removals of toolchains.
     """
 
     results: dict[str, Item]
@@ -43,7 +43,7 @@ class Contents:
 
     @property
     def size(self) -> int:
-        """Bytes of it all."""
+        """The size of everything, in bytes."""
         return sum(
             item.size
             for items in (self.results, self.blobs, self.toolchains)
@@ -52,9 +52,9 @@ class Contents:
 
 
 def scan(root: Path) -> Contents:
-    """Look at everything. Nothing is read, and no use is noted.
+    """List everything. Reads no file, and notes no use.
 
-    Results come first: blobs are stored before the result that promises them.
+    Results come first: blobs are stored before the result that refers to them.
     """
     results = {item.name: item for item in _files(root / RESULTS)}
     blobs = {item.name: item for item in _files(root / BLOBS)}
@@ -68,7 +68,7 @@ def scan(root: Path) -> Contents:
 
 
 def is_hash(name: str) -> bool:
-    """Whether a file is named as blobs and results are."""
+    """Whether a file's name is that of a blob or a result."""
     return len(name) == 64 and _HEX.issuperset(name)
 
 
@@ -83,14 +83,14 @@ def tree_size(root: str) -> int:
 
 
 def toolchain_size(home: str) -> int:
-    """Bytes of an unpacked toolchain, as noted when it was unpacked, or else counted."""
+    """The size of an unpacked toolchain in bytes, as noted after unpacking, or else counted."""
     with contextlib.suppress(OSError, ValueError):
         return int(Path(home, USED).read_text())
     return tree_size(home)
 
 
 def _files(directory: Path) -> Iterator[Item]:
-    """The files of all shards; what others put there is none of ours."""
+    """The files of all shards; foreign files are ignored."""
     for shard in _entries(directory):
         for entry in _entries(Path(shard.path)):
             if is_hash(entry.name):

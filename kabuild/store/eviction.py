@@ -1,9 +1,9 @@
-"""How builds and collectors share a store: what was used of late is never taken away.
+"""How builds and collectors share a store: what was used recently is never evicted.
 
-A use is noted in a file's mtime, at most once per ``TOUCH_AFTER``. A collector takes nothing
-that is younger than ``GRACE``, and looks again at the moment of taking. The two moments, of
-noting the use of something old and of taking it, exclude each other by a file lock. So what a
-process has found in the store stays there for ``GRACE - TOUCH_AFTER`` seconds at least.
+A use is noted in a file's mtime, at most once per ``TOUCH_AFTER``. A collector evicts nothing that
+was used within ``GRACE``, and checks again just before evicting. A file lock keeps noting the use
+of something old and evicting it apart. So a file that a process has found in the store stays there
+for at least ``GRACE - TOUCH_AFTER`` seconds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from kabuild.base.own_files import open_own
 
 TOUCH_AFTER = 600.0
-"""Seconds after which a use is noted again; finer would only cost writes."""
+"""Seconds after which a use is noted again; less would only cost writes."""
 
 GRACE = 1800.0
 """Seconds since its last noted use during which nothing is evicted."""
@@ -25,11 +25,11 @@ GRACE = 1800.0
 LOCK = "evict.lock"
 
 COLLECTING = "gc.lock"
-"""The lock of a whole collection; its time is that of the last one."""
+"""The lock of a collection; its mtime is the end of the last one."""
 
 
 def note_use(root: str, path: str) -> bool:
-    """Note that a file of the store at ``root`` is used now; False where it is gone.
+    """Note that a file of the store at ``root`` is used now; False if it is missing.
 
     In a read-only store ages are not needed: nothing is evicted.
     """
@@ -45,7 +45,7 @@ def note_use(root: str, path: str) -> bool:
 
 @contextlib.contextmanager
 def evicting(root: str) -> Iterator[None]:
-    """Nobody notes a use meanwhile. To be held for moments. Raises ``OSError``."""
+    """Excludes notes of uses. To be held briefly. Raises ``OSError``."""
     with open(open_own(Path(f"{root}/{LOCK}"))) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -56,7 +56,7 @@ def _reading(root: str) -> Iterator[None]:
     try:
         lock = open_own(Path(f"{root}/{LOCK}"))
     except OSError:
-        yield  # a store that cannot be written
+        yield  # a read-only store
         return
     try:
         fcntl.flock(lock, fcntl.LOCK_SH)

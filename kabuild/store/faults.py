@@ -1,4 +1,4 @@
-"""What the operating system says when storing fails, in words a person can act on."""
+"""Errors of the operating system while storing, in words for users."""
 
 from __future__ import annotations
 

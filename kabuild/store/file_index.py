@@ -1,8 +1,8 @@
-"""The file index: which files were hashed already, and are certainly unchanged.
+"""The file index: files that were hashed already and are certainly unchanged.
 
-It is what makes a second build cheap: unchanged means one ``stat`` and no reading. Like git's
-index it trusts a file's status only if the file had been quiet for a while when it was
-hashed: a file that is written twice within one tick of its file system's clock looks the same.
+It makes a second build cheap: an unchanged file costs one ``stat``, without reading it. Like git's
+index it trusts a file's status only if the file was not modified shortly before it was hashed: a
+file that is written twice within one tick of its file system's clock looks the same.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ QUIET_NS = 2_000_000_000
 
 KIND = "file index"
 _LIMIT = 200_000
-"""Entries that are kept; beyond, only those of files that this process looked at."""
+"""The number of entries above which only those that this process used are kept."""
 
 
 @dataclass(frozen=True)
 class Signature:
-    """What a file's status says of its content, without reading it."""
+    """A file's status, which identifies its content without reading it."""
 
     size: int
     mtime_ns: int
@@ -53,7 +53,7 @@ class Signature:
 class FileIndex:
     """Digests of files by absolute path and signature, kept between runs in one sealed file.
 
-    An index that is lost, damaged, outdated or not sealed costs time and nothing else.
+    An index that is lost, damaged, outdated or not sealed costs only time.
     """
 
     def __init__(self, path: Path, seal: Seal, *, now_ns: Callable[[], int] = time.time_ns) -> None:
@@ -66,9 +66,9 @@ class FileIndex:
         self._seen: set[str] = set()
 
     def digest(self, path: str, status: os.stat_result | None = None) -> tuple[Digest, Signature]:
-        """The digest of a regular file and the signature that it had then.
+        """The digest of a regular file, and its signature at that time.
 
-        ``status`` saves a ``stat`` where the caller did one. Raises ``OSError``.
+        ``status`` saves a ``stat`` if the caller has one. Raises ``OSError``.
         """
         signature = Signature.of(status or os.stat(path))  # noqa: PTH116 - the hot path
         known = self._load()
@@ -79,7 +79,7 @@ class FileIndex:
         return self._hash(path)
 
     def save(self) -> None:
-        """Write what was learnt, merged with what other processes wrote. Raises StoreError."""
+        """Write new entries, merged with those of other processes. Raises StoreError."""
         with self._guard:
             if not self._fresh:
                 return
@@ -102,7 +102,7 @@ class FileIndex:
         return self._known
 
     def _read(self) -> dict[str, list[Any]]:
-        """The entries in the file; none if it is absent, or not what this user wrote."""
+        """The entries in the file; none if it is absent, or not sealed by this user."""
         try:
             body = self._seal.unwrap(KIND, "", read_plain(self._path))
         except (OSError, UnsealedError):
@@ -111,7 +111,7 @@ class FileIndex:
         return entries
 
     def _hash(self, path: str) -> tuple[Digest, Signature]:
-        """Hash a file, again if it changed meanwhile; remember it once it is quiet."""
+        """Hash a file, again if it changed meanwhile; remember it unless it is too young."""
         with open(path, "rb") as file:
             while True:
                 before = Signature.of(os.fstat(file.fileno()))

@@ -1,7 +1,7 @@
-"""Keeping the store below a size: what was used longest ago goes first.
+"""Garbage collection: keeps the store below a size, evicting the least recently used first.
 
-Results go as a whole: the entry of the action cache first, and then those of its blobs that
-no result needs any more. So a result that is kept keeps all that it promises.
+Results are evicted whole: the entry of the action cache first, then the blobs that no other result
+needs. So a kept result keeps all its blobs.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from kabuild.store.result_closure import Promise, QuietBlobs, read_promise
 from kabuild.store.usage import Usage
 
 _BATCH = 100
-"""Items per hold of the lock that builds wait for: some milliseconds."""
+"""Items per hold of the lock that builds wait for: a few milliseconds."""
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What a collection did: what it removed, and the bytes that remain.
+    """The result of a collection: what it removed, and the bytes that remain.
 
-    ``is_complete`` is false where it stopped because its time was up.
+    ``is_complete`` is false if it ran out of time.
     """
 
     results: int = 0
@@ -57,10 +57,10 @@ def collect(
 ) -> Collected | None:
     """Evict results, blobs and toolchains, oldest use first, until ``limit`` bytes remain.
 
-    What ``keep`` names by hash stays, and what was used within ``grace`` seconds. Builds may
-    go on meanwhile: what they found stays. Earlier answers that rest on evicted results are
-    forgotten. With ``seconds`` it stops after that time, and does not wait for another
-    collection: None where one is under way. Raises StoreError.
+    The hashes in ``keep`` stay, and so does everything used within ``grace`` seconds. Builds may
+    run meanwhile: what they found stays. Remembered answers from evicted results are forgotten.
+    With ``seconds`` it stops after that time, and returns None if another collection is running.
+    Raises StoreError.
     """
     with writing(str(root)):
         root.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def collect(
 
 
 class _Collection:
-    """One collection: what may go next, and what went."""
+    """One collection: what may be evicted next, and what was."""
 
     def __init__(self, root: Path, keep: frozenset[str], *, dry_run: bool) -> None:
         self._root = root
@@ -113,7 +113,7 @@ class _Collection:
         return Collected(**counts, bytes=self._freed, remaining=remaining, is_complete=done)
 
     def _first(self) -> list[tuple[Item, str]]:
-        """What may go at once: everything but blobs that a result needs."""
+        """What may be evicted at once: everything but blobs of results."""
         contents, uses = self._contents, self._memories.uses()
         queue = [
             (_used_at(item, uses.get(name, 0.0)), "results")
@@ -139,14 +139,14 @@ class _Collection:
             self._release(self._promises.get(item.name, frozenset()))
 
     def _release(self, needs: Collection[str]) -> None:
-        """A result went: what nothing else needs may go now."""
+        """After evicting a result, add its blobs that no other result needs."""
         for name in needs:
             self._needed[name] -= 1
             if not self._needed[name] and name in self._contents.blobs:
                 heapq.heappush(self._queue, (self._contents.blobs[name], "blobs"))
 
     def _settle(self) -> None:
-        """Write down what remains; forget what a build meanwhile remembered of what went."""
+        """Record what remains; forget memories of evicted results that a build made meanwhile."""
         if self._gone["results"]:
             self._memories.forget()
         contents = self._contents
@@ -155,14 +155,14 @@ class _Collection:
 
 
 def _used_at(item: Item, remembered: float) -> Item:
-    """A result, with its use by remembered answers, which look at no result."""
+    """A result with its last use, including remembered answers, which read no results."""
     if remembered <= item.used:
         return item
     return Item(remembered, item.name, item.size, item.path)
 
 
 def _read_promises(root: Path, contents: Contents) -> dict[str, frozenset[str]]:
-    """The names of the blobs that each result needs; none for a result that is lost."""
+    """The blobs of each result; none for a lost result."""
     get = QuietBlobs(root)
     promises: dict[str, frozenset[str]] = {}
     for name, item in contents.results.items():
@@ -175,7 +175,7 @@ def _read_promises(root: Path, contents: Contents) -> dict[str, frozenset[str]]:
 
 
 def _evict_file(item: Item, *, dry_run: bool) -> bool:
-    """Remove a blob or a result; whether it could go."""
+    """Remove a blob or a result; returns whether it was removed."""
     if not _unused(item):
         return False
     if not dry_run:
@@ -185,7 +185,7 @@ def _evict_file(item: Item, *, dry_run: bool) -> bool:
 
 
 def _evict_toolchain(item: Item, *, dry_run: bool) -> bool:
-    """Remove a toolchain that is neither fetched nor used: rename it, then delete it."""
+    """Remove a toolchain that is neither being fetched nor in use: rename it, then delete it."""
     path = Path(item.path)
     with contextlib.ExitStack() as stack:
         for lock in (path.with_name(f"{item.name.partition('.')[0]}.lock"), path / USED):
@@ -205,7 +205,7 @@ def _evict_toolchain(item: Item, *, dry_run: bool) -> bool:
 
 
 def _unused(item: Item) -> bool:
-    """Whether the file was not used since it was listed. A result's use may be remembered."""
+    """Whether the file was not used since it was listed, also not by a remembered answer."""
     with contextlib.suppress(OSError):
         return os.stat(item.path).st_mtime <= item.used  # noqa: PTH116 - one per item
     return False

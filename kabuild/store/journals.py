@@ -1,4 +1,4 @@
-"""Journals: what an action has found out so far, kept where an interrupted run does not lose it."""
+"""Journals: intermediate findings of actions, which survive an interrupted run."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from pathlib import Path
 from kabuild.store.faults import writing
 
 MOST_BYTES = 64 << 20
-"""Of one journal; one that grew beyond that starts anew."""
+"""The largest journal, in bytes; a larger one starts anew."""
 
 KEPT_SECONDS = 30 * 86400.0
-"""After its last use."""
+"""Seconds after its last use until a journal is removed."""
 
 
 class Journals:
     """A file for each action that keeps a journal, named by the action's key.
 
-    Whatever an earlier run of the very same action left is all that a journal ever holds, so a
-    result that rests on it is one that an uninterrupted run might have had. Nothing of it is
-    needed once there is a result; it goes when it was not used for a while.
+    A journal holds only what earlier runs of the same action wrote, so its result is one that an
+    uninterrupted run might have had. With a result it is no longer needed, and is removed after a
+    while.
 
-    A journal is written from within a sandbox until the run is killed, so it has no seal: ``root``
-    has to be a directory that only its user can write.
+    A journal is written from within a sandbox until the run is killed, so it has no seal: only the
+    user may be able to write ``root``.
     """
 
     def __init__(self, root: Path) -> None:
@@ -34,10 +34,10 @@ class Journals:
 
     @contextlib.contextmanager
     def lend(self, key: str) -> Iterator[Path | None]:
-        """The journal of an action, locked; None if another process has it.
+        """The journal of an action, locked; None if another process uses it.
 
-        None, too, where no private directory can be made: an interrupted run begins anew then.
-        Raises StoreError.
+        Also None if no private directory can be made: then an interrupted run starts anew. Raises
+        StoreError.
         """
         path = self._root / key
         try:

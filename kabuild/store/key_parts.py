@@ -1,4 +1,4 @@
-"""What a key is made of, read back from the store, so that two keys can be compared."""
+"""The parts of a key, read back from the store, so that two keys can be compared."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class KeyParts:
 
 @dataclass(frozen=True)
 class Change:
-    """One difference between two keys: what, and both values; ``none`` for an absent one."""
+    """One difference between two keys: its name and both values; ``none`` if absent."""
 
     what: str
     old: str
@@ -40,7 +40,7 @@ class Change:
 
 
 def read_key(cas: Cas, key: Digest) -> KeyParts | None:
-    """The parts of ``key``; None when the store no longer has all of its messages."""
+    """The parts of ``key``; None if the store no longer has all its messages."""
     try:
         action = dict(parse_fields(cas.get(key)))
         command = cas.get(Digest.from_wire(_bytes(action[1])))
@@ -53,7 +53,7 @@ def read_key(cas: Cas, key: Digest) -> KeyParts | None:
 
 
 def changes(old: KeyParts, new: KeyParts) -> list[Change]:
-    """What differs: settings first, then inputs by path."""
+    """The differences: settings first, then inputs by path."""
     settings = [
         Change(name, old.settings.get(name, "none"), new.settings.get(name, "none"))
         for name in sorted({*old.settings, *new.settings})

@@ -16,17 +16,17 @@ DEFAULT = 20 << 30
 
 @dataclass(frozen=True)
 class Limit:
-    """Bytes, and where that is set."""
+    """The limit in bytes, and where it is set."""
 
     bytes: int
     source: str
 
 
 def size_limit(workspace: int | None = None, env: Mapping[str, str] = os.environ) -> Limit:
-    """The first of: ``$KABUILD_CACHE_SIZE``, the user's file, the workspace's word, 20G.
+    """The first of: ``$KABUILD_CACHE_SIZE``, the user's file, the workspace's file, 20G.
 
-    The store is the user's and serves all workspaces, so the user's word comes before that of
-    a workspace. Raises UsageError and LoadError for malformed sizes.
+    The store is the user's and serves all workspaces, so the user's setting precedes that of a
+    workspace. Raises UsageError and LoadError for malformed sizes.
     """
     if text := env.get(VARIABLE):
         try:

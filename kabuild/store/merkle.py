@@ -1,7 +1,7 @@
-"""Trees and commands as canonical messages of the Remote Execution API, which keys are made of.
+"""Trees and commands as canonical messages of the Remote Execution API, the base of keys.
 
-Entries are sorted by name in code-point order, once per name, as REAPI's ``Directory`` wants:
-equal trees have equal bytes here, in any other client, and in any remote cache.
+Entries are sorted by name in code-point order, without duplicates, as REAPI demands: equal trees
+have equal bytes here, in any other client, and in any remote cache.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class FileNode:
 class Directory:
     """A directory by content: names to files and directories.
 
-    In the key: names, contents and x bits. Outside it: times, owners, other modes.
+    In the key: names, contents and x bits. Not in the key: times, owners, other modes.
     """
 
     files: Mapping[str, FileNode]
@@ -66,14 +66,14 @@ class Directory:
         return Digest.of(self.wire)
 
     def walk(self, prefix: str = "") -> Iterator[tuple[str, FileNode]]:
-        """Every file with its path relative to here, in sorted order per directory."""
+        """Every file with its relative path, sorted within each directory."""
         for name in sorted(self.files):
             yield prefix + name, self.files[name]
         for name in sorted(self.directories):
             yield from self.directories[name].walk(f"{prefix}{name}/")
 
     def all_directories(self) -> Iterator[Directory]:
-        """This directory and those below it, each distinct one once, parents first."""
+        """This directory and all below it, without duplicates, parents first."""
         seen: dict[Digest, None] = {}
         queue = [self]
         for directory in queue:
@@ -95,7 +95,7 @@ _Draft = dict[str, "Node | _Draft"]
 def build(entries: Iterable[tuple[str, Node]]) -> Directory:
     """The directory that holds every entry at its path; directories are merged.
 
-    Raises ``ValueError`` for a path that leaves the root, and where two entries disagree.
+    Raises ``ValueError`` for a path outside the root, and for conflicting entries.
     """
     root: _Draft = {}
     for path, node in entries:
@@ -145,7 +145,7 @@ def action_message(command: Digest, input_root: Digest, timeout: float, platform
 def duration(seconds: float) -> bytes:
     """``google.protobuf.Duration`` or ``Timestamp``, for times >= 0, to the microsecond.
 
-    A float holds a time of day no finer than that.
+    A float cannot represent a time of day more precisely.
     """
     whole, micros = divmod(round(seconds * 1_000_000), 1_000_000)
     return int_field(1, whole) + int_field(2, micros * 1000)

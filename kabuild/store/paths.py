@@ -1,4 +1,4 @@
-"""Where the store is, and where things are in it."""
+"""The paths of the store and of its parts."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ SCRATCH = "tmp"
 """Directory of temporary files, by process, in a store."""
 
 MEMORIES = "memories"
-"""Directory of what earlier builds came to, in a store."""
+"""Directory of memories of earlier builds, in a store."""
 
 INDEX = "index"
-"""File of the digests of files that were hashed already, in a store."""
+"""File of the file index, in a store."""
 
 RECORDS = "records.json"
-"""File of what the RECORDs of installed distributions say, in a store."""
+"""File of digests from the RECORDs of installed distributions, in a store."""
 
 JOURNALS = "journals"
-"""Directory of what interrupted actions had found out, beside the user's key."""
+"""Directory of journals, beside the user's key."""
 
 TOOLCHAINS = "toolchains"
 """Directory of unpacked toolchains, in a store."""
@@ -42,7 +42,7 @@ def default_path(env: Mapping[str, str] = os.environ) -> Path:
 
 
 def _expanded(text: str) -> Path:
-    """A path that may begin with ``~``. Raises StoreError where there is none."""
+    """A path that may begin with ``~``. Raises StoreError if there is no home directory."""
     try:
         return Path(text).expanduser()
     except RuntimeError:
@@ -54,6 +54,6 @@ def _expanded(text: str) -> Path:
 
 
 def journals_of(store: Path, env: Mapping[str, str] = os.environ) -> Path:
-    """Where the journals of a store are: outside of it, for they are written without a seal."""
+    """The journals of a store: outside of it, since they have no seals."""
     name = hashlib.sha256(os.fsencode(store)).hexdigest()[:16]
     return data_home(env) / JOURNALS / name

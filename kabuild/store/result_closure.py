@@ -1,4 +1,4 @@
-"""What an entry of the action cache promises: the blobs without which it is worth nothing."""
+"""The closure of an entry of the action cache: the blobs that it needs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ class Promise:
     """The blobs of one result.
 
     Attributes:
-        outputs: its files, texts and trees; lost, the result is lost.
-        origin: the Action and the Command that its key stands for, where they are known:
-            they say what the result is of.
+        outputs: its files, texts and trees, without which the result is lost.
+        origin: its Action and Command, if known.
     """
 
     outputs: frozenset[Digest]
@@ -31,7 +30,7 @@ class Promise:
 
 
 class QuietBlobs:
-    """Reads blobs of the store at ``root`` as they are: no check, and no use is noted."""
+    """Reads blobs of the store at ``root`` without verifying them or noting a use."""
 
     def __init__(self, root: Path) -> None:
         self._blobs = f"{root}/cas"
@@ -55,10 +54,9 @@ class QuietBlobs:
 
 
 def read_promise(key: str, entry: bytes, get: Get) -> Promise:
-    """The promise of ``entry``, which is filed under the hash ``key``.
+    """The closure of ``entry``, which is filed under the hash ``key``.
 
-    Raises ``ValueError`` for what is no entry or names no tree where one should be, and
-    ``LookupError`` where a tree is gone.
+    Raises ``ValueError`` for a malformed entry or tree, and ``LookupError`` for a missing tree.
     """
     files, trees = named_by(entry)
     inside = {digest for tree in trees for digest in files_of(tree, get)}
@@ -66,7 +64,7 @@ def read_promise(key: str, entry: bytes, get: Get) -> Promise:
 
 
 def named_by(entry: bytes) -> tuple[list[Digest], list[Digest]]:
-    """The files and texts that an entry itself names, and its trees. Raises ``ValueError``."""
+    """The files and texts in an entry itself, and its trees. Raises ``ValueError``."""
     files: list[Digest] = []
     trees: list[Digest] = []
     complete = False

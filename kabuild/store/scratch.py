@@ -1,4 +1,4 @@
-"""Temporary files that outlive no process for long, however that process ends."""
+"""Temporary files, which are removed soon after the end of their process."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from kabuild.store.faults import writing
 class Scratch:
     """A directory of this process below ``<store>/tmp``, made on first use.
 
-    Each process holds a file lock in its own directory, so any other can tell a dead
-    process's leftovers from work in progress, also across containers and reboots, where
-    process ids mean nothing.
+    Each process holds a file lock in its own directory, so that others can tell leftovers from work
+    in progress, also across containers and reboots, where process ids mean nothing.
     """
 
     def __init__(self, parent: Path) -> None:
@@ -31,7 +30,7 @@ class Scratch:
         self._count = 0
 
     def path(self, stem: str) -> Path:
-        """A fresh path, not yet a file, on the file system of the store."""
+        """A fresh path without a file, on the store's file system."""
         with self._guard:
             if self._home is None:
                 self._home = self._make_home()
@@ -39,7 +38,7 @@ class Scratch:
             return self._home / f"{stem}.{self._count}"
 
     def sweep(self) -> int:
-        """Remove what dead processes left. Returns how many directories went."""
+        """Remove the directories of dead processes; returns how many."""
         removed = 0
         with contextlib.suppress(FileNotFoundError), os.scandir(self._parent) as entries:
             for entry in entries:
@@ -57,7 +56,7 @@ class Scratch:
                 os.close(self._lock)
 
     def keep(self, path: Path, parent: Path) -> Path:
-        """Move ``path`` where no sweep finds it, for a person to look at."""
+        """Move ``path`` where no sweep finds it, for inspection by the user."""
         with writing(str(self._parent)):
             parent.mkdir(parents=True, exist_ok=True)
             kept = parent / f"{path.name}.{secrets.token_hex(3)}"
@@ -68,7 +67,7 @@ class Scratch:
         with writing(str(self._parent)):
             self._parent.mkdir(parents=True, exist_ok=True)
             name = f"{os.getpid()}.{secrets.token_hex(4)}"
-            # Locked under a hidden name, then shown: no sweep ever sees it unlocked.
+            # Locked under a hidden name, then renamed: no sweep ever sees it unlocked.
             hidden, home = self._parent / f".{name}", self._parent / name
             hidden.mkdir()
             self._lock = os.open(hidden / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -78,7 +77,7 @@ class Scratch:
 
 
 def _is_old(entry: os.DirEntry[str]) -> bool:
-    """Whether a directory that was being made is certainly abandoned: an hour is plenty."""
+    """Whether an unfinished directory is certainly abandoned, after an hour."""
     with contextlib.suppress(OSError):
         return time.time() - entry.stat(follow_symlinks=False).st_mtime > 3600
     return False

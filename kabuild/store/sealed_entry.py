@@ -1,7 +1,7 @@
 """Entries of the action cache with their seal, in one file.
 
-The seal is a last field of the ``ActionResult`` message, of a number that REAPI leaves free: a
-reader that does not know it, such as Bazel's, skips it.
+The seal is the last field of the ``ActionResult`` message, with a number that REAPI does not use.
+Other readers, such as Bazel, skip it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def sealed(message: bytes, key: str, seal: Seal) -> bytes:
 
 
 def parts(entry: bytes) -> tuple[bytes, bytes]:
-    """The message of an entry and its seal, which is empty where there is none."""
+    """The message of an entry and its seal, which may be empty."""
     cut = len(entry) - SIZE
     if cut < len(_HEAD) or entry[cut - len(_HEAD) : cut] != _HEAD:
         return entry, b""
@@ -31,25 +31,25 @@ def parts(entry: bytes) -> tuple[bytes, bytes]:
 
 
 def trust_of(entry: bytes, key: str, seal: Seal) -> Trust:
-    """Whether this user made the entry that is filed under the hash ``key``."""
+    """Whether this user sealed the entry that is filed under the hash ``key``."""
     message, found = parts(entry)
     return seal.check(KIND, key, message, found)
 
 
 class Distrusted:
-    """Counts the results that are there and not believed, to be told once."""
+    """Counts untrusted results, to report them once."""
 
     def __init__(self) -> None:
         self._guard = Lock()
         self._keys: dict[str, Trust] = {}
 
     def __call__(self, key: str, trust: Trust) -> None:
-        """Count the result under the hash ``key``; each once."""
+        """Count the result under the hash ``key``, once."""
         with self._guard:
             self._keys[key] = trust
 
     def tell(self, warn: Callable[[str], None]) -> None:
-        """Say how many there are, if there are any; counting begins anew."""
+        """Report how many there are, if any; then count anew."""
         with self._guard:
             found, self._keys = [*self._keys.values()], {}
         if found:

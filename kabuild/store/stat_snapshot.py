@@ -1,9 +1,9 @@
-"""What files and directories looked like, and whether they still do: a ``stat`` each, no reading.
+"""Snapshots of files and directories by ``stat``, and whether they are unchanged.
 
-A directory's times change when an entry of it is made, removed or renamed, so a tree is as it
-was when every directory and every file of it has its old status. Like the file index, a
-witness trusts only what had been quiet for a while when a build began to read it; anything
-younger counts as changed the next time.
+A directory's times change when an entry of it is made, removed or renamed, so a tree is unchanged
+if all its directories and files have their old status. Like the file index, a snapshot trusts only
+files that were not modified shortly before the build began to read them; younger ones count as
+changed the next time.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 from kabuild.store.file_index import QUIET_NS
 
 Look = list[int]
-"""A status in five numbers; ``[]`` for one that is too young to be trusted; ``[0]``: absent."""
+"""A status in five numbers; ``[]`` if too young to be trusted, ``[0]`` if absent."""
 
 Entry = list[Any]
-"""``[directory, its look or None where it may change, [[name, look], ...]]``: plain JSON."""
+"""``[directory, its look or None if it may change, [[name, look], ...]]``, as JSON."""
 
 UNTRUSTED: Look = []
 ABSENT: Look = [0]
@@ -27,9 +27,9 @@ ABSENT: Look = [0]
 def snapshot_tree(root: str, began_ns: int, skipped: Collection[str] = ()) -> list[Entry]:
     """All files and directories at and below ``root``, which may itself be a file.
 
-    Names in ``skipped`` are left out. Links are looked at through; a linked directory is not
-    entered, for what it leads to is elsewhere in the tree or no input. ``began_ns`` is when
-    the build that read them began.
+    Names in ``skipped`` are left out. Links are followed, but linked directories are not entered:
+    their content is elsewhere in the tree, or not an input. ``began_ns`` is the start of the build
+    that read them.
     """
     if not os.path.isdir(root) or os.path.islink(root):  # noqa: PTH112, PTH114 - hot path
         return snapshot_paths([root], began_ns)
@@ -57,7 +57,7 @@ def snapshot_tree(root: str, began_ns: int, skipped: Collection[str] = ()) -> li
 
 
 def snapshot_paths(paths: Iterable[str], began_ns: int) -> list[Entry]:
-    """Single files, directories without what is in them, and paths where nothing is."""
+    """Single files, directories without their content, and missing paths."""
     entries: dict[str, Entry] = {}
     for path in sorted(set(paths)):
         directory, _, name = path.rpartition("/")
@@ -67,17 +67,17 @@ def snapshot_paths(paths: Iterable[str], began_ns: int) -> list[Entry]:
 
 
 def snapshot_directories(paths: Iterable[str], began_ns: int) -> list[Entry]:
-    """Directories, for what is added to them, taken from them or renamed in them."""
+    """Directories with their entries: additions, removals and renames."""
     return [[path, _look_at(path, began_ns), []] for path in sorted(set(paths))]
 
 
 def unchanged(entries: Iterable[Entry]) -> bool:
-    """Whether everything still looks as it did."""
+    """Whether everything is unchanged."""
     return next(changes(entries), None) is None
 
 
 def changes(entries: Iterable[Entry]) -> Iterator[str]:
-    """The paths that look different now."""
+    """The changed paths."""
     stat = os.stat
     for directory, look, files in entries:
         try:

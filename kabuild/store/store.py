@@ -30,8 +30,8 @@ class Store:
     Attributes:
         root: the directory; ``cas/`` and ``ac/`` in it are a Bazel disk cache.
         leases: directory of the lock files by which processes share devices.
-        timings: file with how long actions took, for planning only.
-        seal: this user's, without which nothing in the store is believed.
+        timings: file with the times of actions, for planning only.
+        seal: this user's; entries without it are not trusted.
         added: counts the bytes that this process stores.
     """
 
@@ -50,10 +50,10 @@ class Store:
     def open(
         cls, path: Path | None = None, *, warn: Callable[[str], None] = lambda _: None
     ) -> Store:
-        """The store at ``path``, made on first use; what dead processes left goes.
+        """The store at ``path``, created if missing; leftovers of dead processes are removed.
 
-        ``warn`` hears of damage and of results that are not sealed. Raises
-        StoreError(STORE_UNWRITABLE or STORE_FULL); LoadError where the user's settings are wrong.
+        ``warn`` is called with damage and unsealed results. Raises StoreError(STORE_UNWRITABLE or
+        STORE_FULL), and LoadError for invalid user settings.
         """
         read_user_settings()
         root = (path or default_path()).absolute()
@@ -90,17 +90,17 @@ class Store:
 
     @property
     def timings(self) -> Path:
-        """File with how long actions took."""
+        """File with the times of actions."""
         return self.root / "timings.json"
 
     @property
     def memories(self) -> Path:
-        """Directory of what earlier builds came to, see ``memory``."""
+        """Directory of the memories of earlier builds, see ``build_memo``."""
         return self.root / MEMORIES
 
     @property
     def journals(self) -> Journals:
-        """What interrupted actions had found out."""
+        """The journals of interrupted actions."""
         return Journals(journals_of(self.root))
 
     def put_stream(self, chunks: Iterable[bytes]) -> None:
@@ -118,11 +118,14 @@ class Store:
             temporary.unlink(missing_ok=True)
 
     def upkeep(self) -> AbstractContextManager[None]:
-        """For writes that only help later builds: a failure is a single warning."""
+        """Wraps writes that only help later builds: failures give a single warning."""
         return self.remembering(self.warn)
 
     def tell(self) -> int:
-        """Add what this process stored to the store's usage; the bytes. Raises StoreError."""
+        """Add the bytes that this process stored to the store's usage, and return them.
+
+        Raises StoreError.
+        """
         added = self.added.take()
         with writing(str(self.root)):
             Usage(self.root).add(added)
@@ -131,7 +134,7 @@ class Store:
     def close(self) -> None:
         """Save the file index and the usage, and remove this process's temporary files.
 
-        In a store that cannot be written nothing is saved, with a warning.
+        A store that cannot be written is only a warning.
         """
         try:
             self.distrusted.tell(self.warn)

@@ -1,4 +1,4 @@
-"""Reading directories that anyone may have made, as messages of the Remote Execution API."""
+"""Reads untrusted directories, as messages of the Remote Execution API."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from kabuild.store.merkle import Directory, FileNode
 
 MOST_DEPTH = 256
 MOST_MESSAGE = 64 << 20
-"""Bytes of one message, such as a ``Tree`` of 500,000 files."""
+"""The most bytes of a message, such as a ``Tree`` of 500,000 files."""
 MOST_CHARACTERS = 1 << 26
-"""Of all paths of a tree, counting 64 more for each: some 600,000 paths."""
+"""The most characters of all paths of a tree, plus 64 for each: about 600,000 paths."""
 MOST_OF_A_BUNDLE = 1 << 28
-"""The same of all input roots of a bundle, each counted as often as it is named."""
+"""The same for all input roots of a bundle, each counted as often as it occurs."""
 
 _PER_PATH = 64
 
 
 @dataclass(frozen=True)
 class _Read:
-    """A directory, and what walking it comes to: how many paths, of how many characters."""
+    """A directory, with the number of paths below it and their characters."""
 
     directory: Directory
     paths: int
@@ -30,14 +30,14 @@ class _Read:
 
 
 class Trees:
-    """Reads directories, and refuses those that are more than they seem.
+    """Reads directories, and refuses those that are much larger when walked.
 
-    Each distinct directory is parsed once, however often it is named. What it amounts to when it
-    is walked is counted beforehand: thirty directories of two names each can be a billion paths.
+    Each distinct directory is parsed once, however often it occurs. The size of the walked tree is
+    computed beforehand: thirty directories of two entries each can have a billion paths.
     """
 
     def __init__(self, get: Callable[[Digest], bytes], *, most: int = MOST_CHARACTERS) -> None:
-        """``get`` has the messages, or a ``KeyError``; ``most`` bounds all that is read."""
+        """``get`` returns messages, or raises ``KeyError``; ``most`` bounds all that is read."""
         self._get = get
         self._left = most
         self._known: dict[Digest, _Read] = {}
@@ -45,7 +45,7 @@ class Trees:
     def read(self, root: Digest) -> Directory:
         """The directory with this digest.
 
-        Raises ``ValueError`` for anything but a directory, or more than may be read, and whatever
+        Raises ``ValueError`` for anything but a directory, or beyond the bound, and whatever
         ``get`` raises.
         """
         read = self._read(root, depth=0)

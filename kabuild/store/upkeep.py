@@ -1,4 +1,4 @@
-"""Writes that only make later builds faster: where they fail, no build does."""
+"""Writes that only make later builds faster, and whose failure does not fail a build."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from kabuild.base.errors import StoreError
 
 
 class Upkeep:
-    """Tells the user once that a store cannot be written, however many writes fail.
+    """Warns the user once that a store cannot be written, however many writes fail.
 
-    For what is remembered of files and builds, in a store that is read-only, full or somebody
-    else's. Results and their blobs do not belong here: a build that cannot store what it made
-    has failed.
+    For memories of files and builds, in a store that is read-only, full or another user's. Results
+    and their blobs do not belong here: a build that cannot store its results has failed.
     """
 
     def __init__(self) -> None:
@@ -23,7 +22,7 @@ class Upkeep:
 
     @contextmanager
     def __call__(self, warn: Callable[[str], None]) -> Iterator[None]:
-        """Turn a StoreError of the body into a warning, the first time, and go on."""
+        """Turn the first StoreError of the body into a warning, and go on."""
         try:
             yield
         except StoreError as error:

@@ -1,7 +1,7 @@
-"""How large the store is, known without looking: what every build adds is added up.
+"""The size of the store as a running sum, without a scan.
 
-The sum is of results and blobs; it is set right by every collection. A process that was killed
-before it told what it had added makes it too small until then, which costs room and no result.
+The sum covers results and blobs; every collection corrects it. Until then it is too small if a
+process was killed before it added its bytes, which costs only disk space.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Tally:
 
     @property
     def bytes(self) -> int:
-        """What was counted and not yet taken."""
+        """The bytes that were counted and not yet taken."""
         return self._bytes
 
     def take(self) -> int:
-        """What was counted; counting begins anew."""
+        """The counted bytes; counting starts anew."""
         with self._guard:
             taken, self._bytes = self._bytes, 0
         return taken
@@ -53,7 +53,7 @@ class Usage:
         self._path = root / FILE
 
     def add(self, size: int) -> None:
-        """Add what a process stored; nothing where the sum is not known. Raises ``OSError``."""
+        """Add the bytes that a process stored, if the sum is known. Raises ``OSError``."""
         if size and self._path.exists():
             with self._locked() as file:
                 known = _number(os.pread(file, 64, 0))
@@ -61,7 +61,7 @@ class Usage:
                     _write(file, known + size)
 
     def set(self, size: int) -> None:
-        """Say what it really is. Raises ``OSError``."""
+        """Set the sum. Raises ``OSError``."""
         with self._locked() as file:
             _write(file, size)
 
@@ -91,7 +91,7 @@ def _number(text: bytes) -> int | None:
 
 
 def _write(file: int, size: int) -> None:
-    """In place and of one length, so that readers never see half of it."""
+    """Write the sum in place with a fixed length, so that readers never see half of it."""
     os.pwrite(file, f"{size:20d}\n".encode(), 0)
 
 

@@ -1,4 +1,4 @@
-"""``~/.config/kabuild/config.toml``: what one user wants in all workspaces."""
+"""``~/.config/kabuild/config.toml``: a user's settings for all workspaces."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ MOST_BYTES = 1 << 20
 _KNOWN: Mapping[str, tuple[str, ...]] = {"cache": ("size",)}
 """The keys of each table."""
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)
-"""What the machine lacks, whatever is in the file."""
+"""Errors that mean a shortage of the machine, whatever the file holds."""
 
 
 @dataclass(frozen=True)
 class UserSettings:
-    """``cache_size`` is in bytes; None where the user does not say."""
+    """``cache_size`` is in bytes; None if not set."""
 
     cache_size: int | None = None
 
 
 def user_file(env: Mapping[str, str] = os.environ) -> Path:
-    """Where the file is if there is one."""
+    """The path of the user's file."""
     home = Path(os.path.expanduser(env.get("HOME") or "~"))  # noqa: PTH111 - which raises nothing
     return Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "kabuild" / "config.toml"
 
 
 def read_user_settings(env: Mapping[str, str] = os.environ) -> UserSettings:
-    """What the user's file says.
+    """The user's settings.
 
-    Raises LoadError with the line of what is wrong or unknown, InfraError where the machine
+    Raises LoadError with the line of an invalid or unknown setting, InfraError if the machine
     cannot read it.
     """
     file = user_file(env)
     try:
         data = read_plain(file, MOST_BYTES)
-    except (FileNotFoundError, NotADirectoryError, PermissionError):  # not this user's home
+    except (FileNotFoundError, NotADirectoryError, PermissionError):  # another user's home
         return UserSettings()
     except (OSError, ValueError) as error:
         why = f"cannot be read: {getattr(error, 'strerror', None) or error}"

@@ -1,4 +1,4 @@
-"""Who uses a store at this moment, by the locks that they hold in it."""
+"""The current users of a store, by the locks that they hold in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOCKS = (
 def user(root: Path) -> str:
     """A process that builds, measures, fetches or collects in the store at ``root``.
 
-    For people, such as ``process 123``; empty if there is none.
+    For users, such as ``process 123``; empty if there is none.
     """
     for pattern in _LOCKS:
         for lock in sorted(root.glob(pattern)):
@@ -28,7 +28,7 @@ def user(root: Path) -> str:
 
 
 def _holder(lock: Path) -> str:
-    """A lease's file has the process in it, a directory for temporary files in its name."""
+    """The process of a lock: in a lease's content, or in the name of a scratch directory."""
     with contextlib.suppress(OSError, ValueError):
         is_lease = lock.parent.name == LEASES
         return process_named(lock.read_text() if is_lease else lock.parent.name.split(".")[0])

@@ -1,4 +1,4 @@
-"""Reads the whole store again: finds damaged and unsealed entries, and the results they break."""
+"""Reads the whole store again: finds damaged and unsealed entries, and broken results."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Damage:
-    """One blob, result or other file that is not what it should be.
+    """One damaged or unsealed file: a blob, a result, or another file.
 
     Attributes:
-        kind: ``blob``, ``result``, or what else the file is, such as ``memory``.
+        kind: ``blob``, ``result``, or another kind of file, such as ``memory``.
         name: the hash that it is filed under, or the file's name.
-        breaks: the hashes of the keys whose results cannot be used because of it.
-        removed: whether it is gone now, with the results that it breaks.
+        breaks: the hashes of the keys whose results it makes unusable.
+        removed: whether it was removed, with the results that it breaks.
     """
 
     kind: str
@@ -60,7 +60,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A blob that is damaged, and how."""
+    """A damaged blob, and how."""
 
     item: Item
     problem: str
@@ -74,10 +74,10 @@ def check(
     threads: int = 2,
     advanced: Callable[[int], None] = lambda _: None,
 ) -> Checked:
-    """Hash every blob, read every result and check every seal. What goes meanwhile is left out.
+    """Hash every blob, read every result and check every seal; skip files that disappear.
 
-    With ``remove``, damaged blobs and the results that they break are removed, so that they
-    are made again. ``advanced`` hears of bytes that were read. Raises StoreError.
+    With ``remove``, damaged blobs and the results that they break are removed, so that they are
+    made again. ``advanced`` is called with the bytes that were read. Raises StoreError.
     """
     contents = scan(root)
 
@@ -110,7 +110,7 @@ def check(
 
 
 def _look(item: Item) -> _Seen | None:
-    """What is wrong with a blob; None where nothing is, or where it is gone."""
+    """The problem of a blob; None if it is intact or missing."""
     try:
         status = os.stat(item.path, follow_symlinks=False)  # noqa: PTH116 - one per blob
         if not stat.S_ISREG(status.st_mode):
@@ -142,7 +142,7 @@ def _unsealed(root: Path, seal: Seal, *, remove: bool) -> list[Damage]:
 
 
 def _promised(root: Path, item: Item, bad: Container[str], seal: Seal) -> Iterator[tuple[str, str]]:
-    """The blobs of a result, each with its problem; ``""`` as name where all of it is."""
+    """The damaged blobs of a result, each with its problem; name ``""`` for the result itself."""
     get = QuietBlobs(root)
     try:
         entry = read_plain(Path(item.path))
@@ -178,7 +178,7 @@ def _remove(
 
 @dataclass(frozen=True)
 class Unsealed:
-    """A file that counts as absent, and why."""
+    """A file that is ignored, and why."""
 
     kind: str
     path: Path

@@ -1,4 +1,4 @@
-"""Trees of this machine, adopted by content: found, fingerprinted, and compared with a lock."""
+"""Installed trees that are adopted by content: found, fingerprinted, compared with a lock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kabuild.toolchain.tree_store import compare, few
 
 
 def find_tree(declaration: Declaration, pin: LocalTree, file_digest: FileDigest) -> Found:
-    """An installed directory; home is that directory, with links in its own path followed.
+    """An installed directory; its home is the path without links.
 
     Raises ToolchainError(NO_TOOLCHAIN).
     """
@@ -36,7 +36,7 @@ def list_tree(
     file_digest: FileDigest,
     position: Position | None = None,
 ) -> bytes:
-    """What counts of an installed directory, with digests.
+    """The listing of an installed directory, with digests.
 
     Raises ToolchainError at ``position``, by default that of the declaration.
     """
@@ -64,7 +64,10 @@ def list_tree(
 
 
 def remember_listing(directory: Path, listing: bytes) -> str:
-    """Keep a listing, so that a later difference can be named; its digest. Raises ``OSError``."""
+    """Keep a listing, so that later differences can be named; returns its digest.
+
+    Raises ``OSError``.
+    """
     digest = Digest.of(listing).hash
     path = directory / f"{digest}.json"
     if not path.is_file():
@@ -75,10 +78,10 @@ def remember_listing(directory: Path, listing: bytes) -> str:
 def drift(
     declaration: Declaration, position: Position, listing: bytes, known: Path, pin: LocalTree
 ) -> DriftError:
-    """The error for a tree that is not what was pinned, with the files that changed.
+    """The error for a tree that differs from its pin, with the changed files.
 
-    ``known`` is the file with the pinned listing, which is named by its digest; without it
-    the files cannot be named.
+    ``known`` is the file with the pinned listing, named by its digest; without it, no files can be
+    named.
     """
     lines: list[str] = []
     with suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The paths that lead to one directory."""
+"""The paths of one directory."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 def with_aliases(directory: str) -> tuple[str, ...]:
-    """A directory without links in its path, its own path, and the links on the way there.
+    """A directory's real path, its given path, and the links between them.
 
-    A sandbox shows it by all of them: what it holds may name it by one, such as scripts and links
-    in /opt/rocm, or a virtual environment the Python that it was made with.
+    A sandbox shows it under all of them, since its files may use any: scripts and links in
+    /opt/rocm, for example, or a virtual environment that names its Python.
     """
     path = Path(os.path.normpath(directory))
     found = [os.path.realpath(directory), str(path)]

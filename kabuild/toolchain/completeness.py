@@ -1,4 +1,4 @@
-"""Whether a directory can stand for a toolchain: it holds what the declaration requires."""
+"""Whether a directory can serve as a toolchain: it has all required files."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from kabuild.toolchain.declaration import Declaration
 from kabuild.toolchain.parts import is_counted, is_in, is_there, place_of
 
 _SCRIPT = 4096
-"""Bytes of a script that are looked at: one that only calls another program is short."""
+"""The largest script that is read, in bytes: wrappers are short."""
 _PATH = re.compile(rb"/[^\s\"'$;|&<>(){}]+")
 _STEPS = 4
-"""Wrappers that lead to wrappers."""
+"""The most wrappers that call each other."""
 
 
 def lacking(home: Path, requires: Sequence[str], parts: Sequence[str] = ()) -> list[str]:
-    """Which of ``requires`` is not in ``home``, or not in those of its parts that count."""
+    """The paths of ``requires`` that are missing in ``home``, or in its pinned parts."""
     return [either for either in requires if not _has_one(home, either.split("|"), parts)]
 
 
 def require_whole(
     declaration: Declaration, home: Path, parts: Sequence[str] = (), hint: str = ""
 ) -> None:
-    """Raise ToolchainError(NO_TOOLCHAIN) where ``home`` cannot stand for a toolchain."""
+    """Raise ToolchainError(NO_TOOLCHAIN) if ``home`` cannot serve as a toolchain."""
     missing = lacking(home, declaration.requires, parts)
     if missing:
         raise ToolchainError(
@@ -40,7 +40,7 @@ def require_whole(
 def not_whole(
     declaration: Declaration, home: Path, missing: Sequence[str], parts: Sequence[str] = ()
 ) -> str:
-    """What is wrong with a directory that lacks something."""
+    """The problem with a directory that lacks something."""
     where = f"{', '.join(parts)} of {home}" if parts else str(home)
     absent = [either for either in missing if not _outside(home, either.split("|"), parts)]
     if absent:
@@ -53,10 +53,10 @@ def not_whole(
 
 
 def installation(program: Path, requires: Sequence[str]) -> Path | None:
-    """The directory to adopt that a program on the path belongs to; None where there is none.
+    """The directory to adopt for a program on the path; None if there is none.
 
-    Links are followed, and scripts that do nothing but call the program elsewhere. It is the
-    first directory on the way whose ``bin/`` has the program and that holds all of ``requires``.
+    Follows links and wrapper scripts. It is the first directory on the way whose ``bin/`` has the
+    program and that holds all of ``requires``.
     """
     for found in _followed(program, _STEPS):
         home = found.parent.parent
@@ -70,13 +70,13 @@ def _has_one(home: Path, paths: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def _outside(home: Path, paths: Sequence[str], parts: Sequence[str]) -> list[str]:
-    """Which of the paths are there only by links that lead out of the tree."""
+    """The paths that exist only by links out of the tree."""
     named = [path for path in paths if not parts or any(is_in(path, part) for part in parts)]
     return [path for path in named if is_there(home, path) and place_of(home, path) is None]
 
 
 def _followed(program: Path, steps: int) -> Iterator[Path]:
-    """A program, and the programs of the same name that it is or calls, nearest first."""
+    """A program and the programs of the same name that it links to or calls, nearest first."""
     yield program
     real = Path(os.path.realpath(program))
     if real != program:
@@ -88,7 +88,7 @@ def _followed(program: Path, steps: int) -> Iterator[Path]:
 
 
 def _called(script: Path) -> list[Path]:
-    """The absolute paths in a short script; none of anything else."""
+    """The absolute paths in a short script; none for other files."""
     try:
         with script.open("rb") as file:
             text = file.read(_SCRIPT + 1)

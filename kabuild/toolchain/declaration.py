@@ -1,4 +1,4 @@
-"""What a ``[[toolchain]]`` declares, as values."""
+"""The content of a ``[[toolchain]]`` table, as values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Distribution:
 class LocalTree:
     """A directory of this machine, adopted by content.
 
-    ``paths`` are the parts of it that count, files or directories; empty means all.
+    ``paths`` are its pinned parts, files or directories; empty means all.
     """
 
     home: str
@@ -43,9 +43,9 @@ class Layout:
     """The files of archives that are kept, and additions to them.
 
     Attributes:
-        strip_prefix: the directory whose content is kept, as the root; empty: all.
-        paths: the parts of that which are kept, files or directories; empty: all.
-        links: symbolic links to make, by path: the target, from the link's own directory.
+        strip_prefix: the directory that becomes the root; empty for the whole archive.
+        paths: the parts of the root that are kept, files or directories; empty for all.
+        links: symbolic links to create: by path, the target relative to the link's directory.
     """
 
     strip_prefix: str = ""
@@ -53,7 +53,7 @@ class Layout:
     links: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def kept(self, path: str) -> str | None:
-        """Where ``path`` of an archive goes; None where it is left out, "" for the root."""
+        """The place of an archive's ``path``; None if it is left out, "" for the root."""
         if self.strip_prefix:
             if path == self.strip_prefix:
                 return ""
@@ -74,9 +74,8 @@ class Fetched:
     Attributes:
         kind: ``pypi``, ``deb`` or ``archive``.
         requirements: ``name==version`` of wheels, ``name=version`` of packages, a URL.
-        machines: which machines the files are locked for.
-        sha256: of the archive, where the declaration says it; wheels' and packages' are
-            in the lock alone.
+        machines: the machines for which files are locked.
+        sha256: of the archive, if declared; those of wheels and packages are only in the lock.
     """
 
     kind: str
@@ -93,8 +92,8 @@ Pin = Environment | Distribution | LocalTree | Fetched
 class Declaration:
     """One declared toolchain: its tools by role and exactly one pin.
 
-    ``platforms`` lists where it can be used; empty means everywhere. ``requires`` is what a
-    tree that stands for it has to hold, as paths below it; ``a|b`` is either of two.
+    ``platforms`` lists where it can be used; empty means everywhere. ``requires`` are paths that
+    its tree must hold; ``a|b`` is either of two.
     """
 
     label: Label

@@ -1,6 +1,6 @@
 """Installed Python distributions, found by their ``.dist-info`` directories.
 
-``importlib.metadata`` does the same and costs more to import than all of this to run.
+``importlib.metadata`` does the same, but its import alone takes longer than this.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class InstalledDistribution:
 
     @property
     def record(self) -> Path:
-        """The list of its files with their hashes; absent after some ways to install."""
+        """The list of its files with their hashes; missing after some kinds of installation."""
         return self.info / "RECORD"
 
     def requirements(self) -> tuple[str, ...]:
-        """The names that it requires, on whatever platform; without those of extras."""
+        """The names that it requires, on any platform; without those of extras."""
         headers = (self.info / "METADATA").read_text(encoding="utf-8").partition("\n\n")[0]
         found = {
             normalise(name) for name, rest in _REQUIRED.findall(headers) if not _EXTRA.search(rest)
@@ -53,7 +53,7 @@ def normalise(name: str) -> str:
 
 
 def installed(path: Sequence[str]) -> Mapping[str, InstalledDistribution]:
-    """The distributions in the directories of an import path, first come first."""
+    """The distributions in the directories of an import path; earlier ones take precedence."""
     found: dict[str, InstalledDistribution] = {}
     for directory in path:
         for info in sorted(Path(directory).glob(f"*{_SUFFIX}")):
@@ -66,10 +66,10 @@ def installed(path: Sequence[str]) -> Mapping[str, InstalledDistribution]:
 def closure(
     names: Sequence[str], known: Mapping[str, InstalledDistribution]
 ) -> tuple[InstalledDistribution, ...]:
-    """The distributions ``names`` with all that they require and that is installed, sorted.
+    """The distributions ``names`` with all their installed requirements, sorted.
 
-    Requirements for other platforms are not installed here, so they need no evaluation.
-    Raises ``KeyError`` with a name of ``names`` that is missing.
+    Requirements for other platforms are not installed here, so they need no evaluation. Raises
+    ``KeyError`` with a missing name of ``names``.
     """
     found = {normalise(name): known[normalise(name)] for name in names}
     queue = list(found.values())

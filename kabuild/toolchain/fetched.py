@@ -1,4 +1,4 @@
-"""Pins that are files to fetch: what they amount to, and where their tree is."""
+"""Pins that are files to fetch: their fingerprints, and their trees."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Fetch = Callable[[Declaration, Fetched, tuple[LockedFile, ...], str], None]
 
 @dataclass(frozen=True)
 class FetchedTree:
-    """The files of a pin on this machine, and what identifies the tree that they unpack to.
+    """The files of a pin on this machine, and the identity of their unpacked tree.
 
-    The fingerprint is known before anything is fetched: the files' digests and the layout
-    decide what the tree is.
+    The fingerprint is known before anything is fetched: the files' digests and the layout determine
+    the tree.
     """
 
     files: tuple[LockedFile, ...]
@@ -40,10 +40,10 @@ class FetchedTree:
 
 
 def locked_tree(declaration: Declaration, pin: Fetched, lock: Lock) -> FetchedTree:
-    """What the lock says of a pin, for this machine.
+    """A pin's entry in the lock, for this machine.
 
-    Raises DriftError(NOT_LOCKED) where it says nothing of this declaration, and
-    ToolchainError(NO_TOOLCHAIN) where it has nothing for this machine.
+    Raises DriftError(NOT_LOCKED) without an entry for this declaration, and
+    ToolchainError(NO_TOOLCHAIN) without one for this machine.
     """
     entry = lock.find(declaration)
     label = declaration.label.short
@@ -68,7 +68,7 @@ def locked_tree(declaration: Declaration, pin: Fetched, lock: Lock) -> FetchedTr
 
 
 def fingerprint(pin: Fetched, files: tuple[LockedFile, ...]) -> bytes:
-    """The content of the files, and how it is unpacked; without names and indexes."""
+    """The digests of the files, and how they are unpacked; without names and indexes."""
     layout = pin.layout
     return canonical_json(
         {

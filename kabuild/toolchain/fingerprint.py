@@ -1,4 +1,4 @@
-"""Fingerprints: what a toolchain is, in canonical JSON, wherever its files lie."""
+"""Fingerprints: the identity of a toolchain as canonical JSON, independent of its place."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def hash_file(path: Path) -> Digest:
 
 
 def hash_record(path: Path) -> Digest:
-    """The digest of what an installed distribution's RECORD says of the wheel's own files.
+    """The digest of an installed distribution's RECORD, restricted to the wheel's own files.
 
-    Left out is what an installer adds: scripts, which name the environment's path, byte code,
-    and notes about the installation. So two environments with one wheel agree. Raises
+    Files that an installer adds are left out: scripts, which contain the environment's path, byte
+    code, and notes about the installation. So two environments with one wheel agree. Raises
     ``OSError``.
     """
     lines = path.read_bytes().splitlines()
@@ -70,7 +70,7 @@ def environment_fingerprint(
 def distribution_fingerprint(
     distribution: InstalledDistribution, record_digest: FileDigest
 ) -> bytes:
-    """One installed distribution; the machine is in it, as wheels hold machine code."""
+    """One installed distribution, with the machine, since wheels hold machine code."""
     return canonical_json(
         {
             "schema": SCHEMA,
@@ -82,10 +82,10 @@ def distribution_fingerprint(
 
 
 def tree_listing(home: Path, paths: Sequence[str], file_digest: FileDigest) -> bytes:
-    """Parts of a directory by content: paths, digests, executable bits, targets of links.
+    """The content of a directory's parts: paths, digests, executable bits, targets of links.
 
-    Of a link that, and what of the directory it leads to. As canonical JSON,
-    ``[[path, kind, digest or target], ...]``, sorted. Raises ``OSError``.
+    Links within the directory are listed with their targets. As canonical JSON, ``[[path, kind,
+    digest or target], ...]``, sorted. Raises ``OSError``.
     """
     entries: dict[str, list[str]] = {}
     listed: list[str] = []
@@ -97,13 +97,13 @@ def tree_listing(home: Path, paths: Sequence[str], file_digest: FileDigest) -> b
         listed.append(part)
         found = dict(_entries(home, part, file_digest))
         entries.update(found)
-        if part:  # the root holds whatever its links lead to
+        if part:  # the root contains all targets of its links
             pending += with_targets(home, [path for path in found if found[path][0] == "link"])
     return canonical_json([[path, *entry] for path, entry in sorted(entries.items())])
 
 
 def tree_fingerprint(listing: bytes) -> bytes:
-    """A directory of which ``tree_listing`` said that."""
+    """The fingerprint of a directory with that ``tree_listing``."""
     return canonical_json(
         {
             "schema": SCHEMA,
@@ -123,7 +123,7 @@ def _distribution(distribution: InstalledDistribution, record_digest: FileDigest
 
 
 def _libc_version() -> str:
-    """Such as ``glibc 2.36``; empty where the C library does not tell."""
+    """Such as ``glibc 2.36``; empty if unknown."""
     try:
         return os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (ValueError, OSError):
@@ -142,14 +142,14 @@ def _entries(home: Path, path: str, file_digest: FileDigest) -> Iterator[tuple[s
         for entry in sorted(full.iterdir()):
             yield from _entries(home, entry.relative_to(home).as_posix(), file_digest)
     elif stat.S_ISREG(mode):
-        # By its mode, whoever asks: what somebody may run depends on who that is.
+        # By its mode, not by this user's permissions.
         yield path, ["executable" if mode & 0o111 else "file", file_digest(full).hash]
     else:
         raise OSError(errno.EINVAL, "it is neither file, directory nor link", os.fspath(full))
 
 
 def _require_text(full: Path, name: str) -> None:
-    """Raise ``OSError`` where a name in a file system cannot be written down."""
+    """Raise ``OSError`` for a file name that is not valid UTF-8."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""What is installed in the running Python: environments and single distributions."""
+"""Toolchains in the running Python: environments and single distributions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Found = tuple[bytes, str, tuple[str, ...]]
 def find_environment(
     declaration: Declaration, pin: Environment, record_digest: FileDigest
 ) -> Found:
-    """The running interpreter; home is the root of its (virtual) environment.
+    """The running interpreter; its home is the root of the (virtual) environment.
 
     Raises ToolchainError(NO_TOOLCHAIN).
     """
@@ -50,7 +50,7 @@ def find_environment(
 def find_distribution(
     declaration: Declaration, pin: Distribution, record_digest: FileDigest
 ) -> Found:
-    """One distribution; home is the directory of its import package, without links in its path.
+    """One distribution; its home is the real path of its import package.
 
     Raises ToolchainError(NO_TOOLCHAIN), DriftError for another version.
     """
@@ -79,7 +79,7 @@ def find_distribution(
 
 
 def versions(pin: Environment | Distribution) -> tuple[str, ...]:
-    """``name==version`` of the distributions that a pin names and that are installed.
+    """``name==version`` of a pin's installed distributions.
 
     Without local versions: ``2.13.0+cpu`` and ``2.13.0+cu130`` are builds of one version.
     """

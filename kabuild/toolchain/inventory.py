@@ -1,4 +1,4 @@
-"""What is known of declared toolchains without fetching anything: their states."""
+"""The states of declared toolchains, without fetching anything."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Item:
-    """One declared toolchain and how it is on this machine.
+    """One declared toolchain and its state on this machine.
 
     Attributes:
-        kind: of its pin; ``local`` also where an installed tree was adopted instead.
-        version: what a person calls its content.
-        problem: what is wrong; None if nothing is.
-        toolchain: as actions would see it; None where it is not ready.
-        size: bytes to fetch; 0 if it is not fetched.
+        kind: of its pin; ``local`` also if an installed tree was adopted instead.
+        version: of its content, for people.
+        problem: what is wrong; None if nothing.
+        toolchain: as actions would use it; None if it is not ready.
+        size: bytes to fetch; 0 for other kinds.
     """
 
     declaration: Declaration
@@ -48,7 +48,7 @@ class Item:
 
 
 def take_stock(declaration: Declaration, resolver: Resolver) -> Item:
-    """The state of one toolchain; nothing is fetched, whatever ``resolver`` may do."""
+    """The state of one toolchain; fetches nothing, even if ``resolver`` may."""
     entry = resolver.lock().find(declaration)
     adopted = is_adopted(entry, declaration)
     item = Item(
@@ -68,7 +68,7 @@ def take_stock(declaration: Declaration, resolver: Resolver) -> Item:
 
 
 def fetched_tree(declaration: Declaration, resolver: Resolver) -> FetchedTree | None:
-    """The tree that stands for a toolchain in the store; None where none does.
+    """A toolchain's tree in the store; None if there is none.
 
     Raises as ``locked_tree``.
     """

@@ -1,4 +1,4 @@
-"""``toolchains/lock.toml``: which files, by content, stand for what BUILD.toml files declare."""
+"""``toolchains/lock.toml``: the content of the toolchains that BUILD.toml files declare."""
 
 from __future__ import annotations
 
@@ -46,12 +46,11 @@ class LockedFile:
 
 @dataclass(frozen=True)
 class LockEntry:
-    """What one toolchain is.
+    """The locked content of one toolchain.
 
     Attributes:
-        kind: of pin; ``local`` also where an installed tree was adopted in place of what
-            is declared.
-        declared: what the declaration said when this was written.
+        kind: of pin; ``local`` also if an installed tree was adopted instead.
+        declared: the declaration when the entry was written.
         files: what to fetch, by machine.
         home, paths, tree: of an adopted tree: where it is, its parts that count, and the
             digest over them.
@@ -69,7 +68,7 @@ class LockEntry:
 
 @dataclass(frozen=True)
 class Lock:
-    """The entries by label, such as ``//toolchains/cuda:nvcc``, and where they stand."""
+    """The entries by label, such as ``//toolchains/cuda:nvcc``, with positions."""
 
     entries: Mapping[str, LockEntry] = field(default_factory=dict, hash=False)
     positions: Mapping[str, Position] = field(default_factory=dict, hash=False)
@@ -79,16 +78,16 @@ class Lock:
         return self.entries.get(str(declaration.label))
 
     def position(self, declaration: Declaration) -> Position:
-        """Where the entry of a toolchain stands; its declaration where it has none."""
+        """The position of a toolchain's entry, or else of its declaration."""
         return self.positions.get(str(declaration.label), declaration.position)
 
     def over(self, other: Lock) -> Lock:
-        """Both, with the entries of this one where both have one."""
+        """Both locks merged; entries of this one take precedence."""
         return Lock({**other.entries, **self.entries}, {**other.positions, **self.positions})
 
 
 def declared(declaration: Declaration) -> tuple[str, ...]:
-    """What of a declaration the lock depends on, as text; no host is in it."""
+    """The part of a declaration that determines the lock, as text, without hosts."""
     pin = declaration.pin
     if isinstance(pin, Environment):
         return tuple(sorted(pin.distributions))
@@ -102,7 +101,7 @@ def declared(declaration: Declaration) -> tuple[str, ...]:
 
 
 def is_current(entry: LockEntry, declaration: Declaration) -> bool:
-    """Whether the declaration is still the one that the entry was written for."""
+    """Whether the entry was written for this declaration."""
     return entry.declared == declared(declaration)
 
 
@@ -113,9 +112,9 @@ def is_adopted(entry: LockEntry | None, declaration: Declaration) -> bool:
 
 
 def read_lock(path: Path, shown: str = LOCK_FILE) -> Lock:
-    """The lock at ``path``; an empty one where there is none.
+    """The lock at ``path``; empty if there is none.
 
-    Raises LoadError(BAD_LOCK) for one that cannot be understood.
+    Raises LoadError(BAD_LOCK) for a malformed one.
     """
     try:
         text = read_plain(path, MOST_BYTES).decode()

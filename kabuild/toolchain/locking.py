@@ -1,4 +1,4 @@
-"""Writing entries of the lock: asking indexes what a requirement is, and adopting trees."""
+"""Writes entries of the lock: looks requirements up in indexes, and adopts trees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kabuild.toolchain.installed import find_distribution, find_environment, ver
 from kabuild.toolchain.lock import LockedFile, LockEntry, declared
 
 PARALLEL = 4
-"""Requirements that are asked for at a time."""
+"""Requirements that are looked up at a time."""
 
 
 def lock_entry(
@@ -47,9 +47,9 @@ def lock_entry(
 def adopt(
     declaration: Declaration, tree: LocalTree, listings: Path, file_digest: FileDigest
 ) -> LockEntry:
-    """The entry by which an installed tree replaces the declared one.
+    """The entry of an installed tree that replaces the declared one.
 
-    Its listing is kept in ``listings``, to name what changed later. Raises ToolchainError.
+    Its listing is kept in ``listings``, to name later changes. Raises ToolchainError.
     """
     listing = list_tree(declaration, tree, file_digest)
     require_whole(declaration, Path(tree.home), tree.paths)
@@ -73,7 +73,7 @@ def _files(
     source = sources.of(pin)
     wanted = [(machine, item) for machine in pin.machines for item in pin.requirements]
     try:
-        # One request per requirement at first: the rest is answered from what it brought.
+        # One request per requirement first: its answer serves the other machines.
         with ThreadPoolExecutor(PARALLEL) as pool:
             first = [*pool.map(lambda item: source.find(item, pin.machines[0]), pin.requirements)]
         found = dict(

@@ -6,14 +6,14 @@ import os
 import sys
 
 ANY = "any"
-"""Where a file serves all machines."""
+"""The machine of files that are for all machines."""
 
 MACHINES = ("linux-aarch64", "linux-x86_64")
-"""What wheels and packages are locked for where a declaration does not say."""
+"""The machines that wheels and packages are locked for by default."""
 
 
 def this_machine() -> str:
-    """What kabuild runs on."""
+    """The machine that kabuild runs on."""
     return f"{sys.platform}-{os.uname().machine}"
 
 

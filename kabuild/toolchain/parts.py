@@ -1,4 +1,4 @@
-"""Parts of a tree that count, and where they lie once links are followed."""
+"""The pinned parts of a tree, and their places after following links."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def with_targets(home: Path, parts: Iterable[str]) -> list[str]:
-    """The parts, and what of the tree those lead to that are links, or lie behind one.
+    """The parts, and the targets of links among them within the tree.
 
-    A link alone would pin a name: its target could change unnoticed.
+    A link alone would pin only a name: its target could change unnoticed.
     """
     found = dict.fromkeys(parts)
     found |= dict.fromkeys(place for part in parts if (place := place_of(home, part)) is not None)
@@ -18,9 +18,9 @@ def with_targets(home: Path, parts: Iterable[str]) -> list[str]:
 
 
 def is_counted(home: Path, path: str, parts: Sequence[str]) -> bool:
-    """Whether what a path leads to is in the tree, and counts there: in a tree with parts, of them.
+    """Whether the target of a path is in the tree, and in its parts if it has any.
 
-    What lies outside of the tree is not pinned by it, and no action sees it.
+    Files outside the tree are not pinned, and no action sees them.
     """
     place = place_of(home, path)
     if place is None:
@@ -30,9 +30,9 @@ def is_counted(home: Path, path: str, parts: Sequence[str]) -> bool:
 
 
 def place_of(home: Path, path: str) -> str | None:
-    """Where in the tree a path is once links are followed, "" for its root.
+    """A path in the tree after following links, "" for its root.
 
-    None where that is outside, or nothing is there.
+    None if that is outside or missing.
     """
     root, real = os.path.realpath(home), os.path.realpath(home / path)
     if not is_there(home, path) or os.path.commonpath((root, real)) != root:
@@ -41,10 +41,10 @@ def place_of(home: Path, path: str) -> str | None:
 
 
 def is_there(home: Path, path: str) -> bool:
-    """Whether a path leads to something, as far as this user may see."""
+    """Whether a path exists, as far as this user may see."""
     return os.path.exists(home / path)  # noqa: PTH110 - pathlib raises where access is denied
 
 
 def is_in(path: str, part: str) -> bool:
-    """Whether a path is a part of a tree or lies in it; everything lies in ""."""
+    """Whether a path is a part of a tree or lies in it; "" contains everything."""
     return not part or path == part or path.startswith(f"{part}/")

@@ -1,4 +1,4 @@
-"""A memory of what RECORDs say, so that a second run need not read them."""
+"""A cache of the digests of RECORDs, so that a second run need not read them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ KIND = "records"
 class RecordMemory:
     """``hash_record`` by the digest of the whole file, kept in one small sealed file.
 
-    The digest of the whole file is cheap for whoever remembers it by signature. A memory that
-    is lost, damaged or not sealed costs time and nothing else.
+    The digest of the whole file is cheap, since the file index has it. A cache that is lost,
+    damaged or not sealed costs only time.
     """
 
     def __init__(self, path: Path, file_digest: FileDigest, seal: Seal) -> None:
@@ -41,7 +41,7 @@ class RecordMemory:
         return Digest(str(hash_), int(size))
 
     def save(self) -> None:
-        """Write what was learnt, if anything was. Raises ``OSError``."""
+        """Write new entries, if any. Raises ``OSError``."""
         if self._is_new:
             body = canonical_json(self._known)
             write_own(self._path, self._seal.wrap(KIND, "", body))

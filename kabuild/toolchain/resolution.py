@@ -1,4 +1,4 @@
-"""From declared and locked toolchains to those of this machine."""
+"""Resolves declared and locked toolchains to those of this machine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ADOPTED = "adopted"
 
 
 _ATTEMPTS = 3
-"""Fetches of a tree that another process removes again at once."""
+"""Attempts to fetch a tree that other processes keep removing."""
 
 
 def no_lock() -> Lock:
@@ -47,14 +47,14 @@ class Resolver:
     Attributes:
         file_digest, record_digest: read files in full; a caller may wrap them to remember
             digests by signature (size, times, inode), so that a second run reads nothing.
-        lock: gives the lock, which is read when something needs it.
-        trees: the unpacked toolchains; None where there are none.
+        lock: returns the lock, which is read on demand.
+        trees: the unpacked toolchains; None without a store.
         fetch: gets missing trees; None if fetching is forbidden.
-        locked: refuse what the lock does not hold, or holds otherwise.
-        has_secret: whether a variable that is a secret is there.
-        unfetched: take a tree that is missing for what its pin says: nothing will run with it.
-        consulted: hears of the files of ``trees`` that an answer depends on; of others
-            ``file_digest`` does.
+        locked: refuse toolchains that are not in the lock, or differ from it.
+        has_secret: whether the environment has a secret.
+        unfetched: accept a missing tree by its pin, since nothing will run with it.
+        consulted: called with files of ``trees`` that an answer depends on; other files go through
+            ``file_digest``.
     """
 
     file_digest: FileDigest = hash_file
@@ -97,7 +97,7 @@ class Resolver:
         )
 
     def adoption(self, declaration: Declaration) -> tuple[LocalTree, LockEntry | None] | None:
-        """The installed tree that stands for a toolchain, with its lock entry; None for others."""
+        """The adopted tree of a toolchain, with its lock entry; None for others."""
         pin = declaration.pin
         if not isinstance(pin, LocalTree | Fetched):
             return None
@@ -130,7 +130,7 @@ class Resolver:
         if Digest.of(listing).hash != entry.tree:
             raise drift(declaration, position, listing, listings / f"{entry.tree}.json", pin)
         if self.trees:
-            with suppress(OSError):  # without it a later difference has no names
+            with suppress(OSError):  # without it, later differences cannot be named
                 remember_listing(listings, listing)
         mounts = with_aliases(pin.home)
         return tree_fingerprint(listing), mounts[0], mounts
@@ -162,7 +162,7 @@ class Resolver:
         return wanted.fingerprint, home, (home,)
 
     def _check_versions(self, declaration: Declaration, pin: Environment | Distribution) -> None:
-        """With ``locked``: installed versions must be those in the lock."""
+        """With ``locked``, check that installed versions are those in the lock."""
         if not self.locked:
             return
         entry = self.lock().find(declaration)

@@ -1,8 +1,8 @@
-"""Whether an unpacked tree is still as it was unpacked: a ``stat`` per file, and no reading.
+"""Whether an unpacked tree is unchanged: a ``stat`` per file, without reading.
 
-A file that was found whole is known again by its status. One whose status is new is read and
-compared with the manifest; like the file index, this trusts a status only if the file had been
-quiet for a while when it was read.
+An intact file is recognised by its status. A file with a new status is read and compared with the
+manifest. Like the file index, this trusts a status only if the file was not modified shortly before
+it was read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kabuild.toolchain.tree_store import Files, TreeStore, compare, describe, fe
 
 KIND = "toolchain status"
 SEEN = "seen.json"
-"""Beside a tree, sealed: by path, the status that each of its files had when it was found whole."""
+"""The sealed file beside a tree with the status of each intact file, by path."""
 
 QUIET_NS = 2_000_000_000
 """Nanoseconds: the coarsest tick of common file systems, as in the file index."""
@@ -35,16 +35,16 @@ Look = list[int]
 
 
 def nobody(_: str | Path) -> None:
-    """Hears of files that an answer depends on, and needs to hear of none."""
+    """Ignores the files that an answer depends on."""
 
 
 @dataclass(frozen=True)
 class TreeCheck:
-    """Finds files of a tree in the store that changed after unpacking.
+    """Finds files of a stored tree that changed after unpacking.
 
     Attributes:
-        consulted: hears of each file and directory that was looked at.
-        read: digests a file whose status is new.
+        consulted: called with each file and directory that was checked.
+        read: the digest of a file with a new status.
         now_ns: the time of day.
     """
 
@@ -54,9 +54,9 @@ class TreeCheck:
     now_ns: Callable[[], int] = time.time_ns
 
     def differences(self, digest: str) -> list[str]:
-        """A line for each file that is not as it was, such as ``bin/nvcc: changed``.
+        """A line for each changed file, such as ``bin/nvcc: changed``.
 
-        Raises ``OSError`` and ``ValueError`` where the tree or its manifest cannot be read.
+        Raises ``OSError`` and ``ValueError`` if the tree or its manifest cannot be read.
         """
         began = self.now_ns()
         found = self._look(str(self.trees.tree(digest)))
@@ -69,15 +69,15 @@ class TreeCheck:
         lines = compare(wanted, self._read_again(digest, wanted, found.keys(), whole))
         if not lines:
             quiet = {path: look for path, look in found.items() if _is_quiet(look, began)}
-            with suppress(OSError):  # without it the files are read again
+            with suppress(OSError):  # without it, all files are read again
                 body = json.dumps(quiet, separators=(",", ":")).encode()
                 write_own(seen, self.trees.seal.wrap(KIND, digest, body))
         return lines
 
     def require(self, declaration: Declaration, position: Position, digest: str) -> None:
-        """Raise DriftError with the files that changed, if any did.
+        """Raise DriftError with the changed files, if any.
 
-        ToolchainError(NO_TOOLCHAIN) where that cannot be found out.
+        Raises ToolchainError(NO_TOOLCHAIN) if the tree cannot be checked.
         """
         label = declaration.label.short
         again = f"to get it again: kabuild toolchain fetch --force {label}"
@@ -133,7 +133,7 @@ class TreeCheck:
     def _read_again(
         self, digest: str, wanted: Files, found: Iterable[str], whole: Collection[str]
     ) -> Files:
-        """What files there are now, as a manifest says it; those that are ``whole`` unread."""
+        """The current files in a manifest's form; ``whole`` ones are not read."""
         tree = self.trees.tree(digest)
         return {
             path: wanted[path] if path in whole and path in wanted else describe(file, self.read)

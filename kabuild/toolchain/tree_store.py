@@ -27,40 +27,40 @@ WORK = ".fetch"
 LOCK = ".lock"
 
 SHOWN = 10
-"""Changed files that an error names; the rest it counts."""
+"""Changed files that an error names; further ones are counted."""
 
 Files = Mapping[str, list[str | int]]
 
 _HELD: dict[str, int] = {}
-"""By path, the open files by which this process keeps others from removing what it uses."""
+"""By path, the open locked files that keep others from removing trees in use."""
 
 _HOLDING = threading.Lock()
 
 
 @dataclass(frozen=True)
 class TreeStore:
-    """Trees by the digest of what they are made of.
+    """Trees by the digest of their sources.
 
     ``<digest>/tree`` is read-only and appears with one rename, after it is complete;
     ``<digest>.fetch`` is work in progress, which a later fetch goes on with or removes.
-    Whoever works on a tree holds ``<digest>.lock``, and whoever uses one shares the lock of
-    ``<digest>/used``; a dead process lets go of both. Only what this user unpacked counts as
-    here: the manifest is sealed, for the digest is of what was unpacked and not of what is there.
+    A process that changes a tree holds ``<digest>.lock``, and its users share the lock of
+    ``<digest>/used``; a process releases both at its end. Only trees that this user unpacked count:
+    the manifest is sealed, since the digest is of the archives and not of the files on disk.
     """
 
     root: Path
     seal: Seal
 
     def tree(self, digest: str) -> Path:
-        """Where the files are, or will be."""
+        """The directory of the files, whether it exists or not."""
         return self.root / digest / TREE
 
     def manifest(self, digest: str) -> Path:
-        """The file that says what was unpacked."""
+        """The file with the list of unpacked files."""
         return self.root / digest / MANIFEST
 
     def has(self, digest: str) -> bool:
-        """Whether the tree is here, whole, and was unpacked by this user."""
+        """Whether the tree exists, is complete, and was unpacked by this user."""
         try:
             self._manifest(digest)
         except (OSError, UnsealedError):
@@ -68,13 +68,13 @@ class TreeStore:
         return True
 
     def is_unsealed(self, digest: str) -> bool:
-        """Whether there is a tree that another user may have put here."""
+        """Whether a tree exists that another user may have made."""
         return self.manifest(digest).is_file() and not self.has(digest)
 
     def use(self, digest: str) -> bool:
-        """Use the tree from now until this process ends; False where it is not here.
+        """Use the tree until this process ends; False if it is missing.
 
-        It is not removed meanwhile. The use is noted for the garbage collector.
+        Nobody removes it meanwhile. The use is noted for the garbage collector.
         """
         used = str(self.root / digest / USED)
         with _HOLDING:
@@ -90,9 +90,9 @@ class TreeStore:
 
     @contextlib.contextmanager
     def working(self, digest: str) -> Iterator[Path]:
-        """The directory for work on a tree, with everybody else kept out of it.
+        """The directory for work on a tree, locked against other processes.
 
-        Waits for others; look again whether the tree is there. Raises ToolchainError.
+        Waits for others; callers must check again whether the tree exists. Raises ToolchainError.
         """
         work = self.root / f"{digest}{WORK}"
         try:
@@ -125,7 +125,7 @@ class TreeStore:
         remove_tree(work)
 
     def remove(self, digest: str) -> None:
-        """Remove a tree: first from sight, then from the disk. Raises ``OSError``."""
+        """Remove a tree: first rename, then delete it. Raises ``OSError``."""
         path = self.root / digest
         if os.path.lexists(path):
             gone = self.root / f"{digest}.removed"
@@ -150,20 +150,20 @@ class TreeStore:
             remove_tree(work)
 
     def size(self, digest: str) -> int:
-        """Bytes of all files of a tree that is here. Raises ``OSError`` and ``ValueError``."""
+        """The size of a tree in bytes. Raises ``OSError`` and ``ValueError``."""
         return int(self._read(digest).get("bytes", 0))
 
     def files(self, digest: str) -> Files:
-        """What was unpacked. Raises ``OSError`` and ``ValueError``."""
+        """The unpacked files. Raises ``OSError`` and ``ValueError``."""
         files = self._read(digest).get("files")
         if not isinstance(files, dict):
             raise ValueError("its manifest is damaged")
         return files
 
     def differences(self, digest: str) -> list[str]:
-        """Files of a tree that changed after unpacking: ``bin/nvcc: changed``; reads all.
+        """Files of a tree that changed after unpacking: ``bin/nvcc: changed``. Reads all files.
 
-        Raises ``OSError`` and ``ValueError`` where there is no manifest.
+        Raises ``OSError`` and ``ValueError`` without a manifest.
         """
         return compare(self.files(digest), listing(self.tree(digest)))
 
@@ -177,7 +177,7 @@ class TreeStore:
 
 
 def _is_held(used: str) -> bool:
-    """Whether this process holds the file that is there now; another one is let go of."""
+    """Whether this process holds the current file; releases a replaced one."""
     held = _HELD.get(used)
     if held is None:
         return False
@@ -189,7 +189,7 @@ def _is_held(used: str) -> bool:
 
 
 def listing(tree: Path) -> Files:
-    """The files below a directory, as a manifest says them. Raises ``OSError``."""
+    """The files below a directory, in a manifest's form. Raises ``OSError``."""
     files: dict[str, list[str | int]] = {}
     for directory, directories, names in os.walk(tree):
         links = [name for name in directories if os.path.islink(f"{directory}/{name}")]  # noqa: PTH114
@@ -200,7 +200,7 @@ def listing(tree: Path) -> Files:
 
 
 def describe(path: Path, read: FileDigest) -> list[str | int]:
-    """What a manifest says of one file or link. Raises ``OSError``."""
+    """The manifest's entry for one file or link. Raises ``OSError``."""
     if path.is_symlink():
         return ["link", str(path.readlink()), 0]
     digest = read(path)
@@ -209,7 +209,7 @@ def describe(path: Path, read: FileDigest) -> list[str | int]:
 
 
 def compare(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """What differs between two listings, a line each, sorted by path."""
+    """The differences between two listings, one line each, sorted by path."""
     lines = []
     for path in sorted({*wanted, *found}):
         if path not in found:
@@ -222,6 +222,6 @@ def compare(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
 
 
 def few(lines: Sequence[str]) -> list[str]:
-    """The first of what ``compare`` says, and how many there are more, for an error."""
+    """The first differences of ``compare``, and the number of others, for an error."""
     more = len(lines) - SHOWN
     return [*lines[:SHOWN], *([f"and {more} more"] if more > 0 else [])]

@@ -1,4 +1,4 @@
-"""Reading everything again: which files are not as they were pinned."""
+"""Reads toolchains again and lists files that differ from their pins."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from kabuild.toolchain.inventory import fetched_tree
 from kabuild.toolchain.resolution import Resolver
 
 _MADE = (".pyc",)
-"""What an installer makes by itself; it is in no wheel."""
+"""Files that an installer makes itself; they are in no wheel."""
 
 
 def differences(declaration: Declaration, resolver: Resolver) -> list[str] | None:
     """A line for each file that differs from its pin; None before the tree is fetched.
 
-    ``resolver`` has to read files in full. Raises DriftError for adopted trees that changed
-    and for what is not locked; ToolchainError for what is missing.
+    ``resolver`` must read files in full. Raises DriftError for changed adopted trees and missing
+    lock entries, ToolchainError for missing toolchains.
     """
     tree = fetched_tree(declaration, resolver)
     if tree is not None:
@@ -51,7 +51,7 @@ def differences(declaration: Declaration, resolver: Resolver) -> list[str] | Non
 
 
 def _record_differences(distribution: InstalledDistribution) -> Iterator[str]:
-    """The files of a RECORD with a different SHA-256, or that are gone."""
+    """The files of a RECORD that are missing or have a different SHA-256."""
     with distribution.record.open(newline="", encoding="utf-8") as record:
         for name, digest, _ in csv.reader(record):
             if not digest.startswith("sha256=") or name.endswith(_MADE):

@@ -1,4 +1,4 @@
-"""The first part of the file: what it holds, so that a reader can refuse before it unpacks."""
+"""The first part of the file: its content, so that a reader can refuse it before unpacking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking over results from a file that anyone may have made."""
+"""Imports results from an untrusted file."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from kabuild.store.result_closure import QuietBlobs, read_promise
 from kabuild.store.store import Store
 
 _FREE_FILES, _FILES_PER_PART = 10_000, 100
-"""How many files results may name: so many, and so many more for each blob and each result."""
+"""The most files in results: a base, plus so many for each blob and each result."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import came to.
+    """The result of an import.
 
     Attributes:
         results: new ones.
-        known: those that the store had, alike.
-        disputed: hashes of keys of which the store has another result, which stays.
+        known: equal ones that the store had.
+        disputed: hashes of keys with another result in the store, which stays.
         bytes: of blobs that were new.
     """
 
@@ -46,11 +46,11 @@ class Imported:
 
 
 def import_results(store: Store, path: Path, *, limit: int) -> Imported:
-    """Check the whole file, then take over its results.
+    """Check the whole file, then import its results.
 
-    Blobs are stored as they come, each under the digest that it really has; a result is
-    stored when all of the file was good. Raises BundleError for a file that is damaged, lies
-    or would unpack to more than ``limit`` bytes; StoreError; ``OSError`` for ``path``.
+    Blobs are stored as they come, each under its actual digest; results are stored after the whole
+    file was checked. Raises BundleError for a damaged or false file, or one that would unpack to
+    more than ``limit`` bytes; StoreError; ``OSError`` for ``path``.
     """
     try:
         with opened(path) as container:
@@ -99,7 +99,7 @@ def _unpack(container: Container, manifest: Manifest, store: Store) -> dict[str,
 
 
 def _content(container: Container, name: str, digest: Digest) -> Iterator[bytes]:
-    """The next member, which has to be ``name``, in pieces; verified with the last."""
+    """The next member, which must be ``name``, in pieces; verified after the last one."""
     part = container.next()
     if part is None:
         raise damaged(f"{name} and what follows is missing")
@@ -116,7 +116,7 @@ def _content(container: Container, name: str, digest: Digest) -> Iterator[bytes]
 
 
 def _checked(key: str, entry: bytes, manifest: Manifest, store: Store) -> ActionResult:
-    """The result in an entry: hermetic, whole, and with outputs below its root."""
+    """The result in an entry, which must be hermetic, complete, and have outputs below its root."""
     get = QuietBlobs(store.root)
     try:
         promise = read_promise(key, entry, get)

@@ -1,4 +1,4 @@
-"""Writing results, with all that they need, to one file."""
+"""Exports results, with everything that they need, to one file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEVEL = 9
 
 @dataclass(frozen=True)
 class Exported:
-    """What a file holds. ``packed`` is its size, ``bytes`` that of what it unpacks to."""
+    """The content of an exported file. ``packed`` is its size, ``bytes`` its unpacked size."""
 
     results: int
     blobs: int
@@ -35,11 +35,10 @@ class Exported:
 
 
 def export_results(store: Store, path: Path, keys: Iterable[str]) -> Exported:
-    """Write the results of ``keys``, as ``written`` does; it is no use.
+    """Write the results of ``keys``, as ``written`` does, without noting a use.
 
-    Left out are results that are not sealed by this user, or not hermetic, or of which the store
-    does not know what they are of, or that are not all there. Raises ``OSError`` for ``path``,
-    StoreError.
+    Results are left out if they are not sealed by this user, not hermetic, of unknown actions, or
+    incomplete. Raises ``OSError`` for ``path``, StoreError.
     """
     get = QuietBlobs(store.root)
     entries: dict[str, bytes] = {}
@@ -51,7 +50,7 @@ def export_results(store: Store, path: Path, keys: Iterable[str]) -> Exported:
             whole = read_plain(Path(contents.results[key].path))
             entry, _ = parts(whole)
             promise = read_promise(key, entry, get)
-        except (OSError, ValueError, LookupError):  # gone, damaged, or not all there
+        except (OSError, ValueError, LookupError):  # missing, damaged, or incomplete
             left_out += 1
             continue
         if trust_of(whole, key, store.seal) is not Trust.SEALED:
@@ -72,7 +71,7 @@ def export_results(store: Store, path: Path, keys: Iterable[str]) -> Exported:
 
 
 def is_hermetic(key: str, promise: Promise, get: Get) -> bool:
-    """Whether a result is known to come from a sandbox: its action says so."""
+    """Whether a result is known to come from a sandbox, according to its action."""
     action = next((digest for digest in promise.origin if digest.hash == key), None)
     if action is None:
         return False
@@ -103,7 +102,7 @@ def _write(
 
 
 def _whole(digest: Digest, get: Get) -> bytes:
-    """A blob that is what it is named. Raises StoreError."""
+    """A verified blob. Raises StoreError."""
     try:
         data = get(digest)
     except LookupError:

@@ -1,1 +1,1 @@
-"""Getting pinned files from where this machine is configured to get such files."""
+"""Fetches pinned files from the sources that this machine is configured for."""

@@ -1,4 +1,4 @@
-"""Which Debian mirrors this machine uses: apt's own lists."""
+"""The Debian mirrors of this machine, from apt's own lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 APT = Path("/etc/apt")
 DIRECTORY = "KABUILD_APT_SOURCES"
-"""Environment variable with the directory to read in place of ``/etc/apt``."""
+"""Environment variable with a directory to read instead of ``/etc/apt``."""
 
 _LINE = re.compile(r"deb\s+(?:\[[^]]*\]\s+)?(\S+)\s+(\S+)\s+(.+)")
 
@@ -25,7 +25,7 @@ class Suite:
 
 
 DEFAULT = Suite("https://deb.debian.org/debian", "bookworm", ("main",))
-"""What is asked last, so that machines without apt get the same packages."""
+"""The last suites to ask, so that machines without apt get the same packages."""
 
 
 def apt_suites(env: Mapping[str, str] = os.environ) -> tuple[Suite, ...]:

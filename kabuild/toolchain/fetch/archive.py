@@ -1,4 +1,4 @@
-"""Archives, which have a URL of their own."""
+"""Archives, each with its own URL."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kabuild.toolchain.lock import LockedFile
 
 @dataclass(frozen=True)
 class ArchiveSource:
-    """One URL. ``sha256`` is what its declaration says that it is."""
+    """One URL. ``sha256`` is the declared digest."""
 
     http: Http
     url: str
     sha256: str
 
     def find(self, requirement: str, machine: str) -> LockedFile:  # noqa: ARG002 - serves all
-        """The archive, read in full to see that it is what was declared."""
+        """The archive, read in full and compared with its declaration."""
         name = unquote(urlsplit(requirement).path.rpartition("/")[2])
         try:
             found, size = measure(self.http, requirement, "")

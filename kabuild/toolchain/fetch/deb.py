@@ -21,7 +21,7 @@ _LISTS = {"Packages.xz": lzma.decompress, "Packages.gz": gzip.decompress}
 
 @dataclass
 class DebSource:
-    """The suites of some mirrors. Each of their lists is read once, and only to lock."""
+    """The suites of some mirrors. Their package lists are read once, and only to write the lock."""
 
     suites: tuple[Suite, ...]
     http: Http = field(default_factory=Http)

@@ -1,4 +1,4 @@
-"""One file over an unreliable network: resumed, limited, and verified before anybody sees it."""
+"""Downloads one file over an unreliable network: resumed, limited, and verified."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kabuild.toolchain.fetch.http import FAILURES, Http, shown, why
 from kabuild.toolchain.lock import LockedFile
 
 ATTEMPTS = 4
-"""Tries per URL. Each goes on where the last one stopped."""
+"""Attempts per URL. Each resumes where the last one stopped."""
 
 _CHUNK = 1 << 18
 _BROKEN = (*FAILURES, http.client.HTTPException)
@@ -25,10 +25,10 @@ Advanced = Callable[[int], None]
 def download(
     http: Http, urls: Iterable[str], file: LockedFile, target: Path, advanced: Advanced
 ) -> None:
-    """Get ``file`` into ``target``, which holds what an earlier attempt got.
+    """Download ``file`` into ``target``, which may hold a part of it already.
 
-    Returns when ``target`` is what was pinned. Raises DriftError when the file is another
-    one, and then nothing is left of it; ToolchainError(FETCH_FAILED) when it cannot be had.
+    Returns when ``target`` has the pinned content. Raises DriftError for another content, which is
+    removed, and ToolchainError(FETCH_FAILED) if it cannot be downloaded.
     """
     problems: list[str] = []
     for url in urls:
@@ -56,7 +56,7 @@ def download(
 def measure(http: Http, url: str, sha256: str) -> tuple[str, int]:
     """Digest and size of the file at ``url``; it is read in full if the headers do not suffice.
 
-    ``sha256`` is its digest where that is known, else "". Raises ``FAILURES``.
+    ``sha256`` is its digest if known, else "". Raises ``FAILURES``.
     """
     if sha256:
         with http.open(url, method="HEAD") as response:
@@ -74,7 +74,7 @@ def measure(http: Http, url: str, sha256: str) -> tuple[str, int]:
 def _continue(http: Http, url: str, file: LockedFile, target: Path, advanced: Advanced) -> None:
     """Append the missing bytes; a server that cannot resume sends everything again.
 
-    One byte more than the pinned size is read and no further: enough to tell that it differs.
+    At most one byte more than the pinned size is read: enough to detect a difference.
     """
     done = target.stat().st_size if target.exists() else 0
     if done >= file.size:

@@ -33,7 +33,7 @@ PARALLEL = 5
 
 @dataclass
 class Sources:
-    """Where each kind of pin comes from, as this machine is configured."""
+    """The sources of each kind of pin, as this machine is configured."""
 
     @cached_property
     def pypi(self) -> PypiSource:
@@ -65,7 +65,7 @@ class Fetcher:
     def __call__(
         self, declaration: Declaration, pin: Fetched, files: Iterable[LockedFile], digest: str
     ) -> None:
-        """Put the tree ``digest``, made of ``files``, into the store, unless it is there.
+        """Put the tree ``digest``, made of ``files``, into the store, unless it is present.
 
         Raises ToolchainError, at the declaration's position.
         """

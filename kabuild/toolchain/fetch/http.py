@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 TIMEOUT = 60.0
-"""Seconds of silence after which a server counts as gone."""
+"""Seconds of silence after which a request fails."""
 
 FAILURES = (urllib.error.URLError, OSError)
-"""What ``open`` and reading raise when the network or the server fails."""
+"""The exceptions of ``open`` and reading if the network or the server fails."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Http:
     """How to reach servers.
 
     Attributes:
-        certificates: file of the authorities to trust instead of the system's; "" for those.
+        certificates: file of trusted authorities; "" for the system's.
     """
 
     certificates: str = ""
@@ -48,19 +48,19 @@ class Http:
 
 
 def split_credentials(url: str) -> tuple[str, str]:
-    """A URL without, and ``user:password``; "" where it has none."""
+    """A URL without credentials, and ``user:password``, or "" if it has none."""
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
     return (urlunsplit(parts._replace(netloc=host)), unquote(user)) if at else (url, "")
 
 
 def shown(url: str) -> str:
-    """A URL as messages may show it: without its user name and password."""
+    """A URL for messages, without user name and password."""
     return split_credentials(url)[0]
 
 
 def why(error: BaseException) -> str:
-    """What went wrong, in a few words."""
+    """The error in a few words."""
     if isinstance(error, urllib.error.HTTPError):
         return f"HTTP {error.code} {error.reason}"
     reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error

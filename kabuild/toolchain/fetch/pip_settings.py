@@ -1,4 +1,4 @@
-"""Where this user's pip gets wheels from: its configuration files and environment."""
+"""The indexes of this user's pip, from its configuration files and environment."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class PipSettings:
 def pip_settings(
     env: Mapping[str, str] = os.environ, files: tuple[Path, ...] | None = None
 ) -> PipSettings:
-    """What pip would use: files of the system, the user and the environment, then variables.
+    """The settings of pip: files of the system, the user and the environment, then variables.
 
-    ``files`` replaces those that pip reads, least important first.
+    ``files`` replaces pip's own files, least important first.
     """
     values: dict[str, str] = {}
     for file in _files(env) if files is None else files:
@@ -59,7 +59,7 @@ def _files(env: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _read(file: Path) -> dict[str, str]:
-    """The settings of a file; none where there is none, or where pip would not read it."""
+    """The settings of a file; empty if it is missing or pip would not read it."""
     parser = configparser.RawConfigParser()
     try:
         parser.read_string(file.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What a fetch tells while it goes on."""
+"""The progress of a fetch."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from typing import Protocol
 
 
 class FetchProgress(Protocol):
-    """Hears of downloads by file name, from several threads."""
+    """A listener for downloads by file name; called from several threads."""
 
     def started(self, name: str, size: int, done: int) -> None:
-        """``done`` of ``size`` bytes are there from an earlier attempt."""
+        """A download starts; ``done`` of ``size`` bytes are left from an earlier attempt."""
 
     def advanced(self, name: str, size: int) -> None:
-        """``size`` bytes more."""
+        """``size`` more bytes have arrived."""
 
     def unpacking(self, toolchain: str) -> None:
-        """All files are there and are what was pinned."""
+        """All files are downloaded and verified."""
 
     def finished(self, toolchain: str, seconds: float) -> None:
         """The toolchain can be used."""
 
     def stop(self) -> None:
-        """Nothing more comes, whether it worked or not."""
+        """The fetch has ended, successfully or not."""
 
 
 class Silent:
-    """Says nothing."""
+    """Ignores everything."""
 
     def started(self, name: str, size: int, done: int) -> None:
         """Ignored."""

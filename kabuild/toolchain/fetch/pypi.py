@@ -1,4 +1,4 @@
-"""Wheels, from the indexes that the user's pip asks."""
+"""Wheels, from the indexes of the user's pip."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _NETWORK = "check the network, and pip config list"
 
 @dataclass
 class PypiSource:
-    """The simple indexes of a pip configuration. Each project is asked for once."""
+    """The simple indexes of a pip configuration. Each project is requested once."""
 
     settings: PipSettings
     _pages: dict[str, list[IndexFile]] = field(default_factory=dict)
     _silent: dict[str, list[str]] = field(default_factory=dict)
-    """By project, the indexes that could not be asked, and why."""
+    """By project, the indexes that failed, and why."""
 
     def find(self, requirement: str, machine: str) -> LockedFile:
         """The wheel of exactly that version for a machine; as ``Source.find``."""
@@ -60,9 +60,9 @@ class PypiSource:
         return LockedFile(best.name, requirement, sha256, size)
 
     def urls(self, file: LockedFile) -> Iterator[str]:
-        """The URLs of the wheel in all indexes; those with another digest are left out.
+        """The URLs of the wheel in all indexes, except those with another digest.
 
-        Raises DriftError where all of them say that.
+        Raises DriftError if all of them have another digest.
         """
         files = self._files(file.pin.partition("==")[0])
         named = [known for known in files if known.name == file.name]
@@ -79,7 +79,7 @@ class PypiSource:
 
     @property
     def http(self) -> Http:
-        """How to get what ``urls`` names."""
+        """How to download from ``urls``."""
         return self._http
 
     @property
@@ -87,7 +87,7 @@ class PypiSource:
         return Http(self.settings.certificates)
 
     def _files(self, name: str) -> list[IndexFile]:
-        """The files of a project in all indexes, the first index first."""
+        """The files of a project in all indexes, in the order of the indexes."""
         project = normalise(name)
         if project not in self._pages:
             found: list[IndexFile] = []
@@ -105,7 +105,7 @@ class PypiSource:
         return self._pages[project]
 
     def _not_asked(self, name: str) -> list[str]:
-        """The lines of a hint: which indexes might have had what was not found."""
+        """The lines of a hint: failed indexes that may have the missing file."""
         silent = self._silent[normalise(name)]
         return ["could not be reached: " + one for one in silent] + [_NETWORK] * bool(silent)
 

@@ -16,7 +16,7 @@ _ACCEPT = f"{_JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 
 @dataclass(frozen=True)
 class IndexFile:
-    """One file of a project: name, URL, and digest and size where the index says them."""
+    """One file of a project: name, URL, and digest and size if the index has them."""
 
     name: str
     url: str
@@ -26,7 +26,10 @@ class IndexFile:
 
 
 def project_files(http: Http, index: str, project: str) -> list[IndexFile]:
-    """The files of a project. Raises ``http.FAILURES`` and, for nonsense, ``ValueError``."""
+    """The files of a project.
+
+    Raises ``http.FAILURES`` and, for a malformed answer, ``ValueError``.
+    """
     url = f"{index}/{project}/"
     if url.startswith("file:"):
         url += "index.html"

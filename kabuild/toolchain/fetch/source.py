@@ -1,4 +1,4 @@
-"""Where files of one kind of pin come from."""
+"""Sources of the files of one kind of pin."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from kabuild.toolchain.lock import LockedFile
 
 
 class Source(Protocol):
-    """An index of files: of wheels, of packages, or none for an archive with a URL."""
+    """A source of files: wheels, packages, or an archive with a URL."""
 
     def find(self, requirement: str, machine: str) -> LockedFile:
         """The file for a requirement on a kind of machine, for the lock.
 
-        Raises ToolchainError(FETCH_FAILED) where it cannot be had.
+        Raises ToolchainError(FETCH_FAILED) if it cannot be found.
         """
         ...
 
     def urls(self, file: LockedFile) -> Iterator[str]:
-        """Where a locked file may be had, best first; none where no index knows it.
+        """The URLs of a locked file, best first; none if no index has it.
 
-        Raises ToolchainError(FETCH_FAILED) where no index can be asked.
+        Raises ToolchainError(FETCH_FAILED) if no index answers.
         """
         ...

@@ -1,4 +1,4 @@
-"""Wheels' file names: what they say of version, Python and machine."""
+"""Wheels' file names: version, Python and machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WheelName:
 
     @classmethod
     def parse(cls, file: str) -> WheelName | None:
-        """None for other files."""
+        """Parse a file name; None for other files."""
         try:
             name, version, _, tags = parse_wheel_filename(file)
         except (InvalidWheelFilename, InvalidVersion):
@@ -31,7 +31,7 @@ class WheelName:
         return cls(name, version, tags)
 
     def is_version(self, version: str) -> bool:
-        """Whether it is of that version, however that is spelt."""
+        """Whether it is of that version, in any spelling."""
         try:
             return self.version == Version(version)
         except InvalidVersion:
@@ -40,20 +40,20 @@ class WheelName:
     def fits(self, machine: str) -> bool:
         """Whether it can be installed on a kind of machine: its C library, the running Python.
 
-        Machines of another architecture are taken to have the C library of this one.
+        Machines of other architectures are assumed to have this one's C library.
         """
         return not self.tags.isdisjoint(_tags(architecture(machine)))
 
 
 @cache
 def _tags(arch: str) -> frozenset[Tag]:
-    """All tags that the running Python takes on an architecture."""
+    """All tags that the running Python supports on an architecture."""
     platforms = [*_platforms(arch)]
     return frozenset([*cpython_tags(platforms=platforms), *compatible_tags(platforms=platforms)])
 
 
 def _platforms(arch: str) -> Iterator[str]:
-    """``manylinux_2_36_x86_64`` and the older ones that this machine's C library serves."""
+    """``manylinux_2_36_x86_64`` and older tags that this machine's C library supports."""
     mine = architecture(this_machine())
     for tag in platform_tags():
         if tag.endswith(f"_{mine}"):

@@ -1,1 +1,1 @@
-"""Archives to trees, with every entry distrusted: an archive is data from a network."""
+"""Unpacks archives into trees. Archives come from a network, so no entry is trusted."""

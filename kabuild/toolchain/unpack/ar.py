@@ -17,7 +17,7 @@ _END = b"`\n"
 
 
 class _Part(io.RawIOBase):
-    """``size`` bytes of a file from ``start`` on, as a file that can be read."""
+    """``size`` bytes of a file from ``start``, as a readable file."""
 
     def __init__(self, file: IO[bytes], start: int, size: int) -> None:
         self._file = file
@@ -37,7 +37,7 @@ class _Part(io.RawIOBase):
 
 
 def members(file: IO[bytes], name: str) -> Iterator[tuple[str, IO[bytes]]]:
-    """Name and bytes of each member. ``name`` is the archive's, for messages.
+    """Name and content of each member. ``name`` is the archive's, for messages.
 
     Raises DriftError(BAD_ARCHIVE).
     """

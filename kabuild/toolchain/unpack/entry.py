@@ -1,4 +1,4 @@
-"""What archives hold: one entry at a time, whatever their format."""
+"""Entries of archives, in any format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kabuild.base.errors import DriftError, Reason
 
 @unique
 class Kind(Enum):
-    """What an entry is. Anything else, such as a device, is OTHER and refused."""
+    """The kind of an entry. Anything else, such as a device, is OTHER and refused."""
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -26,10 +26,10 @@ class Entry:
     """One entry of an archive.
 
     Attributes:
-        path: as the archive says it, without a leading ``./``.
+        path: as in the archive, without a leading ``./``.
         mode: permission bits, with setuid and setgid.
-        target: where a link leads.
-        open: its bytes, for files; to be read before the next entry is asked for.
+        target: of a link.
+        open: the content of a file; to be read before the next entry is requested.
     """
 
     path: str
@@ -43,7 +43,7 @@ Entries = Iterator[Entry]
 
 
 def bad_archive(name: str, problem: str) -> DriftError:
-    """An archive that is what was pinned and is not to be unpacked."""
+    """The error for an archive with the pinned content that cannot be unpacked."""
     return DriftError(
         Reason.BAD_ARCHIVE,
         f"{name} {problem}",

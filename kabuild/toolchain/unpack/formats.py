@@ -30,9 +30,9 @@ _ZSTD = ("compression.zstd", "backports.zstd")
 
 @contextmanager
 def entries(archive: Path, name: str) -> Iterator[Entries]:
-    """The entries of ``archive``, whose ``name`` says the format and is what messages say.
+    """The entries of ``archive``; its ``name`` tells the format, and is used in messages.
 
-    Raises DriftError(BAD_ARCHIVE) for a damaged one, also while the entries are read.
+    Raises DriftError(BAD_ARCHIVE) for a damaged one, also while entries are read.
     """
     try:
         if name.endswith((".whl", ".zip")):
@@ -86,7 +86,7 @@ def _same(content: IO[bytes]) -> IO[bytes]:
 
 
 def _tar(packed: IO[bytes], name: str) -> tarfile.TarFile:
-    """A tar file as a stream: it is read once, from front to back."""
+    """A tar file as a stream, read once from front to back."""
     if name.endswith(".zst"):
         return tarfile.open(fileobj=_zstd(name).open(packed), mode="r|")
     for suffixes, mode in _MODES.items():
@@ -96,7 +96,7 @@ def _tar(packed: IO[bytes], name: str) -> tarfile.TarFile:
 
 
 def _zstd(name: str) -> Any:
-    """Python's own module from 3.14 on, or the one that brings it to earlier ones."""
+    """Python's own module from 3.14 on, or its backport."""
     for module in _ZSTD:
         try:
             return importlib.import_module(module)
@@ -110,7 +110,7 @@ def _zstd(name: str) -> Any:
 
 
 def _data_of(package: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
-    """Name and bytes of the files of a Debian package."""
+    """Name and content of the data archive of a Debian package."""
     for member, content in members(package, name):
         if member.startswith("data.tar"):
             return member, content

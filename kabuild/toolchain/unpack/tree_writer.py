@@ -1,4 +1,4 @@
-"""Entries to files below one directory, and nowhere else."""
+"""Writes entries as files below one directory, and nowhere else."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kabuild.toolchain.unpack.entry import Entry, Kind, bad_archive
 
 MAX_BYTES = 32 << 30
 MAX_RATIO = 200
-"""How much larger than its archive a tree may be; measured: 3 to 10, headers up to 30."""
+"""The most that a tree may be larger than its archive; measured: 3 to 10, headers up to 30."""
 
 ALLOWANCE = 64 << 20
-"""Bytes that any archive may unpack to: small ones may hold a long run of zeros."""
+"""Bytes that any archive may unpack to, since a small one may hold a long run of zeros."""
 
 MAX_ENTRIES = 1_000_000
 TIME = 315532800
-"""Seconds: 1980-01-01, the time of every file, so that equal trees are equal in it, too."""
+"""The mtime of all files: 1980-01-01 in seconds, so that equal trees have equal times."""
 
 _CHUNK = 1 << 20
 _SPECIAL = 0o6000
@@ -31,9 +31,9 @@ _SPECIAL = 0o6000
 class TreeWriter:
     """Writes what ``layout`` keeps of several archives into one directory.
 
-    Every path, kept or not, has to stay below the root; devices, setuid files and unpacked
-    sizes out of proportion are refused; links are made last, so that nothing is written
-    through one. Two archives may hold the same file if it is the same.
+    Every path, kept or not, must stay below the root; devices, setuid files and excessive unpacked
+    sizes are refused; links are made last, so that nothing is written through one. Two archives may
+    hold the same path if the content is equal.
 
     Attributes:
         root: an empty directory.
@@ -91,7 +91,7 @@ class TreeWriter:
             Path(directory).chmod(0o555)
 
     def _make_link(self, path: str, target: str, archive: str) -> None:
-        """Nothing is made through a link: no part of its path is one."""
+        """Create a link whose path contains no other link."""
         parents = path.split("/")[:-1]
         above = ["/".join(parents[: count + 1]) for count in range(len(parents))]
         if os.path.lexists(self.root / path) or any(parent in self._links for parent in above):
@@ -101,7 +101,7 @@ class TreeWriter:
         (self.root / path).symlink_to(target)
 
     def _check_parts(self, name: str) -> None:
-        """Everything that the layout names is there."""
+        """Check that everything in the layout exists."""
         if not self.files:
             prefix = self.layout.strip_prefix
             raise bad_archive(name, f"keeps no file: there is nothing below '{prefix}'")
@@ -123,7 +123,7 @@ class TreeWriter:
             raise bad_archive(archive, f"holds {entry.path!r}, which is setuid or setgid")
 
     def _directory(self, path: str, archive: str) -> None:
-        """A directory with all above it; none of them may be a file."""
+        """Create a directory and its parents, none of which may be a file."""
         try:
             (self.root / path).mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
@@ -162,7 +162,7 @@ class TreeWriter:
             temporary.unlink(missing_ok=True)
 
     def _copy(self, content: IO[bytes], file: IO[bytes], archive: str) -> str:
-        """Copy with the limit held on what really comes out; an archive's own sizes may lie."""
+        """Copy with a limit on the actual size; an archive's own sizes may be false."""
         limit = min(MAX_BYTES, self.packed * MAX_RATIO + ALLOWANCE)
         hash_ = hashlib.sha256()
         while chunk := content.read(_CHUNK):

@@ -1,4 +1,4 @@
-"""The budgets of an agent: in which unit each is, and how large it can be meant to be."""
+"""The budgets of an agent, with their units and plausible ranges."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from kabuild.rule import AttributeProblem
 
 @dataclass(frozen=True)
 class Budget:
-    """How much one number of a declaration may say.
+    """The range of one number in a declaration.
 
-    What is beyond ``most`` was meant in another unit. No limit is taken from this machine, since
-    a declaration has to load on every one.
+    A number beyond ``most`` was probably meant in another unit. Limits do not depend on this
+    machine, since a declaration must load everywhere.
 
     Attributes:
-        unit: what the number counts.
+        unit: of the number.
         least, most: the range, both included.
-        example: for whoever took it for another unit.
+        example: shown to users who assumed another unit.
     """
 
     unit: str
@@ -27,7 +27,7 @@ class Budget:
     example: str
 
     def check(self, value: float) -> None:
-        """Refuse a number that cannot be meant. Raises AttributeProblem."""
+        """Refuse an implausible number. Raises AttributeProblem."""
         if not self.least <= value <= self.most:
             raise AttributeProblem(
                 f"found {value}, expected {self.least:g} to {self.most:_} {self.unit}",
@@ -42,4 +42,4 @@ BUDGETS: Mapping[str, Budget] = {
     "dollars": Budget("dollars", 0, 100_000, "20.0 for 20 dollars, 0 for any amount"),
     "memory": Budget("MiB", 64, 1_048_576, "8192 for 8 GiB; 1 TiB is the most"),
 }
-"""By attribute. A trial of a week takes a turn a second at the very most."""
+"""By attribute. The most turns are one a second for a week."""

@@ -1,4 +1,4 @@
-"""What an agent's declaration comes to: checked, and as the session in the sandbox reads it."""
+"""An agent's declaration, checked and in the form that its session reads."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ PLACEHOLDERS = (
     *("model", "seconds", "turns", "tokens", "dollars", "service", "proxy", "trial", "seed"),
     "journal",
 )
-"""What ``{NAME}`` may stand for in ``command``, ``env``, ``service`` and ``version_command``."""
+"""The placeholders ``{NAME}`` in ``command``, ``env``, ``service`` and ``version_command``."""
 
 ADAPTERS = ("plain", "claude_code", "codex", "cursor", "mini_swe", "evolve")
-"""Those of ours; ``tools/adapters`` has a module for each."""
+"""kabuild's adapters; ``tools/adapters`` has a module for each."""
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -28,7 +28,7 @@ _COMMANDS = ("command", "service", "version_command")
 
 
 def check_agent(attrs: Mapping[str, Any]) -> None:
-    """Refuse a declaration that means nothing. Raises AttributeProblem."""
+    """Refuse an inconsistent declaration. Raises AttributeProblem."""
     if (attrs["replays"] is None) == (not attrs["command"]):
         raise AttributeProblem(
             "an agent either replays a solution or runs a command",
@@ -60,7 +60,7 @@ def _is_name(part: str) -> bool:
 
 
 def definition(attrs: Mapping[str, Any], cli: str) -> dict[str, Any]:
-    """The part of the session's ``agent.json`` that is the agent's own; ``cli`` is a path."""
+    """The agent's part of the session's ``agent.json``; ``cli`` is a path."""
     names = ("command", "service", "version_command", "secrets", "hosts")
     plain = ("prompt_by", "model", "network", "seconds", "turns", "tokens", "dollars")
     return {
@@ -124,7 +124,7 @@ def _check_template(path: tuple[str | int, ...], text: Any, attrs: Mapping[str, 
 
 
 def _check_own_files(path: tuple[str | int, ...], text: str, attrs: Mapping[str, Any]) -> None:
-    """Of itself the agent sees what ``files`` lists, and not the directory that it lies in."""
+    """Check that the command uses only files in ``files``: the agent does not see its package."""
     known = [f"/{source.path}" for source in attrs["files"]]
     for name in () if attrs["files_of"] else _OWN_FILE.findall(text):
         wanted = name.rstrip("./")

@@ -1,4 +1,4 @@
-"""Agents: what turns a task into a solution."""
+"""Agents, which turn tasks into solutions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CLI_ROLE = "agent-cli"
 
 
 def implement(ctx: Context) -> None:
-    """An agent makes nothing by itself; tasks run it."""
+    """An agent has no actions of its own; tasks run it."""
     attrs = ctx.attrs
     if attrs["replays"] is not None:
         ctx.provide(AgentInfo(ctx.label.name, replays=attrs["replays"]))
@@ -47,7 +47,7 @@ def implement(ctx: Context) -> None:
 
 
 def _files(ctx: Context) -> Mapping[str, Artifact]:
-    """What it sees below {files}: its own files, and those of the agent that it builds on."""
+    """Its files below {files}: its own, and those of the agent that it builds on."""
     borrowed = ctx.attrs["files_of"]
     others = ctx.provider(borrowed, AgentInfo).files if borrowed else {}
     return {**others, **_by_name(ctx, ctx.attrs["files"])}

@@ -1,4 +1,4 @@
-"""Tasks whose boundary is a call: a Python file is replaced, and what it defines is called."""
+"""Tasks whose boundary is a call: solutions replace a Python file, whose definitions are called."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LINES = "kernel.lines.json"
 MODULES = "task/modules"
 ACCEPTED = ("python",)
 ELEMENTS = 1 << 18
-"""Of a tensor of a drawn config on ``cpu``: PyTorch computes faster than an interpreter."""
+"""Elements of a drawn config's tensor on ``cpu``, where PyTorch is faster than an interpreter."""
 
 STATE_BY = ("name", "order")
 
@@ -70,7 +70,7 @@ def read_boundary(attrs: Mapping[str, Any]) -> Call:
 
 
 def boundary_json(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """The call as runners are told of it."""
+    """The call in the form for runners."""
     call = read_boundary(attrs)
     return {
         **call.to_json(),
@@ -80,7 +80,7 @@ def boundary_json(attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
-    """The module without comments and formatting, so that these change nothing further on."""
+    """Normalise the module, so that comments and formatting change no later key."""
     is_gate = part == "compile"
     declare = ctx.gate if is_gate else ctx.action
     compiling = _compiling(ctx)
@@ -112,7 +112,7 @@ def _compiling(ctx: Context) -> Compiling:
 
 
 def _runtime(ctx: Context) -> Runtime:
-    """Any kernel may be launched, PyTorch's too, so that nothing stands before the driver."""
+    """Any kernel may be launched, also PyTorch's, so there is no launch filter."""
     adapter = ctx.attrs["adapter"]
     files = {"task/adapter.py": adapter} if adapter else {}
     modules: tuple[Source, ...] = ctx.attrs["modules"]

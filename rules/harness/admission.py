@@ -1,4 +1,4 @@
-"""The admission gate: whether a task deserves to be in a benchmark. It judges no candidate."""
+"""The admission gate: whether a task is fit for a benchmark. It judges no candidate."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .signature import Signature, read_signature
 from .terms import gates
 
 COMPARISON = ("tolerance", "baseline_factor", "call_seconds", "deterministic")
-"""What of the correctness gate's policy admission is held to."""
+"""The parts of the correctness gate's policy that apply to admission."""
 
 
 def expert_kernel(ctx: Context) -> Source | None:
-    """The expert's version of the editable file; None where the task has no expert."""
+    """The expert's version of the editable file; None if the task has no expert."""
     name = kernel_name(ctx)
     experts: tuple[Source, ...] = ctx.attrs["experts"]
     return next((e for e in experts if e.path.rpartition("/")[2] == name), None)
@@ -26,9 +26,9 @@ def expert_kernel(ctx: Context) -> Source | None:
 def declare_admission(
     ctx: Context, baseline: Side, expert: Side | None, runtime: Runtime
 ) -> Action:
-    """``.admission``: the task's own kernels, all over its space, and its oracle.
+    """``.admission``: checks the task's own kernels, over its whole space, and its oracle.
 
-    It depends on no agent, and no other gate on it.
+    It depends on no agent, and no other gate depends on it.
     """
     signature = read_signature(ctx.attrs)
     judging = Judging(ctx, signature, expert or baseline, baseline, runtime)
@@ -44,7 +44,7 @@ def declare_admission(
 
 
 def _declared_configs(ctx: Context, signature: Signature) -> list[dict[str, Any]]:
-    """The configs of all platforms, which are visible on some other one."""
+    """The configs of all platforms."""
     attrs = ctx.attrs
     configs = list(read_configs(attrs["configs"], ("configs",), attrs, signature))
     for platform, declared in sorted(attrs["platform_configs"].items()):

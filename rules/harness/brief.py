@@ -1,4 +1,4 @@
-"""BRIEF.md: the task in words, for whoever is to solve it."""
+"""BRIEF.md: the task in words, for agents and people who solve it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _offers(ctx: Context, signature: Signature, kernel: str) -> str:
 
 
 def _called(ctx: Context, signature: Signature, call: str) -> str:
-    """How a solution is called, and what else the call does."""
+    """How a solution is called, and the call's other effects."""
     lines = [f"- it is called so: `{call.strip()}`"]
     if name := ctx.attrs["baseline"]:
         lines.append(

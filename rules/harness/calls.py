@@ -22,9 +22,9 @@ class Call:
     """A call, as the runner makes it.
 
     Attributes:
-        entry: the name that the candidate has to define.
-        targets: what becomes of the result: a name, ``None`` for what is dropped, or a list of
-            these; ``None`` alone where nothing is returned.
+        entry: the name that the candidate must define.
+        targets: the names of the results, ``None`` for a dropped one, nested in lists; ``None``
+            alone if nothing is returned.
         node: the expression as a tree of tables.
     """
 
@@ -33,19 +33,19 @@ class Call:
     node: Node
 
     def to_json(self) -> dict[str, Any]:
-        """As the runner reads it."""
+        """The form for the runner."""
         return {"targets": self.targets, "node": self.node}
 
     @property
     def returned(self) -> tuple[str, ...]:
-        """The outputs among the targets, in their order."""
+        """The outputs among the targets, in order."""
         return tuple(_names(self.targets))
 
 
 def read_call(text: str, signature: Signature, entry: str = "") -> Call:
-    """The call that ``text`` stands for. Raises AttributeProblem.
+    """The call in ``text``. Raises AttributeProblem.
 
-    ``entry`` is the candidate's name, where it is not the function that is called.
+    ``entry`` is the candidate's name, if it is not the called function.
     """
     targets, expression = _parts(text)
     reader = _Reader(signature)
@@ -105,7 +105,7 @@ def _root(node: ast.expr) -> str:
 
 
 def _check_outputs(call: Call, signature: Signature, used: set[str]) -> None:
-    """Every output is returned or passed, and everything else that is declared is used."""
+    """Check that every output is returned or passed, and that all other names are used."""
     outputs = [tensor.name for tensor in signature.outputs]
     for name in call.returned:
         if name not in (*outputs, *signature.updates):
@@ -124,7 +124,7 @@ def _check_outputs(call: Call, signature: Signature, used: set[str]) -> None:
 
 
 class _Reader:
-    """Turns syntax into tables, and notes which names it met."""
+    """Turns syntax into tables, and collects names."""
 
     def __init__(self, signature: Signature) -> None:
         self._operands = {
@@ -132,7 +132,7 @@ class _Reader:
             *(name for name, _ in signature.scalars),
             *signature.dims,
         }
-        # A function may be called as an output is.
+        # A function may have the name of an output.
         self._known = self._operands | {tensor.name for tensor in signature.outputs}
         self.used: set[str] = set()
 
@@ -192,7 +192,7 @@ class _Reader:
         }
 
     def _function(self, node: ast.expr) -> Node:
-        """What is called: a function of the candidate or the adapter, or a call's result."""
+        """The called object: a function of the candidate or the adapter, or a call's result."""
         match node:
             case ast.Name(id=name) if name not in self._operands:
                 return {"function": name}

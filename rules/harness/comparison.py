@@ -1,4 +1,4 @@
-"""How a task says that an output is compared, checked when the task is loaded."""
+"""The attribute ``compare`` of a task, checked when the task is loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXT = re.compile(r"(\w+)(?:\(\s*(\w+)\s*\))?")
 
 
 def check_compare(declared: Mapping[str, Any], signature: Signature) -> None:
-    """Refuse what the judge could not do. Raises AttributeProblem, path from the task."""
+    """Refuse comparisons that the judge does not support. Raises AttributeProblem."""
     outputs = {tensor.name: tensor for tensor in signature.outputs}
     inputs = {tensor.name: tensor for tensor in signature.inputs}
     for name, text in declared.items():

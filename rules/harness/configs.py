@@ -1,4 +1,4 @@
-"""Configs: the points of a task's shape space that are shown to everybody."""
+"""Configs: the visible points of a task's shape space."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Config:
     """One point: a value for every dim and scalar, and the element type.
 
     Attributes:
-        absent: the optional tensors in whose place is ``None``.
+        absent: the optional tensors that are ``None``.
     """
 
     dims: tuple[tuple[str, int], ...]
@@ -28,12 +28,12 @@ class Config:
 
     @property
     def name(self) -> str:
-        """What people call it: ``f16 rows=4096 cols=1024``."""
+        """Its name: ``f16 rows=4096 cols=1024``."""
         left_out = (f"{name}=none" for name in self.absent)
         return " ".join((self.dtype, *(f"{name}={value}" for name, value in self.dims), *left_out))
 
     def to_json(self) -> dict[str, Any]:
-        """As the judge reads it."""
+        """The form for the judge."""
         return {
             "name": self.name,
             "dims": dict(self.dims),
@@ -105,7 +105,7 @@ def _read_config(
 
 
 def _is_like(value: Any, default: Scalar) -> bool:
-    """Whether a value is of the type of its default; an integer may stand for a float."""
+    """Whether a value has the type of its default; an integer may replace a float."""
     if isinstance(default, bool | str):
         return type(value) is type(default)
     return is_number(value) and (isinstance(default, float) or isinstance(value, int))
@@ -130,7 +130,7 @@ def _check_conditions(
 def _check_shapes(
     signature: Signature, dims: Mapping[str, int], path: tuple[str | int, ...]
 ) -> None:
-    """Refuse a config in which a tensor has no size that a machine could count."""
+    """Refuse a config with an invalid or absurdly large tensor."""
     for tensor in (*signature.inputs, *signature.outputs, *signature.state):
         elements = 1
         for expression in (*tensor.shape, *([tensor.count] if tensor.count else ())):
@@ -166,7 +166,7 @@ def _read_dim(
 
 
 def check_dtypes(dtypes: tuple[str, ...]) -> None:
-    """Refuse an empty list and element types that no kernel is written for."""
+    """Refuse an empty list, and element types that the family does not support."""
     if not dtypes:
         raise AttributeProblem("no dtypes: a task needs at least one", ("dtypes",))
     for index, dtype in enumerate(dtypes):

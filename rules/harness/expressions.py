@@ -14,13 +14,13 @@ from .names import check_argument
 
 _RANGE = re.compile(r"\s*([0-9]{1,18})\s*\.\.\s*([0-9]{1,18})\s*")
 _LONGEST = 400
-"""Characters of an expression: Python's parser is read with care, and so is what people write."""
+"""The most characters of an expression, since Python parses it."""
 
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
 
 
 def read_ranges(dims: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    """The bounds, both inclusive, of each dim in ``{rows = "1..65536"}``."""
+    """The inclusive bounds of each dim in ``{rows = "1..65536"}``."""
     ranges: dict[str, tuple[int, int]] = {}
     for name, text in dims.items():
         check_argument(name, "name of a dim", ("dims", name))
@@ -35,7 +35,7 @@ def read_ranges(dims: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
 
 
 def check_expression(text: str, names: Iterable[str], path: tuple[str | int, ...]) -> None:
-    """Refuse what is not an integer expression of ``names`` with + - * // and parentheses."""
+    """Refuse anything but an integer expression of ``names`` with + - * // and parentheses."""
     _check_nodes(text, _parsed(text, path), tuple(names), path, _OPERATORS)
 
 
@@ -80,7 +80,7 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[int, int], bool]] = {
 
 
 def check_condition(text: Any, names: Iterable[str], path: tuple[str | int, ...]) -> None:
-    """Refuse what does not compare two expressions of ``names``, in which ``%`` is allowed, too."""
+    """Refuse anything but a comparison of two expressions of ``names``, also with ``%``."""
     hint = "write 'channels % groups == 0'"
     if not isinstance(text, str):
         raise AttributeProblem(f"{text!r} is not a condition", path, hint)
@@ -95,7 +95,7 @@ def check_condition(text: Any, names: Iterable[str], path: tuple[str | int, ...]
 
 
 def holds(text: str, dims: Mapping[str, int]) -> bool:
-    """Whether a checked condition is true; one that divides by zero is not."""
+    """Whether a checked condition holds; one that divides by zero does not."""
     node = ast.parse(text.strip(), mode="eval").body
     assert isinstance(node, ast.Compare), "check_condition says so"
     try:

@@ -33,8 +33,10 @@ PYTHON = "${toolchain:python}/bin/python3"
 PYTHON_TOOLCHAIN = "//toolchains/python"
 PRELOAD = ("numpy", "torch", "triton")
 JUDGING = Limits(timeout=600.0, memory=12 << 30, processes=4096, scratch=2 << 30)
-"""More tasks than both runners may start by their own limits, and the 300 more that each may where
-the kernel does not count those of root: no candidate can break a limit that blames nobody."""
+"""More than both runners' own limits together, with the 300 that each may exceed as root:
+
+so no candidate can break this limit, which would end without a verdict.
+"""
 
 GATES = (
     Gate(gates.COMPILE, share="compiled", watched=True),
@@ -45,15 +47,15 @@ GATES = (
     Gate(gates.RETENTION, When.ON_REQUEST),
     Gate(gates.ADMISSION, When.VALIDATE),
 )
-"""What kabuild is told of the gates of every family of kernel tasks, in the order of judging."""
+"""The gates of every family of kernel tasks, in the order of judging."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """The candidate or the baseline, as the judge finds it.
+    """The candidate or the baseline, in the judge's inputs.
 
-    ``program`` names abi, path and entry for the runner; ``files`` are what ``path`` needs;
-    ``names`` is what messages about it call the kernel.
+    ``program`` names abi, path and entry for the runner; ``files`` are the program's files;
+    ``names`` are the user's file names for messages.
     """
 
     program: Mapping[str, str] = field(hash=False)
@@ -63,9 +65,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Runtime:
-    """What runners need besides the two sides, by their paths: libraries, the native runner, and
-    the library that decides which kernels a device runs.
-    """
+    """What runners need besides the two sides, by path."""
 
     files: Mapping[str, Artifact] = field(hash=False, default_factory=dict)
     libraries: tuple[str, ...] = ()
@@ -75,16 +75,16 @@ class Runtime:
 
 
 def portable(platform: Platform) -> Platform:
-    """The platform without what changes only times: the model of the device and its clocks."""
+    """The platform without properties that only affect times: device model and clocks."""
     return Platform(platform.name, (("arch", platform.get("arch")),))
 
 
 def judging_resources(platform: Platform, *, timed: bool = False) -> Resources:
-    """What it takes to let a candidate run; with ``timed``, to measure it.
+    """The resources for running a candidate; with ``timed``, for measuring it.
 
-    On a CPU many candidates run side by side, and one is measured at a time, alone. A GPU is
-    always one candidate's alone: it may use up all of the memory or never end, and no other
-    candidate's verdict may depend on that. It takes two CPUs, for the judge and the runner.
+    On a CPU many candidates run side by side, but one is measured at a time, alone. A GPU always
+    belongs to one candidate: it may use up all memory or never end, and no other candidate's
+    verdict may depend on that. It takes two CPUs, for the judge and the runner.
     """
     if platform.name == "cpu":
         return Resources(cpus=0, lease="cpu", timed=True) if timed else Resources()
@@ -102,7 +102,7 @@ def declare_judging(
 ) -> None:
     """``.correctness``, ``.perf``, ``.unseen`` and ``.score`` after ``.compile``.
 
-    ``.retention`` besides, which no score depends on.
+    Also ``.retention``, on which no score depends.
     """
     signature = read_signature(ctx.attrs)
     judged = Judging(ctx, signature, candidate, baseline, runtime)
@@ -129,7 +129,7 @@ def declare_judging(
 
 @dataclass(frozen=True)
 class Judging:
-    """The parts that the judging gates of one task have in common."""
+    """The common parts of one task's judging gates."""
 
     ctx: Context
     signature: Signature
@@ -148,10 +148,9 @@ class Judging:
         toolchains: tuple[Toolchain, ...] = (),
         **rest: Any,
     ) -> Action:
-        """Declare one judging gate, under the task's policy for it unless one is given.
+        """Declare one judging gate, by default with the task's policy for it.
 
-        ``inputs`` are what it needs besides the two sides, ``arguments`` what its program is
-        told besides the spec, ``toolchains`` what that takes.
+        ``inputs``, ``arguments`` and ``toolchains`` are additional ones.
         """
         ctx = self.ctx
         spec = judge_spec(

@@ -1,4 +1,4 @@
-"""What the families whose candidates are HIP kernels share."""
+"""Common code of the families whose candidates are HIP kernels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HIP_ATTRS = {
     "hip": attr.label("How HIP is compiled and run.", default="//toolchains/hip:{platform}"),
 }
 LIBRARY = "kernel.so"
-# The driver's own bounds, which blame the source, come first, on a busy machine too.
+# The driver's own limits, which blame the source, are reached first, even on a busy machine.
 COMPILING = Limits(timeout=1200.0, memory=4 << 30, processes=128, scratch=1 << 30)
 
 
@@ -36,8 +36,8 @@ def hip_info(ctx: Context) -> HipInfo:
 def declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
     """Compile one kernel. Equal kernels have equal keys, whichever side they are on.
 
-    The compile gate of a task's own kernel is no gate: a task that does not compile is
-    broken, and says so as an action that made no library.
+    For a task's own kernel this is a plain action, not a gate: if it does not compile, the task is
+    broken.
     """
     compiling = hip_compiling(ctx)
     inputs = {**compiling.inputs, f"candidate/{kernel_name(ctx)}": kernel}
@@ -65,13 +65,13 @@ def hip_compiling(ctx: Context) -> Compiling:
 
 
 def kernel_arguments(ctx: Context) -> tuple[str, ...]:
-    """What the compiler's command is told of the kernel."""
+    """The compiler's arguments for the kernel."""
     entries = (f"--entry={ctx.attrs['entry']}_{dtype}" for dtype in ctx.attrs["dtypes"])
     return (f"--source=candidate/{kernel_name(ctx)}", *entries)
 
 
 def hip_bench(ctx: Context, baseline: Side) -> Bench:
-    """What a check of HIP kernels needs."""
+    """The bench for checks of HIP kernels."""
     return Bench("hip", "hip", hip_compiling(ctx), baseline, hip_runtime(ctx))
 
 
@@ -86,7 +86,7 @@ def hip_side(ctx: Context, role: str, compiled: Action) -> Side:
 
 
 def hip_expert(ctx: Context) -> Side | None:
-    """The task's expert, compiled, as a candidate; None where the task has none."""
+    """The task's expert, compiled, as a candidate; None if there is none."""
     kernel = expert_kernel(ctx)
     if kernel is None:
         return None
@@ -108,7 +108,7 @@ def hip_runtime(ctx: Context, sanitizing: Sanitizing | None = None) -> Runtime:
 
 
 def launch_filter_file(library: Output | None) -> dict[str, Artifact]:
-    """The library before the device's driver, by its path; empty where there is none."""
+    """The launch filter by its path; empty if there is none."""
     return {"runner/launch-filter.so": library} if library else {}
 
 

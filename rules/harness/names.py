@@ -22,11 +22,11 @@ _CPP = frozenset(
     """.split()  # noqa: SIM905 - a list of strings is a screen long
 )
 _OURS = frozenset({"dtype", "distribution", "stream", "workspace", "generator", "config"})
-"""What else a call of the kernel, of the reference or a config has by that name."""
+"""Names that calls of kernels and references, and configs, use for other things."""
 
 
 def check_name(name: str, what: str, path: tuple[str | int, ...]) -> None:
-    """Refuse what is no identifier of C++ and Python both. Raises AttributeProblem."""
+    """Refuse anything but an identifier of both C++ and Python. Raises AttributeProblem."""
     if not _IDENTIFIER.fullmatch(name) or len(name) > _LONGEST:
         raise AttributeProblem(
             f"'{name[:_LONGEST]}' is not a valid {what}", path, "a name is letters, digits and '_'"
@@ -36,7 +36,7 @@ def check_name(name: str, what: str, path: tuple[str | int, ...]) -> None:
 
 
 def check_argument(name: str, what: str, path: tuple[str | int, ...]) -> None:
-    """The same for what a call takes by name."""
+    """The same for arguments that are passed by name."""
     check_name(name, what, path)
     if name in _OURS:
         raise AttributeProblem(f"'{name}' is not a valid {what}: every call has its own", path)

@@ -1,4 +1,4 @@
-"""What the reference of an imported task reads: original files, and what an importer learnt."""
+"""The inputs of an imported task's reference: original files, and the importer's facts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ORIGINAL_ATTRS: Mapping[str, attr.Attr] = {
 
 
 def reference_files(ctx: Context) -> dict[str, Artifact]:
-    """The reference and what it reads, by path."""
+    """The reference and its inputs, by path."""
     files: dict[str, Artifact] = {"task/reference.py": ctx.attrs["reference"]}
     for source in ctx.attrs["originals"]:
         files[f"task/original/{source.path}"] = source

@@ -1,4 +1,4 @@
-"""What a task may change about the gates that judge it, checked when the task is loaded."""
+"""A task's policies for its gates, checked when the task is loaded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TOLERANCE_HINT = "write tolerance = { f16 = { atol = 1e-3, rtol = 1e-3 } }"
 
 
 def check_policies(attrs: Mapping[str, Any]) -> None:
-    """Refuse unknown names and values that mean nothing. Raises AttributeProblem."""
+    """Refuse unknown names and invalid values. Raises AttributeProblem."""
     _check_tolerance(attrs["tolerance"], ("tolerance",))
     for index, name in enumerate(attrs["distributions"]):
         if name in DISTRIBUTIONS:
@@ -55,7 +55,7 @@ def check_policies(attrs: Mapping[str, Any]) -> None:
 
 
 def gate_policy(attrs: Mapping[str, Any], gate: str) -> dict[str, Any]:
-    """The policy of one gate: its own table, completed by what holds for the whole task.
+    """The policy of one gate: its own table, completed by the task's.
 
     A dtype's tolerance in the gate's own table wins over the task's. The task's own
     distributions follow ours, unless the gate's table lists what to try.

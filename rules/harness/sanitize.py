@@ -1,4 +1,4 @@
-"""The sanitize gate: a second build of the candidate that can be watched, asked for by name."""
+"""The sanitize gate, on request: runs a second, instrumented build of the candidate."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SANITIZE_COMPILE = "sanitize.compile"
 
 
 def declare_sanitize(ctx: Context, compiled: Action, kernel: Artifact) -> None:
-    """``.sanitize`` and what it runs, where the platform can; after ``.compile``.
+    """``.sanitize`` and its build, if the platform supports it; after ``.compile``.
 
-    No other gate depends on it: a score is the same whether it was asked for or not.
+    No other gate depends on it, so it does not affect scores.
     """
     hip = hip_info(ctx)
     if hip.sanitizing is None:
@@ -29,7 +29,7 @@ def declare_sanitize(ctx: Context, compiled: Action, kernel: Artifact) -> None:
     files["candidate/compile.json"] = instrumented.output(VERDICT_FILE)
     candidate = Side(side.program, {**side.files, **files}, side.names)
     runtime = hip_runtime(ctx, hip.sanitizing)
-    # The gate calls the candidate only, so that no baseline has to be built for it.
+    # The gate calls only the candidate, so no instrumented baseline is needed.
     judging = Judging(ctx, read_signature(ctx.attrs), candidate, candidate, runtime)
     watcher = hip.sanitizing.watcher
     judging.gate(

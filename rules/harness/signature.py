@@ -22,11 +22,11 @@ Scalar = float | int | str
 
 @dataclass(frozen=True)
 class Signature:
-    """What an entry takes, in order.
+    """The arguments of an entry, in order.
 
     Attributes:
         scalars: names with their defaults.
-        updates: the inputs that a call changes, and that are compared after it.
+        updates: the inputs that a call changes, which are compared afterwards.
         state: what holds for a config, such as weights.
     """
 
@@ -38,7 +38,7 @@ class Signature:
     state: tuple[Tensor, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As the judge reads it. What a task does not use is not there, nor in its keys."""
+        """The form for the judge. Unused features are absent, so they are not in keys."""
         return {
             "inputs": [tensor.to_json() for tensor in self.inputs],
             "outputs": [tensor.to_json() for tensor in self.outputs],
@@ -50,7 +50,7 @@ class Signature:
 
 
 def read_signature(attrs: Mapping[str, Any]) -> Signature:
-    """The signature in a task's attributes. Raises AttributeProblem, path from the task."""
+    """The signature in a task's attributes. Raises AttributeProblem."""
     dims = tuple(read_ranges(attrs["dims"]))
     by_call = bool(attrs.get("call"))
     updates = tuple(attrs.get("updates") or ())
@@ -85,7 +85,7 @@ def _check_updates(updates: tuple[str, ...], inputs: tuple[Tensor, ...]) -> None
 
 
 def _read_state(declared: Mapping[str, Any], dims: tuple[str, ...]) -> tuple[Tensor, ...]:
-    """Tensors whose names are a module's own, such as ``conv.weight``."""
+    """The state's tensors, whose names may be a module's, such as ``conv.weight``."""
     tensors = []
     for name, text in declared.items():
         path = ("state", name)
@@ -106,7 +106,7 @@ def _laid_out(
     outputs: tuple[Tensor, ...],
     dims: tuple[str, ...],
 ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """The tensors with what ``layout`` says of them."""
+    """The tensors with their ``layout``."""
     known = {tensor.name: tensor for tensor in (*inputs, *outputs)}
     of_outputs = {tensor.name for tensor in outputs}
     for name, text in layouts.items():
@@ -149,7 +149,7 @@ def _read_tensors(
 
 
 def _read_any_scalar(name: str, value: Any) -> tuple[str, Scalar]:
-    """A call of Python's takes truth values and texts, too."""
+    """Read a scalar of a Python call, which may be a bool or a string, too."""
     if isinstance(value, bool | str):
         check_argument(name, "name of a scalar", ("scalars", name))
         return (name, value)
@@ -168,14 +168,14 @@ def _read_scalar(name: str, value: Any) -> tuple[str, Scalar]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is what a C ``int64_t`` or a finite ``float`` can hold."""
+    """Whether a value fits a C ``int64_t`` or a finite ``float``."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return abs(value) < 2**63 if isinstance(value, int) else math.isfinite(value)
 
 
 def _refuse_clashes(*groups: tuple[tuple[str, Mapping[str, Any]], ...]) -> None:
-    """One name is one argument."""
+    """Refuse a name that is used for two arguments."""
     seen: dict[str, str] = {}
     for attribute, declared in (pair for group in groups for pair in group):
         for name in declared:

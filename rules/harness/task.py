@@ -1,4 +1,4 @@
-"""What all kernel tasks have in common: attributes, checks, and the judge's specification."""
+"""Common parts of kernel tasks: attributes, checks, and the judge's specification."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .signature import Signature, read_signature
 from .terms import gates
 
 SUBTARGETS = ("agent", "expert.compile")
-"""What every family of kernel tasks declares, besides its gates."""
+"""The attributes of every family of kernel tasks."""
 
 TASK_ATTRS: Mapping[str, attr.Attr] = {
     "kernel": attr.file("The file that a solution replaces.", required=True),
@@ -53,7 +53,7 @@ TASK_ATTRS: Mapping[str, attr.Attr] = {
 
 
 def check_task(attrs: Mapping[str, Any]) -> None:
-    """Refuse a task whose parts do not fit together. Raises AttributeProblem."""
+    """Refuse an inconsistent task. Raises AttributeProblem."""
     check_dtypes(attrs["dtypes"])
     signature = read_signature(attrs)
     for index, condition in enumerate(attrs["where"]):
@@ -77,7 +77,7 @@ def check_task(attrs: Mapping[str, Any]) -> None:
 
 
 def _check_flops(attrs: Mapping[str, Any], signature: Signature) -> None:
-    """Refuse a count that is none in a visible config, or in a corner of the shape space."""
+    """Refuse a count that is invalid in a visible config, or in a corner of the shape space."""
     lists = [("configs", attrs["configs"])]
     lists += [("platform_configs", declared) for declared in attrs["platform_configs"].values()]
     points = [
@@ -112,10 +112,10 @@ def judge_spec(
     default_elements: int,
     policy: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The ``spec.json`` of one gate: what the judge has to know, by paths of its sandbox.
+    """The ``spec.json`` of one gate, with the paths of its sandbox.
 
-    Only ``unseen`` is told the salt that unseen configs are drawn with by that name; all
-    gates derive their seeds from it.
+    All gates derive their seeds from the salt; only ``unseen`` gets the salt itself, to draw hidden
+    configs.
     """
     platform = ctx.platform.name
     caps = ctx.attrs["limits"].get(platform, {"elements": default_elements})

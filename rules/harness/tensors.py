@@ -22,10 +22,10 @@ class Tensor:
 
     Attributes:
         dtype: its element type; ``T`` is the config's.
-        shape: an expression for each axis; none of a tensor that is 0-dimensional.
-        count: how many such tensors are passed as a list; empty for one that is no list.
-        optional: whether a config may have ``None`` in its place.
-        layout: its strides in words or as expressions; empty where it is contiguous.
+        shape: an expression for each axis; empty for a 0-dimensional tensor.
+        count: how many such tensors are passed as a list; empty if it is not a list.
+        optional: whether it may be ``None`` in a config.
+        layout: its strides in words or as expressions; empty if it is contiguous.
     """
 
     name: str
@@ -49,7 +49,7 @@ def read_tensor(
     path: tuple[str | int, ...],
     dtypes: Collection[str] = DTYPES,
 ) -> Tensor:
-    """The tensor that a text such as ``T[rows, cols]`` declares. Raises AttributeProblem."""
+    """The tensor declared by a text such as ``T[rows, cols]``. Raises AttributeProblem."""
     match = _TENSOR.fullmatch(text) if isinstance(text, str) else None
     if not match:
         raise AttributeProblem(
@@ -69,14 +69,14 @@ def read_tensor(
 
 
 def _parts(text: str) -> tuple[str, ...]:
-    """What stands between commas; nothing in an empty text."""
+    """The parts between commas; none in an empty text."""
     return tuple(part.strip() for part in text.split(",")) if text.strip() else ()
 
 
 def check_layout(
     text: Any, tensor: Tensor, dims: tuple[str, ...], path: tuple[str, str], *, output: bool
 ) -> None:
-    """Refuse strides that the tensor cannot have. Raises AttributeProblem."""
+    """Refuse invalid strides. Raises AttributeProblem."""
     words = ("dense", "channels_last") if output else ("channels_last", "expanded")
     if tensor.count:
         raise AttributeProblem("a list has no layout of its own", path)

@@ -1,18 +1,18 @@
-"""Adapters: what kabuild has to know of one agent's command line that a definition cannot say.
+"""Adapters: code for one agent's command line, where a definition is not enough.
 
 An adapter is a module ``adapters/NAME.py``, chosen by ``adapter = "NAME"`` in BUILD.toml, or a file
 ``NAME.py`` among the agent's own ``files``, which comes first. It runs inside the agent action's
 sandbox, outside of the agent's own one, and needs the standard library only. All that it may
 define::
 
-    def prepare(setup: Setup) -> None         files in ``setup.home`` that the command line wants
-    def meter() -> Meter                      reads usage while the agent runs, for its budgets
-    def read(captured: Captured) -> Report    transcript, usage and state, once it has ended
+    def prepare(setup: Setup) -> None         files in ``setup.home`` that the command line needs
+    def meter() -> Meter                      reads usage while the agent runs, for its budgets def
+    read(captured: Captured) -> Report    transcript, usage and state, once it has ended
 
-``read`` is required. What it reads was written by the agent, which is hostile: a file may be
-missing, huge, a link, or no JSON; ``read_text`` takes care of the first three. An event may lack
-what it should have; a ``Sieve`` passes over it, and keeps the rest. Secrets need no care:
-everything that leaves the action is redacted after ``read``.
+``read`` is required. Its input was written by the agent, which is hostile: a file may be missing,
+huge, a link, or not JSON; ``read_text`` handles the first three. An event may be malformed; a
+``Sieve`` skips it, and keeps the others. Secrets need no care: all outputs of the action are
+redacted after ``read``.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 MOST_BYTES = 32 << 20
-"""Of one file that an agent left; the rest is not looked at."""
+"""The most bytes of a file that an agent left; the rest is ignored."""
 
 UNREADABLE = (
     *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError),
 )
-"""What reading something raises that has not the form that it should have."""
+"""The exceptions of reading malformed values."""
 
 _MOST_USED = 1e18
 _Event = TypeVar("_Event")
@@ -46,10 +46,9 @@ _Read = TypeVar("_Read")
 class State(Enum):
     """How an agent ended. Its editable files are judged in every case but the last.
 
-    FINISHED by itself; TIMED_OUT at the end of its wall time; BUDGET at that of its turns,
-    tokens or money, by its own account; FAILED: it crashed or says so. UNAVAILABLE is no result
-    and is never remembered: it was not logged in, its model could not be reached, its quota
-    was used up.
+    FINISHED by itself; TIMED_OUT after its wall time; BUDGET when its turns, tokens or money, by
+    its own account, are used up; FAILED: it crashed or says so. UNAVAILABLE is not a result and is
+    never cached: it was not logged in, its model could not be reached, or its quota was used up.
     """
 
     FINISHED = "finished"
@@ -61,7 +60,7 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Usage:
-    """What a run cost, as far as the agent says. None is unknown, and exceeds no budget.
+    """The cost of a run, according to the agent. None means unknown, and exceeds no budget.
 
     ``input_tokens`` counts all tokens that were sent; ``cached_tokens`` are those among them
     that a cache of the provider knew.
@@ -81,13 +80,13 @@ class Usage:
         return (self.input_tokens or 0) + (self.output_tokens or 0)
 
     def plausible(self) -> Usage:
-        """With unknown in place of what is no number, or none that is possible."""
+        """The usage, with None instead of impossible values."""
         return Usage(**{name: number(value) for name, value in asdict(self).items()})
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What an adapter may arrange before the start.
+    """What an adapter may prepare before the start.
 
     ``home`` and ``workspace`` are host paths of the agent's directories, which it sees as
     ``agent_home`` and ``agent_workspace``. ``variables`` are the placeholders of the
@@ -104,12 +103,12 @@ class Setup:
 
 @dataclass(frozen=True)
 class Captured:
-    """What is left of a run; all its processes are dead.
+    """The remains of a run, whose processes are all dead.
 
-    ``stdout`` and ``stderr`` keep their first and last parts, with a line that says how much
-    was left out. ``exit_code`` is None where the agent was killed; 128 + N after signal N.
-    ``state`` is what kabuild saw from outside: TIMED_OUT and BUDGET where it had to end the
-    run itself, else FINISHED or FAILED by the exit code.
+    ``stdout`` and ``stderr`` keep their first and last parts, with a line about what was omitted.
+    ``exit_code`` is None if the agent was killed; 128 + N after signal N. ``state`` is what kabuild
+    observed: TIMED_OUT or BUDGET if it ended the run itself, else FINISHED or FAILED by the exit
+    code.
     """
 
     stdout: bytes
@@ -123,12 +122,12 @@ class Captured:
 
 @dataclass(frozen=True)
 class Report:
-    """What an adapter makes of a run.
+    """An adapter's report on a run.
 
     ``transcript`` is what was said and done, in order, one JSON object an entry: ``role``
     (``system``, ``user``, ``assistant``, ``tool``) and ``text`` at least, where there are such.
-    ``message`` is one line for people where the state is not FINISHED. ``figures`` are what else
-    it measured of itself, as JSON. ``skipped`` counts the events that could not be read.
+    ``message`` is one line for people if the state is not FINISHED. ``figures`` are further figures
+    of the agent, as JSON. ``skipped`` counts the events that could not be read.
     """
 
     state: State
@@ -143,33 +142,33 @@ class Meter(Protocol):
     """Follows a run by its output, so that a budget ends it in time."""
 
     def feed(self, line: bytes) -> Usage | None:
-        """The usage so far, after one more line of stdout; None where it says nothing new."""
+        """The usage so far, after another line of stdout; None if nothing changed."""
 
 
 class Adapter(Protocol):
-    """An adapter with its optional parts filled in."""
+    """An adapter with defaults for its optional parts."""
 
     def prepare(self, setup: Setup) -> None:
-        """Arrange what the command line wants to find. Raises OSError."""
+        """Prepare the files of the command line. Raises OSError."""
 
     def meter(self) -> Meter:
-        """Whoever follows one run."""
+        """A meter for one run."""
 
     def read(self, captured: Captured) -> Report:
-        """What became of one run."""
+        """The report on one run."""
 
 
 class _Deaf:
-    """The meter of an adapter that has none."""
+    """The meter of an adapter without one."""
 
     def feed(self, line: bytes) -> Usage | None:  # noqa: ARG002 - the interface's
         return None
 
 
 class TurnCounter:
-    """The meter of an adapter whose command line tells of no turns: counts events that are one.
+    """The meter for a command line that reports no turns: counts events.
 
-    One more turn ends the run.
+    One turn beyond the budget ends the run.
     """
 
     def __init__(self, is_turn: Callable[[Mapping[str, Any]], bool]) -> None:
@@ -185,10 +184,10 @@ class TurnCounter:
 
 
 class Sieve:
-    """Reads the events of one run, passing over those that lack what they should have.
+    """Reads the events of one run, and skips malformed ones.
 
-    The agent prints them, and another version of it may print them otherwise: an odd one costs
-    itself and nothing else. ``skipped`` counts them, each once however often it was tried.
+    Another version of the agent may print events differently: a malformed one is only skipped, and
+    counted once in ``skipped``.
     """
 
     def __init__(self) -> None:
@@ -202,18 +201,18 @@ class Sieve:
     def each(
         self, events: Iterable[_Event], read: Callable[[_Event], Iterable[_Read]]
     ) -> list[_Read]:
-        """All that ``read`` makes of each of the events that it can read."""
+        """The results of ``read`` for all readable events."""
         found: list[_Read] = []
         for event in events:
             found += self.one(event, lambda event: list(read(event)), [])
         return found
 
     def one(self, event: _Event, read: Callable[[_Event], _Read], otherwise: _Read) -> _Read:
-        """What ``read`` makes of one event; ``otherwise`` where it cannot read it."""
+        """The result of ``read`` for one event; ``otherwise`` if it is malformed."""
         try:
             return read(event)
         except UNREADABLE:
-            self._odd[id(event)] = event  # which keeps the number from being another's
+            self._odd[id(event)] = event  # keeps its id from being reused
             return otherwise
 
 
@@ -246,13 +245,13 @@ def load(name: str, files: Path | None = None) -> Adapter:
     assert spec is not None, "it is a Python file"
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where dataclasses look for it
+    sys.modules[name] = module  # dataclasses look it up there
     spec.loader.exec_module(module)
     return _Module(module)
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
-    """The beginning of a file that an agent left; empty where it is none. Follows no link."""
+    """The beginning of a file that an agent left; empty if there is none. Follows no links."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -265,7 +264,7 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
 
 
 def json_object(line: bytes | str) -> dict[str, Any]:
-    """The JSON object on a line; an empty one where there is none."""
+    """The JSON object on a line; empty if there is none."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -274,14 +273,14 @@ def json_object(line: bytes | str) -> dict[str, Any]:
 
 
 def json_objects(lines: bytes) -> Iterator[dict[str, Any]]:
-    """Those of all lines; what is none is passed over."""
+    """The JSON objects of all lines; other lines are skipped."""
     for line in lines.splitlines():
         if line.startswith(b"{") and (value := json_object(line)):
             yield value
 
 
 def entry(role: str, text: Any, **more: Any) -> Mapping[str, Any]:
-    """An entry of a transcript. Raises TypeError where ``text`` is none."""
+    """An entry of a transcript. Raises TypeError if ``text`` is not a string."""
     if not isinstance(text, str):
         raise TypeError(f"{text!r:.50} is no text")
     return {"role": role, "text": text, **more}
@@ -295,7 +294,7 @@ def text_of(content: Any) -> Any:
 
 
 def number(value: Any) -> Any:
-    """``value`` where it can be an amount of something; else None."""
+    """``value`` if it is a plausible amount; else None."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return value if is_number and 0 <= value <= _MOST_USED else None
 

@@ -7,7 +7,7 @@ One JSON object on one line each way, over a Unix socket that the agent sees::
 
 ``{"sources": ["...", ...]}`` is only compiled, several at a time: a verdict for each.
 
-The agent is hostile: a request is bounded in size and time, and anything that is none is refused.
+The agent is hostile: a request is bounded in size and time, and malformed ones are refused.
 Requests are served in order, so that timings do not disturb each other.
 """
 
@@ -45,7 +45,7 @@ def listen(path: Path) -> socket.socket:
 
 
 def serve(listening: socket.socket, bench: Bench, record: Path) -> NoReturn:
-    """Serve for ever; each request leaves a line in ``record``, until that is full."""
+    """Serve for ever; each request adds a line to ``record``, until that is full."""
     started = time.monotonic()
     with record.open("w", buffering=1, errors="backslashreplace") as log:
         while True:
@@ -98,7 +98,7 @@ def _read(connection: socket.socket) -> Mapping[str, Any]:
 
 
 def _check(bench: Bench, source: bytes, request: Mapping[str, Any]) -> Iterator[Verdict]:
-    """The verdicts on the gates that were asked for; compiling comes first, asked for or not."""
+    """The verdicts of the requested gates, always after compiling."""
     asked = [gate for gate in GATES if gate in request["gates"]]
     against = _compile_other(bench, str(request.get("against", "")))
     verdict, artifact = bench.compile(source)
@@ -121,7 +121,7 @@ def _check(bench: Bench, source: bytes, request: Mapping[str, Any]) -> Iterator[
 
 
 def _compile_other(bench: Bench, text: str) -> Path | None:
-    """The kernel in the baseline's place, compiled; None without one. Raises RefusedError."""
+    """The compiled kernel that replaces the baseline; None without one. Raises RefusedError."""
     if not text:
         return None
     verdict, artifact = bench.compile(check_text(text.encode()))
@@ -133,7 +133,7 @@ def _compile_other(bench: Bench, text: str) -> Path | None:
 def _entry(
     request: Mapping[str, Any], answer: Mapping[str, Any], at: float, seconds: float
 ) -> dict[str, Any]:
-    """What is kept of one check; ``at`` is seconds since the session began."""
+    """The record of one check; ``at`` is in seconds since the session began."""
     source, several = request.get("source"), request.get("sources")
     digest = _digest(source) if source else ""
     verdicts = [
@@ -158,7 +158,7 @@ def _entry(
 
 
 def _speedup(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """The figure of a perf gate that passed, with its interval."""
+    """The speedup of a passed perf gate, with its interval."""
     if "mean_speedup" not in verdict:
         return {}
     ends = {key: verdict[key] for key in ("speedup_low", "speedup_high") if key in verdict}

@@ -1,4 +1,4 @@
-"""Starts commands of an agent in its sandbox, and follows them to their end."""
+"""Runs commands of an agent in its sandbox."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from sandbox.supervisor import Orders, supervise  # type: ignore[import-not-foun
 PROCESSES = 400
 OUTPUT_BYTES = 8 << 20
 _FILE_BYTES = 1 << 30
-_NICE = 10  # below those who watch it and those who measure for it
-_DATA_FACTOR = 4  # of the tree's memory, which a single process may reserve
+_NICE = 10  # below the processes that watch it and measure for it
+_DATA_FACTOR = 4  # the factor by which a process may reserve more than the tree's memory
 _LINE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
 class Command:
-    """What to run: templates, since its ports are known only inside of its network.
+    """A command, as templates, since its ports are known only inside its network.
 
-    ``listeners`` names the sockets that are opened on its loopback before it starts; each
-    becomes a variable of that name, ``http://127.0.0.1:PORT``.
+    ``listeners`` names sockets that are opened on its loopback before it starts; each becomes a
+    variable of that name, ``http://127.0.0.1:PORT``.
     """
 
     argv: Sequence[str]
@@ -43,10 +43,10 @@ class Command:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended. ``limit`` is the one that ended it, or empty.
+    """How a command ended. ``limit`` names the limit that ended it, or is empty.
 
-    ``exit_code`` is None where it was killed from outside; 128 + N after signal N of its own.
-    ``problem`` says why it could not be started.
+    ``exit_code`` is None if kabuild killed it; 128 + N after signal N of its own. ``problem`` says
+    why it could not be started.
     """
 
     stdout: bytes
@@ -58,10 +58,10 @@ class Ended:
 
 
 class Contained:
-    """One command in a sandbox of its own; the process tree is dead when ``wait`` returns.
+    """One command in its own sandbox; its process tree is dead when ``wait`` returns.
 
-    ``sockets`` are the listening sockets that it asked for, open in its network: whoever
-    accepts on them need not be in it.
+    ``sockets`` are its listening sockets, open in its network; processes outside it can accept on
+    them.
     """
 
     def __init__(self, command: Command, view: View, seconds: float, memory: int) -> None:
@@ -93,7 +93,7 @@ class Contained:
         self.sockets = self._receive_sockets(len(command.listeners))
 
     def stop(self) -> None:
-        """Have it killed, if it has not ended; ``wait`` returns soon after."""
+        """Kill it, if it has not ended; ``wait`` returns soon after."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._control.sendall(b"stop")
 
@@ -102,9 +102,9 @@ class Contained:
         on_line: Callable[[bytes], None] = lambda _: None,
         watched: Mapping[int, Callable[[bytes], None]] | None = None,
     ) -> Ended:
-        """Follow it to its end, telling ``on_line`` each line of stdout.
+        """Wait for its end, passing each line of stdout to ``on_line``.
 
-        What comes over the pipes ``watched`` meanwhile is told to whom they belong.
+        Data from the pipes ``watched`` is passed to their callbacks.
         """
         kept = {fd: BoundedOutput(OUTPUT_BYTES) for fd in self._streams}
         line = bytearray()
@@ -171,7 +171,7 @@ def _become(command: Command, news: socket.socket, streams: tuple[int, int]) -> 
     for number, fd in enumerate((os.open(command.stdin, os.O_RDONLY), *streams)):
         os.dup2(fd, number)
         os.close(fd)
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores it
         signal.signal(number, signal.SIG_DFL)
     argv = [fill(argument, known) for argument in command.argv]
     environment = dict(command.environment(known))
@@ -186,7 +186,7 @@ def _become(command: Command, news: socket.socket, streams: tuple[int, int]) -> 
 
 
 def _split(line: bytearray, data: bytes, on_line: Callable[[bytes], None]) -> None:
-    """Collect a stream's lines; what is longer than any line we know is dropped."""
+    """Collect a stream's lines; overlong ones are dropped."""
     *complete, rest = data.split(b"\n")
     for part in complete:
         on_line(bytes(line + part))

@@ -1,7 +1,7 @@
-"""What an agent sees: its directories, made afresh, and the view that holds them.
+"""The view of an agent: its directories, freshly made.
 
-Everything but toolchains is copied first: the table of mounts, which anyone in a sandbox can
-read, then names no directory of the host that the agent does not see anyway.
+Everything but toolchains is copied first, so that the table of mounts, which is readable in a
+sandbox, does not name hidden directories of the host.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from order import Order, fill
 from sandbox.namespaces import Bind, View, system_binds  # type: ignore[import-not-found]
 
 WORKSPACE, HOME, KIT, FILES = "/workspace", "/home/agent", "/kabuild", "/agent"
-"""Where an agent sees its working directory, its home, our tools, and its own files."""
+"""The agent's paths of its working directory, its home, our tools, and its own files."""
 
 JOURNAL = "/journal"
-"""What outlives an interrupted session; for the agent it is at the same path."""
+"""The journal, which survives an interrupted session; the agent sees it at the same path."""
 
 SOCKET = f"{KIT}/run/check"
 TMP_BYTES = 1 << 30
@@ -33,8 +33,8 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 class Desk:
     """The directories of one session, as paths of the session's own.
 
-    ``workspace`` and ``home`` are the agent's to write; ``kit`` and ``given`` are copies of
-    what it may read; ``nothing`` is an empty directory, for what it may not.
+    The agent may write ``workspace`` and ``home``; ``kit`` and ``given`` are copies of what it may
+    read; ``nothing`` is an empty directory that hides others.
     """
 
     workspace: Path
@@ -49,11 +49,11 @@ class Desk:
         return self.kit / "run" / "check"
 
     def read_only(self) -> tuple[str, ...]:
-        """The names in the working directory that cannot be changed."""
+        """The read-only names in the working directory."""
         return tuple(sorted(path.name for path in self.given.iterdir()))
 
     def view(self, network: str, journal: Path | None = None) -> View:
-        """All that the agent sees, under a network policy, with its journal where it keeps one."""
+        """The agent's whole view, under a network policy, with its journal if it keeps one."""
         binds = [
             *system_binds(),
             *(Bind(path, path) for path in toolchain_mounts()),
@@ -104,7 +104,7 @@ def lay_out(root: Path, writable: Path, private: Path, kernel: str) -> Desk:
 
 
 def variables(order: Order, prompt: str) -> dict[str, str]:
-    """The placeholders of a definition, but for those that need ports."""
+    """The placeholders of a definition, except those that need ports."""
     agent = order.agent
     return {
         "workspace": WORKSPACE,
@@ -130,7 +130,7 @@ def variables(order: Order, prompt: str) -> dict[str, str]:
 def environment(
     order: Order, known: Mapping[str, str], secrets: Mapping[str, str]
 ) -> dict[str, str]:
-    """The whole environment of an agent; nothing is inherited but its secrets."""
+    """The whole environment of an agent; it inherits only its secrets."""
     cli = [f"{order.agent.cli}/bin", order.agent.cli] if order.agent.cli else []
     paths = [f"{KIT}/bin", *cli, str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin"]
     ours = {
@@ -150,7 +150,7 @@ def environment(
 
 
 def _kabuild_itself() -> Iterator[str]:
-    """Where kabuild is installed beside what the Python toolchain is for: judge, rules and all."""
+    """Where kabuild itself is installed within the Python toolchain."""
     for entry in sys.path:
         installed = Path(entry, "kabuild")
         if installed.is_absolute() and installed.is_dir():
@@ -158,7 +158,7 @@ def _kabuild_itself() -> Iterator[str]:
 
 
 def toolchain_mounts() -> Iterator[str]:
-    """What the action was given besides its inputs and the system: toolchains, mostly."""
+    """The action's mounts besides its inputs and the system: mostly toolchains."""
     system = {bind.target for bind in system_binds()}
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         path = _ESCAPED.sub(lambda match: chr(int(match[1], 8)), line.split(" ")[4])

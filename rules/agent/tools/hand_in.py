@@ -1,4 +1,4 @@
-"""What comes back from an agent: its editable files, and a list of what does not."""
+"""The results of an agent: its editable files, and a list of other files."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _COMMENTS = {".py": "#"}
 
 
 class RefusedError(Exception):
-    """A file cannot be handed in; the text says why."""
+    """A file is refused; the text says why."""
 
 
 @dataclass(frozen=True)
 class HandIn:
-    """What an agent hands in.
+    """The files that an agent hands in.
 
     Attributes:
-        files: content by path, one for every editable file. In place of one that was refused
-            there is a comment, which no gate accepts.
+        files: content by path, one for every editable file. A refused file is replaced by a
+            comment, which no gate accepts.
         refused: why, by path.
         dropped: what else the agent left, sorted; at most 200 paths.
-        dropped_count: how many that were; 100,000 at most.
+        dropped_count: how many there were, at most 100,000.
     """
 
     files: Mapping[str, bytes] = field(hash=False)
@@ -52,9 +52,9 @@ class HandIn:
 def take(workspace: Path, editable: Iterable[str], given: Collection[str]) -> HandIn:
     """Read the ``editable`` files of a workspace whose processes are dead.
 
-    ``given`` are the names of what was read-only there.
+    ``given`` are the read-only names in it.
     """
-    workspace.chmod(0o700)  # whatever the agent made of it
+    workspace.chmod(0o700)  # the agent may have replaced it
     files: dict[str, bytes] = {}
     refused: dict[str, str] = {}
     for path in editable:
@@ -69,7 +69,7 @@ def take(workspace: Path, editable: Iterable[str], given: Collection[str]) -> Ha
 
 
 def read_editable(workspace: Path, path: str) -> bytes:
-    """One file, through no link. Raises RefusedError."""
+    """Read one file, without following links. Raises RefusedError."""
     *parents, name = path.split("/")
     if not name or ".." in path.split("/") or path.startswith("/"):
         raise RefusedError("its path leaves the workspace")
@@ -93,7 +93,7 @@ def read_editable(workspace: Path, path: str) -> bytes:
 
 
 def check_text(data: bytes) -> bytes:
-    """``data`` if it may be a kernel's source. Raises RefusedError."""
+    """The text of ``data``, if it can be a kernel's source. Raises RefusedError."""
     if len(data) > MOST_BYTES:
         raise RefusedError(f"it has more than {MOST_BYTES} bytes")
     try:
@@ -120,7 +120,7 @@ def _open(name: str, directory: int, flags: int = 0) -> int:
 
 
 def _others(workspace: Path, known: Collection[str]) -> Iterator[str]:
-    """Files and links, by path; a directory where what is in it cannot be listed.
+    """Files and links by path, and directories that cannot be listed.
 
     Not by ``os.walk``, which a deep enough tree would exhaust.
     """
@@ -129,7 +129,7 @@ def _others(workspace: Path, known: Collection[str]) -> Iterator[str]:
         base = waiting.pop()
         try:
             entries = os.scandir(workspace / base)
-        except OSError:  # closed to us, or deeper than a path can say
+        except OSError:  # unreadable, or deeper than paths can express
             yield _printable(base)
             continue
         with entries:

@@ -1,4 +1,4 @@
-"""What a session is told: ``agent.json``, with this machine's paths in place of tokens."""
+"""The order of a session: ``agent.json``, with this machine's paths instead of tokens."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 @dataclass(frozen=True)
 class Definition:
-    """An agent as its BUILD.toml declares it; see the rule ``agent``.
+    """An agent, as declared in its BUILD.toml; see the rule ``agent``.
 
-    ``seconds`` is its wall time. ``turns``, ``tokens`` and ``dollars`` are budgets that it is
-    held to where it reports them; 0 is none. ``cli`` is the directory of its command line.
-    ``resumes`` says that it keeps a journal.
+    ``seconds`` is its wall time. ``turns``, ``tokens`` and ``dollars`` are budgets, enforced if it
+    reports usage; 0 means none. ``cli`` is the directory of its command line. ``resumes`` says that
+    it keeps a journal.
     """
 
     command: Sequence[str]
@@ -42,7 +42,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Checking:
-    """How ``kabuild-check`` compiles, what that makes, and the specification of each gate."""
+    """How ``kabuild-check`` compiles, the artifact, and the specification of each gate."""
 
     compile: Sequence[str]
     artifact: str
@@ -63,19 +63,19 @@ class Order:
 
     @property
     def seed(self) -> int:
-        """What a seeded agent starts from: another number in every trial and every run."""
+        """The seed of a seeded agent: different in every trial and every run."""
         return self.run * 1_000_003 + self.trial
 
 
 def read_order(path: Path, homes: Iterable[str]) -> Order:
     """The order in ``path``; ``homes`` are NAME=DIRECTORY for ``${toolchain:NAME}``.
 
-    Raises ValueError, KeyError or TypeError for what is none: the rule that wrote it is wrong.
+    Raises ValueError, KeyError or TypeError for a malformed one, which is a bug of the rule.
     """
     text = path.read_text()
     for home in homes:
         name, _, directory = home.partition("=")
-        # Within a JSON string, hence escaped.
+        # within a JSON string, hence escaped
         text = text.replace(f"${{toolchain:{name}}}", json.dumps(directory)[1:-1])
     value = json.loads(text)
     if value["schema"] != 1:
@@ -87,5 +87,5 @@ def read_order(path: Path, homes: Iterable[str]) -> Order:
 
 
 def fill(template: str, variables: Mapping[str, str]) -> str:
-    """``template`` with ``{name}`` replaced where ``variables`` has that name; else as it is."""
+    """``template`` with ``{name}`` replaced if ``variables`` has that name."""
     return _PLACEHOLDER.sub(lambda match: variables.get(match[1], match[0]), template)

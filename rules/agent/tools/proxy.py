@@ -1,11 +1,10 @@
-"""The way out for an agent with the network policy ``proxy``: HTTP CONNECT, to listed hosts only.
+"""The proxy of the network policy ``proxy``: HTTP CONNECT, to listed hosts only.
 
 The listening socket is in the agent's own network; this process is in that of the machine. So the
-agent reaches what is listed and nothing else, whatever it tries. What passes through is the agent's
-own encryption: nobody looks inside.
+agent reaches only listed hosts. The traffic is encrypted by the agent; nobody looks inside.
 
-What is listed is what the agent needs. A host that was never reached is tried again at once, a few
-times; where that fails, the session is told, since an agent that goes on asking blames the proxy.
+The agent needs the listed hosts. A host that was never reached is tried a few times; if that fails,
+the session is told, since the agent would only see the proxy fail.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _MOST_DRAINED = 1 << 20
 
 @dataclass(frozen=True)
 class Outage:
-    """A listed host that cannot be reached, and why; ``ever`` says that it was, in this session."""
+    """An unreachable listed host, and why; ``ever``: it was reached earlier in this session."""
 
     host: str
     why: str
@@ -46,13 +45,13 @@ class Outage:
 
 
 class Outages:
-    """What a proxy says of outages, read from the other end of its pipe."""
+    """Reads the proxy's messages about outages from its pipe."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[Outage]:
-        """Those that are told completely."""
+        """The outages whose messages are complete."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             yield Outage(**json.loads(line))
@@ -77,7 +76,7 @@ def _tell(news: int, outage: Outage) -> None:
 
 
 class Proxy:
-    """Connects whoever asks to listed hosts, and tells of those that cannot be reached."""
+    """Connects to listed hosts, and reports unreachable ones."""
 
     def __init__(self, hosts: Collection[str], tell: Callable[[Outage], None]) -> None:
         self._hosts = {host.lower() for host in hosts}
@@ -121,7 +120,7 @@ class Proxy:
             _relay(near, far)
 
     def _connect(self, target: str) -> socket.socket:
-        """A connection; several attempts at what was never reached. Raises OSError."""
+        """A connection, with several attempts for a host that was never reached. Raises OSError."""
         host, _, port = target.rpartition(":")
         end = time.monotonic() + _ATTEMPTS_SECONDS
         left = _ATTEMPTS
@@ -142,7 +141,7 @@ def _target(near: socket.socket) -> str | None:
     """HOST:PORT of a CONNECT request, whose head is read to its end; None for anything else."""
     head = bytearray()
     while not head.endswith(b"\r\n\r\n"):
-        part = near.recv(1)  # not a byte of what the tunnel will carry
+        part = near.recv(1)  # leaves the tunnel's bytes unread
         head += part
         if not part or len(head) > _HEAD_BYTES:
             return None
@@ -151,7 +150,7 @@ def _target(near: socket.socket) -> str | None:
 
 
 def _refuse(near: socket.socket, status: str) -> None:
-    """Answer, and read what is still under way: closing before that would destroy the answer."""
+    """Answer, and read pending data first: closing earlier would discard the answer."""
     near.sendall(f"HTTP/1.1 {status}\r\n\r\n".encode())
     near.shutdown(socket.SHUT_WR)
     for _ in range(_MOST_DRAINED // _READ_BYTES):
@@ -160,7 +159,7 @@ def _refuse(near: socket.socket, status: str) -> None:
 
 
 def _relay(near: socket.socket, far: socket.socket) -> None:
-    """Carry bytes both ways until one side is done."""
+    """Relay bytes both ways until one side closes."""
     poll = select.poll()
     others = {near.fileno(): (near, far), far.fileno(): (far, near)}
     for fd in others:

@@ -2,8 +2,8 @@
 
 Lays out what the agent sees, starts the checks, runs the agent in a sandbox of its own, and takes
 back its editable files. Writes ``out/solution``, ``out/agent.json``, ``out/transcript.jsonl`` and
-``out/calls.jsonl``. Exit 0 whatever the agent did; 3 where the machine failed or the agent could
-not be run at all, with one line on stderr: that is no result.
+``out/calls.jsonl``. Exits with 0 whatever the agent did, and with 3 if the machine failed or the
+agent could not run, with one line on stderr: then there is no result.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LISTEN_FD = 3
 
 
 class NoResultError(Exception):
-    """The agent could not be run; nobody is to blame but the set-up."""
+    """The agent could not run; the set-up is at fault."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -81,9 +81,9 @@ class Session:
         self._variables = desk.variables(order, self._prompt)
 
     def run(self) -> tuple[Report, Ended, str]:
-        """The agent's run, as its adapter and as we see it, and the version that it reports.
+        """Run the agent: its adapter's report, our observations, and its version.
 
-        Raises NoResultError where it could not be run.
+        Raises NoResultError if it could not run.
         """
         agent = self._order.agent
         view = self._desk.view(agent.network, self._journal() if agent.resumes else None)
@@ -123,7 +123,7 @@ class Session:
         return report, ended, version
 
     def write(self, report: Report, ended: Ended, version: str, solution: HandIn) -> None:
-        """Leave the outputs of the action."""
+        """Write the outputs of the action."""
         for path, data in solution.files.items():
             target = _OUT / "solution" / path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -181,7 +181,7 @@ class Session:
         return fill(template, {"brief": brief, "kernel": self._order.kernel, **limits})
 
     def _journal(self) -> Path:
-        """What an interrupted run of this trial left; a file for now where nothing is kept."""
+        """The journal of an interrupted run of this trial, or a temporary file."""
         kept = Path(desk.JOURNAL)
         if kept.exists():
             return kept
@@ -205,7 +205,7 @@ class Session:
         return Command(argv, self._variables, environment, stdin, listeners)
 
     def _version(self) -> str:
-        """What the command line says of its version. Raises NoResultError if it is another."""
+        """The version of the command line. Raises NoResultError if it is not the declared one."""
         agent = self._order.agent
         if not agent.version_command:
             return ""
@@ -214,7 +214,7 @@ class Session:
         ended = Contained(command, view, _VERSION_SECONDS, self._order.memory).wait()
         text = (ended.stdout + ended.stderr).decode(errors="replace").strip()
         silence = f"nothing in {_VERSION_SECONDS:g} s" if ended.limit == "wall" else "nothing"
-        # What ends well begins with it; what fails ends with why.
+        # On success the version comes first; on failure the error comes last.
         said = text.splitlines()[0 if ended.exit_code == 0 else -1] if text else ""
         said = said or ended.problem or silence
         if ended.exit_code != 0 or agent.version not in text:
@@ -236,7 +236,7 @@ class Session:
         listening.close()
 
     def _hear(self, outages: proxy.Outages, running: Contained, data: bytes) -> None:
-        """Note what the proxy cannot reach, and end a run whose model was never to be had."""
+        """Note unreachable hosts, and end a run whose model was never reached."""
         for outage in outages.feed(data):
             self._outages.append(outage)
             if not outage.ever:
@@ -263,7 +263,7 @@ class Session:
         try:
             report = self._adapter.read(captured)
         except adapter.UNREADABLE as error:
-            # What an adapter reads is the agent's, which may have written anything.
+            # An adapter reads the agent's files, which may hold anything.
             said = f"what it left cannot be read: {type(error).__name__}: {error}"
             printed = adapter.load("plain").read(captured).transcript
             ended_as = State.FAILED if state is State.FINISHED else state
@@ -282,9 +282,9 @@ class Session:
 
 
 class _Budget:
-    """Follows an agent's usage by its own account, and has it stopped when that is used up.
+    """Follows an agent's usage by its own account, and stops it at the end of a budget.
 
-    ``spent`` says which budget was, or is empty.
+    ``spent`` names the exhausted budget, or is empty.
     """
 
     def __init__(self, order: Order, reader: Adapter, running: Contained) -> None:
@@ -295,7 +295,7 @@ class _Budget:
         self._running = running
 
     def follow(self, line: bytes) -> None:
-        """Take note of one more line of stdout."""
+        """Read another line of stdout."""
         with contextlib.suppress(*adapter.UNREADABLE):
             if told := self._meter.feed(line):
                 self.usage = told.plausible()
@@ -317,7 +317,7 @@ class _Budget:
 
 
 def _leaving(code: int | None) -> str:
-    """How it failed, where it says nothing of that itself; 128 + N is signal N."""
+    """How it failed, if it does not say so itself; 128 + N is signal N."""
     if code is None:
         return "it was killed"
     killers = {128 + number: f" ({number.name})" for number in signal.Signals}
@@ -331,7 +331,7 @@ def _as_entry(call: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _lines(entries: Iterable[Mapping[str, Any]], most: int) -> bytes:
-    """The entries as JSON lines, as far as they fit in ``most`` bytes."""
+    """The entries as JSON lines, up to ``most`` bytes."""
     lines, size = [], 0
     for entry in entries:
         line = json.dumps(entry, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"

@@ -2,9 +2,9 @@
 
     python tools/read_module.py --source=candidate/model.py --name=ModelNew --name=Model --out=out
 
-The module has to define one of the names at its top level. Writes ``verdict.json`` and, on PASS,
+The module must define one of the names at its top level. Writes ``verdict.json`` and, on PASS,
 ``kernel.py``: the module without comments, docstrings and formatting; and ``kernel.lines.json``:
-for each of its lines, the line of the source. Exits 0 whatever the verdict. The candidate is read,
+for each of its lines, the line of the source. Exits with 0 for any verdict. The candidate is read,
 never run.
 """
 
@@ -25,11 +25,11 @@ VERDICT = "verdict.json"
 
 
 def judge(source: Path, names: Sequence[str]) -> tuple[str, Sequence[int]]:
-    """Give the normalised text of an acceptable module and the lines it is of. Raises Refusal."""
+    """The normalised text of an acceptable module, with the original lines. Raises Refusal."""
     check_handed_in(source)
     module = read_source(source)
     defined = set(_defined(module.tree.body))
-    # What is imported by '*' or put into globals() shows only when the module is run.
+    # Names from 'import *' or globals() are known only when the module runs.
     if not defined & {*names, "*"}:
         wanted = " or ".join(f"'{name}'" for name in names)
         raise Refusal("MISSING_ENTRY", f"{source.name} does not define {wanted}")
@@ -38,7 +38,7 @@ def judge(source: Path, names: Sequence[str]) -> tuple[str, Sequence[int]]:
 
 
 def _defined(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """The names that statements bind; those in branches, too."""
+    """The names that statements bind, also in branches."""
     for statement in body:
         match statement:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
@@ -78,7 +78,7 @@ def write_verdict(out: Path, refusal: Refusal | None, summary: str) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the gate; give the exit status."""
+    """Run the gate; returns the exit status."""
     parser = argparse.ArgumentParser(description="compile gate of tasks with a call")
     parser.add_argument("--source", type=Path, required=True, help="the candidate module")
     parser.add_argument("--name", action="append", required=True, help="a name that it may define")

@@ -27,11 +27,11 @@ from adapter import (
 )
 
 _OWN_FAULTS = {"invalid_request", "max_output_tokens"}
-"""Errors of the API that are the agent's doing; any other is no result."""
+"""Errors of the API that the agent causes; any other means no result."""
 
 
 class MessageMeter:
-    """Adds up the usage of messages, of which several events may carry parts."""
+    """Sums the usage of messages, whose parts may come in several events."""
 
     def __init__(self) -> None:
         self._messages: dict[str, Usage] = {}
@@ -58,7 +58,7 @@ def meter() -> MessageMeter:
 
 
 def read(captured: Captured) -> Report:
-    """All events; the last one decides."""
+    """Read all events; the last one decides."""
     events = list(json_objects(captured.stdout))
     sieve = Sieve()
     transcript = tuple(sieve.each(events, _entries))
@@ -101,7 +101,7 @@ def _usage(
 
 
 def _entries(event: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """What of an event is said or done."""
+    """The entries of an event: what was said or done."""
     role = event.get("type")
     if role not in {"assistant", "user"}:
         return

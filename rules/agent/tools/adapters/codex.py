@@ -1,8 +1,8 @@
 """Codex CLI, run with ``exec --json``.
 
 Each line of its output is an event: ``item.completed`` is something said or done,
-``turn.completed`` has the tokens, ``turn.failed`` what went wrong. It tells of no money. Where
-the provider cannot be reached it waits for ever, and an ``error`` is the last that it says.
+``turn.completed`` has the tokens, ``turn.failed`` the error. It does not report money. If the
+provider cannot be reached it waits for ever, after an ``error``.
 
 https://developers.openai.com/codex/noninteractive (``exec``, events, ``CODEX_API_KEY``)
 https://developers.openai.com/codex/cli/reference (flags)
@@ -32,11 +32,11 @@ _UNAVAILABLE = re.compile(
     r"|stream disconnected|error sending request|connection|waiting for network",
     re.IGNORECASE,
 )
-"""How it says that there was no model to be had, which is nobody's result."""
+"""Its messages if no model is available, which means no result."""
 
 
 def meter() -> TurnCounter:
-    """Counts actions; tokens are told at the end only."""
+    """Counts actions; tokens are reported only at the end."""
     return TurnCounter(_is_action)
 
 
@@ -45,7 +45,7 @@ def _is_action(event: Mapping[str, Any]) -> bool:
 
 
 def read(captured: Captured) -> Report:
-    """All events; a turn that failed decides."""
+    """Read all events; a failed turn decides."""
     events = list(json_objects(captured.stdout))
     sieve = Sieve()
     done = sieve.each((e for e in events if e.get("type") == "item.completed"), _done)
@@ -69,14 +69,14 @@ def read(captured: Captured) -> Report:
 
 
 def _tokens(event: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
-    """Those sent, received, and known to a cache, in one turn."""
+    """Tokens of one turn: sent, received, cached."""
     usage = event["usage"]
     known = int(usage.get("cached_input_tokens", 0))
     yield int(usage["input_tokens"]), int(usage["output_tokens"]), known
 
 
 def _done(event: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """What kind of thing was said or done, and its entry."""
+    """The kind of an item, and its entry."""
     item = event["item"]
     kind = item["type"]
     if kind in {"agent_message", "reasoning"}:

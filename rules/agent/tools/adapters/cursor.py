@@ -1,8 +1,8 @@
 """Cursor Agent, run with ``--print --output-format stream-json``.
 
 Each line of its output is an event: ``assistant`` is something said, ``tool_call`` something done,
-``result`` the end. It tells of no money, and of tokens in newer versions only. Where it fails, it
-prints no result, and what went wrong on standard error.
+``result`` the end. It does not report money, and reports tokens only in newer versions. If it
+fails, it prints no result, and the error on standard error.
 
 https://cursor.com/docs/cli/headless (``--print``, ``CURSOR_API_KEY``)
 https://cursor.com/docs/cli/reference/parameters (flags)
@@ -32,11 +32,11 @@ _UNAVAILABLE = re.compile(
     r"|network|connect|unavailable",
     re.IGNORECASE,
 )
-"""How it says that there was no model to be had, which is nobody's result."""
+"""Its messages if no model is available, which means no result."""
 
 
 def meter() -> TurnCounter:
-    """Counts tools that were called."""
+    """Counts tool calls."""
     return TurnCounter(_is_call)
 
 
@@ -45,7 +45,7 @@ def _is_call(event: Mapping[str, Any]) -> bool:
 
 
 def read(captured: Captured) -> Report:
-    """All events; without a result, standard error decides."""
+    """Read all events; without a result, standard error decides."""
     events = list(json_objects(captured.stdout))
     sieve = Sieve()
     transcript = tuple(sieve.each(events, _entries))

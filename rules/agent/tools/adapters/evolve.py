@@ -22,7 +22,7 @@ def meter() -> UsageLines:
 
 
 def read(captured: Captured) -> Report:
-    """All lines; the one about its end decides, unless it was ended from outside."""
+    """Read all lines; the one about its end decides, unless kabuild ended the run."""
     usage = Usage()
     ended: dict[str, Any] = {}
     transcript = []

@@ -1,7 +1,7 @@
 """mini-swe-agent, run with ``--output {home}/trajectory.json``.
 
-The trajectory has all messages, with the model's answers as LiteLLM gives them, and at its end
-how the run went. Standard output counts steps and dollars.
+The trajectory has all messages, with the model's answers in LiteLLM's form, and the outcome at its
+end. Standard output counts steps and dollars.
 
 https://mini-swe-agent.com/latest/usage/mini/ (flags)
 https://mini-swe-agent.com/latest/usage/output_files/ (trajectory)
@@ -35,7 +35,7 @@ _UNAVAILABLE = {
     *("APIConnectionError", "APIError", "InternalServerError", "ServiceUnavailableError"),
     *("BadGatewayError", "Timeout"),
 }
-"""LiteLLM's names for having no model, which is nobody's result."""
+"""LiteLLM's errors if no model is available, which means no result."""
 
 
 class StepMeter:
@@ -53,7 +53,7 @@ def meter() -> StepMeter:
 
 
 def read(captured: Captured) -> Report:
-    """The trajectory; without one, the run came to nothing."""
+    """Read the trajectory; without one, the run has failed."""
     trajectory = json_object(read_text(captured.home / TRAJECTORY))
     listed, told = trajectory.get("messages"), trajectory.get("info")
     messages = listed if isinstance(listed, list) else []
@@ -74,7 +74,7 @@ def read(captured: Captured) -> Report:
 
 
 def _usage(info: Mapping[str, Any], messages: Sequence[Any], sieve: Sieve) -> Usage:
-    """Tokens are those of all answers; a cost of nothing is one that is not known."""
+    """The usage of a run: tokens of all answers; a cost of 0 means unknown."""
     totals = sieve.each(messages, _tokens)
     sent, received, cached = map(sum, zip(*totals, strict=True)) if totals else (None,) * 3
     turns, dollars = sieve.one(info, _stats, (None, None))
@@ -88,7 +88,7 @@ def _stats(info: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _tokens(message: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
-    """Those sent, received, and known to a cache, where a message is an answer."""
+    """Tokens of an answer: sent, received, cached; zeros for other messages."""
     answer = message.get("extra", {}).get("response")
     if answer and (usage := answer.get("usage")):
         known = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0

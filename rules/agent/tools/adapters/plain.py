@@ -1,7 +1,7 @@
-"""Any command: what it prints is its transcript, and its last JSON line may report usage.
+"""Any command: its output is the transcript, and its last JSON line may report usage.
 
-An agent that wants its usage known ends its stdout with one line such as
-``{"usage": {"turns": 3, "input_tokens": 1200, "output_tokens": 300, "dollars": 0.02}}``.
+To report usage, an agent ends its stdout with a line such as ``{"usage": {"turns": 3,
+"input_tokens": 1200, "output_tokens": 300, "dollars": 0.02}}``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from adapter import Captured, Report, State, Usage, number
 
 
 class UsageLines:
-    """Takes every line of that form at its word, while the agent runs."""
+    """Reads every line of that form while the agent runs."""
 
     def feed(self, line: bytes) -> Usage | None:
         """The usage that the line reports, if it is such a line."""
@@ -28,7 +28,7 @@ def meter() -> UsageLines:
 
 
 def read(captured: Captured) -> Report:
-    """Each line of stdout is an entry; stderr's last line says what went wrong."""
+    """Read stdout, each line of which is an entry; stderr's last line is the error."""
     lines = captured.stdout.decode(errors="replace").splitlines()
     usages = [usage for line in lines if (usage := _usage(line))]
     complaint = captured.stderr.decode(errors="replace").strip().splitlines()
@@ -51,7 +51,7 @@ def _usage(line: str) -> Usage | None:
 
 
 def read_usage(value: Mapping[str, Any]) -> Usage | None:
-    """The usage in a JSON object ``{"usage": {...}}``; None where it is no such thing."""
+    """The usage in a JSON object ``{"usage": {...}}``; None for anything else."""
     reported = value.get("usage")
     if not isinstance(reported, dict):
         return None

@@ -1,4 +1,4 @@
-"""``kabuild-check``: ask what the judge would say of a kernel, on the visible configs.
+"""``kabuild-check``: have a kernel judged, on the visible configs.
 
     kabuild-check                     compile, then a quick look at the first config
     kabuild-check correctness         all stages
@@ -31,7 +31,7 @@ _ALL = ("compile", "correctness", "perf")
 
 
 class CheckError(Exception):
-    """Nothing was judged. ``machine`` is false where the request was wrong."""
+    """Nothing was judged. ``machine`` is false if the request was invalid."""
 
     def __init__(self, message: str, *, machine: bool) -> None:
         super().__init__(message)
@@ -46,20 +46,20 @@ class Answer:
 
     @property
     def passed(self) -> bool:
-        """Whether all of them are PASS."""
+        """Whether all verdicts are PASS."""
         return all(verdict["verdict"] == "PASS" for verdict in self.verdicts)
 
     @property
     def speedup(self) -> float | None:
-        """The mean over the configs, where ``perf`` passed."""
+        """The mean over the configs, if ``perf`` passed."""
         found = [v["mean_speedup"] for v in self.verdicts if "mean_speedup" in v]
         return float(found[-1]) if found else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Where that lies, where ``perf`` passed: the means of the configs' interval ends.
+        """Its interval, if ``perf`` passed: the means of the ends of the configs' intervals.
 
-        This is no narrower than their errors allow, however much of these the configs share.
+        This is wide enough even if the configs share their errors.
         """
         cases = [v["cases"] for v in self.verdicts if "mean_speedup" in v]
         if not cases:
@@ -69,7 +69,7 @@ class Answer:
 
     @property
     def summary(self) -> str:
-        """For people: a line for each verdict, with what is wrong below it."""
+        """For people: a line for each verdict, followed by its details."""
         lines = []
         for verdict in self.verdicts:
             reason = f" ({verdict['reason']})" if verdict.get("reason") else ""
@@ -91,9 +91,9 @@ def check(
 ) -> Answer:
     """Have ``source``, the text of a kernel, judged.
 
-    ``only`` picks the configs whose name has it; ``budget`` bounds the seconds of ``perf``
-    from below what it takes by itself. ``against`` is the text of a kernel that ``perf`` times it
-    against, in place of the task's baseline. Raises CheckError.
+    ``only`` selects the configs whose name contains it; ``budget`` shortens ``perf`` to so many
+    seconds. ``against`` is the text of a kernel that replaces the task's baseline in ``perf``.
+    Raises CheckError.
     """
     request = {"source": source, "gates": list(gates), "only": only, "budget": budget}
     request |= {"against": against} if against else {}
@@ -101,9 +101,9 @@ def check(
 
 
 def compile_all(sources: Sequence[str], *, path: str = SOCKET) -> tuple[Answer, ...]:
-    """Have kernels compiled, several at a time: the compile gate's answer for each.
+    """Have kernels compiled, several at a time: the compile gate's verdict on each.
 
-    A later ``check`` of one of them finds it compiled. At most 64; of none, this returns as soon
+    A later ``check`` of one of them reuses the result. At most 64; with none, this returns as soon
     as checks are possible. Raises CheckError.
     """
     return tuple(Answer((verdict,)) for verdict in _ask({"sources": list(sources)}, path))

@@ -1,1 +1,1 @@
-"""The admission gate: whether a task deserves to be in a benchmark."""
+"""The admission gate: whether a task is fit for a benchmark."""

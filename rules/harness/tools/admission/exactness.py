@@ -1,4 +1,4 @@
-"""Whether an oracle computes in double precision all the way, or only says so.
+"""Whether an oracle really computes in double precision.
 
 An oracle that drops to single precision somewhere inside answers in steps: two small moves of
 its inputs, one twice the other, move its outputs by nothing or by whole float32 roundings. In
@@ -22,7 +22,7 @@ _STRAIGHT = 0.1
 
 
 def refuses_float64(subject: Subject) -> str:
-    """Why the reference does not take float64, where it takes the task's own dtypes."""
+    """Why the reference fails with float64, although it accepts the task's own dtypes."""
     for config in subject.configs:
         inputs = subject.inputs(config, 0)
         try:
@@ -37,7 +37,7 @@ def refuses_float64(subject: Subject) -> str:
 
 
 def not_float64(subject: Subject, sampled: AbstractSet[str]) -> str:
-    """What is not in double precision; empty where everything is, or is ``sampled``."""
+    """The output that is not in double precision; empty if all are, or are ``sampled``."""
     for config in subject.configs:
         if found := _of_config(subject, config, sampled):
             return f"{found} ({config.name})"
@@ -67,7 +67,7 @@ def _of_output(name: str, base: Tensor, near: Tensor, far: Tensor) -> str:
     if not bool(once.any()) and not bool(twice.any()):
         whole = torch.nan_to_num(base, 0.0, 0.0, 0.0)
         if bool((whole == whole.round()).all()):
-            return ""  # counts and signs, which any precision holds
+            return ""  # counts and signs, which are exact in any precision
         return f"output '{name}' does not see digits that float32 lacks"
     bent = float((twice - 2.0 * once).square().sum().sqrt().item())
     moved = float(twice.square().sum().sqrt().item())
@@ -77,7 +77,7 @@ def _of_output(name: str, base: Tensor, near: Tensor, far: Tensor) -> str:
 
 
 def _off_the_grid(tensor: Tensor, generator: Generator) -> Tensor:
-    """The same values with digits that float32 lacks; away from ties, where they are equal."""
+    """The values with digits beyond float32; equal values stay equal."""
     if not tensor.is_floating_point():
         return tensor
     wide = tensor.double()

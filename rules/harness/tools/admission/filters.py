@@ -1,7 +1,7 @@
-"""Filters for tasks whose outputs say little: robust-kbench's, and two on what inputs do.
+"""Filters for tasks with uninformative outputs: robust-kbench's, and two about inputs.
 
-Each looks at the oracle's answers to several draws of each visible config, and rejects where
-what it looks for holds on every one of them.
+Each examines the oracle's outputs for several draws of each visible config, and rejects if its
+property holds for all of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LEAST = 0.01
 
 
 def seeds_ignored(subject: Subject) -> str:
-    """Which input does not follow from the generator's seed, and from nothing else."""
+    """The input that does not depend on the generator's seed alone."""
     for config in subject.configs:
         first, again = subject.inputs(config, 0), subject.inputs(config, 0)
         for name, tensor in first.items():
@@ -35,7 +35,7 @@ def seeds_ignored(subject: Subject) -> str:
 
 
 def not_finite(subject: Subject) -> str:
-    """Which output has no finite element."""
+    """The output without finite elements."""
     for name, tensors in _by_output(subject):
         if all(not bool(torch.isfinite(tensor).any()) for tensor in tensors):
             return f"output '{name}' has no finite element on any visible config"
@@ -43,7 +43,7 @@ def not_finite(subject: Subject) -> str:
 
 
 def in_range(subject: Subject) -> str:
-    """Which output is so near to zero everywhere that its values hardly matter."""
+    """The output that is nearly zero everywhere."""
     for name, tensors in _by_output(subject):
         largest = max(
             float(tensor.nan_to_num(0.0, torch.inf, -torch.inf).abs().max().item())
@@ -55,7 +55,7 @@ def in_range(subject: Subject) -> str:
 
 
 def seed_insensitive(subject: Subject) -> str:
-    """Which output hardly changes between draws."""
+    """The output that hardly changes between draws."""
     for name, tensors in _by_output(subject):
         spread = max(_largest_spread(tensor, 0) for tensor in tensors)
         if spread < LEAST:
@@ -67,7 +67,7 @@ def seed_insensitive(subject: Subject) -> str:
 
 
 def axis_constant(subject: Subject) -> str:
-    """Which axis of an output has nearly equal values all along it, wherever it is long."""
+    """The axis along which an output is nearly constant, if it is long."""
     for name, tensors in _by_output(subject):
         for axis in range(1, tensors[0].ndim):
             spreads = [_largest_spread(t, axis) for t in tensors if t.shape[axis] > 1]
@@ -80,7 +80,7 @@ def axis_constant(subject: Subject) -> str:
 
 
 def input_ignored(subject: Subject) -> str:
-    """Which input may be drawn anew without any output changing."""
+    """The input that may be redrawn without changing any output."""
     for argument in subject.signature.inputs:
         seen = [o for o in subject.observed if argument.name not in o.config.absent]
         spreads = [_redrawn(subject, observed, argument.name) for observed in seen]
@@ -98,9 +98,9 @@ def _by_output(subject: Subject) -> Iterator[tuple[str, list[Tensor]]]:
 
 
 def _redrawn(subject: Subject, observed: Observed, name: str) -> float:
-    """The largest spread of any output when one input alone is drawn anew.
+    """The largest spread of any output if one input alone is redrawn.
 
-    An oracle that cannot take the input of another draw depends on it.
+    An oracle that fails with the input of another draw depends on it.
     """
     first = observed.calls[0]
     outputs = [first.expected]

@@ -1,9 +1,8 @@
-"""The admission gate: whether a task deserves to be in a benchmark.
+"""The admission gate: whether a task is fit for a benchmark.
 
-It judges the task, not a candidate. The checks on the declaration and the oracle come first and
-cost little; then the task's own kernels run on the visible configs, and what they do is compared
-with results that nobody computed; last, they run on many sampled configs. A stage in which
-something fails stops the later ones.
+It judges the task, not a candidate. The checks of the declaration and the oracle come first and are
+cheap; then the task's own kernels run on the visible configs, and fabricated wrong outputs are
+compared; last, the kernels run on many drawn configs. A stage with a failure stops the later ones.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ BRIEF_WORDS = 10
 
 @dataclass(frozen=True)
 class AdmissionPolicy(JudgingPolicy):
-    """What admission is told: the correctness gate's policy, and the task around it.
+    """The policy of admission: the correctness gate's, and facts about the task.
 
     Attributes:
-        deterministic: whether the task asks for equal bits from equal calls.
-        samples: on how many drawn configs the task's kernels are tried.
-        expert: whether the candidate is the task's expert, to be tried beside the baseline.
-        brief: what the task tells an agent.
+        deterministic: whether the task demands equal bits from equal calls.
+        samples: the number of drawn configs.
+        expert: whether the candidate is the task's expert, tried besides the baseline.
+        brief: the task's text for agents.
         declared: the visible configs of all platforms, as in the spec.
     """
 
@@ -49,7 +48,7 @@ class AdmissionPolicy(JudgingPolicy):
 
 @dataclass(frozen=True)
 class Check:
-    """One reason to reject a task, and what finds it: evidence, or an empty text."""
+    """One reason to reject a task, with its check, which returns evidence or ""."""
 
     reason: str
     find: Callable[[], str]
@@ -57,7 +56,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Report:
-    """What one check found."""
+    """The finding of one check."""
 
     reason: str
     evidence: str = ""
@@ -102,7 +101,7 @@ class _Admission:
         self._slacks: Mapping[str, list[Mapping[str, float]]] = {}
 
     def reports(self) -> tuple[list[Report], str]:
-        """What every check found, and what was tried, in words."""
+        """The findings of all checks, and a summary of what was tried."""
         reports: list[Report] = []
         for checks in (
             self._declared,
@@ -222,7 +221,7 @@ class _Admission:
 
 
 def _made(checks: Sequence[Check]) -> list[Report]:
-    """Run checks; an oracle that fails in one of them fails for itself."""
+    """Run checks; a failing oracle becomes a finding of its own."""
     reports = []
     for check in checks:
         try:

@@ -1,4 +1,4 @@
-"""Whether a task's own kernels do what the task asks for, all over its shape space."""
+"""Whether a task's own kernels are correct over its whole shape space."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _MORE_CYCLES = 3
 
 @dataclass(frozen=True)
 class Ran:
-    """What a task's kernels did on the visible configs.
+    """The results of a task's kernels on the visible configs.
 
     Attributes:
-        problem: what failed first; empty where nothing did.
+        problem: the first failure; empty if none.
         slacks: by config, for each draw, how wrong the baseline was, in allowances.
     """
 
@@ -49,7 +49,7 @@ def visible(judge: Judge, subject: Subject, kernels: Mapping[str, Side]) -> Ran:
 
 
 def nondeterministic(subject: Subject, baseline: Side) -> str:
-    """Where the baseline's equal calls differ, in one process or in two. Raises MachineFault."""
+    """Where equal calls of the baseline differ, in one process or in two. Raises MachineFault."""
     for observed in subject.observed:
         inputs, config = observed.calls[0].inputs, observed.config
         try:
@@ -75,7 +75,7 @@ def draw(spec: Spec, samples: int) -> tuple[Drawn, ...]:
         )
     else:
         small = replace(ground, elements=min(ground.elements, _ELEMENTS_ELSEWHERE))
-    # Where the space has no room for some classes, more cycles make up for them.
+    # If the space has no room for some classes, draw more cycles.
     cycles = math.ceil(samples / len(sampler.CLASSES))
     drawn = sampler.draw(small, spec.salt, cycles).configs
     if len(drawn) < samples:
@@ -97,7 +97,7 @@ def sampled(judge: Judge, kernels: Mapping[str, Side], drawn: tuple[Drawn, ...])
 
 
 def _draws(judge: Judge, observed: Observed, side: Side, slack: list[Mapping[str, float]]) -> str:
-    """What is wrong with one kernel's results; the first kernel's errors become the slack."""
+    """The problem of a kernel's results; the first kernel's errors become the slack."""
     made = side.run_each(observed.config, [call.inputs for call in observed.calls])
     for index, (call, outputs) in enumerate(zip(observed.calls, made, strict=True)):
         if isinstance(outputs, CandidateFault):

@@ -1,4 +1,4 @@
-"""The task as admission looks at it: its visible configs, and what its oracle says of draws."""
+"""The subject of admission: a task's visible configs, and its oracle's outputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _APART = 4
 
 @dataclass(frozen=True)
 class Observed:
-    """The oracle's answers to several draws of one config.
+    """The oracle's outputs for several draws of one config.
 
     Attributes:
         outputs: by name, with an axis for the draws before the tensor's own.
@@ -37,7 +37,7 @@ class Observed:
 
 
 class Subject:
-    """One task's oracle, and configs on which looking at it costs little."""
+    """One task's oracle, and configs that are cheap to compute."""
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -48,7 +48,7 @@ class Subject:
 
     @cached_property
     def configs(self) -> tuple[Config, ...]:
-        """The visible configs, reduced, each once; and one more for dims that are 1 in all."""
+        """The reduced visible configs, each once, and one more for dims that are always 1."""
         on_cpu = self.spec.platform == "cpu"
         cap = REDUCED[self.spec.candidate.abi] if on_cpu else REDUCED_ELSEWHERE
         cap = min(cap, self.spec.elements)
@@ -58,7 +58,7 @@ class Subject:
 
     @cached_property
     def observed(self) -> tuple[Observed, ...]:
-        """What the oracle says of ``DRAWS`` draws of each config. Raises TaskFault."""
+        """The oracle's outputs for ``DRAWS`` draws of each config. Raises TaskFault."""
         return tuple(self._observe(config) for config in self.configs)
 
     def inputs(self, config: Config, draw: int) -> dict[str, Tensor]:

@@ -1,7 +1,7 @@
-"""Outputs that nobody computed, which a task's comparison must not accept.
+"""Fabricated wrong outputs, which a task's comparison must not accept.
 
-All are made from the oracle's own answers: no kernel does worse than these and can be called
-right. Each spoils one output and leaves the others true, so that every output is compared.
+All are made from the oracle's own outputs. Each spoils one output and leaves the others correct, so
+that the comparison of every output is tested.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Fake = Callable[[Call, Call], Tensor | None]
 
 
 def too_tolerant(subject: Subject, assessor: Assessor, slacks: Mapping[str, list[Slack]]) -> str:
-    """Which fakes pass the comparison for every draw of some visible config.
+    """The fakes that pass the comparison for every draw of some visible config.
 
     Args:
         slacks: by config, for each draw, how wrong the baseline is, in allowances.
@@ -45,7 +45,7 @@ def too_tolerant(subject: Subject, assessor: Assessor, slacks: Mapping[str, list
 
 
 def truth_fails(subject: Subject, assessor: Assessor) -> str:
-    """Why the oracle's own outputs, rounded to their dtypes, do not pass; empty if they do."""
+    """Why the oracle's own outputs, rounded to their dtypes, fail; empty if they pass."""
     for observed in subject.observed:
         for call in observed.calls:
             finding = assessor.assess(call, true(subject, call), {})
@@ -65,7 +65,7 @@ def _passes(
     slack: list[Slack],
     outputs: Callable[[int], Tensors | None],
 ) -> bool:
-    """Whether one fake is right for every draw. A fake that does not fit is right for none."""
+    """Whether one fake passes for every draw. A fake that does not fit passes for none."""
     for index, call in enumerate(calls):
         made = outputs(index)
         if made is None or not assessor.assess(call, made, slack[index]).ok:
@@ -76,10 +76,9 @@ def _passes(
 def _wrong_outputs(
     subject: Subject, observed: Observed, sampled: AbstractSet[str]
 ) -> Iterator[tuple[str, Callable[[int], Tensors | None]]]:
-    """Each fake by name, with what makes its outputs for one draw.
+    """Each fake by name, with the function for its outputs.
 
-    Of what is ``sampled`` no test can tell the precision that it was drawn in, nor of so few
-    draws whose they are.
+    For ``sampled`` outputs, so few draws reveal neither their precision nor their source.
     """
     calls = observed.calls
 
@@ -159,7 +158,7 @@ def _halved(tensor: Tensor) -> Tensor:
 def _level(values: Tensor, level: Callable[[Tensor], Tensor]) -> Tensor | None:
     """A tensor of one value: the mean or the median of the finite elements.
 
-    Of one element either is the element itself, so that nothing would be wrong with it.
+    For one element, both are the element itself, which would be correct.
     """
     if values.numel() < _FEWEST:
         return None

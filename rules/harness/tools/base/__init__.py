@@ -1,1 +1,1 @@
-"""What is asked: programs, specs, shapes, seeds, drawn configs."""
+"""Requests: programs, specs, shapes, seeds, drawn configs."""

@@ -1,4 +1,4 @@
-"""Where the elements of a tensor lie: its strides, and how many elements that spans.
+"""The layout of a tensor: its strides, and the elements that they span.
 
 ============================ =========================================================
 (nothing)                    contiguous; the tensors of a list each begin at a multiple of 64
@@ -28,7 +28,7 @@ Sizes = tuple[int, ...]
 
 
 def strides(argument: Argument, dims: Mapping[str, int]) -> Sizes:
-    """In elements, for each axis. Raises ShapeError for what the dims give no strides for."""
+    """The strides in elements. Raises ShapeError if the dims give no valid strides."""
     shape = shapes.shape(argument, dims)
     if argument.listed:
         inner = contiguous(shape[1:])
@@ -54,16 +54,16 @@ def contiguous(shape: Sizes) -> Sizes:
 
 
 def span(shape: Sizes, steps: Sizes) -> int:
-    """Elements from the first to the last one; 0 of a tensor without any."""
+    """The number of elements from the first to the last one; 0 for an empty tensor."""
     if not prod(shape):
         return 0
     return 1 + sum((extent - 1) * step for extent, step in zip(shape, steps, strict=True))
 
 
 def fits(shape: Sizes, steps: Sizes, wanted: Sizes, layout: str) -> bool:
-    """Whether a tensor that has these strides may be given where ``wanted`` are declared.
+    """Whether a tensor with these strides satisfies the ``wanted`` ones.
 
-    The stride of an axis of one element means nothing.
+    The stride of an axis with one element does not matter.
     """
     if layout == DENSE:
         axes = [(step, extent) for extent, step in zip(shape, steps, strict=True) if extent > 1]

@@ -1,8 +1,8 @@
-"""What the two halves of the judging harness tell each other: values and faults.
+"""Values and faults that the two halves of the judging harness exchange.
 
-The upper half (stages, tolerance, timing) decides what to run and what it is worth; the
-lower half (launcher, runners, buffers) runs a hostile program and says what came out.
-Nothing here imports torch, so that the launcher can be forked before torch is loaded.
+The upper half (stages, tolerance, timing) decides what to run, and judges results; the lower half
+(launcher, runners, buffers) runs a hostile program and returns its outputs. Nothing here imports
+torch, so that the launcher can be forked before torch is loaded.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class CandidateFault(Exception):  # noqa: N818 (a verdict on the candidate, no e
     """The candidate failed or cheated.
 
     Attributes:
-        reason: what the verdict says.
+        reason: of the verdict.
         rejected: whether the verdict is REJECTED and not FAIL.
-        detail: text for people. It may quote what the candidate wrote, made printable and
-            short; nothing may be concluded from it.
+        detail: text for people. It may quote the candidate's output, made printable and short; no
+            code may depend on it.
     """
 
     def __init__(self, reason: Reason, detail: str) -> None:
@@ -156,7 +156,7 @@ class Config:
 
 @dataclass(frozen=True)
 class RunnerPolicy:
-    """What a runner may use, and how long the judge waits for it.
+    """Limits of a runner, and the judge's time limits for it.
 
     Attributes:
         memory_bytes: address space of the runner, the shared buffers included, on top of
@@ -169,7 +169,7 @@ class RunnerPolicy:
         load_seconds: for a config to be mapped.
         call_seconds: for each call of a batch, on top of ``batch_seconds``.
         batch_seconds: for a batch of any size.
-        life_seconds: for all that it is asked together.
+        life_seconds: for all requests together.
         stderr_bytes: how much of the end of its output is kept for people.
         cache: a directory that it may fill for others of its kind; empty for none. Only what
             comes with the task has one: a candidate must not meet its own past.
@@ -214,7 +214,7 @@ class RunnerPolicy:
 
 @dataclass(frozen=True)
 class Gated:
-    """What came out of a batch that waited behind a gate.
+    """The results of a batch behind a gate.
 
     Attributes:
         outputs: as those of ``Batch``.
@@ -235,7 +235,7 @@ class Gated:
 
 @dataclass(frozen=True)
 class Batch:
-    """What came out of a batch of calls.
+    """The results of a batch of calls.
 
     Attributes:
         outputs: one mapping per call, in the order in which the inputs were given; the
@@ -248,10 +248,10 @@ class Batch:
         thread_ns: how long the runner's main thread ran in that time, as the kernel counts:
             however busy the machine is, no more than what an honest runner reports.
         process_ns: the same for all of its threads together.
-        waited_ns: for how long in that time the judge and the runner were ready to go on and
-            others had the processors, as the kernel counts. All three 0 where nobody counts.
+        waited_ns: for how long in that time the judge and the runner were ready to go on and others
+            had the processors, as the kernel counts. All three are 0 if unknown.
         launches: how many kernels, copies of PyTorch and graphs entered a device's queue, by the
-            runner's own record; 0 where nobody counts. A candidate can change it.
+            runner's own record, which a candidate can change; 0 if unknown.
     """
 
     outputs: tuple[Mapping[str, Tensor], ...]

@@ -1,8 +1,8 @@
-"""Unseen configs: drawn from the shape space under a salt, equal for everyone who has it.
+"""Hidden configs: drawn from the shape space, the same for everyone with the same salt.
 
-Eight draws, one for each slot of ``CLASSES`` (two of them twice), each valid by rejection: a
-proposal counts only if it lies in the space, keeps every tensor under the cap, is no visible
-or earlier config, and belongs to its class by a predicate that can be tested alone.
+Eight draws, one for each slot of ``CLASSES`` (two of them twice), by rejection sampling: a proposal
+counts only if it lies in the space, keeps every tensor under the cap, is not a visible or earlier
+config, and belongs to its class.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Point = tuple[str, tuple[tuple[str, int], ...]]
 
 @dataclass(frozen=True)
 class Drawn:
-    """An unseen config, why it was drawn, and which values its inputs take."""
+    """A hidden config, its class, and the distribution of its inputs."""
 
     config: Config
     class_: str
@@ -56,7 +56,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Draw:
-    """What one sampling gave: ``missing`` names the classes that the space has no room for."""
+    """The result of sampling: ``missing`` names the classes that the space has no room for."""
 
     configs: tuple[Drawn, ...]
     missing: tuple[str, ...]
@@ -64,7 +64,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Ground:
-    """Where configs are drawn: the space under its caps, around the visible configs.
+    """The ground of sampling: the space under its caps, around the visible configs.
 
     Attributes:
         elements: cap on every tensor.
@@ -83,7 +83,7 @@ class Ground:
         return cls(spec.signature, spec.space, spec.elements, spec.configs, spec.extent)
 
     def identity(self) -> str:
-        """Everything that drawn configs depend on besides the salt, as text."""
+        """Everything besides the salt that drawn configs depend on, as text."""
         signature, space = self.signature, self.space
         tensors = [(a.name, a.dtype, a.shape) for a in (*signature.inputs, *signature.outputs)]
         bounds = [(name, tuple(space.dims[name])) for name in signature.dims]
@@ -98,7 +98,7 @@ class Ground:
         return self.space.contains(dims) and self.holds(dims)
 
     def holds(self, dims: Mapping[str, int]) -> bool:
-        """Whether ``dims`` is within bounds and caps, whatever conditions there are."""
+        """Whether ``dims`` is within bounds and caps, ignoring conditions."""
         if not self.space.bounds(dims):
             return False
         if any(value > self.largest(name) for name, value in dims.items()):
@@ -117,7 +117,7 @@ class Ground:
         return {name: low for name, (low, _) in self.space.dims.items()}
 
     def reach(self, name: str, others: Mapping[str, int]) -> int:
-        """The largest value of one dim that fits with ``others``; its least where none does."""
+        """The largest value of one dim that fits with ``others``; its least if none does."""
         low, high = self.space.dims[name]
         while low < high:
             middle = (low + high + 1) // 2
@@ -139,7 +139,7 @@ class Ground:
 def draw(ground: Ground, salt: str, cycles: int = 1) -> Draw:
     """``cycles`` times eight unseen configs, with dtypes and value shifts in rotation.
 
-    Depends on the salt, the ground and this sampler's version, and on nothing else.
+    Depends only on the salt, the ground and this sampler's version.
     """
     stream = Stream("sampler", VERSION, salt, ground.identity())
     dtypes = ground.space.dtypes
@@ -164,17 +164,17 @@ def draw(ground: Ground, salt: str, cycles: int = 1) -> Draw:
 
 
 def _left_out(ground: Ground) -> list[tuple[str, ...]]:
-    """Which optional tensors visible configs leave out, each choice once."""
+    """The sets of optional tensors that visible configs leave out."""
     return list(dict.fromkeys(config.absent for config in ground.visible)) or [()]
 
 
 def belongs(class_: str, dims: Mapping[str, int], ground: Ground) -> bool:
-    """Whether ``dims`` is what ``class_`` stands for."""
+    """Whether ``dims`` belongs to ``class_``."""
     return _PREDICATES[class_](dims, ground)
 
 
 def filled(ground: Ground, stream: Stream, choose: Callable[[str, int, int], int]) -> Dims:
-    """Dims chosen one at a time, in random order, each within what still fits."""
+    """Dims chosen one at a time, in random order, each within the remaining room."""
     dims = ground.least()
     names = list(dims)
     while names:
@@ -185,7 +185,7 @@ def filled(ground: Ground, stream: Stream, choose: Callable[[str, int, int], int
 
 
 def settled(ground: Ground, dims: Dims) -> Dims:
-    """Dims near the given ones for which the conditions of the space hold, as far as found.
+    """Dims near the given ones that fulfil the conditions of the space, if found.
 
     One dim at a time is moved to the nearest value that fulfils one condition more.
     """

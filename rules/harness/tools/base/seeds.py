@@ -1,4 +1,4 @@
-"""Randomness that is unknown before the candidate is frozen and equal in every replay."""
+"""Randomness that is unknown before the candidate is fixed, and equal in every replay."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def artifact_digest(paths: Iterable[Path]) -> str:
 
 
 def derive(*parts: str | int) -> bytes:
-    """32 bytes that depend on every part and on where one ends and the next begins."""
+    """32 bytes that depend on all parts and their boundaries."""
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).digest()
 
 
 class Seeds:
     """All seeds of one judging: H(salt, artifact, gate, stage, config, round).
 
-    Knowing the salt (the default one is public) tells nothing before the artifact exists, and
-    an artifact that embeds what it learned of its seeds has another digest, hence other seeds.
+    The salt alone (the default one is public) reveals nothing before the artifact exists, and an
+    artifact that embeds its seeds has another digest, hence other seeds.
     """
 
     def __init__(self, salt: str, artifact: str, gate: str) -> None:
@@ -52,8 +52,8 @@ class Seeds:
 class Stream:
     """Uniform choices from a key, the same in every version of Python.
 
-    ``random.Random`` promises that for ``random()`` only, and a drawn config is part of a
-    published result.
+    ``random.Random`` guarantees that only for ``random()``, and drawn configs are part of published
+    results.
     """
 
     def __init__(self, *key: str | int) -> None:

@@ -27,7 +27,7 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
 
 
 class ShapeError(ValueError):
-    """A shape expression that means no size."""
+    """A shape expression without a valid size."""
 
 
 def evaluate(expression: str, dims: Mapping[str, int]) -> int:
@@ -48,7 +48,7 @@ def evaluate(expression: str, dims: Mapping[str, int]) -> int:
 def holds(condition: str, dims: Mapping[str, int]) -> bool:
     """Whether a condition such as ``channels % groups == 0`` is true of ``dims``.
 
-    One that divides by zero is not. Raises ShapeError for other syntax and an unknown name.
+    One that divides by zero is false. Raises ShapeError for other syntax and an unknown name.
     """
     match _parse(condition):
         case ast.Compare(left=left, ops=[operation], comparators=[right]) if (
@@ -63,7 +63,7 @@ def holds(condition: str, dims: Mapping[str, int]) -> bool:
 
 
 def condition_names(condition: str) -> frozenset[str]:
-    """The dims that a condition reads. Raises ShapeError for what is no condition."""
+    """The dims that a condition reads. Raises ShapeError for anything else."""
     tree = _parse(condition)
     found = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
     holds(condition, dict.fromkeys(found, 1))
@@ -81,7 +81,7 @@ def dtype_name(argument: Argument, config: Config) -> str:
 
 
 def names(expression: str) -> frozenset[str]:
-    """The dims that an expression reads. Raises ShapeError for what is no expression."""
+    """The dims that an expression reads. Raises ShapeError for anything else."""
     tree = _parse(expression)
     found = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
     try:

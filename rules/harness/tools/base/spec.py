@@ -1,4 +1,4 @@
-"""What a judging gate is told: ``spec.json``, validated."""
+"""The specification of a judging gate: ``spec.json``, validated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Policy = TypeVar("Policy")
 
 
 class SpecError(ValueError):
-    """``spec.json`` is malformed: whoever wrote it is wrong, nobody was judged."""
+    """``spec.json`` is malformed, a bug of its writer; nothing was judged."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Space:
     where: tuple[str, ...] = ()
 
     def contains(self, dims: Mapping[str, int]) -> bool:
-        """Whether ``dims`` names the dims of the space, within bounds and as it must hold."""
+        """Whether ``dims`` names the dims of the space, within bounds and conditions."""
         return self.bounds(dims) and all(shapes.holds(text, dims) for text in self.where)
 
     def bounds(self, dims: Mapping[str, int]) -> bool:
@@ -49,11 +49,11 @@ class Space:
 
 @dataclass(frozen=True)
 class Spec:
-    """Everything that one judging needs to know.
+    """Everything that one judging needs.
 
     Attributes:
         reference: path of the task's oracle.
-        flops: operations of one call, an expression of dims; ``0`` where nobody counted.
+        flops: operations of one call, an expression of dims; ``0`` if unknown.
         elements: cap on the element count of every tensor of a drawn config.
         extent: cap on every dim of a drawn config, unless a visible one has more.
         compare: by output, how it is compared; the others by the tolerance of their dtype.
@@ -87,7 +87,7 @@ def read_spec(path: Path) -> Spec:
 
 
 def parse_spec(value: Any) -> Spec:
-    """The spec that a JSON value stands for. Raises SpecError for a malformed one."""
+    """The spec in a JSON value. Raises SpecError for a malformed one."""
     if not isinstance(value, dict) or value.get("schema") != 1:
         raise SpecError("the spec is not of schema 1")
     gate = _text(value, "gate")
@@ -124,13 +124,13 @@ def parse_spec(value: Any) -> Spec:
 
 
 def config_name(dtype: str, dims: Mapping[str, int], absent: tuple[str, ...] = ()) -> str:
-    """What people call a config: ``f16 rows=4096 cols=1024 bias=none``."""
+    """The name of a config: ``f16 rows=4096 cols=1024 bias=none``."""
     sizes = (f"{name}={value}" for name, value in dims.items())
     return " ".join((dtype, *sizes, *(f"{name}=none" for name in absent)))
 
 
 def largest_tensor(signature: Signature, dims: Mapping[str, int]) -> int:
-    """Elements of the largest tensor. Raises ShapeError where one has no shape."""
+    """Elements of the largest tensor. Raises ShapeError if one has no valid shape."""
     tensors = (*signature.inputs, *signature.outputs, *signature.state)
     return max(_elements(argument, dims) for argument in tensors)
 
@@ -145,8 +145,7 @@ def _elements(argument: Argument, dims: Mapping[str, int]) -> int:
 def read_policy(kind: type[Policy], values: Mapping[str, Any]) -> Policy:
     """A policy dataclass with the task's ``values`` in place of its defaults.
 
-    Raises SpecError for a name that the policy lacks and for a value of another type than
-    the default's.
+    Raises SpecError for an unknown name, and for a value of another type than the default's.
     """
     assert dataclasses.is_dataclass(kind)
     default = kind()

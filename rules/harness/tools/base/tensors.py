@@ -1,4 +1,4 @@
-"""PyTorch's names for what a signature declares."""
+"""PyTorch's names for the terms of signatures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def torch_dtype(name: str) -> torch.dtype:
 
 
 def poison_mask(tensor: torch.Tensor, name: str) -> torch.Tensor:
-    """Where the elements still have the bits of poison: a bool tensor of the same shape."""
+    """The elements that still hold poison: a bool tensor of the same shape."""
     import torch
 
     dtype = DTYPES[name]

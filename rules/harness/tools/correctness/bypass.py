@@ -1,8 +1,8 @@
-"""The kernels stage: what comes out right although no launched kernel runs, no kernel computes.
+"""The kernels stage: results that are right without launched kernels bypass kernels.
 
-A task asks for kernels. Whoever launches one for show and computes elsewhere (with PyTorch
-beside Triton, with host code where the host is the device) is right in the other stages and
-measures something else than a kernel.
+A task asks for kernels. A candidate that launches one for show and computes elsewhere (with PyTorch
+beside Triton, or with host code where the host is the device) passes the other stages, but does not
+measure a kernel.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STAGE = "kernels"
 def stage(judge: Judge, configs: Sequence[Config]) -> StageReport:
     """Call the candidate once for each config, with its launches left out.
 
-    A candidate that fails so has waited for its kernels, as it should.
+    A candidate that then fails has waited for its kernels, as it should.
     """
     side = judge.candidate.without_launches()
     cases = [Case(STAGE, config) for config in configs]

@@ -1,4 +1,4 @@
-"""The determinism stage: the same call, several times, gives the same bits."""
+"""The determinism stage: repeating a call gives the same bits."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _SOUND = (Reason.INCOMPLETE_OUTPUT, Reason.NON_FINITE)
 def stage(judge: Judge, configs: Sequence[Config], repeats: int, *, bitwise: bool) -> StageReport:
     """Repeat one call of each config, in slots of one batch, and compare.
 
-    Where the baseline's own repeats differ, or with ``bitwise`` false, differing bits are no
-    failure as long as every repeat is within tolerance.
+    If the baseline's own repeats differ, or ``bitwise`` is false, differing bits are accepted if
+    every repeat is within tolerance.
     """
     tried: list[str] = []
     for config in configs:
@@ -59,7 +59,7 @@ def _baseline(side: Side, call: Call, repeats: int) -> Sequence[Tensors]:
 
 
 def difference(outputs: Sequence[Tensors]) -> str:
-    """Where outputs of equal calls differ in any bit; empty where they do not."""
+    """Where outputs of equal calls differ in any bit; empty if they are equal."""
     for name, first in outputs[0].items():
         for other in outputs[1:]:
             unequal = _bits(first) != _bits(other[name])

@@ -19,8 +19,8 @@ _POWERS = tuple((1 << power) + 1 for power in range(1, 20))
 def edges(ground: Ground, salt: str, count: int) -> list[Config]:
     """Up to ``count`` configs at the edges of the space, none of them visible.
 
-    All dims at their least, each kind in turn after that; dtypes in rotation. Equal for all
-    candidates of a task, so that their verdicts compare.
+    First all dims at their least, then each kind in turn; dtypes in rotation. The same for all
+    candidates of a task, so that their verdicts can be compared.
     """
     stream = Stream("edges", VERSION, salt, ground.identity())
     seen = [(config.dtype, dict(config.dims)) for config in ground.visible]
@@ -70,7 +70,7 @@ def _from(values: tuple[int, ...]) -> Callable[[Ground, Stream], Dims]:
 
 
 def _one_dim_least(ground: Ground, stream: Stream) -> Dims:
-    """One dim at its least and the others wherever they fit."""
+    """One dim at its least, the others at random."""
     free = ground.free()
     least = stream.choice(free) if free else ""
 

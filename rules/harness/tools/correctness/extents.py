@@ -1,7 +1,7 @@
-"""Each dim once at its declared maximum, the others as small as they can be: long and thin.
+"""The extents stage: each dim once at its declared maximum, the others at their least.
 
 A kernel that counts in 16 bits, keeps a row in shared memory or multiplies its indices in 32 bits
-is right at every size that is cheap to try.
+is right at all sizes that are cheap to try.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from base.spec import config_name, largest_tensor
 from truth.judge import Case, Judge
 
 STAGE = "extents"
-SECONDS = 1.0  # that the baseline may take for one call
-_FIRST, _GROWTH = 64, 8  # extents by which that is foreseen, until a call takes long
-_SLOW = 0.05  # seconds that tell something of the extent and not only of the messages
+SECONDS = 1.0  # seconds that one call of the baseline may take
+_FIRST, _GROWTH = 64, 8  # extents from which that is extrapolated
+_SLOW = 0.05  # seconds that depend on the extent and not only on messages
 _ELEMENTS_ON_CPU = 1 << 22
-_WIDE = 1 << 31  # elements that a 32-bit index cannot count
+_WIDE = 1 << 31  # more elements than a 32-bit index can count
 _BYTES_AN_ELEMENT = 48  # of a judging: both sides' tensors, and the oracle's in double precision
 
 
 @dataclass(frozen=True)
 class Longest:
-    """What is tried, and what would take too long, each by the name of its dim."""
+    """The configs to try, and those that would take too long, by dim."""
 
     tried: Mapping[str, Config]
     left_out: Mapping[str, Config]
@@ -47,7 +47,7 @@ def longest(ground: Ground, judge: Judge, *, on_cpu: bool) -> Longest:
         dtype = ground.space.dtypes[index % len(ground.space.dtypes)]
         dims = settled(ground, _stretched(ground, name, elements))
         if not ground.space.contains(dims) or _elements(ground, dims) > elements:
-            continue  # the conditions of the space leave no such size
+            continue  # the conditions of the space exclude such a size
         made = _config(ground, dtype, dims)
         cheap = not on_cpu or _is_affordable(ground, judge, made, name)
         (tried if cheap else left_out)[name] = made
@@ -55,9 +55,9 @@ def longest(ground: Ground, judge: Judge, *, on_cpu: bool) -> Longest:
 
 
 def beyond_32_bits(ground: Ground, memory_bytes: int) -> Config | None:
-    """A config whose largest tensor has more than 2³¹ elements; None where there is no room.
+    """A config whose largest tensor has more than 2³¹ elements; None if there is no room.
 
-    All dims grow in turn, so that no one dim alone says how large a tensor is.
+    All dims grow in turn, so that the size does not come from one dim alone.
     """
     if memory_bytes < _WIDE * _BYTES_AN_ELEMENT:
         return None
@@ -80,12 +80,12 @@ def beyond_32_bits(ground: Ground, memory_bytes: int) -> Config | None:
 def _elements(ground: Ground, dims: Dims) -> int:
     try:
         return largest_tensor(ground.signature, dims)
-    except shapes.ShapeError:  # as a window that is longer than what it moves over
+    except shapes.ShapeError:  # such as a window longer than its input
         return sys.maxsize
 
 
 def _stretched(ground: Ground, name: str, elements: int) -> Dims:
-    """The least point of the space with one dim as long as declared, or as ``elements`` allow."""
+    """The least point of the space, with one dim as long as declared or as ``elements`` allow."""
     dims = ground.least()
     low, high = ground.space.dims[name]
     while low < high:
@@ -98,7 +98,7 @@ def _stretched(ground: Ground, name: str, elements: int) -> Dims:
 
 
 def _is_affordable(ground: Ground, judge: Judge, config: Config, name: str) -> bool:
-    """Whether the baseline can be expected to run ``config`` in time, by calls of shorter ones."""
+    """Whether the baseline will probably run ``config`` in time, extrapolated from shorter ones."""
     full, extent = config.dims[name], max(_FIRST, ground.space.dims[name][0])
     while extent < full:
         shorter = _config(ground, config.dtype, {**config.dims, name: extent})
@@ -119,7 +119,7 @@ def _timed(judge: Judge, config: Config) -> float:
         try:
             judge.baseline.run(config, [call.inputs])
         except CandidateFault:
-            return 0.0  # what is wrong with the baseline there, the case itself will show
+            return 0.0  # the case itself will show why the baseline fails
         times.append(time.monotonic() - before)
     return min(times)
 

@@ -18,14 +18,14 @@ _BATCH = 8
 
 
 def stage(judge: Judge, configs: Sequence[Config], abi: str) -> StageReport:
-    """Ask for the same config under different seeds, and look at all draws as one.
+    """Call the same config with different seeds, and test all draws together.
 
-    Calls are as many as it takes for some number of draws, within limits. They differ in the
-    input that is the seed: a candidate that takes no notice of it is found, and one that is
-    wrong by less than a single call can show.
+    The number of calls follows from the wanted number of draws, within limits. They differ in the
+    input that is the seed. This detects a candidate that ignores the seed, and errors that are too
+    small for a single call.
 
     Args:
-        abi: the candidate's, where calls are slow; empty elsewhere.
+        abi: the candidate's, if calls are slow; else empty.
     """
     tried: list[str] = []
     for config in configs:
@@ -57,7 +57,7 @@ def _finding(judge: Judge, config: Config, wanted: int) -> Finding:
 
 
 def _reseeded(judge: Judge, first: Call, number: int) -> Call:
-    """The first call with the seeds of another."""
+    """The first call with another one's seeds."""
     other = judge.call(Case(STAGE, first.config, round=number))
     seeds = {name: other.inputs[name] for name in judge.assessor.sampled.values()}
     return replace(first, inputs={**first.inputs, **seeds})

@@ -27,6 +27,8 @@ TOOLS = (
     "toolchains/hip/cpu/driver",
     "toolchains/hip/cuda/driver",
     "toolchains/hip/rocm/driver",
+    "toolchains/platforms/cuda/tools",
+    "toolchains/platforms/rocm/tools",
     "toolchains/hip/host",
     "toolchains/hip/common",
     "tests/rules/harness",

@@ -13,8 +13,9 @@ from kabuild.base.listing import abridged
 _LONGEST = 48
 _PLAIN = re.compile(r"[A-Za-z0-9_.+!-]+( [A-Za-z0-9_.+!-]+)?")
 _WHEELS = "https://download.pytorch.org/whl/"
-"""Where wheels of local versions are, such as 2.13.0+cpu; PyPI has none of them."""
-_LOCAL = re.compile(r"\+(cpu|cu\d+|rocm[\d.]+)$")
+"""The indexes of PyTorch's builds, such as 2.13.0+cpu, which PyPI lacks."""
+_OF_PYTORCH = re.compile(r"(py)?torch.*")
+_BUILD = re.compile(r"\+((?!git)[a-z]+[\d.]*)$")
 _MACHINE = {"python": "Python", "libc": "", "platform": "", "implementation": ""}
 """Of an environment's fingerprint what pip does not change, and what to call it."""
 
@@ -74,7 +75,8 @@ def _install(pins: Mapping[str, str]) -> str:
     wanted = [f"{name}=={version}" for name, version in pins.items() if version]
     if not wanted:
         return ""
-    builds = sorted({match[1] for version in pins.values() if (match := _LOCAL.search(version))})
+    versions = [version for name, version in pins.items() if _OF_PYTORCH.fullmatch(name)]
+    builds = sorted({match[1] for version in versions if (match := _BUILD.search(version))})
     indexes = [f"--extra-index-url={_WHEELS}{build}" for build in builds]
     return " ".join(["pip install --force-reinstall --no-deps", *indexes, *wanted])
 

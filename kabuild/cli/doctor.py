@@ -42,7 +42,6 @@ def _python() -> Iterator[Finding]:
         ("ziglang", "the compiler of the cpu platform"),
     ):
         yield _distribution(name, use, State.PROBLEM)
-    yield _distribution("hip-python", "asks AMD's HIP runtime", State.OPTIONAL)
 
 
 def _distribution(name: str, use: str, missing: State) -> Finding:
@@ -113,7 +112,9 @@ def _platforms() -> Iterator[Finding]:
     yield from find_devices(platforms, default_path() / LEASES)
     for name in platforms.names():
         with suppress(LoadError):  # which the platform reports itself
-            yield from map(_installation, platforms.spec(name).installations)
+            spec = platforms.spec(name)
+            yield from (_distribution(p.name, p.use, State.OPTIONAL) for p in spec.packages)
+            yield from map(_installation, spec.installations)
     for tool, use in (
         ("g++", "to adopt for the cpu platform"),
         ("ssh-keygen", "signatures of bundles"),

@@ -20,7 +20,7 @@ from kabuild.loading.attributes import AttributeReader
 from kabuild.loading.build_file import Package, read_package
 from kabuild.loading.external import ExternalPackages
 from kabuild.loading.package_files import PackageFiles
-from kabuild.loading.platform_index import DIRECTORY, PlatformIndex
+from kabuild.loading.platform_index import PlatformIndex
 from kabuild.loading.roots import BUILD_FILE, SHARED, builtin_root
 from kabuild.loading.rule_index import RuleIndex
 from kabuild.loading.toml_file import read_toml
@@ -28,6 +28,7 @@ from kabuild.loading.walk import walk
 from kabuild.loading.workspace import Workspace
 from kabuild.model.action import Root, Source
 from kabuild.model.label import Label, names_package, repository_of, show_package
+from kabuild.model.platform import PLATFORMS
 from kabuild.model.target import Target
 from kabuild.rule.attr import PathStep
 from kabuild.rule.rule import Rule
@@ -50,7 +51,7 @@ class Loader:
         self.builtin = builtin or builtin_root()
         roots = dict.fromkeys((workspace.root / "rules", self.builtin / "rules"))
         self.rules = RuleIndex(tuple(roots))
-        roots = dict.fromkeys((workspace.root / DIRECTORY, self.builtin / DIRECTORY))
+        roots = dict.fromkeys((workspace.root / PLATFORMS, self.builtin / PLATFORMS))
         self.platforms = PlatformIndex(tuple(roots))
         self._packages: dict[str, Package] = {}
         self._files: set[Path] = set()

@@ -12,7 +12,7 @@ from kabuild.base.suggest import suggest
 from kabuild.loading.attributes import check_value, describe
 from kabuild.loading.roots import PLATFORM_FILE
 from kabuild.loading.toml_file import TomlFile, read_toml
-from kabuild.model.platform import Installation, PlatformSpec
+from kabuild.model.platform import Installation, Package, PlatformSpec
 from kabuild.rule import attr
 from kabuild.rule.attr import Attr, AttributeProblem
 
@@ -20,6 +20,7 @@ ARCHITECTURES_FILE = "architectures.toml"
 _ARCHITECTURE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _VARIANTS = "variants"
 _INSTALLATION = ("program", "use", "requires")
+_PACKAGE = ("name", "use")
 
 
 def _check_pattern(text: str) -> None:
@@ -42,6 +43,15 @@ def _check_installations(tables: list[Mapping[str, Any]]) -> None:
             )
 
 
+def _check_packages(tables: list[Mapping[str, Any]]) -> None:
+    for index, table in enumerate(tables):
+        texts = all(isinstance(value, str) for value in table.values())
+        if {*table} != {*_PACKAGE} or not texts:
+            raise AttributeProblem(
+                "a package has a name and a use", (index,), 'such as name = "torch", use = "judges"'
+            )
+
+
 ATTRS: Mapping[str, Attr] = {
     "doc": attr.string("One sentence for people.", required=True),
     "device": attr.string("What people call one of its devices.", default=""),
@@ -57,11 +67,16 @@ ATTRS: Mapping[str, Attr] = {
     "installations": attr.tables(
         "Compilers that can be adopted for it.", check=_check_installations
     ),
+    "packages": attr.tables("Python packages that it can use.", check=_check_packages),
 }
 
 
-def read_platform(directory: Path, name: str, shown: str) -> PlatformSpec:
-    """The declaration of a directory, called ``shown`` in messages. Raises LoadError."""
+def read_platform(directory: Path, shown: str, *, root: str) -> PlatformSpec:
+    """The declaration of a directory below ``root``, called ``shown`` in messages.
+
+    Raises LoadError.
+    """
+    name = directory.name
     file = read_toml(directory / PLATFORM_FILE, f"{shown}/{PLATFORM_FILE}")
     for key in file.values:
         if key not in ATTRS:
@@ -76,7 +91,8 @@ def read_platform(directory: Path, name: str, shown: str) -> PlatformSpec:
         Installation(item["program"], item["use"], tuple(item["requires"]))
         for item in values["installations"]
     )
-    return PlatformSpec(name, **{**values, "device": values["device"] or f"{name} device"})
+    values["packages"] = tuple(Package(**item) for item in values["packages"])
+    return PlatformSpec(name, root, **{**values, "device": values["device"] or f"{name} device"})
 
 
 def _value(file: TomlFile, key: str, attribute: Attr) -> Any:

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING
 from kabuild.base.errors import LoadError, Reason, UsageError, described
 from kabuild.base.suggest import suggest
 from kabuild.loading.roots import PLATFORM_FILE, builtin_root, find_workspace
-from kabuild.model.platform import CPU, CPU_SPEC, Platform, PlatformSpec
+from kabuild.model.platform import CPU, CPU_SPEC, PLATFORMS, Platform, PlatformSpec
 
 if TYPE_CHECKING:
     from kabuild.platform import Driver
 
-DIRECTORY = "toolchains/platforms"
 DRIVER_FILE = "devices.py"
 _serial = itertools.count(1)
 
@@ -34,7 +33,7 @@ class PlatformIndex:
     @classmethod
     def of(cls, workspace: Path | None) -> PlatformIndex:
         """The platforms of a workspace; without one, those that ship with kabuild."""
-        roots = (root / DIRECTORY for root in (workspace, builtin_root()) if root)
+        roots = (root / PLATFORMS for root in (workspace, builtin_root()) if root)
         return cls(tuple(dict.fromkeys(roots)))
 
     @classmethod
@@ -69,7 +68,10 @@ class PlatformIndex:
                 )
             from kabuild.loading.platform_file import read_platform
 
-            self._specs[name] = read_platform(directory, name, self._shown(directory))
+            builtin = directory.parent == builtin_root() / PLATFORMS
+            self._specs[name] = read_platform(
+                directory, self._shown(directory), root="builtin" if builtin else "workspace"
+            )
         return self._specs[name]
 
     def parse(self, text: str) -> Platform:
@@ -108,7 +110,7 @@ class PlatformIndex:
     def _shown(self, directory: Path) -> str:
         """A directory's name in messages: the first root is the workspace's own."""
         own = directory.parent == self.roots[0]
-        return f"{DIRECTORY}/{directory.name}" if own else str(directory)
+        return f"{PLATFORMS}/{directory.name}" if own else str(directory)
 
     def _meant(self, name: str) -> str:
         """A hint for a name that is not a platform but may be an architecture."""

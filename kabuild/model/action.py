@@ -100,8 +100,8 @@ class Resources:
     """What an action occupies while it runs; the scheduler never assigns it twice.
 
     ``cpus`` counts slots; 0 means all of them. ``lease`` names what is held exclusively, across
-    processes too: ``cpu`` is all of the machine to measure on, ``cuda`` and ``rocm`` are one device
-    of these; empty means nothing. ``timed``: the action measures times, so no other process may
+    processes too: ``cpu`` is all of the machine to measure on, the name of another platform is one
+    of its devices; empty means nothing. ``timed``: the action measures times, so no other process may
     compute on its device meanwhile, with or without a lease.
     """
 

@@ -10,7 +10,7 @@ class Device:
     """One accelerator, as the driver describes it.
 
     Attributes:
-        platform: ``cuda`` or ``rocm``.
+        platform: the name of its platform.
         index: its number, as the vendor's own tools count.
         uuid: its unique name, by which processes lock it.
         arch: the architecture to compile for, such as ``sm_90``.
@@ -48,7 +48,7 @@ class Devices:
     """The devices of one platform: all of them, or those that a build may use.
 
     Attributes:
-        platform: ``cuda`` or ``rocm``; ``cpu`` has none.
+        platform: the name of their platform; ``cpu`` has none.
         found: by index.
         absent: why there are none; empty if there are some.
         notes: for users, about devices that were left out.

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+PLATFORMS = "toolchains/platforms"
+"""Where the directories of platforms are, in a workspace and in kabuild."""
+
 CPU = "cpu"
 """The platform that every machine has. All others are declared in ``toolchains/platforms``."""
 
@@ -48,11 +51,25 @@ class Installation:
 
 
 @dataclass(frozen=True)
+class Package:
+    """A Python package that is of use on a platform.
+
+    Attributes:
+        name: the distribution's name.
+        use: what it is good for.
+    """
+
+    name: str
+    use: str
+
+
+@dataclass(frozen=True)
 class PlatformSpec:
     """The declaration in a platform's directory. ``cpu`` has none.
 
     Attributes:
         name: of the directory.
+        root: ``workspace`` or ``builtin``: what the directory's path is relative to.
         doc: one sentence for people.
         device: what users call one of its devices.
         example: an architecture, for messages.
@@ -63,9 +80,11 @@ class PlatformSpec:
         pytorch: a pattern of the PyTorch versions that support its devices; empty for any.
         pytorch_build: what such a build is called.
         installations: compilers that can be adopted for it.
+        packages: Python packages that it can use.
     """
 
     name: str
+    root: str = "builtin"
     doc: str = ""
     device: str = ""
     example: str = ""
@@ -75,6 +94,7 @@ class PlatformSpec:
     pytorch: str = ""
     pytorch_build: str = ""
     installations: tuple[Installation, ...] = ()
+    packages: tuple[Package, ...] = ()
 
 
 CPU_SPEC = PlatformSpec(CPU)

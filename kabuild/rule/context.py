@@ -21,7 +21,7 @@ from kabuild.model.action import (
 )
 from kabuild.model.label import Label, repository_of
 from kabuild.model.options import Options
-from kabuild.model.platform import CPU_SPEC, Platform, PlatformSpec
+from kabuild.model.platform import CPU_SPEC, PLATFORMS, Platform, PlatformSpec
 from kabuild.model.target import Target
 from kabuild.rule.provider import Provider
 
@@ -116,6 +116,14 @@ class Context:
     def builtin(self, path: str) -> Source:
         """A file or directory that ships with kabuild, such as ``rules/harness/tools``."""
         return Source(path, "builtin")
+
+    def platform_file(self, path: str) -> Source:
+        """A file or directory of the directory that declares the build's platform.
+
+        Such as ``architectures.toml``. ``cpu`` has no directory.
+        """
+        spec = self.platform_spec
+        return Source(f"{PLATFORMS}/{spec.name}/{path}", spec.root)
 
     def sandbox_kit(self, below: str, *, supervision: bool = False) -> Mapping[str, Source]:
         """The modules with which an action puts its own children into sandboxes, below ``below``.

@@ -62,10 +62,10 @@ def architecture(ctx: Context) -> str:
     return name
 
 
-def architectures(ctx: Context, platform: str) -> dict[str, Artifact]:
-    """The figures of a platform's architectures, where the drivers of compilers read them."""
-    file = f"platforms/{platform}/architectures.toml"
-    return {file: ctx.builtin(f"toolchains/{file}")}
+def architectures(ctx: Context) -> dict[str, Artifact]:
+    """The figures of the platform's architectures, where the drivers of compilers read them."""
+    file = "architectures.toml"
+    return {f"platforms/{ctx.platform.name}/{file}": ctx.platform_file(file)}
 
 
 def home(toolchain: Toolchain) -> str:

@@ -14,6 +14,8 @@ from kabuild.rule import Artifact, Context
 from .terms import gates
 
 TOOLS = "rules/harness/tools"
+DEVICE = "device"
+"""What judges ask of a platform: ``tools/base/device_platform.py``."""
 
 
 def _terms(*names: str) -> tuple[str, ...]:
@@ -73,4 +75,13 @@ def judge_files(
     """The files for ``gates`` that judge programs of ``abis``, at their places below ``below``."""
     needed = [path for gate in gates for path in GATE_FILES[gate]]
     needed += [path for abi in abis for path in runner_files(abi, ctx.platform.name)]
-    return {f"{below}/{path}": ctx.builtin(f"{TOOLS}/{path}") for path in sorted(set(needed))}
+    files = {f"{below}/{path}": ctx.builtin(f"{TOOLS}/{path}") for path in sorted(set(needed))}
+    return {**files, **(platform_file(ctx, below, DEVICE) if "runners" in needed else {})}
+
+
+def platform_file(ctx: Context, below: str, part: str) -> Mapping[str, Artifact]:
+    """The file in which the platform's directory says ``part``; none on ``cpu``."""
+    if ctx.platform.name == "cpu":
+        return {}
+    name = f"{ctx.platform.name}_{part}.py"
+    return {f"{below}/{name}": ctx.platform_file(f"tools/{name}")}

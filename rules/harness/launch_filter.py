@@ -1,17 +1,19 @@
-"""A platform's launch filter, also as a target of its own: Triton tasks need no HIP compiler."""
+"""A platform's launch filter, also as a target of its own: Triton tasks need no HIP compiler.
+
+It is the library in front of a device's driver that decides which kernels run. Its sources are
+``tools/launch_filter`` and ``tools/launch_filter_NAME``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kabuild.rule import Action, Context, Rule, attr
+from kabuild.rule import Context, Output, Rule, attr
 
 from .compilers import CPP_COMPILER, cpp_compiler, declare_launch_filter, tool
 from .gates import PYTHON_TOOLCHAIN
 from .providers import LaunchFilterInfo
 
-DRIVERS = {"cuda": "libcuda.so.1", "rocm": "libamdhip64.so"}
-"""The name of each platform's driver, which is the filter's, too."""
 HOST_ATTRS: Mapping[str, attr.Attr] = {
     "host": attr.label("What compiles the host's part.", default="//toolchains/zig"),
     "program": attr.string(
@@ -21,34 +23,48 @@ HOST_ATTRS: Mapping[str, attr.Attr] = {
 }
 
 
-def declare(ctx: Context, platform: str, program: str, part: str = "") -> Action:
+def declare(ctx: Context, platform: str, driver: str, program: str, part: str = "") -> Output:
     """Build the filter of ``platform`` with ``program`` of the target's own ``host``.
 
-    The target's own action without ``part``; else it makes other things, too.
+    ``driver`` is the driver's file name, which becomes the filter's. Without ``part`` the target's
+    own action builds it.
     """
     host = tool(ctx, "host", CPP_COMPILER)
-    return declare_launch_filter(
+    built = declare_launch_filter(
         ctx,
         ("launch_filter", f"launch_filter_{platform}"),
-        DRIVERS[platform],
+        driver,
         cpp_compiler(host, program),
         (ctx.toolchain(PYTHON_TOOLCHAIN), host),
         part=part,
     )
+    return built.output(driver)
 
 
-def rule(platform: str) -> Rule:
-    """The kind of target that is the filter of ``platform``, and nothing on any other."""
+def rule(platform: str, driver: str) -> Rule:
+    """The kind of target that builds the filter of ``platform``, and nothing on any other."""
 
     def implement(ctx: Context) -> None:
-        # Triton tasks name this target on every platform; only here do they use it.
         if ctx.platform.name == platform:
-            built = declare(ctx, platform, ctx.attrs["program"])
-            ctx.provide(LaunchFilterInfo(built.output(DRIVERS[platform])))
+            ctx.provide(LaunchFilterInfo(declare(ctx, platform, driver, ctx.attrs["program"])))
 
     return Rule(
         kind=f"{platform}_launch_filter",
-        doc=f"The library before the driver of {platform}, which decides which kernels run.",
+        doc=f"The library in front of the driver of {platform}, which decides which kernels run.",
         implement=implement,
         attrs=HOST_ATTRS,
+    )
+
+
+def absent(platform: str) -> Rule:
+    """The kind of target that stands for the filter of a platform that needs none."""
+
+    def implement(ctx: Context) -> None:
+        ctx.provide(LaunchFilterInfo(None))
+
+    return Rule(
+        kind=f"{platform}_launch_filter",
+        doc=f"No library: on {platform} every kernel may run.",
+        implement=implement,
+        attrs={},
     )

@@ -64,10 +64,10 @@ class LaunchFilterInfo(Provider):
     """What stands before a device's driver and decides which kernels run.
 
     Attributes:
-        library: it has the driver's name and functions.
+        library: it has the driver's name and functions; None where every kernel may run.
     """
 
-    library: Output
+    library: Output | None
 
 
 @dataclass(frozen=True)

@@ -192,8 +192,15 @@ def _desk(ctx: Context, bench: Bench) -> dict[str, Artifact]:
         "desk/reference.py": next(iter(ctx.attrs["originals"]), ctx.attrs["reference"]),
         "desk/configs.json": ctx.literal([config.to_json() for config in configs]),
         "desk/CHEATSHEET.md": ctx.builtin(f"{SHEETS}/{bench.language}.md"),
-        "desk/TARGET.md": ctx.builtin(f"{SHEETS}/{ctx.platform.name}.md"),
+        "desk/TARGET.md": _target_sheet(ctx),
     }
+
+
+def _target_sheet(ctx: Context) -> Artifact:
+    """What an agent is told of the platform, by the platform's own directory."""
+    if ctx.platform.name == "cpu":
+        return ctx.builtin(f"{SHEETS}/cpu.md")
+    return ctx.platform_file("sheet.md")
 
 
 def _check_files(ctx: Context, bench: Bench) -> dict[str, Artifact]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kabuild.rule import Context, Rule, attr
 
+from ..harness import launch_filter
 from ..harness.compilers import (
     BUILDING,
     CPP_COMPILER,
@@ -92,3 +93,4 @@ RULE = Rule(
     },
     subtargets=("runtime", "runner", "sanitize.runtime"),
 )
+RULES = (RULE, launch_filter.absent("cpu"))

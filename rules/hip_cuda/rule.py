@@ -36,6 +36,7 @@ CUDA = "cuda-compiler"
 SANITIZER = "cuda-sanitizer"
 HEADERS = "gnu-c++-headers"
 RUNTIME = "libcudart.so.13"
+DRIVER = "libcuda.so.1"
 RUNNER = ("runner", "runner_cuda")
 WATCHED_RUNNER = (
     "runner_alone",
@@ -54,7 +55,7 @@ def implement(ctx: Context) -> None:
     host = tool(ctx, "host", CPP_COMPILER)
     drivers: dict[str, Artifact] = {
         **hip_driver(ctx, "cuda", "cuda/host"),
-        **architectures(ctx, "cuda"),
+        **architectures(ctx),
     }
     compiler = f"--compiler=nvcc:{home(cuda)}"
     host_compiler = cpp_compiler(host, attrs["program"])
@@ -70,7 +71,7 @@ def implement(ctx: Context) -> None:
     )
     runner = declare_runner(ctx, RUNNER, host_compiler, (python, host))
     watched = declare_runner(ctx, WATCHED_RUNNER, host_compiler, (python, host), "sanitize.runner")
-    filtering = launch_filter.declare(ctx, "cuda", attrs["program"], "launch_filter")
+    filtering = launch_filter.declare(ctx, "cuda", DRIVER, attrs["program"], "launch_filter")
     arch = architecture(ctx)
     arguments, headers = _headers(ctx)
     compile_argv = (
@@ -85,7 +86,7 @@ def implement(ctx: Context) -> None:
             toolchains=(python, cuda, host, *headers),
             libraries=libraries,
             runner=runner.output("hip-runner"),
-            launch_filter=filtering.output(launch_filter.DRIVERS["cuda"]),
+            launch_filter=filtering,
             sanitizing=_sanitizing(ctx, compile_argv, libraries, watched.output("hip-runner")),
         )
     )
@@ -137,4 +138,4 @@ RULE = Rule(
     },
     subtargets=("runtime", "runner", "sanitize.runner", "launch_filter"),
 )
-RULES = (RULE, launch_filter.rule("cuda"))
+RULES = (RULE, launch_filter.rule("cuda", DRIVER))

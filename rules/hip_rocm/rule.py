@@ -21,6 +21,7 @@ from ..harness.judge_files import verdict_files
 from ..harness.providers import HipInfo
 
 ROCM = "rocm"
+DRIVER = "libamdhip64.so"
 # What all platforms' runners share, what GPUs' share, and what names HIP's functions.
 RUNNER = (
     "runner",
@@ -38,11 +39,11 @@ def implement(ctx: Context) -> None:
     clang = tool(ctx, "host", CPP_COMPILER)
     compiling = cpp_compiler(clang, "")
     runner = declare_runner(ctx, RUNNER, compiling, (python, clang))
-    filtering = launch_filter.declare(ctx, "rocm", "", "launch_filter")
+    filtering = launch_filter.declare(ctx, "rocm", DRIVER, "", "launch_filter")
     compiler, tools = _compiler(ctx, clang)
     inputs: dict[str, Artifact] = {
         **hip_driver(ctx, "rocm", "include", "rocm/host"),
-        **architectures(ctx, "rocm"),
+        **architectures(ctx),
     }
     ctx.provide(
         HipInfo(
@@ -54,7 +55,7 @@ def implement(ctx: Context) -> None:
             toolchains=(python, *tools),
             libraries={},
             runner=runner.output("hip-runner"),
-            launch_filter=filtering.output(launch_filter.DRIVERS["rocm"]),
+            launch_filter=filtering,
         )
     )
 
@@ -87,4 +88,4 @@ RULE = Rule(
     },
     subtargets=("runner", "launch_filter"),
 )
-RULES = (RULE, launch_filter.rule("rocm"))
+RULES = (RULE, launch_filter.rule("rocm", DRIVER))

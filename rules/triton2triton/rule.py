@@ -28,8 +28,7 @@ from ..harness.gates import (
     portable,
 )
 from ..harness.hip import check_kernel_suffix, launch_filter_file
-from ..harness.judge_files import AHEAD_FILES, TOOLS, verdict_files
-from ..harness.launch_filter import DRIVERS
+from ..harness.judge_files import AHEAD_FILES, TOOLS, platform_file, verdict_files
 from ..harness.providers import LaunchFilterInfo
 from ..harness.signature import read_signature
 from ..harness.solution import NO_SOLUTION, Bench, Compiling, declare_solution, trials
@@ -37,6 +36,9 @@ from ..harness.task import SUBTARGETS, TASK_ATTRS, check_task
 
 MODULE = "kernel.py"
 LINES = "kernel.lines.json"
+AHEAD_DEVICE = "triton"
+"""What compiling ahead of time asks of a platform: ``tools/ahead_platform.py``."""
+
 INTERPRETED_ELEMENTS = 4096
 AHEAD = Limits(timeout=300.0, memory=8 << 30, processes=128, scratch=1 << 30)
 
@@ -83,9 +85,7 @@ def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
 
 def _runtime(ctx: Context) -> Runtime:
     """On devices, what decides which kernels run."""
-    if ctx.platform.name not in DRIVERS:
-        return Runtime(default_elements=INTERPRETED_ELEMENTS)
-    found = ctx.provider(ctx.attrs[f"{ctx.platform.name}_launch_filter"], LaunchFilterInfo)
+    found = ctx.provider(ctx.attrs["launch_filter"], LaunchFilterInfo)
     files = launch_filter_file(found.library)
     return Runtime(files, launch_filter="".join(files), default_elements=INTERPRETED_ELEMENTS)
 
@@ -116,7 +116,8 @@ def _compiling(ctx: Context) -> Compiling:
         **{f"tools/{path}": ctx.builtin(f"{TOOLS}/{path}") for path in AHEAD_FILES},
         "hip/common": ctx.builtin("toolchains/hip/common"),
         f"hip/{platform}/driver": ctx.builtin(f"toolchains/hip/{platform}/driver"),
-        **architectures(ctx, platform),
+        **platform_file(ctx, "tools", AHEAD_DEVICE),
+        **architectures(ctx),
         **ctx.sandbox_kit("tools"),
     }
     return Compiling((*reading.argv, "--ahead=ahead.json"), inputs, reading.toolchains, MODULE)
@@ -156,13 +157,9 @@ RULE = Rule(
     attrs={
         **TASK_ATTRS,
         # Not the targets that compile HIP, which take compilers that no Triton task needs.
-        **{
-            f"{platform}_launch_filter": attr.label(
-                f"What decides on {platform} which kernels run.",
-                default=f"//toolchains/hip:{platform}_launch_filter",
-            )
-            for platform in DRIVERS
-        },
+        "launch_filter": attr.label(
+            "What decides which kernels run.", default="//toolchains/hip:{platform}_launch_filter"
+        ),
     },
     subtargets=(*SUBTARGETS, "baseline.compile"),
     gates=GATES,

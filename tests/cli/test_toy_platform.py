@@ -73,6 +73,22 @@ RULE = Rule(kind="toy", doc="Reads a board.", implement=implement,
 """
 
 
+JUDGED = """\
+from base.device_platform import DevicePlatform, DriverLibrary
+
+PLATFORM = DevicePlatform(
+    name="toy",
+    maker="Toymaker",
+    driver=DriverLibrary(("libtoy.so.1",), "toy"),
+    torch_device="cpu",
+    torch_version="toy",
+    out_of_memory=("the board is full",),
+    device_files=("toy*",),
+    triton_utilities=("toys", "Utilities"),
+)
+"""
+
+
 @pytest.fixture
 def workspace(workspace: CliWorkspace) -> CliWorkspace:
     """Adds the platform, and a task that runs on it; nothing else is touched."""
@@ -173,3 +189,35 @@ def test_a_broken_platform_is_one_error_with_its_place(
     assert said in ran.err
     assert "Traceback" not in ran.err
     assert workspace.run("build", "//t").code == 0
+
+
+@pytest.fixture
+def judged(workspace: CliWorkspace) -> CliWorkspace:
+    """The platform also says what judges have to know; a task of a family that ships is new."""
+    workspace.write("toolchains/platforms/toy/tools/toy_device.py", JUDGED)
+    assert workspace.run("new", "task", "call/mine").code == 0
+    return workspace
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("toy", "is not built for Toymaker's devices"),
+        ("__version__", "libtoy.so.1 is not installed"),
+    ],
+)
+def test_a_judge_knows_the_platform_by_its_directory(
+    judged: CliWorkspace, version: str, said: str
+) -> None:
+    """Nothing of kabuild's is touched: the platform's file says what the judge looks for."""
+    judged.write(
+        "toolchains/platforms/toy/tools/toy_device.py",
+        JUDGED.replace('torch_version="toy"', f'torch_version="{version}"'),
+    )
+
+    flags = ("--agent=none", "--platform=toy", "--gates=compile,correctness")
+    ran = judged.run("test", "//tasks/call/mine", *flags)
+
+    assert ran.code == 36, ran.err + ran.out
+    assert "NO_DEVICE: no toy device on this machine: " in ran.out + ran.err
+    assert said in ran.out + ran.err

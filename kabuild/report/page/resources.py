@@ -14,11 +14,11 @@ Kernel = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """One figure of kernels. ``amd`` is its name where registers are vector and scalar ones."""
+    """One figure of kernels. ``split`` is its name where vector and scalar registers differ."""
 
     field: str
     title: str
-    amd: str = ""
+    split: str = ""
 
 
 _COLUMNS = (
@@ -31,12 +31,12 @@ _COLUMNS = (
     Column("stack_bytes", "stack"),
     Column("code_bytes", "code"),
 )
-_NVIDIA = (
+_ONE_KIND = (
     "Registers and stack of one thread, shared memory of one block; spills are bytes that are "
     "stored and loaded. Occupancy: warps that a multiprocessor holds at once, and what it has no "
     "more of."
 )
-_AMD = (
+_SPLIT = (
     "Vector registers and stack of one thread, scalar registers of one wave, LDS (shared memory) "
     "of one block; spills are registers. Occupancy: waves that a SIMD unit holds at once, and "
     "what it has no more of."
@@ -72,29 +72,32 @@ def resources(compiled: Mapping[str, Any]) -> Resources | None:
     kernels = [item for item in told if isinstance(item, Mapping)]
     if not kernels:
         return None
-    amd = any("scalar_registers" in kernel for kernel in kernels)
+    split = any("scalar_registers" in kernel for kernel in kernels)
     columns = [column for column in _COLUMNS if any(column.field in k for k in kernels)]
-    titles = [column.amd if amd and column.amd else column.title for column in columns]
+    titles = [column.split if split and column.split else column.title for column in columns]
     return Resources(
         arch=", ".join(dict.fromkeys(str(k["arch"]) for k in kernels if "arch" in k)),
-        note=_AMD if amd else _NVIDIA,
+        note=_SPLIT if split else _ONE_KIND,
         titles=(*titles, "occupancy"),
         rows=tuple(
             (
                 readable(str(kernel.get("name", ""))),
-                (*(_figure(column.field, kernel, amd=amd) for column in columns), _held(kernel)),
+                (
+                    *(_figure(column.field, kernel, split=split) for column in columns),
+                    _held(kernel),
+                ),
             )
             for kernel in kernels
         ),
     )
 
 
-def _figure(field: str, kernel: Kernel, *, amd: bool) -> Figure:
+def _figure(field: str, kernel: Kernel, *, split: bool) -> Figure:
     known = number(kernel, field)
     if known is None:
         return _UNKNOWN
     value = int(known)
-    in_bytes = field.endswith("_bytes") or (field == "spills" and not amd)
+    in_bytes = field.endswith("_bytes") or (field == "spills" and not split)
     return Figure(_size(value) if in_bytes else str(value), value, field == "spills" and value > 0)
 
 

@@ -61,13 +61,8 @@ _ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     "TZ": "UTC",
 }
-_OF_THE_DEVICE = (
-    "KABUILD_DEVICE",
-    "CUDA_VISIBLE_DEVICES",
-    "ROCR_VISIBLE_DEVICES",
-    "LD_LIBRARY_PATH",
-)
-"""What tells a judge which device the session was given, and where its driver is."""
+_OF_THE_DEVICE = ("KABUILD_DEVICE", "LD_LIBRARY_PATH")
+"""Variables that tell a judge which device the session was given, and where its driver is."""
 
 
 class CheckError(Exception):
@@ -197,7 +192,8 @@ class Bench:
             spec["baseline"] = {**spec["candidate"], "path": f"against/{against.name}"}
         (job / "spec.json").write_text(json.dumps(spec))
         stderr = job / "stderr"
-        _wait(_fork(lambda: _run_gate(job, stderr)), _JUDGE_SECONDS, "the judge")
+        kept = _device_variables(str(spec["platform"]))
+        _wait(_fork(lambda: _run_gate(job, stderr, kept)), _JUDGE_SECONDS, "the judge")
         try:
             return {**_verdict(job, stderr), "gate": gate}
         finally:
@@ -241,13 +237,24 @@ def _fork(child: Callable[[], None]) -> int:
     return pid
 
 
-def _run_gate(job: Path, stderr: Path) -> None:
-    """In a fork: what ``python tools/gate.py spec.json`` does. Leaves by SystemExit."""
+def _device_variables(platform: str) -> tuple[str, ...]:
+    """The variables of the session that its judges need; the platform names its own."""
+    if platform == "cpu":
+        return _OF_THE_DEVICE
+    told = importlib.import_module("base.device_platform").device_platform(platform)
+    return (*_OF_THE_DEVICE, *told.variables)
+
+
+def _run_gate(job: Path, stderr: Path, kept: Sequence[str]) -> None:
+    """In a fork: what ``python tools/gate.py spec.json`` does. Leaves by SystemExit.
+
+    ``kept`` are the variables that the judge gets of this process's environment.
+    """
     os.setsid()
     os.chdir(job)
     log = os.open(stderr, os.O_WRONLY | os.O_CREAT, 0o600)
     os.dup2(log, 2)
-    device = {name: os.environ[name] for name in _OF_THE_DEVICE if name in os.environ}
+    device = {name: os.environ[name] for name in kept if name in os.environ}
     os.environ.clear()
     os.environ.update({**_ENVIRONMENT, **device})
     gate = importlib.import_module("gate")

@@ -17,7 +17,6 @@ from pathlib import Path
 from types import ModuleType
 
 from base.program import MachineFault
-from gpu.driver import choose_device
 from runners.launcher import Launcher
 
 BAD_INPUT = 2
@@ -29,7 +28,6 @@ def main(arguments: Sequence[str]) -> int:
     """Run one gate in the working directory."""
     if len(arguments) not in {1, 2}:
         return _complain("usage: gate.py SPEC [SANITIZER]", BAD_INPUT)
-    choose_device()
     try:
         # First of all, so that the runners' ancestor never held anything secret.
         with Launcher.start() as launcher:

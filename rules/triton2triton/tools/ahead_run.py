@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import Any
 
 import torch
-from ahead_kernels import Records, resources
-from ahead_stand_in import stand_in
+from ahead_platform import AheadPlatform, ahead_platform
+from ahead_stand_in import Records, stand_in
 from base.program import Argument
 from base.shapes import evaluate
 from base.tensors import torch_dtype
@@ -27,11 +27,14 @@ def prepare(path: Path, spec: Mapping[str, Any]) -> Callable[[], dict[str, Any]]
     """What is to be called to run the module at ``path``. It gives a report in JSON's values:
     the kernels, an error with its detail, and what was left out.
     """
-    records = stand_in(spec["platform"], spec["arch"])
-    return lambda: _report(path, spec, records)
+    platform = ahead_platform(spec["platform"])
+    records = stand_in(platform, spec["arch"])
+    return lambda: _report(path, spec, platform, records)
 
 
-def _report(path: Path, spec: Mapping[str, Any], records: Records) -> dict[str, Any]:
+def _report(
+    path: Path, spec: Mapping[str, Any], platform: AheadPlatform, records: Records
+) -> dict[str, Any]:
     said: dict[str, Any] = {"kernels": [], "error": "", "detail": "", "left_out": ""}
     try:
         _call_all(path, spec)
@@ -41,7 +44,7 @@ def _report(path: Path, spec: Mapping[str, Any], records: Records) -> dict[str, 
         said["error"] = f"{path.name}:{_line_of(error, path)}: {error}"
     except BaseException as error:  # noqa: BLE001 - whatever the candidate raises, it is told
         said["left_out"] = f"without a GPU it raises {type(error).__name__}: {error}"
-    said["kernels"] = _described(records, spec)
+    said["kernels"] = _described(records, platform, spec["arch"])
     return said
 
 
@@ -73,11 +76,20 @@ def _load(path: Path) -> ModuleType:
     return module
 
 
-def _described(records: Records, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _described(records: Records, platform: AheadPlatform, arch: str) -> list[dict[str, Any]]:
     """What each kernel takes; those that take the same are one."""
-    found = [resources(record, spec["platform"], spec["arch"]) for record in records]
+    found = [_resources(record, platform, arch) for record in records]
     unique = {json.dumps(kernel, sort_keys=True): kernel for kernel in found}
     return [unique[key] for key in sorted(unique)]
+
+
+def _resources(record: Any, platform: AheadPlatform, arch: str) -> dict[str, Any]:
+    return {
+        **platform.resources(record, arch),
+        "name": record.metadata.name,
+        "num_warps": record.metadata.num_warps,
+        "num_stages": record.metadata.num_stages,
+    }
 
 
 def _placed(error: CompilationError, path: Path) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from base.device_platform import device_platform
 from runners import confinement
 
 
@@ -23,7 +24,7 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def seen(platform: str) -> list[str]:
-    binds = list(confinement.device_binds(platform))
+    binds = list(confinement.device_binds(device_platform(platform)))
     assert all(bind.source == bind.target for bind in binds)
     return [bind.source for bind in binds if not bind.source.startswith("/dev/")]
 

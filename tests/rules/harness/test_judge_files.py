@@ -14,6 +14,7 @@ from tests.testkit.own_tasks import ROOT, action_of
 
 TOOLS = ROOT / "rules/harness/tools"
 SANDBOX = ROOT / "kabuild/sandbox"
+PLATFORMS = ROOT / "toolchains/platforms"
 JUDGING = ("correctness", "perf", "unseen", "retention", "admission")
 
 _INTERPRETER = "triton_cpu/interpreter.py"
@@ -79,9 +80,15 @@ def closure(*starts: str) -> set[Path]:
         if path not in seen:
             seen |= {path}
             waiting += imported(path)
-            if path.parent not in {TOOLS, SANDBOX}:
+            if path.parent not in {TOOLS, SANDBOX} and not path.is_relative_to(PLATFORMS):
                 waiting.append(path.with_name("__init__.py"))
     return seen
+
+
+def told(platform: str) -> tuple[str, ...]:
+    """The file in which a platform says what judges have to know; ``cpu`` has none."""
+    file = PLATFORMS / platform / "tools" / f"{platform}_device.py"
+    return () if platform == "cpu" else (str(file),)
 
 
 def given(action: Action, below: str = "tools/") -> set[Path]:
@@ -91,7 +98,8 @@ def given(action: Action, below: str = "tools/") -> set[Path]:
     for path, item in action.inputs:
         if path.startswith(below) and isinstance(item, Source):
             host = roots[item.root] / item.path
-            assert item.root != "builtin" or host == TOOLS / path.removeprefix(below)
+            own = host.parent.parent.parent == PLATFORMS and host.name == path.removeprefix(below)
+            assert item.root != "builtin" or own or host == TOOLS / path.removeprefix(below)
             found |= set(host.rglob("*.py")) if host.is_dir() else {host}
     return found
 
@@ -106,7 +114,7 @@ def test_a_gate_has_what_it_imports(family: str, platform: str, gate: str) -> No
     if gate == "sanitize" and (family in {"call", "triton2triton"} or platform != "cpu"):
         pytest.skip("no such gate")
     runners = RUNNERS[family, platform] if gate != "sanitize" else ()
-    needed = closure("gate.py", f"{gate}/gate.py", *runners)
+    needed = closure("gate.py", f"{gate}/gate.py", *runners, *told(platform))
     has = given(action_of(family, platform, gate))
 
     assert names(needed - has) == [], "imported, and missing in rules/harness/judge_files.py"
@@ -122,7 +130,7 @@ def test_a_score_is_arithmetic() -> None:
 @pytest.mark.parametrize(("family", "platform"), RUNNERS)
 def test_a_check_has_what_its_gates_import(family: str, platform: str) -> None:
     gates = ("correctness/gate.py", "perf/gate.py")
-    needed = closure("gate.py", *gates, *RUNNERS[family, platform])
+    needed = closure("gate.py", *gates, *RUNNERS[family, platform], *told(platform))
     has = given(action_of(family, platform, "agent", "random"), "check/tools/")
 
     assert names(needed ^ has) == []

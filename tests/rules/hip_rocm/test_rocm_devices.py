@@ -15,13 +15,15 @@ from typing import Any
 
 import pytest
 import torch
+from base.device_platform import device_platform
 from base.program import MachineFault
 from gpu import memory, session
-from gpu.driver import CUDA, OUT_OF_MEMORY, ROCM, Driver, NoDevice, open_driver
+from gpu.driver import OUT_OF_MEMORY, Driver, NoDevice, open_driver
 from hip import hip
 
 from tests.testkit.cli import REPOSITORY
 
+CUDA, ROCM = device_platform("cuda"), device_platform("rocm")
 TOOLS = REPOSITORY / "rules/harness/tools"
 ZIG = Path(sysconfig.get_path("platlib"), "ziglang/zig")
 STAND_IN = """\
@@ -52,11 +54,11 @@ def test_the_judges_calls_are_hips() -> None:
     text = "".join(
         path.read_text() for path in (TOOLS / "gpu").glob("*.py") if path.stem != "state"
     )
-    names = {ROCM.spell(name) for name in re.findall(r'"(cu[A-Z]\w+)"', text)}
+    names = {ROCM.driver.spell(name) for name in re.findall(r'"(cu[A-Z]\w+)"', text)}
 
     assert {"hipMemCreate", "hipMemExportToShareableHandle", "hipGetDeviceCount"} < names
     assert [name for name in sorted(names) if not hasattr(hip, name)] == []
-    assert CUDA.spell("cuMemCreate") == "cuMemCreate"
+    assert CUDA.driver.spell("cuMemCreate") == "cuMemCreate"
 
 
 def test_the_runners_calls_are_hips() -> None:
@@ -95,7 +97,7 @@ def test_values_are_hips() -> None:
 def test_a_descriptor_is_passed_as_that_version_takes_it(library: Path, version: int) -> None:
     loaded = ctypes.CDLL(str(library))
     loaded.pretend(version)
-    driver, handle = Driver(loaded, ROCM), ctypes.c_ulonglong(0)
+    driver, handle = Driver(loaded, ROCM.driver), ctypes.c_ulonglong(0)
 
     driver.call("cuMemImportFromShareableHandle", ctypes.byref(handle), driver.descriptor(33), 1)
 
@@ -104,7 +106,7 @@ def test_a_descriptor_is_passed_as_that_version_takes_it(library: Path, version:
 
 def test_an_old_library_is_named(library: Path) -> None:
     with pytest.raises(MachineFault, match="too old: no hipMemCreate"):
-        Driver(ctypes.CDLL(str(library)), ROCM).call("cuMemCreate")
+        Driver(ctypes.CDLL(str(library)), ROCM.driver).call("cuMemCreate")
 
 
 @pytest.mark.parametrize(

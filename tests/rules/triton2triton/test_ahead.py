@@ -83,7 +83,9 @@ def tools(directory: Path) -> Path:
         shutil.copy(REPOSITORY / "kabuild/sandbox" / name, made)
     for part in ("common", "cuda/driver", "rocm/driver"):
         shutil.copytree(hip / part, directory / "hip" / part)
-    shutil.copytree(REPOSITORY / "toolchains/platforms", directory / "platforms")
+    platforms = shutil.copytree(REPOSITORY / "toolchains/platforms", directory / "platforms")
+    for name in ("cuda", "rocm"):
+        shutil.copy(platforms / name / "tools" / f"{name}_triton.py", made)
     return made
 
 

@@ -180,6 +180,7 @@ def test_an_exposure_is_its_own_device_file_and_the_libraries(fake: FakeNvidia) 
     assert dict(exposure.env) == {"LD_LIBRARY_PATH": str(fake.libraries)}
     assert dict(exposure.selection) == {
         "KABUILD_DEVICE": gpu(1).uuid,
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "CUDA_VISIBLE_DEVICES": gpu(1).uuid,
     }
 

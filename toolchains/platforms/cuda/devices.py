@@ -87,7 +87,11 @@ class Nvidia:
         return Exposure(
             mounts=(*device.nodes, *libraries),
             env=(("LD_LIBRARY_PATH", advice),) if advice else (),
-            selection=((CHOSEN, device.uuid), ("CUDA_VISIBLE_DEVICES", device.uuid)),
+            selection=(
+                (CHOSEN, device.uuid),
+                ("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),  # how nvidia-smi counts them
+                ("CUDA_VISIBLE_DEVICES", device.uuid),
+            ),
         )
 
     def remarks(self) -> tuple[Remark, ...]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import torch
 from base.program import CandidateFault, Config, MachineFault
 from base.sampler import Ground
 from base.spec import Spec, SpecError, config_name, read_policy
 from gpu import session
+from gpu.driver import accelerator
 from terms.correctness import CorrectnessPolicy
 from terms.reasons import Reason
 from terms.verdict import PASS, Verdict
@@ -108,7 +108,7 @@ class _Gate:
             wide = run_cases(self.judge, done.stage, [[Case(done.stage, config)]], excused=True)
         except (RuntimeError, MachineFault, TaskFault):  # too large for memory or for PyTorch
             self.judge.kill()
-            torch.cuda.empty_cache()
+            accelerator().empty_cache()
             wide = StageReport(done.stage, PASS, not_applicable=(config.name,))
         if wide.reason == Reason.OUT_OF_MEMORY.value:  # scratch has limits of its own
             wide = StageReport(done.stage, PASS, not_applicable=(config.name,))

@@ -1,8 +1,7 @@
-"""The few functions of CUDA's driver, or AMD's HIP, that torch does not offer, through ctypes.
+"""The few functions of a device's driver that torch does not offer, through ctypes.
 
-HIP has them under names of its own, with the same arguments, values and layouts. They are called
-here by CUDA's names. That they are there, and what they say where no device is, has been tried
-with AMD's library; nothing here has run on an AMD device yet.
+They are called here by the names of CUDA's driver. Other drivers have them under names of their
+own, with the same arguments, values and layouts (``base/device_platform.py``).
 
 The library is loaded on first use and never before: a process that has loaded it can no longer
 fork one that uses the device.
@@ -11,49 +10,14 @@ fork one that uses the device.
 from __future__ import annotations
 
 import ctypes
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from base.device_platform import DevicePlatform, DriverLibrary, device_platform
 from base.program import MachineFault
 
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
-_HIDDEN_BY_AMD = "ROCR_VISIBLE_DEVICES"
-_CHOSEN = "KABUILD_DEVICE"
 DEVICE = 0  # the only one that this process is shown
 OUT_OF_MEMORY = 2
-_DESCRIPTORS_BY_VALUE = 70100000
-
-
-@dataclass(frozen=True)
-class Vendor:
-    """Whose device it is: the platform, his library's names, newest first, and how he spells."""
-
-    platform: str
-    libraries: tuple[str, ...]
-    prefix: str
-    others: Mapping[str, str]
-    """Functions that are called otherwise."""
-
-    def spell(self, function: str) -> str:
-        """His name of a function that CUDA's driver calls ``function``."""
-        return self.others.get(function, self.prefix + function.removeprefix("cu"))
-
-
-CUDA = Vendor("cuda", ("libcuda.so.1",), "cu", {})
-ROCM = Vendor(
-    "rocm",
-    # Where torch brings one, that is already loaded, and found by its name.
-    ("libamdhip64.so.7", "libamdhip64.so.6"),
-    "hip",
-    {
-        "cuDeviceGetCount": "hipGetDeviceCount",
-        "cuDriverGetVersion": "hipRuntimeGetVersion",
-        "cuMemcpy2DAsync_v2": "hipMemcpyParam2DAsync",
-    },
-)
 
 
 class NoDevice(MachineFault):
@@ -67,7 +31,7 @@ class DriverError(MachineFault):
     """A call of the driver failed.
 
     Attributes:
-        number: its ``CUresult`` or ``hipError_t``.
+        number: the driver's, such as a ``CUresult``.
     """
 
     def __init__(self, function: str, number: int) -> None:
@@ -78,15 +42,15 @@ class DriverError(MachineFault):
 class Driver:
     """The loaded and initialised driver."""
 
-    def __init__(self, library: ctypes.CDLL, vendor: Vendor) -> None:
+    def __init__(self, loaded: ctypes.CDLL, library: DriverLibrary) -> None:
+        self._loaded = loaded
         self._library = library
-        self._vendor = vendor
 
     def call(self, function: str, *arguments: Any) -> None:
         """Call one function by CUDA's name of it. Raises DriverError, MachineFault if too old."""
-        name = self._vendor.spell(function)
+        name = self._library.spell(function)
         try:
-            called = getattr(self._library, name)
+            called = getattr(self._loaded, name)
         except AttributeError:
             raise MachineFault(f"the driver of this machine is too old: no {name}") from None
         number = called(*arguments)
@@ -94,59 +58,61 @@ class Driver:
             raise DriverError(name, number)
 
     def descriptor(self, fd: int) -> Any:
-        """A file descriptor as ``cuMemImportFromShareableHandle`` takes it.
-
-        HIP before 7.1 wants to be told where it is written.
-        """
-        if self._vendor is ROCM:
+        """A file descriptor as ``cuMemImportFromShareableHandle`` takes it in this version."""
+        if self._library.descriptors_by_value:
             version = ctypes.c_int(0)
             self.call("cuDriverGetVersion", ctypes.byref(version))
-            if version.value < _DESCRIPTORS_BY_VALUE:
+            if version.value < self._library.descriptors_by_value:
                 return ctypes.byref(ctypes.c_int(fd))
         return ctypes.c_void_p(fd)
 
 
-def choose_device() -> None:
-    """Show this process and its children the device that the action was given, and no other.
+_CHOSEN: list[DevicePlatform] = []
 
-    Without ``KABUILD_DEVICE`` in the environment nothing changes, nor where AMD's own variable
-    hides the other devices already. To be called before anything of CUDA is.
-    """
-    chosen = os.environ.get(_CHOSEN)
-    if chosen is not None and _HIDDEN_BY_AMD not in os.environ:
-        os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # how nvidia-smi counts them
-        os.environ[_VISIBLE] = chosen
+
+def choose(platform: str) -> DevicePlatform:
+    """Have this process use the devices of ``platform``; loads nothing yet."""
+    _CHOSEN[:] = [device_platform(platform)]
+    return chosen()
+
+
+def chosen() -> DevicePlatform:
+    """The platform that this process was told to use."""
+    (platform,) = _CHOSEN
+    return platform
+
+
+def accelerator() -> Any:
+    """PyTorch's module for the devices of this process, such as ``torch.cuda``."""
+    import torch
+
+    return torch.get_device_module(chosen().torch_device)
 
 
 @cache
 def driver() -> Driver:
-    """The driver of this process, for the devices that torch is built for.
-
-    Raises NoDevice where there is none, or nothing to drive.
-    """
-    import torch
-
-    return open_driver(ROCM if torch.version.hip else CUDA)
+    """The driver of this process. Raises NoDevice where there is none, or nothing to drive."""
+    return open_driver(chosen())
 
 
-def open_driver(vendor: Vendor) -> Driver:
-    """Load and start a vendor's driver. Raises NoDevice where that leads to no device."""
-    loaded = Driver(_library(vendor), vendor)
+def open_driver(platform: DevicePlatform) -> Driver:
+    """Load and start a platform's driver. Raises NoDevice where that leads to no device."""
+    loaded = Driver(_library(platform), platform.driver)
     count = ctypes.c_int(0)
     try:
         loaded.call("cuInit", 0)
         loaded.call("cuDeviceGetCount", ctypes.byref(count))
     except DriverError as error:
-        raise NoDevice(vendor.platform, str(error)) from None
+        raise NoDevice(platform.name, str(error)) from None
     if not count.value:
-        raise NoDevice(vendor.platform, "the driver shows none")
+        raise NoDevice(platform.name, "the driver shows none")
     return loaded
 
 
-def _library(vendor: Vendor) -> ctypes.CDLL:
-    for name in vendor.libraries:
+def _library(platform: DevicePlatform) -> ctypes.CDLL:
+    for name in platform.driver.names:
         try:
             return ctypes.CDLL(name)
         except OSError:
             continue
-    raise NoDevice(vendor.platform, f"{vendor.libraries[0]} is not installed")
+    raise NoDevice(platform.name, f"{platform.driver.names[0]} is not installed")

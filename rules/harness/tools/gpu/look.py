@@ -8,13 +8,12 @@ is what was there when the runner said that it was done.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from gpu.driver import driver
+from gpu.driver import accelerator, driver
 
 WIDTH = 16  # bytes of a place
 _ON_HOST, _ON_DEVICE = 1, 2  # CUmemorytype
@@ -55,8 +54,7 @@ class Look:
         self._first = rows - self._rows
         shape = (len(self._places), self._rows, WIDTH)
         self._seen = torch.empty(shape, dtype=torch.uint8, device="cpu", pin_memory=True)
-        stream: Callable[[], Any] = torch.cuda.Stream
-        self._stream = stream()
+        self._stream = accelerator().Stream()
         self._copies = [self._copy(grid, index, place) for index, place in enumerate(self._places)]
 
     def take(self) -> None:

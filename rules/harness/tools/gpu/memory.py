@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpu.driver import DEVICE, driver
+from gpu.driver import DEVICE, accelerator, chosen, driver
 
 _PINNED, _POSIX_DESCRIPTOR, _ON_DEVICE, _READ_WRITE = 1, 1, 1, 3
 _Address = ctypes.c_ulonglong
@@ -109,7 +109,7 @@ class DeviceMemory:
 
     def flat(self) -> Tensor:
         """All bytes: uint8 [size], on the device."""
-        return torch.as_tensor(self, device=torch.device("cuda", DEVICE))
+        return torch.as_tensor(self, device=torch.device(chosen().torch_device, DEVICE))
 
     def close(self) -> None:
         """Give up the descriptor; may be called twice."""
@@ -150,6 +150,6 @@ def _map(handle: _Handle, size: int) -> _Address:
 
 def _unmap(address: _Address, size: int) -> None:
     length = ctypes.c_size_t(size)
-    torch.cuda.synchronize()  # nothing may still be at work on it
+    accelerator().synchronize()  # nothing may still be at work on it
     driver().call("cuMemUnmap", address, length)
     driver().call("cuMemAddressFree", address, length)

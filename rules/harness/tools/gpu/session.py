@@ -6,14 +6,10 @@ import torch
 from base.program import MachineFault
 from torch import Tensor
 
-from gpu.driver import DEVICE, NoDevice, driver
+from gpu.driver import DEVICE, NoDevice, accelerator, choose, chosen, driver
 
-_BUILDS = {"cuda": ("NVIDIA", torch.version.cuda), "rocm": ("AMD", torch.version.hip)}
 _EVICTED = 2  # times the cache's size are written to take everything else out of it
 _FALLBACK_CACHE = 64 << 20
-_INFINITY_CACHE = 256 << 20
-"""Of AMD's largest processors: it lies behind the cache that their runtime tells of."""
-
 _FASTEST_MEMORY = 3.0  # caches are faster than the memory behind them
 _MOST_OPERATIONS = 1 << 15  # of a multiprocessor in a cycle: sparse 8-bit matrices, twice
 
@@ -23,11 +19,12 @@ def start(platform: str) -> None:
 
     Raises NoDevice, and MachineFault for a device that does not answer.
     """
-    maker, built = _BUILDS[platform]
-    if not built:
-        raise NoDevice(platform, f"PyTorch {torch.__version__} is not built for {maker}'s devices")
+    used = choose(platform)
+    if not getattr(torch.version, used.torch_version, None):
+        build = f"PyTorch {torch.__version__}"
+        raise NoDevice(platform, f"{build} is not built for {used.maker}'s devices")
     driver()
-    torch.set_default_device(f"cuda:{DEVICE}")
+    torch.set_default_device(_device())
     check()
 
 
@@ -35,7 +32,7 @@ def check() -> None:
     """Raise MachineFault where the device no longer works for the judge itself."""
     try:
         sound = int(torch.ones(8, device=_device()).sum().item()) == 8
-        torch.cuda.synchronize()
+        accelerator().synchronize()
     except RuntimeError as error:
         raise MachineFault(f"the device is lost: {error}") from error
     if not sound:
@@ -44,18 +41,18 @@ def check() -> None:
 
 def cache_bytes() -> int:
     """Bytes of the device's last-level cache."""
-    told = getattr(torch.cuda.get_device_properties(DEVICE), "L2_cache_size", _FALLBACK_CACHE)
-    return max(int(told), _INFINITY_CACHE if torch.version.hip else 0)
+    told = getattr(accelerator().get_device_properties(DEVICE), "L2_cache_size", _FALLBACK_CACHE)
+    return max(int(told), chosen().least_cache_bytes)
 
 
 def memory_bytes() -> int:
     """Bytes of the device's memory."""
-    return int(torch.cuda.get_device_properties(DEVICE).total_memory)
+    return int(accelerator().get_device_properties(DEVICE).total_memory)
 
 
 def ceilings() -> tuple[float, float]:
     """Bytes and operations a second that the device of this process cannot exceed."""
-    known = torch.cuda.get_device_properties(DEVICE)
+    known = accelerator().get_device_properties(DEVICE)
     memory_hz = float(getattr(known, "memory_clock_rate", 0)) * 1e3
     memory = 2.0 * memory_hz * float(getattr(known, "memory_bus_width", 0)) / 8
     clock_hz = float(getattr(known, "clock_rate", 0)) * 1e3
@@ -66,8 +63,8 @@ def evict() -> None:
     """Fill the last-level cache with what nobody needs, and wait until the device is idle."""
     scratch: Tensor = torch.empty(_EVICTED * cache_bytes(), dtype=torch.uint8, device=_device())
     scratch.fill_(1)
-    torch.cuda.synchronize()
+    accelerator().synchronize()
 
 
 def _device() -> torch.device:
-    return torch.device("cuda", DEVICE)
+    return torch.device(chosen().torch_device, DEVICE)

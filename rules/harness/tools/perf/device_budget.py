@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import torch
 from base.program import MachineFault
+from gpu.driver import accelerator
 
 GIB = 1 << 30
 RESERVE = 2 * GIB  # contexts and libraries of the judge and of a runner, and what they round up
@@ -31,8 +31,8 @@ class Budget:
     @classmethod
     def of_device(cls, share: float) -> Budget:
         """At most ``share`` of the device, and no more than others have left."""
-        free, total = torch.cuda.mem_get_info()
-        own = torch.cuda.memory_reserved()
+        free, total = accelerator().mem_get_info()
+        own = accelerator().memory_reserved()
         return cls.of(total, free + own, share)
 
     @classmethod
@@ -56,7 +56,7 @@ class Budget:
 
     def note(self) -> None:
         """Look at what is taken now."""
-        free, _ = torch.cuda.mem_get_info()
+        free, _ = accelerator().mem_get_info()
         self.peak_bytes = max(self.peak_bytes, self.free_bytes - free)
 
     def to_json(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Budget:
 
 def give_back() -> None:
     """Return to the device what this process's allocator keeps for later."""
-    torch.cuda.empty_cache()
+    accelerator().empty_cache()
 
 
 def _gib(size: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from runners.protocol import FaultCode
 
 from pyrunner.excerpt import chain
@@ -9,8 +11,6 @@ from pyrunner.excerpt import chain
 _ALLOCATOR_COMPLAINTS = (
     "can't allocate memory",
     "Cannot allocate memory",
-    "CUDA out of memory",
-    "CUDA error: out of memory",
 )
 _DEVICE_COMPLAINTS = {
     "an illegal memory access was encountered": 700,
@@ -44,13 +44,18 @@ class HostFault(Exception):  # noqa: N818 (the candidate's, no error of ours)
         self.codes = codes
 
 
-def code_of(error: BaseException) -> tuple[int, ...]:
-    """The fault's code, with the device's own behind it where that is what failed."""
+def code_of(error: BaseException, complaints: Sequence[str] = ()) -> tuple[int, ...]:
+    """The fault's code, followed by the device's own code if the device failed.
+
+    ``complaints`` are the texts by which the platform says that a device has no memory left.
+    """
     if isinstance(error, HostFault):
         return error.codes
     for cause in chain(error):
         text = str(cause)
-        if isinstance(cause, MemoryError) or any(c in text for c in _ALLOCATOR_COMPLAINTS):
+        if isinstance(cause, MemoryError) or any(
+            complaint in text for complaint in (*_ALLOCATOR_COMPLAINTS, *complaints)
+        ):
             return (FaultCode.MEMORY,)
         for said, number in _DEVICE_COMPLAINTS.items():
             if said in text:

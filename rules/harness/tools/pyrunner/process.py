@@ -15,6 +15,7 @@ import sys
 from typing import NoReturn, Protocol
 
 import torch
+from base.device_platform import device_platform
 from base.program import Program, RunnerPolicy
 from runners import confinement, driver_front, lockdown, native_start
 from runners.protocol import CONTROL_FD, ORDERS_FD, RECORD_FD, SIZE, Kind, Message
@@ -117,6 +118,8 @@ class _Server:
     def __init__(self, program: Program, judge: socket.socket, subject: Subject) -> None:
         self._subject = subject
         self._path = confinement.candidate_path(program)
+        platform = device_platform(program.platform) if program.on_device else None
+        self._complaints = platform.out_of_memory if platform else ()
         self._judge = judge
         self._nonce = 0
         self._awake = False
@@ -203,7 +206,7 @@ class _Server:
         sys.stdout.flush()
         if not isinstance(error, HostFault):
             os.write(2, excerpt(error, self._path).encode(errors="replace"))
-        self.reply(Kind.FAULT, *code_of(error))
+        self.reply(Kind.FAULT, *code_of(error, self._complaints))
         os._exit(1)
 
 

@@ -52,7 +52,9 @@ class Called:
             )
         ]
         table = host.mapped(result_fd, writable=True)
-        self._returned = Returned(block, functions.targets, table, arenas, self._outputs)
+        self._returned = Returned(
+            block, functions.targets, table, arenas, self._outputs, home=home.type
+        )
         self._results: list[Any] = []
 
     def run(self, calls: int, left_out: int = -1) -> int:

@@ -50,6 +50,7 @@ class Returned:
     Args:
         own: first and last address of what belongs to the judge: the inputs, which no result may
             lie in, and the outputs, in which one may lie in its own slot.
+        home: the type of the device that calls compute on; a result may also be on the host.
     """
 
     def __init__(
@@ -59,7 +60,10 @@ class Returned:
         table: mmap.mmap,
         arenas: Sequence[range],
         outputs: Sequence[Mapping[str, Any]],
+        *,
+        home: str,
     ) -> None:
+        self._home = home
         self._targets = targets
         self._table = table
         self._arenas = arenas
@@ -140,7 +144,7 @@ class Returned:
             raise WrongDtype(f"'{name}' is {tensor.dtype} instead of {wanted.dtype}")
         if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
             raise WrongLayout(f"'{name}' is not plain memory")
-        if tensor.device.type not in {"cpu", "cuda"}:
+        if tensor.device.type not in {"cpu", self._home}:
             raise WrongType(f"'{name}' is on the device '{tensor.device}'")
         address = tensor.data_ptr()
         inputs, outputs = self._arenas

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from base.program import Program
+from gpu.driver import accelerator, choose
 from gpu.memory import DeviceMemory
 from torch import Tensor
 
@@ -25,8 +26,12 @@ class Device:
     """The ``Ground`` of programs for the device of this process."""
 
     def __init__(self, program: Program) -> None:
-        torch.ones(1, device="cuda")  # so that a device that does not work is no program's fault
-        torch.cuda.synchronize()
+        platform = choose(program.platform)
+        self._gated = platform.gated
+        self._torch = accelerator()
+        # So that a device that does not work is no program's fault.
+        torch.ones(1, device=platform.torch_device)
+        self._torch.synchronize()
         self._recordable = program.abi != "torch"
         self._start, self._stop = _event(), _event()
         self._gate: Gate | None = None
@@ -42,8 +47,8 @@ class Device:
 
     def hold(self, fd: int) -> bool:
         """Make ready to launch behind the gate whose page this is; whether that can be done."""
-        if torch.version.hip:
-            os.close(fd)  # the driver compiles the blocker's text, and AMD's has no such compiler
+        if not self._gated:
+            os.close(fd)
             return False
         self._gate = importlib.import_module("pyrunner_device.gate").Gate(fd)
         return True
@@ -64,7 +69,7 @@ class Device:
         """Wait until the device is idle, and say so; how long that was, by the device's clock."""
         assert self._gate is not None
         try:
-            torch.cuda.synchronize()
+            self._torch.synchronize()
         finally:
             self._gate.page.idle(ticket)
         return int(self._start.elapsed_time(self._stop) * _NANOSECONDS)
@@ -73,7 +78,7 @@ class Device:
         """Do the work, in whatever streams; how many nanoseconds it took."""
         self._start.record()
         work()
-        torch.cuda.synchronize()
+        self._torch.synchronize()
         self._stop.record()
         self._stop.synchronize()
         return int(self._start.elapsed_time(self._stop) * _NANOSECONDS)
@@ -82,9 +87,9 @@ class Device:
         """The work recorded, then run as one graph; None where it cannot be recorded."""
         if not self._recordable:
             return None
-        graph = torch.cuda.CUDAGraph()
+        graph = self._torch.CUDAGraph()
         try:
-            with torch.cuda.graph(graph):
+            with self._torch.graph(graph):
                 work()
         except RuntimeError:  # what is not allowed while recording, whatever it is
             return None
@@ -92,12 +97,12 @@ class Device:
         self._start.record()
         graph.replay()
         self._stop.record()
-        torch.cuda.synchronize()
+        self._torch.synchronize()
         return int(self._start.elapsed_time(self._stop) * _NANOSECONDS)
 
     def finish(self) -> None:
         """Wait until all work is done, in whatever streams."""
-        torch.cuda.synchronize()
+        self._torch.synchronize()
 
     def legal(self, _: dict[str, Tensor]) -> AbstractContextManager[None]:
         """Guards beside the outputs show what nobody intercepts here."""
@@ -111,9 +116,8 @@ class Device:
         """Have the allocator keep what ``results`` makes, so that the clock sees no cudaMalloc."""
         held = results()
         del held
-        torch.cuda.synchronize()
+        self._torch.synchronize()
 
 
 def _event() -> Any:
-    make: Callable[..., Any] = torch.cuda.Event
-    return make(enable_timing=True)
+    return accelerator().Event(enable_timing=True)

@@ -6,8 +6,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-import torch
-from gpu.driver import DEVICE, driver
+from gpu.driver import DEVICE, accelerator, driver
 from gpu.gate_page import ENDED, OPEN, RunnerPage
 
 LIMIT_NS = 20_000_000_000  # longer than a judge waits for anything that is queued
@@ -49,7 +48,7 @@ def _function(module: ctypes.c_void_p, name: bytes) -> ctypes.c_void_p:
 
 
 def _launch(function: ctypes.c_void_p, blocks: int, threads: int, values: tuple[Any, ...]) -> None:
-    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    stream = ctypes.c_void_p(accelerator().current_stream().cuda_stream)
     places = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
     shape = (blocks, 1, 1, threads, 1, 1)
     driver().call("cuLaunchKernel", function, *shape, 0, stream, places, None)

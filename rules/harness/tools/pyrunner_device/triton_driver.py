@@ -6,11 +6,9 @@ import importlib
 import subprocess
 from typing import Any
 
+from base.device_platform import device_platform
+
 _FAILURES = (OSError, RuntimeError, AssertionError, ImportError, subprocess.SubprocessError)
-_UTILITIES = {
-    "cuda": ("triton.backends.nvidia.driver", "CudaUtils"),
-    "rocm": ("triton.backends.amd.driver", "HIPUtils"),
-}
 
 
 def build(platform: str) -> None:
@@ -20,7 +18,7 @@ def build(platform: str) -> None:
     which nothing calls before a runner does. Where it cannot be built, the first kernel in a
     runner says why.
     """
-    module, name = _UTILITIES[platform]
+    module, name = device_platform(platform).triton_utilities
     utilities: Any = getattr(importlib.import_module(module), name)
     if hasattr(utilities, "instance"):
         return

@@ -23,6 +23,7 @@ from types import MappingProxyType
 
 import torch
 from gpu import look
+from gpu.driver import accelerator
 from terms.dtypes import BY_CODE
 from torch import Tensor
 
@@ -225,7 +226,7 @@ class OutputArena(Arena):
         """Copy everything as it is at this moment, and wait until that is done."""
         assert self._taken is not None
         self._taken.copy_(self._grid)
-        torch.cuda.synchronize()
+        accelerator().synchronize()
 
     def changed(self) -> bool:
         """Whether anything was written since ``take``."""

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-import torch
 from base import layouts, shapes
 from base.program import Argument, Config, Program, Scalar, Signature
 from gpu import session
+from gpu.driver import accelerator
 from gpu.look import Look
 from terms.dtypes import DTYPES
 from terms.reasons import Reason
@@ -146,7 +146,7 @@ class ConfigMemory:
         self._block_memory[start:end] = struct.pack(f"<{len(called)}I", *called)
         if self._on_device:
             self._outputs.make_room()
-            torch.cuda.synchronize()
+            accelerator().synchronize()
 
     def fill(self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]]) -> int:
         """Bring the inputs to a device; by how many ns that took longer than it can.
@@ -168,7 +168,7 @@ class ConfigMemory:
         self._outputs.stage(order, inputs)
         places = self._outputs.places(_PLACES)
         self._looks = [self._outputs.look_at(places) for _ in range(_LOOKS)]
-        torch.cuda.synchronize()
+        accelerator().synchronize()
 
     def deliver(self) -> None:
         """Bring the inputs, and take everything out of the caches."""

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from base.device_platform import DevicePlatform, device_platform
 from base.program import Program, RunnerPolicy
 from namespaces import (  # type: ignore[import-not-found]
     Bind,
@@ -32,17 +33,7 @@ _SYS = Path("/sys")
 _OPEN_FILES = 256
 _STACK_BYTES = 16 << 20
 _SYSTEM = ("/usr", "/lib", "/bin")
-_DEVICE_FILES = {"cuda": ("nvidia*",), "rocm": ("kfd", "dri/renderD*")}
-_DESCRIPTIONS = {
-    "rocm": ("class/kfd", "devices/virtual/kfd", "class/drm", "dev/char", "module/amdgpu"),
-}
-"""What of ``/sys`` the runtime of a platform insists on reading."""
-
 _SEARCHED = "LD_LIBRARY_PATH"
-_INHERITED = (
-    *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
-    *("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", _SEARCHED),
-)
 
 
 def view(
@@ -62,7 +53,7 @@ def view(
     if program.modules:
         binds.append(Bind(_absolute(program.modules), MODULES))
     if program.on_device:
-        binds += device_binds(program.platform)
+        binds += device_binds(device_platform(program.platform))
     if front:
         if not _is_below(front.folder, _SYSTEM):
             binds.append(Bind(front.folder, front.folder))
@@ -117,8 +108,10 @@ def environment(program: Program, policy: RunnerPolicy, driver_folder: str = "")
     """The variables of a runner; ``driver_folder`` has what the driver is linked with."""
     variables = dict(ENVIRONMENT)
     if program.on_device:
-        variables |= _caches(CACHE if policy.cache else TMP)
-        variables |= {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        platform = device_platform(program.platform)
+        variables |= _caches(platform, CACHE if policy.cache else TMP)
+        inherited = (*platform.variables, _SEARCHED)
+        variables |= {name: os.environ[name] for name in inherited if name in os.environ}
     if program.launch_filter and program.abi == "hip":
         others = variables.get(_SEARCHED)
         folders = (driver_front.FOLDER, others, driver_folder)
@@ -128,27 +121,28 @@ def environment(program: Program, policy: RunnerPolicy, driver_folder: str = "")
     return variables
 
 
-def _caches(folder: str) -> dict[str, str]:
+def _caches(platform: DevicePlatform, folder: str) -> dict[str, str]:
     """Where what is compiled at the first call is kept."""
     return {
-        "CUDA_CACHE_PATH": f"{folder}/cuda",
+        **{variable: f"{folder}/{name}" for variable, name in platform.caches.items()},
         "TRITON_CACHE_DIR": f"{folder}/triton",
         "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
         "TORCHINDUCTOR_COMPILE_THREADS": "1",  # in this process: others would import torch anew
     }
 
 
-def device_binds(platform: str) -> Iterator[Bind]:
-    """The device files of ``platform`` that this process sees, what the kernel says of them,
-    and the driver's libraries.
+def device_binds(platform: DevicePlatform) -> Iterator[Bind]:
+    """What a runner needs of the platform's devices, as far as this process sees it.
+
+    Device files, the kernel's descriptions of them, and the driver's libraries.
 
     The libraries are mostly below ``/usr``, which every runner sees; others are found by the
     loader's search path.
     """
-    for pattern in _DEVICE_FILES[platform]:
+    for pattern in platform.device_files:
         for path in sorted(Path("/dev").glob(pattern)):
             yield Bind(str(path), str(path), writable=True)
-    for name in _DESCRIPTIONS.get(platform, ()):
+    for name in platform.descriptions:
         path = _SYS / name
         if path.exists():
             yield Bind(str(path), str(path))

@@ -7,8 +7,8 @@ libraries from the launcher; in the file's place it sees one without code, which
 The native runner sees the filter there. It is executed, and its loader opens the driver by a
 descriptor that is then closed.
 
-PyTorch for AMD's devices may bring a HIP runtime of its own. Then that one is the driver of Python
-runners, and the machine's is the native runner's.
+A Python module such as PyTorch may bring a driver of its own. Then that one is the driver of
+Python runners, and the machine's is the native runner's.
 """
 
 from __future__ import annotations
@@ -24,18 +24,13 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
+from base.device_platform import device_platform
 from base.program import Program
 
 from runners.protocol import DRIVER_FD
 
 BEHIND = "libkabuild-driver.so"
 FOLDER = "/runner/driver"
-_NAMES = {
-    "cuda": ("libcuda.so.1",),
-    "rocm": ("libamdhip64.so.7", "libamdhip64.so.6"),
-}
-_BRINGS_ITS_OWN = {"rocm": "torch"}
-"""The module that decides which file a Python process has for its driver."""
 _PATH_BYTES = 4096
 _HEADER = struct.Struct("<40xQ10xHHxx")  # of an ELF file: place, size and number of sections
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -81,8 +76,9 @@ def front_of(program: Program) -> Front | None:
     """
     if not program.launch_filter:
         return None
-    module = "" if program.abi == "hip" else _BRINGS_ITS_OWN.get(program.platform, "")
-    front = _make(program.launch_filter, program.platform, module)
+    driver = device_platform(program.platform).driver
+    module = "" if program.abi == "hip" else driver.brought_by
+    front = _make(program.launch_filter, driver.names, module)
     if program.abi != "hip":
         _load(front)
     return front
@@ -98,8 +94,8 @@ _FOLDERS: list[Path] = []
 
 
 @cache
-def _make(launch_filter: str, platform: str, module: str) -> Front:
-    name, driver = _found_by_loader(_NAMES[platform], module)
+def _make(launch_filter: str, names: tuple[str, ...], module: str) -> Front:
+    name, driver = _found_by_loader(names, module)
     folder = Path(tempfile.mkdtemp(prefix="driver-"))
     _FOLDERS.append(folder)
     for kind, behind in (("python", driver), ("native", f"/proc/self/fd/{DRIVER_FD}")):

@@ -16,7 +16,7 @@ from functools import partial
 from typing import NoReturn
 
 import namespaces  # type: ignore[import-not-found]
-from base.program import Program, RunnerPolicy
+from base.program import MachineFault, Program, RunnerPolicy
 
 from runners import confinement, driver_front, native_start, warden
 from runners.supervised_run import SupervisedRun
@@ -75,7 +75,7 @@ def _launch(data: bytes, fds: list[int]) -> bytes:
             supervisor=partial(warden.supervise, fd=orders),
             supervisor_fds=(orders,),
         )
-    except (OSError, ImportError, ValueError) as error:
+    except (OSError, ImportError, ValueError, MachineFault) as error:
         return f"{type(error).__name__}: {error}".encode()[:_REQUEST_BYTES]
     finally:
         for fd in fds:

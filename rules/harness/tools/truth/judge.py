@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-import torch
 from base import seeds
 from base.program import Batch, CandidateFault, Config, Program, RunnerPolicy, Signature
 from base.seeds import Seeds
 from base.spec import Spec, SpecError
+from gpu.driver import accelerator
 from terms.policy import DEFAULT, JudgingPolicy
 from terms.reasons import Reason
 from terms.tolerance import bounds
@@ -303,7 +303,7 @@ class Judge:
         inputs = self._oracle.inputs(case.config, generator, case.distribution)
         inputs |= self._state(case)
         if self._on_device:
-            torch.cuda.synchronize()  # so that whoever times this call times its work
+            accelerator().synchronize()  # so that whoever times this call times its work
             answer = self._answers.to(case.config, inputs)
             return Call(case.config, case.distribution, inputs, answer)
         expected = self._oracle.expected(case.config, inputs)

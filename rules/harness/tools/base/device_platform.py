@@ -1,0 +1,92 @@
+"""What the judge and its runners have to know of a platform with devices.
+
+The platform's directory says it: ``toolchains/platforms/NAME/tools/NAME_device.py`` defines
+``PLATFORM``, a ``DevicePlatform``. An action has the file of its own platform only, beside
+``gate.py``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from base.program import MachineFault
+
+
+@dataclass(frozen=True)
+class DriverLibrary:
+    """A driver with the functions of CUDA's driver, whose names the judge uses.
+
+    Attributes:
+        names: of the library, the newest first.
+        prefix: what its functions are called by in place of ``cu``.
+        others: its functions that have another name, by CUDA's.
+        brought_by: the Python module that may bring a driver of its own; empty for none.
+        descriptors_by_value: the first version that takes a file descriptor by value; earlier
+            ones take a pointer to it.
+    """
+
+    names: tuple[str, ...]
+    prefix: str = "cu"
+    others: Mapping[str, str] = field(default_factory=dict, hash=False)
+    brought_by: str = ""
+    descriptors_by_value: int = 0
+
+    def spell(self, function: str) -> str:
+        """The driver's name of a function that CUDA calls ``function``."""
+        return self.others.get(function, self.prefix + function.removeprefix("cu"))
+
+
+@dataclass(frozen=True)
+class DevicePlatform:
+    """A platform with devices.
+
+    Attributes:
+        name: such as ``cuda``.
+        maker: whose devices they are, for messages.
+        driver: the library that the judge and the native runner call.
+        torch_device: the type of the devices that PyTorch computes on.
+        torch_version: the attribute of ``torch.version`` that is set in a PyTorch for them.
+        out_of_memory: what PyTorch's errors say when a device has no memory left.
+        device_files: patterns below ``/dev``: the files that a runner may use.
+        descriptions: paths below ``/sys`` that the driver reads.
+        variables: of the environment, which choose a device; runners inherit them.
+        caches: variables for directories in which the driver keeps compiled code, each with the
+            directory's name.
+        gated: whether its driver compiles PTX, in which the kernel is written that holds a batch
+            back until the judge opens the gate.
+        least_cache_bytes: of the last-level cache, where the driver reports a smaller one.
+        triton_utilities: Triton's module and class that are compiled once for a machine.
+        state: clocks, temperature, power and throttling now, of the device at a PCI address;
+            empty where that is unknown. None where the platform cannot tell.
+    """
+
+    name: str
+    maker: str
+    driver: DriverLibrary
+    torch_device: str
+    torch_version: str
+    out_of_memory: tuple[str, ...]
+    device_files: tuple[str, ...]
+    triton_utilities: tuple[str, str]
+    descriptions: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    caches: Mapping[str, str] = field(default_factory=dict, hash=False)
+    gated: bool = False
+    least_cache_bytes: int = 0
+    state: Callable[[bytes], Mapping[str, int]] | None = field(default=None, hash=False)
+
+
+@cache
+def device_platform(name: str) -> DevicePlatform:
+    """What the directory of platform ``name`` says. Raises MachineFault where it says nothing."""
+    module = f"{name}_device"
+    try:
+        found: DevicePlatform = importlib.import_module(module).PLATFORM
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise MachineFault(f"this action has no {module}.py for its platform '{name}'") from None
+    return found

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Evaluation,
         Evaluator,
         InfraFailureError,
+        Options,
         evaluate,
     )
 
@@ -21,6 +22,7 @@ __all__ = [
     "Evaluation",
     "Evaluator",
     "InfraFailureError",
+    "Options",
     "__version__",
     "evaluate",
 ]
@@ -32,6 +34,7 @@ __getattr__ = lazy_names(
         "Evaluation": "api",
         "Evaluator": "api",
         "InfraFailureError": "api",
+        "Options": "api",
         "evaluate": "api",
     },
 )

@@ -23,10 +23,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Self, TypedDict, Unpack
 
 from kabuild.base.errors import KabuildError, Reason, UsageError
 from kabuild.base.fs import is_inside
+from kabuild.base.suggest import suggest
 from kabuild.builder import Builder
 from kabuild.execution.host import cpus
 from kabuild.loading.request import Request
@@ -48,6 +49,40 @@ A text is never taken for a path, whatever it looks like: it may come from an un
 
 _AHEAD = 4
 """Items per job that are read ahead from an iterable, which may be endless."""
+
+
+class Options(TypedDict, total=False):
+    """What ``Evaluator`` and ``evaluate`` take by name, as the flags of ``kabuild test``.
+
+    An option that is not given, or is None, is decided by the workspace, or else by kabuild.
+
+    Attributes:
+        platform: ``NAME`` or ``NAME:ARCH``, such as ``cpu``.
+        devices: numbers of the devices to use; empty means all of one model.
+        agent: whose solutions are judged where none is given: a name or a label.
+        policy: the scoring policy.
+        samples: drawn configs on which the gate admission tries kernels.
+        salt_file: the file with the salt of unseen configs.
+        read_cached_gates: False judges again what was judged before.
+        fresh: True judges again the gates that are asked for.
+        hermetic: False runs without sandboxes; nothing may be concluded from such verdicts.
+        keep_sandboxes: True keeps the directories of failed actions.
+        locked: True refuses toolchains that differ from the lock.
+        fetch: False never downloads a pinned toolchain.
+    """
+
+    platform: str | None
+    devices: tuple[int, ...]
+    agent: str | None
+    policy: str | None
+    samples: int | None
+    salt_file: Path | None
+    read_cached_gates: bool
+    fresh: bool
+    hermetic: bool
+    keep_sandboxes: bool
+    locked: bool
+    fetch: bool
 
 
 class InfraFailureError(Exception):
@@ -84,18 +119,14 @@ class Evaluator:
     """Judges solutions in one workspace; may be used from several threads.
 
     ``jobs`` evaluations run at a time, each on one CPU; measurements exclude each other on
-    their device. Fields of ``Request`` can be given as ``flags``: platform, policy, samples.
+    their device. Raises TypeError for an unknown option.
     """
 
     def __init__(
-        self, workspace: Path | str = ".", *, jobs: int | None = None, **flags: object
+        self, workspace: Path | str = ".", *, jobs: int | None = None, **options: Unpack[Options]
     ) -> None:
-        self._request = Request(
-            patterns=(),
-            cwd=Path(workspace).resolve(),
-            jobs=1,
-            **flags,  # type: ignore[arg-type]
-        )
+        _check_names(options)
+        self._request = Request(patterns=(), cwd=Path(workspace).resolve(), jobs=1, **options)
         self._jobs = jobs or cpus()
         self._stop = stop = threading.Event()
         self._store = Store.open()
@@ -184,11 +215,18 @@ def evaluate(
     *,
     gates: Sequence[str] = (),
     workspace: Path | str = ".",
-    **flags: object,
+    **options: Unpack[Options],
 ) -> Evaluation:
     """Judge one solution; see ``Evaluator``, which is faster for many."""
-    with Evaluator(workspace, **flags) as evaluator:  # type: ignore[arg-type]
+    with Evaluator(workspace, **options) as evaluator:
         return evaluator.evaluate(task, solution, gates=gates)
+
+
+def _check_names(options: Options) -> None:
+    for name in options.keys() - Options.__annotations__.keys():
+        known = ", ".join(Options.__annotations__)
+        hint = suggest(name, Options.__annotations__) or f"known: {known}"
+        raise TypeError(f"unknown option '{name}'; {hint}")
 
 
 class _Silence:

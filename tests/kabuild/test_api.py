@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -140,3 +140,27 @@ def test_a_broken_reference_is_the_tasks_mistake(workspace: CliWorkspace) -> Non
     where = "tasks/family0/t0/reference.py:7: no such dim"
     with pytest.raises(kabuild.BrokenTaskError, match=where):
         kabuild.evaluate(TASK, "// x\n", workspace=workspace.root)
+
+
+def test_options_are_those_of_a_request_with_their_types() -> None:
+    """So that what a type checker accepts is accepted."""
+    hints = get_type_hints(Request)
+
+    assert get_type_hints(kabuild.Options) == {
+        name: hints[name] for name in kabuild.Options.__annotations__
+    }
+
+
+def test_options_take_effect(workspace: CliWorkspace) -> None:
+    kabuild.evaluate(TASK, "// x\n", workspace=workspace.root)
+
+    assert kabuild.evaluate(TASK, "// x\n", workspace=workspace.root).cached
+    again = kabuild.evaluate(TASK, "// x\n", workspace=workspace.root, read_cached_gates=False)
+    assert not again.cached
+
+
+def test_an_unknown_option_is_named(workspace: CliWorkspace) -> None:
+    with pytest.raises(TypeError, match="unknown option 'platfrom'; did you mean 'platform'"):
+        kabuild.evaluate(TASK, workspace=workspace.root, platfrom="cpu")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unknown option 'patterns'; known: platform, devices"):
+        kabuild.Evaluator(workspace.root, patterns=())  # type: ignore[call-arg]

@@ -101,8 +101,8 @@ class Resources:
 
     ``cpus`` counts slots; 0 means all of them. ``lease`` names what is held exclusively, across
     processes too: ``cpu`` is all of the machine to measure on, the name of another platform is one
-    of its devices; empty means nothing. ``timed``: the action measures times, so no other process may
-    compute on its device meanwhile, with or without a lease.
+    of its devices; empty means nothing. ``timed``: the action measures times, so no other process
+    may compute on its device meanwhile, with or without a lease.
     """
 
     cpus: int = 1

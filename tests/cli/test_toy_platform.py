@@ -149,12 +149,15 @@ def test_doctor_info_and_toolchain_list_show_it(workspace: CliWorkspace) -> None
         '[[toolchain]]\nname = "toycc"\nrole = "toy-compiler"\nplatforms = ["toy"]\n'
         'local = "/usr/lib/os-release"\n',
     )
+    declared = workspace.root / "toolchains/platforms/toy/platform.toml"
+    declared.write_text(SPEC + '[[packages]]\nname = "toy-python"\nuse = "asks boards"\n')
     findings = {item["name"]: item["found"] for item in workspace.run("doctor", "--json").json}
 
     assert findings["toy board"] == "2, 1 to judge on with --platform=toy"
     assert findings["toy:0"] == "Toy 9, t1; free"
     assert findings["toy:1"].endswith("cannot be used: nothing here compiles for t3")
     assert findings["toy firmware"] == "1.0"
+    assert findings["toy-python"] == "not installed (asks boards)"
     assert "toy:0 (Toy 9), toy:1 (Toy 9)" in workspace.run("info", "devices").out
     (line,) = [x for x in workspace.run("toolchain", "list").out.splitlines() if "toycc" in x]
     assert "toy-compiler" in line
@@ -169,6 +172,11 @@ def test_doctor_info_and_toolchain_list_show_it(workspace: CliWorkspace) -> None
         ("platform.toml", lambda t: t.replace('"t1"', '"t7"'), ":3: unknown toy architecture 't7'"),
         ("platform.toml", lambda t: t.replace("doc", "#"), "the platform has no 'doc'"),
         ("platform.toml", lambda t: t + 'pytorch = "("\n', ":5: 'pytorch': '(' is not a regular"),
+        (
+            "platform.toml",
+            lambda t: t + '[[packages]]\nname = "x"\n',
+            ":5: 'packages': a package has",
+        ),
         ("architectures.toml", lambda t: t + "t3 = 1\n", ":3: 't3' is the integer 1, expected a"),
         ("architectures.toml", lambda t: t + 'z = { variants = ["t1"] }\n', ":3: 't1' is declared"),
         ("devices.py", lambda t: t.replace("import CHOSEN", "import NOTHING"), "/devices.py:1: "),
@@ -221,3 +229,14 @@ def test_a_judge_knows_the_platform_by_its_directory(
     assert ran.code == 36, ran.err + ran.out
     assert "NO_DEVICE: no toy device on this machine: " in ran.out + ran.err
     assert said in ran.out + ran.err
+
+
+def test_a_platform_that_tells_judges_nothing_is_one_error(judged: CliWorkspace) -> None:
+    (judged.root / "toolchains/platforms/toy/tools/toy_device.py").unlink()
+
+    flags = ("--agent=none", "--platform=toy", "--gates=compile,correctness")
+    ran = judged.run("test", "//tasks/call/mine", *flags)
+
+    assert ran.code == 1, ran.err + ran.out
+    assert "toolchains/platforms/toy/tools/toy_device.py" in ran.err + ran.out
+    assert "Traceback" not in ran.err + ran.out

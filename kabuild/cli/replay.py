@@ -18,6 +18,7 @@ from kabuild.cli.presentation import JsonFlags
 from kabuild.cli.session import builder
 from kabuild.cli.types import BYTES, COUNT, JOBS, InputPath
 from kabuild.cli.verify import lacking, whose
+from kabuild.model.digest import Digest
 from kabuild.published.replay import Replayed, replay_file
 
 
@@ -105,6 +106,7 @@ def _json(replayed: Replayed) -> str:
     return json.dumps(
         {
             "schema": 1,
+            "bundle": Digest.of(replayed.manifest.to_json()).hash,
             "published_with": replayed.manifest.kabuild,
             "request": dict(replayed.manifest.request),
             "actions": [

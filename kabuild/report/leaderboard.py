@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kabuild.model.speedup import Speedup
 from kabuild.model.task_result import TaskResult
 from kabuild.report.evaluation import Evaluation
-from kabuild.report.judgement import Pace, pace, typical_gain, unjudged
+from kabuild.report.judgement import SIGMAS, Pace, pace, spread, typical_gain, unjudged
 
 THRESHOLDS = (0.0, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0)
 """The thresholds p of fast_p."""
@@ -35,6 +37,8 @@ class LeaderboardRow:
         shares: by heading, the share of tasks that passed the gate which declares it, 0 to 1;
             None where nobody asked for that gate.
         geomean, mean, median: of the speedups; None where nobody asked for times.
+        geomean_low, geomean_high: the 95 % interval of ``geomean``, by the errors with which its
+            times were measured; None where one of these is unknown.
         faster: the share that is right and surely faster than the baseline, by its whole
             interval; None without times or intervals.
         fast: by threshold p, the share that is right and measured faster than p times the
@@ -53,6 +57,15 @@ class LeaderboardRow:
     median: float | None
     faster: float | None
     fast: Mapping[float, float]
+    geomean_low: float | None = None
+    geomean_high: float | None = None
+
+    @property
+    def average(self) -> Speedup | None:
+        """The geometric mean with its interval."""
+        if self.geomean is None:
+            return None
+        return Speedup(self.geomean, self.geomean_low, self.geomean_high)
 
 
 def leaderboard(evaluations: Iterable[Evaluation]) -> list[LeaderboardRow]:
@@ -75,6 +88,9 @@ def _leaderboard_row(
     tasks = list(_by_task(judged).values())
     timed = any(result.timed or result.speedup for result in judged)
     gains = [typical_gain(trials) for trials in tasks] if timed else []
+    mean = statistics.geometric_mean(gains) if gains else None
+    error = _error(tasks) if timed else None
+    ends = (mean / error, mean * error) if mean and error else (None, None)
     vague = any(result.speedup and result.interval is None for result in judged)
     return LeaderboardRow(
         evaluation=evaluation.name,
@@ -84,12 +100,22 @@ def _leaderboard_row(
         trials=len(judged),
         unjudged=unjudged(results),
         shares={name: _passing(tasks, name) for name in _headings(evaluation)},
-        geomean=statistics.geometric_mean(gains) if gains else None,
+        geomean=mean,
         mean=statistics.fmean(gains) if gains else None,
         median=statistics.median(gains) if gains else None,
         faster=_share(tasks, lambda r: pace(r) is Pace.FASTER) if timed and not vague else None,
         fast={p: _fast(tasks, p) for p in THRESHOLDS} if timed else {},
+        geomean_low=ends[0],
+        geomean_high=ends[1],
     )
+
+
+def _error(tasks: Sequence[Trials]) -> float | None:
+    """The factor to either end of the interval of the tasks' geometric mean; None: unknown."""
+    known = [found for trials in tasks if (found := spread(trials)) is not None]
+    if not tasks or len(known) < len(tasks):
+        return None
+    return math.exp(SIGMAS * math.hypot(*known) / len(tasks))
 
 
 def _by_task(results: Iterable[TaskResult]) -> dict[str, list[TaskResult]]:

@@ -32,6 +32,7 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
     "report": ((TASK, "--format=html", "-o", "r.html"),),
     "compare": (("none", "none", TASK),),
     "publish": ((TASK, "-o", "b.kab"),),
+    "site": (("b.kab", "-o", "site"),),
     "validate": ((TASK,),),
     "replay": (("b.kab",),),
     "cache export": (("all.kcache", TASK),),

@@ -69,6 +69,12 @@ class Entry:
         return _KINDS[pace(self.result)]
 
     @property
+    def id(self) -> str:
+        """An address on a page that stays: the digest of its bundle, and a number after trial 1."""
+        trial = self.result.trial
+        return self.evaluation.digest + (f"-{trial}" if trial > 1 else "")
+
+    @property
     def hint(self) -> str:
         """Within what its speedup lies; empty where that is unknown."""
         ends = self.result.interval

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING
 
 import pytest
@@ -105,3 +106,19 @@ def test_times_without_intervals_say_nothing_of_faster() -> None:
     row = row_of(bare, refused("softmax"))
     assert row.faster is None
     assert row.geomean == pytest.approx(2.0**0.5)
+
+
+def test_the_geometric_mean_has_the_interval_of_its_times() -> None:
+    def width(*results: TaskResult) -> float:
+        row = row_of(*results)
+        assert row.average is not None
+        assert row.average.ends is not None
+        return math.log(row.average.ends[1] / row.average.value)
+
+    one = math.log(1.1 / 0.9) / 2
+    assert width(result("softmax", 2.0)) == pytest.approx(one)
+    assert width(result("softmax", 2.0), result("gemm", 2.0)) == pytest.approx(one / math.sqrt(2))
+    assert width(result("softmax", 2.0), refused("gemm")) == pytest.approx(one / 2)
+
+    bare = saying(result("rope", 3.0), {"perf": {**PASS, "mean_speedup": 3.0}})
+    assert row_of(result("softmax", 2.0), bare).geomean_low is None

@@ -26,13 +26,28 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-const search = document.querySelector("#search");
-search?.addEventListener("input", () => {
-  const wanted = search.value.trim().toLowerCase();
-  for (const item of document.querySelectorAll("[data-task]")) {
-    item.hidden = !item.dataset.task.toLowerCase().includes(wanted);
-  }
+// A filter shows what has its word in the data of the same name; the address keeps what is chosen.
+const filters = [...document.querySelectorAll("[data-filter]")];
+const shown = (item) => filters.every(({ dataset: { filter }, type, value }) => {
+  const wanted = value.trim().toLowerCase();
+  const found = item.dataset[filter]?.toLowerCase();
+  if (!wanted || !found) return true;
+  return type === "search" ? found.includes(wanted) : found.split(" ").includes(wanted);
 });
+const apply = () => {
+  for (const item of document.querySelectorAll("[data-task]")) item.hidden = !shown(item);
+};
+const chosen = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+for (const filter of filters) {
+  filter.value = chosen.get(filter.dataset.filter) ?? "";
+  if (filter.selectedIndex === -1) filter.value = "";
+  filter.addEventListener("input", () => {
+    const set = filters.filter((item) => item.value).map((item) => [item.dataset.filter, item.value]);
+    history.replaceState(null, "", `#${new URLSearchParams(set)}`);
+    apply();
+  });
+}
+apply();
 const kinds = { "+": "add", "-": "cut", "@": "at" };
 const colour = (pre) => {
   if (pre.dataset.coloured) return;
@@ -50,8 +65,10 @@ document.addEventListener("toggle", (event) => {
 }, true);
 const reveal = () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const details = target?.querySelector("details");
-  if (details) details.open = true;
+  const details = target?.matches("details") ? target : target?.querySelector("details");
+  if (!details) return;
+  details.open = true;
+  target.scrollIntoView();
 };
 addEventListener("hashchange", reveal);
 reveal();

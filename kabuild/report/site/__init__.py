@@ -1,0 +1,1 @@
+"""A leaderboard of many bundles as a directory of static pages."""

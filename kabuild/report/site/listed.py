@@ -1,0 +1,78 @@
+"""A bundle on the site."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kabuild.model.task_result import TaskResult
+from kabuild.report.beside import named_apart
+from kabuild.report.evaluation import Evaluation, agent_name
+from kabuild.report.records import machine_of
+from kabuild.report.replays import Replay
+from kabuild.report.site.addresses import slug
+
+SHORT = 12
+"""Digits of a digest where people read it."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One bundle, with what is known of it beside its evaluation.
+
+    Attributes:
+        file: the bundle, which becomes a part of the site; so do ``beside``, by suffix: its
+            signature and its replay, if there are any.
+        replay: what came of running it again, if somebody did.
+        foreign: judging code in it that this kabuild does not ship.
+        left_out: tasks without a verdict of a usual gate that nothing stopped, by gate.
+    """
+
+    evaluation: Evaluation
+    file: Path
+    beside: Mapping[str, Path]
+    replay: Replay | None
+    foreign: Sequence[str]
+    left_out: Mapping[str, Sequence[str]]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of its manifest."""
+        return self.evaluation.digest
+
+    @property
+    def agent(self) -> str:
+        """The name of its agent; ``solution`` for the kernels of a person."""
+        return agent_name(self.evaluation.request) or "solution"
+
+    @property
+    def machine(self) -> str:
+        """A word that stands for its machine in filters."""
+        return slug(" ".join(machine_of(self.evaluation)))
+
+    @property
+    def size(self) -> int:
+        """Of the bundle, in bytes. Raises ``OSError``."""
+        return self.file.stat().st_size
+
+    def reproduces(self, result: TaskResult) -> bool:
+        """Whether a replay reproduced the times of ``result``."""
+        return self.replay is not None and self.replay.reproduces(result)
+
+
+def listed_once(items: Sequence[Listed]) -> list[Listed]:
+    """Each bundle once, with names that differ: of agent, machine and, where alike, digest."""
+    found: dict[str, Listed] = {}
+    for item in items:
+        found.setdefault(item.digest, item)
+    named = named_apart(
+        [
+            replace(item.evaluation, name=item.agent, source=item.digest[:SHORT])
+            for item in found.values()
+        ]
+    )
+    return [
+        replace(item, evaluation=replace(one, source=""))
+        for item, one in zip(found.values(), named, strict=True)
+    ]

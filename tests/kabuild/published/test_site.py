@@ -1,0 +1,97 @@
+"""``kabuild site``: from bundles to a directory, or one clear error."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.kabuild.report.test_page import HOSTILE, Elements
+from tests.testkit.bundles import with_manifest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.kabuild.published.conftest import Published
+
+
+def test_a_bundle_becomes_a_site_with_all_that_lies_beside_it(
+    published: Published, tmp_path: Path
+) -> None:
+    place = published.elsewhere(tmp_path)
+    bundle = place.root / "all.kab"
+    bundle.write_bytes(published.bundle.read_bytes())
+    (place.root / "all.kab.sig").write_text("a signature")
+    replayed = place.run("replay", "all.kab", "--json")
+    (place.root / "all.kab.replay.json").write_text(replayed.out)
+
+    ran = place.run("site", "all.kab", "all.kab", "-o", "site")
+
+    assert (ran.code, ran.out) == (0, "site/index.html: 6 pages of 1 bundle\n"), ran.err
+    digest = replayed.json["bundle"]
+    site = place.root / "site"
+    assert (site / f"bundles/{digest}.kab").read_bytes() == bundle.read_bytes()
+    assert (site / f"bundles/{digest}.kab.sig").read_text() == "a signature"
+    page = (site / f"bundles/{digest}.html").read_text()
+    assert f"kabuild replay {digest}.kab" in page
+    assert f"Replayed: {replayed.json['totals']['reproduced']} reproduced" in page
+    results = json.loads((site / "data.json").read_text())["evaluations"][0]["results"]
+    assert [item["gates"]["compile"]["verdict"] for item in results] == ["PASS", "FAIL"]
+
+    before = {path: path.read_bytes() for path in site.rglob("*") if path.is_file()}
+    assert place.run("site", "all.kab", "-o", "site").code == 0
+    assert {path: path.read_bytes() for path in site.rglob("*") if path.is_file()} == before
+
+
+def test_what_a_manifest_says_of_itself_is_text(published: Published, tmp_path: Path) -> None:
+    def edit(manifest: dict[str, Any]) -> None:
+        manifest["kabuild"] = HOSTILE
+        manifest["platform"] |= {"device": HOSTILE, HOSTILE: HOSTILE}
+        manifest["request"] |= {"agent": f"{HOSTILE}/../..", "policy": HOSTILE, HOSTILE: [HOSTILE]}
+
+    with_manifest(published.bundle, tmp_path / "odd.kab", edit)
+    place = published.elsewhere(tmp_path)
+    ran = place.run("site", "../odd.kab", "-o", "site", f"--title={HOSTILE}")
+    assert ran.code == 0, ran.err
+    pages = sorted((place.root / "site").rglob("*.html"))
+    assert len(pages) == 6
+    for path in pages:
+        found = Elements(path.read_text())
+        assert found.tags.count("script") == 1
+        assert "img" not in found.tags
+        assert not found.handlers
+        assert path.parent.parent in {place.root, place.root / "site"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ((), 2, "Missing argument 'BUNDLE...'"),
+        (("all.kab",), 2, "Missing option '--output' / '-o'"),
+        (("absent.kab", "-o", "s"), 2, "absent.kab: No such file or directory"),
+        (("all.kab", "cut.kab", "-o", "s"), 1, "error: cut.kab is damaged or not a bundle"),
+        (("WORKSPACE.toml", "-o", "s"), 1, "error: WORKSPACE.toml is damaged or not a bundle"),
+        (("tasks", "-o", "s"), 2, "tasks: Is a directory"),
+        (("all.kab", "-o", "tasks"), 2, "has files that 'kabuild site' did not write: mine"),
+        (("all.kab", "-o", "WORKSPACE.toml"), 2, "is no directory"),
+        (("all.kab", "-o", "absent/s"), 2, "is no directory"),
+        (("odd.kab", "-o", "s"), 1, "odd.kab.replay.json is not the output of kabuild replay"),
+    ],
+)
+def test_bad_input_is_one_error_and_no_site(
+    published: Published, tmp_path: Path, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    place = published.elsewhere(tmp_path)
+    whole = published.bundle.read_bytes()
+    for name, data in (("all", whole), ("cut", whole[:2000]), ("odd", whole)):
+        (place.root / f"{name}.kab").write_bytes(data)
+    (place.root / "odd.kab.replay.json").write_text("{}")
+    place.write("tasks/mine", "")
+
+    ran = place.run("site", *arguments)
+
+    assert ran.code == code
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+    assert not (place.root / "s").exists()

@@ -1,22 +1,25 @@
 """Judges all cheats and twins that were selected, in as few builds as possible.
 
 What is not ``untimed`` runs alone: there, a lying clock has to be told from a neighbour's noise.
+Verdicts that no clock decides are kept between test runs. Every run times anew.
 """
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from tests.testkit.cli import CliWorkspace
-from tests.testkit.runtime import add_runtime
+from tests.testkit.cli import CliWorkspace, copy_store
+from tests.testkit.kept import kept_alone
 
 from .candidates import Candidate, declare
 
 Entry = Mapping[str, Any]
+TIMED = "perf"
 BUSY = 0.2
 """Of the time of the baseline's batches: 0.06 at the most where nobody else computes, and 1 and
 more beside as many as there are processors."""
@@ -26,17 +29,23 @@ class Judged:
     """What the real program said of every candidate, by gate."""
 
     def __init__(self, workspace: CliWorkspace, candidates: list[Candidate]) -> None:
-        self._workspace = workspace
+        self.workspace = workspace
+        self._candidates = candidates
         self._entries: dict[str, dict[str, Entry]] = {}
         for candidate in candidates:
             declare(workspace, candidate)
-        for gates in sorted({candidate.gates for candidate in candidates}):
-            group = [c for c in candidates if c.gates == gates]
+
+    def judge(self, without: str = "") -> None:
+        """Judge all candidates by all of their gates, but one where wanted."""
+        groups = defaultdict[tuple[str, ...], list[Candidate]](list)
+        for candidate in self._candidates:
+            groups[tuple(gate for gate in candidate.gates if gate != without)].append(candidate)
+        for gates, group in sorted(groups.items(), key=lambda item: item[0]):
             self._judge(group, gates)
 
     def _judge(self, group: list[Candidate], gates: tuple[str, ...], *flags: str) -> None:
         targets = [f"//{candidate.package}" for candidate in group]
-        ran = self._workspace.run("test", *targets, f"--gates={','.join(gates)}", "--json", *flags)
+        ran = self.workspace.run("test", *targets, f"--gates={','.join(gates)}", "--json", *flags)
         assert ran.json["totals"]["infra"] == 0, ran.out + ran.err
         for entry in ran.json["targets"]:
             package = entry["task"].partition(":")[0].removeprefix("//")
@@ -57,7 +66,7 @@ class Judged:
         wait: what the candidate does to look held up is not in it.
         """
         package = candidate.package
-        out = self._workspace.root / "out" / package / f"{package.rpartition('/')[2]}.perf"
+        out = self.workspace.root / "out" / package / f"{package.rpartition('/')[2]}.perf"
         configs = json.loads((out / "samples.json").read_text())["configs"].values()
         batches = [batch for config in configs for taken in config["baseline"] for batch in taken]
         waited = sum(batch["waited_ns"] for batch in batches)
@@ -74,23 +83,37 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the candidates that no gate times."""
     for item in items:
         candidate = _candidate(item)
-        if candidate and "perf" not in candidate.gates:
+        if candidate and TIMED not in candidate.gates:
             item.add_marker(pytest.mark.untimed)
 
 
 @pytest.fixture(scope="session")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
-    """Where all candidates are declared; its store has the runtime."""
-    workspace = CliWorkspace.make(tmp_path_factory.mktemp("cheats"))
-    add_runtime(workspace)
-    return workspace
+def candidates(request: pytest.FixtureRequest) -> list[Candidate]:
+    """Those that the selected tests ask for."""
+    asked = {c.path: c for item in request.session.items if (c := _candidate(item))}
+    return list(asked.values())
 
 
 @pytest.fixture(scope="session")
-def judged(request: pytest.FixtureRequest, workspace: CliWorkspace) -> Judged:
+def workspace(
+    tmp_path_factory: pytest.TempPathFactory, candidates: list[Candidate]
+) -> CliWorkspace:
+    """Where all candidates are declared; its store has their verdicts but for those of times."""
+    directory = tmp_path_factory.mktemp("cheats")
+    with kept_alone("cheats") as kept:
+        workspace = CliWorkspace.make(directory, kept / "store")
+        assert workspace.run("build", "//toolchains/hip:cpu").code == 0
+        Judged(workspace, candidates).judge(without=TIMED)
+        copy_store(workspace.store, directory / "store")
+    return CliWorkspace(workspace.root, directory / "store")
+
+
+@pytest.fixture(scope="session")
+def judged(workspace: CliWorkspace, candidates: list[Candidate]) -> Judged:
     """Every candidate that a selected test asks for, judged."""
-    asked = {c.path: c for item in request.session.items if (c := _candidate(item))}
-    return Judged(workspace, list(asked.values()))
+    judged = Judged(workspace, candidates)
+    judged.judge()
+    return judged
 
 
 def _candidate(item: pytest.Item) -> Candidate | None:

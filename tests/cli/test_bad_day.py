@@ -284,8 +284,9 @@ def test_another_users_directory_is_left_out(tmp_path: Path) -> None:
     ids=str,
 )
 def test_odd_environments(workspace: CliWorkspace, env: dict[str, str]) -> None:
+    odd = CliWorkspace(workspace.root, workspace.store, env)
     for arguments in (("test", TASK, *ANEW), ("cache", "stats"), ("info",)):
-        ran = spoken(workspace, *arguments, env=env)
+        ran = odd.run(*arguments, timeout=60)
         assert_plain(ran, ran.code)
         assert ran.code in {0, 2, 36}, ran.err
         assert ran.err.count("rror: ") == (ran.code != 0)

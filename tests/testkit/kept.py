@@ -15,6 +15,7 @@ import os
 import platform
 import shutil
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -57,6 +58,15 @@ def kept(name: str) -> Path:
             shutil.rmtree(old, ignore_errors=True)
             os.close(fd)
     return directory
+
+
+@contextlib.contextmanager
+def kept_alone(name: str) -> Iterator[Path]:
+    """The directory of the stores called ``name``, for one process at a time."""
+    directory = kept(name)
+    with (directory / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield directory
 
 
 def kept_store(name: str) -> Path:

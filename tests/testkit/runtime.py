@@ -6,11 +6,10 @@ with other sources or another compiler it is made again.
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 
 from tests.testkit.cli import CliWorkspace
-from tests.testkit.kept import kept
+from tests.testkit.kept import kept_alone
 
 
 def add_runtime(workspace: CliWorkspace) -> None:
@@ -18,9 +17,7 @@ def add_runtime(workspace: CliWorkspace) -> None:
 
     The workspace gets copies: whatever is done to its store does not touch the kept one.
     """
-    directory = kept("runtime")
-    with (directory / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with kept_alone("runtime") as directory:
         maker = CliWorkspace(directory / "workspace", directory / "store")
         maker.write("WORKSPACE.toml", 'name = "runtime"\n')
         made = maker.run("build", "//toolchains/hip:cpu")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -32,3 +33,18 @@ def test_the_oldest_version_is_removed_unless_it_is_in_use(
 
     assert not first.exists()
     assert all(path.is_dir() for path in (*others, last))
+
+
+def test_a_store_is_for_one_process_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "kept", lambda name: tmp_path)
+
+    with (
+        kept.kept_alone("judged") as directory,
+        (directory / "lock").open() as other,
+        pytest.raises(BlockingIOError),
+    ):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with (tmp_path / "lock").open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)

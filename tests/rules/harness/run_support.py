@@ -3,8 +3,6 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-incomplete-defs
 
 import functools
-import subprocess
-import sys
 import tempfile
 import textwrap
 from pathlib import Path
@@ -20,9 +18,10 @@ from base.program import (
     Signature,
 )
 
+from tests.testkit.c_compiler import run_cc
+
 ROOT = Path(__file__).parents[3]
 TOOLS = ROOT / "rules" / "harness" / "tools"
-CC = [sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=undefined"]
 QUICK = RunnerPolicy(call_seconds=0.1, batch_seconds=0.4)  # for those that hang
 DOUBLING = Signature((Argument("x", "T", ("n",)),), (Argument("y", "T", ("n",)),), (), ("n",))
 
@@ -63,9 +62,7 @@ def library(source: str, *flags: str) -> str:
 
 
 def compile_to(out: Path, arguments: list[str]) -> str:
-    command = [*CC, "-o", str(out), *arguments]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run_cc("-o", str(out), *arguments)
     return str(out)
 
 

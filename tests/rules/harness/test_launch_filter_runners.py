@@ -20,6 +20,7 @@ from runners.launcher import Launcher
 from terms.reasons import Reason
 
 from tests.testkit import launch_driver
+from tests.testkit.c_compiler import compile_library
 
 LAUNCHING = """\
     %s
@@ -207,12 +208,12 @@ def rocm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lib.mkdir(parents=True)
     beside = lib / "libhsa-double.so"
     (lib / "hsa.c").write_text("int hsa_double(void) { return 7; }\n")
-    launch_driver.library(beside, [str(lib / "hsa.c")], f"-Wl,-soname,{beside.name}")
+    compile_library(beside, [str(lib / "hsa.c")], f"-Wl,-soname,{beside.name}")
     with (folder / "libkabuild-driver.c").open("a") as source:
         source.write("int hsa_double(void);\nint needs(void) { return hsa_double(); }\n")
     flags = ("-Wl,-soname,libamdhip64.so.7", "-Wl,-Bsymbolic", "-Wl,-rpath,$ORIGIN")
     sources = [str(folder / "libkabuild-driver.c"), str(beside)]
-    launch_driver.library(lib / "libamdhip64.so.7", sources, *flags)
+    compile_library(lib / "libamdhip64.so.7", sources, *flags)
     return folder
 
 
@@ -275,7 +276,7 @@ def test_the_driver_of_python_runners_is_the_one_that_torch_brings(tmp_path: Pat
         path = tmp_path / name
         path.parent.mkdir()
         (tmp_path / "empty.c").write_text("int nothing;\n")
-        launch_driver.library(path, [str(tmp_path / "empty.c")])
+        compile_library(path, [str(tmp_path / "empty.c")])
     (tmp_path / "brings.py").write_text(
         f"import ctypes\nkept = ctypes.CDLL({str(tmp_path / 'brought/libdouble.so.7')!r})\n"
     )

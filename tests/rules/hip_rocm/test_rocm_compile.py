@@ -13,7 +13,8 @@ from architectures import ARCHITECTURES
 
 from kabuild.loading.platform_index import PlatformIndex
 from tests.bench.bench_rocm_compile import PROCESSORS, RESULTS, figures_of, worst_of
-from tests.testkit.cli import REPOSITORY, CliWorkspace
+from tests.testkit.cli import REPOSITORY, CliWorkspace, copy_store
+from tests.testkit.kept import kept_alone
 
 PLATFORM = "--platform=rocm:gfx942"
 TASKS = sorted(path.parent for path in (REPOSITORY / "tasks").glob("*/*/BUILD.toml"))
@@ -37,18 +38,24 @@ def _locked() -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def softmax(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
-    """All tasks, whose experts have been compiled for gfx942, and some baselines."""
-    workspace = CliWorkspace.make(tmp_path_factory.mktemp("rocm"))
-    workspace.adopt("tasks")
-    ran = workspace.run(
-        *("build", "//tasks/...:*.compile", PLATFORM, *_locked()),
-        *(
-            "//tasks/hip2hip/softmax:*.baseline.compile",
-            "//tasks/triton2triton/...:*.baseline.compile",
-        ),
-    )
-    assert ran.code == 0, ran.err
-    return workspace
+    """All tasks, whose experts have been compiled for gfx942, and some baselines.
+
+    What has been compiled is kept between test runs. The workspace's store is a copy of that.
+    """
+    directory = tmp_path_factory.mktemp("rocm")
+    with kept_alone("rocm") as kept:
+        workspace = CliWorkspace.make(directory, kept / "store")
+        workspace.adopt("tasks")
+        ran = workspace.run(
+            *("build", "//tasks/...:*.compile", PLATFORM, *_locked()),
+            *(
+                "//tasks/hip2hip/softmax:*.baseline.compile",
+                "//tasks/triton2triton/...:*.baseline.compile",
+            ),
+        )
+        assert ran.code == 0, ran.err
+        copy_store(workspace.store, directory / "store")
+    return CliWorkspace(workspace.root, directory / "store")
 
 
 def verdict(

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import subprocess
-import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +19,11 @@ from gpu import memory, session
 from gpu.driver import OUT_OF_MEMORY, Driver, NoDevice, open_driver
 from hip import hip
 
+from tests.testkit.c_compiler import compile_library
 from tests.testkit.cli import REPOSITORY
 
 CUDA, ROCM = device_platform("cuda"), device_platform("rocm")
 TOOLS = REPOSITORY / "rules/harness/tools"
-ZIG = Path(sysconfig.get_path("platlib"), "ziglang/zig")
 STAND_IN = """\
 #include <stddef.h>
 static int version;
@@ -46,8 +44,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("hip")
     source, made = directory / "hip.c", directory / "libamdhip64.so.7"
     source.write_text(STAND_IN)
-    subprocess.run([str(ZIG), "cc", "-shared", "-o", str(made), str(source)], check=True)
-    return made
+    return compile_library(made, [str(source)])
 
 
 def test_the_judges_calls_are_hips() -> None:

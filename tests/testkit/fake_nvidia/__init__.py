@@ -6,11 +6,10 @@ somebody else uses. Real programs load it with ctypes, as they load the real one
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tests.testkit.c_compiler import compile_library
 from toolchains.platforms.cuda.cuda_driver import LIBRARY as CUDA
 from toolchains.platforms.cuda.devices import Nvidia
 from toolchains.platforms.cuda.nvml import LIBRARY as MANAGEMENT
@@ -82,10 +81,7 @@ class FakeNvidia:
 
 def compile_driver(directory: Path) -> Path:
     """The library, compiled. Takes about a second."""
-    made = directory / "libfake.so"
-    compiler = (sys.executable, "-m", "ziglang", "cc")
-    subprocess.run([*compiler, "-shared", "-fPIC", "-O1", str(SOURCE), "-o", str(made)], check=True)
-    return made
+    return compile_library(directory / "libfake.so", [str(SOURCE)])
 
 
 def make_fake(root: Path, driver: Path, *, management: bool = True) -> FakeNvidia:

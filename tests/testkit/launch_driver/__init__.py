@@ -15,12 +15,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.testkit.c_compiler import compile_library
+
 ROOT = Path(__file__).parents[3]
 BEHIND = "libkabuild-driver.so"
 _HERE = Path(__file__).parent
 _NATIVE = ROOT / "toolchains/hip/host/native.py"
 _TOOLS = ROOT / "rules/harness/tools"
-_CC = (sys.executable, "-m", "ziglang", "cc", "-O1", "-fPIC", "-fno-sanitize=undefined")
 
 
 @dataclass(frozen=True)
@@ -64,13 +65,7 @@ class Vendor:
         )
         source = path.with_suffix(".c")
         source.write_text(f"{written}\n{rest}")
-        return library(path, [str(source)], f"-Wl,-soname,{self.library}", *self.flags)
-
-
-def library(path: Path, sources: Sequence[str], *flags: str) -> Path:
-    """A shared library of C sources."""
-    _run([*_CC, "-shared", *flags, *sources, "-o", str(path)])
-    return path
+        return compile_library(path, [str(source)], f"-Wl,-soname,{self.library}", *self.flags)
 
 
 def package(name: str) -> Path:

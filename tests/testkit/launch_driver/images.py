@@ -7,7 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from tests.testkit.launch_driver import library
+from tests.testkit.c_compiler import compile_library
 
 KERNEL = """\
     import triton
@@ -93,4 +93,4 @@ def build_library(path: Path, images: str = IMAGES) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     source = path.with_suffix(".c")
     source.write_text(textwrap.dedent(images))
-    library(path, [str(source)], f"-Wl,-soname,{path.name}")
+    compile_library(path, [str(source)], f"-Wl,-soname,{path.name}")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kabuild.platform import find_library
+from tests.testkit.c_compiler import compile_library
 from tests.testkit.cli import REPOSITORY
 from toolchains.platforms.rocm.hip_runtime import HipRuntime, file_version, find_hip
 
@@ -38,8 +39,7 @@ def compiled(directory: Path, devices: int) -> None:
     source = directory / "hip.c"
     source.write_text(SOURCE)
     made = directory / "libamdhip64.so.6.3.60300"
-    flags = ("-shared", "-fPIC", f"-DDEVICES={devices}", "-o", str(made))
-    subprocess.run([sys.executable, "-m", "ziglang", "cc", str(source), *flags], check=True)
+    compile_library(made, [str(source)], f"-DDEVICES={devices}")
     (directory / "libamdhip64.so.6").symlink_to(made)
 
 

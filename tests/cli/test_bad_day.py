@@ -9,7 +9,7 @@ import resource
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,23 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
     made = CliWorkspace(directory / "work", directory / "store")
     assert made.run("test", "//...").code == 0
     return made
+
+
+@pytest.fixture(scope="module", autouse=True)
+def waiting(workspace: CliWorkspace) -> Iterator[subprocess.Popen[str]]:
+    """A call that waits for a pipe, 10 s and never 20, while the other tests run."""
+    os.mkfifo(workspace.root / "silent")
+    process = subprocess.Popen(
+        ["timeout", "20", *workspace.command("test", TASK, "--unseen_salt_file=silent")],
+        cwd=workspace.root,
+        env=workspace.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    yield process
+    process.kill()
+    process.communicate()
 
 
 def spoken(
@@ -76,7 +93,6 @@ def assert_plain(ran: Ran, code: int, *words: str) -> None:
         (("test", TASK, "--unseen_salt_file=/dev/zero"), 2, "is a device or a pipe"),
         (("test", TASK, "--unseen_salt_file=."), 2, "directory"),
         (("test", TASK, "--unseen_salt_file=sparse"), 2, "has more than 4,096 bytes"),
-        (("test", TASK, "--unseen_salt_file=fifo"), 2, "no process writes to this pipe"),
         (("test", TASK, "--solution=fifo"), 2, "neither a file nor a directory"),
         (("test", TASK, "--solution=loop"), 2, "Too many levels of symbolic links"),
         (("test", TASK, "--solution=" + "n" * 300), 2, "File name too long"),
@@ -337,3 +353,9 @@ def test_a_directory_named_like_a_bundle_is_none(workspace: CliWorkspace, comman
     ran = spoken(workspace, command, "d.kab", *others)
 
     assert_plain(ran, 2, "d.kab is a directory without results, and no bundle")
+
+
+def test_a_pipe_that_no_process_writes_to_is_refused(waiting: subprocess.Popen[str]) -> None:
+    out, err = waiting.communicate(timeout=60)
+
+    assert_plain(Ran(waiting.returncode, out, err), 2, "no process writes to this pipe")

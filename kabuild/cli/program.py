@@ -22,6 +22,7 @@ COMMANDS = {
     "compare": "Compare two agents: which is better, and how certain that is.",
     "report": "Show evaluations, side by side, as a page or as data.",
     "site": "Write a leaderboard of published evaluations as static pages.",
+    "records": "Show the best times of bundles, and what they break.",
     "publish": "Write an evaluation to one file that anyone can rerun.",
     "replay": "Rerun a published evaluation and report what was reproduced.",
     "verify": "Check a published evaluation without running it.",

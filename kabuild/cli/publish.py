@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,12 +10,19 @@ import click
 
 from kabuild.base.errors import Reason, UsageError
 from kabuild.bundle.archive import SUFFIX
+from kabuild.bundle.manifest import Manifest
 from kabuild.bundle.signature import sign, signature_of
+from kabuild.cli.evaluations import known_gates
 from kabuild.cli.flags import GateFlags, JudgingFlags, SolverFlags
 from kabuild.cli.options import flag, takes
+from kabuild.cli.records import broken_by, records_file, records_in
 from kabuild.cli.session import builder
 from kabuild.cli.types import InputPath, OutputFile, say_of, unwritable
 from kabuild.published.publish import check_salt, publish
+from kabuild.report.evaluation import read_evaluation
+from kabuild.report.records import Record, records
+from kabuild.report.replays import SUFFIX as REPLAY
+from kabuild.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +63,8 @@ def command(options: PublishFlags) -> None:
     Cached results are reused. Whoever replays the file need not trust it: everything in it is
     checked by digest, and run again.
 
+    If WORKSPACE.toml names a file of records, lists those that the evaluation breaks.
+
     Exits with 0 whatever the verdicts are. Where a gate was not judged nothing is written: exits
     with 36 after an infrastructure failure, 8 when interrupted.
     """
@@ -67,6 +77,7 @@ def command(options: PublishFlags) -> None:
         )
     if key and output.exists() and not output.is_file():
         raise UsageError(Reason.BAD_FLAG, f"--sign: '{output}' is not a regular file")
+    held = records_in(records_file())
     request = options.request()
     with builder() as builds:
         summary = builds.run(request)
@@ -75,14 +86,28 @@ def command(options: PublishFlags) -> None:
             manifest, size = publish(output, summary, builds.store, transcripts=options.transcripts)
         except OSError as error:
             raise unwritable("--output", output, error) from None
+        broken = _broken(manifest, builds.store, held)
     unpacked = sum(manifest.blobs.values())
     say_of(
         output,
         f"{output}: {len(manifest.records)} actions, {len(manifest.blobs)} blobs, "
         f"{size / 1e6:.2f} MB ({unpacked / 1e6:.1f} MB unpacked)",
     )
+    for line in broken:
+        say_of(output, line)
+    if broken:
+        text = f"records count once replayed: kabuild replay --json {output} > {output}{REPLAY}"
+        say_of(output, text)
     if key:
         try:
             click.echo(f"{sign(output, key)}: its signature")
         except OSError as error:
             raise unwritable("--sign", signature_of(output), error) from None
+
+
+def _broken(manifest: Manifest, store: Store, held: Sequence[Record]) -> list[str]:
+    """What to say of the records that an evaluation breaks."""
+    if not held:
+        return []
+    evaluation = read_evaluation(manifest, store.cas.get, known_gates())
+    return [*broken_by(records([evaluation], held=held), held)]

@@ -8,20 +8,11 @@ from pathlib import Path
 
 import click
 
-from kabuild.base.errors import BundleError, Reason, UsageError
 from kabuild.bundle.archive import TOTAL_LIMIT
-from kabuild.bundle.signature import SUFFIX as SIGNATURE
-from kabuild.bundle.signature import signature_of
-from kabuild.bundle.verdicts import left_out
 from kabuild.cli.evaluations import known_gates
+from kabuild.cli.listing import listed
 from kabuild.cli.options import Options, argument, flag, takes
 from kabuild.cli.types import BYTES, InputPath, unwritable
-from kabuild.model.gate import Gates
-from kabuild.published.origin import origins
-from kabuild.published.unpack import unpack
-from kabuild.report.evaluation import read_evaluation
-from kabuild.report.replays import SUFFIX as REPLAY
-from kabuild.report.replays import read_replay, replay_beside
 from kabuild.report.site.addresses import bundle_file
 from kabuild.report.site.directory import check_directory, write_site
 from kabuild.report.site.listed import Listed, listed_once
@@ -78,7 +69,7 @@ def command(options: SiteFlags) -> None:
         raise unwritable("--output", output, error) from None
     known = known_gates()
     with Store.open() as store:
-        items = [_listed(path, store, known, options.max_bytes) for path in options.bundles]
+        items = [listed(path, store, known, options.max_bytes) for path in options.bundles]
     items = listed_once(items)
     pages = [*Pages(items, options.title).all()]
     try:
@@ -87,31 +78,6 @@ def command(options: SiteFlags) -> None:
         raise unwritable("--output", output, error) from None
     made = f"{count(len(pages) - 1, 'page')} of {count(len(items), 'bundle')}"
     click.echo(f"{output / 'index.html'}: {made}")
-
-
-def _listed(path: Path, store: Store, known: Gates, limit: int) -> Listed:
-    """What is known of a bundle; errors name it. Raises UsageError and BundleError."""
-    try:
-        manifest = unpack(path, store, limit=limit)
-        get = store.cas.get
-        evaluation = read_evaluation(manifest, get, known)
-        signature, replayed = signature_of(path), replay_beside(path)
-        replay = read_replay(replayed, evaluation.digest) if replayed.exists() else None
-        near = {SIGNATURE: signature, REPLAY: replayed}
-        return Listed(
-            evaluation=evaluation,
-            file=path,
-            beside={suffix: file for suffix, file in near.items() if file.exists()},
-            replay=replay,
-            foreign=origins(manifest.records, get).foreign,
-            left_out=left_out(manifest, get, known),
-        )
-    except BundleError as error:
-        if error.message.startswith(str(path)):
-            raise
-        raise BundleError(error.reason, f"{path}: {error.message}", hint=error.hint) from None
-    except OSError as error:
-        raise UsageError(Reason.BAD_FLAG, f"{path}: {error.strerror}") from None
 
 
 def _bundles(items: Sequence[Listed]) -> Iterator[tuple[str, Path]]:

@@ -20,7 +20,7 @@ AGENTS_PACKAGE = "toolchains/agents"
 DEFAULT_AGENT = "expert"
 _TABLES: Mapping[str, tuple[str, ...]] = {
     "defaults": ("platform", "agent", "policy"),
-    "scoring": ("policy", "salt"),
+    "scoring": ("policy", "salt", "records"),
     "cache": ("size",),
     "remote": (),
 }
@@ -39,6 +39,7 @@ class Workspace:
         agents: short names of agents.
         toolchains: replacements of targets.
         configs: flags by the name of the ``[config.NAME]`` table.
+        records: the file of records, relative to ``root``; None if the file names none.
         cache_size: the store's limit in bytes, unless the user sets one.
         repositories: external repositories by name.
         file: the file itself, for positions.
@@ -51,6 +52,7 @@ class Workspace:
     agent: str | None = None
     policy: str | None = None
     salt: str | None = None
+    records: str | None = None
     agents: Mapping[str, Label] = field(default_factory=dict, hash=False)
     toolchains: Mapping[Label, Label] = field(default_factory=dict, hash=False)
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
@@ -116,6 +118,7 @@ def load_workspace(root: Path) -> Workspace:
         agent=defaults.get("agent"),
         policy=scoring.get("policy", defaults.get("policy")),
         salt=scoring.get("salt"),
+        records=scoring.get("records"),
         agents={name: _label(file, ("agents", name)) for name in values.get("agents", {})},
         toolchains=_toolchains(file),
         configs=values.get("config", {}),

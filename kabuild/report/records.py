@@ -1,4 +1,4 @@
-"""The best time that anybody published, for each config of each task, on each machine.
+"""The best time of each config of each task on each machine: who holds it, and who held it before.
 
 A record stands until a time is surely below it: the two 95 % intervals do not overlap. So neither
 luck nor the order of two equal kernels makes one. What was refused, was timed without an interval,
@@ -8,30 +8,38 @@ or is known too vaguely holds none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kabuild.model.figure import positive
 from kabuild.model.speedup import Speedup
 from kabuild.model.task_result import TaskResult
-from kabuild.report.evaluation import Evaluation
+from kabuild.report.evaluation import Evaluation, agent_name
+
+Of = tuple[str, str, tuple[str, str]]
+"""Task, config, and machine: what there is one record of."""
 
 
 @dataclass(frozen=True)
-class Best:
+class Time:
     """The time of a kernel on one config.
 
     Attributes:
-        number: the place of its evaluation among all.
+        machine: a name for people, and the architecture.
         nanoseconds: of one call; ``low`` to ``high`` by the 95 % interval of ``speedup``.
         speedup: over the task's baseline on the same machine at the same time, with its interval.
+        agent: its name; ``solution`` for the kernels of a person.
+        bundle: SHA-256 of the manifest of the bundle that it is from.
+        date: of the day on which it became a record, ``2026-01-31``; empty where unknown.
     """
 
-    number: int
-    evaluation: Evaluation
-    result: TaskResult
+    task: str
     config: str
+    machine: tuple[str, str]
     nanoseconds: float
     speedup: Speedup
+    agent: str
+    bundle: str
+    date: str = ""
 
     @property
     def low(self) -> float:
@@ -43,7 +51,12 @@ class Best:
         """The most that it may have taken."""
         return self._at(self.speedup.low)
 
-    def beats(self, other: Best) -> bool:
+    @property
+    def of(self) -> Of:
+        """What it may be the record of."""
+        return self.task, self.config, self.machine
+
+    def beats(self, other: Time) -> bool:
         """Whether it is surely the shorter time."""
         return self.high < other.low
 
@@ -53,26 +66,19 @@ class Best:
 
 @dataclass(frozen=True)
 class Record:
-    """Who holds a config of a task on one machine, and who held it before, oldest first.
+    """Who holds a config of a task on one machine, and who held it before, oldest first."""
 
-    ``where`` is the machine, as ``machine_of`` has it.
-    """
-
-    task: str
-    config: str
-    where: tuple[str, str]
-    best: Best
-    broken: tuple[Best, ...]
+    best: Time
+    broken: tuple[Time, ...] = ()
 
     @property
-    def machine(self) -> str:
-        """For people."""
-        return self.where[0]
+    def of(self) -> Of:
+        """What it is the record of."""
+        return self.best.of
 
-    @property
-    def of(self) -> tuple[str, str, tuple[str, str]]:
-        """What it is a record of."""
-        return self.task, self.config, self.where
+
+Counts = Callable[[Evaluation, TaskResult], bool]
+"""Whether a result may hold a record."""
 
 
 def machine_of(evaluation: Evaluation) -> tuple[str, str]:
@@ -80,46 +86,51 @@ def machine_of(evaluation: Evaluation) -> tuple[str, str]:
     return evaluation.machine, evaluation.platform.get("arch", "")
 
 
-Counts = Callable[[int, TaskResult], bool]
-"""Whether a result of the evaluation with that place may hold a record."""
-
-
-def records(evaluations: Sequence[Evaluation], counts: Counts | None = None) -> list[Record]:
+def records(
+    evaluations: Iterable[Evaluation],
+    counts: Counts | None = None,
+    *,
+    held: Sequence[Record] = (),
+    date: str = "",
+) -> list[Record]:
     """By task, config and machine; ``evaluations`` in the order in which they were published.
 
-    Without ``counts``, every result may hold one.
+    Without ``counts``, every result may hold one. ``held`` are those that stood before; what
+    breaks them gets ``date``.
     """
-    found: dict[tuple[str, str, tuple[str, str]], list[Best]] = {}
-    for number, evaluation in enumerate(evaluations):
-        for best in _times(number, evaluation, counts):
-            where = (best.result.task, best.config, machine_of(evaluation))
-            held = found.setdefault(where, [best])
-            if best.beats(held[-1]):
-                held.append(best)
-    return [
-        Record(*of, held[-1], tuple(held[:-1]))
-        for of, held in sorted(found.items(), key=lambda item: item[0])
-    ]
+    found = {record.of: [*record.broken, record.best] for record in held}
+    for evaluation in evaluations:
+        for time in _times(evaluation, counts):
+            line = found.setdefault(time.of, [])
+            if not line or time.beats(line[-1]):
+                line.append(replace(time, date=date))
+    return [Record(line[-1], tuple(line[:-1])) for _, line in sorted(found.items())]
 
 
-def _times(number: int, evaluation: Evaluation, counts: Counts | None) -> Iterable[Best]:
+def _times(evaluation: Evaluation, counts: Counts | None) -> Iterable[Time]:
     """The shortest time of each config among its trials."""
-    found: dict[tuple[str, str], Best] = {}
+    found: dict[Of, Time] = {}
     for result in evaluation.results:
-        if not result.correct or not (counts is None or counts(number, result)):
-            continue
-        for best in _of_result(number, evaluation, result):
-            where = (result.task, best.config)
-            if where not in found or best.nanoseconds < found[where].nanoseconds:
-                found[where] = best
+        if result.correct and (counts is None or counts(evaluation, result)):
+            for time in _of_result(evaluation, result):
+                known = found.setdefault(time.of, time)
+                if time.nanoseconds < known.nanoseconds:
+                    found[time.of] = time
     return found.values()
 
 
-def _of_result(number: int, evaluation: Evaluation, result: TaskResult) -> Iterator[Best]:
+def _of_result(evaluation: Evaluation, result: TaskResult) -> Iterator[Time]:
     for case in result.cases:
         taken = positive(case, "candidate_ns")
         ends = positive(case, "low"), positive(case, "high")
         measured = Speedup(positive(case, "speedup") or 0.0, *ends)
         if taken and measured.ends and not measured.wide:
-            config = str(case.get("config", ""))
-            yield Best(number, evaluation, result, config, taken, measured)
+            yield Time(
+                task=result.task,
+                config=str(case.get("config", "")),
+                machine=machine_of(evaluation),
+                nanoseconds=taken,
+                speedup=measured,
+                agent=agent_name(evaluation.request) or "solution",
+                bundle=evaluation.digest,
+            )

@@ -33,6 +33,7 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
     "compare": (("none", "none", TASK),),
     "publish": ((TASK, "-o", "b.kab"),),
     "site": (("b.kab", "-o", "site"),),
+    "records": (("b.kab", "--file=r.json", "--update"),),
     "validate": ((TASK,),),
     "replay": (("b.kab",),),
     "cache export": (("all.kcache", TASK),),

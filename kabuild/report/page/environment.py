@@ -18,6 +18,7 @@ from kabuild.report.exports import share, times_faster
 from kabuild.report.judgement import unjudged
 from kabuild.report.page.entries import in_order
 from kabuild.report.page.svg import anchor, quantity, series
+from kabuild.report.times import nanoseconds
 
 _TEXT = 20000
 _BETWEEN = re.compile(r"(?<=[^/])/")
@@ -60,16 +61,6 @@ def environment(*packages: str, scope: str = "page") -> Environment:
         "script_hash": _hash(script),
     }
     return made
-
-
-def nanoseconds(value: float | None) -> str:
-    """A time in a unit that fits."""
-    if value is None:
-        return "-"
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value:.0f} ns"
 
 
 def count(number: int, noun: str) -> str:

@@ -109,7 +109,7 @@ class Pages:
                 for one, shown in steps
                 if (plot := history(f"speedups of {task} on {one.where}", shown))
             ],
-            holders=[holder for holder in self._holders if holder.best.task == task],
+            holders=[holder for holder in self._holders if holder.best.best.task == task],
         )
 
     def _agent(self, name: str, numbers: Sequence[int]) -> bytes:
@@ -147,6 +147,7 @@ class Pages:
             data=DATA,
             records_page=RECORDS,
             short=SHORT,
+            places={item.digest: number for number, item in enumerate(self._items)},
             task_links={task: root + task_page(task) for task in self._tasks},
             agent_links={name: root + agent_page(name) for name in self._agents},
             bundle_links=[root + bundle_page(item.digest) for item in self._items],
@@ -203,7 +204,10 @@ class Pages:
 
     @cached_property
     def _holders(self) -> list[Holder]:
-        counted = records(self._evaluations, lambda n, one: self._items[n].reproduces(one))
+        by_digest = {item.digest: item for item in self._items}
+        counted = records(
+            self._evaluations, lambda one, result: by_digest[one.digest].reproduces(result)
+        )
         held = {one.of: one for one in counted}
         return [Holder(one, held.get(one.of)) for one in records(self._evaluations)]
 

@@ -29,6 +29,7 @@ quick = "//agents:quick"
 [scoring]
 policy = "geomean"
 salt = "pepper"
+records = "kept/records.json"
 
 [config.ci]
 jobs = 2
@@ -47,9 +48,10 @@ def test_everything_at_once(tmp_path: Path) -> None:
     assert (workspace.root, workspace.name) == (tmp_path, "mine")
     assert (workspace.platform, workspace.agent) == ("rocm", "quick")
     assert (workspace.policy, workspace.salt) == ("geomean", "pepper")
+    assert workspace.records == "kept/records.json"
     assert workspace.toolchains == {Label.parse("//toolchains/zig"): Label.parse("//my:llvm")}
     assert workspace.config("ci") == {"jobs": 2, "gates": ["compile", "perf"], "keep_going": True}
-    assert str(workspace.position("config", "ci", "gates")) == "WORKSPACE.toml:20"
+    assert str(workspace.position("config", "ci", "gates")) == "WORKSPACE.toml:21"
 
 
 def test_the_shortest_workspace_says_nothing_but_its_name(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from kabuild.model.task_result import Evidence, TaskResult
 from kabuild.report.evaluation import Evaluation
 from kabuild.report.exports import render_csv, render_json, render_markdown
 from kabuild.report.leaderboard import leaderboard
-from kabuild.report.page.environment import nanoseconds
 from kabuild.report.page.render import render_page
+from kabuild.report.times import nanoseconds
 from tests.testkit.browser import browse, needs_browser
 from tests.testkit.evaluations import GATES, saying
 

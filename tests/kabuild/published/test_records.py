@@ -1,0 +1,95 @@
+"""``kabuild records``: what bundles change in a file of records, and what ``publish`` says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.testkit.cli import CliWorkspace
+from tests.testkit.generated import generate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAD = '"gate": gate, '
+
+
+def retimed(place: CliWorkspace, nanoseconds: float) -> None:
+    """Let the gates say that a call took so long, give or take 1 %."""
+    rule = place.root / "rules/copied/rule.py"
+    before, mark, _ = rule.read_text().partition(f"{HEAD}")
+    rest = rule.read_text().partition('"summary"')[2]
+    times = {"baseline_ns": 2000.0, "candidate_ns": nanoseconds, "speedup": 2000.0 / nanoseconds}
+    ends = {"low": 1980.0 / nanoseconds, "high": 2020.0 / nanoseconds}
+    cases = f'"cases": [{ {"config": "f32 n=8", **times, **ends} }], '
+    rule.write_text(f'{before}{mark}{cases}"summary"{rest}')
+
+
+def replayed(place: CliWorkspace, bundle: str) -> None:
+    ran = place.run("replay", bundle, "--json")
+    assert ran.code == 0, ran.err
+    (place.root / f"{bundle}.replay.json").write_text(ran.out)
+
+
+def shown(place: CliWorkspace, *arguments: str) -> dict[str, Any]:
+    ran = place.run("records", *arguments, "--json")
+    assert ran.code == 0, ran.err
+    found = ran.json
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_record_counts_once_a_replay_reproduced_it(tmp_path: Path) -> None:
+    generate(tmp_path / "work", 1, shared=1, age=0)
+    place = CliWorkspace(tmp_path / "work", tmp_path / "store")
+    place.write("WORKSPACE.toml", 'name = "w"\n[scoring]\nrecords = "kept/records.json"\n')
+    (place.root / "kept").mkdir()
+    retimed(place, 1000.0)
+    assert "breaks" not in place.run("publish", "//...", "-o", "a.kab").out
+
+    found = shown(place, "a.kab", "--update")
+    assert (found["records"], len(found["not_replayed"])) == ([], 1)
+    assert "would be the first" in place.run("records", "a.kab").out
+
+    replayed(place, "a.kab")
+    (first,) = shown(place, "a.kab", "--update", "--date=2026-01-30")["new"]
+    assert (first["task"], first["config"]) == ("//tasks/family0/t0", "f32 n=8")
+    assert (first["nanoseconds"], first["agent"]) == (1000.0, "expert")
+    assert (first["date"], first["machine"].split(":")[0]) == ("2026-01-30", "cpu")
+    assert shown(place)["records"] == [first]
+    again = shown(place, "a.kab", "--update")
+    assert (again["records"], again["new"], again["not_replayed"]) == ([first], [], [])
+
+    retimed(place, 500.0)
+    ran = place.run("publish", "//...", "-o", "c.kab")
+    held = f"1 µs by expert ({first['bundle'][:12]})"
+    assert f"//tasks/family0/t0 f32 n=8: 500 ns breaks the record of {held}\n" in ran.out
+    assert "kabuild replay --json c.kab > c.kab.replay.json" in ran.out
+
+    found = shown(place, "c.kab", "--update")
+    assert (found["records"], found["new"], len(found["not_replayed"])) == ([first], [], 1)
+    replayed(place, "c.kab")
+    (second,) = shown(place, "c.kab", "--update", "--date=2026-01-31")["records"]
+    assert (second["nanoseconds"], second["date"]) == (500.0, "2026-01-31")
+    assert second["broken"] == [{k: v for k, v in first.items() if k != "broken"}]
+    assert "500 ns" in place.run("records").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "no bundle and no file of records"),
+        (("--update",), "no file of records"),
+        (("absent.kab",), "absent.kab: No such file or directory"),
+        (("--file=.",), "is a directory"),
+        (("--file=WORKSPACE.toml",), "WORKSPACE.toml: Expecting value"),
+        (("--file=r.json", "--date=yesterday"), "'yesterday' is not a date"),
+        (("--file=r.json", "--date=2026-02-30"), "'2026-02-30' is not a date"),
+    ],
+)
+def test_bad_input_is_one_error(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    ran = CliWorkspace.make(tmp_path).run("records", *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert "Traceback" not in ran.err

@@ -26,6 +26,7 @@ COMMANDS = {
     "publish": "Write an evaluation to one file that anyone can rerun.",
     "replay": "Rerun a published evaluation and report what was reproduced.",
     "verify": "Check a published evaluation without running it.",
+    "analyze": "Show what kernels ask memory for, without a GPU.",
     "bench": "Show how the times of a task are distributed.",
     "import": "Import the tasks of another benchmark from a checkout of it.",
     "validate": "Check whether tasks are fit for a benchmark.",

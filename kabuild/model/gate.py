@@ -28,12 +28,14 @@ class Role(StrEnum):
     """The figures in the verdict of a gate.
 
     CHECK: none that count. TIMES: ``mean_speedup`` and ``cases`` with times of both sides; beside
-    it ``samples.json``. SCORE: ``speedup``, its interval, and ``score``; it aggregates the other
-    gates, so it decides only if it is alone.
+    it ``samples.json``. COUNTS: none; beside it ``analysis.json``, what kernels do. SCORE:
+    ``speedup``, its interval, and ``score``; it aggregates the other gates, so it decides only if
+    it is alone.
     """
 
     CHECK = "check"
     TIMES = "times"
+    COUNTS = "counts"
     SCORE = "score"
 
 
@@ -73,12 +75,15 @@ class Pick(StrEnum):
     USUAL = "usual"
     WATCHED = "watched"
     TIMED = "timed"
+    COUNTED = "counted"
     VALIDATE = "validate"
 
     def takes(self, gate: Gate) -> bool:
         """Whether ``gate`` is one of them."""
         if self is Pick.VALIDATE:
             return gate.when is When.VALIDATE
+        if self is Pick.COUNTED:
+            return gate.role is Role.COUNTS
         return gate.usual and {
             Pick.WATCHED: gate.watched,
             Pick.TIMED: gate.role is Role.TIMES,

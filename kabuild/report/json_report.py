@@ -21,6 +21,8 @@ SCHEMA = 1
 Made = tuple[GateResult, Path | None]
 """A built target, and the path of its outputs."""
 
+_WITH_SPEEDUP = frozenset({Role.TIMES, Role.SCORE})
+
 
 def render_json(
     table: Sequence[TaskResult],
@@ -74,7 +76,7 @@ def _judged(result: TaskResult) -> list[dict[str, Any]]:
             "task": whole["task"],
             "trial": whole["trial"],
             **gate,
-            **(NO_SPEEDUP if result.gates[name].declared.role is Role.CHECK else speedup),
+            **(speedup if result.gates[name].declared.role in _WITH_SPEEDUP else NO_SPEEDUP),
             "score": whole["score"] if result.gates[name].declared.role is Role.SCORE else None,
         }
         for name, gate in whole["gates"].items()

@@ -17,7 +17,7 @@ from kabuild.rule import (
 
 from .admission import expert_kernel
 from .gates import Runtime, Side, kernel_name, portable
-from .providers import HipInfo, Sanitizing
+from .providers import Counting, HipInfo, Sanitizing
 from .solution import NO_SOLUTION, Bench, Compiling
 
 HIP_ATTRS = {
@@ -93,12 +93,12 @@ def hip_expert(ctx: Context) -> Side | None:
     return hip_side(ctx, "candidate", declare_compile(ctx, "expert.compile", kernel))
 
 
-def hip_runtime(ctx: Context, sanitizing: Sanitizing | None = None) -> Runtime:
-    """The libraries and the native runner that HIP kernels need."""
+def hip_runtime(ctx: Context, watching: Sanitizing | Counting | None = None) -> Runtime:
+    """The libraries and the native runner that HIP kernels need, such that may be watched."""
     hip = hip_info(ctx)
-    needed = sanitizing or hip
+    needed = watching or hip
     libraries = {f"runtime/{name}": output for name, output in needed.libraries.items()}
-    filtering = launch_filter_file(hip.launch_filter) if sanitizing is None else {}
+    filtering = launch_filter_file(hip.launch_filter) if watching is None else {}
     return Runtime(
         files={**libraries, "runner/hip-runner": needed.runner, **filtering},
         libraries=tuple(sorted(libraries)),

@@ -16,6 +16,8 @@ from .terms import gates
 TOOLS = "rules/harness/tools"
 DEVICE = "device"
 """What judges ask of a platform: ``tools/base/device_platform.py``."""
+ANALYZE = "analyze"
+"""The gate that counts accesses. No file of the judge names it, so it is not among their terms."""
 
 
 def _terms(*names: str) -> tuple[str, ...]:
@@ -39,6 +41,13 @@ GATE_FILES: Mapping[str, tuple[str, ...]] = {
     gates.RETENTION: (*_TIMING, "retention"),
     gates.ADMISSION: (*_COMPARING, *_EDGES, "correctness/determinism.py", "admission"),
     gates.SANITIZE: (*_JUDGE, *_ORACLE, *_EDGES, "sanitize"),
+    ANALYZE: (
+        *_JUDGE,
+        *_ORACLE,
+        *_EDGES,
+        *(f"sanitize/{name}.py" for name in ("__init__", "examiner", "findings", "places")),
+        "analyze",
+    ),
     gates.SCORE: ("score.py", *VERDICT_FILES, *_terms("gates", "scoring", "speedup")),
 }
 """By gate, packages and files of ``tools/``."""

@@ -60,6 +60,25 @@ class Sanitizing:
 
 
 @dataclass(frozen=True)
+class Counting:
+    """How a platform counts what kernels ask memory for.
+
+    Attributes:
+        compile_argv: the command that compiles a kernel so.
+        inputs: what the command reads, besides the kernel.
+        libraries: what such a kernel needs, by file name.
+        runner: the native program that calls it.
+        outputs: what the command makes besides the library, for the judge.
+    """
+
+    compile_argv: tuple[str, ...]
+    inputs: Mapping[str, Artifact] = field(hash=False)
+    libraries: Mapping[str, Output] = field(hash=False)
+    runner: Output
+    outputs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class LaunchFilterInfo(Provider):
     """What stands before a device's driver and decides which kernels run.
 
@@ -82,7 +101,7 @@ class HipInfo(Provider):
         runner: the native program that loads a kernel and calls it.
         launch_filter: the library that stands before the device's driver and decides which
             kernels run; None where nothing does.
-        sanitizing: None where the platform has no such thing.
+        sanitizing, counting: None where the platform has no such thing.
     """
 
     compile_argv: tuple[str, ...]
@@ -92,3 +111,4 @@ class HipInfo(Provider):
     runner: Output
     launch_filter: Output | None = None
     sanitizing: Sanitizing | None = None
+    counting: Counting | None = None

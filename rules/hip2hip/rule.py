@@ -5,6 +5,7 @@ from __future__ import annotations
 from kabuild.rule import Context, Rule, Source
 
 from ..harness.admission import declare_admission
+from ..harness.analyze import ANALYZE, ANALYZE_COMPILE, declare_analyze
 from ..harness.gates import GATES, declare_judging
 from ..harness.hip import (
     HIP_ATTRS,
@@ -31,6 +32,7 @@ def implement(ctx: Context) -> None:
         candidate = declare_compile(trial, "compile", kernel)
         declare_judging(trial, candidate, hip_side(trial, "candidate", candidate), theirs, runtime)
         declare_sanitize(trial, candidate, kernel)
+        declare_analyze(trial, candidate, kernel)
     declare_admission(ctx, theirs, hip_expert(ctx), runtime)
 
 
@@ -39,7 +41,7 @@ RULE = Rule(
     doc="Make a HIP kernel faster.",
     implement=implement,
     attrs={**TASK_ATTRS, **HIP_ATTRS},
-    subtargets=(*SUBTARGETS, SANITIZE_COMPILE, "baseline.compile"),
-    gates=(*GATES, SANITIZE),
+    subtargets=(*SUBTARGETS, SANITIZE_COMPILE, ANALYZE_COMPILE, "baseline.compile"),
+    gates=(*GATES, SANITIZE, ANALYZE),
     check=check_task,
 )

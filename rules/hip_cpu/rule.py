@@ -17,10 +17,13 @@ from ..harness.compilers import (
 )
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, portable
 from ..harness.judge_files import verdict_files
-from ..harness.providers import HipInfo, Sanitizing
+from ..harness.providers import Counting, HipInfo, Sanitizing
 
 SOURCES = "toolchains/hip"
 RUNNER = ("runner", "runner_host")
+COUNTING = "hip/cpu/counting"
+COUNTED_KERNEL = ("counted_kernel.py", "whole_copies.py")
+"""What compiles a kernel whose accesses are counted, besides the usual driver."""
 
 
 def implement(ctx: Context) -> None:
@@ -58,11 +61,43 @@ def implement(ctx: Context) -> None:
         limits=BUILDING,
         platform=portable(ctx.platform),
     )
+    counting = ctx.action(
+        "analyze.runtime",
+        argv=(PYTHON, f"{COUNTING}/counting_runtime.py", "-o", "out/libhipcpu.so", compiler),
+        inputs={
+            **driver,
+            "hip/cpu/runtime": ctx.builtin(f"{SOURCES}/cpu/runtime"),
+            "hip/cpu/sanitizer": ctx.builtin(f"{SOURCES}/cpu/sanitizer"),
+            COUNTING: ctx.builtin(f"{SOURCES}/cpu/counting"),
+        },
+        outputs=("libhipcpu.so",),
+        mnemonic="Runtime",
+        toolchains=toolchains,
+        limits=BUILDING,
+        platform=portable(ctx.platform),
+    )
     runner = declare_runner(ctx, RUNNER, host, toolchains)
     compile_argv = (PYTHON, HIP_COMPILE_GATE, "cpu", compiler, f"--wave={attrs['wave']}")
     sanitizing = Sanitizing(
         compile_argv=(*compile_argv, "--sanitize"),
         libraries={"libhipcpu.so": checking.output("libhipcpu.so")},
+        runner=runner.output("hip-runner"),
+        outputs=("kernel.places.json",),
+    )
+    counted = Counting(
+        compile_argv=(
+            *(PYTHON, f"{COUNTING}/{COUNTED_KERNEL[0]}"),
+            *(compiler, f"--wave={attrs['wave']}"),
+        ),
+        inputs={
+            **driver,
+            **verdict_files(ctx),
+            **{
+                f"{COUNTING}/{name}": ctx.builtin(f"{SOURCES}/cpu/counting/{name}")
+                for name in COUNTED_KERNEL
+            },
+        },
+        libraries={"libhipcpu.so": counting.output("libhipcpu.so")},
         runner=runner.output("hip-runner"),
         outputs=("kernel.places.json",),
     )
@@ -75,6 +110,7 @@ def implement(ctx: Context) -> None:
             runner=runner.output("hip-runner"),
             # Only the pinned clang can instrument kernels.
             sanitizing=None if attrs["program"] else sanitizing,
+            counting=None if attrs["program"] else counted,
         )
     )
 
@@ -91,6 +127,6 @@ RULE = Rule(
         ),
         "wave": attr.string("Threads of a wave.", default="64", values=("32", "64")),
     },
-    subtargets=("runtime", "runner", "sanitize.runtime"),
+    subtargets=("runtime", "runner", "sanitize.runtime", "analyze.runtime"),
 )
 RULES = (RULE, launch_filter.absent("cpu"))

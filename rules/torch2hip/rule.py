@@ -5,6 +5,7 @@ from __future__ import annotations
 from kabuild.rule import Context, Rule
 
 from ..harness.admission import declare_admission
+from ..harness.analyze import ANALYZE, ANALYZE_COMPILE, declare_analyze
 from ..harness.gates import GATES, Side, declare_judging
 from ..harness.hip import (
     HIP_ATTRS,
@@ -31,6 +32,7 @@ def implement(ctx: Context) -> None:
         ours = hip_side(trial, "candidate", candidate)
         declare_judging(trial, candidate, ours, baseline, runtime)
         declare_sanitize(trial, candidate, kernel)
+        declare_analyze(trial, candidate, kernel)
     declare_admission(ctx, baseline, hip_expert(ctx), runtime)
 
 
@@ -39,7 +41,7 @@ RULE = Rule(
     doc="Write a HIP kernel for a PyTorch operation.",
     implement=implement,
     attrs={**TASK_ATTRS, **HIP_ATTRS},
-    subtargets=(*SUBTARGETS, SANITIZE_COMPILE),
-    gates=(*GATES, SANITIZE),
+    subtargets=(*SUBTARGETS, SANITIZE_COMPILE, ANALYZE_COMPILE),
+    gates=(*GATES, SANITIZE, ANALYZE),
     check=check_task,
 )

@@ -28,6 +28,7 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
     "build": ((TASK, "--explain=e", "--events=v", "--summary=s"), (TASK, "--json")),
     "why": ((TASK,),),
     "aquery": ((TASK, "--json"),),
+    "analyze": ((BROKEN, "--json", "--arch=sm_90"),),
     "bench": ((BROKEN, "--json"),),
     "report": ((TASK, "--format=html", "-o", "r.html"),),
     "compare": (("none", "none", TASK),),
@@ -103,7 +104,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
     rule = root / "work/rules/copied/rule.py"
     text = rule.read_text().replace("Gate, Role", "Gate, Role, When")
     last = '    Gate("score", role=Role.SCORE),\n'
-    rule.write_text(text.replace(last, f'{last}    Gate("admission", When.VALIDATE),\n'))
+    asked = '    Gate("counts", When.ON_REQUEST, Role.COUNTS),\n'
+    judged = '    Gate("admission", When.VALIDATE),\n'
+    rule.write_text(text.replace(last, f"{last}{asked}{judged}"))
     return CliWorkspace(root / "work", root / "store")
 
 

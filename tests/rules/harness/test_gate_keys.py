@@ -14,7 +14,7 @@ from tests.testkit import golden
 from tests.testkit.own_tasks import ROOT, TASKS, analysed, keys
 
 TOOLS = "rules/harness/tools"
-GATES = ("compile", "correctness", "perf", "unseen", "retention", "sanitize", "score")
+GATES = ("compile", "correctness", "perf", "unseen", "retention", "sanitize", "analyze", "score")
 
 
 def composition(action: Action) -> dict[str, Any]:
@@ -80,6 +80,7 @@ def changed(family: str, copied: Path, path: str, platform: str = "cpu") -> set[
         ("hip2hip", f"{TOOLS}/unseen/gate.py", {"unseen"}),
         ("hip2hip", f"{TOOLS}/retention/gate.py", {"retention"}),
         ("hip2hip", f"{TOOLS}/sanitize/reports.py", {"sanitize"}),
+        ("hip2hip", f"{TOOLS}/analyze/findings.py", {"analyze"}),
         ("hip2hip", f"{TOOLS}/admission/filters.py", {"admission"}),
         ("hip2hip", f"{TOOLS}/pyrunner/calls.py", set()),
         ("torch2hip", f"{TOOLS}/triton_cpu/reduce.py", set()),
@@ -92,7 +93,7 @@ def changed(family: str, copied: Path, path: str, platform: str = "cpu") -> set[
         (
             "torch2hip",
             "kabuild/sandbox/seccomp.py",
-            {"correctness", "perf", "unseen", "retention", "admission", "sanitize"},
+            {"correctness", "perf", "unseen", "retention", "admission", "sanitize", "analyze"},
         ),
     ],
 )
@@ -105,8 +106,8 @@ def test_an_edit_judges_again_what_it_can_change(
 def test_a_kernel_is_in_the_keys_of_its_compilations_alone(copied: Path) -> None:
     """What comes after has the compiled kernel."""
     task = "tasks/hip2hip/softmax"
-    judging = {"correctness", "perf", "unseen", "retention", "sanitize", "admission"}
-    compiling = {"compile", "baseline.compile", "sanitize.compile"}
+    judging = {"correctness", "perf", "unseen", "retention", "sanitize", "analyze", "admission"}
+    compiling = {"compile", "baseline.compile", "sanitize.compile", "analyze.compile"}
     assert changed("hip2hip", copied, f"{task}/softmax.hip") == compiling
     assert changed("hip2hip", copied, f"{task}/reference.py") == judging
 
@@ -126,6 +127,19 @@ def test_an_edit_of_the_cpu_s_sanitizer_compiles_nothing_again_for_gpus(
     assert "sanitize.runtime" in changed("hip2hip", copied, path)
     for platform in ("cuda", "rocm"):
         assert changed("hip2hip", copied, path, platform) == set()
+
+
+@pytest.mark.parametrize(
+    ("file", "parts"),
+    [
+        ("requests.cpp", {"analyze.runtime"}),
+        ("whole_copies.py", {"analyze.runtime", "analyze.compile"}),
+    ],
+)
+def test_the_counters_are_in_no_key_but_those_of_the_analysis(
+    copied: Path, file: str, parts: set[str]
+) -> None:
+    assert changed("hip2hip", copied, f"{HIP}/cpu/counting/{file}") == parts
 
 
 @pytest.mark.parametrize("platform", ["cuda", "rocm"])

@@ -16,6 +16,8 @@ TOOLS = ROOT / "rules/harness/tools"
 SANDBOX = ROOT / "kabuild/sandbox"
 PLATFORMS = ROOT / "toolchains/platforms"
 JUDGING = ("correctness", "perf", "unseen", "retention", "admission")
+WATCHING = ("sanitize", "analyze")
+"""On request, of HIP kernels on the CPU."""
 
 _INTERPRETER = "triton_cpu/interpreter.py"
 _DEVICE = "pyrunner_device/device.py"
@@ -109,11 +111,11 @@ def names(paths: set[Path]) -> list[str]:
 
 
 @pytest.mark.parametrize(("family", "platform"), RUNNERS)
-@pytest.mark.parametrize("gate", [*JUDGING, "sanitize"])
+@pytest.mark.parametrize("gate", [*JUDGING, *WATCHING])
 def test_a_gate_has_what_it_imports(family: str, platform: str, gate: str) -> None:
-    if gate == "sanitize" and (family in {"call", "triton2triton"} or platform != "cpu"):
+    if gate in WATCHING and (family in {"call", "triton2triton"} or platform != "cpu"):
         pytest.skip("no such gate")
-    runners = RUNNERS[family, platform] if gate != "sanitize" else ()
+    runners = RUNNERS[family, platform] if gate not in WATCHING else ()
     needed = closure("gate.py", f"{gate}/gate.py", *runners, *told(platform))
     has = given(action_of(family, platform, gate))
 
@@ -143,7 +145,7 @@ def test_every_module_of_the_judge_is_used_by_some_gate() -> None:
         for gate in JUDGING
         for path in given(action_of(family, platform, gate))
     }
-    used |= given(action_of("hip2hip", "cpu", "sanitize"))
+    used |= {path for gate in WATCHING for path in given(action_of("hip2hip", "cpu", gate))}
     used |= given(action_of("hip2hip", "cpu", "score"))
     assert names(set(TOOLS.rglob("*.py")) - used) == []
 

@@ -1,0 +1,144 @@
+"""What ``analyze`` prints: what kernels ask memory for by line of source, and what stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kabuild.report.table import text_table
+
+_MOST_ROWS = 20
+_MOST_KERNELS = 5
+_HEAD = ("line", "kernel", "access", "memory", "bytes", "requests", "lanes", "counted")
+_NUMBERS = frozenset({4, 5, 6})
+_MOST_NAME = 32
+
+
+def render_analysis(
+    label: str, analysis: Mapping[str, Any], warp: int, occupancy: Mapping[str, Any] | None = None
+) -> str:
+    """One task for people, for warps of 32 or 64 lanes; ``occupancy`` is what ``--arch`` adds.
+
+    Raises LookupError, TypeError or ValueError for an analysis of another form.
+    """
+    lines = [f"{label}: counted in {_counted(analysis['calls'], 'call')} on the CPU, not timed"]
+    if analysis["calls"]:
+        lines += ["", *_call(analysis["calls"][0], warp)]
+        others = len(analysis["calls"]) - 1
+        if others:
+            lines.append(f"  --json also has {_counted(range(others), 'other config')}")
+    if occupancy:
+        lines += ["", *_occupancy(occupancy)]
+    lines += ["", *(f"  {line}" for line in _findings(analysis, warp))]
+    return "\n".join(lines)
+
+
+def _call(call: Mapping[str, Any], warp: int) -> list[str]:
+    made = f" (reduced from {call['of']})" if call["reduced"] else ""
+    lines = [f"  config {call['config']}{made}, warps of {warp}"]
+    if not call["whole"]:
+        why = (
+            f"the call failed: {call['fault']}" if call["fault"] else "there was too much to count"
+        )
+        lines.append(f"  incomplete: {why}")
+    lines += [f"  {_launch(launch)}" for launch in call["launches"][:_MOST_KERNELS]]
+    counted = [access for access in call["accesses"] if f"warp{warp}" in access]
+    if len(counted) < len(call["accesses"]):
+        lines.append(f"  not counted for warps of {warp}: the kernel ran with waves of 32")
+    if not counted:
+        return [*lines, "  no access to global or shared memory"]
+    shown = sorted(counted, key=lambda access: -access[f"warp{warp}"]["requests"])[:_MOST_ROWS]
+    shown.sort(key=lambda access: (access["file"], access["line"], access["column"]))
+    rows = [_HEAD, *(_access(access, access[f"warp{warp}"]) for access in shown)]
+    lines += ["", *(f"  {line}" for line in text_table(rows, right=_NUMBERS).splitlines())]
+    if len(counted) > len(shown):
+        lines.append(f"  {len(counted) - len(shown)} more in --json")
+    return [*lines, *(f"  {_barrier(barrier)}" for barrier in call["barriers"][:_MOST_KERNELS])]
+
+
+def _launch(launch: Mapping[str, Any]) -> str:
+    grid, block = ("x".join(map(str, launch[name])) for name in ("grid", "block"))
+    parts = [f"{launch['kernel'] or 'kernel'}: {_counted(range(launch['count']), 'launch')}"]
+    parts += [f"grid {grid}", f"block {block}"]
+    if launch["shared_bytes"]:
+        parts.append(f"{launch['shared_bytes']} bytes dynamic shared")
+    if launch["exchanges"]:
+        parts.append(f"{launch['exchanges']:,} wave operations of {launch['wave']} lanes")
+    return ", ".join(parts)
+
+
+def _access(access: Mapping[str, Any], totals: Mapping[str, Any]) -> tuple[str, ...]:
+    shared = " shared" if access["space"] == "shared" else ""
+    return (
+        _line(access),
+        _short(access["kernel"]),
+        f"{access['operation']}{shared}",
+        access["memory"] or "-",
+        str(access["width"]),
+        f"{totals['requests']:,}",
+        f"{totals['lanes'] / totals['requests']:.1f}",
+        _cost(access, totals),
+    )
+
+
+def _cost(access: Mapping[str, Any], totals: Mapping[str, Any]) -> str:
+    parts = []
+    if access["space"] == "shared":
+        parts.append(f"{totals['ways']:.1f}-way bank access")
+    else:
+        needed = f"{totals['efficiency']:.0%} needed"
+        parts.append(f"{totals['sectors_per_request']:.1f} sectors a request, {needed}")
+    if access["operation"] == "atomic":
+        parts.append(f"{totals['turns_per_request']:.1f} lanes at one address")
+    return ", ".join(parts)
+
+
+def _barrier(barrier: Mapping[str, Any]) -> str:
+    passes = _counted(range(barrier["passed"]), "time")
+    return f"{_line(barrier)}: barrier of {_short(barrier['kernel'])}, passed {passes} by blocks"
+
+
+def _line(item: Mapping[str, Any]) -> str:
+    return f"{item['file']}:{item['line']}" if item["file"] else "elsewhere"
+
+
+def _findings(analysis: Mapping[str, Any], warp: int) -> Iterable[str]:
+    found = analysis["findings"][f"warp{warp}"]
+    if not found:
+        whole = all(call["whole"] for call in analysis["calls"])
+        yield f"nothing stands out for warps of {warp}{'' if whole else ', in what was counted'}"
+    for number, finding in enumerate(found, 1):
+        yield f"{number}. {_line(finding)}: {finding['text']} [{finding['config']}]"
+
+
+def _occupancy(occupancy: Mapping[str, Any]) -> list[str]:
+    arch = occupancy["arch"]
+    if occupancy["unknown"]:
+        return [f"  occupancy on {arch} is unknown: {occupancy['unknown']}"]
+    kernels = sorted(occupancy["kernels"], key=lambda kernel: kernel["occupancy"])
+    lines = [f"  {arch}, by the compiler's tables ({_counted(kernels, 'kernel')}):"]
+    for kernel in kernels[:_MOST_KERNELS]:
+        blocks = f" in blocks of {kernel['threads']}" if "threads" in kernel else ""
+        spills = f", {kernel['spills']} spilled" if kernel["spills"] else ""
+        lines.append(
+            f"    {_short(kernel['name'])}: {kernel['occupancy']} of {kernel['occupancy_most']} "
+            f"waves of {kernel['wave']}, limited by {_limit(kernel)}{blocks}; "
+            f"{kernel['registers']} registers, {kernel['shared_bytes']} bytes shared{spills}"
+        )
+    if len(kernels) > _MOST_KERNELS:
+        lines.append(f"    {len(kernels) - _MOST_KERNELS} more in --json, with no fewer waves")
+    return lines
+
+
+def _limit(kernel: Mapping[str, Any]) -> str:
+    return str(kernel["occupancy_limit"]).replace("_", " ")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _MOST_NAME else f"{name[: _MOST_NAME - 3]}..."
+
+
+def _counted(items: Any, one: str) -> str:
+    number = len(items)
+    plural = f"{one}es" if one.endswith("ch") else f"{one}s"
+    return f"{number:,} {one if number == 1 else plural}"

@@ -1,0 +1,52 @@
+"""The analyze gate: a build of the candidate whose accesses are counted, asked for by name."""
+
+from __future__ import annotations
+
+from kabuild.rule import VERDICT_FILE, Action, Artifact, Context, Gate, Role, When
+
+from .gates import Judging, Side, kernel_name, portable
+from .hip import COMPILING, LIBRARY, hip_info, hip_runtime, hip_side
+from .judge_files import ANALYZE as NAME
+from .providers import Counting, HipInfo
+from .signature import read_signature
+
+ANALYZE = Gate(NAME, When.ON_REQUEST, Role.COUNTS)
+ANALYZE_COMPILE = f"{NAME}.compile"
+ANALYSIS_FILE = "analysis.json"
+
+
+def declare_analyze(ctx: Context, compiled: Action, kernel: Artifact) -> None:
+    """``.analyze`` and what it runs, where the platform can; after ``.compile``.
+
+    No other gate depends on it: a score is the same whether it was asked for or not.
+    """
+    hip = hip_info(ctx)
+    if hip.counting is None:
+        return
+    counted = _declare_compile(ctx, hip, hip.counting, compiled, kernel)
+    side = hip_side(ctx, "candidate", counted)
+    files = {f"candidate/{name}": counted.output(name) for name in hip.counting.outputs}
+    files["candidate/compile.json"] = counted.output(VERDICT_FILE)
+    candidate = Side(side.program, {**side.files, **files}, side.names)
+    runtime = hip_runtime(ctx, hip.counting)
+    # The gate calls the candidate only, so that no baseline has to be built for it.
+    judging = Judging(ctx, read_signature(ctx.attrs), candidate, candidate, runtime)
+    judging.gate(NAME, requires=(compiled,), policy={}, outputs=(ANALYSIS_FILE,))
+
+
+def _declare_compile(
+    ctx: Context, hip: HipInfo, counting: Counting, compiled: Action, kernel: Artifact
+) -> Action:
+    source = f"candidate/{kernel_name(ctx)}"
+    return ctx.action(
+        ANALYZE_COMPILE,
+        argv=(*counting.compile_argv, f"--source={source}"),
+        inputs={**counting.inputs, source: kernel},
+        outputs=(VERDICT_FILE, LIBRARY, *counting.outputs),
+        mnemonic="Instrument",
+        toolchains=hip.toolchains,
+        limits=COMPILING,
+        requires=(compiled,),
+        platform=portable(ctx.platform),
+        names=compiled.names,
+    )

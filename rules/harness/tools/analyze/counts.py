@@ -1,0 +1,234 @@
+"""What a counted kernel says of itself, on the runner's standard error.
+
+The counters live in the candidate's process, so all of this is the candidate's word: text of a
+known form, cut short. It decides nothing but what is shown of that candidate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from sanitize.places import Place, Places
+
+from analyze.totals import FIELDS, Totals
+
+_NUMBER = r"\d{1,18}"
+_TOTALS = rf"(?:\ {_NUMBER}){{{FIELDS}}}"
+_LAUNCH = re.compile(
+    rf"""hipcpu-counts\ launch\ (?P<kernel>[^;]{{1,100}});
+    \ grid(?P<grid>(?:\ {_NUMBER}){{3}})\ block(?P<block>(?:\ {_NUMBER}){{3}})
+    \ shared\ (?P<shared>{_NUMBER})\ wave\ (?P<wave>{_NUMBER})
+    \ exchanges\ (?P<exchanges>{_NUMBER})\ uncounted\ (?P<uncounted>{_NUMBER})""",
+    re.VERBOSE,
+)
+_ACCESS = re.compile(
+    rf"""hipcpu-counts\ access\ (?P<place>\S{{1,300}})\ (?P<memory>\S{{1,64}});
+    \ (?P<operation>load|store|atomic)\ (?P<space>global|shared)\ (?P<width>{_NUMBER})
+    \ narrow(?P<narrow>{_TOTALS})\ wide(?P<wide>{_TOTALS})""",
+    re.VERBOSE,
+)
+_BARRIER = re.compile(
+    rf"hipcpu-counts barrier (?P<place>\S{{1,300}}); (?P<passed>{_NUMBER})", re.ASCII
+)
+_END, _FULL = "hipcpu-counts end", "hipcpu-counts full"
+_NONE = "-"
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Launches of one kernel that are alike.
+
+    Attributes:
+        wave: how many lanes exchange values in the run.
+        count: how many launches.
+        exchanges: wave operations of all of them.
+        uncounted: accesses for which there was no room.
+    """
+
+    kernel: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    shared_bytes: int
+    wave: int
+    count: int = 1
+    exchanges: int = 0
+    uncounted: int = 0
+
+    @property
+    def key(self) -> object:
+        """What like launches have in common."""
+        return replace(self, count=0, exchanges=0, uncounted=0)
+
+    def __add__(self, other: Launch) -> Launch:
+        return replace(
+            self,
+            count=self.count + other.count,
+            exchanges=self.exchanges + other.exchanges,
+            uncounted=self.uncounted + other.uncounted,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As in ``analysis.json``."""
+        return {**vars(self), "grid": list(self.grid), "block": list(self.block)}
+
+
+@dataclass(frozen=True)
+class Access:
+    """One access of the source, of one kind and width.
+
+    Attributes:
+        place: where it is written; None where that is in nobody's source.
+        memory: the tensor or variable that it accessed first; empty for one without a name.
+        operation: ``load``, ``store`` or ``atomic``.
+        space: ``global`` or ``shared``.
+        width: bytes of a lane.
+        narrow, wide: of warps of 32 and of 64 lanes; the latter are empty where the kernel ran
+            with waves of 32.
+    """
+
+    kernel: str
+    place: Place | None
+    memory: str
+    operation: str
+    space: str
+    width: int
+    narrow: Totals
+    wide: Totals
+
+    @property
+    def key(self) -> object:
+        """What makes two of them the same access."""
+        return self.kernel, self.place, self.memory, self.operation, self.space, self.width
+
+    def __add__(self, other: Access) -> Access:
+        return replace(self, narrow=self.narrow + other.narrow, wide=self.wide + other.wide)
+
+    def to_json(self) -> dict[str, Any]:
+        """As in ``analysis.json``."""
+        kind = {"shared": self.space == "shared", "atomic": self.operation == "atomic"}
+        told = {
+            "kernel": self.kernel,
+            **place_json(self.place),
+            "memory": self.memory,
+            "operation": self.operation,
+            "space": self.space,
+            "width": self.width,
+            "warp32": self.narrow.to_json(**kind),
+        }
+        return {**told, "warp64": self.wide.to_json(**kind)} if self.wide.requests else told
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """A barrier of the source, and how often blocks have passed it."""
+
+    kernel: str
+    place: Place | None
+    passed: int
+
+    @property
+    def key(self) -> object:
+        """What makes two of them the same barrier."""
+        return self.kernel, self.place
+
+    def __add__(self, other: Barrier) -> Barrier:
+        return replace(self, passed=self.passed + other.passed)
+
+    def to_json(self) -> dict[str, Any]:
+        """As in ``analysis.json``."""
+        return {"kernel": self.kernel, **place_json(self.place), "passed": self.passed}
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What one call did.
+
+    Attributes:
+        whole: whether nothing of it is missing.
+    """
+
+    launches: tuple[Launch, ...] = ()
+    accesses: tuple[Access, ...] = ()
+    barriers: tuple[Barrier, ...] = ()
+    whole: bool = True
+
+
+def place_json(place: Place | None) -> dict[str, Any]:
+    """A place in ``analysis.json``: file, line and column, empty and 0 for none."""
+    return {
+        "file": place.file if place else "",
+        "line": place.line if place else 0,
+        "column": place.column if place else 0,
+    }
+
+
+def read_counts(said: str, places: Places) -> Counts:
+    """The counts among what a runner has printed; lines of another form are none."""
+    launches: list[Launch] = []
+    accesses: list[Access] = []
+    barriers: list[Barrier] = []
+    kernel: str | None = None
+    whole = True
+    for line in said.splitlines():
+        if match := _LAUNCH.fullmatch(line):
+            whole &= kernel is None
+            kernel = _name(match["kernel"])
+            launches.append(_launch(kernel, match.groupdict()))
+        elif match := _ACCESS.fullmatch(line):
+            whole &= kernel is not None
+            accesses.append(_access(kernel or "", match.groupdict(), places))
+        elif match := _BARRIER.fullmatch(line):
+            place = places.find(match["place"])
+            barriers.append(Barrier(kernel or "", place, int(match["passed"])))
+        elif line in {_END, _FULL}:
+            whole &= line == _END and kernel is not None
+            kernel = None
+    whole &= kernel is None and not any(launch.uncounted for launch in launches)
+    return Counts(
+        tuple(_merged(launches, lambda launch: launch.key)),
+        tuple(_merged(accesses, lambda access: access.key)),
+        tuple(_merged(barriers, lambda barrier: barrier.key)),
+        whole,
+    )
+
+
+def _launch(kernel: str, said: Mapping[str, str]) -> Launch:
+    return Launch(
+        kernel,
+        tuple(map(int, said["grid"].split())),
+        tuple(map(int, said["block"].split())),
+        int(said["shared"]),
+        int(said["wave"]),
+        exchanges=int(said["exchanges"]),
+        uncounted=int(said["uncounted"]),
+    )
+
+
+def _access(kernel: str, said: Mapping[str, str], places: Places) -> Access:
+    return Access(
+        kernel,
+        places.find(said["place"]),
+        _name(said["memory"]),
+        said["operation"],
+        said["space"],
+        int(said["width"]),
+        Totals.read(said["narrow"].split()),
+        Totals.read(said["wide"].split()),
+    )
+
+
+def _name(text: str) -> str:
+    return "" if text == _NONE else text
+
+
+def _merged(items: Iterable[_Item], key: Callable[[_Item], object]) -> Iterable[_Item]:
+    """Items with equal keys added up, in the order of the first of each."""
+    found: dict[object, Any] = {}
+    for item in items:
+        known = key(item)
+        found[known] = found[known] + item if known in found else item
+    return found.values()

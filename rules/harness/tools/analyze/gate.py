@@ -1,0 +1,181 @@
+"""The analyze gate: small configs of the candidate, whose accesses to memory are counted.
+
+It diagnoses and decides nothing: what it shows has passed through the candidate's sandbox.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from base import seeds
+from base.program import CandidateFault, Config, RunnerPolicy
+from base.sampler import Ground
+from base.seeds import Seeds
+from base.spec import Spec, SpecError, read_policy
+from correctness import edges
+from runners.launcher import Launcher
+from sanitize.examiner import Patience
+from sanitize.places import Places
+from terms.reasons import Reason
+from terms.verdict import FAIL, PASS, REJECTED, Verdict, canonical_json, read_verdict
+from torch import Tensor
+from truth.oracle import Oracle
+
+from analyze.counts import Counts, read_counts
+from analyze.findings import find
+
+GATE = "analyze"
+ANALYSIS = "analysis.json"
+_PLACES = ".places.json"
+_COMPILED = "compile.json"
+_KEPT_BYTES = 4 << 20  # more than the counters of one process say
+_WARPS = (32, 64)
+
+
+@dataclass(frozen=True)
+class AnalyzePolicy:
+    """How much is tried.
+
+    Attributes:
+        elements: cap on every tensor: a kernel that is counted takes many times as long.
+        call_seconds: how long one call may take.
+        total_seconds: how long all calls may take together; less than a gate.
+    """
+
+    elements: int = 65536
+    call_seconds: float = 60.0
+    total_seconds: float = 400.0
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What came of one config; ``of`` is the visible one that it was made from."""
+
+    config: Config
+    of: Config
+    counts: Counts
+    fault: CandidateFault | None
+
+    @property
+    def hangs(self) -> bool:
+        """Whether the call did not end by itself."""
+        return self.fault is not None and self.fault.reason is Reason.TIMEOUT
+
+    @property
+    def case(self) -> dict[str, object]:
+        """The call as a case of the verdict."""
+        launches = sum(launch.count for launch in self.counts.launches)
+        reason = self.fault.reason.value if self.fault else ""
+        return {"config": self.config.name, "launches": launches, "fault": reason}
+
+    def to_json(self) -> dict[str, Any]:
+        """As in ``analysis.json``."""
+        return {
+            "config": self.config.name,
+            "of": self.of.name,
+            "reduced": self.config.dims != self.of.dims,
+            "whole": self.counts.whole and self.fault is None,
+            "fault": self.fault.reason.value if self.fault else "",
+            "launches": [launch.to_json() for launch in self.counts.launches],
+            "accesses": [access.to_json() for access in self.counts.accesses],
+            "barriers": [barrier.to_json() for barrier in self.counts.barriers],
+        }
+
+
+def run(spec: Spec, launcher: Launcher) -> Verdict:
+    """Count what the candidate does in small visible configs.
+
+    Raises SpecError, TaskFault and MachineFault, where nothing was counted.
+    """
+    policy = read_policy(AnalyzePolicy, spec.policy)
+    if refusal := _refused(Path(spec.candidate.path).with_name(_COMPILED)):
+        return refusal
+    try:
+        places = Places.read(Path(spec.candidate.path).with_suffix(_PLACES))
+    except (OSError, ValueError) as error:
+        raise SpecError(f"the candidate is not instrumented: {error}") from None
+    oracle = Oracle(spec.reference, spec.signature)
+    seed = Seeds(spec.salt, seeds.artifact_digest([Path(spec.candidate.path)]), GATE)
+    patience = Patience(policy.total_seconds)
+    calls: list[_Call] = []
+    for config, of in _configs(spec, policy):
+        inputs = oracle.inputs(config, seed.generator(GATE, config.name))
+        said, fault = _call(spec, policy, launcher, patience, (config, inputs))
+        calls.append(_Call(config, of, read_counts(said, places), fault))
+        if calls[-1].hangs:
+            break  # each of the others would take as long
+    return _verdict(calls)
+
+
+def _configs(spec: Spec, policy: AnalyzePolicy) -> list[tuple[Config, Config]]:
+    """The visible configs made small, each once, with what it was made from."""
+    ground = Ground.of(spec)
+    elements = min(policy.elements, spec.elements)
+    small = [(edges.reduced(config, ground, elements), config) for config in spec.configs]
+    return list({config.name: (config, of) for config, of in reversed(small)}.values())[::-1]
+
+
+def _call(
+    spec: Spec,
+    policy: AnalyzePolicy,
+    launcher: Launcher,
+    patience: Patience,
+    call: tuple[Config, Mapping[str, Tensor]],
+) -> tuple[str, CandidateFault | None]:
+    """What one call printed, in a runner of its own, and how it failed. Raises MachineFault."""
+    started = time.monotonic()
+    config, inputs = call
+    try:
+        runner_policy = RunnerPolicy(
+            call_seconds=policy.call_seconds,
+            life_seconds=patience.left_seconds,
+            stderr_bytes=_KEPT_BYTES,
+        )
+        with launcher.open(spec.candidate, spec.signature, runner_policy) as runner:
+            runner.load(config, 1)
+            runner.batch([inputs])
+            return runner.said(), None
+    except CandidateFault as fault:
+        return fault.detail, fault
+    finally:
+        patience.spent_seconds += time.monotonic() - started
+
+
+def _refused(path: Path) -> Verdict | None:
+    """What is wrong where the source compiles, but not when it is instrumented."""
+    try:
+        compiled = read_verdict(path, "compile")
+    except (OSError, ValueError) as error:
+        raise SpecError(f"the candidate is not instrumented: {error}") from None
+    if compiled["verdict"] == PASS:
+        return None
+    summary = f"not to be instrumented: {compiled['summary']}"
+    files = {ANALYSIS: _analysis(())}
+    return Verdict(GATE, FAIL, compiled["reason"], summary, compiled["detail"], files=files)
+
+
+def _analysis(calls: Sequence[_Call]) -> bytes:
+    told = [(call.config.name, call.counts) for call in calls]
+    findings = {f"warp{warp}": [item.to_json() for item in find(told, warp)] for warp in _WARPS}
+    return canonical_json(
+        {"schema": 1, "calls": [call.to_json() for call in calls], "findings": findings}
+    )
+
+
+def _verdict(calls: Sequence[_Call]) -> Verdict:
+    cases = [call.case for call in calls]
+    files = {ANALYSIS: _analysis(calls)}
+    failed = next((call for call in calls if call.fault), None)
+    if failed is None or failed.fault is None:
+        kernels = {access.kernel for call in calls for access in call.counts.accesses}
+        summary = f"counted {len(kernels)} kernel{'s' * (len(kernels) != 1)} in {len(calls)} config"
+        return Verdict(GATE, PASS, "", f"{summary}{'s' * (len(calls) != 1)}", "", cases, {}, files)
+    fault = failed.fault
+    outcome = REJECTED if fault.rejected else FAIL
+    summary, _, _ = fault.detail.partition("\n")
+    detail = f"{summary}\n  in {failed.config.name}"
+    return Verdict(GATE, outcome, fault.reason.value, summary, detail, cases, {}, files)

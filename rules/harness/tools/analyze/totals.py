@@ -1,0 +1,81 @@
+"""What the warps of one launch, of one width, have asked for at one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over requests: a request is one access of a warp, by all lanes that take part in it.
+
+    Attributes:
+        partial: requests without some lane of the warp.
+        lanes: of all requests together.
+        bytes: that lanes asked for, each for itself.
+        sectors: pieces of 32 bytes of global memory that hold what was asked for.
+        sectors_least: as many would hold as many distinct bytes, were they side by side.
+        passes: turns that the 32 banks of shared memory take.
+        passes_least: turns that as many lanes take where none conflicts with another.
+        passes_most: turns of one request.
+        turns: lanes with the address that most lanes of a request have: an atomic operation does
+            one after the other.
+        turns_most: of one request.
+    """
+
+    requests: int = 0
+    partial: int = 0
+    lanes: int = 0
+    bytes: int = 0
+    sectors: int = 0
+    sectors_least: int = 0
+    passes: int = 0
+    passes_least: int = 0
+    passes_most: int = 0
+    turns: int = 0
+    turns_most: int = 0
+
+    @classmethod
+    def read(cls, words: Sequence[str]) -> Self:
+        """From decimal numbers in the order of the attributes."""
+        return cls(*map(int, words))
+
+    def __add__(self, other: Totals) -> Totals:
+        pairs = list(zip(astuple(self), astuple(other), strict=True))
+        added = Totals(*(a + b for a, b in pairs))
+        most = {name: max(getattr(self, name), getattr(other, name)) for name in _MOST}
+        return Totals(**{**vars(added), **most})
+
+    @property
+    def efficiency(self) -> float:
+        """The share of sectors that had to be moved; 1 where none was."""
+        return self.sectors_least / self.sectors if self.sectors else 1.0
+
+    @property
+    def ways(self) -> float:
+        """Turns of the banks, of those without a conflict: 1 for none, 32 for the worst."""
+        return self.passes / self.passes_least if self.passes_least else 1.0
+
+    def to_json(self, *, shared: bool, atomic: bool) -> dict[str, Any]:
+        """As in ``analysis.json``: what there is of such an access, with ratios."""
+        names = [*_ALWAYS, *(_SHARED if shared else _GLOBAL), *(_ATOMIC if atomic else ())]
+        told: dict[str, Any] = {name: getattr(self, name) for name in names}
+        per = self.requests or 1
+        if shared:
+            told["ways"] = round(self.ways, 4)
+        else:
+            told["sectors_per_request"] = round(self.sectors / per, 4)
+            told["efficiency"] = round(self.efficiency, 4)
+        if atomic:
+            told["turns_per_request"] = round(self.turns / per, 4)
+        return told
+
+
+_MOST = ("passes_most", "turns_most")
+_ALWAYS = ("requests", "partial", "lanes", "bytes")
+_GLOBAL = ("sectors", "sectors_least")
+_SHARED = ("passes", "passes_least", "passes_most")
+_ATOMIC = ("turns", "turns_most")
+FIELDS = len(Totals.__dataclass_fields__)

@@ -1,0 +1,153 @@
+"""What a judge makes of a counted kernel's lines, whoever wrote them, and what it tells of them."""
+
+from __future__ import annotations
+
+import pytest
+from analyze.counts import Access, Counts, read_counts
+from analyze.findings import MOST, find
+from analyze.totals import Totals
+from sanitize.places import Place, Places
+
+TABLE = {
+    "schema": 1,
+    "files": {"kernel.hip": {"name": "mine.hip", "lines": [[[1, 3, 1]], [[1, 7, 3]]]}},
+    "code": [[16, 0, 1, 1], [32, 0, 2, 1]],
+}
+PLACES = Places(TABLE)
+PLACE = Place("mine.hip", 3, 1)
+NONE = " 0" * 11
+LAUNCH = (
+    "hipcpu-counts launch fill<float>; grid 2 1 1 block 64 1 1 shared 0 wave 64"
+    " exchanges 3 uncounted {lost}"
+)
+ACCESS = "hipcpu-counts access {place} x; load global 4 narrow{totals} wide" + NONE
+TOTALS = " 2 0 64 256 16 8 0 0 0 0 0"
+BARRIER = "hipcpu-counts barrier at:kernel.hip:2:1,10; 5"
+END = "hipcpu-counts end"
+
+
+def said(*lines: str) -> Counts:
+    return read_counts("\n".join(["noise", *lines]), PLACES)
+
+
+def call(*accesses: Access) -> list[tuple[str, Counts]]:
+    return [("n=1", Counts(accesses=accesses))]
+
+
+def loads(name: str, sectors: int, least: int, requests: int = 1) -> Access:
+    totals = Totals(requests, 0, 32 * requests, 128 * requests, sectors, least)
+    return Access("fill", PLACE, name, "load", "global", 4, totals, Totals())
+
+
+def test_a_launch_has_its_accesses_and_barriers() -> None:
+    counts = said(LAUNCH.format(lost=0), ACCESS.format(place="10", totals=TOTALS), BARRIER, END)
+
+    (launch,), (access,), (barrier,) = counts.launches, counts.accesses, counts.barriers
+    assert counts.whole
+    assert (launch.kernel, launch.grid, launch.block) == ("fill<float>", (2, 1, 1), (64, 1, 1))
+    assert (access.kernel, access.place, access.memory) == ("fill<float>", PLACE, "x")
+    assert access.narrow == Totals(2, 0, 64, 256, 16, 8)
+    assert (barrier.place, barrier.passed) == (Place("mine.hip", 7, 3), 5)
+
+
+def test_launches_of_a_kernel_are_added_up() -> None:
+    one = (LAUNCH.format(lost=0), ACCESS.format(place="10", totals=" 1 0 32 4 1 1 5 1 5 2 2"), END)
+    counts = said(*one, *one)
+
+    assert [launch.count for launch in counts.launches] == [2]
+    assert [a.narrow for a in counts.accesses] == [Totals(2, 0, 64, 8, 2, 2, 10, 2, 5, 4, 2)]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (LAUNCH.format(lost=0),),
+        (LAUNCH.format(lost=7), END),
+        (ACCESS.format(place="10", totals=TOTALS), END),
+        (LAUNCH.format(lost=0), LAUNCH.format(lost=0), END),
+        (LAUNCH.format(lost=0), END, "hipcpu-counts full"),
+    ],
+    ids=["does_not_end", "has_lost_some", "has_no_beginning", "begins_twice", "is_full"],
+)
+def test_what_is_missing_is_not_hidden(lines: tuple[str, ...]) -> None:
+    assert not said(*lines).whole
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ACCESS.format(place="10", totals=" 2 0 64"),
+        ACCESS.format(place="10", totals=TOTALS.replace("64", "-64")),
+        ACCESS.format(place="10", totals=TOTALS.replace("64", "9" * 40)),
+        ACCESS.format(place="10", totals=TOTALS).replace("load", "steal"),
+        ACCESS.format(place="10", totals=TOTALS).replace(" x;", " x y;"),
+        ACCESS.format(place="10", totals=TOTALS) + " and more",
+    ],
+)
+def test_lines_of_another_form_are_no_counts(line: str) -> None:
+    counts = said(LAUNCH.format(lost=0), line, END)
+
+    assert (counts.accesses, counts.whole) == ((), True)
+
+
+def test_a_place_in_nobody_s_source_is_none() -> None:
+    counts = said(LAUNCH.format(lost=0), ACCESS.format(place="0", totals=TOTALS), END)
+
+    assert counts.accesses[0].place is None
+    assert counts.accesses[0].to_json()["line"] == 0
+
+
+def test_a_finding_has_its_evidence() -> None:
+    (found,) = find(call(loads("x", sectors=32, least=4), loads("y", sectors=4, least=4)), 32)
+
+    assert (found.kind, found.access.memory, found.config) == ("UNCOALESCED", "x", "n=1")
+    assert found.share == pytest.approx(28 / 36)
+    assert found.text == (
+        "loads of 'x' move 32.0 sectors a request where 4.0 would hold the bytes "
+        "(12% of 32 sectors needed); let neighbouring lanes access neighbouring elements"
+    )
+
+
+def test_an_odd_beginning_is_another_mistake() -> None:
+    (found,) = find(call(loads("x", sectors=5, least=4)), 32)
+
+    assert "begin at a multiple of 32 bytes" in found.text
+
+
+def test_conflicts_and_contention_are_found() -> None:
+    banks = Totals(2, 0, 64, 256, passes=64, passes_least=2, passes_most=32)
+    turns = Totals(2, 0, 64, 256, 2, 2, turns=64, turns_most=32)
+    shared = Access("fill", PLACE, "tile", "store", "shared", 4, banks, Totals())
+    atomic = Access("fill", PLACE, "sum", "atomic", "global", 4, turns, Totals())
+
+    found = find(call(shared, atomic), 32)
+
+    assert [item.kind for item in found] == ["BANK_CONFLICT", "ATOMIC_CONTENTION"]
+    assert "conflict 32.0 ways, 32 at worst (64 passes of the banks for 2)" in found[0].text
+    assert "have 32.0 lanes of a warp at one address, 32 at worst (2 requests)" in found[1].text
+
+
+def test_what_costs_no_more_than_it_has_to_is_not_told() -> None:
+    banks = Totals(2, 0, 64, 256, passes=2, passes_least=2, passes_most=1)
+    turns = Totals(2, 0, 64, 256, 16, 16, turns=2, turns_most=1)
+    shared = Access("fill", PLACE, "tile", "store", "shared", 4, banks, Totals())
+    atomic = Access("fill", PLACE, "sum", "atomic", "global", 4, turns, Totals())
+    little = loads("z", sectors=5, least=4)
+
+    assert find(call(shared, atomic, loads("x", 400, 400), little), 32) == []
+
+
+def test_an_access_is_told_once_where_it_wastes_most() -> None:
+    calls = [
+        ("small", Counts(accesses=(loads("x", 8, 4),))),
+        ("large", Counts(accesses=(loads("x", 32, 4),))),
+    ]
+
+    assert [item.config for item in find(calls, 32)] == ["large"]
+    assert find(calls, 64) == []
+
+
+def test_only_a_handful_is_told() -> None:
+    many = [(f"n={n}", Counts(accesses=(loads(f"x{n}", 8, 4),))) for n in range(MOST + 3)]
+
+    assert len(find(many, 32)) == MOST

@@ -1,0 +1,146 @@
+// Kernels whose accesses to memory can be counted by hand. Lines that end with a mark are those
+// that the test names. Blocks have 64 threads, so two warps of 32, or one of 64.
+#include <hip/hip_runtime.h>
+
+namespace {
+
+// --- global memory ---
+
+template <int kStride, int kOffset>
+__global__ void strided(const float* x, float* y) {
+  y[threadIdx.x] = x[kStride * threadIdx.x + kOffset];
+}
+
+__global__ void broadcast(const float* x, float* y) {
+  y[threadIdx.x] = x[blockIdx.x];
+}
+
+__global__ void vectors(const float4* x, float4* y) {
+  const float4 value = x[threadIdx.x];
+  y[threadIdx.x] = make_float4(value.x + value.y, value.y, value.z, value.w);
+}
+
+__global__ void pairs(const float2* x, float2* y) { y[threadIdx.x] = x[threadIdx.x]; }
+
+struct Loose {
+  float a, b, c;
+};
+__global__ void loose(const Loose* x, Loose* y) { y[threadIdx.x] = x[threadIdx.x]; }
+
+// Rows of 16 threads: the lanes of a warp are two of them, in the order of their numbers.
+__global__ void rows(const float* x, float* y) {
+  const int i = 16 * threadIdx.y + threadIdx.x;
+  y[i] = x[256 * threadIdx.y + threadIdx.x];
+}
+
+// Only 8 lanes of each warp take part.
+__global__ void some(const float* x, float* y) {
+  if (threadIdx.x % 32 < 8) y[threadIdx.x] = x[threadIdx.x];
+}
+
+// A lane comes to the access as often as its number says, modulo 4: 3, 2 and 1 times 16 lanes.
+__global__ void different_counts(const float* x, float* y) {
+  float sum = 0.0f;
+  for (int i = 0; i < threadIdx.x % 4; ++i) sum += x[64 * i + threadIdx.x];
+  y[threadIdx.x] = sum;
+}
+
+// Lanes that skip an access do not shift those behind the next barrier.
+__global__ void behind_a_barrier(const float* x, float* y) {
+  float sum = 0.0f;
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i <= threadIdx.x % 2; ++i) sum += x[64 * i + threadIdx.x];
+    __syncthreads();  // waits
+  }
+  y[threadIdx.x] = sum;
+}
+
+__device__ __attribute__((noinline)) float read(const float* x) { return *x; }
+
+// One access of the source, reached from two calls: lanes of different calls never meet.
+__global__ void two_calls(const float* x, float* y) {
+  float value;
+  if (threadIdx.x % 2) {
+    value = read(x + threadIdx.x);
+  } else {
+    value = 3.0f * read(x + 1024 + threadIdx.x) + 1.0f;
+  }
+  y[threadIdx.x] = value;
+}
+
+// --- shared memory ---
+
+template <int kStride>
+__global__ void banks(float* y) {
+  __shared__ float tile[64 * 33];
+  tile[kStride * threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  y[threadIdx.x] = tile[kStride * (63 - threadIdx.x)];
+}
+
+__global__ void same_word(const float* x, float* y) {
+  __shared__ float tile[64];
+  tile[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  y[threadIdx.x] = tile[threadIdx.x / 64];
+}
+
+__global__ void wide_words(const float4* x, float4* y) {
+  extern __shared__ float4 vectors[];
+  vectors[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  y[threadIdx.x] = vectors[63 - threadIdx.x];
+}
+
+__global__ void halves(const float* x, float* y) {
+  __shared__ unsigned short tile[64];
+  tile[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  y[threadIdx.x] = tile[63 - threadIdx.x];
+}
+
+// --- atomic operations ---
+
+template <int kAddresses>
+__global__ void adds(int* counts) {
+  atomicAdd(&counts[threadIdx.x % kAddresses], 1);
+}
+
+__global__ void in_shared(int* counts) {
+  __shared__ int sums[4];
+  if (threadIdx.x < 4) sums[threadIdx.x] = 0;
+  __syncthreads();
+  atomicAdd(&sums[threadIdx.x % 4], 1);
+  __syncthreads();
+  if (threadIdx.x < 4) counts[threadIdx.x] = sums[threadIdx.x];
+}
+
+}  // namespace
+
+extern "C" hipError_t run(const float* x, float* y, int* counts) {
+  strided<1, 0><<<1, 64>>>(x, y);
+  strided<2, 0><<<1, 64>>>(x, y);
+  strided<32, 0><<<1, 64>>>(x, y);
+  strided<1, 1><<<1, 64>>>(x, y);
+  broadcast<<<1, 64>>>(x, y);
+  vectors<<<1, 64>>>((const float4*)x, (float4*)y);
+  pairs<<<1, 64>>>((const float2*)x, (float2*)y);
+  loose<<<1, 64>>>((const Loose*)x, (Loose*)y);
+  rows<<<1, dim3(16, 4)>>>(x, y);
+  some<<<1, 64>>>(x, y);
+  different_counts<<<1, 64>>>(x, y);
+  behind_a_barrier<<<3, 64>>>(x, y);
+  two_calls<<<1, 64>>>(x, y);
+  banks<1><<<1, 64>>>(y);
+  banks<2><<<1, 64>>>(y);
+  banks<32><<<1, 64>>>(y);
+  banks<33><<<1, 64>>>(y);
+  same_word<<<1, 64>>>(x, y);
+  wide_words<<<1, 64, 64 * sizeof(float4)>>>((const float4*)x, (float4*)y);
+  halves<<<1, 64>>>(x, y);
+  adds<1><<<1, 64>>>(counts);
+  adds<64><<<1, 64>>>(counts);
+  adds<8><<<1, 64>>>(counts);
+  in_shared<<<1, 64>>>(counts);
+  return hipDeviceSynchronize();
+}

@@ -1,0 +1,221 @@
+"""The counters: what kernels ask memory for is what their source says, counted by hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from analyze.counts import Access, Counts, read_counts
+from analyze.totals import Totals
+from sanitize.places import Places
+
+from tests.toolchains.hip.support import HERE, HIP, ZIG
+
+SOURCE = HERE / "kernels" / "counting.hip"
+COUNTING = HIP / "cpu" / "counting"
+TERMS = HIP.parents[1] / "rules" / "harness" / "tools"
+
+# Tensors that begin at odd multiples of 4 bytes, as guarded ones do; a device aligns them.
+CALL = """
+import ctypes, sys
+runtime, library = sys.argv[1:]
+rt = ctypes.CDLL(runtime, mode=ctypes.RTLD_GLOBAL)
+kernels = ctypes.CDLL(library)
+pointers = []
+for name in (b"x", b"y", b"counts"):
+    room = (ctypes.c_float * 8192)()
+    pointers.append((room, ctypes.c_void_p(ctypes.addressof(room) + 16)))
+    rt.hipcpu_sanitizer_buffer(pointers[-1][1], ctypes.c_size_t(4 * 8000), name, 1)
+assert kernels.run(*(pointer for _, pointer in pointers)) == 0
+"""
+
+
+def command(program: str, *arguments: str | Path, cwd: Path) -> str:
+    """Run one of the counters' programs; what it printed."""
+    done = subprocess.run(
+        [sys.executable, program, *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(TERMS)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def counted(folder: Path, runtime: Path, wave: int) -> Counts:
+    """All kernels of the source, run once."""
+    compiler = f"--compiler=zig:{ZIG}"
+    kernel = str(COUNTING / "counted_kernel.py")
+    command(kernel, f"--source={SOURCE}", f"--wave={wave}", compiler, cwd=folder)
+    out = folder / "out"
+    said = command("-c", CALL, runtime, out / "kernel.so", cwd=folder)
+    return read_counts(said, Places.read(out / "kernel.places.json"))
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("counting")
+    library = folder / "libhipcpu.so"
+    program = str(COUNTING / "counting_runtime.py")
+    command(program, "-o", library, f"--compiler=zig:{ZIG}", cwd=folder)
+    return library
+
+
+@pytest.fixture(scope="module", params=[64, 32])
+def counts(
+    request: pytest.FixtureRequest, runtime: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Counts:
+    """Of the kernels as they run with waves of 64 and of 32 lanes."""
+    return counted(tmp_path_factory.mktemp("kernels"), runtime, request.param)
+
+
+def access(counts: Counts, kernel: str, what: str) -> Access:
+    """The only such access: ``load x`` or ``store shared``."""
+    operation, _, where = what.partition(" ")
+    (found,) = [
+        access
+        for access in counts.accesses
+        if access.kernel == kernel
+        and access.operation == operation
+        and where in {access.memory, access.space}
+    ]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kernel", "what", "sectors", "least"),
+    [
+        ("strided<1, 0>", "load x", 4, 4),
+        ("strided<2, 0>", "load x", 8, 4),
+        ("strided<32, 0>", "load x", 32, 4),
+        ("strided<1, 1>", "load x", 5, 4),
+        ("strided<1, 1>", "store y", 4, 4),
+        ("broadcast", "load x", 1, 1),
+        ("vectors", "load x", 16, 16),
+        ("vectors", "store y", 16, 16),
+        ("pairs", "load x", 8, 8),
+        ("rows", "load x", 4, 4),
+        ("some", "load x", 1, 1),
+    ],
+)
+def test_sectors_of_a_request(
+    counts: Counts, kernel: str, what: str, sectors: int, least: int
+) -> None:
+    """Of warps of 32: two requests, each of as many sectors as its lanes' addresses lie in."""
+    found = access(counts, kernel, what).narrow
+
+    assert found.requests == 2
+    assert (found.sectors, found.sectors_least) == (2 * sectors, 2 * least)
+
+
+def test_a_wide_warp_asks_once(counts: Counts) -> None:
+    """Warps of 64 lanes are there where the kernel ran with such."""
+    found = access(counts, "strided<2, 0>", "load x").wide
+
+    wide = Totals(requests=1, lanes=64, bytes=256, sectors=16, sectors_least=8)
+    assert found == (wide if counts.launches[0].wave == 64 else Totals())
+
+
+def test_vectors_are_one_access_each(counts: Counts) -> None:
+    """A float4 moves at once; three floats in a row are three, 12 bytes from lane to lane."""
+    loose = [a for a in counts.accesses if a.kernel == "loose" and a.operation == "load"]
+
+    assert access(counts, "vectors", "load x").width == 16
+    assert access(counts, "pairs", "load x").width == 8
+    assert [a.width for a in loose] == [4]
+    assert loose[0].narrow.requests == 3 * 2
+    assert loose[0].narrow.lanes == 3 * 64
+
+
+@pytest.mark.parametrize(
+    ("kernel", "what", "ways"),
+    [
+        ("banks<1>", "store shared", 1),
+        ("banks<2>", "store shared", 2),
+        ("banks<32>", "store shared", 32),
+        ("banks<33>", "store shared", 1),
+        ("banks<32>", "load shared", 32),
+        ("same_word", "load shared", 1),
+        ("halves", "load shared", 1),
+        ("wide_words", "store shared", 1),
+    ],
+)
+def test_ways_of_a_bank_conflict(counts: Counts, kernel: str, what: str, ways: int) -> None:
+    found = access(counts, kernel, what)
+
+    assert found.narrow.ways == ways
+    assert found.wide.ways in {ways, 1}
+    assert found.narrow.passes_most == ways * (4 if kernel == "wide_words" else 1)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "what", "turns", "most"),
+    [
+        ("adds<1>", "atomic counts", 64, 32),
+        ("adds<64>", "atomic counts", 2, 1),
+        ("adds<8>", "atomic counts", 8, 4),
+        ("in_shared", "atomic shared", 16, 8),
+    ],
+)
+def test_contention_of_atomics(
+    counts: Counts, kernel: str, what: str, turns: int, most: int
+) -> None:
+    """Two requests; the load that begins an update is part of it."""
+    found = access(counts, kernel, what).narrow
+
+    assert (found.requests, found.turns, found.turns_most) == (2, turns, most)
+    loads = [a for a in counts.accesses if a.kernel == kernel and a.operation == "load"]
+    assert [a.space for a in loads] == (["shared"] if kernel == "in_shared" else [])
+
+
+def test_lanes_that_take_part(counts: Counts) -> None:
+    some = access(counts, "some", "load x").narrow
+    whole = access(counts, "strided<1, 0>", "load x").narrow
+
+    assert (some.requests, some.partial, some.lanes, some.bytes) == (2, 2, 16, 64)
+    assert (whole.requests, whole.partial, whole.lanes, whole.bytes) == (2, 0, 64, 256)
+
+
+def test_a_loop_s_rounds_are_joined_by_their_number(counts: Counts) -> None:
+    """Rounds of 24, 16 and 8 lanes of each warp."""
+    found = access(counts, "different_counts", "load x").narrow
+
+    assert (found.requests, found.partial) == (6, 6)
+    assert found.lanes == 2 * (24 + 16 + 8)
+
+
+def test_barriers_begin_anew(counts: Counts) -> None:
+    """Odd lanes come twice, even ones once, and behind the barrier all of them meet again."""
+    found = access(counts, "behind_a_barrier", "load x").narrow
+    (barrier,) = [b for b in counts.barriers if b.kernel == "behind_a_barrier"]
+
+    assert (found.requests, found.partial) == (3 * 2 * 4, 3 * 2 * 2)
+    assert found.lanes == 3 * 2 * (64 + 32)
+    assert barrier.passed == 3 * 2
+    lines = SOURCE.read_text().splitlines()
+    assert barrier.place is not None
+    assert lines[barrier.place.line - 1].endswith("// waits")
+
+
+def test_calls_of_a_function_are_apart(counts: Counts) -> None:
+    found = access(counts, "two_calls", "load x").narrow
+
+    assert (found.requests, found.lanes) == (4, 64)
+
+
+def test_places_and_launches(counts: Counts) -> None:
+    """Nothing is missing; what an access is called, and where, is as in the source."""
+    found = access(counts, "broadcast", "load x")
+    (launch,) = [item for item in counts.launches if item.kernel == "wide_words"]
+
+    assert counts.whole
+    assert found.place is not None
+    assert found.place.file == "counting.hip"
+    assert "x[blockIdx.x]" in SOURCE.read_text().splitlines()[found.place.line - 1]
+    assert (launch.grid, launch.block, launch.shared_bytes) == ((1, 1, 1), (64, 1, 1), 1024)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import ast
+import ctypes
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import torch
 from ahead_platform import ahead_platform
 from base.device_platform import DevicePlatform, DriverLibrary, device_platform
 from base.program import MachineFault, Program, RunnerPolicy
 from gpu import driver as gpu_driver
+from perf import device_state
 from pyrunner.faults import code_of
 from runners import confinement, driver_front
 from runners.protocol import FaultCode
@@ -42,6 +47,7 @@ TOY = DevicePlatform(
 def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
     """A program of a platform that no file of kabuild names."""
     monkeypatch.setitem(sys.modules, "toy_device", SimpleNamespace(PLATFORM=TOY))
+    monkeypatch.setattr(gpu_driver, "_CHOSEN", [])
     device_platform.cache_clear()
     yield Program("python", "/w/kernel.py", "k", (), None, "toy", launch_filter="/w/filter.so")
     device_platform.cache_clear()
@@ -124,6 +130,79 @@ def test_memory_that_ran_out_is_known_by_the_platforms_words(
     toy: Program, said: str, platform: str, code: tuple[int, ...]
 ) -> None:
     assert code_of(RuntimeError(said), device_platform(platform).out_of_memory) == code
+
+
+class Management:
+    """Stands in for NVIDIA's management library: knows one address, and not the temperature."""
+
+    def __init__(self, bus: bytes) -> None:
+        self._bus = bus
+
+    def nvmlInit_v2(self) -> int:
+        return 0
+
+    def nvmlDeviceGetHandleByPciBusId_v2(self, bus: bytes, handle: Any) -> int:
+        return 0 if bus == self._bus else 6
+
+    def __getattr__(self, name: str) -> Any:
+        def answer(_: object, *arguments: Any) -> int:
+            *asked, value = arguments
+            value._obj.value = len(name) + sum(asked)
+            return 3 if name == "nvmlDeviceGetTemperature" else 0
+
+        return answer
+
+
+@pytest.mark.parametrize("bus", [b"0000:0A:00.0", b"0000:0B:00.0"])
+def test_the_state_of_nvidias_devices_is_what_the_management_library_says(
+    monkeypatch: pytest.MonkeyPatch, bus: bytes
+) -> None:
+    platform = device_platform("cuda")
+    module = sys.modules["cuda_device"]
+    module._handle.cache_clear()
+    monkeypatch.setattr(module, "ctypes", SimpleNamespace(**vars(ctypes)))
+    module.ctypes.CDLL = lambda _: Management(b"0000:0A:00.0")
+    assert platform.state is not None
+    found = platform.state(bus)
+    module._handle.cache_clear()
+
+    clock = len("nvmlDeviceGetClockInfo")
+    known = {
+        "sm_mhz": clock + 1,
+        "memory_mhz": clock + 2,
+        "milliwatts": len("nvmlDeviceGetPowerUsage"),
+        "slowed": len("nvmlDeviceGetCurrentClocksThrottleReasons"),
+    }
+    assert found == (known if bus == b"0000:0A:00.0" else {})
+
+
+@pytest.mark.parametrize(("tells", "found"), [(True, {"mhz": 3}), (False, {})])
+def test_the_state_of_a_device_is_asked_of_its_platform(
+    toy: Program, monkeypatch: pytest.MonkeyPatch, tells: bool, found: dict[str, int]
+) -> None:
+    asked: list[str] = []
+
+    def call(function: str, place: Any, *_: object) -> None:
+        asked.append(function)
+        place.value = b"bus"
+
+    told = replace(TOY, state=lambda bus: {"mhz": len(bus)}) if tells else TOY
+    monkeypatch.setattr(gpu_driver, "_CHOSEN", [told])
+    monkeypatch.setattr(device_state, "driver", lambda: SimpleNamespace(call=call))
+    device_state._bus.cache_clear()
+
+    assert device_state.reading() == found
+    assert asked == (["cuDeviceGetPCIBusId"] if tells else [])
+    device_state._bus.cache_clear()
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_pytorch_computes_on_the_devices_of_both_vendors_by_one_module(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_driver, "_CHOSEN", [device_platform(name)])
+
+    assert gpu_driver.accelerator() is torch.cuda
 
 
 NAMES = re.compile(

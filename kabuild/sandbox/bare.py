@@ -1,6 +1,6 @@
 """Running a command without namespaces, where the machine refuses them.
 
-Only limits and the certain end of the process tree are left: the supervisor is the subreaper
+Only limits and the reliable end of the process tree remain: the supervisor is the subreaper
 of everything below it, and ends when the control socket closes (a parent-death signal would
 leave grandchildren behind). Self-contained, because it runs inside a zygote.
 """
@@ -34,7 +34,7 @@ def fork_bare(
     """Run ``child`` in ``cwd`` under ``limits``; the pid of the process that supervises it.
 
     The parameters are those of ``fork_contained``. The kernel counts all tasks of the user
-    against ``limits.processes``, so those that there are now come on top.
+    against ``limits.processes``, so the tasks that exist now are added.
     """
     pid = os.fork()
     if pid:

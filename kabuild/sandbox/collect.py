@@ -28,11 +28,11 @@ _KINDS = {
 
 
 class _Refused(Exception):  # noqa: N818 - a verdict on an output, not an error of this program
-    """An output that must not be copied; the text says why."""
+    """An output that must not be copied; the text gives the reason."""
 
 
 class _Missing(Exception):  # noqa: N818 - as above
-    """An output that was not made."""
+    """An output that the command did not create."""
 
 
 class Collector:

@@ -1,4 +1,4 @@
-"""What a worker does: become a program, or run a script in the interpreter that it has already.
+"""Turns a worker into a program, or runs a script in its present interpreter.
 
 A script that runs in place sees what it would see in an interpreter of its own: ``__main__``,
 ``sys.argv``, ``sys.path[0]``, the environment, tracebacks, exit codes. Self-contained, because

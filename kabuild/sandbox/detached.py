@@ -1,4 +1,4 @@
-"""Programs of kabuild's own that go on after it has ended: upkeep, and nothing of a candidate."""
+"""Starts programs of kabuild's own that outlive it: upkeep, never a candidate."""
 
 from __future__ import annotations
 

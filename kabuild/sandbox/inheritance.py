@@ -1,7 +1,7 @@
-"""What a process has of whoever started it, and what no sandbox may have of that.
+"""Resets what a process inherits and a sandbox must not depend on.
 
 Limits, signals that are ignored or blocked, a personality without random addresses, a scheduling
-policy: all of it passes through fork and exec, and would decide what a command can do.
+policy: all of them survive fork and exec, and would change what a command can do.
 
 Two things stay, for they are how users share a machine. Which processors may be used: how many is
 in the key of every measurement (``cores`` of the platform). How nice to be: judge, baseline and
@@ -30,7 +30,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def settle() -> None:
-    """Give this process what a fresh one has; its forks have it too. May start it anew."""
+    """Reset this process, and so its forks, to defaults. May restart it."""
     if _libc.personality(ctypes.c_ulong(_ASK)) != _DEFAULT:
         _libc.personality(ctypes.c_ulong(_DEFAULT))
         if _libc.personality(ctypes.c_ulong(_ASK)) == _DEFAULT:

@@ -1,4 +1,4 @@
-"""What one worker of a sandbox may use, and how Linux is told.
+"""The limits of one worker of a sandbox, and how Linux sets them.
 
 Standard library only, with ``rootfs.py`` beside it; a hashed input of gate actions (see
 ``namespaces.py``).
@@ -66,7 +66,7 @@ class Limits:
 
 
 def lift_limits() -> None:
-    """Raise the limits of this process as far as it may, so that its shell's mean nothing here."""
+    """Raise the limits of this process as far as allowed, so that its shell's have no effect."""
     for kind in _NAMES:
         _, hard = resource.getrlimit(kind)
         resource.setrlimit(kind, (hard, hard))

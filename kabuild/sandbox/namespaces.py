@@ -78,11 +78,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class SandboxError(OSError):
-    """A sandbox could not be set up: the machine failed, not what was to run in it."""
+    """A sandbox could not be set up: the machine failed, not the command."""
 
 
 class _FileGone(Exception):  # noqa: N818 - an event, which becomes an error when it lasts
-    """A file of the view was not there when it was to be placed; the text names it."""
+    """A file of the view was missing when it was to be placed; the text names it."""
 
 
 def fork_contained(

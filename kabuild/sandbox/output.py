@@ -6,7 +6,7 @@ from __future__ import annotations
 class BoundedOutput:
     """The first and the last half of ``limit`` bytes of a stream, with a marker between them.
 
-    Compilers say what matters first, crashes say it last.
+    Compilers report the most important things first, crashes report them last.
     """
 
     def __init__(self, limit: int) -> None:

@@ -49,7 +49,7 @@ _Key = tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]
 
 
 class _Either:
-    """Set when one of two is."""
+    """A cancellation that is set if either of two is."""
 
     def __init__(self, first: Cancel, second: Cancel | None) -> None:
         self._first = first
@@ -169,7 +169,7 @@ class Spawner:
         zygote.close()
 
     def _source(self, tree: str) -> str:
-        """What is shown at the path of a tree; the system's own links are there already."""
+        """The host path to show for a tree; the system's own links exist already."""
         ours = any(Path(tree).is_relative_to(target) for _, target in self._system)
         return tree if ours else os.path.realpath(tree)
 

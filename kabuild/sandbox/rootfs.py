@@ -98,7 +98,7 @@ class View:
 
 
 class _Kind(Enum):
-    """How a bind is placed: what its mount point must be, or that there is none."""
+    """How a bind is placed: the kind of its mount point, if it has one."""
 
     LINK = 1
     DIRECTORY = 2

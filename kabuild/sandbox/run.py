@@ -22,7 +22,7 @@ _READ_BYTES = 1 << 16
 
 
 class Cancel(Protocol):
-    """What says that a run is not wanted any more; ``threading.Event`` is one."""
+    """A request to stop a run, such as a ``threading.Event``."""
 
     def is_set(self) -> bool:
         """Whether to stop."""
@@ -33,12 +33,12 @@ class SupervisorLost(Exception):  # noqa: N818 - the spawner decides what it mea
 
 
 class UnsavedOutputsError(OSError):
-    """The directory for the outputs does not take them: it is full, perhaps."""
+    """The outputs cannot be written to their directory, perhaps because the disk is full."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """The supervisor's report (see ``supervisor``), and what was seen from outside."""
+    """The supervisor's report (see ``supervisor``), and what the spawner observed."""
 
     report: dict[str, Any]
     stdout: bytes

@@ -1,4 +1,4 @@
-"""What goes into a sandbox and what comes out of it, as values."""
+"""The request to a sandbox and its result, as values."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class SandboxSpec:
 
 @unique
 class OutputKind(Enum):
-    """What became of a declared output."""
+    """The kind of a collected output."""
 
     FILE = "file"
     DIRECTORY = "directory"

@@ -132,7 +132,7 @@ class _Watch:
         self._control = control
 
     def until_end(self) -> None:
-        """Return when the worker has ended, broke a limit, or is not wanted any more."""
+        """Return when the worker has ended, broken a limit, or been cancelled."""
         deadline = time.monotonic() + self._orders.wall_seconds
         poll = select.poll()
         poll.register(self._control, select.POLLIN)

@@ -1,4 +1,4 @@
-"""The user's own programs, which no sandbox holds: nothing hostile is ever run here."""
+"""Runs the user's own programs without a sandbox; never anything hostile."""
 
 from __future__ import annotations
 

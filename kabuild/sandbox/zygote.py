@@ -180,7 +180,7 @@ def _view(run: dict[str, Any]) -> View:
 
 
 def _kernel_limits(limits: dict[str, Any]) -> Limits:
-    """All of them, or what a command can do would depend on who has started the build."""
+    """All kernel limits of a run; an unset one would depend on who started the build."""
     memory, cpu = limits["memory_bytes"], limits["cpu_seconds"]
     return Limits(
         memory_bytes=UNLIMITED if memory is None else memory * _DATA_FACTOR,

@@ -1,4 +1,4 @@
-"""The spawner's side of one zygote: starting it, talking to it, ending it."""
+"""The spawner's side of one zygote: starts it, sends requests, ends it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ZygoteProcess:
                 raise self._lost()
 
     def close(self) -> None:
-        """End it, and with it every sandbox that it started; at once where it still starts."""
+        """End the zygote and every sandbox that it started; at once if it is still starting."""
         starting = not self._lock.acquire(timeout=_BUSY_SECONDS)
         if starting and self._process is not None:
             self._process.kill()

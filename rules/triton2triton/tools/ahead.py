@@ -52,7 +52,7 @@ _PLATFORMS = _HIP.with_name("platforms")
 
 @dataclass(frozen=True)
 class Compiled:
-    """What came of it.
+    """The result of compiling a module.
 
     Attributes:
         kernels: what a launch of each takes of the processor, as a GPU's own compile gate says.
@@ -121,7 +121,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _view(source: Path) -> View:
-    """The module, what the tools here are, and this Python."""
+    """The view of the sandbox: the module, these tools, and this Python."""
     binds = [*system_binds(), Bind(str(source.absolute()), f"{CANDIDATE}/{source.name}")]
     binds += [Bind(path, path) for path in _python_paths()]
     return View(binds=tuple(binds), tmpfs=((_TMP, _TMP_BYTES),), cwd=_TMP, hostname="compiler")
@@ -149,7 +149,7 @@ def _ways(path: str) -> Iterator[str]:
 
 
 def _read(descriptor: int, most: int, seconds: float) -> tuple[bytes, str]:
-    """Up to ``most`` bytes, and which limit ended that before its end, if one did."""
+    """Read up to ``most`` bytes; returns them, and the limit that ended reading early, if any."""
     report = b""
     deadline = time.monotonic() + seconds
     while len(report) < most:
@@ -164,7 +164,7 @@ def _read(descriptor: int, most: int, seconds: float) -> tuple[bytes, str]:
 
 
 def _understood(report: bytes, limit: str) -> Compiled:
-    """The report, where it is one; nothing in it is believed further."""
+    """Parse the report, which is untrusted: only its form is checked."""
     try:
         said = json.loads(report)
         kernels = tuple(_kernel(kernel) for kernel in said["kernels"])

@@ -77,7 +77,7 @@ def _load(path: Path) -> ModuleType:
 
 
 def _described(records: Records, platform: AheadPlatform, arch: str) -> list[dict[str, Any]]:
-    """What each kernel takes; those that take the same are one."""
+    """The resources of each kernel; equal ones are listed once."""
     found = [_resources(record, platform, arch) for record in records]
     unique = {json.dumps(kernel, sort_keys=True): kernel for kernel in found}
     return [unique[key] for key in sorted(unique)]
@@ -108,6 +108,6 @@ def _placed(error: CompilationError, path: Path) -> tuple[str, str]:
 
 
 def _line_of(error: BaseException, path: Path) -> int:
-    """The innermost line of the module that led to the error: that of the launch."""
+    """The innermost line of the module in the error's traceback: the launch."""
     frames = traceback.extract_tb(error.__traceback__)
     return max((frame.lineno or 1 for frame in frames if frame.filename == str(path)), default=1)

@@ -1,4 +1,4 @@
-"""A driver that stands in for a GPU's: launches compile, and nothing else happens."""
+"""A driver in place of a GPU's: launches only compile."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ def stand_in(platform: AheadPlatform, arch: str) -> Records:
 
 
 class _Driver:
-    """What Triton asks of the active driver."""
+    """The active driver, as Triton uses it."""
 
     def __init__(self, device: AheadDevice) -> None:
         self._device = device
         self.utils = SimpleNamespace(get_device_properties=lambda _device: _properties(device))
 
     def get_current_target(self) -> GPUTarget:
-        """What is compiled for."""
+        """The target to compile for."""
         device = self._device
         return GPUTarget(device.backend, device.target, device.wave)
 
     def get_current_device(self) -> int:
-        """The only one."""
+        """The number of the only device."""
         return 0
 
     def get_current_stream(self, _device: int = 0) -> int:
@@ -68,11 +68,11 @@ class _Driver:
         return 0
 
     def get_active_torch_device(self) -> torch.device:
-        """Where tensors are: nowhere."""
+        """The device of tensors: they have no data."""
         return torch.device("meta")
 
     def get_benchmarker(self) -> Callable[..., Sequence[float]]:
-        """All of a search's configs compile; the first one wins."""
+        """A benchmarker that compiles all configs of a search; the first one wins."""
 
         def call(kernel_call: Callable[[], object], **_options: Any) -> Sequence[float]:
             kernel_call()

@@ -40,7 +40,7 @@ MACHINE_FAILED = 3
 
 
 def judge(source: Path, entry: str, signature: dict[str, Any]) -> tuple[str, Sequence[int]]:
-    """Give the normalised text of an acceptable module and the lines it is of. Raises Refusal."""
+    """The normalised text of a valid module, and the source line of each line. Raises Refusal."""
     check_handed_in(source)
     module = read_source(source)
     function = kernel_entry.find_entry(module, entry, signature)

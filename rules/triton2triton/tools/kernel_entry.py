@@ -1,4 +1,4 @@
-"""The function that the harness calls: is it there, and does it take what it is given?"""
+"""Checks that a module has the function that the harness calls, with suitable parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is peculiar to Triton: which functions are kernels, what they may contain, who launches.
+"""Triton's own rules: which functions are kernels, what they may contain, and who launches.
 
 Under the interpreter a kernel is Python, so it could use what Triton's compiler refuses. These are
 the refusals that need no types: by Triton 3.6's front end.
@@ -63,7 +63,7 @@ def _check_language(source: Source, kernel: _Function) -> None:
 
 
 def _foreign(node: ast.AST) -> str:
-    """Say what Triton does not compile about `node`; empty when nothing."""
+    """The part of `node` that Triton does not compile; empty if it compiles."""
     operators = [*getattr(node, "ops", ()), getattr(node, "op", None)]
     foreign = [operator for operator in operators if isinstance(operator, _OPERATORS)]
     if foreign or not isinstance(node, _NODES):

@@ -21,7 +21,7 @@ class Refusal(Exception):  # noqa: N818 - it is a verdict on the candidate, not 
 
 
 class MachineFault(Exception):  # noqa: N818 - as judges call it
-    """Nothing could be found out about the candidate, for a reason that is none of its own."""
+    """The machine failed, so that nothing is known about the candidate."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def check_handed_in(path: Path) -> None:
 
 
 def read_source(path: Path) -> Source:
-    """Read and parse the module at `path`. Raises Refusal where it is no Python."""
+    """Read and parse the module at `path`. Raises Refusal if it is not Python."""
     data = path.read_bytes()
     if len(data) > MAX_BYTES:
         raise Refusal("COMPILE_ERROR", f"{path.name}: {len(data)} bytes, at most {MAX_BYTES}")

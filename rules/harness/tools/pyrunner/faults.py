@@ -1,4 +1,4 @@
-"""What an exception in a Python runner is called towards the judge."""
+"""Translates exceptions in a Python runner to fault codes for the judge."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CODES = {
 
 
 class HostFault(Exception):  # noqa: N818 (the candidate's, no error of ours)
-    """The half of a runner that holds the module has said what is wrong with it.
+    """A fault that the process with the candidate's module reported.
 
     Attributes:
         codes: the values of a FAULT.

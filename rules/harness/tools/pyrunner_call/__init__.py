@@ -1,1 +1,1 @@
-"""What a runner needs for programs of which a call says how they are called."""
+"""The parts of a runner that only programs with a declared call need."""

@@ -1,4 +1,4 @@
-"""A task's call in the runner: what its names stand for, and what is constructed once.
+"""A task's call in the runner: resolves its names, and constructs objects once.
 
 The judge has made the tree from the task's declaration (``rules/harness/calls.py``).
 """
@@ -32,7 +32,7 @@ class StateMismatch(Exception):  # noqa: N818 (the candidate's, no error of ours
 
 @dataclass(frozen=True)
 class Functions:
-    """What a call may call, and the call.
+    """The functions that a call may use, and the call.
 
     Attributes:
         names: what stands for the entry: the first that the candidate defines.
@@ -101,7 +101,7 @@ class Boundary:
             raise StateMismatch(f"nothing takes the state '{next(iter(self._state))}'")
 
     def operands(self, tensors: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What one call is given: arguments and keywords, with these tensors by name."""
+        """The arguments and keywords of one call, with these tensors by name."""
         known = {**self._constants, **tensors}
         node = self._functions.node
         arguments = tuple(self._value(argument, known) for argument in node["args"])

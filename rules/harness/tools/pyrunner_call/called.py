@@ -21,7 +21,7 @@ from pyrunner_call.returned import Returned
 
 
 class Called:
-    """The loaded config: its slots as operands, and what calls have returned.
+    """The loaded config: its slots as operands, and the results of calls.
 
     What is constructed is constructed here, once, and gets its state.
     """

@@ -1,4 +1,4 @@
-"""What calls have returned: checked, and noted for the judge or copied into its buffers."""
+"""Checks the results of calls, and records them for the judge or copies them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CODES = {getattr(torch, dtype.torch_name, None): dtype.code for dtype in DTYPES
 
 
 class WrongType(Exception):  # noqa: N818 (the candidate's, no error of ours)
-    """A result is no plain tensor."""
+    """A result is not a plain tensor."""
 
 
 class WrongLayout(Exception):  # noqa: N818

@@ -1,4 +1,4 @@
-"""Builds what Triton compiles for itself once, in the process that runners are forked from."""
+"""Builds Triton's own module once, in the process from which runners are forked."""
 
 from __future__ import annotations
 

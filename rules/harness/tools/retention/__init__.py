@@ -1,1 +1,1 @@
-"""What is left of a speedup on configs that were drawn."""
+"""The retention gate: how much of a speedup remains on drawn configs."""

@@ -1,4 +1,4 @@
-"""The retention gate: how much of a speedup is left on configs that nobody was shown.
+"""The retention gate: how much of a speedup remains on unseen configs.
 
 It times both sides as the perf gate does, on those of the unseen gate's configs that both pass,
 and compares with what the perf gate found on the visible ones.
@@ -33,14 +33,14 @@ class Speedup:
 
     @classmethod
     def of(cls, cases: Sequence[Mapping[str, Any]]) -> Speedup:
-        """What the cases of a perf verdict say together, noise being each config's own."""
+        """The speedup over the cases of a perf verdict; each config has noise of its own."""
         logarithms = [math.log(case["speedup"]) for case in cases]
         widths = [math.log(case["high"] / case["low"]) / 2 for case in cases]
         spread = math.sqrt(sum(width * width for width in widths)) / len(cases)
         return cls(statistics.fmean(logarithms), spread)
 
     def over(self, other: Speedup) -> Speedup:
-        """The ratio of two."""
+        """The ratio of this speedup to another."""
         spread = math.hypot(self.half_width, other.half_width)
         return Speedup(self.logarithm - other.logarithm, spread)
 

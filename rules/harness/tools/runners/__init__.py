@@ -1,1 +1,1 @@
-"""How a hostile program is run: launcher, sandbox, shared memory, and the conversation."""
+"""Runs a hostile program: launcher, sandbox, shared memory, and control messages."""

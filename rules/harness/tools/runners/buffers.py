@@ -35,7 +35,7 @@ _ALIGNMENT = 256  # of an input's first byte, as device allocators give it
 
 
 class GuardDamage(Exception):  # noqa: N818 (what the candidate did, no error of ours)
-    """Something was written outside an output.
+    """A write outside an output.
 
     Attributes:
         slot: whose guard is damaged.
@@ -75,7 +75,7 @@ class Arena:
 
     @property
     def fd(self) -> int:
-        """The memory's descriptor, for the runner."""
+        """The descriptor of the memory, for the runner."""
         return self._memory.fd
 
     def close(self) -> None:

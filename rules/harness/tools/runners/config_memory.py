@@ -149,7 +149,7 @@ class ConfigMemory:
             accelerator().synchronize()
 
     def fill(self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]]) -> int:
-        """Bring the inputs to a device; by how many ns that took longer than it can.
+        """Copy the inputs to a device; returns the ns beyond the shortest such copy.
 
         The runner is at large and waits for a word. Were it to begin with what has come, it
         would hold up the rest.
@@ -181,11 +181,11 @@ class ConfigMemory:
         self._looks[number].take()
 
     def agrees(self, number: int) -> bool:
-        """Whether what ``peek`` saw then was still so when ``take`` was called."""
+        """Whether the bytes that ``peek`` saw were unchanged when ``take`` was called."""
         return self._outputs.agrees(self._looks[number])
 
     def take(self) -> int:
-        """Copy a device's outputs as they are now; by how many ns that took longer than it can.
+        """Copy a device's outputs as they are now; returns the ns beyond the shortest such copy.
 
         What a process has launched goes on when it is frozen. What was launched too late is not
         in the copy, or holds it up.

@@ -1,4 +1,4 @@
-"""What a runner can see and use."""
+"""The files, limits and environment of a runner."""
 
 from __future__ import annotations
 

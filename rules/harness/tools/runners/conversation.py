@@ -1,4 +1,4 @@
-"""Requests to a runner and their answers, each checked; every lapse becomes a named fault.
+"""Requests to a runner and its answers, all checked; every violation is a named fault.
 
 The runner is frozen whenever the judge is not waiting for it. It goes on only once the next
 request lies in its socket, so that nothing is finished late and nothing is begun early.
@@ -46,7 +46,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Nudge:
-    """What is done, once, when a runner has said nothing for so long."""
+    """An action that is taken once, if a runner has been silent for so long."""
 
     after_seconds: float
     act: Callable[[], None]
@@ -166,7 +166,7 @@ class Conversation:
             raise diagnosis.violation(f"sent more than its answer {doing}")
 
     def _spent(self, own_ns: int) -> Counted:
-        """What was counted since the last time that this was asked."""
+        """The counts since the last call of this."""
         before, now = self._counted, self._warden.count()
         self._counted = now
         return Counted(
@@ -194,7 +194,7 @@ class Conversation:
         self._channel.close()
 
     def _unstoppable(self, when: str) -> CandidateFault:
-        """The fault of a runner that has a system call under way that no signal interrupts."""
+        """The fault of a runner in a system call that no signal interrupts."""
         what = f"could not be stopped {when}: a system call of it does not end"
         return diagnosis.fault(Reason.TIMEOUT, what, self._channel.text())
 

@@ -1,4 +1,4 @@
-"""What a runner's end or complaint means: the one place that names faults.
+"""Names the faults of runners, from how they end and what they report.
 
 The kernel's wait status is a fact. A FAULT message is the runner's word, which a hostile
 candidate may have written: it only makes a name more precise, among names that all fail.
@@ -107,7 +107,7 @@ def complained(
 
 
 def violation(what: str, said: str = "") -> CandidateFault:
-    """The fault of a runner that does not keep to the protocol."""
+    """The fault of a runner that breaks the protocol."""
     return fault(Reason.PROTOCOL_VIOLATION, what, said)
 
 
@@ -127,7 +127,7 @@ def signal_name(number: int) -> str:
 def _where(
     place: int, tensor: int, offset: int, flags: int, block: ControlBlock | CallBlock | None
 ) -> tuple[Reason, str]:
-    """What an access at a place of the shared buffers means; the place in words."""
+    """The meaning of an access to the shared buffers, and its place in words."""
     access = "write" if flags & FLAG_WRITE else "read"
     if place in _APART:
         return Reason.OUT_OF_BOUNDS, f": a {access} {_APART[place]}"

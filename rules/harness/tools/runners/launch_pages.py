@@ -38,7 +38,7 @@ _SHOWN_LETTERS = 100
 
 @unique
 class Kind(IntEnum):
-    """What a kernel in the record is."""
+    """The kind of a kernel in the record."""
 
     KERNEL = 1
     COPY = 2
@@ -65,7 +65,7 @@ class Counts:
 
     @property
     def launches(self) -> int:
-        """All that entered the device's queue: what the depth of the queue limits."""
+        """All launches in the device's queue, whose depth limits them."""
         return self.kernels + self.copies + self.graphs
 
 
@@ -114,7 +114,7 @@ class LaunchPages:
         return tuple((name, launches) for found, name, launches in self._entries() if found == kind)
 
     def refusal(self) -> str:
-        """What was refused, in words that complete ``the candidate``; empty for nothing."""
+        """The refused launches, in words that follow ``the candidate``; empty if there are none."""
         if not self.counts().refused:
             return ""
         names = [name for name, _ in self.kernels(Kind.REFUSED)]

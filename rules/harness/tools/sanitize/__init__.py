@@ -1,1 +1,1 @@
-"""The sanitize gate: what an instrumented kernel does to memory and at barriers."""
+"""The sanitize gate: a watched kernel's mistakes in memory and at barriers."""

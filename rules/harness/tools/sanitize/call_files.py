@@ -1,4 +1,4 @@
-"""One call of a native candidate as files, for a program that reads them: ``hip-alone``."""
+"""Writes one call of a native candidate to files, which the program ``hip-alone`` reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a candidate is watched: what every way of it takes and gives."""
+"""The interface of the ways to watch a candidate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sanitize.findings import Finding
 
 @dataclass(frozen=True)
 class SanitizePolicy:
-    """How much is tried.
+    """How much the gate tries.
 
     Attributes:
         elements: cap on every tensor: a kernel that is watched takes many times as long.
@@ -38,19 +38,19 @@ class Examiner(Protocol):
     def examine(
         self, config: Config, inputs: Mapping[str, Tensor]
     ) -> tuple[Sequence[Finding], CandidateFault | None]:
-        """What is found in one call, and how else it failed. Raises MachineFault."""
+        """The findings of one call, and how it failed otherwise. Raises MachineFault."""
 
 
 @dataclass
 class Patience:
-    """The time that all calls together have left."""
+    """The time left for all calls together."""
 
     total_seconds: float
     spent_seconds: float = 0.0
 
     @property
     def left_seconds(self) -> float:
-        """What is left. Raises CandidateFault where that is nothing."""
+        """The seconds that are left. Raises CandidateFault if there are none."""
         left = self.total_seconds - self.spent_seconds
         if left <= 0:
             what = f"the candidate used up the {self.total_seconds:g} s of all its calls"

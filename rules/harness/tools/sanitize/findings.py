@@ -1,4 +1,4 @@
-"""What an instrumented kernel says of itself, on the runner's standard error.
+"""Findings that an instrumented kernel prints on the runner's standard error.
 
 The sanitizer lives in the candidate's process, so all of this is the candidate's word: text of a
 known form, cut short and made printable, that accuses nobody but the candidate itself.
@@ -53,7 +53,7 @@ class Finding:
 
     @property
     def mistake(self) -> tuple[Reason, frozenset[Place | None]]:
-        """What makes two findings the same: kind and places, in whichever order."""
+        """The identity of a finding: its kind and its places, in any order."""
         return self.kind, frozenset((self.place, self.other))
 
     def __str__(self) -> str:
@@ -73,13 +73,13 @@ class Finding:
 
 
 def read_findings(said: str, places: Places) -> list[Finding]:
-    """The findings among what a runner has printed; lines of another form are none."""
+    """The findings in a runner's output; lines of another form are ignored."""
     matches = (_LINE.fullmatch(line) for line in said.splitlines())
     return [_finding(match, places) for match in matches if match and _known(match["kind"])]
 
 
 def distinct(findings: Iterable[Finding]) -> list[Finding]:
-    """The first finding of each mistake, the gravest first; at most ``MOST``."""
+    """The first finding of each mistake, the most severe first; at most ``MOST``."""
     first: dict[object, Finding] = {}
     for finding in findings:
         first.setdefault(finding.mistake, finding)

@@ -1,4 +1,4 @@
-"""The sanitize gate: small configs of the candidate, watched for what results need not show.
+"""The sanitize gate: watches the candidate on small configs for mistakes that results may hide.
 
 It diagnoses and holds nobody off: what it reports has passed through the candidate's sandbox.
 """
@@ -34,7 +34,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class _Tried:
-    """What came of one config."""
+    """The result of one config."""
 
     config: Config
     findings: Sequence[Finding]
@@ -42,7 +42,7 @@ class _Tried:
 
     @property
     def hangs(self) -> bool:
-        """Whether the call did not end by itself."""
+        """Whether the call timed out."""
         return self.fault is not None and self.fault.reason is Reason.TIMEOUT
 
     def to_json(self) -> dict[str, object]:
@@ -51,7 +51,7 @@ class _Tried:
 
 
 def run(spec: Spec, launcher: Launcher, sanitizer: Path | None = None) -> Verdict:
-    """Look for mistakes that results need not show; with what is in ``sanitizer``, on a device.
+    """Look for mistakes that results may hide; on a device, with the tool in ``sanitizer``.
 
     Raises SpecError, TaskFault and MachineFault, where nothing was judged.
     """
@@ -73,7 +73,7 @@ def run(spec: Spec, launcher: Launcher, sanitizer: Path | None = None) -> Verdic
 def _examiner(
     spec: Spec, policy: SanitizePolicy, launcher: Launcher, sanitizer: Path | None
 ) -> Examiner:
-    """How kernels are watched on the platform of ``spec``."""
+    """The examiner for the platform of ``spec``."""
     try:
         places = Places.read(Path(spec.candidate.path).with_suffix(_PLACES))
     except (OSError, ValueError) as error:
@@ -86,7 +86,7 @@ def _examiner(
 
 
 def _configs(spec: Spec, policy: SanitizePolicy) -> list[Config]:
-    """The visible configs made small, one for every other dtype, and edges of the space."""
+    """The visible configs reduced, one for each other dtype, and edges of the space."""
     ground = Ground.of(spec)
     elements = min(policy.elements, spec.elements)
     configs = [edges.reduced(config, ground, elements) for config in spec.configs]
@@ -101,7 +101,7 @@ def _configs(spec: Spec, policy: SanitizePolicy) -> list[Config]:
 
 
 def _refused(path: Path) -> Verdict | None:
-    """What is wrong where the source compiles, but not when it is instrumented."""
+    """The verdict on a source that compiles, but not when it is instrumented."""
     try:
         compiled = read_verdict(path, "compile")
     except (OSError, ValueError) as error:

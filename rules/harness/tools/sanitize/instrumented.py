@@ -1,4 +1,4 @@
-"""A candidate that was compiled to say itself what it does, as on ``cpu``."""
+"""Watches a candidate that was compiled to report its own mistakes, as on ``cpu``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEPT_BYTES = 1 << 17  # of what a candidate prints: all findings of one process
 
 
 class Instrumented:
-    """Calls it once a config, in a runner of its own: a fault ends what comes after it."""
+    """Calls it once for each config, each time in a new runner, since a fault ends the process."""
 
     def __init__(
         self, spec: Spec, policy: SanitizePolicy, launcher: Launcher, places: Places

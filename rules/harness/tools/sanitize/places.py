@@ -1,4 +1,4 @@
-"""From the places that a sanitizer names to the author's lines."""
+"""Translates the places in a sanitizer's report to the author's lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WRITTEN = "at:"
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a source as its author knows it; line and column count from 1."""
+    """A place in the author's source; line and column count from 1."""
 
     file: str
     line: int
@@ -41,7 +41,7 @@ class _File:
 
 
 class Places:
-    """The table that the compiler leaves beside an instrumented library."""
+    """The table that the compiler writes beside an instrumented library."""
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         self._files = {
@@ -54,7 +54,7 @@ class Places:
 
     @classmethod
     def read(cls, path: Path) -> Places:
-        """The table in ``path``. Raises ValueError for anything else, OSError without one."""
+        """Read the table in ``path``. Raises ValueError for a malformed one, OSError."""
         table = json.loads(path.read_bytes())
         if not isinstance(table, dict) or table.get("schema") != 1:
             raise ValueError(f"{path.name} is no table of places of schema 1")

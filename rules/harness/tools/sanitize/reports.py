@@ -1,4 +1,4 @@
-"""What NVIDIA's compute-sanitizer reports of a kernel, in its XML.
+"""Reads the XML reports of NVIDIA's compute-sanitizer.
 
 The report has passed through the candidate's sandbox: text of a known form, cut short and made
 printable, that accuses nobody but the candidate itself.
@@ -26,12 +26,12 @@ _GLOBAL = "__global__"
 
 
 class ReportError(ValueError):
-    """A report that is none."""
+    """A file that is not a report of compute-sanitizer."""
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """Memory that the candidate was given."""
+    """A stretch of memory that the candidate may use."""
 
     name: str
     address: int
@@ -42,7 +42,7 @@ class Allocation:
         return max(self.address - address, address - (self.address + self.size) + 1, 0)
 
     def where(self, address: int) -> str:
-        """The address, told from the tensor."""
+        """The address in words, relative to the tensor."""
         offset = address - self.address
         if offset < 0:
             place = f"{-offset} bytes before the start of"
@@ -56,7 +56,7 @@ class Allocation:
 def read_report(
     report: bytes, kind: Reason, memory: Sequence[Allocation], places: Places
 ) -> list[Finding]:
-    """The findings of one tool, which looks for mistakes of ``kind``.
+    """The findings of one tool, all of ``kind``.
 
     Raises ReportError for anything but such a report.
     """

@@ -1,4 +1,4 @@
-"""A candidate that another program watches: NVIDIA's compute-sanitizer."""
+"""Watches a candidate with another program: NVIDIA's compute-sanitizer."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SHOWN = 2000
 
 @dataclass(frozen=True)
 class _Said:
-    """What the process with the candidate has printed."""
+    """The output of the candidate's process."""
 
     ready: bool
     done: bool
@@ -75,7 +75,7 @@ class _Said:
 
 
 class Watched:
-    """Calls the candidate once a config and tool, each time in a process of its own."""
+    """Calls the candidate once for each config and tool, each time in a new process."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class Watched:
 
 
 def _find(home: Path) -> tuple[Path, Path]:
-    """The program and its libraries. Raises SpecError where they are not in ``home``."""
+    """The program and its libraries. Raises SpecError if ``home`` lacks them."""
     for program, libraries in _HOMES:
         path = home / program / _PROGRAM
         if path.is_file() and any((home / libraries).glob("libsanitizer-collection.so*")):
@@ -158,7 +158,7 @@ def _find(home: Path) -> tuple[Path, Path]:
 
 
 def _fault(returned: Returned, said: _Said, doing: str, seconds: float) -> CandidateFault:
-    """How a call failed, when it was not by what the tool looks for."""
+    """The failure of a call that is not one of the tool's findings."""
     if returned.status is None:
         return diagnosis.fault(Reason.TIMEOUT, f"gave no answer within {seconds:g} s {doing}")
     if said.fault is None:

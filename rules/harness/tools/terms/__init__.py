@@ -1,1 +1,1 @@
-"""What judging means, for rules, gates and compilers alike. It needs the standard library only."""
+"""The vocabulary of judging, shared by rules, gates and compilers. Standard library only."""

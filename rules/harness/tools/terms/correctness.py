@@ -1,4 +1,4 @@
-"""The gate correctness: what a task may change about it."""
+"""The policy of the gate correctness."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .policy import DISTRIBUTIONS, JudgingPolicy
 
 @dataclass(frozen=True)
 class CorrectnessPolicy(JudgingPolicy):
-    """What a task may change about this gate.
+    """The settings of this gate that a task may change.
 
     Attributes:
         distributions: which values to try; names that are not ours are the task's own.

@@ -1,4 +1,4 @@
-"""The gate perf: what a task may change about it."""
+"""The policy of the gate perf."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ON_DEVICE: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class PerfPolicy(JudgingPolicy):
-    """What a task may change about this gate.
+    """The settings of this gate that a task may change.
 
     Attributes:
         processes: fresh processes a side, at least; more follow while the budget lasts and

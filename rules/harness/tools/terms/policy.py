@@ -1,4 +1,4 @@
-"""What a task may change about every gate that judges results, and what holds otherwise."""
+"""The policy that all gates that judge results share, and its defaults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DISTRIBUTIONS = (
 
 @dataclass(frozen=True)
 class JudgingPolicy:
-    """What every judging gate lets a task change.
+    """The settings of every judging gate that a task may change.
 
     Attributes:
         tolerance: atol and rtol by dtype, ``{"f16": {"atol": 1e-3, "rtol": 1e-3}}``.

@@ -1,4 +1,4 @@
-"""Why a candidate did not pass, as ``verdict.json`` says it."""
+"""The reasons in ``verdict.json``."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ V4_MARGIN = 1.05
 
 
 class TimesError(ValueError):
-    """Times that no speedup can be computed from."""
+    """Times from which no speedup can be computed."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the gates found of one task.
+    """The gates' results for one task.
 
     Attributes:
         compiled: the compile gate passed.

@@ -18,7 +18,7 @@ WIDEST = 4.0
 
 @dataclass(frozen=True)
 class Speedup:
-    """What counts, ``value``, and the ends of its 95 % interval."""
+    """The speedup that counts, ``value``, and the ends of its 95 % interval."""
 
     value: float
     low: float
@@ -26,7 +26,7 @@ class Speedup:
 
     @classmethod
     def mean(cls, configs: Sequence[Speedup]) -> Speedup:
-        """Of a task, from those of its configs."""
+        """The speedup of a task, from those of its configs."""
         return cls(
             statistics.fmean(config.value for config in configs),
             statistics.fmean(config.low for config in configs),
@@ -35,7 +35,7 @@ class Speedup:
 
     @classmethod
     def read(cls, case: Mapping[str, Any]) -> Speedup:
-        """Of a case of a perf verdict. Raises ``ValueError`` where it is none."""
+        """The speedup in a case of a perf verdict. Raises ``ValueError`` if it has none."""
         told = [case.get(key) for key in ("speedup", "low", "high")]
         ends = [float(end) for end in told if isinstance(end, int | float)]
         if len(ends) != len(told) or not all(math.isfinite(end) and end > 0 for end in ends):
@@ -47,7 +47,7 @@ class Speedup:
 
     @property
     def wide(self) -> bool:
-        """Whether the interval is too wide for what is in it to be a figure."""
+        """Whether the interval is too wide to show one figure."""
         return self.high > WIDEST * self.low
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""How far an output may be from the oracle, where a task says nothing else."""
+"""The default tolerances of outputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Bound:
 
     @property
     def exact(self) -> bool:
-        """Whether only the expected value itself is right."""
+        """Whether only the expected value is accepted."""
         return self.atol == 0.0 and self.rtol == 0.0
 
 

@@ -1,4 +1,4 @@
-"""The gate unseen: what a task may change about it."""
+"""The policy of the gate unseen."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from .policy import JudgingPolicy
 
 @dataclass(frozen=True)
 class UnseenPolicy(JudgingPolicy):
-    """What a task may change about this gate: how often the eight classes are drawn."""
+    """The setting of this gate that a task may change: how often the eight classes are drawn."""
 
     cycles: int = 1

@@ -1,4 +1,4 @@
-"""What a gate leaves behind: its verdict, as bytes that are equal for equal content.
+"""Verdicts of gates, with one canonical form: equal content has equal bytes.
 
 All gates write it here, those of compilers too, and whoever reads one in a sandbox reads it here.
 """

@@ -1,1 +1,1 @@
-"""A Triton program for the processor, in two processes: its module, and its kernels."""
+"""Runs a Triton program on the CPU in two processes: one for its module, one for its kernels."""

@@ -1,4 +1,4 @@
-"""What the half of a Triton runner that has the memory does for the half that has the module."""
+"""Serves the process with the candidate's module from the one that has the memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DTYPES = {
 
 
 class DeviceWork:
-    """Obeys one candidate's host. Its requests are a hostile program's: all is checked.
+    """Serves one candidate's process. Its requests are hostile: all are checked.
 
     Attributes:
         legal: the judge's tensors that the call in hand may use.
@@ -38,12 +38,12 @@ class DeviceWork:
         self.legal: list[Allocation] = []
 
     def begin(self, legal: list[Allocation]) -> None:
-        """Another call, or none, is made."""
+        """Begin another call, or none."""
         self.legal = legal
         self._read = 0
 
     def obey(self, verb: object, arguments: list[Any]) -> Any:
-        """Do what is asked for; the answer. Raises MalformedError, or what a kernel raises."""
+        """Serve one request. Raises MalformedError and a kernel's exceptions."""
         match verb, arguments:
             case "define", [int(number), [str(file), int(line), str(name)], dict(names), constant]:
                 where = file, line, name

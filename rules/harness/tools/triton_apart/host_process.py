@@ -36,14 +36,14 @@ _PR_SET_PDEATHSIG = 1
 
 
 class _Device:
-    """The other half, as a device of kernels and as memory."""
+    """The other process, as the device that runs kernels and has the memory."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
         self._turn = threading.Lock()
 
     def ask(self, verb: str, *arguments: Any) -> Any:
-        """Have something done there, to its end."""
+        """Send a request and wait for its answer."""
         with self._turn:
             self._link.send([verb, *arguments])
             done, answer = self._link.receive()
@@ -61,7 +61,7 @@ class _Device:
         self.ask("launch", number, list(grid), values, constants)
 
     def commit(self, end: int) -> None:
-        """Have memory up to an address."""
+        """Request memory up to an address."""
         self.ask("commit", end)
 
     def fill(self, tensor: Spec, value: float) -> None:
@@ -93,7 +93,7 @@ def run(program: Program, link: Link, heap: int, last_words: int) -> NoReturn:
 
 
 class _Host:
-    """Answers the other half's requests."""
+    """Answers requests of the other process."""
 
     def __init__(self, program: Program, link: Link) -> None:
         self._program = program
@@ -104,7 +104,7 @@ class _Host:
         self._keywords: Mapping[str, Any] = {}
 
     def serve(self) -> NoReturn:
-        """Answer until the other half is gone."""
+        """Answer until the other process has ended."""
         with contextlib.suppress(Gone):
             while True:
                 request = self._link.receive()

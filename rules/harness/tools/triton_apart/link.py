@@ -1,4 +1,4 @@
-"""What the two halves of a Triton runner tell each other: JSON, one text a message."""
+"""Messages between the two processes of a Triton runner: one JSON text each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MOST_BYTES = 128 << 10
 
 
 class Gone(Exception):  # noqa: N818 (the other half has ended, which may be in order)
-    """The other half has ended."""
+    """The other process has ended."""
 
 
 class Link:
@@ -26,7 +26,7 @@ class Link:
         return cls(one), cls(other)
 
     def send(self, message: list[Any]) -> None:
-        """Raises ValueError for what is too long or no JSON; Gone."""
+        """Send a message. Raises ValueError if it is too long or not JSON, and Gone."""
         data = json.dumps(message, separators=(",", ":")).encode()
         if len(data) > MOST_BYTES:
             raise ValueError(f"{len(data)} bytes of arguments, at most {MOST_BYTES}")
@@ -49,12 +49,12 @@ class Link:
         return message
 
     def is_quiet(self) -> bool:
-        """Whether nothing lies unread."""
+        """Whether no message is waiting."""
         try:
             return not self._end.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
         except OSError:
             return True
 
     def close(self) -> None:
-        """Hang up."""
+        """Close this end."""
         self._end.close()

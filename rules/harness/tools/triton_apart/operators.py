@@ -1,4 +1,4 @@
-"""What PyTorch may do for a Triton candidate on the host: allocate, view, fill and copy.
+"""The PyTorch operators allowed to a Triton candidate on the CPU: allocate, view, fill, copy.
 
 Everything else is work, which is a kernel's. A candidate that gets around this filter has gained
 nothing: its tensors have no memory in its process (``territory``), and only what is asked for here
@@ -45,7 +45,7 @@ class OperatorRefused(Exception):  # noqa: N818 (the candidate's, no error of ou
 
 
 class Memory(Protocol):
-    """The device's memory, from afar."""
+    """The memory of the other process."""
 
     def fill(self, tensor: Spec, value: float) -> None:
         """Set all elements."""
@@ -57,11 +57,11 @@ class Memory(Protocol):
         """The one element; None where the call has read too many."""
 
     def write(self, address: int, data: bytes) -> None:
-        """Bring bytes of the host's."""
+        """Write bytes from this process."""
 
 
 class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch has no types
-    """Has the operators of the list done on the device's memory, and refuses the others."""
+    """Runs the allowed operators on the device's memory, and refuses the others."""
 
     def __init__(self, heap: Heap, memory: Memory) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -157,7 +157,7 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
         return bool(value) if tensor.dtype == torch.bool else value
 
     def _bring(self, tensor: Tensor) -> Tensor:
-        """Numbers that the host knows, as a tensor of the device."""
+        """Copy numbers of this process to a tensor of the device."""
         if not tensor.numel():
             return tensor
         made = self._new(tensor)
@@ -182,7 +182,7 @@ class Functions(TorchFunctionMode):
 
 
 def spec(tensor: Tensor) -> Spec:
-    """Where a tensor's elements are, for whoever has the memory."""
+    """The place of a tensor's elements, for the process that has the memory."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     return [tensor.data_ptr(), dtype, list(tensor.shape), list(tensor.stride())]
 

@@ -62,14 +62,14 @@ class Territory:
         return address
 
     def unmap_files(self) -> None:
-        """Take the buffers of the last config away."""
+        """Unmap the buffers of the last config."""
         flags = _PRIVATE | _ANONYMOUS | _NORESERVE | _FIXED
         if self._free > self._start:
             _mapped(self._start, self._free - self._start, 0, flags)
         self._free = self._start
 
     def commit(self, end: int) -> None:
-        """Have memory up to an address of the heap. Raises MemoryError."""
+        """Map memory up to an address of the heap. Raises MemoryError."""
         wanted = self.heap - (self.heap - end) // _STEP * _STEP
         if wanted <= self.committed:
             return
@@ -80,7 +80,7 @@ class Territory:
 
 
 class Heap:
-    """What the candidate allocates, as the process that holds it keeps account of it.
+    """The candidate's allocations, as its process records them.
 
     Args:
         start: its first address.
@@ -94,7 +94,7 @@ class Heap:
         self._unused: dict[int, list[int]] = {}
 
     def flat(self, size: int) -> Tensor:
-        """New memory of so many bytes: uint8 [size]. Raises MemoryError."""
+        """Allocate ``size`` bytes: uint8 [size]. Raises MemoryError."""
         room = -(-size // _ALIGNMENT) * _ALIGNMENT
         unused = self._unused.get(room)
         address = unused.pop() if unused else self._fresh(room)
@@ -121,7 +121,7 @@ def flat(address: int, size: int) -> Tensor:
 
 @lru_cache(maxsize=4096)
 def _block(size: int) -> Any:
-    """A type of buffers of one size that say when nobody uses them."""
+    """A buffer type of one size whose objects report when they are no longer used."""
     return type("Block", (ctypes.c_char * size,), {"__del__": lambda block: block.release()})
 
 

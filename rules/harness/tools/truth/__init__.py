@@ -1,1 +1,1 @@
-"""The truth about outputs: oracle, tolerance, comparison, and both sides' answers to it."""
+"""Judges outputs: oracle, tolerance, comparison, and runs of both sides."""

@@ -1,4 +1,4 @@
-"""What one call's outputs are worth: written at all, and near enough to the oracle."""
+"""Judges one call's outputs: whether all were written, and are close enough to the oracle."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of one call: right, or wrong for a reason.
+    """The finding of one call: right, or wrong with a reason.
 
     Attributes:
         detail: lines for people; empty when right.
@@ -57,12 +57,12 @@ class Finding:
 
     @property
     def rejected(self) -> bool:
-        """Whether a contract was broken and not just work done wrong."""
+        """Whether the candidate broke a contract, instead of only computing a wrong result."""
         return self.reason is not None and self.reason.rejects
 
     @classmethod
     def of(cls, fault: CandidateFault) -> Finding:
-        """The finding that a fault of the runner stands for."""
+        """The finding for a fault of the runner."""
         return cls(fault.reason, fault.detail)
 
 
@@ -108,12 +108,12 @@ class Assessor:
 
     @property
     def sampled(self) -> Mapping[str, str]:
-        """The outputs that are drawn, each with the input that its seed is."""
+        """The sampled outputs, each with the name of its seed's input."""
         kinds = self._compares.items()
         return {name: how.argument for name, how in kinds if how.kind == comparison.SAMPLED}
 
     def excesses(self, call: Call, outputs: Tensors) -> dict[str, float]:
-        """How wrong each output is at most, in allowances: what a baseline is asked for."""
+        """The largest error of each output, in allowances; measured for baselines."""
         return {
             argument.name: tolerance.largest(
                 self._compare(call, argument.name, outputs[argument.name]).over
@@ -123,7 +123,7 @@ class Assessor:
         }
 
     def assess(self, call: Call, outputs: Tensors, baseline: Mapping[str, float]) -> Finding:
-        """Judge one call's outputs beside a baseline that is off by ``baseline`` allowances.
+        """Judge one call's outputs, given the baseline's error of ``baseline`` allowances.
 
         An output that ``baseline`` lacks gets no slack.
         """
@@ -166,13 +166,13 @@ class Assessor:
         return over.max() if over.numel() else torch.zeros((), device=got.device)
 
     def allowed(self, name: str, baseline: Mapping[str, float]) -> float:
-        """How many allowances an output may be off by, beside a baseline that is off by so many."""
+        """The allowances that an output may be off by, given the baseline's error."""
         if not self._compares[name].tolerant:
             return 1.0
         return tolerance.slack(baseline.get(name, 0.0), self._factor, self._cap)
 
     def judged_alone(self, call: Call, outputs: Tensors) -> Finding | None:
-        """What is wrong by the task's own check, or with outputs that are drawn; None if nothing.
+        """The finding of the task's own check, or about sampled outputs; None if nothing is wrong.
 
         No other side has a say in that.
         """
@@ -187,7 +187,7 @@ class Assessor:
         return None
 
     def drawn_wrong(self, call: Call, name: str, said: str) -> Finding:
-        """The finding that a complaint about a sampled output stands for."""
+        """The finding for a complaint about a sampled output."""
         return Finding(Reason.WRONG_RESULT, f"output '{name}' ({self._kind(call, name)}): {said}")
 
     def share_right(self, call: Call, outputs: Tensors) -> float:

@@ -39,7 +39,7 @@ class Comparison:
 
     @classmethod
     def parse(cls, text: object) -> Comparison:
-        """What ``"topk_indices(x)"`` says. Raises ValueError."""
+        """Parse text such as ``"topk_indices(x)"``. Raises ValueError."""
         match = _TEXT.fullmatch(text) if isinstance(text, str) else None
         if match is None or match[1] not in KINDS:
             raise ValueError(f"no comparison: {text!r}; known: {', '.join(KINDS)}")
@@ -56,7 +56,7 @@ class Comparison:
 
     @property
     def positional(self) -> bool:
-        """Whether an integer that was left unwritten can be told from a right one."""
+        """Whether an unwritten integer can be distinguished from a correct one."""
         return self.kind in {ELEMENTWISE, EXACT}
 
 
@@ -69,7 +69,7 @@ def different(got: Tensor, expected: Tensor) -> Tensor:
 
 
 def step_sizes(values: Tensor, dtype: str) -> Tensor:
-    """How far the next value of ``dtype`` is from each of ``values``, which are doubles."""
+    """The distance from each of ``values``, which are doubles, to the next value of ``dtype``."""
     kind = torch_dtype(dtype)
     if not kind.is_floating_point:
         return torch.ones_like(values)
@@ -110,7 +110,7 @@ def choices(got: Tensor, expected: Tensor, values: Tensor) -> Tensor:
 
 
 def read(declared: Mapping[str, object], outputs: tuple[str, ...]) -> dict[str, Comparison]:
-    """The comparison of every output. Raises ValueError for an unknown output or kind."""
+    """The comparisons of all outputs. Raises ValueError for an unknown output or kind."""
     if unknown := sorted(set(declared) - set(outputs)):
         raise ValueError(f"a comparison for {unknown[0]!r}, which is no output")
     return {name: Comparison.parse(declared.get(name, ELEMENTWISE)) for name in outputs}

@@ -1,4 +1,4 @@
-"""Which values a kernel is tried on: changes to the task's own inputs.
+"""Distributions of test values: changes to the task's own inputs.
 
 Every change keeps shapes, dtypes and integer inputs as they are. Values stay below the bound
 of their dtype, so that what overflows is the kernel's arithmetic and not the input; except in
@@ -41,7 +41,7 @@ def apply(name: str, inputs: Mapping[str, Tensor], generator: Generator) -> dict
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    """Numbers of eight bits in a dtype that has arithmetic."""
+    """Eight-bit numbers, in a dtype that has arithmetic."""
     return tensor.float() if tensor.itemsize == 1 else tensor
 
 

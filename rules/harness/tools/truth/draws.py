@@ -1,4 +1,4 @@
-"""Remembers what was drawn, to know it again: draws of another seed are other draws."""
+"""Remembers draws, to find some that repeat under another seed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Draws:
         self._calls: dict[int, list[tuple[bytes, Tensor]]] = {}
 
     def complaint(self, values: Tensor, levels: Levels, seed: bytes, tolerance: float) -> str:
-        """What shows that draws are not new for their seed; empty where nothing does."""
+        """Evidence that draws are not new for their seed; empty if there is none."""
         if (first := self._repeated(values, levels, seed)) is not None:
             return f"the draws from element {first} on are an earlier call's with another seed"
         if self._related(levels.level.reshape(-1), seed, tolerance):

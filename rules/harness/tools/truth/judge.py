@@ -1,4 +1,4 @@
-"""Runs both sides on the same inputs and says what was found of each."""
+"""Runs both sides on the same inputs and judges each."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Judged:
-    """One case with what was found of both sides."""
+    """One case with the findings of both sides."""
 
     case: Case
     baseline: Finding
@@ -122,7 +122,7 @@ class Side:
 
     @property
     def may_prove(self) -> bool:
-        """Whether single calls can show what they are worth without their launches.
+        """Whether a call's launches can be left out, to show what they compute.
 
         On a device a call that is left out may change the results of later ones, which expect what
         it leaves in memory. On the processor a Triton candidate has PyTorch's copies beside its
@@ -161,7 +161,7 @@ class Side:
         return parts
 
     def open(self) -> Running:
-        """A fresh runner that is the caller's to end. Raises CandidateFault when time is up."""
+        """A fresh runner, which the caller ends. Raises CandidateFault when time is up."""
         left = self._total_seconds - self._spent_seconds
         if left <= 0:
             what = f"the candidate used up the {self._total_seconds:g} s of all its calls together"
@@ -171,7 +171,7 @@ class Side:
 
     @contextmanager
     def spending(self) -> Iterator[None]:
-        """What is done within counts as the program's time."""
+        """Count the time of the block as the program's."""
         started = time.monotonic()
         try:
             yield
@@ -206,13 +206,13 @@ class Side:
         return Side(self._launcher, program, self._signature, self._policy, self._total_seconds)
 
     def close(self) -> None:
-        """End the runner, if there is one. Raises CandidateFault for a bad end."""
+        """End the runner, if there is one. Raises CandidateFault if it ends badly."""
         runner, self._runner, self._loaded = self._runner, None, None
         if runner is not None:
             runner.close()
 
     def kill(self) -> None:
-        """End the runner, if there is one, whatever state it is in."""
+        """Kill the runner, if there is one, in any state."""
         runner, self._runner, self._loaded = self._runner, None, None
         if runner is not None:
             runner.kill()
@@ -256,7 +256,7 @@ class Judge:
 
     @classmethod
     def assemble(cls, spec: Spec, launcher: Launching, policy: JudgingPolicy) -> Judge:
-        """The judge of one spec. Raises SpecError for a policy that means nothing."""
+        """The judge of one spec. Raises SpecError for an invalid policy."""
         try:
             limits = bounds(policy.tolerance)
             compare = comparison.read(
@@ -292,7 +292,7 @@ class Judge:
 
     @property
     def repeatable(self) -> bool:
-        """Whether a call may be made again on what the last one has left of its inputs."""
+        """Whether calls may be repeated on the same inputs, which no call changes."""
         return not self._updates
 
     def call(self, case: Case) -> Call:
@@ -310,7 +310,7 @@ class Judge:
         return Call(case.config, case.distribution, inputs, expected)
 
     def _state(self, case: Case) -> Tensors:
-        """What holds for the case's config; the same tensors until its epoch ends."""
+        """The state of the case's config; the same tensors until its epoch ends."""
         name = case.config.name
         stage, epoch = (case.stage, 0) if case.epoch is None else ("epoch", case.epoch)
         found = self._states.get(name)
@@ -348,13 +348,13 @@ class Judge:
         return Judged(case, found, self.assessor.assess(call, candidate, excesses))
 
     def finish(self) -> None:
-        """End both runners in order. Raises CandidateFault for the candidate's bad end."""
+        """End both runners properly. Raises CandidateFault if the candidate ends badly."""
         try:
             self.candidate.close()
         finally:
             self.kill()
 
     def kill(self) -> None:
-        """End both runners, whatever state they are in."""
+        """Kill both runners, in any state."""
         self.candidate.kill()
         self.baseline.kill()

@@ -1,4 +1,4 @@
-"""True outputs that are computed when they are asked for.
+"""True outputs that are computed when they are needed.
 
 In double precision the outputs of all calls of a batch take several times the memory of the
 batch, which a device does not have. Only the latest are kept: a judge goes from call to call.

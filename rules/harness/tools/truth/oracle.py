@@ -50,7 +50,7 @@ class Oracle:
 
     @property
     def distributed(self) -> bool:
-        """Whether the task says how its outputs are distributed."""
+        """Whether the task declares the distribution of its outputs."""
         return self._cdf is not None
 
     def inputs(
@@ -75,7 +75,7 @@ class Oracle:
         return {name: tensor.to(here).contiguous() for name, tensor in settled.items()}
 
     def state(self, config: Config, generator: Generator) -> dict[str, Tensor]:
-        """What holds for a config, drawn anew; nothing where the task has no state.
+        """A new draw of the config's state; empty if the task has none.
 
         Raises TaskFault.
         """
@@ -109,7 +109,7 @@ class Oracle:
         declared: tuple[Argument, ...],
         config: Config,
     ) -> dict[str, Tensor]:
-        """What was drawn, of the shapes and dtypes that are declared. Raises TaskFault."""
+        """The drawn tensors, in the declared shapes and dtypes. Raises TaskFault."""
         if isinstance(drawn, dict):
             drawn = {name: t for name, t in drawn.items() if name not in config.absent}
         tensors = self._validated(function, drawn, declared, config)
@@ -139,7 +139,7 @@ class Oracle:
         return {name: _upcast(tensor) for name, tensor in tensors.items()}
 
     def compute(self, config: Config, inputs: Tensors) -> dict[str, Tensor]:
-        """What ``reference`` makes of ``inputs`` in their own precision. Raises TaskFault."""
+        """The outputs of ``reference`` in the precision of ``inputs``. Raises TaskFault."""
         given = self._arguments(config, inputs)
         with torch.no_grad():
             made = self._code.call(self._reference, **given, **config.scalars, **config.dims)
@@ -158,7 +158,7 @@ class Oracle:
         return given
 
     def sensitivity(self, config: Config, inputs: Tensors, expected: Tensors) -> dict[str, Tensor]:
-        """By how much each output moves when every input moves by one rounding of float32.
+        """How far each output moves when every input moves by one rounding of float32.
 
         A result that is exact for inputs so near to the given ones is no error of a kernel
         that computes in single precision. Elements with no finite movement count as 0.
@@ -175,7 +175,7 @@ class Oracle:
         return moved
 
     def check(self, config: Config, inputs: Tensors, outputs: Tensors, expected: Tensors) -> str:
-        """What the task's own check finds wrong; empty when nothing. Raises TaskFault.
+        """The mistakes that the task's own check finds; empty if none. Raises TaskFault.
 
         A check may stumble over garbage in the outputs, which is then the finding. It is the
         task's fault where the check stumbles over the oracle's own outputs too.
@@ -260,7 +260,7 @@ def _stacked(value: Any) -> Any:
 
 
 def _settled(tensor: Tensor, argument: Argument, config: Config) -> Tensor:
-    """The tensor as it can be in memory: with one element for all where its layout says so."""
+    """The tensor as it lies in memory; its layout may share one element among all."""
     if not argument.layout or not tensor.numel():
         return tensor
     steps = layouts.strides(argument, config.dims)

@@ -41,7 +41,7 @@ class Proving(Protocol):
 
 
 class Proof:
-    """Asks the candidate for proofs; no more once that has cost a time-out."""
+    """Asks the candidate for proofs; stops after one caused a timeout."""
 
     def __init__(self, side: Proving, assessor: Assessor) -> None:
         self._side = side
@@ -80,7 +80,7 @@ class Proof:
         return list(outputs)
 
     def place(self, calls: Sequence[Call]) -> int | None:
-        """Which call of a batch without equals is left out; None where there is no use in it."""
+        """The call to leave out of a batch of different calls; None if that would show nothing."""
         telling = [index for index, call in enumerate(calls) if _is_telling(call)]
         return self._random.choice(telling) if self._asks and telling else None
 

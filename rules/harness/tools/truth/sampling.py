@@ -60,7 +60,7 @@ class Levels:
         return cls(low, high, (low + share * (high - low)).clamp(0.0, 1.0), absent)
 
     def impossible(self, tolerance: float) -> Tensor:
-        """Which values cannot have been drawn.
+        """The values that cannot have been drawn, as a mask.
 
         Arithmetic may end up at a value of no probability, as often as ``tolerance`` lets it.
         """
@@ -84,7 +84,7 @@ def lags(shape: Sequence[int]) -> list[int]:
 
 
 def complaint(levels: Tensor, distances: Sequence[int], tolerance: float) -> str:
-    """What shows that the draws are no right sampler's; empty where nothing does.
+    """Evidence that the sampler is wrong; empty if there is none.
 
     Args:
         levels: of all draws, one after the other.
@@ -118,7 +118,7 @@ def complaint(levels: Tensor, distances: Sequence[int], tolerance: float) -> str
 
 
 def related(one: Tensor, other: Tensor, tolerance: float, budget: float) -> bool:
-    """Whether draws have something to do with as many others, each with one of them.
+    """Whether draws depend on as many others, paired one to one.
 
     Of independent draws that is said with a probability below ``2 * budget``.
     """
@@ -127,7 +127,7 @@ def related(one: Tensor, other: Tensor, tolerance: float, budget: float) -> bool
 
 
 def shifted(one: Tensor, other: Tensor, budget: float) -> bool:
-    """Whether draws go along with as many others that lie some way further on.
+    """Whether draws correlate with others at some distance.
 
     At each distance the products of levels, made symmetric, are independent (Hoeffding). Of
     independent draws it is said with a probability below ``budget``.
@@ -138,7 +138,7 @@ def shifted(one: Tensor, other: Tensor, budget: float) -> bool:
 
 
 def _recurring(levels: Tensor, budget: float) -> int:
-    """The distance at which draws go along with others of theirs; 0 for none.
+    """The distance at which draws correlate with each other; 0 if none.
 
     At each distance the products fall into three sets, each of independent ones.
     """
@@ -159,7 +159,7 @@ def _correlations(one: Tensor, other: Tensor) -> Tensor:
 
 
 def _uneven(parts: Tensor, budget: float, tolerance: float) -> tuple[int, str] | None:
-    """The first part whose levels are not uniform, and in words how."""
+    """The first part whose levels are not uniform, with a description."""
     size = parts.shape[1]
     allowed = math.sqrt(math.log(2.0 / budget) / (2.0 * size)) + tolerance
     ordered = parts.sort(dim=1).values

@@ -1,4 +1,4 @@
-"""One stage of the correctness gate: its cases, and a report of what they showed."""
+"""One stage of the correctness gate: its cases and their report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Group = Sequence[Case]
 
 @dataclass(frozen=True)
 class StageReport:
-    """What one stage found.
+    """The findings of one stage.
 
     Attributes:
         configs: the cases that were tried, by name.
@@ -54,7 +54,7 @@ def skipped(stage: str) -> StageReport:
 
 
 def ended(fault: CandidateFault) -> StageReport:
-    """The report of a candidate that broke the protocol when it was told to end."""
+    """The report of a candidate that broke the protocol when its runner ended."""
     outcome = REJECTED if fault.rejected else FAIL
     return StageReport("end", outcome, fault.reason.value, fault.detail)
 

@@ -1,4 +1,4 @@
-"""Calls of a task's own code, ``reference.py``: how long they may take, and where they failed."""
+"""Calls of a task's ``reference.py``, with a time limit and the places of failures."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class TaskCode:
         return function if callable(function) else None
 
     def function(self, name: str) -> Callable[..., Any]:
-        """The same. Raises TaskFault where there is none."""
+        """The function ``name``. Raises TaskFault if there is none."""
         function = self.find(name)
         if function is None:
             raise TaskFault(f"{self._path}: it has no function '{name}'")
         return function
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """What a function returns. Raises TaskFault, and ``MemoryError``."""
+        """Call a function and return its result. Raises TaskFault and ``MemoryError``."""
         return self._call(f"{function.__name__}()", function, *arguments, **named)
 
     def refuse(self, function: Callable[..., Any], what: str) -> NoReturn:
-        """Raise TaskFault: what a function returned is not what the task declares."""
+        """Raise TaskFault for a result that differs from the declaration."""
         code = getattr(function, "__code__", None)
         line = f":{code.co_firstlineno}" if isinstance(code, CodeType) else ""
         raise TaskFault(f"{self._path}{line}: {what}")

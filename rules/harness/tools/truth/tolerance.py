@@ -1,4 +1,4 @@
-"""How far an output may be from the oracle, and how far it is.
+"""The allowed and the actual distance of an output from the oracle.
 
 An element's *allowance* is ``atol * scale + rtol * |expected|``, where the scale is the root
 mean square of the expected output: so that a softmax over 100,000 columns, whose elements are
@@ -25,7 +25,7 @@ _SMALL = 1e-12  # root mean squares whose squares are far from denormal
 
 @dataclass(frozen=True)
 class Worst:
-    """The worst element of an output, and what was allowed there.
+    """The worst element of an output, and its allowance.
 
     ``excess`` is the error in units of the tolerance: above 1 it is too far.
     """
@@ -40,7 +40,7 @@ class Worst:
 
 
 def allowance(expected: Tensor, dtype: str, bound: Bound) -> Tensor:
-    """What each element may be off by, in double precision."""
+    """The allowed error of each element, in double precision."""
     kind = torch_dtype(dtype)
     limit = torch.finfo(kind).max if kind.is_floating_point else math.inf
     magnitude = torch.nan_to_num(expected.double().abs(), nan=0.0, posinf=0.0)
@@ -84,7 +84,7 @@ def mismatches(got: Tensor, expected: Tensor) -> Tensor:
 
 
 def slack(baseline_excess: float, factor: float = FACTOR, cap: float = CAP) -> float:
-    """How many allowances a kernel gets beside a baseline that is off by so many.
+    """The allowances of a kernel, given the baseline's error in allowances.
 
     A baseline that is infinitely wrong says nothing about the difficulty of the problem.
     """

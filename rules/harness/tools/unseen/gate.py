@@ -1,4 +1,4 @@
-"""The unseen gate: what the candidate is worth on configs that nobody was shown."""
+"""The unseen gate: whether the candidate is correct on configs that nobody was shown."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ QUADRANTS = {
 
 @dataclass(frozen=True)
 class Tried:
-    """One unseen config and what both sides made of it."""
+    """One unseen config with the results of both sides."""
 
     drawn: Drawn
     judged: Judged
 
     @property
     def quadrant(self) -> str:
-        """Which of the four outcomes this is."""
+        """The quadrant: which sides pass."""
         return QUADRANTS[self.judged.baseline.ok, self.judged.candidate.ok]
 
     @property
     def regressed(self) -> bool:
-        """Whether the candidate fails where it has no excuse."""
+        """Whether the candidate fails where the baseline passes."""
         return self.judged.applicable and not self.judged.candidate.ok
 
     def to_json(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _verdict(tried: Sequence[Tried], missing: Sequence[str]) -> Verdict:
 
 
 def _outcome(finding: Finding) -> tuple[str, str]:
-    """The verdict's outcome and reason that a failure stands for."""
+    """The verdict's outcome and reason for a failure."""
     assert finding.reason is not None
     return REJECTED if finding.rejected else FAIL, finding.reason.value
 

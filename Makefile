@@ -2,6 +2,7 @@
 # make test: set everything up and run the test suite; CI runs exactly this. What earlier runs have
 #            kept (tests/testkit/kept.py) is not made again.
 # make test-all: the same, from nothing.
+# make site: a leaderboard of all bundles in results/, in out/site.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -25,10 +26,17 @@ LARGE  := ^(triton|ziglang)==
 OFFERED = [ -n "$(PINNED)" ] && $(PYTHON) -c '$(IS_FOR)' && \
           $(PIP) -qq --dry-run --no-deps $(TORCH) $$(grep -o '^torch==[^ ]*' $(PINNED))
 
-.PHONY: demo test test-all test-hostile setup lint bench clean
+.PHONY: demo site test test-all test-hostile setup lint bench clean
 
 demo: setup
 	$(VENV)/bin/kabuild test //tasks/...
+
+# The history of a task has this order.
+OURS := $(addprefix results/,cpu/expert.kab cpu/tuner.kab h200/expert.kab h200/tuner.kab \
+                            h200/tuner-2.kab h200/tuner-3.kab)
+site: setup
+	@mkdir -p out
+	$(VENV)/bin/kabuild site $(OURS) -o out/site --title='kabuild: CPU and H200'
 
 # Each part in a process of its own: some load native libraries, which stay loaded. Cheats that lie
 # about time are told from a busy machine's noise where nothing else runs. The others go in pairs,

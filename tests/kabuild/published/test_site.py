@@ -9,6 +9,8 @@ import pytest
 
 from tests.kabuild.report.test_page import HOSTILE, Elements
 from tests.testkit.bundles import with_manifest
+from tests.testkit.cli import REPOSITORY, CliWorkspace
+from tests.testkit.links import followed_links
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,6 +64,14 @@ def test_what_a_manifest_says_of_itself_is_text(published: Published, tmp_path: 
         assert "img" not in found.tags
         assert not found.handlers
         assert path.parent.parent in {place.root, place.root / "site"}
+
+
+def test_what_this_repository_published_is_a_site(tmp_path: Path) -> None:
+    bundles = sorted(map(str, REPOSITORY.glob("results/*/*.kab")))
+    ran = CliWorkspace.make(tmp_path).run("site", *bundles, "-o", "../site")
+    assert ran.code == 0, ran.err
+    assert ran.out.endswith(f"of {len(bundles)} bundles\n")
+    assert followed_links(tmp_path / "site") > 500
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,14 @@ def render_analysis(
 
     Raises LookupError, TypeError or ValueError for an analysis of another form.
     """
-    lines = [f"{label}: counted in {_counted(analysis['calls'], 'call')} on the CPU, not timed"]
+    lines = [
+        f"{label}: counted in {_counted(len(analysis['calls']), 'call')} on the CPU, not timed"
+    ]
     if analysis["calls"]:
         lines += ["", *_call(analysis["calls"][0], warp)]
         others = len(analysis["calls"]) - 1
         if others:
-            lines.append(f"  --json also has {_counted(range(others), 'other config')}")
+            lines.append(f"  --json also has {_counted(others, 'other config')}")
     if occupancy:
         lines += ["", *_occupancy(occupancy)]
     lines += ["", *(f"  {line}" for line in _findings(analysis, warp))]
@@ -58,7 +60,7 @@ def _call(call: Mapping[str, Any], warp: int) -> list[str]:
 
 def _launch(launch: Mapping[str, Any]) -> str:
     grid, block = ("x".join(map(str, launch[name])) for name in ("grid", "block"))
-    parts = [f"{launch['kernel'] or 'kernel'}: {_counted(range(launch['count']), 'launch')}"]
+    parts = [f"{launch['kernel'] or 'kernel'}: {_counted(launch['count'], 'launch')}"]
     parts += [f"grid {grid}", f"block {block}"]
     if launch["shared_bytes"]:
         parts.append(f"{launch['shared_bytes']} bytes dynamic shared")
@@ -94,7 +96,7 @@ def _cost(access: Mapping[str, Any], totals: Mapping[str, Any]) -> str:
 
 
 def _barrier(barrier: Mapping[str, Any]) -> str:
-    passes = _counted(range(barrier["passed"]), "time")
+    passes = _counted(barrier["passed"], "time")
     return f"{_line(barrier)}: barrier of {_short(barrier['kernel'])}, passed {passes} by blocks"
 
 
@@ -116,7 +118,7 @@ def _occupancy(occupancy: Mapping[str, Any]) -> list[str]:
     if occupancy["unknown"]:
         return [f"  occupancy on {arch} is unknown: {occupancy['unknown']}"]
     kernels = sorted(occupancy["kernels"], key=lambda kernel: kernel["occupancy"])
-    lines = [f"  {arch}, by the compiler's tables ({_counted(kernels, 'kernel')}):"]
+    lines = [f"  {arch}, by the compiler's tables ({_counted(len(kernels), 'kernel')}):"]
     for kernel in kernels[:_MOST_KERNELS]:
         blocks = f" in blocks of {kernel['threads']}" if "threads" in kernel else ""
         spills = f", {kernel['spills']} spilled" if kernel["spills"] else ""
@@ -138,7 +140,6 @@ def _short(name: str) -> str:
     return name if len(name) <= _MOST_NAME else f"{name[: _MOST_NAME - 3]}..."
 
 
-def _counted(items: Any, one: str) -> str:
-    number = len(items)
+def _counted(number: int, one: str) -> str:
     plural = f"{one}es" if one.endswith("ch") else f"{one}s"
     return f"{number:,} {one if number == 1 else plural}"

@@ -90,6 +90,16 @@ def test_lines_of_another_form_are_no_counts(line: str) -> None:
     assert (counts.accesses, counts.whole) == ((), True)
 
 
+@pytest.mark.parametrize("totals", [" 0" + " 1" * 10, NONE, " 0 0 0 0 9 1 0 0 0 0 0"])
+def test_a_cost_without_a_request_is_none(totals: str) -> None:
+    """A candidate that makes one up gains nothing, and stops nobody."""
+    forged = ACCESS.format(place="10", totals=totals)
+    counts = said(LAUNCH.format(lost=0), forged, END)
+
+    assert (counts.accesses, counts.whole) == ((), False)
+    assert find([("n=1", counts)], 32) == find([("n=1", counts)], 64) == []
+
+
 def test_a_place_in_nobody_s_source_is_none() -> None:
     counts = said(LAUNCH.format(lost=0), ACCESS.format(place="0", totals=TOTALS), END)
 

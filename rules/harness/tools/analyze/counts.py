@@ -22,13 +22,13 @@ _LAUNCH = re.compile(
     \ grid(?P<grid>(?:\ {_NUMBER}){{3}})\ block(?P<block>(?:\ {_NUMBER}){{3}})
     \ shared\ (?P<shared>{_NUMBER})\ wave\ (?P<wave>{_NUMBER})
     \ exchanges\ (?P<exchanges>{_NUMBER})\ uncounted\ (?P<uncounted>{_NUMBER})""",
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,
 )
 _ACCESS = re.compile(
     rf"""hipcpu-counts\ access\ (?P<place>\S{{1,300}})\ (?P<memory>\S{{1,64}});
     \ (?P<operation>load|store|atomic)\ (?P<space>global|shared)\ (?P<width>{_NUMBER})
     \ narrow(?P<narrow>{_TOTALS})\ wide(?P<wide>{_TOTALS})""",
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,
 )
 _BARRIER = re.compile(
     rf"hipcpu-counts barrier (?P<place>\S{{1,300}}); (?P<passed>{_NUMBER})", re.ASCII
@@ -98,6 +98,11 @@ class Access:
     width: int
     narrow: Totals
     wide: Totals
+
+    @property
+    def plausible(self) -> bool:
+        """Whether there is no cost without a request; a candidate may write anything."""
+        return self.narrow.plausible and self.wide.plausible and self.narrow.requests > 0
 
     @property
     def key(self) -> object:
@@ -179,8 +184,9 @@ def read_counts(said: str, places: Places) -> Counts:
             kernel = _name(match["kernel"])
             launches.append(_launch(kernel, match.groupdict()))
         elif match := _ACCESS.fullmatch(line):
-            whole &= kernel is not None
-            accesses.append(_access(kernel or "", match.groupdict(), places))
+            access = _access(kernel or "", match.groupdict(), places)
+            whole &= kernel is not None and access.plausible
+            accesses += [access] if access.plausible else []
         elif match := _BARRIER.fullmatch(line):
             place = places.find(match["place"])
             barriers.append(Barrier(kernel or "", place, int(match["passed"])))

@@ -49,6 +49,11 @@ class Totals:
         return Totals(**{**vars(added), **most})
 
     @property
+    def plausible(self) -> bool:
+        """Whether it is that of requests, or of none."""
+        return self.requests > 0 or self == type(self)()
+
+    @property
     def efficiency(self) -> float:
         """The share of sectors that had to be moved; 1 where none was."""
         return self.sectors_least / self.sectors if self.sectors else 1.0

@@ -41,6 +41,8 @@ char kernel[96];
 char text[1 << 14];
 size_t length;
 
+const char* or_dash(const char* name) { return name[0] == '\0' ? "-" : name; }
+
 void flush() {
   for (size_t at = 0; at < length;) {
     const ssize_t done = write(STDERR_FILENO, text + at, length - at);
@@ -75,7 +77,7 @@ void report(const Job& job) {
     return flush();
   }
   // On a line of its own, whatever the kernel has printed before.
-  say("\nhipcpu-counts launch %s; grid", kernel[0] == '\0' ? "-" : kernel);
+  say("\nhipcpu-counts launch %s; grid", or_dash(kernel));
   say(job.grid);
   say(" block");
   say(job.block);
@@ -84,8 +86,8 @@ void report(const Job& job) {
   const char* operations[] = {"load", "store", "atomic"};
   for (uint32_t i = 0; i < site_count(); ++i) {
     const Site& site = sites()[i];
-    say("hipcpu-counts access %s %s; %s %s %u narrow", site.place.text,
-        site.memory[0] == '\0' ? "-" : site.memory, operations[static_cast<int>(site.operation)],
+    say("hipcpu-counts access %s %s; %s %s %u narrow", or_dash(site.place.text),
+        or_dash(site.memory), operations[static_cast<int>(site.operation)],
         site.space == Space::kShared ? "shared" : "global", site.bytes);
     say(site.narrow);
     say(" wide");

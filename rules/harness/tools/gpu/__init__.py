@@ -1,1 +1,1 @@
-"""A GPU as the judge and the runners use it: driver, memory that is shared, state."""
+"""The device as judge and runners use it: driver, shared memory, state."""

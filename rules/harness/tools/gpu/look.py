@@ -1,4 +1,4 @@
-"""A look at a few bytes of every row of device memory, in some microseconds.
+"""Reads a few bytes of every row of device memory, within microseconds.
 
 Whatever computes has to wait until the device changes from the runner's context to this one, some
 400 us. A copy to the host is made by an engine of its own, which does not wait: so what it brings

@@ -1,4 +1,4 @@
-"""The judge's own use of the device: what it computes there, and what it knows of it."""
+"""The judge's own use of the device, and its figures."""
 
 from __future__ import annotations
 

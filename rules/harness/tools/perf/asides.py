@@ -1,4 +1,4 @@
-"""Batches among the timed ones that nobody times: other values, other sizes, in random places.
+"""Untimed batches among the timed ones: other values, other sizes, at random places.
 
 A program that is right wherever somebody looks, and something else under the clock, must not be
 able to tell where that is. So a process that is timed also gets batches with as many calls as a
@@ -32,7 +32,7 @@ _ELSEWHERE = (1 << 20, 1 << 16)
 
 @dataclass(frozen=True)
 class Aside:
-    """Calls of a config that is not timed.
+    """Untimed calls of a config.
 
     Attributes:
         slack: by output, what the baseline was off by on such calls.
@@ -45,7 +45,7 @@ class Aside:
 
 @dataclass(frozen=True)
 class _Size:
-    """A config that no timed call has, with calls on which the baseline is right."""
+    """A config without timed calls, with calls on which the baseline is correct."""
 
     config: Config
     calls: Sequence[Call]
@@ -53,7 +53,7 @@ class _Size:
 
 
 class Asides:
-    """What one judging mixes into its timed processes.
+    """The untimed batches that one judging mixes into its timed processes.
 
     The baseline decides what may be asked: values and sizes for which it is wrong itself are left
     out. Its runner is asked beforehand, beside nothing that is timed.
@@ -83,7 +83,7 @@ class Asides:
             self._judge.baseline.kill()
 
     def among(self, number: int, config: Config, most: int) -> list[Call]:
-        """Calls of a timed config on other values, for process ``number``: ``most``, or none.
+        """Up to ``most`` calls of a timed config on other values, for process ``number``.
 
         Each distribution comes once before any comes twice, over all processes.
         """
@@ -112,18 +112,18 @@ class Asides:
         return Aside(size.config, calls, size.slack)
 
     def place(self, number: int, config: Config, batches: int) -> int:
-        """Before which of the timed batches the one that is not timed comes; ``batches``: last."""
+        """The number of timed batches before the untimed one; ``batches`` puts it last."""
         return Stream("place", self._draw, number, config.name).below(batches + 1)
 
     def mixed(self, number: int, config: Config, calls: Sequence[Call]) -> Sequence[Call]:
-        """``calls`` in an order that tells nothing."""
+        """``calls`` in random order."""
         return Stream("order", self._draw, number, config.name).shuffled(calls)
 
     def _first(self, number: int) -> int:
         return (self._draw << 16 | number) << 16
 
     def _other_sizes(self) -> list[Config]:
-        """Small configs at the edges of the space, other ones in every judging."""
+        """Small configs at the edges of the space, different in every judging."""
         spec = self._spec
         elements, extent = _ELSEWHERE
         if spec.platform == "cpu":
@@ -137,7 +137,7 @@ class Asides:
     def _right(
         self, config: Config, kinds: Sequence[str]
     ) -> tuple[Sequence[Call], Mapping[str, float]]:
-        """A call of each of ``kinds`` on which the baseline is right, and how far off it is."""
+        """A call of each of ``kinds`` on which the baseline is correct, with its error."""
         assessor = self._judge.assessor
         right, slack = list[Call](), dict[str, float]()
         # All together take more memory than a device may give.
@@ -157,7 +157,7 @@ class Asides:
     def _asked(
         self, config: Config, kinds: Sequence[str]
     ) -> list[tuple[Call, Tensors | CandidateFault]]:
-        """What the baseline makes of one call of each kind, in one batch."""
+        """The baseline's results for one call of each kind, in one batch."""
         calls = [self._judge.call(Case(STAGE, config, kind, self._first(0))) for kind in kinds]
         ran = self._judge.baseline.run_each(config, [call.inputs for call in calls])
         return list(zip(calls, ran, strict=True))

@@ -1,4 +1,4 @@
-"""The judge's clock, which is the one that counts, and the runner's word beside it.
+"""Times batches by the judge's clock, which counts, and compares the runner's reports.
 
 The judge times every batch from outside, until the runner is frozen, and knows from empty batches
 of the trusted baseline what the messages cost. What a runner reports of itself is paid by nobody:
@@ -22,11 +22,11 @@ class Reading(Protocol):
 
     @property
     def reported_ns(self) -> int:
-        """By the runner's."""
+        """The time by the runner's clock."""
 
     @property
     def wall_ns(self) -> int:
-        """By the judge's."""
+        """The time by the judge's clock."""
 
     @property
     def thread_ns(self) -> int:
@@ -38,7 +38,7 @@ class Reading(Protocol):
 
 
 class Clock:
-    """Times batches, and compares what was reported of them.
+    """Times batches, and compares their reported times.
 
     Args:
         tolerance_ns: unexplained time that is always allowed.
@@ -52,7 +52,7 @@ class Clock:
 
     @property
     def empty_ns(self) -> Sequence[int]:
-        """What each empty batch took."""
+        """The times of the empty batches."""
         return tuple(self._empty)
 
     @property
@@ -62,12 +62,12 @@ class Clock:
 
     @property
     def spread_ns(self) -> float:
-        """How much that varies: the median distance from the median."""
+        """The variation of empty batches: their median distance from the median."""
         middle = self.overhead_ns
         return statistics.median(abs(wall - middle) for wall in self._empty)
 
     def calibrate(self, batch: Batch) -> None:
-        """Take note of an empty batch of a program that is trusted."""
+        """Record an empty batch of a trusted program."""
         self._empty.append(batch.wall_ns - batch.reported_ns)
 
     def counted_ns(self, reading: Reading) -> float:
@@ -86,7 +86,7 @@ class Clock:
         return reading.wall_ns - reading.reported_ns - self.overhead_ns
 
     def impossible(self, batch: Batch) -> str:
-        """Why no honest runner can have reported this, whatever the load; else empty."""
+        """Why no honest runner can have reported this, under any load; empty otherwise."""
         if 0 < batch.reported_ns <= batch.wall_ns:
             return ""
         return (
@@ -95,12 +95,12 @@ class Clock:
         )
 
     def quiet(self, reading: Reading) -> bool:
-        """Whether both clocks agree about one batch."""
+        """Whether both clocks agree on one batch."""
         surplus = self.unexplained_ns(reading) - SPREADS * self.spread_ns
         return surplus <= max(self._tolerance_ns, self._share * reading.wall_ns)
 
     def complaint(self, own: Sequence[Reading], trusted: Sequence[Reading]) -> str:
-        """Why a program's reports cannot be believed; empty where they can.
+        """Why a program's reports are implausible; empty if they are plausible.
 
         All batches of one config are heard together, beside the baseline's. Noise comes and goes,
         a lie that is meant to pay comes in most batches, hence in their median: it is rather a
@@ -146,7 +146,7 @@ class Clock:
 
 
 def _beside_ns(batch: Reading) -> int:
-    """For how long a main thread ran beyond what was reported."""
+    """The time that a main thread ran beyond its reported time."""
     return batch.thread_ns - batch.reported_ns
 
 

@@ -1,4 +1,4 @@
-"""How sure a measured speedup is: a bootstrap interval of the log ratio."""
+"""The uncertainty of a measured speedup: a bootstrap interval of the log ratio."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of the device's memory a judging may take, and how much it took at most."""
+"""The memory of the device that a judging may use, and the most that it used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESERVE = 2 * GIB  # contexts and libraries of the judge and of a runner, and wh
 
 @dataclass
 class Budget:
-    """What there is, in bytes.
+    """A budget of memory, in bytes.
 
     Attributes:
         total_bytes: of the device.
@@ -30,23 +30,23 @@ class Budget:
 
     @classmethod
     def of_device(cls, share: float) -> Budget:
-        """At most ``share`` of the device, and no more than others have left."""
+        """A budget of at most ``share`` of the device, and of what is free."""
         free, total = accelerator().mem_get_info()
         own = accelerator().memory_reserved()
         return cls.of(total, free + own, share)
 
     @classmethod
     def of(cls, total: int, free: int, share: float) -> Budget:
-        """The same from figures."""
+        """A budget from figures."""
         return cls(total, free, min(int(total * share), free))
 
     @property
     def tensor_bytes(self) -> int:
-        """What is left for tensors."""
+        """The bytes for tensors."""
         return max(0, self.allowed_bytes - RESERVE)
 
     def demand(self, config: str, needed: int) -> None:
-        """Raise MachineFault where a config cannot be judged within what there is."""
+        """Raise MachineFault if a config does not fit the budget."""
         if needed > self.tensor_bytes:
             raise MachineFault(
                 f"DEVICE_MEMORY: {config} needs {_gib(needed + RESERVE)} of the device; "
@@ -55,7 +55,7 @@ class Budget:
             )
 
     def note(self) -> None:
-        """Look at what is taken now."""
+        """Record how much is used now."""
         free, _ = accelerator().mem_get_info()
         self.peak_bytes = max(self.peak_bytes, self.free_bytes - free)
 

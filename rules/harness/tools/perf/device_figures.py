@@ -1,4 +1,4 @@
-"""What was measured of one config on a device, from the samples of both sides."""
+"""The figures of one config on a device, from the samples of both sides."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class DeviceTiming:
 
 
 def widened(ratio: Ratio, spread: float) -> Ratio:
-    """With another source of differences, of that half width in the log ratio, in its interval."""
+    """The ratio with a wider interval: another half width in the log ratio is included."""
     below, above = (math.log(end / ratio.value) for end in (ratio.low, ratio.high))
     return Ratio(
         ratio.value,
@@ -160,7 +160,7 @@ def _charged(plan: DevicePlan, taken: BySide) -> float:
 
 
 def _differences(processes: Sequence[Taken]) -> list[float]:
-    """By process, what a batch takes longer where the gate is opened at once."""
+    """By process, the extra time of a batch if the gate is opened at once."""
     return [
         sample.reported_ns - statistics.median(other.reported_ns for other in one.samples)
         for one in processes

@@ -133,7 +133,7 @@ class DeviceGate:
         }
 
     def _choose_baselines(self) -> None:
-        """Have PyTorch at its strongest be what candidates are timed against.
+        """Choose the fastest form of a PyTorch baseline.
 
         As it is it competes with ``torch.compile``; the mode with graphs is looked at for the
         first config.
@@ -176,7 +176,7 @@ class DeviceGate:
         return waiting
 
     def _planned(self, side: SideName, runner: Held, config: Config) -> SidePlan:
-        """How a side of a config is timed, found out in the first process that comes to it."""
+        """The plan of a side of a config, made in the first process that reaches it."""
         known = self._plans.get((side, config.name))
         if known is None:
             known = self._plans[side, config.name] = self._pilot.plan(side, runner, config)

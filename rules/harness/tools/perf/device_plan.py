@@ -1,4 +1,4 @@
-"""How many calls a batch behind a gate has: by time, caches, memory, and what the queue takes."""
+"""The calls of a batch behind a gate, limited by time, caches, memory and the queue."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ PILOT_SLOTS = 8
 
 @dataclass(frozen=True)
 class Need:
-    """Bytes of the device that a config takes: ``fixed``, and more for each slot."""
+    """The bytes of the device for a config: ``fixed``, and more for each slot."""
 
     fixed: int
     slot: int
 
     @classmethod
     def of(cls, signature: Signature, config: Config) -> Need:
-        """What judge and runner hold together."""
+        """The need of judge and runner together."""
         taken = plausibility.traffic(Signature(signature.inputs, (), (), ()), config)
         made = plausibility.traffic(Signature((), signature.results, (), ()), config)
         largest = max(
@@ -41,13 +41,13 @@ class Need:
         return cls(_ORACLE_COPIES * 8 * largest + 4 * made, slot)
 
     def bytes(self, slots: int) -> int:
-        """For so many slots."""
+        """The bytes for a number of slots."""
         return self.fixed + slots * self.slot
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What decides how many calls a batch has.
+    """The wishes and limits for the calls of a batch.
 
     Attributes:
         batch_ns: how long a batch should be.
@@ -62,7 +62,7 @@ class Wishes:
     tensor_bytes: int
 
     def slots(self, signature: Signature, config: Config, call_ns: float) -> int:
-        """For calls that take so long. At least 1, whatever that costs."""
+        """The slots for calls of a duration; at least 1."""
         need = Need.of(signature, config)
         touched = plausibility.traffic(signature, config) or 1
         delivered = plausibility.traffic(Signature(signature.inputs, (), (), ()), config) or 1

@@ -102,7 +102,7 @@ class PerfGate:
         return _passed(timings, stop, self._samples())
 
     def _plans(self) -> list[Plan]:
-        """How to time each config, from a pilot round that counts for nothing else."""
+        """The plan of each config, from a pilot round that is not counted."""
         pilot = self._meter.round(0, [Plan(config, 1) for config in self._spec.configs], 2)
         self._meter.asides = Asides(self._judge, self._spec, self._drawn)
         self._meter.asides.prepare()
@@ -222,7 +222,7 @@ def _run_on_device(spec: Spec, launcher: Launching, policy: PerfPolicy) -> Verdi
 
 
 def _refuse_implausible(spec: Spec, timings: Sequence[Timing | DeviceTiming]) -> None:
-    """Raise for a time in which nobody can have done the work."""
+    """Raise CandidateFault, or MachineFault for the baseline, if a time is too short."""
     told = session.ceilings() if spec.candidate.on_device else (0.0, 0.0)
     model = plausibility.device(spec.platform, told)
     for timing in timings:
@@ -271,7 +271,7 @@ def _failed(fault: CandidateFault, samples: bytes) -> Verdict:
 
 
 def _host_cache() -> int:
-    """Bytes of this machine's last-level cache, or what is usual where it does not say."""
+    """Bytes of this machine's last-level cache, or a usual size if it is unknown."""
     sizes = [
         os.sysconf(name)
         for name in ("SC_LEVEL3_CACHE_SIZE", "SC_LEVEL2_CACHE_SIZE")

@@ -1,4 +1,4 @@
-"""What is timed behind a gate: how, by which clock, and what came of it."""
+"""Plans and samples of timing behind a gate."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class DevicePlan:
 
 @dataclass
 class Taken:
-    """What one process gave of one config.
+    """The samples of one process for one config.
 
     Attributes:
         odd: calls on other values, among others that nobody timed, with their outputs.
@@ -91,14 +91,14 @@ class Taken:
     odd: list[tuple[Call, Tensors]] = field(default_factory=list)
 
     def forget(self) -> None:
-        """Let go of all tensors, which nobody looks at any more."""
+        """Release all tensors, which are no longer needed."""
         self.odd.clear()
         self.verified.worst.clear()
 
 
 @dataclass
 class Empty:
-    """What batches without calls take one side's runners, in ns, by how the gate is opened."""
+    """Times of empty batches of one side's runners, in ns, by how the gate is opened."""
 
     settled: list[int] = field(default_factory=list)
     at_once: list[int] = field(default_factory=list)

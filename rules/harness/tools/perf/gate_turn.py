@@ -1,4 +1,4 @@
-"""A process's time with one config, and what its runner can do."""
+"""One process's turn with one config, and what its runner can do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Held(Running, Protocol):
 
 @dataclass(frozen=True)
 class Turn:
-    """One process's time with one config."""
+    """One process's turn with one config."""
 
     side: SideName
     number: int
@@ -37,16 +37,16 @@ class Turn:
 
     @property
     def slots(self) -> int:
-        """Calls of its batches."""
+        """The number of calls of its batches."""
         return self.plan.slots
 
     @property
     def held(self) -> bool:
-        """Whether its batches wait behind the gate, as far as is known."""
+        """Whether its batches wait behind the gate, as far as known."""
         clocks = (self.plan.clock, clock_of(self.taken.samples))
         return clocks == (GATE_CLOCK, GATE_CLOCK)
 
 
 def inputs(calls: Sequence[Call]) -> list[Tensors]:
-    """What a runner is given of these calls."""
+    """The inputs of these calls."""
     return [call.inputs for call in calls]

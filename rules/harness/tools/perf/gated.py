@@ -1,4 +1,4 @@
-"""Times programs of a device behind a gate, a process of one side after the other.
+"""Times programs on a device behind a gate, with alternating processes of both sides.
 
 Nothing that a program says of itself is part of its time. A batch that cannot wait behind a gate,
 because the program needs the device's answer in between, is timed as its user would wait for it:
@@ -76,7 +76,7 @@ class GatedMeter:
     def round(
         self, number: int, configs: Sequence[Config], planned: Planned
     ) -> dict[str, dict[SideName, Taken]]:
-        """One process a side, or as many as the baseline has modes, through all configs.
+        """Run one process for each side, or for each mode of the baseline, through all configs.
 
         ``planned`` says how one is timed, and may ask the runner. Raises CandidateFault, TaskFault
         for the baseline's faults, and MachineFault.
@@ -243,12 +243,12 @@ class GatedMeter:
         )
 
     def calibrate_first(self, side: SideName, runner: Held) -> None:
-        """``calibrate`` where nothing is known of this side yet."""
+        """``calibrate`` if this side has no empty batches yet."""
         if not self.empties.sides[side].settled:
             self.calibrate(side, runner)
 
     def calibrate(self, side: SideName, runner: Held) -> None:
-        """Take note of empty batches, with a config loaded: a few of each process."""
+        """Record a few empty batches of each process, with a config loaded."""
         known = self.empties.sides[side]
         if side == "baseline" and not known.host:
             known.host.extend(runner.empty().wall_ns for _ in range(EMPTY_BATCHES))
@@ -277,7 +277,7 @@ class GatedMeter:
     def _record(
         self, side: SideName, runner: Held, configs: Sequence[Config], planned: Planned
     ) -> None:
-        """Time calls once more as one graph: the last thing that the runner is asked.
+        """Time calls once more as one graph: the last request to the runner.
 
         Not every candidate can be recorded, and none has to be: faults count for nothing.
         """
@@ -298,7 +298,7 @@ class GatedMeter:
     def draw(
         self, number: int, config: Config, batch: int, size: int, attempt: int = 0
     ) -> list[Call]:
-        """Inputs that no call of this process had before; the same ones for either side."""
+        """Inputs that are new to this process, and equal for both sides."""
         epoch = self._drawn << 16 | number
         first = ((epoch << 4 | attempt) << 8 | batch) << 16
         return [
@@ -309,6 +309,6 @@ class GatedMeter:
     def verify(
         self, verified: Verified, side: SideName, calls: Sequence[Call], made: Batch | Gated
     ) -> None:
-        """Verify the outputs of a batch, of a candidate's as they have to be."""
+        """Verify the outputs of a batch; a candidate's have to be correct."""
         whole = side == "candidate"
         self._verifier.add(verified, calls, made.outputs, whole=whole)

@@ -1,4 +1,4 @@
-"""The state of the host while it is measured: who else is there, clocks, what slows them down.
+"""The state of the host during measurements: load, clocks, throttling.
 
 An observation, and nothing that decides: it is in no key and in no verdict. What this machine does
 not show is None: a virtual machine often has no clock frequency to read.
@@ -19,7 +19,7 @@ _MHZ = 1e-3  # of cpufreq's kHz
 
 
 def reading(root: Path = Path("/")) -> dict[str, Any]:
-    """What the host says now; ``root`` is where ``proc`` and ``sys`` are.
+    """The host's figures now; ``root`` contains ``proc`` and ``sys``.
 
     ``load`` of 1, 5 and 15 minutes; ``mhz`` of the slowest and of the fastest processor;
     ``throttled``, how often heat has slowed down any since the start; ``stolen_ms``, the time that

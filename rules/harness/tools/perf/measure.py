@@ -1,4 +1,4 @@
-"""Takes timed samples of both sides, every one of them verified and audited."""
+"""Takes timed samples of both sides, and verifies and audits all of them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ EMPTY_BATCHES = 5
 
 
 class _LeftOut(Exception):  # noqa: N818 (an event, no error of ours)
-    """A process failed in a batch of which a call was left out."""
+    """A process failed in a batch in which a call was left out."""
 
 
 class Meter:
-    """Runs rounds: in each, one fresh process a side, and no two at the same time.
+    """Runs rounds: in each, one fresh process for each side, one after the other.
 
     A process that waits could slow down the other side's. ``draw`` is randomness of this
     judging alone: seeds that follow from the public salt and the candidate's own file could be
@@ -55,7 +55,7 @@ class Meter:
 
     @property
     def seconds_per_call(self) -> float:
-        """What one call costs the judge: about as much to draw as to verify, on both sides."""
+        """The judge's seconds for one call: to draw it, and to verify both sides."""
         return 3.0 * statistics.median(self._draws)
 
     def round(self, number: int, plans: Sequence[Plan], samples: int) -> Round:
@@ -99,7 +99,7 @@ class Meter:
         return replace(drawn, after=self.asides.between(number, plan.config))
 
     def _odd_turn(self, asides: Asides, number: int, plan: Plan, batch: int) -> Turn:
-        """A batch as large as a timed one, in part on other values: as many for either side."""
+        """A batch of the size of a timed one, partly on other values, equal for both sides."""
         most = min(plan.slots_of(side) for side in SIDES)
         odd = asides.among(number, plan.config, most)
         usual = self._draw(number, plan, batch, plan.most_slots - len(odd))
@@ -168,7 +168,7 @@ class Meter:
             made.after.setdefault(plan.config.name, []).append((calls.after, ran))
 
     def _run_odd(self, made: Process, runner: Running, plan: Plan, calls: Sequence[Call]) -> None:
-        """A batch that nobody times; a call of the candidate's has to prove itself."""
+        """Run an untimed batch, in which a call of the candidate has to prove itself."""
         proof = self._judge.proof
         place = proof.place(calls) if made.side == "candidate" else None
         try:

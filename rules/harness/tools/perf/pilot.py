@@ -1,4 +1,4 @@
-"""A first look at one side of a config: how long a call takes, and how many can be queued."""
+"""Estimates for one side of a config: the time of a call, and how many can be queued."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perf.plan import SideName
 
 
 class Pilot:
-    """Looks at programs; nothing that is seen counts as a time."""
+    """Makes estimates for programs, which are not samples."""
 
     def __init__(self, meter: GatedMeter, signature: Signature, wishes: Wishes) -> None:
         self._meter = meter
@@ -20,7 +20,7 @@ class Pilot:
         self._wishes = wishes
 
     def look(self, side: SideName, runner: Held, config: Config) -> SidePlan:
-        """A batch of a few calls."""
+        """Run a batch of a few calls."""
         slots = min(PILOT_SLOTS, self._wishes.slots(self._signature, config, 1.0))
         self._meter.prepare(side, runner, config, slots)
         self._meter.calibrate_first(side, runner)
@@ -28,7 +28,7 @@ class Pilot:
         return SidePlan(sample.per_call_ns, sample.slots, sample.clock)
 
     def plan(self, side: SideName, runner: Held, config: Config) -> SidePlan:
-        """As many calls as are wished for, where all of them can wait behind the gate."""
+        """The plan: as many calls as wished for, if all of them can wait behind the gate."""
         seen = self.look(side, runner, config)
         wanted = self._wishes.slots(self._signature, config, seen.call_ns)
         if seen.clock == HOST_CLOCK or wanted <= seen.slots:

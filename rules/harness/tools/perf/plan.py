@@ -1,4 +1,4 @@
-"""What is asked of the timed processes, and what they give: plans, batches, samples."""
+"""Plans, batches and samples of timed processes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Plan:
     baseline_slots: int = 0
 
     def slots_of(self, side: SideName) -> int:
-        """Calls of one side's batches."""
+        """The calls of one side's batches."""
         return self.baseline_slots or self.slots if side == "baseline" else self.slots
 
     @property
     def most_slots(self) -> int:
-        """Calls of the larger batch."""
+        """The calls of the larger batch."""
         return max(self.slots, self.baseline_slots)
 
 
@@ -70,7 +70,7 @@ class Turn:
     timed: bool
 
     def calls_of(self, side: SideName, slots: int) -> Sequence[Call]:
-        """What one side is asked."""
+        """The calls for one side."""
         return self.calls[side][:slots]
 
 
@@ -102,5 +102,5 @@ class Series:
     baseline: list[list[Sample]] = field(default_factory=list)
 
     def of(self, side: SideName) -> list[list[Sample]]:
-        """The processes of one side."""
+        """The samples of one side, by process."""
         return self.candidate if side == "candidate" else self.baseline

@@ -1,4 +1,4 @@
-"""How many calls a batch has, by the judge's clock alone.
+"""Plans the calls of batches, by the judge's clock alone.
 
 A program that is slow while it is planned for would have short batches later, whose work could
 hide among the messages. So whatever is timed may lengthen the batches of what follows.
@@ -22,7 +22,7 @@ GROWTH = 2  # times as many calls, at least, for that
 
 @dataclass(frozen=True)
 class Bounds:
-    """What limits the batches of one config.
+    """The limits of the batches of one config.
 
     Attributes:
         min_batch_ns: how long a batch should be.
@@ -41,7 +41,7 @@ class Bounds:
     batch_seconds: float
 
     def slots(self, call_ns: float, judge_seconds: float) -> int:
-        """Calls of a batch of a program that takes so long for one of them."""
+        """The calls of a batch, for a program with this time per call."""
         wanted = max(self.min_batch_ns / call_ns, COLD_FACTOR * self.cache_bytes / self.call_bytes)
         most = min(
             self.max_slots,
@@ -68,12 +68,12 @@ class Planner:
         self._judge_seconds = judge_seconds
 
     def first(self, config: Config, pilot: Mapping[SideName, Sequence[Sample]]) -> Plan:
-        """From a pilot round, whose reports are believed where they are the shorter ones."""
+        """A plan from a pilot round; the shorter of measured and reported times count."""
         times = {side: min(map(self._believed_ns, samples)) for side, samples in pilot.items()}
         return self._plan(config, times)
 
     def again(self, plan: Plan, round_: Mapping[SideName, Sequence[Sample]]) -> Plan | None:
-        """A plan with more calls where a batch was too short; else None."""
+        """A plan with more calls if a batch was too short; else None."""
         quickest = {side: min(map(self._judged_ns, round_[side])) for side in SIDES}
         longer = self._plan(plan.config, quickest)
         slots = {side: max(plan.slots_of(side), longer.slots_of(side)) for side in SIDES}

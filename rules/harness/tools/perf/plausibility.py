@@ -1,4 +1,4 @@
-"""The time below which no machine of a kind can do the work: a lie, or work not done."""
+"""The least time in which a machine can do the work; less is a lie, or unfinished work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from terms.dtypes import DTYPES
 
 @dataclass(frozen=True)
 class Device:
-    """Ceilings that a device cannot exceed, generous by design.
+    """Generous upper limits of a device's speed.
 
     Attributes:
         bytes_per_second: of its fastest memory.

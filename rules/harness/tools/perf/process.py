@@ -1,4 +1,4 @@
-"""What one timed process gave, and whether all of it is right."""
+"""The results of one timed process, and their verification."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perf.plan import Plan, Sample, SideName
 
 
 class Process:
-    """What one process gave: per config its samples, and every call with its outputs.
+    """The results of one process: by config its samples, and all calls with their outputs.
 
     Attributes:
         ran: calls on usual values; ``odd``: those of batches that nobody times.
@@ -30,12 +30,12 @@ class Process:
         self.after: dict[str, list[tuple[Aside, Sequence[Tensors]]]] = {}
 
     def add(self, plan: Plan, calls: Sequence[Call], batch: Batch) -> None:
-        """Keep the outputs of a batch, to be verified."""
+        """Keep the outputs of a batch for verification."""
         kept = self.ran.setdefault(plan.config.name, [])
         kept += zip(calls, batch.outputs, strict=True)
 
     def add_odd(self, plan: Plan, calls: Sequence[Call], outputs: Sequence[Tensors]) -> None:
-        """The same of a batch that nobody times."""
+        """Keep the outputs of an untimed batch."""
         kept = self.odd.setdefault(plan.config.name, [])
         kept += zip(calls, outputs, strict=True)
 
@@ -45,7 +45,7 @@ class Process:
         self.samples.setdefault(plan.config.name, []).append(sample)
 
     def time_repeated(self, plan: Plan, batch: Batch) -> None:
-        """Keep the times of a batch of one call again and again."""
+        """Keep the times of a batch that repeats one call."""
         self.warm[plan.config.name] = [self._sample(plan, batch, 1)]
 
     def _sample(self, plan: Plan, batch: Batch, attempts: int) -> Sample:
@@ -56,7 +56,7 @@ class Process:
 
 
 def verify(assessor: Assessor, plan: Plan, candidate: Process, baseline: Process) -> None:
-    """Judge all outputs of the candidate beside the baseline's own error.
+    """Judge all outputs of the candidate, given the baseline's own error.
 
     Where the baseline itself is wrong on unusual values, nobody has to be right. Raises
     CandidateFault.

@@ -1,4 +1,4 @@
-"""What was measured of one config, from the samples of both sides."""
+"""The figures of one config, from the samples of both sides."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Figures:
 
     @classmethod
     def of(cls, plan: Plan, series: Series, clock: Clock) -> Figures:
-        """By the judge's clock, on both sides."""
+        """The figures by the judge's clock, for both sides."""
         candidate = [[clock.counted_ns(s) / s.slots for s in p] for p in series.candidate]
         baseline = [[clock.trusted_ns(s) / s.slots for s in p] for p in series.baseline]
         unreported = [
@@ -60,7 +60,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Timing:
-    """One config: the figures that count, and beside them those of repeated calls.
+    """One config: the figures that count, and those of repeated calls.
 
     Attributes:
         moved_bytes: of all inputs and outputs of a call, each counted once.

@@ -1,4 +1,4 @@
-"""What a timed process is asked besides: other values in a batch, and other sizes after them.
+"""Untimed batches of a timed process: other values in a batch, then other sizes.
 
 ``perf.asides`` says why, and chooses.
 """
@@ -24,7 +24,7 @@ _BATCH = 254  # the number of the batch that they come in
 
 
 class Meter(Protocol):
-    """What of ``GatedMeter`` is needed here."""
+    """The part of ``GatedMeter`` that is used here."""
 
     def draw(
         self, number: int, config: Config, batch: int, size: int, attempt: int = 0
@@ -41,7 +41,7 @@ class Meter(Protocol):
 
 
 class Untimed:
-    """Asks it, and looks at what came of it."""
+    """Runs untimed batches and checks their results."""
 
     def __init__(self, asides: Asides, assessor: Assessor, meter: Meter) -> None:
         self._asides = asides
@@ -49,11 +49,11 @@ class Untimed:
         self._meter = meter
 
     def place(self, turn: Turn) -> int:
-        """After how many of the first two batches the one comes that nobody times."""
+        """The place of the untimed batch among the first batches."""
         return self._asides.place(turn.number, turn.config, 1)
 
     def mix(self, turn: Turn) -> None:
-        """A batch as large as a timed one and behind the gate like one, in part on other values."""
+        """A batch like a timed one, behind the gate, but partly on other values."""
         odd = self._asides.among(turn.number, turn.config, min(ODD, turn.slots))
         usual = self._meter.draw(turn.number, turn.config, _BATCH, turn.slots - len(odd))
         calls = self._asides.mixed(turn.number, turn.config, [*odd, *usual])
@@ -69,7 +69,7 @@ class Untimed:
             turn.taken.odd.append((call, copies))
 
     def follow(self, turn: Turn) -> None:
-        """Calls of another size. Raises CandidateFault where they are wrong."""
+        """Run calls of another size. Raises CandidateFault if they are wrong."""
         aside = self._asides.between(turn.number, turn.config)
         if aside is None or turn.side == "baseline":
             return

@@ -1,4 +1,4 @@
-"""All calls of a batch judged with one look at the device.
+"""Judges all calls of a batch with one wait for the device.
 
 Each ``item()`` waits until the device has done everything before it, some 300 us of a call where
 nothing else does. So what is asked of every output, how wrong it is and how much of it was left
@@ -22,7 +22,7 @@ SURE = 0.9  # of what is allowed: beyond that single precision does not decide
 
 @dataclass
 class Verified:
-    """What was found of one side's calls of a config.
+    """The findings of one side's calls of a config.
 
     Attributes:
         excess: by output, how wrong it is at most, in allowances.
@@ -37,11 +37,11 @@ class Verified:
     finding: Finding | None = None
 
     def note(self, name: str, excess: float) -> None:
-        """Take note of how wrong an output of another call is."""
+        """Record the error of an output of another call."""
         self.excess[name] = max(excess, self.excess.get(name, 0.0))
 
     def keep(self, name: str, excess: float, call: Call, outputs: Tensors) -> None:
-        """Keep a call for when it is known what is allowed, if it is among the worst."""
+        """Keep a call, if it is among the worst, until the allowance is known."""
         kept = self.worst.setdefault(name, [])
         if len(kept) < KEPT or excess > kept[-1][0]:
             copies = {output: tensor.clone() for output, tensor in outputs.items()}
@@ -86,7 +86,7 @@ class Verifier:
                     verified.keep(name, excess, call, made)
 
     def refuse(self, candidate: Verified, baseline: Verified, where: str) -> None:
-        """Raise CandidateFault where a candidate's calls are wrong beside the baseline's."""
+        """Raise CandidateFault if a candidate's calls are wrong, given the baseline's error."""
         finding = candidate.finding
         if finding is None:
             found = [

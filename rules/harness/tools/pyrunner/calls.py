@@ -22,7 +22,7 @@ Shared = Callable[[int, int, torch.dtype], Tensor]  # first byte, elements, thei
 
 
 class Ground(Protocol):
-    """What calls run on: ``pyrunner.host`` or ``pyrunner_device.device``."""
+    """The ground that calls run on: ``pyrunner.host`` or ``pyrunner_device.device``."""
 
     def shared(self, fd: int, size: int) -> Shared:
         """Views of the judge's memory behind a descriptor, which is closed."""

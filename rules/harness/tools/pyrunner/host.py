@@ -63,7 +63,7 @@ class Host:
         """Nothing here can be recorded."""
 
     def finish(self) -> None:
-        """What was called here is done."""
+        """Calls on the host are finished when they return."""
 
     def legal(self, _: dict[str, Tensor]) -> AbstractContextManager[None]:
         """PyTorch checks its own accesses."""

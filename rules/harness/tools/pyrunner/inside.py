@@ -1,4 +1,4 @@
-"""A program in the process that runs it: PyTorch's, and those for devices."""
+"""A program in the runner's own process: PyTorch's, and those for devices."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _compiled(program: Program, entry: Entry) -> Entry:
 
 
 def _copied(compiled: Entry) -> Entry:
-    """What is compiled into graphs of its own overwrites its last results with the next."""
+    """The entry with copied results: a compiled graph overwrites its last results."""
 
     begin: Callable[[], None] = torch.compiler.cudagraph_mark_step_begin
 

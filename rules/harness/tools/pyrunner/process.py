@@ -30,7 +30,7 @@ _FDS = 5
 
 
 class Subject(Protocol):
-    """A program under test, as the server of its runner has it."""
+    """A program under test, as the runner's server uses it."""
 
     def start(self) -> None:
         """Import the program."""
@@ -90,7 +90,7 @@ def run(program: Program, policy: RunnerPolicy, control: int, output: int, *page
 
 
 def _apart(program: Program, policy: RunnerPolicy) -> Subject | None:
-    """A Triton program for the processor, whose module gets a process of its own."""
+    """Divide the process, for a Triton program on the CPU; None for all others."""
     if program.abi != "python" or program.on_device:
         return None
     apart = importlib.import_module("triton_apart.apart")
@@ -99,13 +99,13 @@ def _apart(program: Program, policy: RunnerPolicy) -> Subject | None:
 
 
 def _interpret(program: Program) -> None:
-    """Have Triton's kernels, where the candidate has some, run on the processor."""
+    """Run Triton's kernels, if the candidate has any, on the CPU."""
     if confinement.mentions_triton(confinement.candidate_path(program)):
         importlib.import_module("triton_cpu.interpreter").install()
 
 
 def _ground(program: Program) -> Ground:
-    """Make ready for what the program runs on."""
+    """Prepare the host or the device that the program runs on."""
     if not program.on_device:
         return Host()
     device: Ground = importlib.import_module("pyrunner_device.device").Device(program)
@@ -211,7 +211,7 @@ class _Server:
 
 
 def _settle(environment: dict[str, str]) -> None:
-    """Drop what the fork has inherited and a program should not find."""
+    """Drop inherited state that a program should not find."""
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - for the life of the process
     sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115

@@ -15,7 +15,7 @@ _THREADS_OF_ALL, _PROCESSORS, _THREADS_OF_BLOCK = 39, 16, 1  # CUdevice_attribut
 
 
 class Gate:
-    """What is launched on the present stream between ``shut`` and ``end`` waits for the judge.
+    """Work that is launched on the current stream between ``shut`` and ``end`` waits for the judge.
 
     Raises DriverError, and MachineFault where the driver is too old.
     """

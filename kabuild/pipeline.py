@@ -23,7 +23,7 @@ from kabuild.execution import CachedExecutor, CachePolicy, Inputs, LocalStrategy
 from kabuild.execution.background_gc import collect_if_due
 from kabuild.execution.forecast import Forecast, forecast
 from kabuild.execution.host import cpus
-from kabuild.given import check_given, salt_of, solution_of
+from kabuild.given import check_given, check_numbers, salt_of, solution_of
 from kabuild.loading import (
     Loader,
     expand,
@@ -37,14 +37,7 @@ from kabuild.model.device import Devices
 from kabuild.model.event import EventSink, Warned
 from kabuild.model.gate import Gate, Pick, choose, merged, named
 from kabuild.model.label import Label
-from kabuild.model.options import (
-    MOST_JOBS,
-    MOST_RUNS,
-    MOST_SAMPLES,
-    MOST_TRIALS,
-    Options,
-    check_policy,
-)
+from kabuild.model.options import MOST_TRIALS, Options, check_policy
 from kabuild.model.platform import CPU, Platform
 from kabuild.model.result import Outcome, Settled
 from kabuild.model.task_result import TaskResult
@@ -53,6 +46,7 @@ from kabuild.report.places import Places
 from kabuild.report.scoreboard import Totals, task_results, totals
 from kabuild.sandbox import Spawner
 from kabuild.scheduler import FileLeases, History, Scheduler, pools_of
+from kabuild.sharing import sharing
 from kabuild.store import Store
 from kabuild.survey import pool_of, survey
 
@@ -103,7 +97,7 @@ class Summary:
 
 def load(request: Request) -> Loaded:
     """Find the workspace and expand the patterns. Raises LoadError and UsageError."""
-    _check_numbers(request)
+    check_numbers(request)
     workspace = load_workspace(find_workspace(request.cwd))
     loader = Loader(workspace)
     package = workspace.package_of(request.cwd)
@@ -191,7 +185,10 @@ def execute(
     loader = planned.loaded.loader
     for note in (*planned.loaded.devices.notes, *loader.left_out.values(), *loader.notes.values()):
         warn(note)
-    with nullcontext(spawner) if spawner else Spawner() as spawning:
+    own_salt = planned.loaded.options.salt if request.salt_file else ""
+    workspace, graph = planned.loaded.workspace, planned.analysis.graph
+    shares = sharing(request, workspace, graph, store, own_salt=own_salt, warn=warn, stop=stop)
+    with nullcontext(spawner) if spawner else Spawner() as spawning, shares as shared:
         strategy = LocalStrategy(
             store,
             spawning,
@@ -201,7 +198,7 @@ def execute(
             devices=pool_of(planned.loaded.loader.platforms, planned.loaded.devices),
         )
         executor = CachedExecutor(
-            _inputs(planned, store), store.cas, store.actions, strategy, policy
+            _inputs(planned, store), store.cas, store.actions, strategy, policy, shared=shared
         )
         scheduler = Scheduler(
             executor,
@@ -215,8 +212,7 @@ def execute(
             pools=pools_of(planned.loaded.devices),
         )
         platform = str(planned.loaded.options.platform)
-        result = scheduler.run(planned.analysis.graph, planned.roots, platform=platform)
-    workspace = planned.loaded.workspace
+        result = scheduler.run(graph, planned.roots, platform=platform)
     collect_if_due(store, workspace.cache_size, workspace.root, warn)
     settled = {item.label: places.of(item) for item in result.settled.values()}
     table = task_results(planned.tasks, settled, _telling(planned))
@@ -281,18 +277,6 @@ def _analyze(request: Request, loaded: Loaded, store: Store) -> tuple[Analysis, 
                 error.position = loaded.workspace.position("defaults", "agent")
             raise
     return analysis, tuple(sorted(consulted))
-
-
-def _check_numbers(request: Request) -> None:
-    """Refuse absurd numbers, also from the API."""
-    for name, value, most in (
-        ("jobs", request.jobs, MOST_JOBS),
-        ("samples", request.samples, MOST_SAMPLES),
-        ("runs_per_test", request.runs_per_gate, MOST_RUNS),
-    ):
-        if value is not None and not 1 <= value <= most:
-            what = f"{name} must be from 1 to {most}, got {value}"
-            raise UsageError(Reason.BAD_FLAG, what)
 
 
 def _options(request: Request, workspace: Workspace, platform: Platform) -> Options:

@@ -1,7 +1,6 @@
 """The layers of the architecture, enforced: who may import whom, and how long a file may be.
 
-The checks read source text only. Each is shown to fail on a small tree that breaks its rule.
-"""
+Checks read source text only. Each is shown to fail on a small tree that breaks its rule."""
 
 from __future__ import annotations
 
@@ -37,6 +36,7 @@ LAYERS = {
     "report": (12, ""),
     "given": (13, ""),
     "provision": (13, ""),
+    "sharing": (13, ""),
     "survey": (13, ""),
     "pipeline": (14, ""),
     "incremental": (15, ""),
@@ -54,7 +54,7 @@ LAYERS = {
 TERMS = "rules/harness/tools/terms"
 """What rules and tools alike import."""
 
-HOMES = {"grpc": "remote", "click": "cli"}
+HOMES = {"grpc": "remote", "cryptography": "remote", "click": "cli"}
 """Libraries with one home in kabuild."""
 
 SPAWNERS = {"subprocess", "multiprocessing", "pty", "concurrent.futures.process"}

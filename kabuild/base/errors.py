@@ -10,6 +10,7 @@ KabuildError                 one clear message, with a machine-readable reason a
 │   ├── SandboxError         a sandbox could not be set up
 │   ├── DeviceError          a device is busy, or does not answer
 │   ├── StoreError           the store cannot be read or written
+│   ├── RemoteError          a shared cache does not answer, or refuses
 │   └── ToolchainError       a toolchain is missing or cannot be had
 │       └── DriftError       a toolchain is not what was pinned                     exit 45
 ├── BundleError              a published file cannot be made, or is false           exit 1
@@ -90,6 +91,9 @@ class Reason(Enum):
     STORE_BUSY = "store busy"
     BLOB_MISSING = "blob missing"
     BLOB_CORRUPT = "blob corrupt"
+    REMOTE_UNAVAILABLE = "remote unavailable"
+    REMOTE_REFUSED = "remote refused"
+    REMOTE_MISSING = "remote missing"
     INPUT_CHANGED = "input changed"
     BUNDLE_DAMAGED = "bundle damaged"
     BUNDLE_VERSION = "bundle version"
@@ -235,6 +239,18 @@ class DeviceError(InfraError):
 
 class StoreError(InfraError):
     """The store cannot be read or written."""
+
+
+class RemoteError(InfraError):
+    """A shared cache does not answer (REMOTE_UNAVAILABLE), refuses what was asked of it
+    (REMOTE_REFUSED), or lacks it (REMOTE_MISSING).
+
+    ``status`` is gRPC's name for it, such as ``PERMISSION_DENIED``; empty where gRPC has none.
+    """
+
+    def __init__(self, reason: Reason, message: str, *, status: str = "", hint: str = "") -> None:
+        super().__init__(reason, message, hint=hint)
+        self.status = status
 
 
 class ToolchainError(InfraError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import Event
 
@@ -28,6 +28,9 @@ class _Rerun:
         self._restored = restored
         self._strategy = strategy
         self._cas = cas
+
+    def anticipate(self, actions: Iterable[Action], produced: Mapping[str, ActionResult]) -> None:
+        """Nothing can be had beforehand."""
 
     def lookup(self, action: Action, produced: Mapping[str, ActionResult]) -> Prepared:
         """Nothing is cached."""

@@ -22,6 +22,7 @@ from kabuild.cli.flags import (
 )
 from kabuild.cli.options import flag, takes
 from kabuild.cli.presentation import JsonFlags
+from kabuild.cli.remote_flags import RemoteFlags
 from kabuild.cli.session import builder
 from kabuild.loading.request import Request
 from kabuild.model.gate import Pick
@@ -34,7 +35,15 @@ from kabuild.store import Store
 
 @dataclass(frozen=True, kw_only=True)
 class BenchFlags(
-    SolverFlags, TargetFlags, WhereFlags, TrialFlags, SaltFlags, KeyFlags, RunFlags, JsonFlags
+    SolverFlags,
+    TargetFlags,
+    WhereFlags,
+    TrialFlags,
+    SaltFlags,
+    KeyFlags,
+    RunFlags,
+    RemoteFlags,
+    JsonFlags,
 ):
     """The options of ``kabuild bench``. It computes no score, so it takes no policy."""
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import click
 
-from kabuild.cli.flags import JudgingFlags, SolverFlags
+from kabuild.cli.flags import SolverFlags
+from kabuild.cli.judging_flags import JudgingFlags
 from kabuild.cli.options import flag, takes
 from kabuild.cli.presentation import PresentationFlags
 from kabuild.cli.session import build

@@ -11,7 +11,8 @@ import click
 from kabuild.base.errors import ExitCode, Reason, UsageError
 from kabuild.builder import Builder
 from kabuild.cli.evaluations import evaluated, is_file, machine_failed, platform_of, read_file
-from kabuild.cli.flags import GateFlags, JudgingFlags
+from kabuild.cli.flags import GateFlags
+from kabuild.cli.judging_flags import JudgingFlags
 from kabuild.cli.options import takes
 from kabuild.cli.presentation import JsonFlags
 from kabuild.cli.session import builder

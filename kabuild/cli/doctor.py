@@ -9,9 +9,10 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import ClassVar
 
 import click
 import psutil
@@ -20,6 +21,10 @@ from kabuild.base.errors import LoadError
 from kabuild.cli.doctor_devices import find_devices
 from kabuild.cli.doctor_toolchains import find_toolchains
 from kabuild.cli.finding import Finding, State
+from kabuild.cli.flags import TargetFlags
+from kabuild.cli.options import takes
+from kabuild.cli.presentation import JsonFlags
+from kabuild.cli.remote_flags import ServerFlags
 from kabuild.loading.platform_index import PlatformIndex
 from kabuild.model.platform import Installation
 from kabuild.sandbox.namespaces import probe
@@ -137,19 +142,32 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
 )
 
 
-@click.command("doctor")
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def command(*, as_json: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DoctorFlags(ServerFlags, JsonFlags):
+    """The options of ``kabuild doctor``."""
+
+    unbound: ClassVar = TargetFlags.unbound  # --config
+
+
+@click.command("doctor", context_settings={"show_default": False})
+@takes(DoctorFlags)
+def command(options: DoctorFlags) -> None:
     """Check this machine, and say how to install missing parts.
 
     \b
     kabuild doctor
     kabuild doctor --json | jq '.[] | select(.state == "PROBLEM")'
+    kabuild doctor --remote_cache=grpc://cache.example:8980
 
+    With --remote_cache also that server is checked, by writing an entry for the doctor.
     Exits with 36 when a required part is missing.
     """
     findings = [finding for check in CHECKS for finding in check()]
-    if as_json:
+    if remote := options.server():
+        from kabuild.cli.doctor_remote import find_server
+
+        findings += find_server(remote)
+    if options.as_json:
         import json
 
         values = [{**asdict(item), "state": item.state.value} for item in findings]

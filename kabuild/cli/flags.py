@@ -109,7 +109,9 @@ def _as_flag(ctx: click.Context, name: str, option: click.Option, value: Any) ->
         raise _ConfigFlagError(name, f"'{name}' must be {kind}, got {_toml(value)}", "")
     if option.is_flag:
         return value
-    text = _text(value)
+    text: str | list[str] = _text(value)
+    if option.multiple:
+        text = [str(item) for item in (value if isinstance(value, list) else [value])]
     try:
         option.process_value(ctx, text)
     except click.BadParameter as error:
@@ -369,8 +371,3 @@ class GateFlags(RequestFlags):
     def refine(self, request: Request) -> Request:
         """Add the gates."""
         return super().refine(replace(request, gates=self.gates))
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgingFlags(TargetFlags, WhereFlags, TrialFlags, PolicyFlags, SaltFlags, KeyFlags, RunFlags):
-    """The options of commands that judge tasks, except those that name a solution."""

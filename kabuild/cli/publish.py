@@ -13,7 +13,8 @@ from kabuild.bundle.archive import SUFFIX
 from kabuild.bundle.manifest import Manifest
 from kabuild.bundle.signature import sign, signature_of
 from kabuild.cli.evaluations import known_gates
-from kabuild.cli.flags import GateFlags, JudgingFlags, SolverFlags
+from kabuild.cli.flags import GateFlags, SolverFlags
+from kabuild.cli.judging_flags import JudgingFlags
 from kabuild.cli.options import flag, takes
 from kabuild.cli.records import broken_by, records_file, records_in
 from kabuild.cli.session import builder

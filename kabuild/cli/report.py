@@ -12,7 +12,8 @@ from kabuild.base.errors import BundleError, ExitCode, Reason, UsageError
 from kabuild.base.fs import atomic_write
 from kabuild.bundle.archive import SUFFIX
 from kabuild.cli.evaluations import evaluated, is_file, machine_failed, read_file
-from kabuild.cli.flags import GateFlags, JudgingFlags, SolverFlags
+from kabuild.cli.flags import GateFlags, SolverFlags
+from kabuild.cli.judging_flags import JudgingFlags
 from kabuild.cli.options import flag, takes
 from kabuild.cli.session import builder
 from kabuild.cli.types import OutputPath, say_of, unwritable

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import click
 
-from kabuild.cli.flags import GateFlags, JudgingFlags, SolverFlags
+from kabuild.cli.flags import GateFlags, SolverFlags
+from kabuild.cli.judging_flags import JudgingFlags
 from kabuild.cli.null_build import answer
 from kabuild.cli.options import flag, takes
 from kabuild.cli.presentation import PresentationFlags

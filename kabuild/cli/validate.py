@@ -12,6 +12,7 @@ from kabuild.cli.flags import KeyFlags, RunFlags, SaltFlags, TargetFlags, WhereF
 from kabuild.cli.null_build import style
 from kabuild.cli.options import flag, takes
 from kabuild.cli.presentation import JsonFlags
+from kabuild.cli.remote_flags import RemoteFlags
 from kabuild.cli.session import builder, leave_views
 from kabuild.cli.types import SAMPLES
 from kabuild.loading.request import Request
@@ -23,7 +24,7 @@ from kabuild.report.scoreboard import render_admission, render_totals
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValidateFlags(TargetFlags, WhereFlags, SaltFlags, KeyFlags, RunFlags, JsonFlags):
+class ValidateFlags(TargetFlags, WhereFlags, SaltFlags, KeyFlags, RunFlags, RemoteFlags, JsonFlags):
     """The options of ``kabuild validate``."""
 
     samples: int | None = flag(

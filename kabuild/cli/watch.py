@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 
 from kabuild.builder import Builder
-from kabuild.cli.flags import GateFlags, JudgingFlags, SolverFlags, read_gates
+from kabuild.cli.flags import GateFlags, SolverFlags, read_gates
+from kabuild.cli.judging_flags import JudgingFlags
 from kabuild.cli.null_build import style
 from kabuild.cli.options import flag, takes
 from kabuild.cli.session import interruptible, rerun_flags

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Event
+from typing import Protocol
 
-from kabuild.execution.inputs import Inputs
+from kabuild.base.errors import LoadError
+from kabuild.execution.inputs import Inputs, MissingOutputError
 from kabuild.execution.outcome import conclude, recall
 from kabuild.execution.prepared import Prepared, prepare
 from kabuild.execution.strategy import Execution, Strategy
 from kabuild.model.action import VERDICT_FILE, Action
+from kabuild.model.label import Label
 from kabuild.model.result import ActionResult, Outcome, OutputFile, Settled
 from kabuild.model.verdict import GateVerdict, Verdict
 from kabuild.store.action_cache import ActionCache
@@ -46,12 +50,26 @@ def fresh_gates(action: Action) -> bool:
     return not action.gate
 
 
+class Shared(Protocol):
+    """A cache that other machines have, too; see ``execution.shared.SharedCache``."""
+
+    def fetch(self, wanted: Sequence[Prepared]) -> None:
+        """Import results into the store. Never raises for what a server does."""
+        ...
+
+    def offer(self, prepared: Prepared, result: ActionResult) -> None:
+        """Send a result that was made here; returns at once."""
+        ...
+
+
 class CachedExecutor:
     """Settles single actions whose dependencies have settled.
 
     ``lookup`` is quick and runs nothing; ``execute`` may take long and is called from many threads.
     Only verdicts and successful actions are cached. Infrastructure failures, failed actions and
     flaky gates are not.
+
+    ``anticipate`` asks ``shared`` for the results that the store lacks.
     """
 
     def __init__(
@@ -61,19 +79,42 @@ class CachedExecutor:
         actions: ActionCache,
         strategy: Strategy,
         policy: CachePolicy | None = None,
+        *,
+        shared: Shared | None = None,
     ) -> None:
         self._inputs = inputs
         self._cas = cas
         self._actions = actions
         self._strategy = strategy
         self._policy = policy or CachePolicy()
+        self._shared = shared
+        self._ahead: dict[Label, Prepared] = {}
+
+    def anticipate(self, actions: Iterable[Action], produced: Mapping[str, ActionResult]) -> None:
+        """Get the results of ``actions``, which are looked up next, with few questions.
+
+        Raises StoreError. What is wrong with an action, ``lookup`` says.
+        """
+        if self._shared is None:
+            return
+        wanted = []
+        for action in actions:
+            with suppress(LoadError, MissingOutputError):
+                prepared = prepare(action, self._inputs.root(action, produced))
+                self._ahead[action.label] = prepared
+                if self._policy.may_read(action) and self._actions.get(prepared.key) is None:
+                    wanted.append(prepared)
+        if wanted:
+            self._shared.fetch(wanted)
 
     def lookup(self, action: Action, produced: Mapping[str, ActionResult]) -> Settled | Prepared:
         """The cached outcome of ``action``, or what ``execute`` needs to run it.
 
         Raises LoadError for sources that are missing, MissingOutputError, StoreError.
         """
-        prepared = prepare(action, self._inputs.root(action, produced))
+        prepared = self._ahead.pop(action.label, None)
+        if prepared is None:
+            prepared = prepare(action, self._inputs.root(action, produced))
         if found := self._recall(prepared):
             return found
         if self._strategy.hermetic() or action.sandboxed:
@@ -96,6 +137,8 @@ class CachedExecutor:
             return replace(settled, message=flake)
         if settled.outcome is Outcome.DONE and settled.result and self._policy.write(action):
             self._actions.put(prepared.key, settled.result)
+            if self._shared:
+                self._shared.offer(prepared, settled.result)
         return settled
 
     def keep(self, prepared: Prepared) -> None:

@@ -20,7 +20,7 @@ _WATCHED_ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
 _WATCHED_ENDING = "_VISIBLE_DEVICES"
 """Suffix of the variables by which users hide devices; other variables change the platform."""
 
-_EVERY_RUN_ALIKE = {"jobs", "keep_going", "keep_sandboxes"}
+_EVERY_RUN_ALIKE = {"jobs", "keep_going", "keep_sandboxes", "remote"}
 """Flags that change how a build runs, but not its result."""
 
 

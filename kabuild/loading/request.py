@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kabuild.model.gate import Pick
+
+
+@dataclass(frozen=True)
+class RemoteRequest:
+    """A shared cache as flags name it; nothing is read or asked yet.
+
+    ``header`` has ``NAME=VALUE`` or ``NAME=env:VARIABLE``; paths are those of PEM files and of the
+    key that signs what is sent. ``timeout`` is in seconds.
+    """
+
+    url: str
+    instance: str = ""
+    header: tuple[str, ...] = field(default=(), repr=False)
+    tls_certificate: Path | None = None
+    tls_client_certificate: Path | None = None
+    tls_client_key: Path | None = None
+    timeout: float = 60.0
+    retries: int = 5
+    accept: bool = True
+    upload: bool = False
+    signing_key: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -43,3 +64,4 @@ class Request:
     keep_sandboxes: bool = False
     locked: bool = False
     fetch: bool = True
+    remote: RemoteRequest | None = None

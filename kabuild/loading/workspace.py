@@ -22,7 +22,7 @@ _TABLES: Mapping[str, tuple[str, ...]] = {
     "defaults": ("platform", "agent", "policy"),
     "scoring": ("policy", "salt", "records"),
     "cache": ("size",),
-    "remote": (),
+    "remote": ("trusted_keys",),
 }
 _OPEN_TABLES = ("agents", "toolchains", "config")
 _TEXTS = ("name", "kabuild")
@@ -41,6 +41,7 @@ class Workspace:
         configs: flags by the name of the ``[config.NAME]`` table.
         records: the file of records, relative to ``root``; None if the file names none.
         cache_size: the store's limit in bytes, unless the user sets one.
+        trusted_keys: the file with the keys of trusted signers, relative to ``root``.
         repositories: external repositories by name.
         file: the file itself, for positions.
     """
@@ -57,6 +58,7 @@ class Workspace:
     toolchains: Mapping[Label, Label] = field(default_factory=dict, hash=False)
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     cache_size: int | None = None
+    trusted_keys: str | None = None
     repositories: Mapping[str, Repository] = field(default_factory=dict, hash=False)
 
     def agent_label(self, name: str) -> Label:
@@ -123,6 +125,7 @@ def load_workspace(root: Path) -> Workspace:
         toolchains=_toolchains(file),
         configs=values.get("config", {}),
         cache_size=_cache_size(file),
+        trusted_keys=values.get("remote", {}).get("trusted_keys"),
         repositories=read_repositories(file, root),
     )
 
@@ -224,7 +227,7 @@ def _parse(file: TomlFile, path: tuple[str, ...], text: str) -> Label:
 
 def _unknown(file: TomlFile, path: tuple[str, ...], known: tuple[str, ...]) -> LoadError:
     where = f" in [{path[0]}]" if len(path) > 1 else ""
-    hint = suggest(path[-1], known) or f"known: {', '.join(known) or 'nothing yet'}"
+    hint = suggest(path[-1], known) or f"known: {', '.join(known)}"
     return _error(file, path, f"unknown key '{path[-1]}'{where}", Reason.UNKNOWN_KEY, hint)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from threading import Event
 
@@ -88,14 +89,31 @@ class Build:
     def advance(self) -> None:
         """Look up or settle ready actions until none is left."""
         while True:
-            if self._stop.is_set() and not self._halted:
-                self._halted = "interrupted"
-            if self._halted:
-                self._cancel_queued()
-            label = self._frontier.pop_ready()
-            if label is None:
+            self._heed_stop()
+            ready = self._frontier.take_ready()
+            if not ready:
                 return
-            self._consider(label, self._graph.actions[label])
+            self._anticipate(ready)
+            for label in ready:
+                self._heed_stop()
+                self._consider(label, self._graph.actions[label])
+
+    def _heed_stop(self) -> None:
+        if self._stop.is_set() and not self._halted:
+            self._halted = "interrupted"
+        if self._halted:
+            self._cancel_queued()
+
+    def _anticipate(self, ready: Collection[str]) -> None:
+        """Tell the executor what it will be asked for: one question may do for many."""
+        if self._halted:
+            return
+        actions = [self._graph.actions[label] for label in ready]
+        with suppress(KabuildError):  # the lookup meets it again, and says whose it is
+            self._executor.anticipate(
+                [action for action in actions if not stopped(action, self.settled)],
+                self._produced,
+            )
 
     def startable(self) -> Iterator[Run]:
         """Take slots and leases for as many queued actions as fit, most urgent first.

@@ -60,6 +60,13 @@ class Frontier:
                 return label
         return None
 
+    def take_ready(self) -> list[str]:
+        """All actions whose dependencies have settled; the caller moves each on."""
+        taken = []
+        while (label := self.pop_ready()) is not None:
+            taken.append(label)
+        return taken
+
     def move(self, label: str, state: State) -> None:
         """Record that an action was queued, parked or started."""
         self._states[label] = state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from kabuild.base.clock import Clock
@@ -16,6 +16,10 @@ from kabuild.model.result import ActionResult, Settled
 
 class Executor(Protocol):
     """Settles single actions; see ``execution.CachedExecutor``."""
+
+    def anticipate(self, actions: Iterable[Action], produced: Mapping[str, ActionResult]) -> None:
+        """Hear which actions are looked up next, before the first of them is."""
+        ...
 
     def lookup(self, action: Action, produced: Mapping[str, ActionResult]) -> Settled | Prepared:
         """The cached outcome of ``action``, or what ``execute`` needs. Quick."""

@@ -31,8 +31,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.cheats.candidates import declare, twins  # noqa: E402
-from tests.testkit.cli import CliWorkspace  # noqa: E402
+from tests.cheats.candidates import declare, twins
+from tests.testkit.cli import CliWorkspace
 
 HONEST = Path(__file__).parent / "honest"
 JUDGING = ("correctness", "perf", "unseen")

@@ -11,12 +11,12 @@ import time
 
 STARTED = time.monotonic()  # before anything else is imported
 
-import json  # noqa: E402 - see above
-import statistics  # noqa: E402
-import subprocess  # noqa: E402
-from collections.abc import Mapping, Sequence  # noqa: E402
-from pathlib import Path  # noqa: E402
-from typing import Any  # noqa: E402
+import json
+import statistics
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 PARTS = ("interpreter", "imports", "read", "stat", "print", "rest", "exit")
 """``read`` is of what is remembered, ``stat`` of every file, ``rest`` the command line."""

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from kabuild.cli.options import Options
 from kabuild.cli.program import COMMANDS, cli
+from kabuild.cli.remote_flags import ServerFlags
 from kabuild.loading.request import Request
 from tests.testkit.cli import CliWorkspace
 from tests.testkit.generated import generate
@@ -37,6 +38,7 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
     "records": (("b.kab", "--file=r.json", "--update"),),
     "validate": ((TASK,),),
     "replay": (("b.kab",),),
+    "doctor": ((), ("--json", "--remote_cache=grpc://127.0.0.1:1", "--remote_retries=0")),
     "cache export": (("all.kcache", TASK),),
 }
 """How each command with typed options is called, in this order; one publishes what one replays."""
@@ -45,7 +47,7 @@ ELSEWHERE = {"watch", "import"}
 """Not called here. ``watch`` does not end by itself; its options are those of ``test`` but for how
 one build ends. ``import`` runs a benchmark's own code: test_import.py does."""
 
-COPIES = {"replace", "refine", "identity", "_check_numbers", "__init__", "__eq__", "__hash__"}
+COPIES = {"replace", "refine", "identity", "check_numbers", "__init__", "__eq__", "__hash__"}
 """Who reads a field to hand it on or to check it, which is no heeding."""
 
 
@@ -136,6 +138,10 @@ REQUESTED = {
     "sandbox_debug": "keep_sandboxes",
     "runs_per_test": "runs_per_gate",
     "cache_test_results": "read_cached_gates",
+    "remote_accept_cached": "remote",
+    "remote_upload_local_results": "remote",
+    "remote_signing_key": "remote",
+    **dict.fromkeys((field.name for field in fields(ServerFlags)), "remote"),
 }
 """Flags by the field of the request that they become, where that is called otherwise."""
 

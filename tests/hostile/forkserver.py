@@ -11,7 +11,6 @@ import faulthandler
 import gc
 import importlib
 import os
-import pkgutil
 import resource
 import select
 import signal
@@ -24,6 +23,7 @@ from typing import Any, NoReturn
 
 from kabuild.sandbox import protocol
 from tests.hostile.call import Call, Ended
+from tests.testkit.modules import modules
 
 _NOBODY = 65534
 
@@ -60,11 +60,8 @@ class Forkserver:
 
 def serve(channel: socket.socket) -> None:
     """Fork a process for every request, until nobody is left to ask."""
-    import kabuild
-
-    for module in pkgutil.walk_packages(kabuild.__path__, "kabuild."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
+    for name in modules():
+        importlib.import_module(name)
     gc.collect()
     gc.freeze()
     while (received := protocol.receive(channel)) is not None:

@@ -1,4 +1,4 @@
-"""Real protobuf classes for the REAPI messages we write, built from the spec's field numbers.
+"""Real protobuf classes for the REAPI messages we use, built from the spec's field numbers.
 
 They say independently of kabuild's own encoder what the bytes mean. Only the fields that
 kabuild uses are described; protobuf reports any other as unknown.
@@ -65,6 +65,60 @@ _MESSAGES: dict[str, dict[str, tuple[int, str, bool]]] = {
         "stderr_digest": (8, "Digest", False),
         "execution_metadata": (9, "ExecutedActionMetadata", False),
     },
+    "Status": {"code": (1, "int32", False), "message": (2, "string", False)},
+    "GetActionResultRequest": {
+        "instance_name": (1, "string", False),
+        "action_digest": (2, "Digest", False),
+    },
+    "UpdateActionResultRequest": {
+        "instance_name": (1, "string", False),
+        "action_digest": (2, "Digest", False),
+        "action_result": (3, "bytes", False),  # kept byte for byte
+    },
+    "FindMissingBlobsRequest": {
+        "instance_name": (1, "string", False),
+        "blob_digests": (2, "Digest", True),
+    },
+    "FindMissingBlobsResponse": {"missing_blob_digests": (2, "Digest", True)},
+    "BatchReadBlobsRequest": {
+        "instance_name": (1, "string", False),
+        "digests": (2, "Digest", True),
+    },
+    "ReadBlob": {
+        "digest": (1, "Digest", False),
+        "data": (2, "bytes", False),
+        "status": (3, "Status", False),
+    },
+    "BatchReadBlobsResponse": {"responses": (1, "ReadBlob", True)},
+    "UpdateBlob": {"digest": (1, "Digest", False), "data": (2, "bytes", False)},
+    "BatchUpdateBlobsRequest": {
+        "instance_name": (1, "string", False),
+        "requests": (2, "UpdateBlob", True),
+    },
+    "UpdatedBlob": {"digest": (1, "Digest", False), "status": (2, "Status", False)},
+    "BatchUpdateBlobsResponse": {"responses": (1, "UpdatedBlob", True)},
+    "GetCapabilitiesRequest": {"instance_name": (1, "string", False)},
+    "UpdateCapabilities": {"update_enabled": (1, "bool", False)},
+    "CacheCapabilities": {
+        "digest_functions": (1, "int32", True),
+        "action_cache_update_capabilities": (2, "UpdateCapabilities", False),
+        "max_batch_total_size_bytes": (4, "int64", False),
+    },
+    "SemVer": {"major": (1, "int32", False), "minor": (2, "int32", False)},
+    "ServerCapabilities": {
+        "cache_capabilities": (1, "CacheCapabilities", False),
+        "low_api_version": (4, "SemVer", False),
+        "high_api_version": (5, "SemVer", False),
+    },
+    "ReadRequest": {"resource_name": (1, "string", False), "read_offset": (2, "int64", False)},
+    "ReadResponse": {"data": (10, "bytes", False)},
+    "WriteRequest": {
+        "resource_name": (1, "string", False),
+        "write_offset": (2, "int64", False),
+        "finish_write": (3, "bool", False),
+        "data": (10, "bytes", False),
+    },
+    "WriteResponse": {"committed_size": (1, "int64", False)},
 }
 _SCALARS = {
     "string": _Field.TYPE_STRING,

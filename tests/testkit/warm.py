@@ -15,7 +15,6 @@ import gc
 import importlib
 import json
 import os
-import pkgutil
 import signal
 import socket
 import subprocess
@@ -29,6 +28,7 @@ from kabuild import sandbox
 from kabuild.sandbox import protocol
 from kabuild.sandbox.process import Spawner
 from kabuild.sandbox.zygote_process import ZygoteProcess
+from tests.testkit.modules import modules
 
 ROOT = Path(__file__).parents[2]
 _AT_START = ("LD_", "PYTHON")  # what a process heeds only as it starts
@@ -126,11 +126,8 @@ def serve(channel: socket.socket) -> None:
     """Fork a process for every request, until nobody is left to ask."""
     spawner = KeptSpawner()
     sandbox.Spawner = lambda: spawner  # type: ignore[assignment,misc]
-    import kabuild
-
-    for module in pkgutil.walk_packages(kabuild.__path__, "kabuild."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
+    for name in modules():
+        importlib.import_module(name)
     gc.collect()
     gc.freeze()  # so that no fork touches, hence copies, what is there already
     while (received := protocol.receive(channel)) is not None:

@@ -99,7 +99,7 @@ def test_unknown_configs_are_refused_with_a_suggestion(tmp_path: Path) -> None:
             'name = "x"\n[remote]\ncache = "x"',
             Reason.UNKNOWN_KEY,
             "WORKSPACE.toml:3: unknown key 'cache' in [remote]",
-            "known: nothing yet",
+            "known: trusted_keys",
         ),
         ("", Reason.MISSING_ATTRIBUTE, "WORKSPACE.toml: the workspace has no name", "name ="),
         ('name = ""', Reason.BAD_ATTRIBUTE, "WORKSPACE.toml:1: 'name' must be", ""),

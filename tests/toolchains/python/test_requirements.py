@@ -16,7 +16,8 @@ from tests.testkit.cli import REPOSITORY
 REQUIREMENTS = REPOSITORY / "toolchains/python/requirements.txt"
 OF_MAKE = {"MAKEFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "MFLAGS", "PINNED"}
 """What the make that runs the tests tells those that it starts."""
-LINE = re.compile(r"([a-z0-9-]+)==(\S+) --hash=sha256:[0-9a-f]{64}")
+LINE = re.compile(r"([a-z0-9-]+)==(\S+)(?: --hash=sha256:[0-9a-f]{64})+")
+"""One hash for each wheel that pip may choose: by the version of glibc."""
 
 
 def pins(text: str) -> dict[str, str]:

@@ -1,0 +1,152 @@
+"""What ``doctor`` finds of a shared cache: each thing that has to be right, in order."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kabuild.base.errors import InfraError, KabuildError, Reason, RemoteError
+from kabuild.cli.finding import Finding, State
+from kabuild.loading.request import RemoteRequest
+from kabuild.model.digest import EMPTY, Digest
+from kabuild.remote.endpoint import Endpoint
+from kabuild.sharing import endpoint_of, require_packages
+
+if TYPE_CHECKING:
+    from kabuild.remote.client import RemoteCache
+
+_PATIENCE = 5.0
+"""Seconds for a name, a port and a handshake each."""
+
+_KEY = Digest.of(b"kabuild doctor\n")
+"""Of the entry that the doctor leaves; it is signed by nobody, so it is no result."""
+
+_ENTRY = b"\x4a\x00"
+"""An ``ActionResult`` with empty metadata and nothing else."""
+
+
+def find_server(remote: RemoteRequest) -> Iterator[Finding]:
+    """Name, port, TLS, what the server says of itself, and whether it may be read and written.
+
+    What stands on something that is wrong is not asked. Raises UsageError for flags.
+    """
+    try:
+        require_packages()
+    except InfraError as error:
+        yield _problem("cache packages", error)
+        return
+    endpoint = endpoint_of(remote, Path.cwd())
+    for finding in _reached(endpoint, remote):
+        yield finding
+        if finding.state is State.PROBLEM:
+            return
+    yield from _asked(endpoint)
+
+
+def _reached(endpoint: Endpoint, remote: RemoteRequest) -> Iterator[Finding]:
+    if endpoint.target.startswith("unix:"):
+        path = endpoint.target.removeprefix("unix:")
+        with socket.socket(socket.AF_UNIX) as door:
+            yield _connected(door, path, path)
+        return
+    host, _, port = endpoint.target.rpartition(":")
+    host = host.strip("[]")
+    try:
+        found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+    except OSError as error:
+        why = f"{host}: {error.strerror}"
+        yield Finding("cache name", State.PROBLEM, why, "check the URL's host, and the DNS")
+        return
+    addresses = ", ".join(dict.fromkeys(str(item[4][0]) for item in found))
+    yield Finding("cache name", State.OK, f"{host} is {addresses}")
+    try:
+        with socket.create_connection((host, int(port)), timeout=_PATIENCE) as door:
+            yield Finding("cache port", State.OK, f"{port} is open")
+            if endpoint.secure:
+                yield _shaken(door, host, remote)
+    except OSError as error:
+        yield _closed(port, error)
+
+
+def _connected(door: socket.socket, address: str, shown: str) -> Finding:
+    door.settimeout(_PATIENCE)
+    try:
+        door.connect(address)
+    except OSError as error:
+        return _closed(shown, error)
+    return Finding("cache port", State.OK, f"{shown} is open")
+
+
+def _closed(port: str, error: OSError) -> Finding:
+    why = error.strerror or str(error)
+    advice = "start the server there, or let the firewall pass it"
+    return Finding("cache port", State.PROBLEM, f"{port}: {why}", advice)
+
+
+def _shaken(door: socket.socket, host: str, remote: RemoteRequest) -> Finding:
+    """Whether the server's certificate counts."""
+    try:
+        context = ssl.create_default_context(
+            cafile=str(remote.tls_certificate) if remote.tls_certificate else None
+        )
+        if remote.tls_client_certificate:
+            context.load_cert_chain(remote.tls_client_certificate, remote.tls_client_key)
+        context.set_alpn_protocols(["h2"])
+        with context.wrap_socket(door, server_hostname=host) as safe:
+            until = (safe.getpeercert() or {}).get("notAfter", "an unknown time")
+            return Finding("cache TLS", State.OK, f"{safe.version()}, valid until {until}")
+    except ssl.SSLCertVerificationError as error:
+        advice = "--tls_certificate=FILE names who signs it, if no public authority does"
+        return Finding("cache TLS", State.PROBLEM, error.verify_message, advice)
+    except (OSError, ValueError) as error:
+        advice = "is this a port with TLS? without, the URL is grpc://"
+        why = getattr(error, "reason", None) or str(error)
+        return Finding("cache TLS", State.PROBLEM, str(why), advice)
+
+
+def _asked(endpoint: Endpoint) -> Iterator[Finding]:
+    from kabuild.remote.client import RemoteCache
+
+    try:
+        cache = RemoteCache.connect(endpoint)
+    except RemoteError as error:
+        finding = _problem("cache server", error)
+        if error.reason is Reason.REMOTE_UNAVAILABLE and not endpoint.secure:
+            advice = "it may want TLS: grpcs://; or it is no gRPC server"
+            finding = Finding("cache server", State.PROBLEM, error.message, advice)
+        yield finding
+        return
+    with cache:
+        said = cache.capabilities
+        version = f"version {said.version}" if said.version else "no version stated"
+        functions = ", ".join(said.functions) or "not stated"
+        instance = (
+            f"instance '{endpoint.instance}'" if endpoint.instance else "the default instance"
+        )
+        yield Finding("cache server", State.OK, f"Remote Execution API, {version}; {instance}")
+        yield Finding("cache digests", State.OK, functions)
+        try:
+            cache.results.get_many([EMPTY])
+            cache.blobs.missing([EMPTY])
+        except RemoteError as error:
+            yield _problem("cache reading", error)
+            return
+        yield Finding("cache reading", State.OK, "results and blobs can be read")
+        yield _written(cache)
+
+
+def _written(cache: RemoteCache) -> Finding:
+    """Whether results can be added: a machine that only reads does without."""
+    try:
+        cache.results.put(_KEY, _ENTRY)
+    except RemoteError as error:
+        advice = "only needed for --remote_upload_local_results"
+        return Finding("cache writing", State.OPTIONAL, error.message, advice)
+    return Finding("cache writing", State.OK, "results can be sent")
+
+
+def _problem(name: str, error: KabuildError) -> Finding:
+    return Finding(name, State.PROBLEM, error.message, error.hint)

@@ -1,0 +1,119 @@
+"""The flags for a shared cache: Bazel's names and meanings, where it has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from kabuild.cli.flags import RequestFlags
+from kabuild.cli.options import Options, flag
+from kabuild.cli.types import InputPath
+from kabuild.loading.request import RemoteRequest, Request
+
+_LONGEST_TIMEOUT, _MOST_RETRIES = 3600.0, 100
+
+
+def _read_url(_: click.Context, __: click.Parameter, text: str) -> str:
+    if text:
+        from kabuild.remote.endpoint import Endpoint
+
+        try:
+            Endpoint.of(text)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+    return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerFlags(Options):
+    """Where a shared cache is, and how to speak to it."""
+
+    remote_cache: str = flag(
+        "--remote_cache",
+        default="",
+        callback=_read_url,
+        metavar="URL",
+        help="A shared cache: grpc://HOST:PORT[/INSTANCE], grpcs://HOST or unix:PATH.",
+    )
+    remote_instance_name: str = flag(
+        "--remote_instance_name", default="", metavar="NAME", help="The server's instance."
+    )
+    remote_header: tuple[str, ...] = flag(
+        "--remote_header",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Send this with every call; NAME=env:VARIABLE reads a variable. Repeatable.",
+    )
+    tls_certificate: Path | None = flag(
+        "--tls_certificate", type=InputPath(), help="PEM of who signs the server's certificate."
+    )
+    tls_client_certificate: Path | None = flag(
+        "--tls_client_certificate", type=InputPath(), help="PEM of your own certificate."
+    )
+    tls_client_key: Path | None = flag(
+        "--tls_client_key", type=InputPath(), help="PEM of its private key."
+    )
+    remote_timeout: float = flag(
+        "--remote_timeout",
+        type=click.FloatRange(min=0.1, max=_LONGEST_TIMEOUT),
+        default=60.0,
+        metavar="SECONDS",
+        help="Go without the shared cache when a call takes longer.  [default: 60]",
+    )
+    remote_retries: int = flag(
+        "--remote_retries",
+        type=click.IntRange(min=0, max=_MOST_RETRIES),
+        default=5,
+        metavar="N",
+        help="Try a call again so often when the server is not available.  [default: 5]",
+    )
+
+    def server(self) -> RemoteRequest | None:
+        """The server that was named; None where none was."""
+        if not self.remote_cache:
+            return None
+        return RemoteRequest(
+            url=self.remote_cache,
+            instance=self.remote_instance_name,
+            header=self.remote_header,
+            tls_certificate=self.tls_certificate,
+            tls_client_certificate=self.tls_client_certificate,
+            tls_client_key=self.tls_client_key,
+            timeout=self.remote_timeout,
+            retries=self.remote_retries,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteFlags(ServerFlags, RequestFlags):
+    """What is taken from a shared cache, and what is sent there."""
+
+    remote_accept_cached: bool = flag(
+        "--remote_accept_cached/--noremote_accept_cached",
+        default=True,
+        help="Use results of the shared cache.  [default: yes]",
+    )
+    remote_upload_local_results: bool = flag(
+        "--remote_upload_local_results/--noremote_upload_local_results",
+        default=False,
+        help="Send signed results of this machine to the shared cache.  [default: no]",
+    )
+    remote_signing_key: Path | None = flag(
+        "--remote_signing_key",
+        type=InputPath(),
+        help="Sign them with this Ed25519 key of OpenSSH.",
+    )
+
+    def refine(self, request: Request) -> Request:
+        """Add the shared cache."""
+        remote = self.server()
+        if remote is not None:
+            remote = replace(
+                remote,
+                accept=self.remote_accept_cached,
+                upload=self.remote_upload_local_results,
+                signing_key=self.remote_signing_key,
+            )
+        return super().refine(replace(request, remote=remote))

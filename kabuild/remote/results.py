@@ -1,0 +1,28 @@
+"""The action cache of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kabuild.model.digest import Digest
+from kabuild.remote.messages import GET_RESULT, UPDATE_RESULT, get_result, update_result
+from kabuild.remote.rpc import Rpc
+
+
+class RemoteResults:
+    """Entries by key, as the server has them: nothing in them is checked here."""
+
+    def __init__(self, rpc: Rpc) -> None:
+        self._rpc = rpc
+        self._instance = rpc.endpoint.instance
+
+    def get_many(self, keys: Sequence[Digest]) -> list[bytes | None]:
+        """The entries of ``keys``, in their order; None for a key without one.
+
+        Many questions are on their way at once. Raises RemoteError.
+        """
+        return self._rpc.wave(GET_RESULT, [get_result(self._instance, key) for key in keys])
+
+    def put(self, key: Digest, entry: bytes) -> None:
+        """Add an entry, or replace one. Raises RemoteError."""
+        self._rpc.unary(UPDATE_RESULT, update_result(self._instance, key, entry))

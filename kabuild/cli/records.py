@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from kabuild.base.errors import Reason, UsageError
+from kabuild.base.printing import in_line
 from kabuild.bundle.archive import TOTAL_LIMIT
 from kabuild.cli.evaluations import known_gates
 from kabuild.cli.listing import listed
@@ -183,7 +184,7 @@ def broken_by(times: Sequence[Record], held: Sequence[Record]) -> Iterator[str]:
     for record in times:
         known = before.get(record.of)
         if known and _differ(record.best, known.best):
-            yield (
+            yield in_line(
                 f"{record.best.task} {record.best.config}: {nanoseconds(record.best.nanoseconds)} "
                 f"breaks the record of {_holder(known.best)}"
             )
@@ -207,7 +208,7 @@ def _row(time: Time, note: str) -> tuple[str, ...]:
     shown = f"{nanoseconds(time.low)} to {nanoseconds(time.high)}"
     figures = (nanoseconds(time.nanoseconds), shown, str(time.speedup))
     who = (time.agent, time.bundle[:SHORT], time.date, note)
-    return (time.task, time.config, time.machine[0], *figures, *who)
+    return tuple(map(in_line, (time.task, time.config, time.machine[0], *figures, *who)))
 
 
 def _table(title: str, rows: Iterable[tuple[str, ...]]) -> str:

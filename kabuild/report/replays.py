@@ -12,6 +12,7 @@ from typing import Any
 
 from kabuild.base.bounded_json import bounded_json
 from kabuild.base.errors import BundleError, Reason
+from kabuild.base.printing import in_line
 from kabuild.bundle.compare import Word
 from kabuild.model.gate import Role
 from kabuild.model.task_result import TaskResult
@@ -67,6 +68,7 @@ def read_replay(path: Path, digest: str) -> Replay:
         raise BundleError(Reason.BUNDLE_DAMAGED, what, hint=f"make it again: {_HINT}") from None
     if of != digest:
         what = f"{path} is of another bundle"
-        hint = f"its manifest is sha256:{str(of)[:12]}, not sha256:{digest[:12]}; remove the file"
+        theirs = in_line(str(of)[:12])
+        hint = f"its manifest is sha256:{theirs}, not sha256:{digest[:12]}; remove the file"
         raise BundleError(Reason.BUNDLE_DAMAGED, what, hint=hint)
     return Replay(said)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kabuild.base.errors import UsageError
+from kabuild.cli.records import broken_by
 from kabuild.report.records import Record, Time, records
 from kabuild.report.records_file import document, read_records, write_records
 from tests.kabuild.report.test_page import case, evaluation, result
@@ -113,3 +114,13 @@ def test_a_file_of_something_else_is_one_error(tmp_path: Path, text: str, messag
     path.write_text(text)
     with pytest.raises(UsageError, match=message):
         read_records(path)
+
+
+def test_what_a_bundle_calls_a_config_stays_in_its_line() -> None:
+    held = records([timed("a", 100, config="x\nerror: all is lost")])
+    broken = records([timed("b", 90, config="x\nerror: all is lost")], held=held)
+    (line,) = broken_by(broken, held)
+    assert line.startswith(
+        "//tasks/hip2hip/softmax x error: all is lost: 90 ns breaks the record of"
+    )
+    assert not [*broken_by(held, held)]

@@ -12,7 +12,7 @@ import pytest
 
 from kabuild.base.errors import BundleError, UsageError
 from kabuild.model.gate_result import GateResult
-from kabuild.model.task_result import Evidence
+from kabuild.model.task_result import Evidence, TaskResult
 from kabuild.report.evaluation import Evaluation
 from kabuild.report.replays import Replay, read_replay
 from kabuild.report.site.addresses import agent_page, slug, task_page
@@ -21,6 +21,7 @@ from kabuild.report.site.listed import Listed, listed_once
 from kabuild.report.site.pages import Pages
 from tests.kabuild.report.test_page import HOSTILE, Elements, evaluation, result
 from tests.testkit.browser import browse, needs_browser
+from tests.testkit.evaluations import in_trial
 from tests.testkit.links import followed_links
 
 H200 = {"name": "cuda", "arch": "sm_90", "device": "NVIDIA H200"}
@@ -79,6 +80,22 @@ def test_every_link_leads_to_a_place_of_the_site(items: list[Listed], tmp_path: 
     files = [(f"bundles/{item.digest}.kab", item.file) for item in items]
     write_site(tmp_path / "site", [*Pages(items, "All").all(), *files])
     assert followed_links(tmp_path / "site") > 100
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        (),
+        (result("softmax", None),),
+        (result("softmax", 2.0), in_trial(result("softmax", 3.0), 2)),
+    ],
+    ids=["no results", "nothing right", "two trials"],
+)
+def test_little_is_a_site_too(tmp_path: Path, results: tuple[TaskResult, ...]) -> None:
+    (item,) = listed_once([listed(judged_by("a", *results), tmp_path / "any.kab")])
+    files = [(f"bundles/{item.digest}.kab", item.file)]
+    write_site(tmp_path / "site", [*Pages([item], "All").all(), *files])
+    assert followed_links(tmp_path / "site") > 10
 
 
 def test_a_name_has_one_address_and_no_other_name_has_it() -> None:

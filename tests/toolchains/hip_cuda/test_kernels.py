@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from elf import read_symbols
 
-from tests.toolchains.hip_cuda.support import HERE, ROOT, Completed, CudaDriver
+from tests.testkit.compilations import Completed
+from tests.toolchains.hip_cuda.support import HERE, ROOT, CudaDriver
 
 SOFTMAX = ROOT / "tasks" / "hip2hip" / "softmax" / "softmax.hip"
 SMALL = """\
@@ -59,6 +60,7 @@ def test_everything_that_hip_has_and_cuda_has_not(cuda_driver: CudaDriver, tmp_p
 def test_comments_lines_and_directories_change_no_byte(
     cuda_driver: CudaDriver, tmp_path: Path, small: Compiled
 ) -> None:
+    cuda_driver = replace(cuda_driver, anew=True)
     commented = SMALL.replace(";", "; // it ends here\n\n").replace("(", "( /* opened */ ")
     usual = small.library.read_bytes()
     for number, text in enumerate((SMALL, commented)):

@@ -13,6 +13,8 @@ from typing import Any
 import architectures
 from device_constants import device_constants
 
+from tests.testkit.compilations import Completed, compile_once
+
 ROOT = Path(__file__).resolve().parents[3]
 KERNELS = Path(__file__).parent / "kernels"
 PLATLIB = Path(sysconfig.get_path("platlib"))
@@ -23,22 +25,23 @@ DRIVER = ROOT / "toolchains" / "hip" / "driver" / "compile_hip.py"
 ARCHITECTURES = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 """The processors that every task must compile for."""
 
-Completed = subprocess.CompletedProcess[str]
-
 
 @dataclass(frozen=True)
 class RocmDriver:
     """HIP's driver for AMD's processors, as a command."""
 
     compiler: str = f"zig:{ZIG}"
+    anew: bool = False
+    """Whether each compilation is run, though an equal one is kept."""
 
     def run(self, source: Path, output: Path, arch: str, *arguments: str | Path) -> Completed:
         """Run it as it is run in a build."""
         command = [sys.executable, str(DRIVER), "rocm", "kernel", str(source), "-o", str(output)]
         command += [f"--arch={arch}", f"--compiler={self.compiler}", f"--libraries={LIBRARIES}"]
-        return subprocess.run(
-            [*command, *map(str, arguments)], capture_output=True, text=True, check=False
-        )
+        command += map(str, arguments)
+        if self.anew or self.compiler != f"zig:{ZIG}":
+            return subprocess.run(command, capture_output=True, text=True, check=False)
+        return compile_once(command, source, output)
 
     def build(
         self, source: Path, output: Path, arch: str, *arguments: str | Path

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from kabuild.model.speedup import Speedup
+from kabuild.report.evaluation import agent_name
+from kabuild.report.page.entries import Entry
 from kabuild.report.page.svg import WIDTH, Log, dot, drawing, line, path, series, text
+from kabuild.report.records import machine_of
 
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 60, 24, 16, 34, 240
 
@@ -27,10 +30,42 @@ class Step:
         return self.speedup.ends or (self.speedup.value, self.speedup.value)
 
 
-def history(title: str, steps: Sequence[Step]) -> Markup | None:
-    """Each with its 95 % interval, and the best so far as a line. None for fewer than two."""
-    if len(steps) < 2:
-        return None
+@dataclass(frozen=True)
+class History:
+    """The published kernels of a task on one machine; ``where`` is its name for people."""
+
+    where: str
+    plot: Markup
+    steps: tuple[Step, ...]
+
+
+def histories(task: str, columns: Sequence[Sequence[Entry]], *, repeated: bool) -> list[History]:
+    """Of each machine with two evaluations or more that have right and timed kernels.
+
+    With ``repeated``, only where two of them are of one agent: others stand side by side, as do
+    the kernels of persons.
+    """
+    found: dict[tuple[str, str], list[Entry]] = {}
+    for entry in (entry for column in columns for entry in column if entry.result.measured):
+        found.setdefault(machine_of(entry.evaluation), []).append(entry)
+    shown = []
+    for (where, _), kernels in found.items():
+        agents = {
+            entry.number: agent_name(entry.evaluation.request) or entry.number for entry in kernels
+        }
+        if len(agents) < 2 or (repeated and len(agents) == len({*agents.values()})):
+            continue
+        steps = tuple(
+            Step(entry.number, entry.evaluation.name, entry.result.measured)
+            for entry in kernels
+            if entry.result.measured
+        )
+        shown.append(History(where, history(f"speedups of {task} on {where}", steps), steps))
+    return shown
+
+
+def history(title: str, steps: Sequence[Step]) -> Markup:
+    """Each with its 95 % interval, and the best so far as a line."""
     low = min(1.0, *(step.ends[0] for step in steps)) / 1.1
     high = max(1.0, *(step.ends[1] for step in steps)) * 1.1
     ys = Log(low, high, _HEIGHT - _BOTTOM, _TOP)

@@ -14,7 +14,7 @@ from kabuild.report.exports import by_task, render_json
 from kabuild.report.leaderboard import LeaderboardRow, headings, leaderboard
 from kabuild.report.page.entries import Entry, entries
 from kabuild.report.page.environment import environment
-from kabuild.report.page.history import history
+from kabuild.report.page.history import histories
 from kabuild.report.page.panels import fast_curves, panel, task_plots
 from kabuild.report.page.roofs import Machine, machines
 from kabuild.report.records import Record, records
@@ -95,7 +95,6 @@ class Pages:
 
     def _task(self, task: str) -> bytes:
         found = [one for one in self._standings if one.task == task]
-        steps = [(one, one.steps) for one in found]
         return self._render(
             "task.html",
             task,
@@ -104,11 +103,7 @@ class Pages:
             standings=found,
             columns=self._tasks[task],
             plots=task_plots(self._machines, task),
-            histories=[
-                (one, plot, shown)
-                for one, shown in steps
-                if (plot := history(f"speedups of {task} on {one.where}", shown))
-            ],
+            histories=histories(task, self._tasks[task], repeated=False),
             holders=[holder for holder in self._holders if holder.best.best.task == task],
         )
 

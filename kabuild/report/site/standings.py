@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kabuild.report.page.entries import Entry
-from kabuild.report.page.history import Step
 from kabuild.report.site.listed import Listed
 
 
@@ -43,15 +42,6 @@ class Standing:
     def judged(self) -> int:
         """How many results were judged."""
         return sum(entry.result.judged for entry in self.entries)
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """The speedups of those that are right."""
-        return tuple(
-            Step(entry.number, entry.evaluation.name, entry.result.measured)
-            for entry in self.entries
-            if entry.result.measured
-        )
 
 
 def standings(

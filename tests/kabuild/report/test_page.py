@@ -142,6 +142,15 @@ def test_the_page_needs_no_network() -> None:
     assert not Elements(render_page(PAIR, title="t")).outside
 
 
+def test_a_task_has_a_history_where_an_agent_solved_it_again() -> None:
+    again = [replace(item, request={"agent": "//agents:ours"}) for item in PAIR]
+    assert "speedups of //tasks/hip2hip/softmax on cpu" in render_page(again, title="t")
+    other = [PAIR[0], replace(PAIR[1], request={"agent": "//agents:theirs"})]
+    assert "speedups of //tasks" not in render_page(other, title="t")
+    elsewhere = [again[0], replace(again[1], platform={"name": "cuda", "arch": "sm_90"})]
+    assert "speedups of //tasks" not in render_page(elsewhere, title="t")
+
+
 def test_equal_evaluations_are_equal_pages() -> None:
     assert render_page(PAIR, title="t") == render_page(PAIR, title="t")
 

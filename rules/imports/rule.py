@@ -20,6 +20,7 @@ def implement(ctx: Context) -> None:
         "task/task.json": ctx.literal(task),
         "task/reference.py": ctx.attrs["adapter"],
         "task/library": ctx.builtin("rules/imports/tools"),
+        "task/library/triton_cpu": ctx.builtin("rules/harness/tools/triton_cpu"),
         **{f"task/original/{file.path}": file for file in files},
     }
     ctx.action(

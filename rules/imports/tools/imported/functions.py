@@ -41,7 +41,8 @@ class Learnt:
             can be asked for; ``dims``, the settings that each dim is; ``settings``, the sizes that
             stay as they are; and by name, the tensors that are ``inputs`` of a call, ``state``,
             that is weights, ``updates``, those of the inputs that a call changes, and ``passed``,
-            what it writes to and returns.
+            what it writes to and returns. ``returned`` is whether there are other results than
+            these.
         attrs: what a declaration says.
     """
 
@@ -119,8 +120,13 @@ def learn(
     told["settings"] = {name: sizes[name] for name in names if name not in dims}
     small, drawn = call(sized(told, space.small), "cpu")
     given = tensors(small)
-    told["passed"] = _passed(function, small)
-    told["updates"] = [n for n in _changed_by(function, small) if n not in told["passed"]]
+    told["passed"] = passed = _passed(function, small)
+    told["returned"] = not (passed and _read(function, small, passed))
+    changed = _changed_by(function, small)
+    if told["returned"]:
+        told["updates"] = [name for name in changed if name not in passed]
+    else:
+        told["passed"], told["updates"] = [], [*dict.fromkeys((*passed, *changed))]
     fresh = {*map(id, drawn), *(id(given[name]) for name in told["updates"])}
     told["state"] = [name for name, tensor in given.items() if id(tensor) not in fresh]
     taken = {*told["passed"], *told["state"]}
@@ -192,7 +198,7 @@ def run(
     with torch.no_grad(), numbers_like(known):
         results = returned(function(**arguments), _result(values))[1]
     left = {name: copies[name] for name in (*told["passed"], *told["updates"])}
-    return left if told["passed"] else {**results, **left}
+    return {**results, **left} if told["returned"] and not told["passed"] else left
 
 
 def _refuse(function: Callable[..., Any], values: Callable[[], Values], device: str) -> NoReturn:
@@ -236,7 +242,7 @@ def _attributes(
         targets, outputs = returned(function(**values), _result(values))
     kinds = {n: declared(t, space.shapes[f"tensors.{n}"]) for n, t in said.tensors.items()}
     results = {n: declared(t, space.shapes[f"outputs.{n}"]) for n, t in outputs.items()}
-    if told["passed"]:
+    if told["passed"] or not told["returned"]:
         targets, results = "_", {name: kinds[name] for name in told["passed"]}
     return {
         "call": f"{targets} = {entry}({', '.join(parts)})",
@@ -251,7 +257,8 @@ def _attributes(
 
 def _changed_by(function: Callable[..., Any], values: Values) -> list[str]:
     given = tensors(values)
-    after = run(function, values, given, {"updates": tuple(given), "passed": ()})
+    told = {"updates": tuple(given), "passed": (), "returned": False}
+    after = run(function, values, given, told)
     return [name for name, tensor in given.items() if not identical(tensor, after[name])]
 
 
@@ -264,6 +271,15 @@ def _passed(function: Callable[..., Any], values: Values) -> list[str]:
         results = returned(function(**arguments))[1].values()
     found = [places.get(tensor.data_ptr(), "") for tensor in results]
     return found if all(found) else []
+
+
+def _read(function: Callable[..., Any], values: Values, passed: Sequence[str]) -> bool:
+    """Whether the results depend on what the memory for them held before."""
+    given = tensors(values)
+    told = {"updates": (), "passed": tuple(passed), "returned": True}
+    blank = {n: torch.zeros_like(t) if n in passed else t for n, t in given.items()}
+    one, other = run(function, values, given, told), run(function, values, blank, told)
+    return not all(identical(one[name], other[name]) for name in passed)
 
 
 def _result(values: Values) -> str:

@@ -22,6 +22,7 @@ LONGEST = 20.0
 """Seconds of one call with small sizes, beyond which a task is not judged on a CPU."""
 
 SPREAD = 0.25
+_SIZE_MAY_MATTER = ("RANDOM_RESULTS", "DOES_NOT_RUN")
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 
 Path = list[int]
@@ -181,7 +182,7 @@ def check_execution(call: Callable[[int], Mapping[str, Tensor]], hidden: str = "
         first = call(1)
         seconds = time.process_time() - began
         again, other = call(1), call(2)
-    except (MemoryError, RuntimeError) as error:
+    except (MemoryError, RuntimeError, IndexError) as error:
         raise LeftOutError(
             "DOES_NOT_RUN", f"it fails with small sizes: {first_line(error)}"
         ) from None
@@ -202,12 +203,13 @@ def check_execution(call: Callable[[int], Mapping[str, Tensor]], hidden: str = "
 def settled(space: Space, check: Callable[[Mapping[str, int]], None]) -> Space:
     """The space, where ``check`` accepts its small sizes; else with one dim kept as it is.
 
-    What is random at the start of a long sequence is forgotten at its end. Raises LeftOutError.
+    What is random at the start of a long sequence is forgotten at its end, and indices may be drawn
+    for one size only. Raises LeftOutError.
     """
     try:
         check(space.small)
     except LeftOutError as error:
-        for dim in space.dims if error.reason == "RANDOM_RESULTS" else ():
+        for dim in space.dims if error.reason in _SIZE_MAY_MATTER else ():
             kept = replace(dim, small=dim.original, low=dim.original)
             held = replace(space, dims=tuple(kept if d is dim else d for d in space.dims))
             with contextlib.suppress(LeftOutError):

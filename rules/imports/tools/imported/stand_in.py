@@ -6,7 +6,24 @@ there is a GPU, nothing changes.
 
 from __future__ import annotations
 
+import contextlib
+from types import SimpleNamespace
+from typing import Any
+
 import torch
+
+_PROPERTIES: Any = SimpleNamespace(name="cpu", multi_processor_count=4, major=9, minor=0)
+
+
+def _nowhere(*_: Any) -> contextlib.nullcontext[None]:
+    """A block in which another device is the current one."""
+    return contextlib.nullcontext()
+
 
 if not torch.cuda.is_available():
     torch.Tensor.is_cuda = property(lambda _: True)  # type: ignore[assignment]
+    torch.cuda.device = torch.cuda.device_of = _nowhere  # type: ignore[assignment, misc]
+    torch.cuda.synchronize = lambda *_: None
+    torch.cuda.current_device = lambda: 0
+    torch.cuda.get_device_capability = lambda *_: (9, 0)
+    torch.cuda.get_device_properties = lambda *_: _PROPERTIES

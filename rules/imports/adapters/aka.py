@@ -1,0 +1,139 @@
+"""AgentKernelArena: Triton kernels with a script, and PyTorch functions to be rewritten.
+
+``tasks``, ``TERMS`` and ``MARK`` are read by ``kabuild import`` and need the standard library only.
+The rest runs where tasks are captured and judged, beside ``library`` and ``original``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from imported.functional import Functional
+    from imported.scripts import Script
+    from torch import Generator, Tensor
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "library"))
+
+TERMS = {"licence": "Apache-2.0", "redistribute": True}
+MARK = "tasks/triton2triton"
+"""What a checkout of this benchmark has."""
+
+_FUNCTIONS, _SCRIPTS = "pytorch_code_functional/*_func.py", "scripts/task_runner.py"
+_LEFT_OUT = (
+    ("flydsl", "NEEDS_PACKAGE", "its kernels are written in FlyDSL, which the Python lacks"),
+    ("repository/", "NEEDS_CHECKOUT", "it changes a whole repository, which its setup clones"),
+    ("image_kernel/", "NEEDS_IMAGE", "it runs in a container image with packages of its own"),
+    ("rocmbench/", "SCRIPT", "its tests launch the kernel themselves, so that nothing is called"),
+    ("geak_eval/", "SCRIPT", "its harness puts the kernel into a package that it pretends to be"),
+)
+_OTHERWISE = "SCRIPT", "its script judges the whole program; no function of a module is called"
+Table = dict[str, Any]
+
+
+def tasks(root: Path) -> Iterator[Table]:
+    """All tasks, by type and suite; the file that a solution replaces is the first."""
+    for path in sorted(root.glob("tasks/**/config.yaml")):
+        home = path.parent
+        name = home.relative_to(root / "tasks").as_posix()
+        main = [*sorted(home.glob(_FUNCTIONS)), *sorted(home.glob("source/*.py"))][:1]
+        files = [*main, *home.glob(_SCRIPTS), path]
+        yield {
+            "name": name,
+            "files": [file.relative_to(root).as_posix() for file in files],
+            "tags": name.split("/")[:2],
+        }
+
+
+def capture(name: str, files: Sequence[str]) -> Table:
+    """What the lock says of a task. Raises LeftOutError."""
+    from imported.boundary import LeftOutError, needing_packages, sources
+
+    found = next(((c, why) for part, c, why in _LEFT_OUT if part in f"{name}/"), None)
+    if found:
+        raise LeftOutError(*found)
+    if files[0].endswith("_func.py"):
+        attrs, origin = needing_packages(lambda: _functional(files[0]))
+    elif len(files) == 3:
+        attrs, origin = needing_packages(lambda: _scripted(files))
+    else:
+        raise LeftOutError(*_OTHERWISE)
+    return {
+        "origin": origin,
+        "attrs": {
+            **attrs,
+            **sources("aka", files),
+            "brief": f"Write a Python file that computes what {files[0]} does, with the same "
+            f"function and arguments, and is faster. (AgentKernelArena, {name})",
+        },
+    }
+
+
+def inputs(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
+    """The tensors of a call, from the original's own code under a seed."""
+    from imported.modules import under_seed
+    from imported.script_tasks import drawn
+
+    told, device = _told(), str(generator.device)
+    if "runner" in told:
+        return under_seed(generator, lambda: drawn(_script(told), told, config, device))
+    return under_seed(generator, lambda: _function(told).inputs(told, config, device))
+
+
+def state(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
+    """The weights, from the original's own constructor under a seed."""
+    from imported.modules import under_seed
+
+    told, device = _told(), str(generator.device)
+    return under_seed(generator, lambda: _function(told).state(told, config, device))
+
+
+def reference(**given: Any) -> Table:
+    """What the original expects for arguments and weights, in their precision."""
+    from imported.script_tasks import expected
+
+    told = _told()
+    if "runner" in told:
+        return expected(_script(told), told, given)
+    return _function(told).reference(told, given)
+
+
+def _functional(file: str) -> tuple[Table, str]:
+    from imported.functional import Functional
+
+    task = Functional(HERE / "original" / file)
+    learnt, parameters = task.learn()
+    return {**learnt.attrs, "parameters": {**parameters, "file": file}}, task.origin
+
+
+def _scripted(files: Sequence[str]) -> tuple[Table, str]:
+    from imported.constants import read_module
+    from imported.script_tasks import learn_script
+
+    where = {"source": files[0], "runner": files[1]}
+    attrs, told = learn_script(_script(where))
+    origin = read_module(HERE / "original" / files[0], functions=(), of="").origin
+    stand_in = "//rules/imports/tools/imported/stand_in.py"
+    return {**attrs, "adapter": stand_in, "parameters": {**told, **where}}, origin
+
+
+def _function(told: Table) -> Functional:
+    from imported.functional import Functional
+
+    return Functional(HERE / "original" / told["file"])
+
+
+def _script(told: Table) -> Script:
+    from imported.scripts import Script
+
+    return Script(HERE / "original" / told["runner"], HERE / "original" / told["source"])
+
+
+def _told() -> Table:
+    told: Table = json.loads((HERE / "parameters.json").read_text())
+    return told

@@ -1,0 +1,76 @@
+"""Where scripts of a benchmark run: as on a GPU, with the judge's seeds, without kernels."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+
+
+def no_launch(function: Any = None, *_: Any, **__: Any) -> Any:
+    """In the place of ``triton.jit`` and what wraps it: a kernel whose launches do nothing."""
+    if not callable(function):
+        return no_launch
+    return function if isinstance(function, _Idle) else _Idle(function)
+
+
+class _Idle:
+    def __init__(self, function: Any) -> None:
+        self.fn = function
+
+    def __getitem__(self, grid: Any) -> Callable[..., None]:
+        """A launch, of nothing."""
+        return lambda *_, **__: None
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """A call by the host, as of a device function."""
+
+
+@contextlib.contextmanager
+def salted() -> Iterator[None]:
+    """Seeds that the script sets are mixed with that of the global generator."""
+    salt = torch.initial_seed() % 2**31
+    plain, numbers, arrays = torch.manual_seed, random.seed, np.random.seed
+
+    def seed(value: int = 0) -> Any:
+        return plain(value ^ salt)
+
+    with (
+        mock.patch.object(torch, "manual_seed", seed),
+        mock.patch.object(random, "seed", lambda value=0: numbers(value ^ salt)),
+        mock.patch.object(np.random, "seed", lambda value=0: arrays((value ^ salt) % 2**32)),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def as_on_a_gpu(device: str) -> Iterator[None]:
+    """What scripts ask of a GPU, where there is none."""
+    if device.startswith("cuda"):
+        yield
+        return
+    like = types.SimpleNamespace(
+        multi_processor_count=4, name="cpu", major=9, minor=0, total_memory=1 << 34, gcnArchName=""
+    )
+    idle = lambda *_, **__: None  # noqa: E731
+    on_one = mock.patch.object(torch.Tensor, "is_cuda", property(lambda _: True), create=True)
+    asked = mock.patch.multiple(
+        torch.cuda,
+        synchronize=idle,
+        is_available=lambda: True,
+        current_device=lambda: 0,
+        manual_seed=idle,
+        manual_seed_all=idle,
+        empty_cache=idle,
+        get_device_properties=lambda *_: like,
+        get_device_capability=lambda *_: (9, 0),
+        device=lambda *_: contextlib.nullcontext(),
+    )
+    with on_one, asked:
+        yield

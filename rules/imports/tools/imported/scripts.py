@@ -1,0 +1,196 @@
+"""Tasks with a script that calls a function of the candidate's module and compares its results.
+
+The script is run with a stand-in for the module. It learns the arguments of the call; when it is
+given others, these are put in their place before the script computes what it expects. Where the
+script compares a result of the call, the other side of the comparison is the reference's answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from imported.devices import instead_of_cuda
+from imported.script_setting import as_on_a_gpu, no_launch, salted
+from imported.script_stage import DoneError, Matches, Seen, Stage
+
+_REFERENCE = re.compile(r"(^|_)(ref|cpu|torch)(erence)?(_|$)")
+"""The names of functions that compute what is expected."""
+
+_LISTS = ("TEST_SHAPES", "TEST_CASES", "SEEDS")
+_EQUAL = ("allclose", "equal", "isclose", "eq", "ne", "__eq__", "__ne__", "sub", "__sub__", "rsub")
+_ROUNDED = (torch.float32, torch.float16, torch.bfloat16)
+_CASTS = ("float", "half", "bfloat16")
+_EMPTY = ("empty", "empty_like", "new_empty", "empty_strided")
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script and the module that it loads.
+
+    Attributes:
+        runner: the script; ``run_correctness`` is its check, ``load_module`` gives the module.
+        source: the module.
+    """
+
+    runner: Path
+    source: Path
+
+    def sizes(self) -> tuple[dict[str, int], list[dict[str, int]]]:
+        """The sizes of the first case by name, and of all cases that have as many."""
+        names = self._names()
+        cases: list[Any] = next((names[key] for key in _LISTS[:1] if key in names), [])
+        rows = [dict(self._named(case)) for case in cases if isinstance(case, tuple)]
+        first = rows[0] if rows else {}
+        return first, [row for row in rows if row.keys() == first.keys()]
+
+    def watch(
+        self,
+        sizes: Mapping[str, int],
+        device: str,
+        *,
+        given: Mapping[str, Any] | None = None,
+        updates: Sequence[str] = (),
+        matches: Matches | None = None,
+        exact: bool = False,
+    ) -> Seen:
+        """Run the check for some sizes, with the salt of the global generator's seed.
+
+        With ``given``, these tensors take the place of the call's, and ``expected`` is filled;
+        ``exact`` computes in double precision what the script computes in others.
+        """
+        seen = Seen()
+        stage = Stage(seen, given, updates, matches or {}, exact=exact)
+        with as_on_a_gpu(device), salted(), instead_of_cuda(device), _Watch(stage, exact=exact):
+            names = self._names()
+            module = self.module(run=False)
+            names["load_module"] = lambda *_: _StandIn(module, stage)
+            self._choose(names, sizes)
+            for name, value in [*names.items()]:
+                if isinstance(value, types.FunctionType) and _REFERENCE.search(name):
+                    names[name] = stage.reference(name, value)
+            stage.running = True
+            try:
+                said = names["run_correctness"]()
+                seen.error = "" if said is True else str(said)
+            except DoneError:
+                seen.error = "it calls the module again"
+        seen.matches = stage.matched()
+        return seen
+
+    def module(self, *, run: bool) -> types.ModuleType:
+        """The module; unless it is to ``run``, launches of its kernels do nothing."""
+        import triton
+
+        if run:  # as kernels run on the platform cpu; a kernel's text is read from its file
+            importlib.import_module("triton_cpu.interpreter").install()
+            found = importlib.util.spec_from_file_location(self.source.stem, self.source)
+            assert found is not None
+            assert found.loader is not None
+            module = importlib.util.module_from_spec(found)
+            found.loader.exec_module(module)
+            return module
+        module = types.ModuleType(self.source.stem)
+        module.__file__ = str(self.source)
+        with contextlib.ExitStack() as stack:
+            for name in ("jit", "autotune", "heuristics"):
+                stack.enter_context(mock.patch.object(triton, name, no_launch))
+            exec(compile(self.source.read_text(), self.source, "exec"), vars(module))  # noqa: S102 - the task's own code
+        return module
+
+    def _names(self) -> dict[str, Any]:
+        names: dict[str, Any] = {"__name__": "imported_task", "__file__": str(self.runner)}
+        here = Path.cwd()
+        try:
+            exec(compile(self.runner.read_text(), self.runner, "exec"), names)  # noqa: S102 - the task's own code
+        finally:
+            os.chdir(here)
+        return names
+
+    def _named(self, case: tuple[Any, ...]) -> Iterator[tuple[str, int]]:
+        for index, (name, value) in enumerate(zip(self._columns(len(case)), case, strict=True)):
+            if type(value) is int and value > 0:
+                yield name or f"size_{index}", value
+
+    def _columns(self, number: int) -> list[str]:
+        """What the script calls the parts of a case."""
+        for found in re.finditer(r"for \w+, \(([\w, ]+)\) in enumerate\(TEST_", self._text()):
+            columns = [name.strip() for name in found[1].split(",") if name.strip()]
+            if len(columns) == number and len({*columns}) == number:
+                return columns
+        return [""] * number
+
+    def _text(self) -> str:
+        return self.runner.read_text()
+
+    def _choose(self, names: dict[str, Any], sizes: Mapping[str, int]) -> None:
+        """Leave one case, with these sizes."""
+        for key in _LISTS:
+            cases = names.get(key)
+            if not isinstance(cases, list | tuple) or not cases:
+                continue
+            case = cases[0]
+            if key == _LISTS[0] and isinstance(case, tuple):
+                columns = self._columns(len(case))
+                pairs = enumerate(zip(columns, case, strict=True))
+                case = tuple(sizes.get(name or f"size_{i}", value) for i, (name, value) in pairs)
+            names[key] = [case]
+
+
+class _StandIn:
+    def __init__(self, module: types.ModuleType, stage: Stage) -> None:
+        self._module = module
+        self._stage = stage
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        if not isinstance(value, types.FunctionType):
+            return value
+        return lambda *args, **kwargs: self._stage.call(name, value, args, kwargs)
+
+
+class _Watch(TorchFunctionMode):
+    def __init__(self, stage: Stage, *, exact: bool) -> None:
+        super().__init__()
+        self._stage = stage
+        self._exact = exact
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """The call; comparisons hold, memory is zero, and roundings may be left out."""
+        del types
+        name, keywords = getattr(func, "__name__", ""), dict(kwargs or {})
+        if name in _EQUAL and len(args) >= 2 and self._stage.compared(args[0], args[1]):
+            if name in {"allclose", "equal"}:
+                return True
+            like = torch.zeros if "sub" in name else torch.ones
+            flag = like(args[0].shape, dtype=torch.float64 if "sub" in name else torch.bool)
+            return ~flag if name in {"ne", "__ne__"} else flag
+        if self._exact and self._stage.exactly:
+            if name in _CASTS:
+                func, args = torch.Tensor.double, args[:1]
+            if keywords.get("dtype") in _ROUNDED:
+                keywords["dtype"] = torch.float64
+            if name in {"to", "type"}:
+                args = tuple(torch.float64 if _rounds(value) else value for value in args)
+        result = func(*args, **keywords)
+        if name in {"clone", "cpu"} and args and self._stage.running:
+            self._stage.copied(args[0], result)
+        if name in _EMPTY and isinstance(result, Tensor):
+            result.zero_()
+        return result
+
+
+def _rounds(value: Any) -> bool:
+    return isinstance(value, torch.dtype) and value in _ROUNDED

@@ -1,0 +1,248 @@
+"""``kabuild import aka`` on a checkout of our own, in the forms of AgentKernelArena's tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.testkit.cli import CliWorkspace
+
+FUNCTIONAL = """
+import torch
+import torch.nn as nn
+
+def scaled_fn(x, weight, factor, training):
+    return nn.functional.dropout(x * weight * factor, 0.5, training)
+
+class Scaled(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+    def forward(self, x, fn=scaled_fn):
+        return fn(x, self.weight, 0.5, self.training)
+
+def get_inputs():
+    for rows in (8, 16):
+        yield [torch.randn(rows, 24)]
+
+def get_init_inputs():
+    return [[], {"width": 24}]
+"""
+IN_PLACE = FUNCTIONAL.replace(
+    "nn.functional.dropout(x * weight * factor, 0.5, training)", "x.mul_(weight)"
+)
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def _row(x, y, cols, add: tl.constexpr, BLOCK: tl.constexpr):
+    row, lanes = tl.program_id(0), tl.arange(0, BLOCK)
+    value = tl.load(x + row * cols + lanes, mask=lanes < cols, other=0.0) * 2.0
+    if add:
+        value += tl.load(y + row * cols + lanes, mask=lanes < cols, other=0.0)
+    tl.store(y + row * cols + lanes, value, mask=lanes < cols)
+
+def twice(x, scale=None):
+    assert x.is_cuda
+    y = torch.empty_like(x)
+    with torch.cuda.device(x.device.index):
+        _row[(x.shape[0],)](x, y, x.shape[1], False, triton.next_power_of_2(x.shape[1]))
+    return y
+
+def add_twice(x, sums):
+    _row[(x.shape[0],)](x, sums, x.shape[1], True, triton.next_power_of_2(x.shape[1]))
+
+def other(x):
+    return x * 2.0
+"""
+RUNNER = """
+import importlib.util, os, sys
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+os.chdir(HERE)
+TEST_SHAPES = [(4, 24), (8, 48), (8, 17)]
+
+def load_module():
+    found = importlib.util.spec_from_file_location("kernel", os.path.join(HERE, "source/kernel.py"))
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+def reference_twice(x):
+    return (x.float() * 2.0).to(x.dtype)
+
+def run_correctness():
+    import torch
+    try:
+        mod = load_module()
+    except Exception as error:
+        return False, str(error)
+    device = "cuda"
+    for i, (rows, cols) in enumerate(TEST_SHAPES):
+        try:
+            torch.manual_seed(42 + i)
+            x = torch.randn(rows, cols, device=device, dtype=torch.float16)
+            CHECK
+        except Exception as error:
+            return False, f"Shape {i + 1}: {error}"
+    return True, None
+"""
+RETURNED = """result = mod.twice(x, scale=None)
+            torch.cuda.synchronize()
+            if not torch.allclose(result, reference_twice(x), atol=1e-2):
+                return False, "wrong\""""
+INLINE = """sums = torch.randn(rows, cols, device=device, dtype=torch.float16)
+            ref = sums.clone()
+            mod.add_twice(x, sums)
+            ref += x * 2.0
+            if (sums - ref).abs().max().item() > 1e-2:
+                return False, "wrong\""""
+PARTLY = """result = mod.twice(x)
+            expected = reference_twice(x)
+            for row in range(rows):
+                if not torch.equal(result[row, :2], expected[row, :2]):
+                    return False, "wrong\""""
+UNCHECKED = """result = mod.other(x)
+            assert result.abs().sum().item() > 0"""
+WRONG = RETURNED.replace("reference_twice(x)", "x * 3.0")
+DRAWN = RETURNED.replace(
+    "result =", "x = x[: int(torch.randint(1, rows, ()).item())]\n            result ="
+)
+SEVERAL = RETURNED + "\n            mod.other(x)"
+UNCALLED = "pass"
+
+SCRIPTED = {
+    "returned": RETURNED,
+    "inline": INLINE,
+    "partly": PARTLY,
+    "unchecked": UNCHECKED,
+    "wrong": WRONG,
+    "drawn": DRAWN,
+    "several": SEVERAL,
+    "uncalled": UNCALLED,
+}
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
+    """A workspace beside a checkout, whose tasks were imported."""
+    workspace = CliWorkspace.make(tmp_path_factory.mktemp("import"))
+    files = {
+        "torch2hip/gpumode/1_Scaled/pytorch_code_functional/py_1_Scaled_func.py": FUNCTIONAL,
+        "hip2hip/gpumode/InPlace/pytorch_code_functional/py_2_InPlace_func.py": IN_PLACE,
+        "triton2triton/rocmbench/easy/add/add.py": KERNEL,
+        "torch2flydsl/softmax/kernel.py": "import flydsl",
+        "hip2hip/others/boxes/scripts/task_runner.py": "raise SystemExit",
+    }
+    for name, check in SCRIPTED.items():
+        files[f"triton2triton/vllm/{name}/source/kernel.py"] = KERNEL
+        files[f"triton2triton/vllm/{name}/scripts/task_runner.py"] = RUNNER.replace("CHECK", check)
+    for path, text in files.items():
+        workspace.write(f"../bench/tasks/{path}", text)
+    for home in {"/".join(path.split("/")[:3]) for path in files} - {
+        "triton2triton/rocmbench/easy",
+        "torch2flydsl/softmax/kernel.py",
+    } | {"triton2triton/rocmbench/easy/add", "torch2flydsl/softmax"}:
+        workspace.write(f"../bench/tasks/{home}/config.yaml", "task_type: any\n")
+    ran = workspace.run("import", "aka", "../bench")
+    assert ran.code == 0, ran.err
+    assert "@aka: 5 of 13 tasks imported\n  licence: Apache-2.0" in ran.out, (
+        ran.out + workspace.run("import", "--list", "@aka").out
+    )
+    return workspace
+
+
+def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace) -> None:
+    listed = dict(
+        line.removeprefix("@aka//").split("  ", 1)
+        for line in imported.run("import", "--list", "@aka").out.splitlines()
+    )
+
+    vllm = "triton2triton/vllm"
+    done = {name for name, what in listed.items() if what == "imported"}
+    assert done == {
+        "torch2hip/gpumode/1_Scaled",
+        "hip2hip/gpumode/InPlace",
+        *(f"{vllm}/{name}" for name in ("returned", "inline", "partly")),
+    }
+    for name, said in (
+        (f"{vllm}/unchecked", "OUTPUT_UNCHECKED  its script compares a result of the call with"),
+        (f"{vllm}/wrong", "REFERENCE_DIFFERS  its kernel's 'y' is not what its script expects"),
+        (f"{vllm}/drawn", "SIZES_DRAWN  it draws sizes together with values"),
+        (f"{vllm}/several", "SEVERAL_CALLS  its check calls 'other', too"),
+        (f"{vllm}/uncalled", "NO_ENTRY  its script calls no function with tensors"),
+        ("triton2triton/rocmbench/easy/add", "SCRIPT  its tests launch the kernel themselves"),
+        ("torch2flydsl/softmax", "NEEDS_PACKAGE  its kernels are written in FlyDSL"),
+        ("hip2hip/others/boxes", "SCRIPT  its script judges the whole program"),
+    ):
+        assert listed[name].startswith(said), listed[name]
+    assert len(listed) == 13
+
+
+def test_the_lock_says_what_the_scripts_and_models_pass(imported: CliWorkspace) -> None:
+    lock = (imported.root / "imports/aka.lock.toml").read_text()
+
+    for line in (
+        'call = "y = scaled_fn(x=x, weight=weight, factor=factor, training=False)"',
+        'state = { weight = "T[inputs_2]" }',
+        'call = "_ = scaled_fn(x=x, weight=weight, factor=factor, training=False)"',
+        'updates = ["x"]',
+        'call = "y = twice(x=x, scale=None)"',
+        'inputs = { x = "f16[rows, cols]" }',
+        "configs = [{ rows = 4, cols = 24 }, { rows = 8, cols = 48 }, { rows = 8, cols = 17 }]",
+        'call = "add_twice(x=x, sums=sums)"',
+        'updates = ["sums"]',
+    ):
+        assert line in lock, lock
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "wrong", "reason"),
+    [
+        ("triton2triton/vllm/returned", KERNEL, ("* 2.0\n    if", "* 2.1\n    if"), "WRONG_RESULT"),
+        (
+            "triton2triton/vllm/returned",
+            KERNEL,
+            ("    return y\n", "    x.zero_()\n    return y.zero_()\n"),
+            "INPUT_MUTATED",
+        ),
+        ("triton2triton/vllm/inline", KERNEL, ("if add:", "if not add:"), "WRONG_RESULT"),
+        ("torch2hip/gpumode/1_Scaled", FUNCTIONAL, ("x * weight *", "x *"), "WRONG_RESULT"),
+        ("hip2hip/gpumode/InPlace", IN_PLACE, ("x.mul_(weight)", "x.mul_(1.0)"), "WRONG_RESULT"),
+    ],
+)
+def test_an_imported_task_is_judged(
+    imported: CliWorkspace, task: str, text: str, wrong: tuple[str, str], reason: str
+) -> None:
+    bad = text.replace(*wrong)
+    assert bad != text
+
+    for kernel, code, said in ((text, 0, ""), (bad, 3, reason)):
+        imported.write("kernel.py", kernel)
+        flags = ("--solution=kernel.py", "--gates=compile,correctness", "--json")
+        ran = imported.run("test", f"@aka//{task}", *flags)
+        assert (ran.code, ran.gate("correctness")["reason"]) == (code, said), ran.out
+
+
+@pytest.mark.parametrize("file", ["scripts/task_runner.py", "source/kernel.py"])
+def test_a_file_that_changed_or_is_missing_is_named(
+    imported: CliWorkspace, tmp_path: Path, file: str
+) -> None:
+    path = imported.root / "../bench/tasks/triton2triton/vllm/returned" / file
+    text = path.read_text()
+    said = []
+    try:
+        path.write_text(text + "\n# changed\n")
+        said.append(imported.run("test", "@aka//triton2triton/vllm/returned", "--agent=none"))
+        path.unlink()
+        said.append(imported.run("test", "@aka//triton2triton/vllm/returned", "--agent=none"))
+    finally:
+        path.write_text(text)
+
+    assert [ran.code for ran in said] == [1, 1]
+    assert f"{file} changed since it was imported" in said[0].err
+    assert file in said[1].err
+    assert "Traceback" not in said[1].err

@@ -217,6 +217,8 @@ class SharedCache:
 
     def _not_sent(self, error: Exception) -> None:
         """Results stay here; one who may not write may still read."""
+        if self._is_off:
+            return
         reason = error.reason if isinstance(error, KabuildError) else None
         if isinstance(error, KabuildError) and reason is Reason.REMOTE_UNAVAILABLE:
             self._give_up(error)

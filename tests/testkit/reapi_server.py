@@ -36,7 +36,8 @@ class ReapiServer:
         writable, batch, functions: what it says that it can do.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, credentials: Any = None) -> None:
+        """``credentials`` are gRPC's, for a server with TLS."""
         self.blobs: dict[str, bytes] = {}
         self.results: dict[str, bytes] = {}
         self.faults: dict[str, Fault] = {}
@@ -75,7 +76,11 @@ class ReapiServer:
                 ),
             )
         )
-        self.port = self._server.add_insecure_port("127.0.0.1:0")
+        self.port = (
+            self._server.add_secure_port("localhost:0", credentials)
+            if credentials
+            else self._server.add_insecure_port("127.0.0.1:0")
+        )
         self._server.start()
 
     @property

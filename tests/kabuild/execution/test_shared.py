@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from kabuild.execution import CachePolicy
+from kabuild.execution.prepared import prepare
+from kabuild.execution.shared import SharedCache
 from kabuild.model.action import Literal
 from kabuild.model.digest import Digest
 from kabuild.model.graph import ActionGraph
@@ -16,6 +18,7 @@ from kabuild.model.result import ActionResult, Outcome, OutputFile
 from kabuild.model.verdict import Verdict
 from kabuild.store import Store
 from kabuild.store.action_cache import encode
+from kabuild.store.merkle import build
 from tests.testkit.actions import command, gate
 from tests.testkit.execution import ScriptedStrategy
 from tests.testkit.fleet import require_fleet
@@ -23,7 +26,7 @@ from tests.testkit.reapi import parse
 
 require_fleet()
 
-
+from kabuild.remote.client import RemoteCache
 from tests.testkit.machines import READER, WRITER, Machine
 from tests.testkit.reapi_server import ReapiServer
 from tests.testkit.signers import signer
@@ -251,3 +254,24 @@ def test_what_is_private_stays_here_and_is_not_asked_for(
     assert Digest.of(salt.data).hash in kept
     assert not any(b"salt that" in blob for blob in server.blobs.values())
     assert len(server.blobs) == 3, "one output, its action and its command"
+
+
+def test_neither_asked_for_nor_sent_is_a_result_without_a_sandbox(
+    tmp_path: Path, server: ReapiServer
+) -> None:
+    """Whoever asks: what the key says of sandboxes counts, and what the result says."""
+    action = command("a")
+    bare = prepare(action, build([]), hermetic=False)
+    contained = prepare(action, build([]))
+    with Store.open(tmp_path / "one") as store:
+        made = ActionResult(0, (OutputFile("result", store.cas.put(b"made")),))
+
+        def connect() -> RemoteCache:
+            return RemoteCache.connect(server.endpoint())
+
+        with SharedCache(store, WRITER, connect, warn=lambda _: None) as shared:
+            shared.fetch([bare])
+            shared.offer(bare, made)
+            shared.offer(contained, replace(made, hermetic=False))
+
+    assert not server.calls

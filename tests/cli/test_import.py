@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,30 @@ DATA = LOSS.replace("nn.functional.cross_entropy(scores, classes)", "scores[: cl
 HIDDEN = NORM.replace(
     "self.bias = nn.Parameter(torch.randn(shape))", "self.bias = torch.randn(shape)"
 )
+DEEP = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.first = nn.Linear(features, 96)
+        self.layers = nn.Sequential(
+            *(m for _ in range(24) for m in (nn.BatchNorm1d(96), nn.Tanh(), nn.Linear(96, 96)))
+        )
+    def forward(self, x):
+        return self.layers(self.first(x))
+
+batch = 256
+features = 48
+
+def get_inputs():
+    return [torch.rand(batch, features)]
+
+def get_init_inputs():
+    return [features]
+"""
+)
+CHANCE = DEEP.replace("self.layers(self.first(x))", "(1e9 * self.layers(self.first(x))).sin()")
 
 TASKS = {
     "level1/1_Scaled": SCALED,
@@ -81,7 +106,10 @@ TASKS = {
     "level2/2_Foreign": FOREIGN,
     "level2/3_Data": DATA,
     "level2/4_Hidden": HIDDEN,
+    "level3/1_Deep": DEEP,
+    "level3/2_Chance": CHANCE,
 }
+IMPORTED = [*list(TASKS)[:3], "level3/1_Deep"]
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +121,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         workspace.write(f"../bench/KernelBench/{name}.py", text)
     ran = workspace.run("import", "kernelbench", "../bench", "--name=kb")
     assert ran.code == 0, ran.err
-    assert "@kb: 3 of 7 tasks imported\n  licence: MIT; bundles may include" in ran.out
+    assert "@kb: 4 of 9 tasks imported\n  licence: MIT; bundles may include" in ran.out
     return workspace
 
 
@@ -107,11 +135,12 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
     assert listed["@kb//level2/2_Foreign"].startswith("NEEDS_PACKAGE  it imports 'no_such_package'")
     assert listed["@kb//level2/3_Data"].startswith("NO_SHAPES  its shapes depend on data")
     assert listed["@kb//level2/4_Hidden"].startswith("HIDDEN_TENSOR  its tensor 'bias' is in no")
+    assert listed["@kb//level3/2_Chance"].startswith("ILL_CONDITIONED  rounding alone moves its")
     assert len(listed) == len(TASKS)
 
     query = imported.run("query", "@kb//...")
-    assert query.out.split() == [f"@kb//{name}:{name[7:]}" for name in list(TASKS)[:3]]
-    assert "4 tasks of @kb// were not imported" in query.err
+    assert query.out.split() == [f"@kb//{name}:{name[7:]}" for name in IMPORTED]
+    assert "5 tasks of @kb// were not imported" in query.err
 
 
 def test_the_lock_says_what_crosses_the_boundary(imported: CliWorkspace) -> None:
@@ -145,6 +174,23 @@ def test_an_imported_task_is_judged_as_any_other(imported: CliWorkspace) -> None
         flags = ("--solution=model_new.py", "--gates=compile,correctness", "--json")
         ran = imported.run("test", "@kb//level1/2_Norm", *flags)
         assert (ran.code, ran.gate("correctness")["verdict"]) == (code, verdict), ran.err
+
+
+def test_norms_of_a_deep_network_are_not_left_with_two_values(imported: CliWorkspace) -> None:
+    """Of two values, what 24 norms make in single precision is chance, and nobody is right."""
+    task = tomllib.loads((imported.root / "imports/kb.lock.toml").read_text())["task"][-2]
+    (small,) = task["attrs"]["platform_configs"]["cpu"]
+    assert task["name"] == "level3/1_Deep"
+    assert small["batch"] >= 8
+    assert int(task["attrs"]["dims"]["batch"].partition("..")[0]) == small["batch"]
+
+    nearly = DEEP.replace("self.first(x))", "self.first(x) * 1.001)")
+    nearly = nearly.replace("nn.BatchNorm1d(96)", "nn.BatchNorm1d(96, eps=2e-5)")
+    for text, code, reason in ((DEEP, 0, ""), (nearly, 3, "WRONG_RESULT")):
+        imported.write("model_new.py", text)
+        flags = ("--solution=model_new.py", "--gates=compile,correctness", "--json")
+        ran = imported.run("test", "@kb//level3/1_Deep", *flags)
+        assert (ran.code, ran.gate("correctness")["reason"]) == (code, reason), ran.err
 
 
 def test_a_lock_is_checked_and_a_changed_file_is_named(

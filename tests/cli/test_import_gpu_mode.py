@@ -46,7 +46,30 @@ PROPERTIES = ADD.replace(
     "check_implementation = match(ref_kernel)",
     "def check_implementation(data, output):\n    return output.isfinite().all()",
 )
+EIGEN = (
+    HEAD
+    + """
+def ref_kernel(data):
+    values, vectors = torch.linalg.eigh(data)
+    return vectors, values
+
+def generate_input(batch: int, n: int, seed: int) -> Data:
+    torch.manual_seed(seed)
+    data = torch.randn(batch, n, n, device="cuda")
+    return data + data.mT
+
+def check_implementation(data, output):
+    vectors, values = output
+    if not values.diff().ge(0).all():
+        return False, "eigenvalues are not sorted"
+    left, right = data.double() @ vectors.double(), vectors.double() * values[..., None, :]
+    unit = vectors.double().norm(dim=-2)
+    small = 1e-4 * data.double().abs().amax() * data.shape[-1]
+    return bool((left - right).abs().amax() <= small and (unit - 1).abs().amax() < 1e-4), "not so"
+"""
+)
 TASKS = {
+    "one/eigen": (EIGEN, ('{"batch": 4, "n": 16, "seed": 5}',)),
     "one/add": (ADD, ('{"size": 12, "seed": 1}', '{"size": 40, "seed": 2}')),
     "one/mixed": (MIXED, ('{"rows": 24, "width": 16, "seed": 3}',)),
     "one/properties": (PROPERTIES, ('{"size": 12, "seed": 1}',)),
@@ -75,7 +98,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         workspace.write(f"{home}/task.yml", "".join(lines))
     ran = workspace.run("import", "gpu_mode", "../bench", "--name=gm")
     assert ran.code == 0, ran.err
-    assert "@gm: 2 of 5 tasks imported" in ran.out, ran.out + ran.err
+    assert "@gm: 3 of 6 tasks imported" in ran.out, ran.out + ran.err
     assert "bundles may not include its files" in ran.out
     return workspace
 
@@ -102,6 +125,24 @@ def test_the_lock_tells_memory_to_write_to_from_inputs(imported: CliWorkspace) -
         'inputs = { data_0 = "T[rows, width]", data_1_proj_weight = "T[width, 24]" }',
     ):
         assert line in lock, line
+
+
+def test_a_check_of_properties_decides_where_several_results_are_right(
+    imported: CliWorkspace,
+) -> None:
+    turned = EIGEN.replace("ref_kernel", "custom_kernel").replace("return vec", "return -vec")
+    wrong = turned.replace("return -vectors, values", "return -vectors, values * 1.01")
+    rows = turned.replace("return -vectors", "return -vectors.mT")
+
+    for kernel, code, reason in (
+        (turned, 0, ""),
+        (wrong, 3, "WRONG_RESULT"),
+        (rows, 3, "WRONG_RESULT"),
+    ):
+        imported.write("kernel.py", kernel)
+        flags = ("--solution=kernel.py", "--gates=compile,correctness", "--json")
+        ran = imported.run("test", "@gm//one/eigen", *flags)
+        assert (ran.code, ran.gate("correctness")["reason"]) == (code, reason), ran.out
 
 
 @pytest.mark.parametrize(("task", "text"), [("add", ADD), ("mixed", MIXED)])

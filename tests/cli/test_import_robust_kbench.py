@@ -63,7 +63,41 @@ def get_inputs(rows: int = 32, width: int = 24):
 """
 )
 DATA = LOSS.replace('"mean")', '"mean" if scores.sum().item() else "sum")')
-BACKWARD = SCALED_NORM + "\nclass AutogradFunction(torch.autograd.Function):\n    pass\n"
+BACKWARD = (
+    SCALED_NORM
+    + """
+class AutogradFunction(torch.autograd.Function):
+    backward_fn = None
+    @staticmethod
+    def forward(ctx, x, weight, bias, eps):
+        ctx.save_for_backward(x, weight)
+        ctx.eps, ctx.shape = eps, tuple(weight.shape)
+        return forward_fn(x, weight, bias, eps)
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        dx, dw, db = AutogradFunction.backward_fn((x,), grad_output, weight, ctx.eps, ctx.shape)
+        return dx, dw, db, None
+"""
+)
+ANSWER = """
+import torch
+
+def backward(saved, grad, weight, eps, shape):
+    (x,) = saved
+    var, mean = torch.var_mean(x, -1, keepdim=True, unbiased=False)
+    scale = torch.rsqrt(var + eps)
+    normed, wide = (x - mean) * scale, grad * weight
+    inner = wide - wide.mean(-1, keepdim=True) - normed * (wide * normed).mean(-1, keepdim=True)
+    return scale * inner, (grad * normed).sum(0), grad.sum(0)
+"""
+ALONE = BACKWARD.replace("AutogradFunction.backward_fn((x,), grad_output", "(x, weight, weight) #")
+NUMBERS = STATISTICS.replace("bias=None", "momentum, bias=None").replace(
+    "0.1, 1e-5", "momentum, 1e-5"
+)
+NUMBERS = NUMBERS.replace("self.var, None", "self.var, self.momentum").replace(
+    '"mean", torch', '"momentum", torch.tensor(0.1))\n        self.register_buffer("mean", torch'
+)
 
 
 def _configs(single: dict[str, object], **multi: list[dict[str, object]]) -> str:
@@ -92,7 +126,9 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         ("norm/func_forward", SCALED_NORM, norm),
         ("norm/func_backward", BACKWARD, norm),
         ("kernelbench/level_1/task_1/func_forward", LOSS, _configs({"rows": 48, "spread": None})),
+        ("alone/func_backward", ALONE, norm),
         ("statistics/func_forward", STATISTICS, _configs({})),
+        ("numbers/func_forward", NUMBERS, _configs({})),
         ("data/func_forward", DATA, _configs({})),
     ):
         home, _, way = name.rpartition("/func_")
@@ -102,7 +138,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
     workspace.write("../bench/robust_kbench/__init__.py", "")
     ran = workspace.run("import", "robust_kbench", "../bench", "--name=rkb")
     assert ran.code == 0, ran.err
-    assert "@rkb: 3 of 5 tasks imported\n  licence: Apache-2.0; bundles may" in ran.out, ran.out
+    assert "@rkb: 5 of 7 tasks imported\n  licence: Apache-2.0; bundles may" in ran.out, ran.out
     return workspace
 
 
@@ -112,12 +148,14 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
     )
 
     assert listed["@rkb//norm"] == "imported"
-    assert listed["@rkb//norm_backward"].startswith("NO_BASELINE  its baseline is PyTorch's")
+    assert listed["@rkb//alone_backward"].startswith("DOES_NOT_RUN  its backward pass does not")
     assert listed["@rkb//data"].startswith("NO_SHAPES  its shapes depend on data")
     query = imported.run("query", "@rkb//...")
     assert query.out.split() == [
         "@rkb//kernelbench/level_1/task_1:task_1",
         "@rkb//norm:norm",
+        "@rkb//norm_backward:norm_backward",
+        "@rkb//numbers:numbers",
         "@rkb//statistics:statistics",
     ]
 
@@ -138,6 +176,8 @@ def test_the_lock_has_arguments_by_name_weights_and_the_settings_as_configs(
         'inputs = { scores = "T[rows, kinds]", classes = "i64[rows]" }',
         'call = "y = forward(x, mean, var, None)"',
         'updates = ["mean", "var"]',
+        'call = "y = forward(x, mean, var, momentum)"',
+        "gradients(((x,), grad_output, weight, eps, (width,),), (x, weight, bias, eps,), (0, 1, 2)",
     ):
         assert line in lock, line
 
@@ -145,6 +185,8 @@ def test_the_lock_has_arguments_by_name_weights_and_the_settings_as_configs(
 @pytest.mark.parametrize(
     ("task", "text", "wrong"),
     [
+        ("norm_backward", ANSWER, ("grad.sum(0)", "grad[0]")),
+        ("norm_backward", BACKWARD, ("(weight.shape), weight", "(weight.shape), weight * weight")),
         ("norm", SCALED_NORM, (", weight, bias, eps)\n", ", None, bias, eps)\n")),
         (
             "statistics",
@@ -156,7 +198,9 @@ def test_the_lock_has_arguments_by_name_weights_and_the_settings_as_configs(
 def test_an_imported_function_is_judged_with_its_weights_and_buffers(
     imported: CliWorkspace, task: str, text: str, wrong: tuple[str, str]
 ) -> None:
-    right = text.replace("def forward_fn(", "def forward(").replace("=forward_fn", "=forward")
+    right = text
+    if "backward" not in task:
+        right = text.replace("def forward_fn(", "def forward(").replace("=forward_fn", "=forward")
     bad = right.replace(*wrong)
     assert bad != right
 

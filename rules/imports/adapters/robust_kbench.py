@@ -1,4 +1,5 @@
-"""robust-kbench: ``Model`` calls ``forward_fn`` with its weights; answers define ``forward``.
+"""robust-kbench: ``Model`` calls ``forward_fn`` with its weights; answers define ``forward``,
+or ``backward``, which ``AutogradFunction`` calls.
 
 ``tasks``, ``TERMS`` and ``MARK`` are read by ``kabuild import`` and need the standard library only.
 The rest runs where tasks are captured and judged, beside ``library`` and ``original``.
@@ -6,7 +7,6 @@ The rest runs where tasks are captured and judged, beside ``library`` and ``orig
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import json
 import sys
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from imported.functions import Values
+    from imported.functions import Text, Values
     from torch import Generator, Tensor
 
 HERE = Path(__file__).parent
@@ -25,7 +25,9 @@ TERMS = {"licence": "Apache-2.0", "redistribute": True}
 MARK = "robust_kbench"
 
 _FUNCTION, _INPUTS = "forward_fn", "get_inputs"
+_AUTOGRAD = "AutogradFunction"
 _TABLES = ("input", "init", "shared")
+_COMPUTED = {"forward": f"what {_FUNCTION}", "backward": f"what the backward pass of {_AUTOGRAD}"}
 Names = Mapping[str, Any]
 Table = dict[str, Any]
 
@@ -45,31 +47,34 @@ def tasks(root: Path) -> Iterator[Table]:
 
 def capture(name: str, files: Sequence[str]) -> Table:
     """What the lock says of a task. Raises LeftOutError."""
-    from imported.boundary import LeftOutError, needing_packages, sources
+    from imported.boundary import needing_packages, sources
     from imported.constants import read_module
     from imported.functions import learn
 
-    if "backward" in files[0]:
-        what = "its baseline is PyTorch's autograd, and no function of the task computes it"
-        raise LeftOutError("NO_BASELINE", what)
     names = needing_packages(lambda: _load(files[0]))
     settings = _settings(names, json.loads((HERE / "original" / files[1]).read_text()))
     sizes = {n: max(s[n] for s in settings) for n, v in settings[0].items() if type(v) is int}
+    function, text = names[_FUNCTION], None
+    if _AUTOGRAD in names:
+        function, _, _, text = _call(names, settings[0], "meta")
+    entry = "backward" if text else "forward"
+    more = {"adapter": "//rules/imports/tools/gradients.py", "entry": entry} if text else {}
 
     def call(moved: Mapping[str, int], device: str) -> tuple[Values, list[Any]]:
-        return _call(names, {**settings[0], **moved}, device)
+        return _call(names, {**settings[0], **moved}, device)[1:3]
 
-    learnt = learn(names[_FUNCTION], call, sizes, "forward")
+    learnt = learn(function, call, sizes, entry, text=text)
     original = HERE / "original" / files[-1 if len(files) > 2 else 0]
     return {
-        "origin": read_module(original, functions=(), of="Model").origin,
+        "origin": read_module(original, functions=(), of="Model").origin + entry,
         "attrs": {
             **learnt.declared(settings),
             **sources("robust_kbench", files),
+            **more,
             "baseline": _FUNCTION,
             "parameters": learnt.parameters(settings[0], file=files[0]),
-            "brief": f"Write a function forward that computes what {_FUNCTION} of {files[0]} does, "
-            f"from the same arguments in the same order, and is faster. (robust-kbench, {name})",
+            "brief": f"Write a function {entry} that computes {_COMPUTED[entry]} of {files[0]} "
+            f"does, from the same arguments, and is faster. (robust-kbench, {name})",
         },
     }
 
@@ -92,24 +97,19 @@ def reference(**given: Any) -> dict[str, Any]:
     """What the original computes from arguments and weights, in their precision."""
     from imported.functions import run, sized
 
-    told = _told()
-    names = _load(told["file"])
-    call = _call(names, sized(told, given), "meta")[0]
-    return run(names[_FUNCTION], call, {**given, **given.get("state", {})}, told)
-
-
-def _told() -> Table:
     told: Table = json.loads((HERE / "parameters.json").read_text())
-    return told
+    names = _load(told["file"])
+    function, call = _call(names, sized(told, given), "meta")[:2]
+    return run(function, call, {**given, **given.get("state", {})}, told)
 
 
 def _drawn(config: Mapping[str, Any], generator: Generator) -> tuple[Values, Table]:
     from imported.functions import sized
     from imported.modules import under_seed
 
-    told = _told()
+    told: Table = json.loads((HERE / "parameters.json").read_text())
     names, settings, device = _load(told["file"]), sized(told, config), str(generator.device)
-    return under_seed(generator, lambda: _call(names, settings, device)[0]), told
+    return under_seed(generator, lambda: _call(names, settings, device)[1]), told
 
 
 def _load(file: str) -> Names:
@@ -120,29 +120,33 @@ def _load(file: str) -> Names:
 
 def _settings(names: Names, tables: Mapping[str, list[Table]]) -> list[Table]:
     """What constructor and inputs are given: first the one to be shown, then all others."""
-    known: Table = {}
-    for function in (names["Model"].__init__, names[_INPUTS]):
-        for name, parameter in inspect.signature(function).parameters.items():
-            if parameter.default is not parameter.empty:
-                known[name] = parameter.default
+    from imported.functions import defaults
+
+    known = {**defaults(names["Model"].__init__), **defaults(names[_INPUTS])}
     choices = [tables[f"multi_{table}_configs"] or [{}] for table in _TABLES]
     first = {
         k: v for table in _TABLES for k, v in (tables[f"single_{table}_configs"] or [{}])[0].items()
     }
     return [{**known, **first}] + [
-        {**known, **first, **one, **two, **three} for one, two, three in itertools.product(*choices)
+        {**known, **first, **a, **b, **c} for a, b, c in itertools.product(*choices)
     ]
 
 
-def _call(names: Names, settings: Table, device: str) -> tuple[Values, list[Any]]:
-    """The arguments of the call that the original makes, and those that were drawn for it."""
+def _call(
+    names: Names, settings: Table, device: str
+) -> tuple[Callable[..., Any], Values, list[Any], Text | None]:
+    """What is called, its arguments, those that were drawn for it, and how it is called."""
     import torch
-    from imported.functions import listen
+    from imported.backward import listen_backward
+    from imported.functions import listen, taken
+    from imported.modules import ShapesOnly
 
-    def taken(function: Callable[..., Any]) -> Table:
-        return {k: v for k, v in settings.items() if k in inspect.signature(function).parameters}
-
-    with torch.device(device):
-        model = names["Model"](**taken(names["Model"].__init__))
-        drawn = names[_INPUTS](**taken(names[_INPUTS]))
-    return listen(names[_FUNCTION], lambda function: model(*drawn, fn=function)), list(drawn)
+    with torch.device(device), ShapesOnly():
+        model = names["Model"](**taken(names["Model"].__init__, settings))
+        drawn = [*names[_INPUTS](**taken(names[_INPUTS], settings))]
+    function = names[_FUNCTION]
+    values = listen(function, lambda stand_in: model(*drawn, fn=stand_in))
+    if _AUTOGRAD not in names:
+        return function, values, drawn, None
+    found = listen_backward(names[_AUTOGRAD], function, values)
+    return found.computed(function), found.values, found.drawn(drawn, values), found.text

@@ -104,7 +104,7 @@ def returned(value: Any, name: str = "y") -> tuple[str, dict[str, torch.Tensor]]
     """The targets of a call that returned ``value``, and the tensors by their names."""
     if isinstance(value, torch.Tensor):
         return name, {name: value}
-    if type(value) not in {list, tuple} or not value:
+    if not isinstance(value, list | tuple) or not value:
         kind = type(value).__name__
         raise LeftOutError("RESULT_NOT_TENSORS", f"the result is of type '{kind}'")
     parts, tensors = [], {}

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from imported.boundary import Arguments, LeftOutError, below, declared, integers_of, returned
 from imported.modules import check_execution, first_line, identical, moved, numbers_like
+from imported.precision import doubled, excess, precise
 from imported.shape_space import FIXED, INTEGERS, Shapes, Space, explore
 
 Values = Mapping[str, Any]
@@ -20,6 +21,9 @@ Values = Mapping[str, Any]
 Told = dict[str, Any]
 Call = Callable[[Mapping[str, int], str], tuple[Values, Sequence[Any]]]
 """For some settings, on a device: the arguments of a call, and those that are drawn for it."""
+
+Text = Callable[[Mapping[str, str]], str]
+"""The call as a declaration has it, from the text of each argument by name."""
 
 _RESULTS = ("y", "out", "result", "results")
 
@@ -91,12 +95,16 @@ def learn(
     *,
     devices: Sequence[str] = ("meta",),
     keywords: bool = False,
+    text: Text | None = None,
+    checked: bool = False,
 ) -> Learnt:
     """Find out what crosses the boundary of ``function``. Raises LeftOutError.
 
     ``call`` makes the arguments of one call; ``sizes`` are those of its settings that may be dims;
-    ``entry`` is what a candidate defines. Shapes are looked at on the first of ``devices`` that
-    can say them. With ``keywords`` all arguments are passed by name.
+    ``entry`` is what a candidate defines, and ``text`` says how it is called, if not with the
+    arguments in their order; with ``keywords`` all are passed by name. Shapes are looked at on the
+    first of ``devices`` that can say them. Where results are ``checked`` by the task itself, there
+    are several right ones, in any layout.
     """
     names = [name for name, value in sizes.items() if value > 0 and not FIXED.search(name)]
 
@@ -132,9 +140,19 @@ def learn(
     taken = {*told["passed"], *told["state"]}
     told["inputs"] = [name for name in given if name not in taken]
     check_execution(lambda seed: run(function, small, given, told, seed=seed))
+
+    def excess_at(dims: Mapping[str, int]) -> float:
+        values = call(sized(told, dims), "cpu")[0]
+        drawn = {n: t.detach() for n, t in tensors(values).items()}
+        exact = run(function, values, doubled(drawn), told)
+        return excess(run(function, values, drawn, told), exact)
+
+    space = space if checked else precise(space, excess_at)
     original = {dim.name: dim.original for dim in space.dims}
     shown = call(sized(told, original), device)[0]
-    attrs = _attributes(function, shown, told, entry, space, keywords=keywords)
+    attrs = _attributes(function, shown, told, text or _plain(entry, keywords=keywords), space)
+    if checked:
+        attrs["layout"] = dict.fromkeys(attrs["outputs"], "dense")
     return Learnt(space, told, attrs)
 
 
@@ -142,6 +160,18 @@ def sized(told: Mapping[str, Any], dims: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of one config."""
     members = ((name, dims[dim]) for dim, names in told["dims"].items() for name in names)
     return {**dict.fromkeys(told.get("absent", ())), **told["settings"], **dict(members)}
+
+
+def taken(function: Callable[..., Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are parameters of ``function``."""
+    known = inspect.signature(function).parameters
+    return {name: value for name, value in settings.items() if name in known}
+
+
+def defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    """The defaults of a function's parameters."""
+    known = inspect.signature(function).parameters.values()
+    return {one.name: one.default for one in known if one.default is not one.empty}
 
 
 def listen(function: Callable[..., Any], run: Callable[[Callable[..., Any]], Any]) -> Values:
@@ -228,16 +258,10 @@ def _shapes_of(function: Callable[..., Any], values: Values) -> Shapes:
 
 
 def _attributes(
-    function: Callable[..., Any],
-    values: Values,
-    told: Told,
-    entry: str,
-    space: Space,
-    *,
-    keywords: bool,
+    function: Callable[..., Any], values: Values, told: Told, text: Text, space: Space
 ) -> dict[str, Any]:
     said = Arguments(iter(space.shapes[f"{INTEGERS}in"]))
-    parts = [f"{name}=" * keywords + said.text(value, name) for name, value in values.items()]
+    parts = {name: said.text(value, name) for name, value in values.items()}
     with torch.no_grad():
         targets, outputs = returned(function(**values), _result(values))
     kinds = {n: declared(t, space.shapes[f"tensors.{n}"]) for n, t in said.tensors.items()}
@@ -245,7 +269,7 @@ def _attributes(
     if told["passed"] or not told["returned"]:
         targets, results = "_", {name: kinds[name] for name in told["passed"]}
     return {
-        "call": f"{targets} = {entry}({', '.join(parts)})",
+        "call": f"{targets} = {text(parts)}",
         "inputs": {name: kinds[name] for name in told["inputs"]},
         "state": {name: kinds[name] for name in told["state"]},
         "updates": told["updates"],
@@ -253,6 +277,14 @@ def _attributes(
         "scalars": dict(said.scalars),
         **space.attributes(),
     }
+
+
+def _plain(entry: str, *, keywords: bool) -> Text:
+    def text(parts: Mapping[str, str]) -> str:
+        passed = (f"{name}=" * keywords + part for name, part in parts.items())
+        return f"{entry}({', '.join(passed)})"
+
+    return text
 
 
 def _changed_by(function: Callable[..., Any], values: Values) -> list[str]:

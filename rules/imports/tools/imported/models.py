@@ -14,6 +14,7 @@ from torch import Generator, Tensor
 from imported.boundary import needing_packages, sources
 from imported.constants import read_module, with_dims
 from imported.modules import (
+    Drawn,
     ShapesOnly,
     build,
     call_of,
@@ -26,8 +27,8 @@ from imported.modules import (
     state_of,
     tensors_at,
     under_seed,
-    under_seeds,
 )
+from imported.precision import precise
 from imported.shape_space import Shapes, Space, explore
 
 INPUTS, INIT = "get_inputs", "get_init_inputs"
@@ -84,11 +85,11 @@ class Models:
         paths, hidden = call_of(*parts, space).paths, hidden_tensor(parts[1])
         told = {"files": [*files], "members": _members(space), "inputs": paths}
 
-        def check(dims: Mapping[str, int]) -> None:
-            call = under_seeds(lambda: _parts(_names(task, told, dims), "cpu"), paths)
-            check_execution(call, hidden)
+        def drawn(dims: Mapping[str, int]) -> Drawn:
+            return Drawn.of(lambda: _parts(_names(task, told, dims), "cpu"), paths)
 
-        space = settled(space, check)
+        space = settled(space, lambda dims: check_execution(drawn(dims).call, hidden))
+        space = precise(space, lambda dims: drawn(dims).excess())
         call = call_of(*parts, space)
         return {
             "origin": task.origin,

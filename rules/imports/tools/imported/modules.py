@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from imported.boundary import Arguments, LeftOutError, declared, integers_of, returned
+from imported.precision import doubled, excess
 from imported.shape_space import INTEGERS, Shapes, Space
 
 LONGEST = 20.0
@@ -132,9 +133,14 @@ def state_of(model: torch.nn.Module) -> dict[str, Tensor]:
 
 
 def moved(name: str, value: Tensor) -> Tensor:
-    """A weight, or where it is constant, the same moved by ``SPREAD``; variances upwards."""
+    """A weight, or where it is constant, the same moved by ``SPREAD``; variances upwards.
+
+    A single number keeps its sign and size: it may be an epsilon.
+    """
     if not value.is_floating_point() or not value.numel():
         return value
+    if not value.dim() and value:
+        return value * (1 + SPREAD * torch.rand_like(value))
     if not bool((value == value.flatten()[0]).all()):
         return value
     step = SPREAD * torch.randn_like(value)
@@ -157,19 +163,38 @@ def run(
         return returned(torch.func.functional_call(model, state, tuple(placed)))[1]
 
 
-def under_seeds(
-    parts: Callable[[], tuple[Any, torch.nn.Module, Sequence[Any]]], paths: Mapping[str, Path]
-) -> Callable[[int], dict[str, Tensor]]:
+@dataclass(frozen=True)
+class Drawn:
     """A call with the same arguments and weights under any seed; ``parts`` draws all anew."""
-    torch.manual_seed(1)
-    _, model, arguments = parts()
-    given = {**tensors_at(arguments, paths), **state_of(model)}
 
-    def call(seed: int) -> dict[str, Tensor]:
-        torch.manual_seed(seed)
-        return run(parts()[1], arguments, paths, given, seed=seed)
+    parts: Callable[[], tuple[Any, torch.nn.Module, Sequence[Any]]]
+    arguments: Sequence[Any]
+    paths: Mapping[str, Path]
+    given: Mapping[str, Tensor]
 
-    return call
+    @classmethod
+    def of(
+        cls,
+        parts: Callable[[], tuple[Any, torch.nn.Module, Sequence[Any]]],
+        paths: Mapping[str, Path],
+    ) -> Drawn:
+        """One draw of arguments and weights."""
+        torch.manual_seed(1)
+        _, model, arguments = parts()
+        return cls(parts, arguments, paths, {**tensors_at(arguments, paths), **state_of(model)})
+
+    def call(self, seed: int) -> dict[str, Tensor]:
+        """The results under a seed."""
+        return self._results(self.given, seed)
+
+    def excess(self) -> float:
+        """How far the results are from those in double precision, in tolerances."""
+        return excess(self.call(1), self._results(doubled(self.given), 1))
+
+    def _results(self, given: Mapping[str, Tensor], seed: int) -> dict[str, Tensor]:
+        with numbers_like(given.values()):
+            torch.manual_seed(seed)
+            return run(self.parts()[1], self.arguments, self.paths, given, seed=seed)
 
 
 def check_execution(call: Callable[[int], Mapping[str, Tensor]], hidden: str = "") -> None:
@@ -234,15 +259,15 @@ def numbers_like(given: Iterable[Any]) -> Iterator[None]:
 class ShapesOnly(TorchFunctionMode):
     """Where nothing but shapes is asked for, on ``meta``: what would fail there, or take long.
 
-    Rates that a constructor spaces evenly are read by it, so these have data. PyTorch would go
-    through recurrent layers step by step.
+    Rates that a constructor spaces evenly are read by it, and single numbers by operators, so these
+    have data. PyTorch would go through recurrent layers step by step.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """The same shapes as without this."""
         del types
         name, keywords = getattr(func, "__name__", ""), kwargs or {}
-        if name == "linspace":
+        if name == "linspace" or (name == "tensor" and isinstance(args[0], int | float)):
             return func(*args, **{**keywords, "device": "cpu"})
         if name in _RECURRENT and isinstance(args[2], list | tuple) and args[0].is_meta:
             data, state, both = args[0], args[1], args[7]

@@ -11,6 +11,7 @@ from kabuild.report.paired import FEWEST, Comparison, Pair
 from kabuild.report.table import text_table
 
 _MARKS = {0: "=", 1: "+", 2: "-"}
+_UNKNOWN = "-"  # a figure that nobody measured
 
 
 def render_comparison(found: Comparison) -> str:
@@ -22,23 +23,25 @@ def render_comparison(found: Comparison) -> str:
 def _table(found: Comparison) -> list[str]:
     if not found.pairs:
         return []
-    rows = [("task", *found.names, "ratio"), *(_cells(pair, found.names) for pair in found.pairs)]
+    rows = [("task", *found.names, "ratio"), *(_cells(found, pair) for pair in found.pairs)]
     return [text_table(rows, right={1, 2})]
 
 
-def _cells(pair: Pair, names: tuple[str, str]) -> tuple[str, str, str, str]:
-    one, other = _told(pair.one, pair.one_right), _told(pair.other, pair.other_right)
-    ratio = f"{pair.speedup} {_MARKS[pair.winner]}"
+def _cells(found: Comparison, pair: Pair) -> tuple[str, str, str, str]:
+    figures = (pair.one, pair.one_right), (pair.other, pair.other_right)
+    one, other = (_told(f"{x:.2f}x" if found.timed else "", right) for x, right in figures)
+    ratio = f"{pair.speedup if found.timed else _UNKNOWN} {_MARKS[pair.winner]}"
     if pair.only_right:
-        ratio += f"  only {names[pair.only_right - 1]} is right"
+        ratio += f"  only {found.names[pair.only_right - 1]} is right"
     return pair.task, one, other, ratio
 
 
-def _told(figure: float, right: float) -> str:
-    """``1.52x``, with the share of correct trials if not all are."""
-    if right == 1.0:
-        return f"{figure:.2f}x"
-    return f"{figure:.2f}x ({right:.0%} right)" if right else f"failed ({figure:.2f}x)"
+def _told(figure: str, right: float) -> str:
+    """``1.52x``, or a dash without a figure; with the share of correct trials if not all are."""
+    if not right:
+        return f"failed ({figure})" if figure else "failed"
+    told = figure or _UNKNOWN
+    return told if right == 1.0 else f"{told} ({right:.0%} right)"
 
 
 def _figures(found: Comparison) -> Iterator[str]:
@@ -46,15 +49,11 @@ def _figures(found: Comparison) -> Iterator[str]:
     if found.ratio is None:
         yield f"{one} / {other}: nothing to compare, since no task of both was judged"
     else:
-        ratio = Speedup(found.ratio, found.low, found.high)
-        interval = "95 % interval unknown"
-        if ratio.ends:
-            interval = f"95 % interval {ratio.ends[0]:.3g} to {ratio.ends[1]:.3g}"
-        yield f"{one} / {other}: {ratio}, {interval} ({_sureness(found)})"
+        yield f"{one} / {other}: {_ratio(found.ratio, found)} ({_sureness(found)})"
         counts = (("win", found.wins), ("loss", found.losses), ("tie", found.ties))
         told = ", ".join(_counted(number, noun) for noun, number in counts)
         yield f"{told}; sign test p = {found.p_value:.3g}"
-        if any(pair.only_right for pair in found.pairs):
+        if found.timed and any(pair.only_right for pair in found.pairs):
             yield "where only one is right, it wins, and no ratio is worse for it than 1.00x"
     for name, costs in zip(found.names, found.costs, strict=True):
         if costs:
@@ -64,6 +63,16 @@ def _figures(found: Comparison) -> Iterator[str]:
         for end in dict.fromkeys(ended.values()):
             where = abridged([label for label, how in ended.items() if how == end])
             yield f"{name}: {end} ({where})"
+
+
+def _ratio(ratio: float, found: Comparison) -> str:
+    """The ratio of all tasks with its interval; a dash where nothing was timed."""
+    if not found.timed:
+        return _UNKNOWN
+    speedup = Speedup(ratio, found.low, found.high)
+    if not speedup.ends:
+        return f"{speedup}, 95 % interval unknown"
+    return f"{speedup}, 95 % interval {speedup.ends[0]:.3g} to {speedup.ends[1]:.3g}"
 
 
 def _sureness(found: Comparison) -> str:
@@ -76,7 +85,7 @@ def _sureness(found: Comparison) -> str:
 def _left_out(found: Comparison) -> Iterator[str]:
     """Trials that are excluded from all figures, by name."""
     if found.pairs and not found.timed:
-        yield "nothing was timed: no gate that times was requested, and every pass counts as 1.00x"
+        yield "nothing was timed: no gate that times was requested, so only correctness counts"
     for name, missing in zip(found.names, found.unjudged, strict=True):
         if missing:
             told = ", ".join([f"{label} ({why})" for label, why in missing.items()])

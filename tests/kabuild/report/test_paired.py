@@ -75,17 +75,30 @@ def test_one_task_whose_intervals_nobody_knows_has_none() -> None:
     assert "2.00x, 95 % interval unknown" in render_comparison(found)
 
 
-def test_what_nobody_timed_is_said_to_be_so() -> None:
-    def untimed(name: str) -> Evaluation:
-        timed = result("t0", 2.0)
-        gates = {gate: told for gate, told in said(timed).items() if gate != "perf"}
-        return evaluation(name, saying(timed, gates, figures={}))
+def untimed(name: str, speedup: float | None = 2.0) -> Evaluation:
+    """One task, of which no gate that times was requested; None is a failure."""
+    timed = result("t0", speedup)
+    gates = {gate: told for gate, told in said(timed).items() if gate != "perf"}
+    return evaluation(name, saying(timed, gates, figures={}))
 
+
+def test_what_nobody_timed_is_said_to_be_so() -> None:
     found = compare(untimed("a"), untimed("b"))
 
     assert not found.timed
     assert "nothing was timed" in render_comparison(found)
     assert "nothing was timed" not in render_comparison(compare(judged("a", 2.0), untimed("b")))
+
+
+def test_where_nothing_was_timed_no_figure_is_shown() -> None:
+    equal = render_comparison(compare(untimed("a"), untimed("b")))
+    unequal = render_comparison(compare(untimed("a"), untimed("b", None)))
+
+    assert equal.splitlines()[1].split()[1:] == ["-", "-", "-", "="]
+    assert "a / b: - (1 task is too few to be sure)" in equal
+    assert unequal.splitlines()[1].split()[1:3] == ["-", "failed"]
+    assert "- +  only a is right" in unequal
+    assert "1.00x" not in equal + unequal
 
 
 def test_equal_agents_are_not_told_apart() -> None:

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -69,6 +70,13 @@ ENTRY(hangs) { UNUSED; for (volatile int i = 0;; ++i) {} }
 ENTRY(stops_itself) { UNUSED; raise(SIGSTOP); twice(x, y, n); return 0; }
 ENTRY(segfaults) { UNUSED; *(volatile int*)8 = 1; return 0; }
 ENTRY(aborts) { UNUSED; abort(); }
+ENTRY(kills_itself) { UNUSED; raise(SIGKILL); return 0; }
+ENTRY(limits_its_own_time) {
+  UNUSED;
+  struct rlimit one = {1, 1};
+  setrlimit(RLIMIT_CPU, &one);
+  for (volatile int i = 0;; ++i) {}
+}
 ENTRY(raises_sigfpe) { UNUSED; raise(SIGFPE); return 0; }
 ENTRY(traps) { UNUSED; __builtin_trap(); }
 static int deep(volatile char* p) { volatile char a[4096]; a[0] = *p; return deep(a) + a[0]; }

@@ -61,6 +61,12 @@ def names_an_object(x, y, *, n):
     device.ask("define", 7, WHERE, {"tl": ["language", "triton.language.core", "os"]}, False)
     device.ask("launch", 7, [1, 1, 1], {}, [])
 
+def limits_its_own_time(x, y, *, n):
+    import resource
+    resource.setrlimit(resource.RLIMIT_CPU, (1, 1))
+    while True:
+        pass
+
 def sends_rubbish(x, y, *, n):
     doubled.definitions.device.ask("launch", {}, [[[[]]]])
 """
@@ -91,6 +97,7 @@ def candidate(tmp_path):
         ("says_that_kernels_are_elsewhere", Reason.UNSUPPORTED_FEATURE, "must be in a file"),
         ("names_an_object", Reason.EXCEPTION, "triton.language.core.os"),
         ("sends_rubbish", Reason.EXCEPTION, "request launch"),
+        ("limits_its_own_time", Reason.TIMEOUT, "used up its processor time"),
     ],
 )
 def test_what_a_module_does_to_the_other_half_is_its_own_fault(

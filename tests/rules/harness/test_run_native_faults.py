@@ -55,6 +55,7 @@ def test_benign_twin_passes(launcher, twin):
         ("stops_itself", Reason.TIMEOUT, "no answer within"),
         ("segfaults", Reason.CRASH, "SIGSEGV"),
         ("aborts", Reason.CRASH, "SIGABRT"),
+        ("kills_itself", Reason.CRASH, "(SIGKILL) in a batch of 3 calls, and not for want of"),
         ("raises_sigfpe", Reason.CRASH, "SIGFPE"),
         ("traps", Reason.CRASH, "SIGILL"),
         ("overflows_the_stack", Reason.CRASH, "SIGSEGV"),
@@ -113,6 +114,13 @@ def test_processor_time_has_a_limit(launcher):
 
     assert fault.reason is Reason.TIMEOUT
     assert "processor time" in fault.detail
+
+
+def test_a_limit_that_a_candidate_gave_itself_is_told_as_one_of_time(launcher):
+    fault = fault_of(launcher, native(CHEATS, "limits_its_own_time"))
+
+    assert fault.reason is Reason.TIMEOUT
+    assert "used up the 1 s of processor time that it allowed itself in a batch" in fault.detail
 
 
 def test_unwritten_output_holds_poison(launcher):

@@ -10,8 +10,9 @@ import contextlib
 import os
 import select
 import socket
-import time
 from collections.abc import Sequence
+
+from base.granted_time import GRANTED, PIECE_SECONDS
 
 from runners.protocol import SIZE, Message
 
@@ -49,7 +50,7 @@ class Channel:
             raise Hangup from error
 
     def receive(self, deadline: float, *, awake: bool = False) -> Message:
-        """The next message before ``deadline`` (of ``time.monotonic``).
+        """The next message before ``deadline`` (of ``GRANTED``).
 
         ``awake`` waits without sleeping, so that no time is lost to waking up. Raises Hangup,
         Silence or Malformed.
@@ -58,8 +59,10 @@ class Channel:
         poll.register(self._control, select.POLLIN)
         poll.register(self._output, select.POLLIN)
         while True:
-            left = deadline - time.monotonic()
-            ready = dict(poll.poll(0 if awake else max(0.0, left) * 1000))
+            left, sleep = deadline - GRANTED.now(), GRANTED.sleep()
+            patience = 0.0 if awake else max(0.0, min(left, PIECE_SECONDS))
+            ready = dict(poll.poll(patience * 1000))
+            sleep.over()
             if self._control.fileno() in ready:
                 return self._take()
             if left <= 0:

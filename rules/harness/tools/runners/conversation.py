@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
+from base.granted_time import GRANTED, Period
 from base.program import CandidateFault, MachineFault
 from terms.reasons import Reason
 
-from runners import diagnosis
+from runners import diagnosis, killed
 from runners.call_block import CallBlock
 from runners.channel import Channel, Hangup, Malformed, Silence
 from runners.control_block import ControlBlock
@@ -53,15 +55,17 @@ class Nudge:
 
 
 class Conversation:
-    """One runner's channel and warden.
+    """One runner's channel and warden; ``processor_limit`` is in seconds.
 
     Attributes:
         block: the config in force, for names in faults.
     """
 
-    def __init__(self, channel: Channel, warden: Warden) -> None:
+    def __init__(self, channel: Channel, warden: Warden, processor_limit: int = 0) -> None:
         self._channel = channel
         self._warden = warden
+        self._processor_limit = processor_limit
+        self._kills = killed.kills()
         self._counted = Counted()
         self.block: ControlBlock | CallBlock | None = None
 
@@ -72,7 +76,7 @@ class Conversation:
         raises MachineFault.
         """
         try:
-            message = self._channel.receive(time.monotonic() + seconds)
+            message = self._channel.receive(GRANTED.now() + seconds)
         except (Hangup, Silence, Malformed) as error:
             status = self._warden.wait(0)
             what = type(error).__name__.lower() if status is None else f"wait status {status}"
@@ -97,7 +101,7 @@ class Conversation:
         """Send a request and return its answer. Raises CandidateFault for anything else.
 
         Args:
-            seconds: how long to wait.
+            seconds: how long to wait, in granted time.
             doing: what the runner does meanwhile, in words that complete a fault.
             armed: the runner is at large and awake, and so is whoever waits for it.
             freeze: stop the runner once it has answered, and count the time until then.
@@ -105,6 +109,7 @@ class Conversation:
         """
         request = Message(kind, secrets.randbits(64), values)
         own_ns = Scheduled.of(_SELF).waited_ns
+        period = GRANTED.period()
         started = time.monotonic_ns()
         try:
             self._channel.send(request, fds)
@@ -112,7 +117,7 @@ class Conversation:
                 self._warden.thaw()
             if nudge is not None:
                 self._wait_or(nudge)
-            message = self._channel.receive(time.monotonic() + seconds, awake=armed)
+            message = self._receive(period, GRANTED.now() + seconds, awake=armed)
         except Hangup:
             self._fail_by_end(doing)
         except Silence:
@@ -131,7 +136,21 @@ class Conversation:
             self.freeze(doing)
         wall_ns = time.monotonic_ns() - started
         spent = self._spent(Scheduled.of(_SELF).waited_ns - own_ns) if frozen else Counted()
+        period.withhold(spent.starved_ns / 1e9)
         return Answer(message.values, wall_ns, spent)
+
+    def _receive(self, period: Period, deadline: float, *, awake: bool) -> Message:
+        """The next message. While others have its processors, a runner has time.
+
+        Raises what ``Channel.receive`` does.
+        """
+        while True:
+            try:
+                return self._channel.receive(deadline, awake=awake)
+            except Silence:
+                period.withhold(self._warden.count().since(self._counted).starved_ns / 1e9)
+                if GRANTED.now() >= deadline:
+                    raise
 
     def _wait_or(self, nudge: Nudge) -> None:
         if not self._channel.speaks(nudge.after_seconds):
@@ -161,19 +180,15 @@ class Conversation:
         except Unstoppable:
             raise self._unstoppable(f"after its answer {doing}") from None
         if status is not None:
-            raise diagnosis.ended(status, f"after its answer {doing}", self._channel.text())
+            raise self._ended(status, f"after its answer {doing}")
         if not self._channel.is_quiet():
             raise diagnosis.violation(f"sent more than its answer {doing}")
 
     def _spent(self, own_ns: int) -> Counted:
         """The counts since the last call of this."""
-        before, now = self._counted, self._warden.count()
-        self._counted = now
-        return Counted(
-            now.thread_ns - before.thread_ns,
-            now.process_ns - before.process_ns,
-            now.waited_ns - before.waited_ns + own_ns,
-        )
+        before, self._counted = self._counted, self._warden.count()
+        spent = self._counted.since(before)
+        return replace(spent, waited_ns=spent.waited_ns + own_ns)
 
     def said(self) -> str:
         """The end of what the runner has printed, safe to show."""
@@ -200,10 +215,24 @@ class Conversation:
 
     def _fail_by_end(self, doing: str) -> NoReturn:
         status = self._warden.wait(_LAST_WORDS_SECONDS)
-        said = self._channel.text()
         if status is None:
+            said = self._channel.text()
             raise diagnosis.violation(f"closed its control socket {doing}", said)
-        raise diagnosis.ended(status, doing, said)
+        raise self._ended(status, doing)
+
+    def _ended(self, status: int, doing: str) -> CandidateFault:
+        """The fault of a runner that has ended. Raises MachineFault where others are to blame."""
+        said = self._channel.text()
+        if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
+            return diagnosis.ended(status, doing, said)
+        return killed.fault(
+            self._warden.death(),
+            before=self._kills,
+            lent_bytes=sum(self.block.sizes) if self.block else 0,
+            processor_limit=self._processor_limit,
+            doing=doing,
+            said=said,
+        )
 
     def _fail_by_complaint(self, message: Message, doing: str) -> NoReturn:
         try:
@@ -218,4 +247,6 @@ class Conversation:
         said = self._channel.text()
         if status is None:
             raise diagnosis.violation(f"reported a signal and lives on {doing}", said)
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+            raise self._ended(status, doing)
         raise diagnosis.crashed(message, status, self.block, doing, said)

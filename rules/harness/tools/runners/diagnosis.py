@@ -33,7 +33,6 @@ _DEVICE_CRASHES = {
 _BY_SIGNAL: dict[int, tuple[Reason, str]] = {
     signal.SIGSYS: (Reason.FORBIDDEN_SYSCALL, "made a system call that no kernel needs"),
     signal.SIGXCPU: (Reason.TIMEOUT, "used up its processor time"),
-    signal.SIGKILL: (Reason.OUT_OF_MEMORY, "was killed by the system, which ran out of memory"),
 }
 _APART: dict[int, str] = {
     Place.CONTROL: "in the control block",

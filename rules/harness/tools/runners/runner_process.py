@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from base.granted_time import GRANTED
 from base.program import (
     Batch,
     CandidateFault,
@@ -306,9 +307,9 @@ class Runner:
         doing: str,
         **how: Any,
     ) -> Answer:
-        patience = max(0.0, min(seconds, self._left_seconds))
+        patience, began = max(0.0, min(seconds, self._left_seconds)), GRANTED.now()
         answer = self._conversation.ask(kind, expected, seconds=patience, doing=doing, **how)
-        self._left_seconds -= answer.wall_ns / 1e9
+        self._left_seconds -= GRANTED.now() - began
         return answer
 
     def _ask_to_load(

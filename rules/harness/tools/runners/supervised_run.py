@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
+
+from base.granted_time import GRANTED, PIECE_SECONDS
 
 from runners.warden import Unstoppable, Warden
 
@@ -88,18 +89,20 @@ def await_return(
     ``most_bytes`` of each pipe are kept. Raises MachineFault where the warden is lost.
     """
     kept = {output: b"", report: b""}
-    deadline = time.monotonic() + seconds
+    deadline = GRANTED.now() + seconds
     poll = select.poll()
     for pipe in kept:
         os.set_blocking(pipe, False)
         poll.register(pipe, select.POLLIN)
     reported = False
     while not reported:
-        left = deadline - time.monotonic()
+        left, sleep = deadline - GRANTED.now(), GRANTED.sleep()
         if left <= 0:
             _killed(warden)
             return Returned(None, kept[output], b"")
-        for pipe, _ in poll.poll(left * 1000):
+        ready = poll.poll(min(left, PIECE_SECONDS) * 1000)
+        sleep.over()
+        for pipe, _ in ready:
             data = os.read(pipe, _CHUNK)
             kept[pipe] = (kept[pipe] + data)[:most_bytes]
             if not data:

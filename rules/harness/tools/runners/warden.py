@@ -18,25 +18,30 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import IntEnum, unique
 from pathlib import Path
 
+from base.granted_time import PIECE_SECONDS, GrantedTime
 from base.program import MachineFault
 
+from runners.killed import Death
 from runners.sched_stats import Scheduled, Waits
 
 _REQUEST = struct.Struct("<II")  # command; milliseconds, or how many ranges
-_REPLY = struct.Struct("<II3Q")  # state, wait status, counts
+_REPLY = struct.Struct("<II5Q")  # state, wait status, counts
 _STOP_SECONDS = 10.0
 """For a signal to reach all threads of a runner: milliseconds, or what a busy machine adds."""
-_PATIENCE_SECONDS = 6 * _STOP_SECONDS  # with the warden, which never waits longer than that
+_MOST_TIMES = 5  # that, however busy the machine is
+_PATIENCE_SECONDS = 60.0  # with the warden, which never waits longer than that
 _READING_FDS = 2
 _RANGE = struct.Struct("<QQQ")  # as ``runners.results`` has it
 _CPU_CLOCK_OF_PROCESS = 2  # CPUCLOCK_SCHED, beside the inverted pid: how Linux numbers such clocks
 
 
 _NEWS = (signal.SIGCHLD,)
+_WARDEN = 1
+_NOTHING = (0,) * 5  # of ``Counted``
 
 
 @unique
@@ -47,6 +52,7 @@ class _Command(IntEnum):
     WAIT = 4
     COUNT = 5
     READ = 6
+    DEATH = 7
 
 
 @unique
@@ -74,11 +80,33 @@ class Counted:
         thread_ns: for which the runner's main thread ran.
         process_ns: for which all its threads ran.
         waited_ns: for which the runner and its warden were ready to run and could not.
+        main_waited_ns: the same of the runner's main thread alone.
+        sandbox_ns: for which all processes of its sandbox ran, the warden excluded.
     """
 
     thread_ns: int = 0
     process_ns: int = 0
     waited_ns: int = 0
+    main_waited_ns: int = 0
+    sandbox_ns: int = 0
+
+    @property
+    def starved_ns(self) -> int:
+        """For which programs outside had the processors that the main thread wanted.
+
+        The time of the sandbox's other threads is not in it: no candidate makes itself wait.
+        """
+        return max(0, self.main_waited_ns - max(0, self.sandbox_ns - self.thread_ns))
+
+    def since(self, before: Counted) -> Counted:
+        """What was counted after ``before`` was."""
+        return Counted(
+            self.thread_ns - before.thread_ns,
+            self.process_ns - before.process_ns,
+            self.waited_ns - before.waited_ns,
+            self.main_waited_ns - before.main_waited_ns,
+            self.sandbox_ns - before.sandbox_ns,
+        )
 
 
 def supervise(worker: int, fd: int) -> int:
@@ -95,8 +123,16 @@ def supervise(worker: int, fd: int) -> int:
             reading = command is _Command.READ
             reply = ward.read(number, *fds) if reading else ward.obey(command, number)
             if reply is not None:
-                counted = ward.count() if command is _Command.COUNT else (0, 0, 0)
-                judge.send(_REPLY.pack(*reply, *counted))
+                judge.send(_REPLY.pack(*reply, *_numbers(ward, command)))
+
+
+def _numbers(ward: _Ward, command: _Command) -> tuple[int, ...]:
+    """What a reply tells besides the state."""
+    if command is _Command.COUNT:
+        return ward.count()
+    if command is _Command.DEATH:
+        return (*astuple(ward.death), 0, 0)
+    return _NOTHING
 
 
 class _Ward:
@@ -105,6 +141,7 @@ class _Ward:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.status: int | None = None
+        self.death = Death()
         self._waits = Waits(pid)
         self._waited_ns = 0
 
@@ -116,7 +153,7 @@ class _Ward:
         state = _State.RUNNING
         if command is _Command.FREEZE:
             self._signal(signal.SIGSTOP)
-            stopped = self._await(os.WUNTRACED, _STOP_SECONDS)
+            stopped = self._await(os.WSTOPPED, _STOP_SECONDS)
             state = _State.FROZEN if stopped else _State.DEFIANT
         elif command is _Command.KILL:
             self._signal(signal.SIGKILL)
@@ -144,18 +181,17 @@ class _Ward:
                 os.close(memory)
         return _State.FROZEN, 0
 
-    def count(self) -> tuple[int, int, int]:
+    def count(self) -> tuple[int, ...]:
         """The fields of ``Counted``; zeros after the runner's end."""
         if self.status is not None:
-            return 0, 0, 0
+            return _NOTHING
         self._waited_ns += self._waits.since_last()
         own = Scheduled.of(Path("/proc/thread-self")).waited_ns
-        main = Scheduled.of(Path(f"/proc/{self.pid}/task/{self.pid}")).ran_ns
-        clock = ~self.pid << 3 | _CPU_CLOCK_OF_PROCESS
-        process = 0
-        with contextlib.suppress(OSError):
-            process = time.clock_gettime_ns(clock)
-        return main, process, self._waited_ns + own
+        main = Scheduled.of(Path(f"/proc/{self.pid}/task/{self.pid}"))
+        all_ = (int(entry) for entry in os.listdir("/proc") if entry.isdecimal())  # noqa: PTH208
+        sandbox = sum(_ran_ns(pid) for pid in all_ if pid != _WARDEN)
+        waited = self._waited_ns + own
+        return main.ran_ns, _ran_ns(self.pid), waited, main.waited_ns, sandbox
 
     def _signal(self, number: int) -> None:
         if self.status is None:
@@ -163,19 +199,35 @@ class _Ward:
                 os.kill(self.pid, number)
 
     def _await(self, options: int, seconds: float) -> bool:
-        """Whether the runner has ended, or stopped where ``options`` ask for that, in time."""
-        deadline = time.monotonic() + seconds
+        """Whether the runner has ended, or stopped where ``options`` ask for that, in time.
+
+        Time that its threads wait for processors is not counted, up to a limit.
+        """
+        granted, starving = GrantedTime(), Waits(self.pid)
+        deadline, latest = granted.now() + seconds, granted.machine() + _MOST_TIMES * seconds
         while self.status is None:
-            pid, status = os.waitpid(self.pid, options | os.WNOHANG)
-            if pid and os.WIFSTOPPED(status):
+            news = os.waitid(os.P_PID, self.pid, os.WEXITED | options | os.WNOHANG | os.WNOWAIT)
+            if news and news.si_code == os.CLD_STOPPED:
+                os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG)
                 return True
-            if pid:
-                self.status = status
-            elif (left := deadline - time.monotonic()) > 0:
-                signal.sigtimedwait(_NEWS, left)
-            else:
+            if news:
+                self.status, self.death = Death.bury(self.pid)
+                return True
+            left = deadline - granted.now()
+            if left <= 0 or granted.machine() > latest:
                 return False
+            period, sleep = granted.period(), granted.sleep()
+            if signal.sigtimedwait(_NEWS, min(left, PIECE_SECONDS)) is None:
+                sleep.over()
+                period.withhold(starving.since_last() / 1e9)
         return True
+
+
+def _ran_ns(pid: int) -> int:
+    """For which all threads of a process ran; 0 where it has ended."""
+    with contextlib.suppress(OSError):
+        return time.clock_gettime_ns(~pid << 3 | _CPU_CLOCK_OF_PROCESS)
+    return 0
 
 
 @contextlib.contextmanager
@@ -241,6 +293,10 @@ class Warden:
         status = self._ended(_Command.KILL)
         assert status is not None, "a warden's answer to this has one"
         return status
+
+    def death(self) -> Death:
+        """What the kernel knew of a runner that has ended."""
+        return Death(*self._ask(_Command.DEATH)[2:5])
 
     def wait(self, seconds: float) -> int | None:
         """The runner's wait status, or None when it still lives after ``seconds``."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 
+from base.granted_time import GRANTED
 from base.program import CandidateFault, Config, RunnerPolicy
 from base.spec import Spec
 from runners.launcher import Launcher
@@ -33,13 +33,13 @@ class Instrumented:
         self, config: Config, inputs: Mapping[str, Tensor]
     ) -> tuple[Sequence[Finding], CandidateFault | None]:
         """One call of the candidate. Raises MachineFault."""
-        started = time.monotonic()
+        started = GRANTED.now()
         fault = None
         try:
             said = self._call(config, inputs)
         except CandidateFault as caught:
             fault, said = caught, caught.detail
-        self._patience.spent_seconds += time.monotonic() - started
+        self._patience.spent_seconds += GRANTED.now() - started
         return read_findings(said, self._places), fault
 
     def _call(self, config: Config, inputs: Mapping[str, Tensor]) -> str:

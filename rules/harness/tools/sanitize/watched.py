@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from base.granted_time import GRANTED
 from base.program import CandidateFault, Config, MachineFault, RunnerPolicy
 from base.spec import Spec, SpecError
 from runners import confinement, diagnosis
@@ -97,7 +97,7 @@ class Watched:
         self, config: Config, inputs: Mapping[str, Tensor]
     ) -> tuple[Sequence[Finding], CandidateFault | None]:
         """One call of the candidate under each tool, all at once. Raises MachineFault."""
-        started = time.monotonic()
+        started = GRANTED.now()
         try:
             seconds = min(self._policy.watch_seconds, self._patience.left_seconds)
         except CandidateFault as fault:
@@ -109,7 +109,7 @@ class Watched:
             write_call(Path(folder), self._spec.candidate, self._spec.signature, config, inputs)
             watch = partial(self._watch, folder=folder, seconds=seconds)
             seen = list(pool.map(watch, TOOLS))
-        self._patience.spent_seconds += time.monotonic() - started
+        self._patience.spent_seconds += GRANTED.now() - started
         findings = [finding for found, _ in seen for finding in found]
         return findings, next((fault for _, fault in seen if fault), None)
 

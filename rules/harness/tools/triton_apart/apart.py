@@ -25,6 +25,7 @@ from pyrunner import host
 from pyrunner.faults import HostFault
 from runners import confinement, lockdown
 from runners.control_block import ControlBlock, Region
+from runners.killed import Death
 from triton_cpu import interpreter
 from triton_cpu.bounds import Allocation
 from triton_cpu.plain import MalformedError
@@ -179,8 +180,10 @@ class Apart:
             raise MalformedError("a request after the call's end")
 
     def _end_likewise(self) -> NoReturn:
-        _, status = os.waitpid(self._pid, 0)
-        self._end_as(status)
+        os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
+        status, death = Death.bury(self._pid)
+        # At its hard limit a process is killed, and that says nothing of time.
+        self._end_as(int(signal.SIGXCPU) if death.at_its_limit else status)
 
     def _end_as(self, status: int) -> NoReturn:
         """End as the other process has, which the judge then sees."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from base import seeds
+from base.granted_time import GRANTED
 from base.program import Batch, CandidateFault, Config, Program, RunnerPolicy, Signature
 from base.seeds import Seeds
 from base.spec import Spec, SpecError
@@ -171,12 +171,12 @@ class Side:
 
     @contextmanager
     def spending(self) -> Iterator[None]:
-        """Count the time of the block as the program's."""
-        started = time.monotonic()
+        """Count the time of the block as the program's, as far as the machine granted it."""
+        started = GRANTED.now()
         try:
             yield
         finally:
-            self._spent_seconds += time.monotonic() - started
+            self._spent_seconds += GRANTED.now() - started
 
     def run_each(self, config: Config, inputs: Sequence[Tensors]) -> list[Tensors | CandidateFault]:
         """The outputs, or the fault, of each call: in one batch, and singly after a fault.

@@ -1,0 +1,108 @@
+"""Why a runner died of SIGKILL, which says nothing by itself.
+
+The kernel sends it for want of memory and at a hard limit of processor time; a candidate may send
+it to itself. Only the first can be the doing of other programs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from base.program import CandidateFault, MachineFault
+from terms.reasons import Reason
+
+from runners import diagnosis
+
+MODEST_BYTES = 1 << 30
+"""A runner that never had more than this, beside what the judge lent it, has not used up the memory
+of a machine."""
+_NEARLY = 0.8  # of a limit: the kernel enforces it by ticks, and counts exactly
+_KIBIBYTE = 1024  # the unit of a peak
+_NANOSECONDS = 1e9
+
+
+@dataclass(frozen=True)
+class Death:
+    """What the kernel knows of a process that has ended.
+
+    Attributes:
+        peak_bytes: the most memory that was resident at once.
+        processor_ns: for which its threads ran.
+        processor_limit: its hard limit of that, in seconds; 0 where that cannot be read.
+    """
+
+    peak_bytes: int = 0
+    processor_ns: int = 0
+    processor_limit: int = 0
+
+    @classmethod
+    def bury(cls, pid: int) -> tuple[int, Death]:
+        """Reap a child that has ended: its wait status and the rest. Raises ChildProcessError."""
+        limit = _processor_limit(pid)
+        _, status, usage = os.wait4(pid, 0)
+        ran = int((usage.ru_utime + usage.ru_stime) * _NANOSECONDS)
+        return status, cls(usage.ru_maxrss * _KIBIBYTE, ran, limit)
+
+    @property
+    def at_its_limit(self) -> bool:
+        """Whether it has used up its processor time."""
+        return 0 < _NEARLY * self.processor_limit * _NANOSECONDS <= self.processor_ns
+
+
+def _processor_limit(pid: int) -> int:
+    """The hard limit of a process in seconds; 0 for none. ``prlimit`` is absent in sandboxes."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path(f"/proc/{pid}/limits").read_text().splitlines():
+            if line.startswith("Max cpu time "):
+                return int(line.split()[4])
+    return 0
+
+
+def kills() -> int | None:
+    """How many processes the kernel has killed so far for want of memory; None where untold."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc/vmstat").read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return None
+
+
+def fault(
+    death: Death,
+    *,
+    before: int | None,
+    lent_bytes: int,
+    processor_limit: int,
+    doing: str,
+    said: str,
+) -> CandidateFault:
+    """What such a death means for the candidate.
+
+    Args:
+        before: what ``kills`` was when the runner was started.
+        lent_bytes: of the judge's buffers, which the runner may have touched.
+        processor_limit: that the judge had set, in seconds.
+        doing: what it was asked to do.
+        said: the end of its output.
+
+    Raises MachineFault where other programs have used up the machine's memory.
+    """
+    if death.at_its_limit:
+        what = f"used up its {processor_limit} s of processor time"
+        if death.processor_limit < processor_limit:
+            what = f"used up the {death.processor_limit} s of processor time that it allowed itself"
+        return diagnosis.fault(Reason.TIMEOUT, f"{what} {doing}", said)
+    after = kills()
+    if before is not None and before == after:
+        what = f"was killed (SIGKILL) {doing}, and not for want of memory"
+        return diagnosis.fault(Reason.CRASH, what, said)
+    if before is not None and death.peak_bytes - lent_bytes <= MODEST_BYTES:
+        raise MachineFault(
+            f"the system ran out of memory and killed a runner {doing}, which had "
+            f"{death.peak_bytes >> 20} MiB"
+        )
+    what = f"was killed by the system, which ran out of memory, {doing}"
+    return diagnosis.fault(Reason.OUT_OF_MEMORY, what, said)

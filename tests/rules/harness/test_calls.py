@@ -12,6 +12,7 @@ from call_forms import FORMS, WRONG
 from correctness import gate
 from perf import gate as perf
 from runners.launcher import Launcher
+from runners.results import _reused
 
 from rules.call.rule import _check, boundary_json
 from rules.harness.configs import visible_configs
@@ -90,6 +91,47 @@ def test_wrong_solution_is_refused(launcher, tmp_path, case):
     verdict = judged(launcher, tmp_path, case[0], WRONG[case])
 
     assert verdict.reason == case[1], verdict.detail
+
+
+REUSING = """
+class ModelNew(Model):
+    kept = {}
+
+    def forward(self, x):
+        y = self.kept.setdefault((x.shape[0], self.fc.out_features), super().forward(x))
+        y.copy_(super().forward(x)FACTOR)
+        return yCOPY
+"""
+AGAIN = "a later call has returned the memory of 'y' again: each call needs new memory"
+
+
+def test_a_buffer_that_calls_share_is_told_as_the_reason(launcher, tmp_path):
+    reuses = REUSING.replace("FACTOR", "").replace("COPY", "")
+    verdict = judged(launcher, tmp_path, "linear", reuses)
+
+    assert verdict.reason == "WRONG_RESULT"
+    assert AGAIN in verdict.detail
+
+
+@pytest.mark.parametrize(("factor", "reason"), [("", ""), (" * 2", "WRONG_RESULT")])
+def test_a_buffer_that_is_copied_is_no_reason(launcher, tmp_path, factor, reason):
+    copies = REUSING.replace("FACTOR", factor).replace("COPY", ".clone()")
+    verdict = judged(launcher, tmp_path, "linear", copies)
+
+    assert verdict.reason == reason, verdict.detail
+    assert "later call" not in verdict.detail
+
+
+def test_only_results_that_were_overwritten_are_named():
+    """By slot: places are address, place in the order of calls, slot, end, name."""
+    same = [(100, place, 7 - place, 140, "y") for place in range(3)]
+    apart = [(200, 0, 7, 240, "z"), (240, 1, 6, 280, "z"), (300, 2, 5, 340, "z")]
+    partly = [(400, 1, 6, 500, "a"), (420, 0, 7, 440, "b"), (460, 2, 5, 470, "b")]
+    in_one_call = [(600, 0, 7, 640, "c"), (600, 0, 7, 640, "d")]
+
+    assert _reused([*apart, *in_one_call]) == {}
+    assert _reused([*same, *apart]) == {7: {"y"}, 6: {"y"}}
+    assert _reused(partly) == {7: {"b"}, 6: {"a"}}
 
 
 def test_result_of_one_element_is_admitted(launcher, tmp_path):

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from base import layouts, shapes
+from base.outputs import Outputs
 from base.program import Argument, Config, Program, Scalar, Signature
 from gpu import session
 from gpu.driver import accelerator
@@ -233,8 +234,11 @@ class ConfigMemory:
     def read(self, order: Sequence[int]) -> tuple[dict[str, Tensor], ...]:
         """Copies of the outputs of each call."""
         if self._results:
-            found = self._results.strides
-            return tuple(self._outputs.read(slot, found.get(slot, {})) for slot in order)
+            found, reused = self._results.strides, self._results.reused
+            return tuple(
+                Outputs(self._outputs.read(slot, found.get(slot, {})), reused.get(slot, ()))
+                for slot in order
+            )
         return tuple(self._outputs.read(slot) for slot in order)
 
     def close(self) -> None:

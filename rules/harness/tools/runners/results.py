@@ -46,6 +46,7 @@ class ResultTable:
     Attributes:
         fd: the file that the runner writes them into.
         strides: by slot and output, of what lies otherwise than declared, as it was last fetched.
+        reused: by slot, the outputs whose memory a later call has returned, too.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class ResultTable:
             for part in _parts(declared[name], placed[name], config)
         ]
         self.strides: dict[int, dict[str, tuple[int, ...]]] = {}
+        self.reused: dict[int, set[str]] = {}
         self._stride = RECORD.size * len(self._parts)
         self.fd, self._memory = shared_memory.shared_file(
             max(self._stride * slots, 1), sealed=False
@@ -75,14 +77,17 @@ class ResultTable:
         """Copy what the calls in these slots have returned into their outputs."""
         self.strides = {}
         ranges: list[tuple[int, int, int]] = []
-        for slot in order:
+        places: list[_Place] = []
+        for place, slot in enumerate(order):
             for index, part in enumerate(self._parts):
                 address, steps = self._checked(slot, index, part)
                 first = slot * outputs.stride + part.offset
                 if part.size:
                     ranges.append((address, part.size, first))
+                    places.append((address, place, slot, address + part.size, part.name))
                 if not part.listed and steps:
                     self.strides.setdefault(slot, {})[part.name] = steps
+        self.reused = _reused(places)
         if not ranges:
             return
         packed = b"".join(RANGE.pack(*item) for item in ranges)
@@ -112,6 +117,23 @@ class ResultTable:
             wanted = part.layout or f"strides {list(part.strides)}"
             raise _wrong(Reason.WRONG_LAYOUT, part.name, f"with strides {list(steps)}", wanted)
         return address, steps if part.layout == layouts.DENSE else ()
+
+
+_Place = tuple[int, int, int, int, str]  # address, place in the order, slot, end, output
+
+
+def _reused(places: list[_Place]) -> dict[int, set[str]]:
+    """By slot, the outputs that lie where those of a later call do."""
+    found: dict[int, set[str]] = {}
+    places.sort()
+    furthest: _Place | None = None
+    for place in places:
+        if furthest and place[0] < furthest[3] and place[1] != furthest[1]:
+            _, _, slot, _, name = min(place, furthest, key=lambda item: item[1])
+            found.setdefault(slot, set()).add(name)
+        if furthest is None or place[3] >= furthest[3]:
+            furthest = place
+    return found
 
 
 def returned(targets: object) -> tuple[str, ...]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from base import shapes
+from base.outputs import Outputs
 from base.program import CandidateFault, Config, Signature
 from base.tensors import torch_dtype
 from terms.reasons import Reason
@@ -132,12 +133,12 @@ class Assessor:
                 return finding
         if self._oracle.structured:
             said = self._oracle.check(call.config, call.inputs, outputs, call.expected)
-            return Finding(Reason.WRONG_RESULT, said) if said else Finding()
+            return _explained(Finding(Reason.WRONG_RESULT, said) if said else Finding(), outputs)
         found = [
             self._near(call, argument.name, outputs[argument.name], baseline)
             for argument in self._signature.results
         ]
-        return max(found, key=severity)
+        return _explained(max(found, key=severity), outputs)
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -305,6 +306,15 @@ class Assessor:
     def _kind(self, call: Call, name: str) -> str:
         dtype = str(torch_dtype(self._dtype(call, name))).rpartition(".")[2]
         return f"{dtype}, {size(call.expected[name].shape)}"
+
+
+def _explained(finding: Finding, outputs: Tensors) -> Finding:
+    """With the reason for a wrong result, where the judge has seen it."""
+    if finding.ok or not isinstance(outputs, Outputs) or not outputs.reused:
+        return finding
+    names = " and ".join(f"'{name}'" for name in sorted(outputs.reused))
+    why = f"a later call has returned the memory of {names} again: each call needs new memory"
+    return replace(finding, detail=f"{finding.detail}\n  {why}")
 
 
 def severity(finding: Finding) -> tuple[bool, bool, float]:

@@ -1,0 +1,22 @@
+"""What one call gave."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Outputs(dict[str, "Tensor"]):
+    """One call's outputs, by name.
+
+    Attributes:
+        reused: the names of those whose memory a later call of the batch has returned, too. So
+            they hold what that call left there. It is no fault where results are equal.
+    """
+
+    def __init__(self, tensors: Mapping[str, Tensor], reused: Collection[str] = ()) -> None:
+        super().__init__(tensors)
+        self.reused = tuple(reused)

@@ -309,6 +309,14 @@ def test_an_ill_conditioned_result_may_move_with_its_inputs(tmp_path):
 # plausibility
 
 
+@pytest.mark.parametrize(("online", "present"), [(1, 64), (64, 64)])
+def test_processors_that_were_switched_off_count(monkeypatch, online, present):
+    monkeypatch.setattr("os.cpu_count", lambda: online)
+    monkeypatch.setattr("os.sysconf", {"SC_NPROCESSORS_CONF": present}.__getitem__)
+
+    assert plausibility.device("cpu").flops_per_second == 64 * 2e12
+
+
 def test_plausibility_counts_what_must_be_written_and_computed(tmp_path):
     signature = parse_spec(write_spec(tmp_path)).signature
     model = plausibility.Device(bytes_per_second=1e9, flops_per_second=1e9)

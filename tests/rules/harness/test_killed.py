@@ -2,6 +2,7 @@
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 
+import mmap
 import os
 import time
 
@@ -32,6 +33,43 @@ def test_a_runner_with_much_memory_is_out_of_it(monkeypatch):
     found = fault(monkeypatch, Death(LENT + MODEST_BYTES + 1), 3, 4)
 
     assert found.reason is Reason.OUT_OF_MEMORY
+
+
+def test_memory_that_is_in_no_peak_counts_too(monkeypatch):
+    """Shared memory stays when it is unmapped."""
+    found = fault(monkeypatch, Death(1 << 20, touched_bytes=LENT + MODEST_BYTES + 1), 3, 4)
+
+    assert found.reason is Reason.OUT_OF_MEMORY
+
+
+HIDDEN = 64 << 20
+
+
+def hides_memory() -> None:
+    memory = mmap.mmap(-1, HIDDEN)
+    for at in range(0, HIDDEN, mmap.PAGESIZE):
+        memory[at] = 1
+        if at % (1 << 22) == 0:
+            memory.madvise(mmap.MADV_DONTNEED)
+
+
+def leaves_it_to_a_child() -> None:
+    pid = os.fork()
+    if pid == 0:
+        hides_memory()
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+@pytest.mark.parametrize("work", [hides_memory, leaves_it_to_a_child])
+def test_every_page_is_known(work):
+    pid = os.fork()
+    if pid == 0:
+        work()
+        os._exit(0)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+    assert Death.bury(pid)[1].touched_bytes >= HIDDEN
 
 
 @pytest.mark.parametrize("peak", [1 << 20, LENT + MODEST_BYTES + 1])

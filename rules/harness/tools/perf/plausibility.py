@@ -37,7 +37,8 @@ def device(platform: str, told: tuple[float, float] = (0.0, 0.0)) -> Device:
             bytes_per_second=told[0] or ANY_GPU.bytes_per_second,
             flops_per_second=told[1] or ANY_GPU.flops_per_second,
         )
-    cores = os.cpu_count() or 1
+    # Of those that were switched off, some may have worked while calls were timed.
+    cores = max(os.cpu_count() or 1, os.sysconf("SC_NPROCESSORS_CONF"))
     return Device(PER_CORE.bytes_per_second * cores, PER_CORE.flops_per_second * cores)
 
 

@@ -7,6 +7,7 @@ it to itself. Only the first can be the doing of other programs.
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,8 @@ from terms.reasons import Reason
 from runners import diagnosis
 
 MODEST_BYTES = 1 << 30
-"""A runner that never had more than this, beside what the judge lent it, has not used up the memory
-of a machine."""
+"""A runner that never touched more than this, beside what the judge lent it, has not used up the
+memory of a machine."""
 _NEARLY = 0.8  # of a limit: the kernel enforces it by ticks, and counts exactly
 _KIBIBYTE = 1024  # the unit of a peak
 _NANOSECONDS = 1e9
@@ -32,11 +33,16 @@ class Death:
         peak_bytes: the most memory that was resident at once.
         processor_ns: for which its threads ran.
         processor_limit: its hard limit of that, in seconds; 0 where that cannot be read.
+        touched_bytes: of pages that it ever faulted in. Memory that was shared and unmapped is in
+            no peak, but each page of it has cost a fault.
+
+    What its children had is in it, where it has waited for them.
     """
 
     peak_bytes: int = 0
     processor_ns: int = 0
     processor_limit: int = 0
+    touched_bytes: int = 0
 
     @classmethod
     def bury(cls, pid: int) -> tuple[int, Death]:
@@ -44,7 +50,8 @@ class Death:
         limit = _processor_limit(pid)
         _, status, usage = os.wait4(pid, 0)
         ran = int((usage.ru_utime + usage.ru_stime) * _NANOSECONDS)
-        return status, cls(usage.ru_maxrss * _KIBIBYTE, ran, limit)
+        touched = (usage.ru_minflt + usage.ru_majflt) * mmap.PAGESIZE
+        return status, cls(usage.ru_maxrss * _KIBIBYTE, ran, limit, touched)
 
     @property
     def at_its_limit(self) -> bool:
@@ -99,7 +106,8 @@ def fault(
     if before is not None and before == after:
         what = f"was killed (SIGKILL) {doing}, and not for want of memory"
         return diagnosis.fault(Reason.CRASH, what, said)
-    if before is not None and death.peak_bytes - lent_bytes <= MODEST_BYTES:
+    held = max(death.peak_bytes, death.touched_bytes)
+    if before is not None and held - lent_bytes <= MODEST_BYTES:
         raise MachineFault(
             f"the system ran out of memory and killed a runner {doing}, which had "
             f"{death.peak_bytes >> 20} MiB"

@@ -131,7 +131,7 @@ def _numbers(ward: _Ward, command: _Command) -> tuple[int, ...]:
     if command is _Command.COUNT:
         return ward.count()
     if command is _Command.DEATH:
-        return (*astuple(ward.death), 0, 0)
+        return (*astuple(ward.death), 0)
     return _NOTHING
 
 
@@ -296,7 +296,7 @@ class Warden:
 
     def death(self) -> Death:
         """What the kernel knew of a runner that has ended."""
-        return Death(*self._ask(_Command.DEATH)[2:5])
+        return Death(*self._ask(_Command.DEATH)[2:6])
 
     def wait(self, seconds: float) -> int | None:
         """The runner's wait status, or None when it still lives after ``seconds``."""

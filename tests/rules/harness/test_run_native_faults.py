@@ -123,6 +123,18 @@ def test_a_limit_that_a_candidate_gave_itself_is_told_as_one_of_time(launcher):
     assert "used up the 1 s of processor time that it allowed itself in a batch" in fault.detail
 
 
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="has no autogroups")
+@pytest.mark.parametrize(("entry", "excused"), [("honest", True), ("lets_others_go_first", False)])
+def test_who_steps_back_is_not_kept_waiting(launcher, entry, excused):
+    """A candidate may lower its own priority, and its waits are its own then."""
+    with launcher.open(native(CHEATS, entry), DOUBLING) as runner:
+        runner.load(config(), 1)
+        runner.batch(draws(1))
+        counted = runner._conversation._warden.count()
+
+    assert (counted.main_waited_ns > 0) == excused
+
+
 def test_unwritten_output_holds_poison(launcher):
     ((inputs, batch),) = run_doubling(launcher, native(CHEATS, "forgets_the_second_half"))
 

@@ -33,6 +33,13 @@ class Scheduled:
         return cls()
 
 
+def steps_back(pid: int) -> bool:
+    """Whether a process has given its whole session a lower priority than it began with."""
+    with contextlib.suppress(OSError):
+        return not Path(f"/proc/{pid}/autogroup").read_text().endswith(" nice 0\n")
+    return False
+
+
 class Waits:
     """How long the threads of a process waited in each of the periods between two readings."""
 

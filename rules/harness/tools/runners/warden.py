@@ -26,7 +26,7 @@ from base.granted_time import PIECE_SECONDS, GrantedTime
 from base.program import MachineFault
 
 from runners.killed import Death
-from runners.sched_stats import Scheduled, Waits
+from runners.sched_stats import Scheduled, Waits, steps_back
 
 _REQUEST = struct.Struct("<II")  # command; milliseconds, or how many ranges
 _REPLY = struct.Struct("<II5Q")  # state, wait status, counts
@@ -80,7 +80,7 @@ class Counted:
         thread_ns: for which the runner's main thread ran.
         process_ns: for which all its threads ran.
         waited_ns: for which the runner and its warden were ready to run and could not.
-        main_waited_ns: the same of the runner's main thread alone.
+        main_waited_ns: the same of the runner's main thread alone; 0 if it lets others go first.
         sandbox_ns: for which all processes of its sandbox ran, the warden excluded.
     """
 
@@ -191,7 +191,8 @@ class _Ward:
         all_ = (int(entry) for entry in os.listdir("/proc") if entry.isdecimal())  # noqa: PTH208
         sandbox = sum(_ran_ns(pid) for pid in all_ if pid != _WARDEN)
         waited = self._waited_ns + own
-        return main.ran_ns, _ran_ns(self.pid), waited, main.waited_ns, sandbox
+        starved = 0 if steps_back(self.pid) else main.waited_ns
+        return main.ran_ns, _ran_ns(self.pid), waited, starved, sandbox
 
     def _signal(self, number: int) -> None:
         if self.status is None:

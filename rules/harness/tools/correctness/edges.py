@@ -41,12 +41,13 @@ def edges(ground: Ground, salt: str, count: int) -> list[Config]:
 def reduced(config: Config, ground: Ground, elements: int) -> Config:
     """``config`` with its largest dims halved until no tensor exceeds ``elements``."""
     small = replace(ground, elements=elements)
+    lows = {name: low for name, (low, _) in ground.space.dims.items()}
     dims = dict(config.dims)
     while not small.holds(dims):
-        lows = {name: low for name, (low, _) in ground.space.dims.items()}
-        large = max(dims, key=lambda name: dims[name] if dims[name] > lows[name] else -1)
-        if dims[large] <= lows[large]:
+        larger = [name for name in dims if dims[name] > lows[name]]
+        if not larger:
             return config
+        large = max(larger, key=dims.__getitem__)
         dims[large] = max(dims[large] // 2, lows[large])
     dims = settled(small, dims)
     if not small.fits(dims):

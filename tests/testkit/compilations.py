@@ -37,13 +37,13 @@ def compile_once(command: Sequence[str], source: Path, output: Path) -> Complete
     """
     places = (str(source), str(output))
     words = [_replaced(word, places, _PLACES) for word in command]
-    if any(_TEMPORARY in word for word in words):
+    if any(map(_is_temporary, words)):
         return _run(command)
     found = kept("compiled") / _key(words, source)
     if not found.exists():
         done = _run(command)
         texts = [_replaced(text, places, _PLACES) for text in (done.stdout, done.stderr)]
-        if not any(_TEMPORARY in text for text in texts):
+        if not any(map(_is_temporary, texts)):
             _keep({"code": done.returncode, "texts": texts}, output, found)
         return done
     done = json.loads((found / "done.json").read_text())
@@ -52,6 +52,11 @@ def compile_once(command: Sequence[str], source: Path, output: Path) -> Complete
             shutil.copyfile(found / name, made)
     texts = [_replaced(text, _PLACES, places) for text in done["texts"]]
     return Completed(list(command), done["code"], *texts)
+
+
+def _is_temporary(text: str) -> bool:
+    """Whether it names temporary files; the repository itself may lie among these."""
+    return _TEMPORARY in text.replace(f"{REPOSITORY}/", "")
 
 
 def _run(command: Sequence[str]) -> Completed:

@@ -50,7 +50,7 @@ def collect(
         except (StoreError, ValueError, KeyError) as error:
             raise BundleError(
                 Reason.NOT_PUBLISHABLE,
-                f"the inputs of {action.label} are no longer stored: {error}",
+                f"inputs of {action.label} are missing from the store: {error}",
                 hint="evaluate it again: kabuild test --nocache_test_results ...",
             ) from None
         kept_back = tuple(file.path for file in record.files if file not in given)

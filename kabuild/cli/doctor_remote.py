@@ -22,7 +22,7 @@ _PATIENCE = 5.0
 """Seconds for a name, a port and a handshake each."""
 
 _KEY = Digest.of(b"kabuild doctor\n")
-"""Of the entry that the doctor leaves; it is signed by nobody, so it is no result."""
+"""The output of the doctor's test entry, which is unsigned and so never a result."""
 
 _ENTRY = b"\x4a\x00"
 """An ``ActionResult`` with empty metadata and nothing else."""

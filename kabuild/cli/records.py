@@ -105,7 +105,7 @@ def command(options: RecordsFlags) -> None:
 
 
 def records_file() -> Path | None:
-    """The file that the workspace names; None where there is no workspace, or it names none."""
+    """The records file in WORKSPACE.toml; None without a workspace or without one."""
     try:
         workspace = load_workspace(find_workspace(Path.cwd()))
     except UsageError:

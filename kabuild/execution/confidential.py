@@ -9,7 +9,7 @@ from kabuild.model.graph import ActionGraph
 
 
 def knowing(graph: ActionGraph, secret: str) -> frozenset[str]:
-    """The labels of all actions that are told ``secret``, or read the output of one that was.
+    """The labels of all actions that contain ``secret``, or depend on one that does.
 
     A rule tells an action something by a literal, an argument or a variable.
     """

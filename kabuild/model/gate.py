@@ -122,7 +122,7 @@ def merged(declared: Iterable[Sequence[Gate]]) -> tuple[Gate, ...]:
 
 
 def deciding(gates: Iterable[Gate]) -> tuple[str, ...]:
-    """The names of the gates that decide; those on request only if there are no others."""
+    """The names of the deciding gates; gates on request decide only if there are no others."""
     asked = tuple(gates)
     return tuple(gate.name for gate in asked if gate.usual) or tuple(gate.name for gate in asked)
 

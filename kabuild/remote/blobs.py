@@ -1,4 +1,4 @@
-"""The blobs of a server: which it lacks, to it, and from it."""
+"""The blobs of a server: finding missing ones, uploading and fetching."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SLOWEST = 1 << 20
 
 
 class _DamagedError(Exception):
-    """A stream that was not the blob that it should be."""
+    """A stream with other content than its digest says."""
 
 
 class RemoteBlobs:

@@ -1,4 +1,4 @@
-"""What a server says that it can do."""
+"""The capabilities that a server reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LARGEST = (4 << 20) - _ROOM
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What matters of a server.
+    """The capabilities that kabuild needs.
 
     Attributes:
         version: of the API, as ``2.0 to 2.3``; empty where the server does not say.
@@ -82,7 +82,7 @@ def _version(semver: Fields) -> str:
 
 
 def _explained(error: RemoteError, instance: str) -> RemoteError:
-    """The same error with what most likely has to change."""
+    """The same error with the most likely remedy."""
     hint = {
         "UNIMPLEMENTED": "the server does not speak the Remote Execution API",
         "UNAUTHENTICATED": "the server wants a token or a certificate: see --remote_header, "

@@ -12,11 +12,11 @@ from kabuild.remote.results import RemoteResults
 from kabuild.remote.rpc import Rpc
 
 PATIENCE = 10.0
-"""Seconds that a server has to say what it can do."""
+"""Seconds that a server has to report its capabilities."""
 
 
 class RemoteCache:
-    """The blobs and the results of one server, which was asked what it can do."""
+    """The blobs and the results of one server, whose capabilities are known."""
 
     def __init__(self, rpc: Rpc, capabilities: Capabilities) -> None:
         self._rpc = rpc
@@ -28,7 +28,7 @@ class RemoteCache:
     def connect(
         cls, endpoint: Endpoint, *, stopped: Callable[[], bool] = lambda: False
     ) -> RemoteCache:
-        """Connect, and ask. ``stopped`` ends calls early. Raises RemoteError."""
+        """Connect, and ask for capabilities. ``stopped`` ends calls early. Raises RemoteError."""
         rpc = Rpc(endpoint, stopped=stopped)
         try:
             return cls(rpc, ask(rpc, PATIENCE))

@@ -1,4 +1,4 @@
-"""Where a server is, and how to speak to it."""
+"""The address of a server, and how to connect to it."""
 
 from __future__ import annotations
 

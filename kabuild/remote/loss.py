@@ -1,4 +1,4 @@
-"""What a server can lose."""
+"""Blobs that could not be fetched."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Loss(Enum):
-    """Why a blob did not come."""
+    """Why a blob could not be fetched."""
 
     GONE = "without one of its blobs"
     DAMAGED = "with a damaged blob"

@@ -1,7 +1,7 @@
 """Messages of the Remote Execution API v2 and of ByteStream, as bytes.
 
 Field numbers are those of remote_execution.proto and bytestream.proto. Unknown fields are ignored,
-as protobuf wants. Whatever is no such message is a ``ValueError``.
+as protobuf wants. A malformed message is a ``ValueError``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Fields:
     """The fields of one message by their numbers."""
 
     def __init__(self, data: bytes) -> None:
-        """Raises ``ValueError`` for what is no message."""
+        """Parse ``data``. Raises ``ValueError`` if it is not a message."""
         self._fields: dict[int, list[int | bytes]] = {}
         for number, value in parse_fields(data):
             self._fields.setdefault(number, []).append(value)

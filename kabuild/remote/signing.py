@@ -1,4 +1,4 @@
-"""Signatures of results: whose results count, and how an entry of a cache says whose it is.
+"""Signatures of results in a cache, and the keys that are trusted.
 
 They are OpenSSH's, as those of bundles are, with Ed25519 keys; ``ssh-keygen -Y verify`` reads them.
 There are thousands, so they are made and checked in this process. A signature covers the key and

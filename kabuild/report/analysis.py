@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kabuild.report.page.symbols import readable
 from kabuild.report.table import text_table
 
 _MOST_ROWS = 20
@@ -136,7 +137,8 @@ def _limit(kernel: Mapping[str, Any]) -> str:
     return str(kernel["occupancy_limit"]).replace("_", " ")
 
 
-def _short(name: str) -> str:
+def _short(symbol: str) -> str:
+    name = readable(symbol)
     return name if len(name) <= _MOST_NAME else f"{name[: _MOST_NAME - 3]}..."
 
 

@@ -96,6 +96,30 @@ def get_init_inputs():
     return [features]
 """
 )
+GLOBAL = (
+    HEAD
+    + """
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.mix = nn.Linear(features, features)
+        self.last = torch.zeros(batch, features)
+    def forward(self, x, start):
+        self.last.copy_(start)
+        self.last = torch.tanh(self.mix(x) + self.last)
+        return 2 * self.last.view(batch // 4, 4, -1).permute(2, 0, 1)
+
+whole = 96
+batch = whole // 3
+features = 48
+
+def get_inputs():
+    return [torch.rand(batch, features), torch.rand(batch, features)]
+
+def get_init_inputs():
+    return [features]
+"""
+)
 CHANCE = DEEP.replace("self.layers(self.first(x))", "(1e9 * self.layers(self.first(x))).sin()")
 
 TASKS = {
@@ -108,8 +132,9 @@ TASKS = {
     "level2/4_Hidden": HIDDEN,
     "level3/1_Deep": DEEP,
     "level3/2_Chance": CHANCE,
+    "level3/3_Global": GLOBAL,
 }
-IMPORTED = [*list(TASKS)[:3], "level3/1_Deep"]
+IMPORTED = [*list(TASKS)[:3], "level3/1_Deep", "level3/3_Global"]
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +146,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         workspace.write(f"../bench/KernelBench/{name}.py", text)
     ran = workspace.run("import", "kernelbench", "../bench", "--name=kb")
     assert ran.code == 0, ran.err
-    assert "@kb: 4 of 9 tasks imported\n  licence: MIT; bundles may include" in ran.out
+    assert "@kb: 5 of 10 tasks imported\n  licence: MIT; bundles may include" in ran.out
     return workspace
 
 
@@ -157,12 +182,28 @@ def test_the_lock_says_what_crosses_the_boundary(imported: CliWorkspace) -> None
         "configs = [{ batch = 64, features = 48 }]",
         'inputs = { x0 = "T[batch, kinds]", x1 = "i64[batch]" }',
         'outputs = { y = "T[]" }',
+        'inputs = { x0 = "T[32, features]", x1 = "T[32, features]" }',
     ):
         assert line in lock
     assert "Normalises" not in lock
     assert 'name = "kb"\nadapter = "kernelbench"\npath    = "../bench"' in (
         imported.root / "WORKSPACE.toml"
     ).read_text().replace("name    =", "name =").replace("adapter =", "adapter =")
+
+
+def test_results_may_lie_in_any_order_and_solutions_read_the_globals_of_the_original(
+    imported: CliWorkspace,
+) -> None:
+    flags = ("--agent=none", "--gates=compile,correctness", "--json")
+    ran = imported.run("test", "@kb//level3/3_Global", *flags)
+    assert (ran.code, ran.gate("correctness")["verdict"]) == (0, "PASS"), ran.out
+
+    gaps = GLOBAL.replace("class Model(", "class ModelNew(").replace(
+        ".permute(2, 0, 1)", ".permute(2, 0, 1).repeat_interleave(2, 0)[::2]"
+    )
+    imported.write("model_new.py", gaps)
+    ran = imported.run("test", "@kb//level3/3_Global", "--solution=model_new.py", *flags[1:])
+    assert (ran.code, ran.gate("correctness")["reason"]) == (3, "WRONG_LAYOUT"), ran.out
 
 
 def test_an_imported_task_is_judged_as_any_other(imported: CliWorkspace) -> None:
@@ -178,7 +219,7 @@ def test_an_imported_task_is_judged_as_any_other(imported: CliWorkspace) -> None
 
 def test_norms_of_a_deep_network_are_not_left_with_two_values(imported: CliWorkspace) -> None:
     """Of two values, what 24 norms make in single precision is chance, and nobody is right."""
-    task = tomllib.loads((imported.root / "imports/kb.lock.toml").read_text())["task"][-2]
+    task = tomllib.loads((imported.root / "imports/kb.lock.toml").read_text())["task"][-3]
     (small,) = task["attrs"]["platform_configs"]["cpu"]
     assert task["name"] == "level3/1_Deep"
     assert small["batch"] >= 8

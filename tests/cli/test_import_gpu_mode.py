@@ -68,7 +68,54 @@ def check_implementation(data, output):
     return bool((left - right).abs().amax() <= small and (unit - 1).abs().amax() < 1e-4), "not so"
 """
 )
+ROUTED = (
+    HEAD
+    + """
+def ref_kernel(data):
+    x, weight = data
+    scores, places = torch.topk(x @ weight, 2)
+    return scores * (1 + places % 5).to(scores.dtype)
+
+def generate_input(rows: int, width: int, kinds: int, seed: int) -> Data:
+    gen = torch.Generator(device="cuda")
+    gen.manual_seed(seed)
+    x = torch.randn(rows, width, device="cuda", dtype=torch.float16, generator=gen)
+    return x, torch.randn(width, kinds, device="cuda", dtype=torch.float16, generator=gen)
+
+check_implementation = match(ref_kernel)
+"""
+)
+PARTS = """
+import torch
+
+DEVICE = "cuda"
+
+def reference_forward(x, classes):
+    return torch.logsumexp(x, 1) - x.gather(1, classes[:, None])[:, 0]
+
+def reference_backward(x, classes, given):
+    found = torch.softmax(x, 1)
+    found[torch.arange(len(x), device=x.device), classes] -= 1.0
+    return found * given[:, None]
+
+def generate_inputs(batch_size, kinds, seed=42):
+    torch.manual_seed(seed)
+    x = torch.randn(batch_size, kinds, device=DEVICE)
+    classes = torch.randint(0, kinds, (batch_size,), device=DEVICE)
+    return x, classes, torch.randn(batch_size, device=DEVICE)
+"""
+EVALUATION = """
+from reference import generate_inputs
+
+ROWS = 1_024
+
+def check(solution, kinds):
+    x, classes, given = generate_inputs(ROWS, kinds)
+    return solution.loss_forward(x, classes).isfinite().all()
+"""
 TASKS = {
+    "one/routed": (ROUTED, ('{"rows": 128, "width": 64, "kinds": 16, "seed": 1}',)),
+    "one/loss_py": (PARTS, ('{"kinds": 40}',)),
     "one/eigen": (EIGEN, ('{"batch": 4, "n": 16, "seed": 5}',)),
     "one/add": (ADD, ('{"size": 12, "seed": 1}', '{"size": 40, "seed": 2}')),
     "one/mixed": (MIXED, ('{"rows": 24, "width": 16, "seed": 3}',)),
@@ -88,17 +135,20 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         home = f"../bench/problems/{name}"
         workspace.write(f"{home}/reference.py", text)
         workspace.write(f"{home}/task.py", "Data = tuple\n")
+        own = '  - {"name": "eval.py", "source": "eval.py"}\n' if text is PARTS else ""
+        workspace.write(f"{home}/eval.py", EVALUATION)
         lines = [
             *("multi_gpu: true\n" if name == "one/ranks" else "", "files:\n"),
             '  - {"name": "utils.py", "source": "../utils.py"}\n',
             '  - {"name": "task.py", "source": "task.py"}\n',
             '  - {"name": "submission.py", "source": "@SUBMISSION@"}\n',
+            own,
             *("tests:\n", *(f"  - {test}\n" for test in tests)),
         ]
         workspace.write(f"{home}/task.yml", "".join(lines))
     ran = workspace.run("import", "gpu_mode", "../bench", "--name=gm")
     assert ran.code == 0, ran.err
-    assert "@gm: 3 of 6 tasks imported" in ran.out, ran.out + ran.err
+    assert "@gm: 4 of 8 tasks imported" in ran.out, ran.out + ran.err
     assert "bundles may not include its files" in ran.out
     return workspace
 
@@ -110,6 +160,7 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
 
     assert listed["@gm//one/properties"].startswith("NO_UNIQUE_RESULT  its check is of properties")
     assert listed["@gm//one/ranks"].startswith("NEEDS_SEVERAL_GPUS  it computes on several GPUs")
+    assert listed["@gm//one/routed"].startswith("ILL_CONDITIONED  rounding to half precision dec")
     assert listed["@gm//one/nothing"].startswith("NO_ENTRY  it has no generate_input and ref_kern")
 
 
@@ -123,6 +174,8 @@ def test_the_lock_tells_memory_to_write_to_from_inputs(imported: CliWorkspace) -
         "configs = [{ size = 40 }, { size = 12 }]",
         "(data_0, {'proj.weight': data_1_proj_weight}, {'scale': data_2_scale}))",
         'inputs = { data_0 = "T[rows, width]", data_1_proj_weight = "T[width, 24]" }',
+        "several('loss', {'forward': (x, classes,), 'backward': (x, classes, given,)})",
+        "configs = [{ batch_size = 1024, kinds = 40 }]",
     ):
         assert line in lock, line
 
@@ -155,3 +208,19 @@ def test_an_imported_kernel_is_judged(imported: CliWorkspace, task: str, text: s
         flags = ("--solution=kernel.py", "--gates=compile,correctness", "--json")
         ran = imported.run("test", f"@gm//one/{task}", *flags)
         assert (ran.code, ran.gate("correctness")["verdict"]) == (code, verdict), ran.out
+
+
+def test_all_functions_of_a_solution_are_judged(imported: CliWorkspace) -> None:
+    right = PARTS.replace("reference_", "loss_")
+    wrong = right.replace("* given[:, None]", "* given.abs()[:, None]")
+    partial = right.replace("loss_backward", "loss_back")
+
+    for kernel, code, reason in (
+        (right, 0, ""),
+        (wrong, 3, "WRONG_RESULT"),
+        (partial, 3, "EXCEPTION"),
+    ):
+        imported.write("kernel.py", kernel)
+        flags = ("--solution=kernel.py", "--gates=compile,correctness", "--json")
+        ran = imported.run("test", "@gm//one/loss_py", *flags)
+        assert (ran.code, ran.gate("correctness")["reason"]) == (code, reason), ran.out

@@ -1,5 +1,7 @@
 """gpu-mode's reference-kernels: ``custom_kernel(data)`` on what ``generate_input`` returns.
 
+One problem asks for several functions instead.
+
 ``tasks``, ``TERMS`` and ``MARK`` are read by ``kabuild import`` and need the standard library only.
 The rest runs where tasks are captured and judged, beside ``library`` and ``original``.
 """
@@ -12,13 +14,14 @@ import math
 import os.path
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from imported.functions import Values
+    from imported.functions import Learnt, Values
+    from imported.problems import Problem
     from torch import Generator, Tensor
 
 HERE = Path(__file__).parent
@@ -32,9 +35,9 @@ TERMS = {
 MARK = "problems/pmpp_v2"
 
 _FILE = re.compile(r'"name": "(\w+\.py)", "source": "([^"@]+)"')
-_TEST = re.compile(r"^ *- (\{[^{}]*\"seed\"[^{}]*\})", re.MULTILINE)
-_GENERATE, _REFERENCE = "generate_input", "ref_kernel"
+_TEST = re.compile(r'^ *- (\{(?![^{}]*"source")[^{}]*\})', re.MULTILINE)
 _MODULES = ("utils.py", "task.py")
+_EVALUATION = "eval.py"
 Table = dict[str, Any]
 
 
@@ -45,6 +48,7 @@ def tasks(root: Path) -> Iterator[Table]:
         sources = {name: f"{home}/{source}" for name, source in _FILE.findall(path.read_text())}
         files = [f"{home}/reference.py", f"{home}/task.yml"]
         files += [os.path.normpath(sources[name]) for name in _MODULES if name in sources]
+        files += [own for own in (f"{home}/{_EVALUATION}",) if own == sources.get(_EVALUATION)]
         yield {"name": home.removeprefix("problems/"), "files": files, "tags": [home.split("/")[1]]}
 
 
@@ -52,36 +56,23 @@ def capture(name: str, files: Sequence[str]) -> Table:
     """What the lock says of a task. Raises LeftOutError."""
     from imported.boundary import LeftOutError, needing_packages, sources
     from imported.constants import read_module
-    from imported.functions import learn
+    from imported.problems import GENERATE, REFERENCE
+    from imported.starting_points import first_steady
 
     text = (HERE / "original" / files[1]).read_text()
     if "multi_gpu: true" in text:
         raise LeftOutError("NEEDS_SEVERAL_GPUS", "it computes on several GPUs at once")
-    reference = needing_packages(lambda: _load(files))
-    if not {_GENERATE, _REFERENCE} <= vars(reference).keys():
-        what = f"it has no {_GENERATE} and {_REFERENCE}, so that nothing says what is called"
+    problem = needing_packages(lambda: _problem(files))
+    if problem is None:
+        what = f"it has no {GENERATE} and {REFERENCE}, so that nothing says what is called"
         raise LeftOutError("NO_ENTRY", what)
-    checked = (
-        _REFERENCE not in (HERE / "original" / files[0]).read_text().partition("check_impl")[2]
-    )
-    settings = sorted(_settings(text.partition("\nbenchmarks:")[0]), key=_size, reverse=True)
-    settings += _settings(text.partition("\nbenchmarks:")[2])  # these are too large to learn from
-    sizes = {name: value for name, value in settings[0].items() if type(value) is int}
-
-    def call(moved: Mapping[str, int], device: str) -> tuple[Values, list[Tensor]]:
-        from imported.functions import tensors
-
-        values = _call(reference, {**settings[0], **moved}, device)
-        return values, list(tensors(values).values())
-
-    learnt = learn(
-        getattr(reference, _REFERENCE),
-        call,
-        sizes,
-        "custom_kernel",
-        devices=("meta", "cpu"),
-        checked=checked,
-    )
+    code = (HERE / "original" / files[0]).read_text()
+    checked = "check_impl" in code and REFERENCE not in code.partition("check_impl")[2]
+    tests, _, benchmarks = text.partition("\nbenchmarks:")
+    settings = sorted(_settings(tests), key=_size, reverse=True)
+    settings += _settings(benchmarks)  # these are too large to learn from
+    settings = [{**problem.settings, **one} for one in settings]
+    learnt, settings = first_steady(settings, lambda shown: _learn(problem, shown, checked=checked))
     if checked and len(learnt.told["inputs"]) != 1:
         what = "its check is of properties of a result, and of more than one tensor"
         raise LeftOutError("NO_UNIQUE_RESULT", what)
@@ -90,13 +81,31 @@ def capture(name: str, files: Sequence[str]) -> Table:
         "attrs": {
             **learnt.declared(settings),
             **sources("gpu_mode", files),
-            "baseline": _REFERENCE,
+            **problem.attrs,
             "modules": [file for file in files if file.endswith(_MODULES)],
             "parameters": learnt.parameters(settings[0], files=list(files), checked=checked),
-            "brief": f"Write a function custom_kernel that computes what {_REFERENCE} of "
-            f"{files[0]} does, from the same data, and is faster. (gpu-mode, {name})",
+            "brief": f"Write {problem.wanted} of {files[0]}, from the same data, only faster. "
+            f"(gpu-mode, {name})",
         },
     }
+
+
+def _learn(problem: Problem, settings: Table, *, checked: bool) -> Learnt:
+    from imported.functions import learn, tensors
+
+    def call(moved: Mapping[str, int], device: str) -> tuple[Values, list[Tensor]]:
+        values = _call(problem, {**settings, **moved}, device)
+        return values, list(tensors(values).values())
+
+    return learn(
+        problem.function,
+        call,
+        {name: value for name, value in settings.items() if type(value) is int},
+        problem.entry,
+        devices=("meta", "cpu"),
+        text=problem.text,
+        checked=checked,
+    )
 
 
 def inputs(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
@@ -105,8 +114,8 @@ def inputs(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]
     from imported.modules import under_seed
 
     told = _told()
-    reference, device = _load(told["files"]), str(generator.device)
-    draw = under_seed(generator, lambda: _call(reference, sized(told, config), device))
+    problem, device = _known(told), str(generator.device)
+    draw = under_seed(generator, lambda: _call(problem, sized(told, config), device))
     return inputs_of(draw, told)
 
 
@@ -115,9 +124,9 @@ def reference(**given: Any) -> dict[str, Any]:
     from imported.functions import run, sized
 
     told = _told()
-    original = _load(told["files"])
-    values = _call(original, sized(told, given), told["device"])
-    return run(getattr(original, _REFERENCE), values, given, told)
+    problem = _known(told)
+    values = _call(problem, sized(told, given), told["device"])
+    return run(problem.function, values, given, told)
 
 
 def _settings(text: str) -> list[Table]:
@@ -136,7 +145,7 @@ def _told() -> Table:
 
 def _load(files: Sequence[str]) -> ModuleType:
     """The reference, after the modules that it imports."""
-    for file in (*files[2:], files[0]):
+    for file in (*(f for f in files if f.endswith(_MODULES)), files[0]):
         path = HERE / "original" / file
         module = sys.modules[path.stem] = ModuleType(path.stem)
         module.__file__ = str(path)
@@ -144,15 +153,29 @@ def _load(files: Sequence[str]) -> ModuleType:
     return sys.modules["reference"]
 
 
-def _call(reference: ModuleType, settings: Table, device: str) -> Values:
+def _problem(files: Sequence[str]) -> Problem | None:
+    from imported.problems import read_problem
+
+    stem = Path(files[0]).parent.name.removesuffix("_py")
+    own = next((file for file in files if file.endswith(f"/{_EVALUATION}")), "")
+    evaluation = (HERE / "original" / own).read_text() if own else ""
+    return read_problem(_load(files), stem, evaluation)
+
+
+def _known(told: Table) -> Problem:
+    problem = _problem(told["files"])
+    assert problem is not None
+    return problem
+
+
+def _call(problem: Problem, settings: Table, device: str) -> Values:
     """The data for some settings, under the seed of the global generator."""
     import torch
     from imported.devices import instead_of_cuda
 
-    generate: Callable[..., Any] = getattr(reference, _GENERATE)
     seed = torch.initial_seed() % 2**31
     with instead_of_cuda(device):
-        return {"data": generate(**settings, seed=seed)}
+        return problem.data(**settings, seed=seed)
 
 
 def _own_check(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+import symtable
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
@@ -40,28 +42,33 @@ class Module:
 def read_module(path: Path, *, functions: Sequence[str], of: str) -> Module:
     """The module at ``path``: integers of its assignments, and of ``functions``.
 
-    ``of`` names the class that says what is computed.
+    ``of`` names the class that says what is computed. Integers that the rest of the module reads by
+    name are no sizes: a solution, which is a module of its own, has them as they are.
     """
-    tree = ast.parse(path.read_text())
+    source = path.read_text()
+    tree = ast.parse(source)
     origin = next((n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == of), tree)
     text = ast.dump(_without_docstrings(origin))
-    finder = _Finder(functions)
+    finder = _Finder(functions, _read_elsewhere(source, tree, functions))
     tree.body = [finder.statement(node) for node in tree.body]
     code = compile(ast.fix_missing_locations(tree), path.name, "exec")
     return Module(code, tuple(finder.values), tuple(finder.names), text)
 
 
 class _Finder(ast.NodeTransformer):
-    def __init__(self, functions: Sequence[str]) -> None:
+    def __init__(self, functions: Sequence[str], fixed: AbstractSet[str]) -> None:
         self.values: list[int] = []
         self.names: list[str] = []
         self._functions = functions
+        self._fixed = fixed
         self._name = ""
 
     def statement(self, node: ast.stmt) -> ast.stmt:
         """A statement of the module, changed where it may hold sizes."""
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             self._name = node.targets[0].id
+            if self._name in self._fixed:
+                return node
         elif isinstance(node, ast.FunctionDef) and node.name in self._functions:
             self._name = node.name.removeprefix("get_")
         else:
@@ -77,6 +84,29 @@ class _Finder(ast.NodeTransformer):
         self.names.append(self._name)
         table, index = ast.Name(_TABLE, ast.Load()), ast.Constant(len(self.values) - 1)
         return ast.copy_location(ast.Subscript(table, index, ast.Load()), node)
+
+
+def _read_elsewhere(source: str, tree: ast.Module, functions: Sequence[str]) -> set[str]:
+    """The names that classes and other functions read, and those that these are made of."""
+    found = set(_globals(symtable.symtable(source, "module", "exec"), functions))
+    assigned = [
+        ({n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)},
+         {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)})
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+    ]  # fmt: skip
+    for targets, read in reversed(assigned):
+        if targets & found:
+            found |= read
+    return found
+
+
+def _globals(table: symtable.SymbolTable, functions: Sequence[str]) -> Iterator[str]:
+    """The names of the module that the scopes below ``table`` read."""
+    for child in table.get_children():
+        if child.get_name() not in functions:
+            yield from (s.get_name() for s in child.get_symbols() if s.is_global())
+            yield from _globals(child, ())
 
 
 def _without_docstrings(tree: ast.AST) -> ast.AST:

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from imported.boundary import Arguments, LeftOutError, below, declared, integers_of, returned
 from imported.modules import check_execution, first_line, identical, moved, numbers_like
-from imported.precision import doubled, excess, precise
+from imported.precision import HALF, check_draws, doubled, excess, precise
 from imported.shape_space import FIXED, INTEGERS, Shapes, Space, explore
+from imported.starting_points import starting_points, with_originals
 
 Values = Mapping[str, Any]
 """The arguments of a call by the function's own names."""
@@ -115,11 +116,16 @@ def learn(
             return None
 
     values = [sizes[name] for name in names]
-    able = (device for device in devices if probe(values, device) is not None)
-    device = next(able, "")
+
+    def elements(moved: Sequence[int]) -> int:
+        arguments = call(dict(zip(names, moved, strict=True)), "meta")[0]
+        return sum(tensor.numel() for tensor in tensors(arguments).values())
+
+    starts = ((start, one) for one in devices for start in starting_points(values, one, elements))
+    start, device = next((found for found in starts if probe(*found) is not None), (values, ""))
     if not device:
         _refuse(function, lambda: call(sizes, devices[-1])[0], devices[-1])
-    space = explore(names, values, lambda moved: probe(moved, device))
+    space = with_originals(explore(names, start, lambda moved: probe(moved, device)), values)
     told: Told = {
         "device": device,
         "dims": {d.name: [names[i] for i in d.members] for d in space.dims},
@@ -147,9 +153,18 @@ def learn(
         exact = run(function, values, doubled(drawn), told)
         return excess(run(function, values, drawn, told), exact)
 
-    space = space if checked else precise(space, excess_at)
-    original = {dim.name: dim.original for dim in space.dims}
-    shown = call(sized(told, original), device)[0]
+    def both(seed: int) -> tuple[Told, Told]:
+        torch.manual_seed(seed)
+        values = call(sized(told, space.small), "cpu")[0]
+        drawn = {n: t.detach() for n, t in tensors(values).items()}
+        exact = run(function, values, doubled(drawn, HALF), told)
+        return run(function, values, drawn, told), exact
+
+    if not checked:
+        space = precise(space, excess_at)
+        check_draws(both, given.values())
+    sizes_shown = {d.name: start[d.members[0]] for d in space.dims}
+    shown = call(sized(told, sizes_shown), device)[0]
     attrs = _attributes(function, shown, told, text or _plain(entry, keywords=keywords), space)
     if checked:
         attrs["layout"] = dict.fromkeys(attrs["outputs"], "dense")

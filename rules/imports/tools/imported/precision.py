@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import torch
@@ -29,6 +29,16 @@ MOST = ENOUGH * RTOL / ATOL
 LONGEST = 1.0
 """Seconds of computing, after which sizes that are good enough are not raised further."""
 
+SINGLE = frozenset({torch.float32})
+HALF = SINGLE | {torch.float16, torch.bfloat16}
+
+APART = 0.1
+"""Beyond this share of the values' size, two results in half precision are not the same."""
+
+DRAWS, DRAWING = 64, 5.0
+"""How often inputs are drawn to see whether rounding decides about results, in so many seconds."""
+
+Results = Mapping[str, Tensor]
 Sizes = Mapping[str, int]
 Excess = Callable[[Sizes], float]
 """How far off the original is for some sizes, in tolerances. Raises LeftOutError."""
@@ -53,9 +63,42 @@ def excess(results: Mapping[str, Tensor], exact: Mapping[str, Tensor]) -> float:
     return worst
 
 
-def doubled(given: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Single precision as doubles, all else as it is."""
-    return {n: t.double() if t.dtype is torch.float32 else t for n, t in given.items()}
+def doubled(
+    given: Mapping[str, Tensor], kinds: Container[torch.dtype] = SINGLE
+) -> dict[str, Tensor]:
+    """The tensors of some element types as doubles, all others as they are."""
+    return {n: t.double() if t.dtype in kinds else t for n, t in given.items()}
+
+
+def check_steady(results: Results, exact: Results) -> None:
+    """Raise LeftOutError where rounding to half precision leads to another result altogether.
+
+    So it is where the largest of some values are picked, and two are nearly the same.
+    """
+    for name, truth in exact.items():
+        if results[name].dtype not in {torch.float16, torch.bfloat16} or not truth.numel():
+            continue
+        wanted, got = truth.double(), results[name].double()
+        off = (got - wanted).abs() / (wanted.square().mean().sqrt() + wanted.abs())
+        if float(off.nan_to_num().max()) > APART:
+            what = "rounding to half precision decides which values its results are made of"
+            raise LeftOutError("ILL_CONDITIONED", what)
+
+
+def check_draws(both: Callable[[int], tuple[Results, Results]], given: Iterable[Tensor]) -> None:
+    """Look at many draws with ``check_steady``, where inputs ``given`` are in half precision.
+
+    ``both`` has the results for a seed, and the exact ones. Nothing is said of what takes no
+    doubles. Raises LeftOutError.
+    """
+    if not any(tensor.dtype in HALF - SINGLE for tensor in given):
+        return
+    began = time.process_time()
+    for seed in range(DRAWS):
+        with contextlib.suppress(RuntimeError, TypeError):
+            check_steady(*both(seed))
+        if time.process_time() - began > DRAWING:
+            break
 
 
 def precise(space: Space, excess_at: Excess) -> Space:

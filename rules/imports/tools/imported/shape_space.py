@@ -29,7 +29,9 @@ SMALL = 1 << 16
 INTEGERS = "="
 """What the names of "shapes" begin with that are integer arguments, and no tensor's sizes."""
 
-FIXED = re.compile(r"kernel|stride|pad|dilat|pool|eps|head|group|axis", re.IGNORECASE)
+FIXED = re.compile(
+    r"kernel|stride|pad|dilat|pool|eps|head|group|axis|top_?k|per_?token", re.IGNORECASE
+)
 """The names of integers that are not sizes, whatever follows from them."""
 
 _SAMPLES = 12

@@ -43,6 +43,7 @@ LAYERS = {
     "published": (15, ""),
     "builder": (16, ""),
     "imports": (17, ""),
+    "neural": (17, ""),
     "api": (17, ""),
     "watch": (17, ""),
     "scaffold": (17, ""),
@@ -50,7 +51,6 @@ LAYERS = {
     "__main__": (19, ""),
 }
 """Order and tower of each part of kabuild: it imports only what comes before it."""
-
 TERMS = "rules/harness/tools/terms"
 """What rules and tools alike import."""
 

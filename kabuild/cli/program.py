@@ -28,6 +28,7 @@ COMMANDS = {
     "verify": "Check a published evaluation without running it.",
     "analyze": "Show what kernels ask memory for, without a GPU.",
     "bench": "Show how the times of a task are distributed.",
+    "model": "Find out where a model's time goes, and make its parts tasks.",
     "import": "Import the tasks of another benchmark from a checkout of it.",
     "validate": "Check whether tasks are fit for a benchmark.",
     "build": "Make targets and show their outputs under out/.",

@@ -43,9 +43,10 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """How each command with typed options is called, in this order; one publishes what one replays."""
 
-ELSEWHERE = {"watch", "import"}
+ELSEWHERE = {"watch", "import", "model profile"}
 """Not called here. ``watch`` does not end by itself; its options are those of ``test`` but for how
-one build ends. ``import`` runs a benchmark's own code: test_import.py does."""
+one build ends. ``import`` runs a benchmark's own code, ``model`` a user's: test_import.py and
+test_model.py do."""
 
 COPIES = {"replace", "refine", "identity", "check_numbers", "__init__", "__eq__", "__hash__"}
 """Who reads a field to hand it on or to check it, which is no heeding."""

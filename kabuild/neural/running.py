@@ -1,0 +1,121 @@
+"""Running the tools of ``rules/model`` on a user's file, in a sandbox, cached by content."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kabuild.base.bounded_json import bounded_json
+from kabuild.base.errors import InfraError, LoadError, Position, Reason, UsageError
+from kabuild.base.reading import read_plain
+from kabuild.builder import Builder
+from kabuild.loading import Loader, Package, find_workspace, load_workspace
+from kabuild.loading.request import Request
+from kabuild.model.action import Literal
+from kabuild.model.label import Label
+from kabuild.model.platform import Platform
+from kabuild.model.result import Outcome
+from kabuild.model.target import Target
+from kabuild.pipeline import plan, settle
+
+FACTS = "facts.json"
+PACKAGE = "model"
+_MOST_MODEL = 4 << 20
+_MOST_FACTS = 32 << 20
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """The file that defines a model.
+
+    Attributes:
+        path: as the user typed it.
+        name: of the model: the file's, as an identifier.
+        text: its content.
+    """
+
+    path: Path
+    name: str
+    text: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a tool found, and where it ran."""
+
+    facts: Mapping[str, Any] = field(hash=False)
+    platform: Platform
+    cached: bool
+
+
+def read_model(path: Path) -> ModelFile:
+    """The file at ``path``. Raises UsageError."""
+    try:
+        text = read_plain(path, _MOST_MODEL)
+        text.decode()
+    except OSError as error:
+        what = f"{path} cannot be read: {error.strerror}"
+        raise UsageError(Reason.BAD_FLAG, what) from None
+    except UnicodeDecodeError:
+        raise UsageError(Reason.BAD_FLAG, f"{path} is not a text in UTF-8") from None
+    name = re.sub(r"\W", "_", path.stem.lower(), flags=re.ASCII).strip("_")
+    if not re.fullmatch(r"[a-z]\w{0,63}", name, flags=re.ASCII):
+        what = f"'{path.stem}' cannot name a model: begin it with a letter"
+        raise UsageError(Reason.BAD_FLAG, what)
+    return ModelFile(path, name, text)
+
+
+def run_tool(
+    kind: str, model: ModelFile, attrs: Mapping[str, Any], request: Request, builds: Builder
+) -> Answer:
+    """What the tool ``kind`` says of a model.
+
+    Raises LoadError where the model is refused, InfraError where the machine failed.
+    """
+    request = replace(request, judge=False, solution=None)
+    loader = Loader(load_workspace(find_workspace(request.cwd)))
+    label = Label(f"{PACKAGE}/{model.name}", kind)
+    position = Position(str(model.path))
+    target = Target(label, kind, {"model": Literal(model.text), **attrs}, position)
+    loader.add(Package(label.package, "workspace", {label.name: target}, str(model.path)))
+    planned = plan(request, settle(request, loader, (label,)), builds.store)
+    item = builds.execute(request, planned).settled[label]
+    if item.outcome in {Outcome.INFRA, Outcome.CANCELLED}:
+        raise InfraError(Reason.ACTION_CRASHED, item.message or "interrupted")
+    file = item.result.file(FACTS) if item.result and item.outcome is Outcome.DONE else None
+    if file is None:
+        why = item.message.strip().partition("\n")[0] or "it ended without a result"
+        raise refused(model, f"the model cannot be run: {why}")
+    if file.digest.size > _MOST_FACTS:
+        raise refused(model, "what was found out about it is too large")
+    facts = _read(model, builds.store.cas.get(file.digest))
+    if absent := facts.get("refused"):
+        raise refused(model, f"{absent['reason']}: {absent['why']}")
+    return Answer(facts, planned.loaded.options.platform, item.cached)
+
+
+def _read(model: ModelFile, data: bytes) -> Mapping[str, Any]:
+    """The facts that a sandbox wrote. Raises LoadError for another form."""
+    try:
+        facts = bounded_json(data)
+        absent = facts.get("refused", {"reason": "", "why": ""})
+        if not isinstance(absent["reason"] + absent["why"], str):
+            raise TypeError("no texts")
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise unreadable(model, error) from None
+    found: Mapping[str, Any] = facts
+    return found
+
+
+def refused(model: ModelFile, why: str) -> LoadError:
+    """The error for a model that cannot be taken apart."""
+    hint = "docs/model.md says what a model file needs"
+    return LoadError(Reason.BAD_RULE, why, position=Position(str(model.path)), hint=hint)
+
+
+def unreadable(model: ModelFile, error: Exception) -> LoadError:
+    """The error for facts of another form, which only a hostile model writes."""
+    return refused(model, f"what was written about it cannot be read: {type(error).__name__}")

@@ -1,0 +1,53 @@
+"""``model_profile``: a user's model is run in a sandbox and taken apart.
+
+``kabuild model`` declares these targets; nobody writes them into a BUILD.toml.
+"""
+
+from __future__ import annotations
+
+from kabuild.rule import Artifact, Context, Limits, Rule, attr
+
+from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, judging_resources
+from ..harness.judge_files import DEVICE, TOOLS, platform_file
+
+FACTS = "facts.json"
+RUNNING = Limits(timeout=600.0, memory=12 << 30, processes=256, scratch=2 << 30)
+PRELOAD = ("numpy", "torch", "torch._dynamo")
+_DEVICE_FILES = ("base", "terms")
+
+
+def profile(ctx: Context) -> None:
+    """Time the model's operators, alone on a device or on the processor."""
+    device: dict[str, Artifact] = {}
+    arguments: tuple[str, ...] = ()
+    if ctx.platform.name != "cpu":
+        device = dict(platform_file(ctx, "tools", DEVICE))
+        device |= {f"tools/{name}": ctx.builtin(f"{TOOLS}/{name}") for name in _DEVICE_FILES}
+        arguments = (f"--device={ctx.platform.name}_{DEVICE}",)
+    ctx.action(
+        "",
+        argv=(PYTHON, "tools/model_profile.py", "model.py", f"out/{FACTS}", *arguments),
+        inputs={"model.py": ctx.attrs["model"], **_tools(ctx, "model_profile.py"), **device},
+        outputs=(FACTS,),
+        mnemonic="Profile",
+        toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
+        limits=RUNNING,
+        resources=judging_resources(ctx.platform, timed=True),
+        preload=PRELOAD,
+    )
+
+
+def _tools(ctx: Context, program: str) -> dict[str, Artifact]:
+    names = (program, "modelled")
+    return {f"tools/{name}": ctx.builtin(f"rules/model/tools/{name}") for name in names}
+
+
+_MODEL = attr.file("The file with build() and inputs(generator).", required=True)
+RULES = (
+    Rule(
+        kind="model_profile",
+        doc="Time the operators of a model.",
+        implement=profile,
+        attrs={"model": _MODEL},
+    ),
+)

@@ -1,0 +1,130 @@
+"""The user's model: a Python file with ``build`` and ``inputs``."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+SEED = 20260801
+"""Of the weights and the arguments with which a model is looked at."""
+
+
+class ModelError(Exception):
+    """A model that cannot be taken apart: ``reason`` is a class of such models."""
+
+    def __init__(self, reason: str, why: str) -> None:
+        super().__init__(f"{reason}: {why}")
+        self.reason = reason
+        self.why = why
+
+
+@dataclass(frozen=True)
+class UserModel:
+    """A model with one call's arguments.
+
+    Attributes:
+        module: with random weights, on ``device``.
+        draw: the arguments of a call under a seed.
+        device: of PyTorch, such as ``cpu``.
+    """
+
+    module: torch.nn.Module
+    draw: Callable[[int], tuple[Tensor, ...]]
+    device: str
+
+    @property
+    def arguments(self) -> tuple[Tensor, ...]:
+        """One call's arguments."""
+        return self.draw(SEED)
+
+    def call(self, arguments: Sequence[Tensor]) -> list[Tensor]:
+        """The tensors that the model returns. Raises ModelError."""
+        with torch.no_grad():
+            return results(self.module(*arguments))
+
+
+def load(path: Path, device: str = "cpu") -> UserModel:
+    """The model in a file. Raises ModelError."""
+    specification = importlib.util.spec_from_file_location("kabuild_user_model", path)
+    assert specification is not None
+    assert specification.loader is not None
+    code = importlib.util.module_from_spec(specification)
+    sys.modules[code.__name__] = code
+    try:
+        specification.loader.exec_module(code)
+        build, inputs = _function(code, "build"), _function(code, "inputs")
+        torch.manual_seed(SEED)
+        module = build()
+    except ModuleNotFoundError as error:
+        what = f"it imports '{error.name}', which the pinned Python does not have"
+        raise ModelError("NEEDS_PACKAGE", what) from None
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError("DOES_NOT_LOAD", described(error)) from error
+    if not isinstance(module, torch.nn.Module):
+        what = f"build() returned a {type(module).__name__}, expected a torch.nn.Module"
+        raise ModelError("NO_MODULE", what)
+    model = UserModel(module.to(device), lambda seed: _arguments(inputs, seed, device), device)
+    _check(model)
+    return model
+
+
+def results(value: Any) -> list[Tensor]:
+    """The tensors of a result: one, or a tuple or list of them. Raises ModelError."""
+    found = list(value) if isinstance(value, list | tuple) else [value]
+    for item in found:
+        if not isinstance(item, Tensor):
+            what = f"a result is of type {type(item).__name__}; return a tensor or a tuple of them"
+            raise ModelError("RESULT_NOT_TENSORS", what)
+    return found
+
+
+def described(error: BaseException) -> str:
+    """The first line of what an error says, without addresses."""
+    text = str(error).strip().partition("\n")[0]
+    return re.sub(r"0x[0-9a-f]+", "0x...", f"{type(error).__name__}: {text}")[:300]
+
+
+def _function(code: Any, name: str) -> Callable[..., Any]:
+    found = getattr(code, name, None)
+    if not callable(found):
+        raise ModelError("NO_ENTRY", f"the file defines no function {name}()")
+    function: Callable[..., Any] = found
+    return function
+
+
+def _arguments(inputs: Callable[..., Any], seed: int, device: str) -> tuple[Tensor, ...]:
+    found = inputs(torch.Generator().manual_seed(seed))
+    if not isinstance(found, list | tuple) or not all(isinstance(x, Tensor) for x in found):
+        raise ModelError("ARGUMENT_NOT_TENSOR", "inputs(generator) must return a tuple of tensors")
+    return tuple(tensor.to(device) for tensor in found)
+
+
+def _check(model: UserModel) -> None:
+    """Refuse a model that fails, or whose equal calls differ. Raises ModelError."""
+    try:
+        arguments = model.arguments
+        before = [tensor.clone() for tensor in arguments]
+        first, again = model.call(arguments), model.call(arguments)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError("DOES_NOT_RUN", described(error)) from error
+    if not all(torch.equal(one, other) for one, other in zip(before, arguments, strict=True)):
+        raise ModelError("CHANGES_ARGUMENTS", "a call changes its arguments")
+    alike = (
+        torch.allclose(one.double(), other.double(), rtol=1e-5, atol=1e-6, equal_nan=True)
+        for one, other in zip(first, again, strict=True)
+    )
+    if not all(alike):
+        what = "equal calls differ, as with dropout; build() should return the module in eval mode"
+        raise ModelError("NOT_REPEATABLE", what)

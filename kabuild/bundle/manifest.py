@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,13 +10,13 @@ from kabuild.base.bounded_json import bounded_json
 from kabuild.base.canonical import canonical_json
 from kabuild.base.errors import BundleError, Reason, UsageError
 from kabuild.base.fs import is_inside
+from kabuild.model.action import MNEMONIC
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
 from kabuild.model.result import OutputFile
 
 SCHEMA = "kabuild/bundle/1"
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _MOST_CPUS = 4096
 
 
@@ -184,7 +183,7 @@ def _label(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    if not _NAME.fullmatch(_text(value)):
+    if not MNEMONIC.fullmatch(_text(value)):
         raise ValueError(f"{value!r} where a name was expected")
     return str(value)
 

@@ -7,12 +7,15 @@ pinned by content. Users declare targets (``target.py``); rules turn them into a
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from kabuild.model.label import Label
 from kabuild.model.platform import Platform
 
 VERDICT_FILE = "verdict.json"
+
+MNEMONIC = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
 DECLARED_WRONGLY = 4
 """The exit code of a gate that finds the task itself broken; nothing was judged.
@@ -183,6 +186,9 @@ class Action:
     advice: str = field(compare=False, default="")
 
     def __post_init__(self) -> None:
+        if not MNEMONIC.fullmatch(self.mnemonic):
+            msg = f"{self.label} has the mnemonic {self.mnemonic!r}: one word was expected"
+            raise ValueError(msg)
         object.__setattr__(self, "inputs", tuple(sorted(self.inputs, key=lambda item: item[0])))
         object.__setattr__(self, "env", tuple(sorted(self.env)))
 

@@ -121,7 +121,7 @@ def declare_launch_filter(
     return _declare_native(
         ctx,
         part,
-        mnemonic="Launch filter",
+        mnemonic="LaunchFilter",
         command=("front", f"--before={DRIVER_BEHIND}"),
         output=name,
         sources=sources,

@@ -55,6 +55,12 @@ def test_outputs_and_paths_below_them_are_artifacts() -> None:
             ACTION.output(path)
 
 
+@pytest.mark.parametrize("mnemonic", ["", "Launch filter", "a/b", "\x1b[1m"])
+def test_a_mnemonic_is_one_word(mnemonic: str) -> None:
+    with pytest.raises(ValueError, match="one word was expected"):
+        replace(ACTION, mnemonic=mnemonic)
+
+
 @given(st.binary(max_size=2000))
 def test_digests_survive_the_wire(data: bytes) -> None:
     digest = Digest.of(data)

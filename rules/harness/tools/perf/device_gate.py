@@ -49,7 +49,6 @@ class DeviceGate:
         self._spec = spec
         self._policy = policy
         self._now = now
-        self._started = now()
         self._drawn = policy.draw or secrets.randbits(48)
         self._budget = Budget.of_device(policy.memory_share)
         judge = Judge.assemble(spec, launcher, policy)
@@ -87,19 +86,23 @@ class DeviceGate:
         self._choose_baselines()
         self._asides.prepare()
         device_budget.give_back()
-        rounds = 0
+        rounds, inexact, started = 0, self._spec.configs, self._now()
         while True:
             rounds += 1
             before = self._now()
-            made = self._meter.round(rounds, self._spec.configs, self._planned)
+            made = self._meter.round(rounds, inexact, self._planned)
             for name, sides in made.items():
                 for side, taken in sides.items():
                     self._taken[name][side].append(taken)
             self._host.append(machine.reading())
+            if rounds < self._policy.processes:
+                continue
             timings = [self._timing(config) for config in self._spec.configs]
-            if rounds >= self._policy.processes and (
-                why := self._enough(timings, rounds, self._now() - before)
-            ):
+            inexact = tuple(timing.plan.config for timing in timings if self._inexact(timing))
+            if not inexact:
+                return timings, "half_width", rounds
+            again = (self._now() - before) * len(inexact) / len(made)
+            if why := self._enough(rounds, self._now() - started + again):
                 return timings, why, rounds
 
     def samples(self) -> bytes:
@@ -194,13 +197,11 @@ class DeviceGate:
             shapes.evaluate(self._spec.flops, config.dims),
         )
 
-    def _enough(self, timings: Sequence[DeviceTiming], rounds: int, round_seconds: float) -> str:
-        """Why to measure no more; empty where another round is worth it."""
-        policy = self._policy
-        if max(timing.ratio.half_width for timing in timings) <= policy.half_width:
-            return "half_width"
-        if rounds == policy.max_processes:
+    def _inexact(self, timing: DeviceTiming) -> bool:
+        return timing.ratio.half_width > self._policy.half_width
+
+    def _enough(self, rounds: int, seconds: float) -> str:
+        """Why to measure no more; empty while ``seconds``, with the next round's, may be spent."""
+        if rounds == self._policy.max_processes:
             return "max_processes"
-        if self._now() - self._started + round_seconds > policy.budget_seconds:
-            return "budget"
-        return ""
+        return "budget" if seconds > self._policy.budget_seconds else ""

@@ -33,12 +33,12 @@ from perf.untimed import Untimed
 from perf.verification import Verified, Verifier
 
 STAGE = "perf"
-EMPTY_BATCHES = 8
-EMPTY_AT_ONCE = 5
+EMPTY_BATCHES = 4  # in each process
+EMPTY_AT_ONCE = 3
 TRIES = 2  # to queue a batch: a host may have been busy, or memory be allocated, the first time
 COOLING = 3  # readings of a batch while heat slows the device down
-MOST_BATCHES = 5
-AGREEMENT = 0.005  # of a process's batches, from the fastest to the slowest, that is enough
+MOST_BATCHES = 4
+AGREEMENT = 0.01  # of a process's batches, from the fastest to the slowest, that is enough
 _WARM = 255  # the number of the batch whose calls are one
 
 

@@ -27,6 +27,7 @@ ADAPTER = "/adapter/adapter.py"
 MODULES = "/modules"
 LIBRARIES = "/runner/lib"
 TMP = "/tmp"  # noqa: S108 - the sandbox's own
+COMPILING = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}  # others would import torch anew
 ENVIRONMENT = {"HOME": TMP, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 _SHM = "/dev/shm"  # noqa: S108 - the sandbox's own, and of no use here
 _SYS = Path("/sys")
@@ -127,7 +128,7 @@ def _caches(platform: DevicePlatform, folder: str) -> dict[str, str]:
         **{variable: f"{folder}/{name}" for variable, name in platform.caches.items()},
         "TRITON_CACHE_DIR": f"{folder}/triton",
         "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # in this process: others would import torch anew
+        **COMPILING,
     }
 
 

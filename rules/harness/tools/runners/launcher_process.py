@@ -32,6 +32,7 @@ _PRELOADED = {
     "python": ("torch", "triton", _PYTHON_RUNNER),
     "call": ("torch", _PYTHON_RUNNER, "pyrunner_call.called"),
 }
+_COMPILING = ("torch._dynamo", "torch._inductor.compile_fx")
 _ONLY_ON_CPU = {"python": ("triton_apart.apart",)}
 
 
@@ -113,6 +114,9 @@ def _preload(program: Program) -> None:
         wanted += _ONLY_ON_CPU.get(program.abi, ())
     if program.abi == "call" and confinement.mentions_triton(program.path):
         wanted += ("triton",) if program.on_device else ("triton_cpu.interpreter",)
+    if program.mode:
+        os.environ |= confinement.COMPILING  # read by these modules when they are imported
+        wanted += _COMPILING
     missing = [name for name in wanted if name not in sys.modules]
     for name in missing:
         importlib.import_module(name)

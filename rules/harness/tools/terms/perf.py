@@ -11,7 +11,7 @@ from .policy import JudgingPolicy
 ON_DEVICE: Mapping[str, Any] = {
     "max_slots": 128,
     "max_processes": 5,
-    "min_batch_ms": 1.0,
+    "min_batch_ms": 0.5,
     "half_width": 0.01,
     "budget_seconds": 15.0,
 }
@@ -28,7 +28,8 @@ class PerfPolicy(JudgingPolicy):
         max_processes: at most.
         samples: timed batches in each process.
         half_width: half the confidence interval of the log ratio that is precise enough.
-        budget_seconds: for all configs together; 0 for the default of the kind of program.
+        budget_seconds: for all configs together; 0 for the default of the kind of program. On a
+            device without the time that it takes to choose a baseline.
             The least number of processes and samples is taken whatever it costs.
         min_batch_ms: how long a batch should be at least.
         max_slots: calls of one batch, at most.

@@ -10,12 +10,14 @@ from types import SimpleNamespace
 import pytest
 
 from base.program import Argument, Config, Signature  # isort: skip
-from perf import device_gate  # isort: skip
+from gpu import session  # isort: skip
+from perf import device_budget, device_gate  # isort: skip
 from perf.device_budget import GIB, Budget  # isort: skip
 from perf.device_gate import DeviceGate  # isort: skip
 from perf.gate_samples import GateSample, SidePlan, Taken  # isort: skip
 from perf.plan import SIDES  # isort: skip
 from terms.perf import PerfPolicy  # isort: skip
+from truth.judge import Judge  # isort: skip
 
 SIGNATURE = Signature((Argument("x", "T", ("n",)),), (Argument("y", "T", ("n",)),), (), ("n",))
 QUIET, NOISY = (Config(f"f32 n={n}", {"n": n}, "f32", {}) for n in (1024, 2048))
@@ -50,9 +52,9 @@ class Meter:
 def measured(monkeypatch):
     meter = Meter()
     monkeypatch.setattr(Budget, "of_device", lambda _: Budget.of(8 * GIB, 8 * GIB, 1.0))
-    monkeypatch.setattr(device_gate.session, "cache_bytes", lambda: 1 << 20)
-    monkeypatch.setattr(device_gate.device_budget, "give_back", lambda: None)
-    monkeypatch.setattr(device_gate.Judge, "assemble", lambda *_: None)
+    monkeypatch.setattr(session, "cache_bytes", lambda: 1 << 20)
+    monkeypatch.setattr(device_budget, "give_back", lambda: None)
+    monkeypatch.setattr(Judge, "assemble", lambda *_: None)
     for name, double in (
         ("Asides", SimpleNamespace(prepare=lambda: None)),
         ("GatedMeter", meter),

@@ -19,6 +19,7 @@ from pathlib import Path
 from kabuild.analysis import Analysis, Judging, analyze
 from kabuild.base.clock import Clock, SystemClock
 from kabuild.base.errors import ExitCode, KabuildError, NoTestsError, Reason, UsageError
+from kabuild.delegation import delegation
 from kabuild.execution import CachedExecutor, CachePolicy, Inputs, LocalStrategy, fresh_gates
 from kabuild.execution.background_gc import collect_if_due
 from kabuild.execution.forecast import Forecast, forecast
@@ -188,7 +189,9 @@ def execute(
     own_salt = planned.loaded.options.salt if request.salt_file else ""
     workspace, graph = planned.loaded.workspace, planned.analysis.graph
     shares = sharing(request, workspace, graph, store, own_salt=own_salt, warn=warn, stop=stop)
-    with nullcontext(spawner) if spawner else Spawner() as spawning, shares as shared:
+    fleets = delegation(request, workspace, graph, store, own_salt=own_salt, stop=stop)
+    spawners = nullcontext(spawner) if spawner else Spawner()
+    with spawners as spawning, shares as shared, fleets as fleet:
         strategy = LocalStrategy(
             store,
             spawning,
@@ -198,13 +201,20 @@ def execute(
             devices=pool_of(planned.loaded.loader.platforms, planned.loaded.devices),
         )
         executor = CachedExecutor(
-            _inputs(planned, store), store.cas, store.actions, strategy, policy, shared=shared
+            _inputs(planned, store),
+            store.cas,
+            store.actions,
+            strategy,
+            policy,
+            shared=shared,
+            remote=fleet,
         )
         scheduler = Scheduler(
             executor,
             sink,
             FileLeases(store.leases),
             jobs=jobs,
+            remote_jobs=request.remote.jobs if request.remote else 1,
             keep_going=request.keep_going,
             stop=stop,
             history=History(store.timings),

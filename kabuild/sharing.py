@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from kabuild.remote.client import RemoteCache
     from kabuild.remote.signing import Signer, TrustedKeys
 
+CACHE_FLAG, EXECUTOR_FLAG = "--remote_cache", "--remote_executor"
+
 MOST_BYTES = 1 << 20
 """Of a file with keys or certificates."""
 
@@ -56,14 +58,14 @@ def sharing(
     InfraError where Python packages are missing.
     """
     remote = request.remote
-    if remote is None:
+    if remote is None or not remote.url:
         yield None
         return
     endpoint = endpoint_of(remote, request.cwd)
-    trusted = _trusted(workspace)
-    require_packages()
+    trusted = trusted_of(workspace, CACHE_FLAG)
+    require_packages(CACHE_FLAG)
     signer = _signer(remote, request.cwd)
-    _require_sandbox(request)
+    require_sandbox(request)
     from kabuild.execution.confidential import knowing
     from kabuild.execution.shared import SharedCache, Terms
 
@@ -84,12 +86,16 @@ def sharing(
         yield shared
 
 
-def endpoint_of(remote: RemoteRequest, cwd: Path) -> Endpoint:
-    """Where the server is, with the certificates and tokens for it. Raises UsageError."""
+def endpoint_of(remote: RemoteRequest, cwd: Path, flag: str = CACHE_FLAG) -> Endpoint:
+    """Where the server of ``flag`` is, with the certificates and tokens for it.
+
+    Raises UsageError.
+    """
+    url = remote.url if flag == CACHE_FLAG else remote.executor
     try:
-        endpoint = Endpoint.of(remote.url)
+        endpoint = Endpoint.of(url)
     except ValueError as error:
-        raise UsageError(Reason.BAD_FLAG, f"--remote_cache: {error}") from None
+        raise UsageError(Reason.BAD_FLAG, f"{flag}: {error}") from None
     if remote.instance and endpoint.instance not in {"", remote.instance}:
         raise UsageError(
             Reason.BAD_FLAG,
@@ -101,14 +107,14 @@ def endpoint_of(remote: RemoteRequest, cwd: Path) -> Endpoint:
         "--tls_client_certificate": remote.tls_client_certificate,
         "--tls_client_key": remote.tls_client_key,
     }
-    for flag, path in files.items():
+    for name, path in files.items():
         if path and not endpoint.secure:
-            what = f"{flag} needs a URL with TLS: grpcs://, got {remote.url}"
+            what = f"{name} needs a URL with TLS: grpcs://, got {url}"
             raise UsageError(Reason.BAD_FLAG, what)
     if bool(remote.tls_client_certificate) != bool(remote.tls_client_key):
         what = "--tls_client_certificate and --tls_client_key belong together"
         raise UsageError(Reason.BAD_FLAG, what)
-    roots, certificate, key = (_read(flag, path, cwd) for flag, path in files.items())
+    roots, certificate, key = (_read(name, path, cwd) for name, path in files.items())
     return replace(
         endpoint,
         instance=remote.instance or endpoint.instance,
@@ -121,27 +127,26 @@ def endpoint_of(remote: RemoteRequest, cwd: Path) -> Endpoint:
     )
 
 
-def require_packages() -> None:
+def require_packages(flag: str) -> None:
     """Raise InfraError where what the extra ``fleet`` installs is not there."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         names = " and ".join({"grpc": "grpcio"}.get(name, name) for name in missing)
         raise InfraError(
             Reason.NO_PACKAGE,
-            f"--remote_cache needs {names}, which {'is' if len(missing) == 1 else 'are'} "
-            "not installed",
+            f"{flag} needs {names}, which {'is' if len(missing) == 1 else 'are'} not installed",
             hint="get it with: python -m pip install 'kabuild[fleet]'",
         )
 
 
-def _trusted(workspace: Workspace) -> TrustedKeys:
-    """The keys of those whose results count."""
+def trusted_of(workspace: Workspace, flag: str) -> TrustedKeys:
+    """The keys of those whose results count, which ``flag`` needs. Raises UsageError, LoadError."""
     from kabuild.remote.signing import TrustedKeys
 
     if workspace.trusted_keys is None:
         raise UsageError(
             Reason.BAD_FLAG,
-            f"--remote_cache: {workspace.file.shown} does not say whose results count",
+            f"{flag}: {workspace.file.shown} does not say whose results count",
             hint='[remote] trusted_keys = "fleet.keys" names a file with a line for each signer:\n'
             "NAME ssh-ed25519 KEY, as in an allowed-signers file of OpenSSH",
         )
@@ -188,7 +193,7 @@ def _signer(remote: RemoteRequest, cwd: Path) -> Signer | None:
         raise UsageError(Reason.BAD_FLAG, what) from None
 
 
-def _require_sandbox(request: Request) -> None:
+def require_sandbox(request: Request, what: str = "a shared cache") -> None:
     """Raise SandboxError where commands would run without: nothing of that is shared.
 
     Asked before gRPC is there, whose threads would be in the way.
@@ -199,8 +204,9 @@ def _require_sandbox(request: Request) -> None:
     if why is not None:
         raise SandboxError(
             Reason.SANDBOX_UNAVAILABLE,
-            f"a shared cache is for results of sandboxes, and there are none: {why}",
-            hint="'kabuild doctor' says how to get them; --remote_cache= goes without the cache",
+            f"{what} is for results of sandboxes, and there are none: {why}",
+            hint="'kabuild doctor' says how to get them; --remote_cache= --remote_executor= "
+            "goes without",
         )
 
 

@@ -10,7 +10,7 @@ KabuildError                 one clear message, with a machine-readable reason a
 │   ├── SandboxError         a sandbox could not be set up
 │   ├── DeviceError          a device is busy, or does not answer
 │   ├── StoreError           the store cannot be read or written
-│   ├── RemoteError          a shared cache does not answer, or refuses
+│   ├── RemoteError          a server does not answer, or refuses
 │   └── ToolchainError       a toolchain is missing or cannot be had
 │       └── DriftError       a toolchain is not what was pinned                     exit 45
 ├── BundleError              a published file cannot be made, or is false           exit 1
@@ -94,6 +94,7 @@ class Reason(Enum):
     REMOTE_UNAVAILABLE = "remote unavailable"
     REMOTE_REFUSED = "remote refused"
     REMOTE_MISSING = "remote missing"
+    NODE_FAILED = "node failed"
     INPUT_CHANGED = "input changed"
     BUNDLE_DAMAGED = "bundle damaged"
     BUNDLE_VERSION = "bundle version"
@@ -242,7 +243,7 @@ class StoreError(InfraError):
 
 
 class RemoteError(InfraError):
-    """A shared cache does not answer (REMOTE_UNAVAILABLE), refuses what was asked of it
+    """A server does not answer (REMOTE_UNAVAILABLE), refuses what was asked of it
     (REMOTE_REFUSED), or lacks it (REMOTE_MISSING).
 
     ``status`` is gRPC's name for it, such as ``PERMISSION_DENIED``; empty where gRPC has none.

@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import ClassVar
@@ -20,7 +20,7 @@ import psutil
 from kabuild.base.errors import LoadError
 from kabuild.cli.doctor_devices import find_devices
 from kabuild.cli.doctor_toolchains import find_toolchains
-from kabuild.cli.finding import Finding, State
+from kabuild.cli.finding import Finding, State, tell_findings
 from kabuild.cli.flags import TargetFlags
 from kabuild.cli.options import takes
 from kabuild.cli.presentation import JsonFlags
@@ -159,24 +159,13 @@ def command(options: DoctorFlags) -> None:
     kabuild doctor --json | jq '.[] | select(.state == "PROBLEM")'
     kabuild doctor --remote_cache=grpc://cache.example:8980
 
-    With --remote_cache also that server is checked, by writing an entry for the doctor.
+    With --remote_cache also that server is checked, by writing an entry for the doctor; with
+    --remote_executor that fleet, by asking a worker of each pool.
     Exits with 36 when a required part is missing.
     """
     findings = [finding for check in CHECKS for finding in check()]
     if remote := options.server():
-        from kabuild.cli.doctor_remote import find_server
+        from kabuild.cli.doctor_fleet import find_servers
 
-        findings += find_server(remote)
-    if options.as_json:
-        import json
-
-        values = [{**asdict(item), "state": item.state.value} for item in findings]
-        click.echo(json.dumps(values, indent=2))
-    else:
-        width = max(len(item.name) for item in findings)
-        for item in findings:
-            click.echo(f"{item.state.value:7}  {item.name:{width}}  {item.found}")
-            if item.advice:
-                click.echo(f"{'':7}  {'':{width}}  -> {item.advice}")
-    if any(item.state is State.PROBLEM for item in findings):
-        raise click.exceptions.Exit(36)
+        findings += find_servers(remote)
+    tell_findings(findings, as_json=options.as_json)

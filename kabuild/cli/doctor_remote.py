@@ -1,10 +1,11 @@
-"""What ``doctor`` finds of a shared cache: each thing that has to be right, in order."""
+"""What ``doctor`` finds of a server: each thing that has to be right, in order."""
 
 from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,12 @@ from kabuild.cli.finding import Finding, State
 from kabuild.loading.request import RemoteRequest
 from kabuild.model.digest import EMPTY, Digest
 from kabuild.remote.endpoint import Endpoint
-from kabuild.sharing import endpoint_of, require_packages
+from kabuild.sharing import CACHE_FLAG, EXECUTOR_FLAG, endpoint_of, require_packages
 
 if TYPE_CHECKING:
     from kabuild.remote.client import RemoteCache
+
+_WHO = {CACHE_FLAG: "cache", EXECUTOR_FLAG: "fleet"}
 
 _PATIENCE = 5.0
 """Seconds for a name, a port and a handshake each."""
@@ -28,29 +31,44 @@ _ENTRY = b"\x4a\x00"
 """An ``ActionResult`` with empty metadata and nothing else."""
 
 
-def find_server(remote: RemoteRequest) -> Iterator[Finding]:
-    """Name, port, TLS, what the server says of itself, and whether it may be read and written.
+def find_cache(remote: RemoteRequest) -> Iterator[Finding]:
+    """Of a shared cache: what ``find_server`` finds, and whether it may be written.
 
     What stands on something that is wrong is not asked. Raises UsageError for flags.
     """
+    with ExitStack() as connection:
+        server = yield from find_server(remote, CACHE_FLAG, connection)
+        if server is not None:
+            yield _written(server)
+
+
+def find_server(
+    remote: RemoteRequest, flag: str, connection: ExitStack
+) -> Generator[Finding, None, RemoteCache | None]:
+    """Name, port, TLS, what the server of ``flag`` says of itself, and whether it may be read.
+
+    Returns the server, which ``connection`` closes; None if something is wrong. What stands on that
+    is not asked. Raises UsageError for flags.
+    """
+    who = _WHO[flag]
     try:
-        require_packages()
+        require_packages(flag)
     except InfraError as error:
-        yield _problem("cache packages", error)
-        return
-    endpoint = endpoint_of(remote, Path.cwd())
-    for finding in _reached(endpoint, remote):
+        yield problem(f"{who} packages", error)
+        return None
+    endpoint = endpoint_of(remote, Path.cwd(), flag)
+    for finding in _reached(endpoint, remote, who):
         yield finding
         if finding.state is State.PROBLEM:
-            return
-    yield from _asked(endpoint)
+            return None
+    return (yield from _asked(endpoint, who, connection))
 
 
-def _reached(endpoint: Endpoint, remote: RemoteRequest) -> Iterator[Finding]:
+def _reached(endpoint: Endpoint, remote: RemoteRequest, who: str) -> Iterator[Finding]:
     if endpoint.target.startswith("unix:"):
         path = endpoint.target.removeprefix("unix:")
         with socket.socket(socket.AF_UNIX) as door:
-            yield _connected(door, path, path)
+            yield _connected(door, path, who)
         return
     host, _, port = endpoint.target.rpartition(":")
     host = host.strip("[]")
@@ -58,35 +76,35 @@ def _reached(endpoint: Endpoint, remote: RemoteRequest) -> Iterator[Finding]:
         found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
     except OSError as error:
         why = f"{host}: {error.strerror}"
-        yield Finding("cache name", State.PROBLEM, why, "check the URL's host, and the DNS")
+        yield Finding(f"{who} name", State.PROBLEM, why, "check the URL's host, and the DNS")
         return
     addresses = ", ".join(dict.fromkeys(str(item[4][0]) for item in found))
-    yield Finding("cache name", State.OK, f"{host} is {addresses}")
+    yield Finding(f"{who} name", State.OK, f"{host} is {addresses}")
     try:
         with socket.create_connection((host, int(port)), timeout=_PATIENCE) as door:
-            yield Finding("cache port", State.OK, f"{port} is open")
+            yield Finding(f"{who} port", State.OK, f"{port} is open")
             if endpoint.secure:
-                yield _shaken(door, host, remote)
+                yield _shaken(door, host, remote, who)
     except OSError as error:
-        yield _closed(port, error)
+        yield _closed(port, error, who)
 
 
-def _connected(door: socket.socket, address: str, shown: str) -> Finding:
+def _connected(door: socket.socket, address: str, who: str) -> Finding:
     door.settimeout(_PATIENCE)
     try:
         door.connect(address)
     except OSError as error:
-        return _closed(shown, error)
-    return Finding("cache port", State.OK, f"{shown} is open")
+        return _closed(address, error, who)
+    return Finding(f"{who} port", State.OK, f"{address} is open")
 
 
-def _closed(port: str, error: OSError) -> Finding:
+def _closed(port: str, error: OSError, who: str) -> Finding:
     why = error.strerror or str(error)
     advice = "start the server there, or let the firewall pass it"
-    return Finding("cache port", State.PROBLEM, f"{port}: {why}", advice)
+    return Finding(f"{who} port", State.PROBLEM, f"{port}: {why}", advice)
 
 
-def _shaken(door: socket.socket, host: str, remote: RemoteRequest) -> Finding:
+def _shaken(door: socket.socket, host: str, remote: RemoteRequest, who: str) -> Finding:
     """Whether the server's certificate counts."""
     try:
         context = ssl.create_default_context(
@@ -97,45 +115,44 @@ def _shaken(door: socket.socket, host: str, remote: RemoteRequest) -> Finding:
         context.set_alpn_protocols(["h2"])
         with context.wrap_socket(door, server_hostname=host) as safe:
             until = (safe.getpeercert() or {}).get("notAfter", "an unknown time")
-            return Finding("cache TLS", State.OK, f"{safe.version()}, valid until {until}")
+            return Finding(f"{who} TLS", State.OK, f"{safe.version()}, valid until {until}")
     except ssl.SSLCertVerificationError as error:
         advice = "--tls_certificate=FILE names who signs it, if no public authority does"
-        return Finding("cache TLS", State.PROBLEM, error.verify_message, advice)
+        return Finding(f"{who} TLS", State.PROBLEM, error.verify_message, advice)
     except (OSError, ValueError) as error:
         advice = "is this a port with TLS? without, the URL is grpc://"
         why = getattr(error, "reason", None) or str(error)
-        return Finding("cache TLS", State.PROBLEM, str(why), advice)
+        return Finding(f"{who} TLS", State.PROBLEM, str(why), advice)
 
 
-def _asked(endpoint: Endpoint) -> Iterator[Finding]:
+def _asked(
+    endpoint: Endpoint, who: str, connection: ExitStack
+) -> Generator[Finding, None, RemoteCache | None]:
     from kabuild.remote.client import RemoteCache
 
     try:
-        cache = RemoteCache.connect(endpoint)
+        cache = connection.enter_context(RemoteCache.connect(endpoint))
     except RemoteError as error:
-        finding = _problem("cache server", error)
+        finding = problem(f"{who} server", error)
         if error.reason is Reason.REMOTE_UNAVAILABLE and not endpoint.secure:
             advice = "it may want TLS: grpcs://; or it is no gRPC server"
-            finding = Finding("cache server", State.PROBLEM, error.message, advice)
+            finding = Finding(f"{who} server", State.PROBLEM, error.message, advice)
         yield finding
-        return
-    with cache:
-        said = cache.capabilities
-        version = f"version {said.version}" if said.version else "no version stated"
-        functions = ", ".join(said.functions) or "not stated"
-        instance = (
-            f"instance '{endpoint.instance}'" if endpoint.instance else "the default instance"
-        )
-        yield Finding("cache server", State.OK, f"Remote Execution API, {version}; {instance}")
-        yield Finding("cache digests", State.OK, functions)
-        try:
-            cache.results.get_many([EMPTY])
-            cache.blobs.missing([EMPTY])
-        except RemoteError as error:
-            yield _problem("cache reading", error)
-            return
-        yield Finding("cache reading", State.OK, "results and blobs can be read")
-        yield _written(cache)
+        return None
+    said = cache.capabilities
+    version = f"version {said.version}" if said.version else "no version stated"
+    functions = ", ".join(said.functions) or "not stated"
+    instance = f"instance '{endpoint.instance}'" if endpoint.instance else "the default instance"
+    yield Finding(f"{who} server", State.OK, f"Remote Execution API, {version}; {instance}")
+    yield Finding(f"{who} digests", State.OK, functions)
+    try:
+        cache.results.get_many([EMPTY])
+        cache.blobs.missing([EMPTY])
+    except RemoteError as error:
+        yield problem(f"{who} reading", error)
+        return None
+    yield Finding(f"{who} reading", State.OK, "results and blobs can be read")
+    return cache
 
 
 def _written(cache: RemoteCache) -> Finding:
@@ -148,5 +165,6 @@ def _written(cache: RemoteCache) -> Finding:
     return Finding("cache writing", State.OK, "results can be sent")
 
 
-def _problem(name: str, error: KabuildError) -> Finding:
+def problem(name: str, error: KabuildError) -> Finding:
+    """A finding that is an error."""
     return Finding(name, State.PROBLEM, error.message, error.hint)

@@ -37,6 +37,8 @@ COMMANDS = {
     "aquery": "Print actions and everything in their keys.",
     "diff-keys": "Show the difference between two keys.",
     "toolchain": "Manage toolchains: list, show, pin, fetch, verify, lock.",
+    "fleet": "Check a fleet: its servers, workers and toolchains.",
+    "worker": "Run a node of a fleet.",
     "cache": "Manage the store: stats, gc, verify, export, import.",
     "info": "Print paths: workspace, store, toolchains, rules.",
     "doctor": "Check this machine, and say how to install missing parts.",

@@ -1,4 +1,4 @@
-"""The flags for a shared cache: Bazel's names and meanings, where it has them."""
+"""The flags for a shared cache and a fleet: Bazel's names and meanings, where it has them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from kabuild.cli.options import Options, flag
 from kabuild.cli.types import InputPath
 from kabuild.loading.request import RemoteRequest, Request
 
-_LONGEST_TIMEOUT, _MOST_RETRIES = 3600.0, 100
+_LONGEST_TIMEOUT, _LONGEST_QUEUE, _MOST_RETRIES, _MOST_JOBS = 3600.0, 86_400.0, 100, 1000
+
+PROGRAM = "/usr/local/bin/kabuild-worker-exec"
+"""As in ``execution.wire``, which is not imported for a help text."""
 
 
 def _read_url(_: click.Context, __: click.Parameter, text: str) -> str:
@@ -26,9 +29,15 @@ def _read_url(_: click.Context, __: click.Parameter, text: str) -> str:
     return text
 
 
+def _read_program(_: click.Context, __: click.Parameter, text: str) -> str:
+    if text and not text.startswith("/"):
+        raise click.BadParameter(f"must be an absolute path, got '{text}'")
+    return text
+
+
 @dataclass(frozen=True, kw_only=True)
 class ServerFlags(Options):
-    """Where a shared cache is, and how to speak to it."""
+    """Where a shared cache and a fleet are, and how to speak to them."""
 
     remote_cache: str = flag(
         "--remote_cache",
@@ -36,6 +45,13 @@ class ServerFlags(Options):
         callback=_read_url,
         metavar="URL",
         help="A shared cache: grpc://HOST:PORT[/INSTANCE], grpcs://HOST or unix:PATH.",
+    )
+    remote_executor: str = flag(
+        "--remote_executor",
+        default="",
+        callback=_read_url,
+        metavar="URL",
+        help="Run actions on the workers of this server; URLs as for --remote_cache.",
     )
     remote_instance_name: str = flag(
         "--remote_instance_name", default="", metavar="NAME", help="The server's instance."
@@ -60,7 +76,7 @@ class ServerFlags(Options):
         type=click.FloatRange(min=0.1, max=_LONGEST_TIMEOUT),
         default=60.0,
         metavar="SECONDS",
-        help="Go without the shared cache when a call takes longer.  [default: 60]",
+        help="Give a server up that does not answer for so long.  [default: 60]",
     )
     remote_retries: int = flag(
         "--remote_retries",
@@ -70,12 +86,28 @@ class ServerFlags(Options):
         help="Try a call again so often when the server is not available.  [default: 5]",
     )
 
+    remote_queue_timeout: float = flag(
+        "--remote_queue_timeout",
+        type=click.FloatRange(min=0.1, max=_LONGEST_QUEUE),
+        default=600.0,
+        metavar="SECONDS",
+        help="How long an action may wait for a worker.  [default: 600]",
+    )
+    remote_worker_program: str = flag(
+        "--remote_worker_program",
+        default="",
+        callback=_read_program,
+        metavar="PATH",
+        help=f"What workers start.  [default: {PROGRAM}]",
+    )
+
     def server(self) -> RemoteRequest | None:
-        """The server that was named; None where none was."""
-        if not self.remote_cache:
+        """The servers that were named; None where none was."""
+        if not (self.remote_cache or self.remote_executor):
             return None
         return RemoteRequest(
             url=self.remote_cache,
+            executor=self.remote_executor,
             instance=self.remote_instance_name,
             header=self.remote_header,
             tls_certificate=self.tls_certificate,
@@ -83,6 +115,8 @@ class ServerFlags(Options):
             tls_client_key=self.tls_client_key,
             timeout=self.remote_timeout,
             retries=self.remote_retries,
+            queue_timeout=self.remote_queue_timeout,
+            program=self.remote_worker_program,
         )
 
 
@@ -106,8 +140,16 @@ class RemoteFlags(ServerFlags, RequestFlags):
         help="Sign them with this Ed25519 key of OpenSSH.",
     )
 
+    remote_jobs: int = flag(
+        "--remote_jobs",
+        type=click.IntRange(min=1, max=_MOST_JOBS),
+        default=200,
+        metavar="N",
+        help="How many actions the fleet has at a time.  [default: 200]",
+    )
+
     def refine(self, request: Request) -> Request:
-        """Add the shared cache."""
+        """Add the shared cache and the fleet."""
         remote = self.server()
         if remote is not None:
             remote = replace(
@@ -115,5 +157,6 @@ class RemoteFlags(ServerFlags, RequestFlags):
                 accept=self.remote_accept_cached,
                 upload=self.remote_upload_local_results,
                 signing_key=self.remote_signing_key,
+                jobs=self.remote_jobs,
             )
         return super().refine(replace(request, remote=remote))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from secrets import token_hex
 from threading import Event
 from typing import Protocol
 
@@ -62,6 +63,18 @@ class Shared(Protocol):
         ...
 
 
+class Remote(Protocol):
+    """Runs actions elsewhere; see ``execution.fleet.Fleet``."""
+
+    def takes(self, action: Action) -> bool:
+        """Whether it runs ``action``; the others run here."""
+        ...
+
+    def run(self, prepared: Prepared, cancel: Event) -> Execution:
+        """Run one; see Strategy."""
+        ...
+
+
 class CachedExecutor:
     """Settles single actions whose dependencies have settled.
 
@@ -69,7 +82,8 @@ class CachedExecutor:
     Only verdicts and successful actions are cached. Infrastructure failures, failed actions and
     flaky gates are not.
 
-    ``anticipate`` asks ``shared`` for the results that the store lacks.
+    ``anticipate`` asks ``shared`` for the results that the store lacks. What ``remote`` takes runs
+    there.
     """
 
     def __init__(
@@ -81,6 +95,7 @@ class CachedExecutor:
         policy: CachePolicy | None = None,
         *,
         shared: Shared | None = None,
+        remote: Remote | None = None,
     ) -> None:
         self._inputs = inputs
         self._cas = cas
@@ -88,6 +103,7 @@ class CachedExecutor:
         self._strategy = strategy
         self._policy = policy or CachePolicy()
         self._shared = shared
+        self._remote = remote
         self._ahead: dict[Label, Prepared] = {}
 
     def anticipate(self, actions: Iterable[Action], produced: Mapping[str, ActionResult]) -> None:
@@ -117,6 +133,8 @@ class CachedExecutor:
             prepared = prepare(action, self._inputs.root(action, produced))
         if found := self._recall(prepared):
             return found
+        if self._remote and self._remote.takes(action):
+            return replace(prepared, remote=True)
         if self._strategy.hermetic() or action.sandboxed:
             return prepared
         prepared = prepare(action, prepared.root, hermetic=False)
@@ -176,9 +194,15 @@ class CachedExecutor:
         return recall(prepared, replace(result, hermetic=prepared.hermetic), self._cas)
 
     def _run(self, prepared: Prepared, cancel: Event) -> Settled:
-        execution = self._strategy.run(prepared, cancel)
+        if self._remote and prepared.remote:
+            if not self._policy.may_read(prepared.action):
+                prepared = replace(prepared, fresh=token_hex(16))
+            execution = self._remote.run(prepared, cancel)
+        else:
+            execution = self._strategy.run(prepared, cancel)
         result = replace(execution.result, hermetic=prepared.hermetic)
-        return conclude(prepared, Execution(result, execution.fault), self._cas)
+        settled = conclude(prepared, Execution(result, execution.fault), self._cas)
+        return replace(settled, remote=prepared.remote)
 
 
 def _worst(ran: list[Settled]) -> Settled:

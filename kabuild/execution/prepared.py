@@ -32,6 +32,8 @@ class Prepared:
         hermetic: false if the machine refused namespaces. It is part of the key, so that such
             results never mix with others.
         device: the lease of the device that it may use; not part of the key.
+        remote: whether a worker of a fleet runs it; not part of the key.
+        fresh: names one run that no cached result may stand for; else empty. Not part of the key.
     """
 
     action: Action
@@ -41,6 +43,8 @@ class Prepared:
     root: merkle.Directory
     hermetic: bool = True
     device: str = ""
+    remote: bool = False
+    fresh: str = ""
 
 
 def prepare(action: Action, root: merkle.Directory, *, hermetic: bool = True) -> Prepared:

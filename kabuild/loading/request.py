@@ -10,13 +10,16 @@ from kabuild.model.gate import Pick
 
 @dataclass(frozen=True)
 class RemoteRequest:
-    """A shared cache as flags name it; nothing is read or asked yet.
+    """A shared cache and a fleet as flags name them; nothing is read or asked yet.
 
-    ``header`` has ``NAME=VALUE`` or ``NAME=env:VARIABLE``; paths are those of PEM files and of the
-    key that signs what is sent. ``timeout`` is in seconds.
+    ``url`` is the cache's, ``executor`` the fleet's; one may be empty. ``header`` has
+    ``NAME=VALUE`` or ``NAME=env:VARIABLE``; paths are those of PEM files and of the key that signs
+    what is sent. ``timeout`` and ``queue_timeout``, which an action may wait for a worker, are in
+    seconds. ``jobs`` is how many actions the fleet has at a time; workers start ``program``.
     """
 
-    url: str
+    url: str = ""
+    executor: str = ""
     instance: str = ""
     header: tuple[str, ...] = field(default=(), repr=False)
     tls_certificate: Path | None = None
@@ -27,6 +30,9 @@ class RemoteRequest:
     accept: bool = True
     upload: bool = False
     signing_key: Path | None = None
+    queue_timeout: float = 600.0
+    jobs: int = 200
+    program: str = ""
 
 
 @dataclass(frozen=True)

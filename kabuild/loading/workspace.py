@@ -22,7 +22,7 @@ _TABLES: Mapping[str, tuple[str, ...]] = {
     "defaults": ("platform", "agent", "policy"),
     "scoring": ("policy", "salt", "records"),
     "cache": ("size",),
-    "remote": ("trusted_keys",),
+    "remote": ("trusted_keys", "pools"),
 }
 _OPEN_TABLES = ("agents", "toolchains", "config")
 _TEXTS = ("name", "kabuild")
@@ -42,6 +42,7 @@ class Workspace:
         records: the file of records, relative to ``root``; None if the file names none.
         cache_size: the store's limit in bytes, unless the user sets one.
         trusted_keys: the file with the keys of trusted signers, relative to ``root``.
+        pools: properties of a fleet's workers, by the kind of action that they run.
         repositories: external repositories by name.
         file: the file itself, for positions.
     """
@@ -59,6 +60,7 @@ class Workspace:
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     cache_size: int | None = None
     trusted_keys: str | None = None
+    pools: Mapping[str, Mapping[str, str]] = field(default_factory=dict, hash=False)
     repositories: Mapping[str, Repository] = field(default_factory=dict, hash=False)
 
     def agent_label(self, name: str) -> Label:
@@ -126,6 +128,7 @@ def load_workspace(root: Path) -> Workspace:
         configs=values.get("config", {}),
         cache_size=_cache_size(file),
         trusted_keys=values.get("remote", {}).get("trusted_keys"),
+        pools=values.get("remote", {}).get("pools", {}),
         repositories=read_repositories(file, root),
     )
 
@@ -167,6 +170,8 @@ def _check_shape(file: TomlFile) -> None:
                 raise _unknown(file, (key, name), _TABLES[key])
             if key == "config":
                 _check_flags(file, name, part)
+            elif (key, name) == ("remote", "pools"):
+                _check_pools(file, part)
             else:
                 _check_text(file, (key, name), part)
 
@@ -188,6 +193,20 @@ def _check_flags(file: TomlFile, name: str, flags: Any) -> None:
                 ("config", name, flag),
                 f"flag '{flag}' must be a string, a number, true or false, or a list of these",
             )
+
+
+def _check_pools(file: TomlFile, pools: Any) -> None:
+    """Pools are tables of texts by the kind of action."""
+    path = ("remote", "pools")
+    if not isinstance(pools, dict):
+        raise _error(file, path, "'pools' must be a table: [remote.pools]")
+    for kind, routing in pools.items():
+        if not isinstance(routing, dict):
+            example = f'"{kind}" = {{ pool = "NAME" }}'
+            what = f"'{kind}' must be a table of workers' properties"
+            raise _error(file, (*path, kind), what, hint=f"write {example}")
+        for name, value in routing.items():
+            _check_text(file, (*path, kind, name), value)
 
 
 def _cache_size(file: TomlFile) -> int | None:

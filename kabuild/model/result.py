@@ -80,6 +80,7 @@ class Settled:
         facts: the action's own report; see ``Action.facts``.
         message: what went wrong; or that a gate is flaky, if several runs gave different verdicts.
         fault: the infrastructure failure, machine-readable, such as ``NO_DEVICE``.
+        remote: whether a worker of a fleet ran it.
         stopped_by: the action that is the root cause why this one did not run.
     """
 
@@ -93,6 +94,7 @@ class Settled:
     message: str = ""
     fault: str = ""
     stopped_by: Label | None = None
+    remote: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False, hash=False)
 
     @property

@@ -31,12 +31,14 @@ class Capabilities:
         functions: the digest functions that it offers; empty where it does not say.
         batch: bytes that one batch of blobs may have.
         writable: whether results may be added by somebody.
+        executes: whether it has actions executed.
     """
 
     version: str
     functions: tuple[str, ...]
     batch: int
     writable: bool
+    executes: bool
 
 
 def ask(rpc: Rpc, seconds: float) -> Capabilities:
@@ -74,6 +76,7 @@ def _read(answer: bytes) -> Capabilities:
         functions=tuple(_FUNCTIONS.get(number, f"number {number}") for number in cache.numbers(1)),
         batch=min(_LARGEST, stated - min(_ROOM, stated // 4)) if stated else _LARGEST,
         writable=bool(Fields(cache.data(2)).number(1)),
+        executes=bool(Fields(message.data(2)).number(2)),
     )
 
 

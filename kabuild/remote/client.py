@@ -1,4 +1,4 @@
-"""One connection to one shared cache."""
+"""One connection to one server."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Self
 from kabuild.remote.blobs import RemoteBlobs
 from kabuild.remote.capabilities import Capabilities, ask
 from kabuild.remote.endpoint import Endpoint
+from kabuild.remote.executions import RemoteExecutions
 from kabuild.remote.results import RemoteResults
 from kabuild.remote.rpc import Rpc
 
@@ -16,13 +17,17 @@ PATIENCE = 10.0
 
 
 class RemoteCache:
-    """The blobs and the results of one server, whose capabilities are known."""
+    """The blobs and the results of one server, whose capabilities are known.
+
+    ``executions`` is of use where the capabilities say so.
+    """
 
     def __init__(self, rpc: Rpc, capabilities: Capabilities) -> None:
         self._rpc = rpc
         self.capabilities = capabilities
         self.blobs = RemoteBlobs(rpc, capabilities.batch)
         self.results = RemoteResults(rpc)
+        self.executions = RemoteExecutions(rpc)
 
     @classmethod
     def connect(

@@ -22,6 +22,7 @@ from kabuild.base.canonical import message_field, text_field
 from kabuild.base.errors import Reason, RemoteError
 from kabuild.base.version import __version__
 from kabuild.remote.endpoint import Endpoint
+from kabuild.remote.watch import Watch
 
 T = TypeVar("T")
 
@@ -71,9 +72,11 @@ class Rpc:
         self._metadata = ((_METADATA, about), *endpoint.headers)
         self._stubs: dict[str, Any] = {}
         self._guard = threading.Lock()
+        self._watch = Watch()
 
     def close(self) -> None:
         """End the connection, and all calls on it."""
+        self._watch.close()
         self._channel.close()
 
     def unary(self, method: str, request: bytes, *, timeout: float | None = None) -> bytes:
@@ -160,6 +163,27 @@ class Rpc:
             raise self._error(method, error) from None
         finally:
             call.cancel()
+
+    def follow(self, method: str, request: bytes, unwanted: Callable[[], bool]) -> Iterator[bytes]:
+        """The messages of one stream, which ends when it ends, or once it is ``unwanted``.
+
+        Raises RemoteError, also for a stream that was not wanted any more.
+        """
+        call = self._stub(method, "unary_stream")(request, metadata=self._metadata)
+        try:
+            with self._watch.over(call, unwanted):
+                yield from call
+        except grpc.RpcError as error:
+            raise self._error(method, error) from None
+        finally:
+            call.cancel()
+
+    def once(self, method: str, request: bytes, seconds: float) -> None:
+        """One request, tried once, even if the build was stopped. Raises RemoteError."""
+        try:
+            self._stub(method, "unary_unary")(request, timeout=seconds, metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise self._error(method, error) from None
 
     def again(self, method: str, call: Callable[[], T]) -> T:
         """What ``call`` returns, tried again while the server is away. Raises RemoteError."""

@@ -22,7 +22,10 @@ _MOST_COLUMNS = 100
 
 @dataclass(frozen=True)
 class Totals:
-    """Counts over gates (``passed`` ... ``infra``) and over actions (``executed``, ``cached``)."""
+    """Counts over gates (``passed`` ... ``infra``) and over actions (``executed``, ``cached``).
+
+    A fleet executed ``remote`` of the executed ones.
+    """
 
     executed: int
     cached: int
@@ -31,6 +34,7 @@ class Totals:
     rejected: int = 0
     skipped: int = 0
     infra: int = 0
+    remote: int = 0
 
 
 def task_results(
@@ -60,8 +64,9 @@ def totals(table: Iterable[TaskResult], settled: Iterable[Settled]) -> Totals:
     """Count gates by verdict, and actions by cached or executed."""
     done = [item for item in settled if item.result is not None and _ran(item)]
     executed = sum(not item.cached for item in done)
+    remote = sum(item.remote and not item.cached for item in done)
     gates = (gate for result in table for gate in result.gates.values())
-    return count_gates(gates, Totals(executed, len(done) - executed))
+    return count_gates(gates, Totals(executed, len(done) - executed, remote=remote))
 
 
 def count_gates(gates: Iterable[GateResult], counts: Totals) -> Totals:
@@ -75,6 +80,7 @@ def count_gates(gates: Iterable[GateResult], counts: Totals) -> Totals:
         rejected=counts.rejected + words.count(Verdict.REJECTED.value),
         skipped=counts.skipped + words.count(Verdict.SKIPPED.value),
         infra=counts.infra + words.count(Outcome.INFRA.value.upper()),
+        remote=counts.remote,
     )
 
 
@@ -113,8 +119,9 @@ def render_totals(counts: Totals, seconds: float, *, broken: int = 0) -> str:
     actions = counts.executed + counts.cached + broken
     noun = "action" if actions == 1 else "actions"
     judged = f"; gates: {', '.join(gates)}" if gates else ""
+    there = f" ({counts.remote} by the fleet)" if counts.remote else ""
     return (
-        f"{actions} {noun}: {counts.cached} cached, {counts.executed} executed"
+        f"{actions} {noun}: {counts.cached} cached, {counts.executed} executed{there}"
         f"{f', {broken} broken' if broken else ''}{judged}; {seconds:.2f} s"
     )
 

@@ -20,7 +20,7 @@ from kabuild.base.errors import (
 from kabuild.base.listing import abridged
 from kabuild.execution.inputs import MissingOutputError
 from kabuild.execution.prepared import Prepared
-from kabuild.model.action import Action
+from kabuild.model.action import Action, Resources
 from kabuild.model.digest import Digest
 from kabuild.model.event import ActionExecuting, ActionSettled, ActionStarted, EventSink, Warned
 from kabuild.model.graph import ActionGraph
@@ -51,6 +51,7 @@ class Build:
         leasing: Leasing,
         *,
         jobs: int,
+        remote_jobs: int,
         keep_going: bool,
         stop: Event,
         history: History,
@@ -63,6 +64,7 @@ class Build:
         self._sink = sink
         self._leasing = leasing
         self._slots = Slots(jobs)
+        self._remote_slots = Slots(remote_jobs, first=jobs)
         self._keep_going = keep_going
         self._stop = stop
         self._history = history
@@ -134,7 +136,8 @@ class Build:
             return
         settled = run.settled or self._from_error(action, run.error, run.prepared.key)
         if run.settled:
-            self._history.record(action, run.seconds)
+            result = run.settled.result if run.prepared.remote else None
+            self._history.record(action, result.seconds if result else run.seconds)
         self._settle(run.label, replace(settled, seconds=run.seconds))
 
     def _consider(self, label: str, action: Action) -> None:
@@ -164,7 +167,7 @@ class Build:
 
     def _enqueue(self, label: str, prepared: Prepared) -> None:
         """Queue an action, unless an equal one is queued or running."""
-        if self._leasing.absence(prepared.action.resources.lease):
+        if not prepared.remote and self._leasing.absence(prepared.action.resources.lease):
             self._settle_without_device(label, prepared)
             return
         leader = self._leaders.setdefault(prepared.key, label)
@@ -180,12 +183,13 @@ class Build:
 
     def _try_start(self, label: str, prepared: Prepared) -> Run | None:
         action = self._graph.actions[label]
-        slots = self._slots.take(action.resources)
+        all_slots, needs = self._occupied(prepared)
+        slots = all_slots.take(needs)
         if slots is None:
             return None
-        lease = self._leasing.take(label, action.resources.lease)
+        lease = self._leasing.take(label, needs.lease)
         if lease is None:
-            self._slots.give_back(slots)
+            all_slots.give_back(slots)
             return None
         run = Run(label, replace(prepared, device=lease), slots)
         self._frontier.move(label, State.RUNNING)
@@ -199,10 +203,16 @@ class Build:
             raise
         return run
 
+    def _occupied(self, prepared: Prepared) -> tuple[Slots, Resources]:
+        """What a run occupies of this build: elsewhere, the node takes slots and leases."""
+        if prepared.remote:
+            return self._remote_slots, Resources()
+        return self._slots, prepared.action.resources
+
     def let_go(self, run: Run) -> None:
         """Release the slots and lease of a run."""
         del self.running[run.label]
-        self._slots.give_back(run.slots)
+        self._occupied(run.prepared)[0].give_back(run.slots)
         self._leasing.let_go(run.label)
 
     def _goes_elsewhere(self, run: Run, error: DeviceError) -> bool:

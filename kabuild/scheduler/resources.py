@@ -77,14 +77,14 @@ class FileLeases:
 
 
 class Slots:
-    """CPU slots ``0 .. total - 1`` of one build."""
+    """CPU slots of one build, numbered from ``first``."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, first: int = 0) -> None:
         if total < 1:
             msg = f"a build needs at least one CPU slot, not {total}"
             raise ValueError(msg)
         self._total = total
-        self._free = set(range(total))
+        self._free = set(range(first, first + total))
 
     def take(self, resources: Resources) -> tuple[int, ...] | None:
         """The slots for one action, or None while there are too few."""

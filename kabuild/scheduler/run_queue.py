@@ -9,6 +9,9 @@ from kabuild.execution.prepared import Prepared
 from kabuild.model.action import Resources
 from kabuild.scheduler.workers import Run
 
+Needs = tuple[Resources, bool]
+"""What an action occupies, and whether it does so elsewhere."""
+
 Entry = tuple[float, int, str]
 """Urgency (smaller is sooner), position in the graph, label."""
 
@@ -22,20 +25,20 @@ class RunQueue:
 
     def __init__(self) -> None:
         # No line is empty, and its first action is queued; others in it may be withdrawn.
-        self._lines: dict[Resources, list[Entry]] = {}
+        self._lines: dict[Needs, list[Entry]] = {}
         self._prepared: dict[str, Prepared] = {}
 
     def push(self, prepared: Prepared, urgency: float, place: int) -> None:
         """Add an action; it may be queued only once."""
         label = str(prepared.action.label)
         self._prepared[label] = prepared
-        line = self._lines.setdefault(prepared.action.resources, [])
+        line = self._lines.setdefault(_needs(prepared), [])
         heapq.heappush(line, (urgency, place, label))
 
     def withdraw(self, label: str) -> Prepared:
         """Remove one action."""
         prepared = self._prepared.pop(label)
-        needs = prepared.action.resources
+        needs = _needs(prepared)
         line = self._lines[needs]
         while line and line[0][2] not in self._prepared:
             heapq.heappop(line)
@@ -44,11 +47,11 @@ class RunQueue:
         return prepared
 
     def drain(self, lease: str | None = None) -> list[Prepared]:
-        """Remove all actions, or all that need ``lease``, the most urgent first."""
+        """Remove all actions, or all that need ``lease`` here, the most urgent first."""
         waiting = sorted(
             entry
-            for needs, line in self._lines.items()
-            if lease is None or needs.lease == lease
+            for (needs, elsewhere), line in self._lines.items()
+            if lease is None or (needs.lease == lease and not elsewhere)
             for entry in line
         )
         labels = dict.fromkeys(label for _, _, label in waiting if label in self._prepared)
@@ -70,5 +73,9 @@ class RunQueue:
             yield run
 
 
-def _urgency_of_first(item: tuple[Resources, list[Entry]]) -> Entry:
+def _needs(prepared: Prepared) -> Needs:
+    return prepared.action.resources, prepared.remote
+
+
+def _urgency_of_first(item: tuple[Needs, list[Entry]]) -> Entry:
     return item[1][0]

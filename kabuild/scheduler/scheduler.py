@@ -48,6 +48,7 @@ class Scheduler:
 
     Args:
         jobs: CPU slots; an action with ``cpus == 0`` takes all of them.
+        remote_jobs: actions that run elsewhere at a time.
         keep_going: whether independent actions still start after something failed.
         stop: set it, from any thread, to end the build: running actions are killed, finished work
             is kept.
@@ -61,6 +62,7 @@ class Scheduler:
         leases: Leases,
         *,
         jobs: int,
+        remote_jobs: int = 1,
         keep_going: bool = True,
         stop: threading.Event | None = None,
         history: History | None = None,
@@ -72,6 +74,7 @@ class Scheduler:
         self._sink = sink
         self._leases = leases
         self._jobs = jobs
+        self._remote_jobs = remote_jobs
         self._keep_going = keep_going
         self._stop = stop or threading.Event()
         self._history = history or History()
@@ -99,6 +102,7 @@ class Scheduler:
             self._sink,
             Leasing(self._leases, self._pools, self._sink, self._clock),
             jobs=self._jobs,
+            remote_jobs=self._remote_jobs,
             keep_going=self._keep_going,
             stop=self._stop,
             history=self._history,

@@ -122,22 +122,33 @@ def command_message(
     env: Mapping[str, str],
     output_paths: Iterable[str],
     platform: bytes,
+    *,
+    directory: str = "",
 ) -> bytes:
-    """REAPI's ``Command``; the working directory is the input root, hence absent."""
+    """REAPI's ``Command``. ``directory`` is where it runs; empty is the input root itself."""
     return (
         repeated_field(1, (argument.encode() for argument in argv))
         + repeated_field(2, (text_field(1, k) + text_field(2, env[k]) for k in sorted(env)))
         + message_field(5, platform)
+        + text_field(6, directory)
         + repeated_field(7, (path.encode() for path in sorted(output_paths)))
     )
 
 
-def action_message(command: Digest, input_root: Digest, timeout: float, platform: bytes) -> bytes:
+def action_message(
+    command: Digest,
+    input_root: Digest,
+    timeout: float,
+    platform: bytes,
+    *,
+    cacheable: bool = True,
+) -> bytes:
     """REAPI's ``Action``. Its digest is the action's key. ``timeout`` is in seconds."""
     return (
         message_field(1, command.to_wire())
         + message_field(2, input_root.to_wire())
         + message_field(6, duration(timeout))
+        + int_field(7, int(not cacheable))
         + message_field(10, platform)
     )
 

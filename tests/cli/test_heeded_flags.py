@@ -39,6 +39,7 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
     "validate": ((TASK,),),
     "replay": (("b.kab",),),
     "doctor": ((), ("--json", "--remote_cache=grpc://127.0.0.1:1", "--remote_retries=0")),
+    "fleet status": (("--json", "--remote_executor=grpc://127.0.0.1:1"),),
     "cache export": (("all.kcache", TASK),),
 }
 """How each command with typed options is called, in this order; one publishes what one replays."""
@@ -142,6 +143,7 @@ REQUESTED = {
     "remote_accept_cached": "remote",
     "remote_upload_local_results": "remote",
     "remote_signing_key": "remote",
+    "remote_jobs": "remote",
     **dict.fromkeys((field.name for field in fields(ServerFlags)), "remote"),
 }
 """Flags by the field of the request that they become, where that is called otherwise."""

@@ -105,8 +105,10 @@ _MESSAGES: dict[str, dict[str, tuple[int, str, bool]]] = {
         "max_batch_total_size_bytes": (4, "int64", False),
     },
     "SemVer": {"major": (1, "int32", False), "minor": (2, "int32", False)},
+    "ExecutionCapabilities": {"exec_enabled": (2, "bool", False)},
     "ServerCapabilities": {
         "cache_capabilities": (1, "CacheCapabilities", False),
+        "execution_capabilities": (2, "ExecutionCapabilities", False),
         "low_api_version": (4, "SemVer", False),
         "high_api_version": (5, "SemVer", False),
     },
@@ -119,6 +121,34 @@ _MESSAGES: dict[str, dict[str, tuple[int, str, bool]]] = {
         "data": (10, "bytes", False),
     },
     "WriteResponse": {"committed_size": (1, "int64", False)},
+    "ExecuteRequest": {
+        "instance_name": (1, "string", False),
+        "skip_cache_lookup": (3, "bool", False),
+        "action_digest": (6, "Digest", False),
+    },
+    "WaitExecutionRequest": {"name": (1, "string", False)},
+    "CancelOperationRequest": {"name": (1, "string", False)},
+    "Any": {"type_url": (1, "string", False), "value": (2, "bytes", False)},
+    "ExecuteOperationMetadata": {"stage": (1, "int32", False)},
+    "ExecuteResponse": {
+        "result": (1, "bytes", False),
+        "cached_result": (2, "bool", False),
+        "status": (3, "Status", False),
+        "message": (5, "string", False),
+    },
+    "Operation": {
+        "name": (1, "string", False),
+        "metadata": (2, "Any", False),
+        "done": (3, "bool", False),
+        "error": (4, "Status", False),
+        "response": (5, "Any", False),
+    },
+    "WireResult": {
+        "output_files": (2, "OutputFile", True),
+        "output_directories": (3, "OutputDirectory", True),
+        "exit_code": (4, "int32", False),
+        "stderr_raw": (7, "bytes", False),
+    },
 }
 _SCALARS = {
     "string": _Field.TYPE_STRING,

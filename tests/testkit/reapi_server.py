@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import grpc
 
@@ -19,6 +19,23 @@ from tests.testkit.reapi import message_class, parse
 
 _API = "build.bazel.remote.execution.v2"
 _CHUNK = 64 << 10
+
+
+class Engine(Protocol):
+    """Executes actions for a server; see ``tests.testkit.engine``."""
+
+    def execute(self, action: str, *, anew: bool) -> Iterator[bytes]:
+        """The operations that a client hears of."""
+        ...
+
+    def wait(self, name: str) -> Iterator[bytes] | None:
+        """The same, of one that began; None if there is none."""
+        ...
+
+    def cancel(self, name: str) -> None:
+        """End one."""
+        ...
+
 
 Fault = Callable[[int], grpc.StatusCode | None]
 """What the n-th call of a method, from 0, is answered with; None is the right answer."""
@@ -32,6 +49,7 @@ class ReapiServer:
         faults: by method.
         calls: how often each method was called.
         instances: the names of instances that it has.
+        engine: executes actions; None for a mere cache.
         slow: the methods that do not answer before ``close``.
         writable, batch, functions: what it says that it can do.
     """
@@ -52,9 +70,11 @@ class ReapiServer:
         self._at_once = 0
         self._guard = threading.Lock()
         self._closing = threading.Event()
+        self.engine: Engine | None = None
         self._server: Any = grpc.server(ThreadPoolExecutor(32))
         self._server.add_generic_rpc_handlers(
             (
+                *self._executing(),
                 self._unary("Capabilities", GetCapabilities=self._capabilities),
                 self._unary(
                     "ActionCache",
@@ -111,6 +131,42 @@ class ReapiServer:
             {name: grpc.unary_unary_rpc_method_handler(m) for name, m in methods.items()},
         )
 
+    def _executing(self) -> tuple[Any, Any]:
+        return (
+            grpc.method_handlers_generic_handler(
+                f"{_API}.Execution",
+                {
+                    "Execute": grpc.unary_stream_rpc_method_handler(self._execute),
+                    "WaitExecution": grpc.unary_stream_rpc_method_handler(self._wait),
+                },
+            ),
+            grpc.method_handlers_generic_handler(
+                "google.longrunning.Operations",
+                {"CancelOperation": grpc.unary_unary_rpc_method_handler(self._cancel)},
+            ),
+        )
+
+    def _execute(self, data: bytes, context: Any) -> Iterator[bytes]:
+        request = parse("ExecuteRequest", data)
+        self._begin("Execute", context, request.instance_name)
+        if self.engine is None:
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, "this is a cache")
+        assert self.engine is not None
+        yield from self.engine.execute(request.action_digest.hash, anew=request.skip_cache_lookup)
+
+    def _wait(self, data: bytes, context: Any) -> Iterator[bytes]:
+        self._begin("WaitExecution", context, "")
+        found = self.engine.wait(parse("WaitExecutionRequest", data).name) if self.engine else None
+        if found is None:
+            context.abort(grpc.StatusCode.NOT_FOUND, "no such operation")
+        yield from found or ()
+
+    def _cancel(self, data: bytes, context: Any) -> bytes:
+        self._begin("CancelOperation", context, "")
+        assert self.engine is not None
+        self.engine.cancel(parse("CancelOperationRequest", data).name)
+        return b""
+
     def _begin(self, name: str, context: Any, instance: str) -> None:
         """Count a call, and fail or wait as the test says."""
         with self._guard:
@@ -139,6 +195,7 @@ class ReapiServer:
         answer.cache_capabilities.digest_functions.extend(self.functions)
         answer.cache_capabilities.action_cache_update_capabilities.update_enabled = self.writable
         answer.cache_capabilities.max_batch_total_size_bytes = self.batch
+        answer.execution_capabilities.exec_enabled = self.engine is not None
         answer.low_api_version.major = answer.high_api_version.major = 2
         answer.high_api_version.minor = 3
         return bytes(answer.SerializeToString())

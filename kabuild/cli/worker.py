@@ -1,0 +1,150 @@
+"""``kabuild worker``: a node of a fleet."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kabuild.base.errors import Reason, UsageError
+from kabuild.cli.types import JOBS, InputPath
+
+if TYPE_CHECKING:
+    from kabuild.remote.signing import Signer
+
+SOCKET = "/run/kabuild/worker.sock"
+_LONGEST_SOCKET = 100
+"""Characters; the kernel takes 107."""
+
+_MOST_DRAIN = 86_400.0
+
+
+@click.group("worker")
+def command() -> None:
+    """Run a node of a fleet.
+
+    \b
+    kabuild worker shim > /usr/local/bin/kabuild-worker-exec
+    kabuild worker serve --signing_key=/etc/kabuild/node.key
+    """
+
+
+def _read_socket(_: click.Context, __: click.Parameter, text: str) -> Path:
+    path = Path(text).absolute()
+    if len(str(path)) > _LONGEST_SOCKET:
+        raise click.BadParameter(f"must be at most {_LONGEST_SOCKET} characters, got '{path}'")
+    return path
+
+
+def _read_devices(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")] if text else []
+    if not all(part.isascii() and part.isdecimal() and len(part) < 5 for part in parts):
+        raise click.BadParameter(f"must be numbers like 0,2, got '{text}'")
+    return tuple(map(int, parts))
+
+
+at_socket = click.option(
+    "--socket",
+    default=SOCKET,
+    callback=_read_socket,
+    show_default=True,
+    metavar="PATH",
+    help="Where engines reach this node.",
+)
+
+
+@command.command("serve")
+@click.option(
+    "--signing_key",
+    type=InputPath(),
+    required=True,
+    help="Sign results with this Ed25519 key of OpenSSH.",
+)
+@at_socket
+@click.option(
+    "--platform",
+    default="cpu",
+    show_default=True,
+    metavar="NAME[:ARCH]",
+    help="Offer this platform besides cpu.",
+)
+@click.option(
+    "--devices", default="", callback=_read_devices, metavar="N,N", help="Use only these devices."
+)
+@click.option(
+    "--jobs", "-j", type=JOBS, help="Actions to run at once, in cores.  [default: all cores]"
+)
+@click.option(
+    "--drain",
+    type=click.FloatRange(min=0.0, max=_MOST_DRAIN),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="When told to stop, wait so long for running actions.",
+)
+def serve(
+    *,
+    signing_key: Path,
+    socket: Path,
+    platform: str,
+    devices: tuple[int, ...],
+    jobs: int | None,
+    drain: float,
+) -> None:
+    """Run what engines hand on, in sandboxes, and sign the results.
+
+    \b
+    kabuild worker serve --signing_key=node.key --platform=cuda
+
+    Offers the toolchains of the workspace. Ends on Ctrl-C and SIGTERM, after the actions that run.
+    Exits with 36 where this machine has no sandboxes.
+    """
+    signer = _signer(signing_key)
+    from kabuild.cli.session import interruptible
+    from kabuild.execution.host import cpus
+    from kabuild.loading import Loader, find_workspace, load_workspace
+    from kabuild.store import Store
+    from kabuild.worker.service import NodeSettings, serve
+
+    settings = NodeSettings(socket, platform, devices, jobs or cpus(), drain)
+    loader = Loader(load_workspace(find_workspace(Path.cwd())))
+    with interruptible() as stop, Store.open(warn=_tell) as store:
+        serve(loader, store, settings, signer, stopped=stop.is_set, said=_tell)
+
+
+@command.command("shim")
+@at_socket
+def print_shim(*, socket: Path) -> None:
+    """Print the program that engines start. It needs nothing but Python.
+
+    \b
+    kabuild worker shim > kabuild-worker-exec
+    install -m 755 kabuild-worker-exec /usr/local/bin/
+    """
+    from kabuild.worker import shim
+
+    text = Path(shim.__file__).read_text()
+    click.echo(text.replace(f'"{shim.SOCKET}"', repr(str(socket)), 1), nl=False)
+
+
+def _signer(path: Path) -> Signer:
+    from kabuild.base.reading import read_bounded
+    from kabuild.sharing import MOST_BYTES, require_packages
+
+    require_packages("kabuild worker serve")
+    from kabuild.remote.signing import Signer
+
+    try:
+        return Signer.of(read_bounded(path.expanduser(), MOST_BYTES))
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise UsageError(Reason.BAD_FLAG, f"--signing_key: {path}: {why}") from None
+
+
+def _tell(text: str) -> None:
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    sys.stderr.write(f"{stamp} {text}\n")
+    sys.stderr.flush()

@@ -1,0 +1,84 @@
+"""A node from start to end: what it offers, and the socket at which it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kabuild.base.errors import InfraError, Reason, SandboxError
+from kabuild.execution.local import LocalStrategy
+from kabuild.loading import Loader
+from kabuild.model.platform import CPU
+from kabuild.remote.signing import Signer
+from kabuild.sandbox import Spawner
+from kabuild.sandbox.namespaces import probe
+from kabuild.scheduler.resources import FileLeases
+from kabuild.store import Store
+from kabuild.survey import pool_of
+from kabuild.worker.node import Node
+from kabuild.worker.server import WorkerServer
+from kabuild.worker.stock import stock_of
+from kabuild.worker.turns import Turns
+
+
+@dataclass(frozen=True)
+class NodeSettings:
+    """How a node serves.
+
+    Attributes:
+        socket: where engines reach it.
+        platform: offered besides ``cpu``, as ``--platform`` has it.
+        devices: numbers of the devices to use; empty means all.
+        jobs: CPU slots.
+        drain: seconds that running actions have to end when the node is to stop.
+    """
+
+    socket: Path
+    platform: str
+    devices: tuple[int, ...]
+    jobs: int
+    drain: float
+
+
+def require_sandboxes() -> None:
+    """Raise SandboxError where this machine has none: a node never runs anything without."""
+    if why := probe():
+        raise SandboxError(
+            Reason.SANDBOX_UNAVAILABLE,
+            f"a node runs everything in sandboxes, and there are none: {why}",
+            hint="'kabuild doctor' says how to get them",
+        )
+
+
+def serve(
+    loader: Loader,
+    store: Store,
+    settings: NodeSettings,
+    signer: Signer,
+    *,
+    stopped: Callable[[], bool],
+    said: Callable[[str], None],
+) -> None:
+    """Serve until ``stopped`` says so; ``said`` hears what happens, in lines.
+
+    Raises SandboxError, InfraError where no device works or nothing can listen, and as
+    ``survey.survey``.
+    """
+    require_sandboxes()
+    stock = stock_of(loader, store, settings.platform, settings.devices, settings.jobs)
+    offer, found = stock.offer, stock.offer.devices
+    if found.platform != CPU and not found.found:
+        raise InfraError(Reason.NO_DEVICE, found.absent or f"no device of {found.platform}")
+    for item in stock.lacking:
+        said(f"not offered: toolchain {item}")
+    pools = {} if found.platform == CPU else {found.platform: [d.lease for d in found.found]}
+    with Spawner() as spawner:
+        devices = pool_of(loader.platforms, found)
+        strategy = LocalStrategy(store, spawner, warn=said, devices=devices)
+        turns = Turns(offer.jobs, FileLeases(store.leases), pools)
+        node = Node(store, offer, strategy, turns, signer, said=said)
+        with WorkerServer(settings.socket, node, store.cas, drain=settings.drain) as server:
+            shown = " and ".join(map(str, offer.platforms.values()))
+            said(f"serving {shown} at {settings.socket}, with {len(offer.toolchains)} toolchains")
+            server.serve(stopped)

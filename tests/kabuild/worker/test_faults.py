@@ -1,0 +1,361 @@
+"""What goes wrong between a build and a worker ends in a right result, or in a clear failure."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kabuild.base.errors import InfraError, Interrupted, Reason
+from kabuild.execution import Execution
+from kabuild.execution.prepared import Prepared
+from kabuild.execution.wire import report_key
+from kabuild.model.action import Action, Resources
+from kabuild.model.digest import Digest
+from kabuild.model.result import ActionResult, OutputFile
+from kabuild.store import Store
+from tests.testkit.actions import command
+from tests.testkit.fleet import require_fleet
+
+require_fleet()
+
+import grpc
+
+from tests.testkit.signers import trusted
+from tests.testkit.workers import NODE, Fixture, a_fleet
+
+NOW = threading.Event()
+DATA = b"made by the node"
+ACTION = command("a")
+TIMED = command("a", resources=Resources(cpus=0, lease="cpu", timed=True))
+UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
+EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+@dataclass
+class Scripted:
+    """A node's strategy that makes one file, unless a test says otherwise."""
+
+    store: Store
+    ran: int = 0
+    during: Callable[[threading.Event], object] = field(default=lambda _: None)
+
+    def hermetic(self) -> bool:
+        return True
+
+    def run(self, prepared: Prepared, cancel: threading.Event) -> Execution:
+        self.ran += 1
+        self.during(cancel)
+        digest = self.store.cas.put(DATA)
+        return Execution(ActionResult(0, (OutputFile("result", digest),), seconds=1.0))
+
+
+@dataclass
+class Fleet:
+    """One fleet whose node does what a script says."""
+
+    fixture: Fixture
+    strategy: Scripted
+
+    def run(self, action: Action = ACTION, **settings: Any) -> Execution:
+        return self.fixture.fleet(**settings).run(self.fixture.prepared(action), NOW)
+
+    def failure(self, action: Action = ACTION, **settings: Any) -> InfraError:
+        with pytest.raises(InfraError) as caught:
+            self.run(action, **settings)
+        return caught.value
+
+    def is_right(self, action: Action = ACTION, **settings: Any) -> bool:
+        (file,) = self.run(action, **settings).result.files
+        return self.fixture.store.cas.get(file.digest) == DATA
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Fleet]:
+    with Store.open(tmp_path / "node") as store:
+        strategy = Scripted(store)
+        with a_fleet(tmp_path, strategy, store) as fixture:
+            yield Fleet(fixture, strategy)
+
+
+def once(*codes: grpc.StatusCode) -> Callable[[int], grpc.StatusCode | None]:
+    return lambda number: codes[number] if number < len(codes) else None
+
+
+CALLS = ("GetCapabilities", "GetActionResult", "FindMissingBlobs", "BatchUpdateBlobs", "Execute")
+
+
+@pytest.mark.parametrize("method", [*CALLS, "BatchReadBlobs"])
+@pytest.mark.parametrize("code", [UNAVAILABLE, EXHAUSTED])
+def test_a_call_that_fails_for_a_while_costs_time(
+    fleet: Fleet, method: str, code: grpc.StatusCode
+) -> None:
+    fleet.fixture.server.faults[method] = once(code)
+
+    assert fleet.is_right()
+
+
+@pytest.mark.parametrize("method", CALLS)
+def test_a_call_that_is_refused_is_a_clear_failure(fleet: Fleet, method: str) -> None:
+    fleet.fixture.server.faults[method] = lambda _: grpc.StatusCode.PERMISSION_DENIED
+
+    error = fleet.failure()
+
+    assert error.reason is Reason.REMOTE_REFUSED
+    assert "//t:a was not run by grpc://fleet: " in error.message
+    assert "PERMISSION_DENIED" in error.message
+    assert not fleet.strategy.ran
+
+
+@pytest.mark.parametrize(
+    "code", [grpc.StatusCode.UNKNOWN, UNAVAILABLE, EXHAUSTED, grpc.StatusCode.ABORTED]
+)
+def test_an_engine_that_is_overloaded_is_asked_again(fleet: Fleet, code: grpc.StatusCode) -> None:
+    fleet.fixture.engine.refuse = lambda n: (int(code.value[0]), "busy") if n < 2 else None
+
+    assert fleet.is_right()
+
+
+def test_streams_that_are_cut_are_taken_up_again(fleet: Fleet) -> None:
+    """The action itself goes on: it runs once."""
+    server = fleet.fixture.server
+
+    def cut(cancel: threading.Event) -> None:
+        fleet.fixture.engine.cut()
+        while not server.calls["WaitExecution"] and not cancel.wait(0.01):
+            pass
+
+    fleet.strategy.during = cut
+
+    assert fleet.is_right()
+    assert fleet.strategy.ran == 1
+    assert server.calls["Execute"] == 1
+
+
+def test_a_server_that_forgets_everything_is_asked_again(fleet: Fleet) -> None:
+    def forget(_: threading.Event) -> None:
+        if fleet.strategy.ran == 1:
+            fleet.fixture.engine.hang_up()
+
+    fleet.strategy.during = forget
+
+    assert fleet.is_right()
+    assert fleet.fixture.server.calls["Execute"] >= 2
+
+
+def test_a_server_that_cannot_wait_is_asked_again(fleet: Fleet) -> None:
+    server = fleet.fixture.server
+    server.faults["WaitExecution"] = lambda _: grpc.StatusCode.UNIMPLEMENTED
+    fleet.strategy.during = lambda _: fleet.fixture.engine.cut()
+
+    assert fleet.is_right()
+
+
+def test_a_blob_that_is_evicted_before_the_run_is_sent_again(fleet: Fleet) -> None:
+    def evict(number: int) -> None:
+        if number == 0:
+            fleet.fixture.server.blobs.clear()
+
+    fleet.fixture.engine.refuse = evict
+
+    assert fleet.is_right()
+
+
+def test_blobs_that_are_always_evicted_are_a_clear_failure(fleet: Fleet) -> None:
+    fleet.fixture.engine.refuse = lambda _: fleet.fixture.server.blobs.clear()
+
+    error = fleet.failure()
+
+    assert error.reason is Reason.REMOTE_MISSING
+    assert "MISSING blobs/" in error.message
+
+
+@pytest.mark.parametrize("loss", ["gone", "damaged"])
+def test_an_output_that_is_lost_is_made_again(fleet: Fleet, loss: str) -> None:
+    """Also where the server remembers a result that it no longer has."""
+    blobs, own = fleet.fixture.server.blobs, fleet.fixture.store
+    (file,) = fleet.run().result.files
+    (own.root / "cas" / file.digest.hash[:2] / file.digest.hash).unlink()
+    if loss == "gone":
+        del blobs[file.digest.hash]
+    else:
+        blobs[file.digest.hash] = b"M" + DATA[1:]
+    assert fleet.strategy.ran == 1
+
+    assert fleet.is_right()
+    assert fleet.strategy.ran == 2
+
+
+def _killed(fleet: Fleet, times: int) -> Callable[[threading.Event], None]:
+    def kill(cancel: threading.Event) -> None:
+        if fleet.strategy.ran <= times:
+            for job in fleet.fixture.engine.jobs.values():
+                if job.process and job.process.poll() is None:
+                    job.process.send_signal(signal.SIGKILL)
+            assert cancel.wait(10), "the node does not notice that the program is gone"
+            raise Interrupted(Reason.INTERRUPTED, "cancelled")
+
+    return kill
+
+
+def test_a_worker_that_is_killed_is_replaced(fleet: Fleet) -> None:
+    fleet.strategy.during = _killed(fleet, 1)
+
+    assert fleet.is_right()
+    assert fleet.strategy.ran == 2
+
+
+def test_a_timed_action_is_not_repeated_after_a_kill(fleet: Fleet) -> None:
+    """It may have broken the device, and would break the next."""
+    fleet.strategy.during = _killed(fleet, 1)
+
+    error = fleet.failure(TIMED)
+
+    assert error.reason is Reason.NODE_FAILED
+    assert fleet.strategy.ran == 1
+
+
+def test_workers_that_always_fail_are_a_clear_failure(fleet: Fleet) -> None:
+    fleet.strategy.during = _killed(fleet, 99)
+
+    assert fleet.failure().reason is Reason.NODE_FAILED
+    assert fleet.strategy.ran == 3
+
+
+def test_a_bug_on_the_node_is_a_clear_failure(fleet: Fleet) -> None:
+    def fail(_: threading.Event) -> None:
+        raise RuntimeError("what a day")
+
+    fleet.strategy.during = fail
+
+    assert "a bug of kabuild: RuntimeError: what a day" in fleet.failure().message
+
+
+def test_an_action_cancelled_on_the_server_is_no_verdict(fleet: Fleet) -> None:
+    fleet.fixture.engine.refuse = lambda _: (1, "an operator did it")
+
+    error = fleet.failure()
+
+    assert error.reason is Reason.REMOTE_REFUSED
+    assert "it was cancelled there: an operator did it" in error.message
+
+
+def test_an_action_that_no_worker_takes_names_the_properties(fleet: Fleet) -> None:
+    engine = fleet.fixture.engine
+    engine.queued.set()
+
+    error = fleet.failure(queued=0.3, pools={"cpu": {"pool": "nobody"}})
+
+    assert "(pool=nobody): no worker took the action in 0.3 s" in error.message
+    assert all(job.cancelled for job in engine.jobs.values())
+    assert fleet.fixture.server.calls["CancelOperation"] == 1
+
+
+def test_a_build_that_is_stopped_cancels_what_runs(fleet: Fleet) -> None:
+    stop = threading.Event()
+    seen = threading.Event()
+
+    def wait(cancel: threading.Event) -> None:
+        stop.set()
+        if cancel.wait(10):
+            seen.set()
+        raise Interrupted(Reason.INTERRUPTED, "cancelled")
+
+    fleet.strategy.during = wait
+    with pytest.raises(Interrupted):
+        fleet.fixture.fleet().run(fleet.fixture.prepared(ACTION), stop)
+
+    assert seen.wait(10), "the action goes on without anybody who waits for it"
+
+
+def test_a_server_that_is_gone_ends_the_rest_at_once(fleet: Fleet) -> None:
+    client = fleet.fixture.fleet(endpoint=fleet.fixture.server.endpoint(retries=0), away=0.0)
+    prepared = fleet.fixture.prepared(ACTION)
+    client.run(prepared, NOW)
+    fleet.fixture.server.close()
+    for name in "bc":
+        with pytest.raises(InfraError) as caught:
+            client.run(fleet.fixture.prepared(command(name)), NOW)
+        assert caught.value.reason is Reason.REMOTE_UNAVAILABLE
+
+
+def test_a_mere_cache_is_named_as_such(fleet: Fleet) -> None:
+    fleet.fixture.server.engine = None
+
+    error = fleet.failure()
+
+    assert "the server executes nothing" in error.message
+    assert "--remote_cache" in error.hint
+
+
+def test_a_result_of_an_unknown_node_does_not_count(fleet: Fleet) -> None:
+    error = fleet.failure(keys=trusted("somebody"))
+
+    assert "a worker's result does not count: it is signed with an unknown key" in error.message
+    assert "trusted_keys" in error.hint
+    assert fleet.is_right(keys=trusted("somebody", NODE))
+
+
+def test_a_result_of_another_action_does_not_count(fleet: Fleet) -> None:
+    """Nor does a run that was remembered stand for a fresh one, nor a failure for a result."""
+    fixture = fleet.fixture
+    told: list[bytes] = []
+
+    def swap(_: object, result: Any) -> None:
+        told.append(bytes(result.SerializeToString()))
+        result.ParseFromString(told[0])
+
+    fixture.engine.after = swap
+    client = fixture.fleet()
+    prepared = fixture.prepared(ACTION)
+    client.run(prepared, NOW)
+    for other in (fixture.prepared(command("b")), replace(prepared, fresh="1")):
+        with pytest.raises(InfraError) as caught:
+            client.run(other, NOW)
+        assert "it is changed after signing" in caught.value.message
+
+
+def test_a_forged_result_in_the_servers_memory_is_made_again(fleet: Fleet) -> None:
+    results = fleet.fixture.server.results
+    assert fleet.is_right()
+    (mine,) = results
+    assert fleet.is_right(ACTION)
+    fleet.run(command("b"))
+    (others,) = results.keys() - {mine}
+    results[mine] = results[others]
+
+    assert fleet.is_right()
+    assert fleet.strategy.ran == 3
+
+
+def test_nonsense_is_a_clear_failure(fleet: Fleet) -> None:
+    fleet.fixture.engine.after = lambda _, result: result.output_directories.pop()
+
+    assert "a worker of the fleet failed: exit code 0, without a word" in fleet.failure().message
+
+
+def test_a_node_that_is_away_is_named(fleet: Fleet) -> None:
+    program = fleet.fixture.program
+    program.write_text(program.read_text().replace("node.sock", "nobody.sock"))
+
+    assert "no node serves at" in fleet.failure().message
+    assert len(fleet.fixture.engine.ran) == 3
+
+
+def test_a_key_that_signs_for_something_else_does_not_count() -> None:
+    """The signature of an end that is not remembered is that of nobody's key."""
+    key = Digest.of(b"key")
+    ends = [
+        report_key(key, fresh, fault, remembered=remembered)
+        for fresh in ("", "1")
+        for fault in ("", "timed out")
+        for remembered in (True, False)
+    ]
+    assert len({*ends}) == 8
+    assert ends[0] == key
+    assert key not in ends[1:]

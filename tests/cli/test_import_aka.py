@@ -36,6 +36,7 @@ KERNEL = """
 import torch
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 @triton.jit
 def _row(x, y, cols, add: tl.constexpr, BLOCK: tl.constexpr):
@@ -54,6 +55,22 @@ def twice(x, scale=None):
 
 def add_twice(x, sums):
     _row[(x.shape[0],)](x, sums, x.shape[1], True, triton.next_power_of_2(x.shape[1]))
+
+@triton.jit
+def _tens(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n, other=0.0).to(tl.float32) * 10.0
+    tl.store(y + at, libdevice.round(value).to(tl.int8), mask=at < n)
+
+def rounded(x):
+    y = torch.empty(x.shape, dtype=torch.int8, device=x.device)
+    _tens[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), 64)
+    return y
+
+def scaled(x, factor):
+    y = torch.zeros_like(x)
+    _row[(x.shape[0],)](x * (factor / 2), y, x.shape[1], False, triton.next_power_of_2(x.shape[1]))
+    return y
 
 def other(x):
     return x * 2.0
@@ -113,6 +130,49 @@ DRAWN = RETURNED.replace(
 )
 SEVERAL = RETURNED + "\n            mod.other(x)"
 UNCALLED = "pass"
+EARLY = """expected = x.clone() * 2.0
+            result = mod.twice(x)
+            if not torch.allclose(result, expected, atol=1e-2):
+                return False, "wrong\""""
+ROUNDED = """result = mod.rounded(x)
+            expected = torch.round(x.float() * 10.0).to(torch.int8)
+            if not torch.allclose(result.float(), expected.float(), atol=1.0):
+                return False, "wrong\""""
+SCALED = """result = mod.scaled(x, 1.0 / cols)
+            if not torch.allclose(result, x / cols, atol=1e-2):
+                return False, "wrong\""""
+TESTED = """
+import pytest, torch, triton, triton.language as tl
+
+@triton.jit
+def halve(x, y, n, SIZE: tl.constexpr):
+    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    tl.store(y + at, tl.load(x + at, mask=at < n) * 0.5, mask=at < n)
+
+LINE
+import numpy
+from performance_utils_pytest import PytestBenchmarker
+
+def halve_wrapper(x, y, n, size):
+    halve[lambda meta: (triton.cdiv(n, meta["SIZE"]),)](x, y, n, SIZE=size, num_warps=4)
+
+@pytest.mark.skipif(torch.cuda.get_device_capability()[0] < 9, reason="an old GPU")
+@pytest.mark.parametrize("kind", ["float16", "float32"])
+@pytest.mark.parametrize("n, size", [(4096, 1024), (100, 64), (1, 64)])
+def test_halve(n, size, kind, request, device="cuda"):
+    seed = numpy.random.RandomState(17)
+    x = torch.from_numpy(seed.randn(n)).to(dtype=getattr(torch, kind), device=device)
+    y = torch.empty_like(x)
+    halve_wrapper(x, y, n, size)
+    assert request.node.name
+    CHECK
+
+def test_performance(n):
+    PytestBenchmarker(n).run()
+""".replace("LINE", "#" * 120)
+TIMING = "class PytestBenchmarker:\n    pass\n"
+WHOLE = TESTED.replace("CHECK", "torch.testing.assert_close(y, x / 2, atol=1e-2, rtol=1e-2)")
+IN_PART = TESTED.replace("CHECK", "assert torch.all(y[:10] == x[:10] / 2)")
 
 SCRIPTED = {
     "returned": RETURNED,
@@ -123,6 +183,9 @@ SCRIPTED = {
     "drawn": DRAWN,
     "several": SEVERAL,
     "uncalled": UNCALLED,
+    "early": EARLY,
+    "rounded": ROUNDED,
+    "scaled": SCALED,
 }
 
 
@@ -133,7 +196,8 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
     files = {
         "torch2hip/gpumode/1_Scaled/pytorch_code_functional/py_1_Scaled_func.py": FUNCTIONAL,
         "hip2hip/gpumode/InPlace/pytorch_code_functional/py_2_InPlace_func.py": IN_PLACE,
-        "triton2triton/rocmbench/easy/add/add.py": KERNEL,
+        "triton2triton/rocmbench/easy/halve/halve.py": WHOLE,
+        "triton2triton/rocmbench/easy/in_part/in_part.py": IN_PART,
         "torch2flydsl/softmax/kernel.py": "import flydsl",
         "hip2hip/others/boxes/scripts/task_runner.py": "raise SystemExit",
     }
@@ -142,14 +206,18 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         files[f"triton2triton/vllm/{name}/scripts/task_runner.py"] = RUNNER.replace("CHECK", check)
     for path, text in files.items():
         workspace.write(f"../bench/tasks/{path}", text)
-    for home in {"/".join(path.split("/")[:3]) for path in files} - {
+    homes = {"/".join(path.split("/")[:3]) for path in files} - {
         "triton2triton/rocmbench/easy",
         "torch2flydsl/softmax/kernel.py",
-    } | {"triton2triton/rocmbench/easy/add", "torch2flydsl/softmax"}:
+    }
+    tested = {f"triton2triton/rocmbench/easy/{name}" for name in ("halve", "in_part")}
+    for home in homes | tested | {"torch2flydsl/softmax"}:
         workspace.write(f"../bench/tasks/{home}/config.yaml", "task_type: any\n")
+    for home in tested:
+        workspace.write(f"../bench/tasks/{home}/performance_utils_pytest.py", TIMING)
     ran = workspace.run("import", "aka", "../bench")
     assert ran.code == 0, ran.err
-    assert "@aka: 5 of 13 tasks imported\n  licence: Apache-2.0" in ran.out, (
+    assert "@aka: 9 of 17 tasks imported\n  licence: Apache-2.0" in ran.out, (
         ran.out + workspace.run("import", "--list", "@aka").out
     )
     return workspace
@@ -167,6 +235,8 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
         "torch2hip/gpumode/1_Scaled",
         "hip2hip/gpumode/InPlace",
         *(f"{vllm}/{name}" for name in ("returned", "inline", "partly")),
+        *(f"{vllm}/{name}" for name in ("early", "rounded", "scaled")),
+        "triton2triton/rocmbench/easy/halve",
     }
     for name, said in (
         (f"{vllm}/unchecked", "OUTPUT_UNCHECKED  its script compares a result of the call with"),
@@ -174,12 +244,15 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
         (f"{vllm}/drawn", "SIZES_DRAWN  it draws sizes together with values"),
         (f"{vllm}/several", "SEVERAL_CALLS  its check calls 'other', too"),
         (f"{vllm}/uncalled", "NO_ENTRY  its script calls no function with tensors"),
-        ("triton2triton/rocmbench/easy/add", "SCRIPT  its tests launch the kernel themselves"),
+        (
+            "triton2triton/rocmbench/easy/in_part",
+            "OUTPUT_UNCHECKED  its script compares what the call leaves in 'y' with",
+        ),
         ("torch2flydsl/softmax", "NEEDS_PACKAGE  its kernels are written in FlyDSL"),
         ("hip2hip/others/boxes", "SCRIPT  its script judges the whole program"),
     ):
         assert listed[name].startswith(said), listed[name]
-    assert len(listed) == 13
+    assert len(listed) == 17
 
 
 def test_the_lock_says_what_the_scripts_and_models_pass(imported: CliWorkspace) -> None:
@@ -195,6 +268,11 @@ def test_the_lock_says_what_the_scripts_and_models_pass(imported: CliWorkspace) 
         "configs = [{ rows = 4, cols = 24 }, { rows = 8, cols = 48 }, { rows = 8, cols = 17 }]",
         'call = "add_twice(x=x, sums=sums)"',
         'updates = ["sums"]',
+        'call = "y = rounded(x=x)"',
+        'compare = { y = "quantised" }',
+        'call = "y = scaled(x=x, factor=factor)"',
+        'inputs = { x = "f16[rows, 24]" }',  # the factor follows from the columns
+        'call = "halve[(2,)](x=x, y=y, n=100, SIZE=64, num_warps=4)"',
     ):
         assert line in lock, lock
 
@@ -210,6 +288,9 @@ def test_the_lock_says_what_the_scripts_and_models_pass(imported: CliWorkspace) 
             "INPUT_MUTATED",
         ),
         ("triton2triton/vllm/inline", KERNEL, ("if add:", "if not add:"), "WRONG_RESULT"),
+        ("triton2triton/vllm/early", KERNEL, ("* 2.0\n    if", "* 2.1\n    if"), "WRONG_RESULT"),
+        ("triton2triton/vllm/rounded", KERNEL, ("* 10.0", "* 11.0"), "WRONG_RESULT"),
+        ("triton2triton/rocmbench/easy/halve", WHOLE, ("* 0.5", "* 0.6"), "WRONG_RESULT"),
         ("torch2hip/gpumode/1_Scaled", FUNCTIONAL, ("x * weight *", "x *"), "WRONG_RESULT"),
         ("hip2hip/gpumode/InPlace", IN_PLACE, ("x.mul_(weight)", "x.mul_(1.0)"), "WRONG_RESULT"),
     ],

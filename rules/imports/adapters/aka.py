@@ -25,11 +25,14 @@ MARK = "tasks/triton2triton"
 """What a checkout of this benchmark has."""
 
 _FUNCTIONS, _SCRIPTS = "pytorch_code_functional/*_func.py", "scripts/task_runner.py"
+_TIMING = "performance_utils_pytest.py"
+"""What files with a kernel and its tests import; it measures."""
+
+_BESIDE = ("beside/pytest.py", "imported/marks.py", "imported/stand_in.py")
 _LEFT_OUT = (
     ("flydsl", "NEEDS_PACKAGE", "its kernels are written in FlyDSL, which the Python lacks"),
     ("repository/", "NEEDS_CHECKOUT", "it changes a whole repository, which its setup clones"),
     ("image_kernel/", "NEEDS_IMAGE", "it runs in a container image with packages of its own"),
-    ("rocmbench/", "SCRIPT", "its tests launch the kernel themselves, so that nothing is called"),
     ("geak_eval/", "SCRIPT", "its harness puts the kernel into a package that it pretends to be"),
 )
 _OTHERWISE = "SCRIPT", "its script judges the whole program; no function of a module is called"
@@ -42,12 +45,18 @@ def tasks(root: Path) -> Iterator[Table]:
         home = path.parent
         name = home.relative_to(root / "tasks").as_posix()
         main = [*sorted(home.glob(_FUNCTIONS)), *sorted(home.glob("source/*.py"))][:1]
+        main += sorted(home.glob("*.py"), key=lambda file: file.name == _TIMING) * _tested(home)
         files = [*main, *home.glob(_SCRIPTS), path]
         yield {
             "name": name,
             "files": [file.relative_to(root).as_posix() for file in files],
             "tags": name.split("/")[:2],
         }
+
+
+def _tested(home: Path) -> bool:
+    """Whether a task is one file with a kernel and its tests."""
+    return (home / _TIMING).is_file()
 
 
 def capture(name: str, files: Sequence[str]) -> Table:
@@ -60,7 +69,8 @@ def capture(name: str, files: Sequence[str]) -> Table:
     if files[0].endswith("_func.py"):
         attrs, origin = needing_packages(lambda: _functional(files[0]))
     elif len(files) == 3:
-        attrs, origin = needing_packages(lambda: _scripted(files))
+        learn = _tested_file if files[1].endswith(_TIMING) else _scripted
+        attrs, origin = needing_packages(lambda: learn(files))
     else:
         raise LeftOutError(*_OTHERWISE)
     return {
@@ -122,6 +132,24 @@ def _scripted(files: Sequence[str]) -> tuple[Table, str]:
     return {**attrs, "adapter": stand_in, "parameters": {**told, **where}}, origin
 
 
+def _tested_file(files: Sequence[str]) -> tuple[Table, str]:
+    from imported.constants import read_module
+    from imported.pytests import Tests
+    from imported.script_tasks import learn_script
+
+    path = HERE / "original" / files[0]
+    tests = Tests(path, path).chosen()
+    where = {"source": files[0], "runner": files[0], "test": tests.test, "case": tests.case}
+    attrs, told = learn_script(tests)
+    beside = [f"//rules/imports/tools/{name}" for name in _BESIDE]
+    return {
+        **attrs,
+        "adapter": beside[-1],
+        "modules": [files[1], *beside],
+        "parameters": {**told, **where},
+    }, read_module(path, functions=(), of="").origin
+
+
 def _function(told: Table) -> Functional:
     from imported.functional import Functional
 
@@ -129,9 +157,13 @@ def _function(told: Table) -> Functional:
 
 
 def _script(told: Table) -> Script:
+    from imported.pytests import Tests
     from imported.scripts import Script
 
-    return Script(HERE / "original" / told["runner"], HERE / "original" / told["source"])
+    runner, source = (HERE / "original" / told[name] for name in ("runner", "source"))
+    if "test" in told:
+        return Tests(runner, source, told["test"], told["case"])
+    return Script(runner, source)
 
 
 def _told() -> Table:

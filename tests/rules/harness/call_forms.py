@@ -201,7 +201,29 @@ EIGHTS = {
 }
 """Elements of eight bits and of four, complex numbers, short integers."""
 
+BYTES = {
+    "call": "y = flipped(x)",
+    "inputs": {"x": "u8[rows, cols]"},
+    "outputs": {"y": "u8[rows, cols]"},
+    "dims": {"rows": "1..64", "cols": "1..64"},
+    "configs": [{"rows": 8, "cols": 16}],
+    "reference": """
+        def inputs(config, generator):
+            shape = config["rows"], config["cols"]
+            return {"x": torch.randint(256, shape, generator=generator).to(torch.uint8)}
+
+        def reference(x, **_):
+            return {"y": 255 - x}
+        """,
+    "right": """
+        def flipped(x):
+            return ~x
+        """,
+}
+"""A returned result of bytes, which is not one of pairs of 4-bit floats."""
+
 FORMS = {
+    "bytes": BYTES,
     "linear": LINEAR,
     "loss": LOSS,
     "norm": NORM,
@@ -212,6 +234,10 @@ FORMS = {
 }
 
 WRONG = {
+    ("bytes", "WRONG_DTYPE"): """
+        def flipped(x):
+            return (~x).view(torch.int8)
+        """,
     ("linear", "STATE_MISMATCH"): """
         class ModelNew(torch.nn.Module):
             def __init__(self, cols, out):

@@ -210,6 +210,42 @@ def test_special_functions():
 
 
 @triton.jit
+def halves(x, o, n: tl.constexpr):
+    i = tl.arange(0, n)
+    tl.store(o + i, libdevice.round(tl.load(x + i)))
+
+
+def test_libdevice_rounds_halves_away_from_zero():
+    x = torch.tensor([0.5, 1.5, 2.5, -0.5, -2.5, 0.49999997, -0.3, 8388609.0])
+    o = torch.empty(8)
+    halves[(1,)](x, o, n=8)
+    assert o.tolist() == [1, 2, 3, -1, -3, 0, 0, 8388609]
+
+
+@triton.jit
+def truths(flags, x, above, n, SIZE: tl.constexpr):
+    i = tl.arange(0, SIZE)
+    m = i < n
+    flag = tl.load(flags + i, mask=m, other=False)
+    v = tl.load(x + i, mask=m)
+    tl.store(x + i, tl.where(flag, -v, v), mask=m)
+    tl.store(above + i, v > 0.5, mask=m)
+    if tl.load(flags):
+        tl.store(x, 7.0)
+
+
+def test_pointers_to_bool_are_read_and_written():
+    flags = torch.tensor([True, False, True, False, True])
+    x, above = (
+        torch.tensor([0.1, 0.6, 0.7, 0.2, 0.9]),
+        torch.tensor([True, True, False, True, False]),
+    )
+    truths[(1,)](flags, x, above, 4, SIZE=8)
+    assert torch.allclose(x, torch.tensor([7.0, 0.6, -0.7, 0.2, 0.9]))
+    assert above.tolist() == [False, True, True, False, False]
+
+
+@triton.jit
 def eight_bits(x):
     tl.store(x, tl.load(x).to(tl.float8e5).to(tl.float32))
 

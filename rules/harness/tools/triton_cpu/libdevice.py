@@ -16,6 +16,14 @@ _MODULES = (
     "triton.language.extra.cuda.libdevice",
     "triton.language.extra.hip.libdevice",
 )
+
+
+def _half_away(value: torch.Tensor) -> torch.Tensor:
+    """Round as C does: halves away from zero."""
+    whole = torch.trunc(value)
+    return torch.where((value - whole).abs() < 0.5, whole, whole + torch.sign(value))
+
+
 # The function's result has its arguments' type.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": torch.abs, "acos": torch.acos, "acosh": torch.acosh, "asin": torch.asin,
@@ -31,8 +39,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "log": torch.log, "log10": torch.log10, "log1p": torch.log1p, "log2": torch.log2,
     "nearbyint": torch.round, "nextafter": torch.nextafter, "normcdf": torch.special.ndtr,
     "normcdfinv": torch.special.ndtri, "pow": torch.pow, "rint": torch.round,
-    "rsqrt": torch.rsqrt, "sin": torch.sin, "sinh": torch.sinh, "sqrt": torch.sqrt,
-    "tan": torch.tan, "tanh": torch.tanh, "trunc": torch.trunc,
+    "round": _half_away, "rsqrt": torch.rsqrt, "sin": torch.sin, "sinh": torch.sinh,
+    "sqrt": torch.sqrt, "tan": torch.tan, "tanh": torch.tanh, "trunc": torch.trunc,
 }  # fmt: skip
 # The function's result is a truth value, an int32 on a GPU.
 _PREDICATES: dict[str, Callable[..., Any]] = {

@@ -34,7 +34,7 @@ from triton_cpu import language
 
 Term = Any  # as JSON has it
 _SCALARS = (bool, int, float, str, type(None))
-_POINTER = re.compile(r"\*k?(i1|[iu](8|16|32|64)|fp(16|32|64)|bf16|fp8e\w{1,8})")
+_POINTER = re.compile(r"\*k?([iu]1|[iu](8|16|32|64)|fp(16|32|64)|bf16|fp8e\w{1,8})")
 _FIELD = re.compile(r"[A-Za-z]\w{0,63}")
 
 

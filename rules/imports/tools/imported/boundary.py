@@ -72,6 +72,10 @@ class Arguments:
         if isinstance(value, dict):
             pairs = (f"{k!r}: {self.text(v, below(name, k))}" for k, v in value.items())
             return f"{{{', '.join(pairs)}}}"
+        if type(value).__module__ == "triton.language.core" and hasattr(
+            value, "primitive_bitwidth"
+        ):
+            return f"triton_type({value.name!r})"
         kind = type(value).__name__
         raise LeftOutError("FOREIGN_OBJECT", f"an argument is an object of type '{kind}'")
 

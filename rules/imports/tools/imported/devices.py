@@ -40,7 +40,7 @@ class _Instead(TorchFunctionMode):
         """The call with another device; without data, no generator is needed."""
         del types
         keywords = dict(kwargs or {})
-        if _is_cuda(keywords.get("device")):
+        if _is_cuda(keywords.get("device")) or type(keywords.get("device")) is int:
             keywords["device"] = self._device
         if self._device == "meta":
             keywords.pop("generator", None)

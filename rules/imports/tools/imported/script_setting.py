@@ -17,10 +17,12 @@ def no_launch(function: Any = None, *_: Any, **__: Any) -> Any:
     """In the place of ``triton.jit`` and what wraps it: a kernel whose launches do nothing."""
     if not callable(function):
         return no_launch
-    return function if isinstance(function, _Idle) else _Idle(function)
+    return function if isinstance(function, Idle) else Idle(function)
 
 
-class _Idle:
+class Idle:
+    """A kernel whose launches do nothing; ``fn`` is its function."""
+
     def __init__(self, function: Any) -> None:
         self.fn = function
 
@@ -37,6 +39,7 @@ def salted() -> Iterator[None]:
     """Seeds that the script sets are mixed with that of the global generator."""
     salt = torch.initial_seed() % 2**31
     plain, numbers, arrays = torch.manual_seed, random.seed, np.random.seed
+    states = np.random.RandomState
 
     def seed(value: int = 0) -> Any:
         return plain(value ^ salt)
@@ -45,6 +48,7 @@ def salted() -> Iterator[None]:
         mock.patch.object(torch, "manual_seed", seed),
         mock.patch.object(random, "seed", lambda value=0: numbers(value ^ salt)),
         mock.patch.object(np.random, "seed", lambda value=0: arrays((value ^ salt) % 2**32)),
+        mock.patch.object(np.random, "RandomState", lambda s=0: states((s ^ salt) % 2**32)),
     ):
         yield
 
@@ -55,10 +59,19 @@ def as_on_a_gpu(device: str) -> Iterator[None]:
     if device.startswith("cuda"):
         yield
         return
+    import triton
+
     like = types.SimpleNamespace(
         multi_processor_count=4, name="cpu", major=9, minor=0, total_memory=1 << 34, gcnArchName=""
     )
     idle = lambda *_, **__: None  # noqa: E731
+    target = types.SimpleNamespace(backend="cpu", arch=0, warp_size=32)
+    active = types.SimpleNamespace(
+        get_current_target=lambda: target,
+        get_current_device=lambda: 0,
+        get_active_torch_device=lambda: torch.device("cpu"),
+    )
+    driver = mock.patch.object(type(triton.runtime.driver), "active", active)
     on_one = mock.patch.object(torch.Tensor, "is_cuda", property(lambda _: True), create=True)
     asked = mock.patch.multiple(
         torch.cuda,
@@ -72,5 +85,5 @@ def as_on_a_gpu(device: str) -> Iterator[None]:
         get_device_capability=lambda *_: (9, 0),
         device=lambda *_: contextlib.nullcontext(),
     )
-    with on_one, asked:
+    with driver, on_one, asked:
         yield

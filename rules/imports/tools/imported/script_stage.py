@@ -14,6 +14,8 @@ from imported.functions import Values, tensors
 from imported.modules import first_line
 
 Matches = dict[str, dict[str, str]]
+Births = dict[str, tuple[int, int]]
+_OPTION, _EITHER = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 class DoneError(BaseException):
@@ -25,26 +27,33 @@ class Seen:
     """What one run of a script showed.
 
     Attributes:
-        entry: the function that was called; ``""`` where none was.
+        entry: the function that was called, or the kernel that was launched; ``""`` for none.
+        grid: that of the launch; ``None`` for a call.
         other: another function of the module that was called with tensors.
         values: its arguments by name, tensors as they were before the call.
         raised: what that function raised.
         result: what the module's own function returned, without its kernels' having run.
         expected: what results, and changed arguments, were compared with, by their names.
+        stepped: those of them that are integers and are compared as floats.
         answers: the tensors that these functions returned or changed, in order.
         matches: for each function of the script that computes what is expected, which of its
             arguments are arguments of the call.
+        births: for arguments by name, the operation of the script that gave them their last
+            contents, and the place among its tensors.
         error: what the script raised or said in the end.
     """
 
     entry: str = ""
+    grid: tuple[int, ...] | None = None
     other: str = ""
     raised: str = ""
     values: Values = field(default_factory=dict)
     result: Any = None
     expected: dict[str, Tensor] = field(default_factory=dict)
+    stepped: set[str] = field(default_factory=set)
     answers: list[Tensor] = field(default_factory=list)
     matches: Matches = field(default_factory=dict)
+    births: Births = field(default_factory=dict)
     error: str = ""
 
 
@@ -57,6 +66,7 @@ class Stage:
     updates: Sequence[str]
     matches: Matches
     exact: bool
+    births: Births = field(default_factory=dict)
     running: bool = False
     fillers: dict[str, Tensor] = field(default_factory=dict)
     called: dict[str, Tensor] = field(default_factory=dict)
@@ -64,11 +74,37 @@ class Stage:
     references: list[tuple[str, dict[str, Tensor], dict[str, Tensor]]] = field(default_factory=list)
     inside: bool = False
     calling: bool = False
+    operations: int = 0
+    born: dict[int, tuple[Tensor, int, tuple[int, int]]] = field(default_factory=dict)
 
     @property
     def exactly(self) -> bool:
         """Whether what is expected is being computed: not the script's inputs, nor the call."""
-        return not self.calling and (self.inside or bool(self.seen.entry))
+        if self.calling:
+            return False
+        after = self.births and self.operations > max(self.births.values())[0]
+        return self.inside or bool(self.seen.entry) or bool(after)
+
+    def operated(self, *tensors: Any) -> None:
+        """Note down which tensors an operation changed, before the call, or change them."""
+        if self.seen.entry or not self.running:
+            return
+        self.operations += 1
+        for place, tensor in enumerate(tensors):
+            if not isinstance(tensor, Tensor):
+                continue
+            at = self.operations, place
+            if self.given is None:
+                self._changed(tensor, at)
+            for name in (name for name, birth in self.births.items() if birth == at):
+                _put(tensor, (self.given or {})[name], exact=self.exact)
+
+    def _changed(self, tensor: Tensor, at: tuple[int, int]) -> None:
+        """Remember where a tensor got its contents; it is kept, so that its id stays its own."""
+        known = self.born.get(id(tensor))
+        version = tensor._version  # noqa: SLF001 - it has no other name
+        if known is None or known[1] != version:
+            self.born[id(tensor)] = tensor, version, at
 
     def reference(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """The script's function, whose arguments are replaced as those of the call are."""
@@ -97,8 +133,36 @@ class Stage:
 
         return called
 
-    def call(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """The call of the module's function."""
+    def launch(self, name: str, kernel: Any, grid: Any, args: Any, kwargs: Any) -> None:
+        """A launch by the script; those by the module's functions are theirs."""
+        if self.calling or self.inside or not self.running:
+            return
+        known = inspect.signature(kernel.fn)
+        options = [inspect.Parameter(n, _OPTION) for n in kwargs if n not in known.parameters]
+
+        def idle(*_: Any, **__: Any) -> None:
+            """A launch that does nothing."""
+
+        own = [p.replace(kind=_EITHER) for p in known.parameters.values()]
+        setattr(idle, "__signature__", inspect.Signature([*own, *options]))  # noqa: B010 - mypy
+        if callable(grid):
+            bound = inspect.signature(idle).bind(*args, **kwargs)
+            bound.apply_defaults()
+            grid = grid(dict(bound.arguments))
+        sizes = tuple(map(int, grid if isinstance(grid, list | tuple) else (grid,)))
+        self.call(name, idle, args, kwargs, sizes)
+
+    def call(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        args: Any,
+        kwargs: Any,
+        grid: tuple[int, ...] | None = None,
+    ) -> Any:
+        """The call of the module's function, or a launch of its kernel."""
+        if self.calling or self.inside or not self.running:
+            return function(*args, **kwargs)
         bound = inspect.signature(function).bind(*args, **kwargs).arguments
         found = tensors(bound)
         if not found:
@@ -107,10 +171,12 @@ class Stage:
             self.seen.other = name if name != self.seen.entry else ""
             raise DoneError
         self.inside = True
-        self.seen.entry = name
-        self.seen.values = _copied(bound)
+        self.seen.entry, self.seen.grid = name, grid
+        self.seen.values = copied(bound)
+        known = {name: self.born.get(id(tensor)) for name, tensor in found.items()}
+        self.seen.births = {name: birth[2] for name, birth in known.items() if birth}
         if self.given is None:
-            self.seen.result = _copied(self._idle(function, args, kwargs))
+            self.seen.result = copied(self._idle(function, args, kwargs))
             self.called = found
             self.inside = False
             return self.seen.result
@@ -120,12 +186,12 @@ class Stage:
             for place in places:
                 _put(place, self.given[path], exact=self.exact)
         for path in self.updates:
-            self.fillers[path] = _filler(found[path])
+            self.fillers[path] = _filler(found[path], len(self.fillers))
             _put(found[path], self.fillers[path], exact=True)
         named = results(result)
         fresh = [n for n, t in named.items() if not any(t is u for u in found.values())]
         for path in fresh:
-            self.fillers[path] = _filler(named[path])
+            self.fillers[path] = _filler(named[path], len(self.fillers))
             named[path].data = self.fillers[path].clone()
         self.seen.result = result
         self.inside = False
@@ -163,6 +229,8 @@ class Stage:
             for name, filler in self.fillers.items():
                 if got.shape == filler.shape == expected.shape and _same(got, filler):
                     self.seen.expected.setdefault(name, expected.detach().clone())
+                    if expected.is_floating_point() and not filler.is_floating_point():
+                        self.seen.stepped.add(name)
                     return True
         return False
 
@@ -194,22 +262,25 @@ def _put(place: Tensor, value: Tensor, *, exact: bool) -> None:
     place.data = copy if exact else copy.to(place.dtype)
 
 
-def _copied(value: Any) -> Any:
+def copied(value: Any) -> Any:
+    """The same arguments with tensors of their own, in the same layout."""
     if isinstance(value, Tensor):
-        return value.detach().clone().contiguous()
+        return value.detach().clone()
     if isinstance(value, list | tuple):
-        return type(value)(_copied(item) for item in value)
+        return type(value)(copied(item) for item in value)
     if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
+        return {key: copied(item) for key, item in value.items()}
     return value
 
 
-def _filler(like: Tensor) -> Tensor:
-    """Small integers, which no cast rounds, so that a result is known again."""
-    generator = torch.Generator(like.device).manual_seed(like.numel())
-    high = 2 if like.dtype is torch.bool else 16
-    drawn = torch.randint(0, high, like.shape, generator=generator, device=like.device)
-    return drawn.to(like.dtype)
+def _filler(like: Tensor, number: int) -> Tensor:
+    """Small integers, which no cast rounds, and other ones for each ``number`` below 7."""
+    generator = torch.Generator(like.device).manual_seed(8 * like.numel() + number)
+    truth = like.dtype is torch.bool
+    drawn = torch.randint(
+        0, 2 if truth else 16, like.shape, generator=generator, device=like.device
+    )
+    return (drawn if truth else drawn + 16 * (number % 7)).to(like.dtype)
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import itertools
+import math
+import random
+import time
+import types
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,20 +16,31 @@ import torch
 from torch import Tensor
 
 from imported.boundary import Arguments, LeftOutError, declared, integers_of
+from imported.fitting import evaluate
 from imported.functions import sized, tensors
 from imported.modules import first_line, identical
-from imported.script_stage import Seen, results
+from imported.precision import ENOUGH, excess
+from imported.script_results import compared
+from imported.script_stage import Seen, copied, results
 from imported.scripts import Script
 from imported.shape_space import FIXED, INTEGERS, Shapes, Space, explore
 
-LOOSE = 0.03
-"""How far a kernel may be from what its script expects, of the value and of the typical value."""
+_HALF = (torch.float16, torch.bfloat16)
 
 ROUNDS = 3
 """How often a shape space is searched, each time with fewer dims."""
 
 SEEDS = 8
 """With which a script is run, to find out whether it draws sizes."""
+
+SAMPLES = 3
+"""How many configs are drawn for each dim, besides those at the ends of the ranges."""
+
+FURTHEST = 4
+"""How many times a dim's own size is tried, where a case of the script has as much."""
+
+LONGEST = 30.0
+"""Seconds of computing, after which no further dims are tried."""
 
 Told = dict[str, Any]
 Sizes = Mapping[str, int]
@@ -55,10 +71,15 @@ def expected(script: Script, told: Told, given: Mapping[str, Any]) -> dict[str, 
         updates=told["updates"],
         matches=told["matches"],
         exact=told["exact"],
+        early=told["early"],
     )
     answers = {name: seen.answers[index] for name, index in told["answers"].items()}
     found = {**seen.expected, **answers}
-    return {name: found[name] for name in (*told["outputs"], *told["updates"])}
+    kinds = {name: getattr(torch, kind) for name, kind in told["stepped"].items()}
+    return {
+        name: found[name].round().to(kinds[name]) if name in kinds else found[name]
+        for name in (*told["outputs"], *told["updates"])
+    }
 
 
 class _Learning:
@@ -74,13 +95,16 @@ class _Learning:
             raise LeftOutError("NEEDS_GPU", why)
         self._check_sizes()
         importlib.import_module("imported.stand_in")
-        self._module = script.module(run=True)
+        self._module = self._loaded()
         self._told: Told = {}
+        self._updates: list[str] = []
+        self._off = 0.0
         self._known: dict[tuple[str, ...], Space] = {}
 
     def learn(self) -> tuple[dict[str, Any], Told]:
         """Search the space, without dims that its kernel or script does not bear."""
-        names = [name for name in self._base if not FIXED.search(name)]
+        strided = any(not t.is_contiguous() for t in tensors(self._first.values).values())
+        names = [name for name in self._base if not FIXED.search(name) and not strided]
         for _ in range(ROUNDS if self._fits(names) else 0):
             space, members = self._explored(names)
             small = space.small
@@ -97,13 +121,20 @@ class _Learning:
                         for d in space.dims
                     ),
                 )
-            wrong = self._unborne(space, members)
+            wrong = self._unborne(space, members) or self._strays(space, members)
             if not wrong:
                 return self._told_of(space, members)
             names = [name for name in names if name not in wrong]
         space, members = self._explored([])
         self._prove(self._base)
         return self._told_of(space, members)
+
+    def _loaded(self) -> types.ModuleType:
+        try:
+            return self._script.module(run=True)
+        except Exception as error:  # noqa: BLE001 - whatever the benchmark's code raises
+            why = f"its file cannot be imported on a CPU: {first_line(error)}"
+            raise LeftOutError("NEEDS_GPU", why) from None
 
     def _check_sizes(self) -> None:
         """Raises LeftOutError where sizes depend on what is drawn."""
@@ -115,7 +146,15 @@ class _Learning:
         """Whether the call can be declared with these dims."""
         try:
             space, members = self._explored(names)
-            self._told = {"updates": [], "matches": {}, "exact": True, "outputs": [], "answers": {}}
+            self._told = {
+                "updates": [],
+                "matches": {},
+                "exact": True,
+                "early": False,
+                "outputs": [],
+                "answers": {},
+                "stepped": {},
+            }
             self._told_of(space, members)
         except LeftOutError:
             return False
@@ -165,6 +204,52 @@ class _Learning:
         ]
         return found or [name for names in members.values() for name in names]
 
+    def _strays(self, space: Space, members: Mapping[str, list[str]]) -> list[str]:
+        """The sizes that cannot be chosen freely, as far as some configs show.
+
+        Dims are added one by one, until the script fails, passes other shapes or numbers, or does
+        not compare all that it compares at its own sizes.
+        """
+        free: list[str] = []
+        base = {dim.name: dim.original for dim in space.dims}
+        high = {
+            dim.name: max(case[name] for case in self._cases for name in members[dim.name])
+            for dim in space.dims
+        }
+        top = {
+            d.name: max(d.original, min(high[d.name], FURTHEST * d.original)) for d in space.dims
+        }
+        began = time.process_time()
+        for dim in space.dims:
+            chosen = random.Random(dim.name)  # noqa: S311 - which configs are tried is no secret
+            moving = [d for d in space.dims if d.name in {*free, dim.name}]
+            lows = {**base, **{d.name: d.low for d in moving}}
+            configs = [{**lows, d.name: top[d.name]} for d in moving]
+            configs += [
+                {**base, **{d.name: _between(chosen, d.low, top[d.name], d.step) for d in moving}}
+                for _ in range(SAMPLES)
+            ]
+            late = time.process_time() - began > LONGEST
+            if not late and all(self._same(space, members, config) for config in configs):
+                free.append(dim.name)
+        return [name for dim, names in members.items() if dim not in free for name in names]
+
+    def _same(self, space: Space, members: Mapping[str, list[str]], dims: Sizes) -> bool:
+        sizes = {**self._base, **self._sizes(dims, members)}
+        try:
+            seen = self._watch(sizes, 3)
+            expected(
+                self._script,
+                {**self._told_of(space, dict(members))[1]},
+                {**dims, **tensors(seen.values)},
+            )
+        except Exception:  # noqa: BLE001 - whatever the script raises for these sizes
+            return False
+        shapes = {
+            key: tuple(evaluate(t, dims) for t in texts) for key, texts in space.shapes.items()
+        }
+        return shapes == _shapes(seen) and _floats(seen) == _floats(self._first)
+
     def _bears(self, dims: Sizes, members: Mapping[str, list[str]]) -> bool:
         try:
             self._prove({**self._base, **self._sizes(dims, members)})
@@ -179,31 +264,47 @@ class _Learning:
             raise LeftOutError("DOES_NOT_RUN", f"its script fails: {seen.error}"[:200])
         if _shapes(seen) != _shapes(again):
             raise LeftOutError("SIZES_DRAWN", "it draws sizes together with values")
+        if any(_floats(one) != _floats(self._first) for one in (seen, again)):
+            what = "it passes a number that follows from sizes, or is drawn"
+            raise LeftOutError("ARGUMENT_NOT_A_DIM", what)
         given = tensors(seen.values)
         outcome, left = self._run(seen)
-        updates = [name for name in given if not identical(given[name], left[name])]
+        changed = [name for name in given if not identical(given[name], left[name])]
+        self._updates += [name for name in changed if name not in self._updates]
+        updates = [name for name in given if name in self._updates]
         held = {t.untyped_storage().data_ptr() for t in left.values()}
         named = results(outcome)
         fresh = {n: t for n, t in named.items() if t.untyped_storage().data_ptr() not in held}
         wrong = LeftOutError("DOES_NOT_RUN", "")
-        for exact in (True, False):
-            told = {"updates": updates, "matches": seen.matches, "exact": exact}
+        for exact, early in itertools.product((True, False), (False, True)):
+            told = {"updates": updates, "matches": seen.matches, "exact": exact, "early": early}
             kinds = {
                 n: t.double() if exact and t.is_floating_point() else t for n, t in given.items()
             }
             said = self._watch(sizes, 2, given=kinds, **told)
             try:
-                self._told = {**told, **_compared(fresh, {n: left[n] for n in updates}, said)}
+                self._told = {**told, **compared(fresh, {n: left[n] for n in updates}, said)}
             except LeftOutError as error:
                 wrong = error
             else:
+                self._measure({**fresh, **left}, said, exact=exact)
                 return
         raise wrong
 
+    def _measure(self, computed: Mapping[str, Tensor], said: Seen, *, exact: bool) -> None:
+        """Note how far the kernel is off in single precision, in tolerances."""
+        known = {
+            name: truth.double()
+            for name, truth in said.expected.items()
+            if exact and computed[name].dtype is torch.float32 and name not in said.stepped
+        }
+        self._off = max(self._off, excess(computed, known))
+
     def _run(self, seen: Seen) -> tuple[Any, dict[str, Tensor]]:
-        values = _copies(seen.values)
+        values = copied(seen.values)
         try:
-            outcome = getattr(self._module, seen.entry)(**values)
+            function = getattr(self._module, seen.entry)
+            outcome = (function[seen.grid] if seen.grid else function)(**values)
         except Exception as error:  # noqa: BLE001 - whatever the benchmark's code raises
             why = f"its kernel fails in Triton's interpreter: {first_line(error)}"
             raise LeftOutError("NEEDS_GPU", why) from None
@@ -217,21 +318,36 @@ class _Learning:
             "settings": {n: v for n, v in self._base.items() if n not in dims},
             "inputs": [*tensors(self._first.values)],
         }
-        return {**self._attributes(space, told), **self._configs(space, told)}, told
+        attrs = {**self._attributes(space, told), **self._configs(space, told)}
+        return {**attrs, **self._tolerance()}, told
+
+    def _tolerance(self) -> dict[str, Any]:
+        """That of half precision, where a kernel rounds to that which gives single precision."""
+        given = tensors(self._first.values).values()
+        if self._off <= ENOUGH or not any(t.dtype in _HALF for t in given):
+            return {}
+        return {"tolerance": {"f32": {"atol": 1e-3, "rtol": 1e-3}}}
 
     def _attributes(self, space: Space, told: Told) -> dict[str, Any]:
         shown = self._first
         said = Arguments(iter(space.shapes[f"{INTEGERS}in"]))
+        grid = f"[{said.text(shown.grid, 'grid')}]" if shown.grid else ""
         parts = [f"{name}={said.text(value, name)}" for name, value in shown.values.items()]
         outputs = results(shown.result)
         targets = "y" if isinstance(shown.result, Tensor) else ", ".join(_targets(shown, told))
-        call = f"{shown.entry}({', '.join(parts)})"
+        call = f"{shown.entry}{grid}({', '.join(parts)})"
         return {
             "call": f"{targets} = {call}" if told["outputs"] else call,
             "inputs": {
                 n: declared(t, space.shapes[f"tensors.{n}"]) for n, t in said.tensors.items()
             },
             "updates": told["updates"],
+            "compare": dict.fromkeys(told["stepped"], "quantised"),
+            "layout": {
+                n: f"[{', '.join(map(str, t.stride()))}]"
+                for n, t in said.tensors.items()
+                if not t.is_contiguous()
+            },
             "outputs": {
                 n: declared(outputs[n], space.shapes[f"outputs.{n}"]) for n in told["outputs"]
             },
@@ -257,6 +373,12 @@ class _Learning:
         }
 
 
+def _between(chosen: random.Random, low: int, high: int, step: int) -> int:
+    """A multiple of ``step``; small ones are as probable as large ones."""
+    size = round(math.exp(chosen.uniform(math.log(low), math.log(high))))
+    return max(low, size // step * step)
+
+
 def _targets(seen: Seen, told: Told) -> list[str]:
     """What is done with each part of a result that is a tuple."""
     if not isinstance(seen.result, list | tuple):
@@ -268,62 +390,8 @@ def _targets(seen: Seen, told: Told) -> list[str]:
 def _shapes(seen: Seen) -> Shapes:
     found = {f"tensors.{n}": tuple(t.shape) for n, t in tensors(seen.values).items()}
     found.update((f"outputs.{n}", tuple(t.shape)) for n, t in results(seen.result).items())
-    return {**found, f"{INTEGERS}in": (*integers_of(list(seen.values.values())),)}
+    return {**found, f"{INTEGERS}in": (*integers_of([seen.grid, *seen.values.values()]),)}
 
 
-def _copies(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value.clone()
-    if isinstance(value, list | tuple):
-        return type(value)(_copies(item) for item in value)
-    if isinstance(value, dict):
-        return {key: _copies(item) for key, item in value.items()}
-    return value
-
-
-def _compared(
-    fresh: Mapping[str, Tensor], changed: Mapping[str, Tensor], said: Seen
-) -> dict[str, Any]:
-    """Which results are outputs, and where their expected values are. Raises LeftOutError."""
-    if said.other:
-        raise LeftOutError("SEVERAL_CALLS", f"its check calls '{said.other}', too")
-    computed = {**fresh, **changed}
-    answers = _answers(computed, said)
-    known = {*said.expected, *answers}
-    outputs = [name for name in fresh if name in known]
-    unseen = [name for name in changed if name not in known]
-    if unseen or not (outputs or changed):
-        what = f"what the call leaves in '{unseen[0]}'" if unseen else "a result of the call"
-        raise LeftOutError(
-            "OUTPUT_UNCHECKED", f"its script compares {what} with no tensor as a whole"
-        )
-    for name in (*outputs, *changed):
-        if name not in answers and not _close(computed[name], said.expected[name]):
-            what = f"its kernel's '{name}' is not what its script expects of the same arguments"
-            raise LeftOutError("REFERENCE_DIFFERS", what)
-    return {"outputs": outputs, "answers": answers}
-
-
-def _answers(computed: Mapping[str, Tensor], said: Seen) -> dict[str, int]:
-    """Where the script's own functions answer for what it compares in part, or not at all."""
-    found = {}
-    for name, tensor in computed.items():
-        if name in said.expected and _close(tensor, said.expected[name]):
-            continue
-        equal = (i for i, answer in enumerate(said.answers) if _close(tensor, answer))
-        if (index := next(equal, None)) is not None:
-            found[name] = index
-    return found
-
-
-def _close(one: Tensor, other: Tensor) -> bool:
-    if one.shape != other.shape:
-        return False
-    if not one.is_floating_point():
-        return bool((one.double() == other.double()).all())
-    a, b = one.double(), other.double()
-    finite = b.isfinite()
-    typical = b[finite].square().mean().sqrt() if bool(finite.any()) else torch.zeros(())
-    allowed = LOOSE * (b.abs() + typical)
-    near = (a - b).abs() <= allowed
-    return bool((near | ~finite & ((a == b) | (a.isnan() & b.isnan()))).all())
+def _floats(seen: Seen) -> list[float]:
+    return [value for value in seen.values.values() if isinstance(value, float)]

@@ -26,7 +26,7 @@ from imported.devices import instead_of_cuda
 from imported.script_setting import as_on_a_gpu, no_launch, salted
 from imported.script_stage import DoneError, Matches, Seen, Stage
 
-_REFERENCE = re.compile(r"(^|_)(ref|cpu|torch)(erence)?(_|$)")
+REFERENCE = re.compile(r"(^|_)(ref|cpu|torch)(erence)?(_|$)")
 """The names of functions that compute what is expected."""
 
 _LISTS = ("TEST_SHAPES", "TEST_CASES", "SEEDS")
@@ -65,26 +65,25 @@ class Script:
         updates: Sequence[str] = (),
         matches: Matches | None = None,
         exact: bool = False,
+        early: bool = False,
     ) -> Seen:
         """Run the check for some sizes, with the salt of the global generator's seed.
 
         With ``given``, these tensors take the place of the call's, and ``expected`` is filled;
-        ``exact`` computes in double precision what the script computes in others.
+        ``exact`` computes in double precision what the script computes in others; ``early`` puts
+        them in their place where the script makes them, for what it expects may come from there.
         """
         seen = Seen()
-        stage = Stage(seen, given, updates, matches or {}, exact=exact)
+        births = self.watch(sizes, device).births if early and given is not None else {}
+        stage = Stage(seen, given, updates, matches or {}, exact=exact, births=births)
         with as_on_a_gpu(device), salted(), instead_of_cuda(device), _Watch(stage, exact=exact):
-            names = self._names()
-            module = self.module(run=False)
-            names["load_module"] = lambda *_: _StandIn(module, stage)
-            self._choose(names, sizes)
+            names = self._prepared(stage, sizes)
             for name, value in [*names.items()]:
-                if isinstance(value, types.FunctionType) and _REFERENCE.search(name):
+                if isinstance(value, types.FunctionType) and REFERENCE.search(name):
                     names[name] = stage.reference(name, value)
             stage.running = True
             try:
-                said = names["run_correctness"]()
-                seen.error = "" if said is True else str(said)
+                seen.error = self._checked(names, sizes)
             except DoneError:
                 seen.error = "it calls the module again"
         seen.matches = stage.matched()
@@ -109,6 +108,20 @@ class Script:
                 stack.enter_context(mock.patch.object(triton, name, no_launch))
             exec(compile(self.source.read_text(), self.source, "exec"), vars(module))  # noqa: S102 - the task's own code
         return module
+
+    def _prepared(self, stage: Stage, sizes: Mapping[str, int]) -> dict[str, Any]:
+        """The script's names, with a stand-in for the module, and one case left."""
+        names = self._names()
+        module = self.module(run=False)
+        names["load_module"] = lambda *_: _StandIn(module, stage)
+        self._choose(names, sizes)
+        return names
+
+    def _checked(self, names: Mapping[str, Any], sizes: Mapping[str, int]) -> str:
+        """What the script says in the end; empty where all is right."""
+        del sizes
+        said = names["run_correctness"]()
+        return "" if said is True else str(said)
 
     def _names(self) -> dict[str, Any]:
         names: dict[str, Any] = {"__name__": "imported_task", "__file__": str(self.runner)}
@@ -189,6 +202,7 @@ class _Watch(TorchFunctionMode):
             self._stage.copied(args[0], result)
         if name in _EMPTY and isinstance(result, Tensor):
             result.zero_()
+        self._stage.operated(result, *args)
         return result
 
 

@@ -20,6 +20,13 @@ def _nowhere(*_: Any) -> contextlib.nullcontext[None]:
     return contextlib.nullcontext()
 
 
+def triton_type(name: str) -> Any:
+    """One of Triton's element types, as an argument of a launch."""
+    import triton.language
+
+    return triton.language.dtype(name)
+
+
 if not torch.cuda.is_available():
     torch.Tensor.is_cuda = property(lambda _: True)  # type: ignore[assignment]
     torch.cuda.device = torch.cuda.device_of = _nowhere  # type: ignore[assignment, misc]

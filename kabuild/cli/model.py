@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
+from kabuild.base.errors import ExitCode
 from kabuild.base.fs import atomic_write
 from kabuild.base.printing import escaped
-from kabuild.cli.flags import KeyFlags, RunFlags, WhereFlags
+from kabuild.cli.flags import KeyFlags, RunFlags, SaltFlags, WhereFlags
 from kabuild.cli.options import argument, flag, takes
 from kabuild.cli.presentation import JsonFlags
 from kabuild.cli.session import builder
-from kabuild.cli.types import COUNT, InputPath, OutputFile, say_of, unwritable
-from kabuild.neural.profile import Profile, render_profile
-from kabuild.neural.running import ModelFile, read_model, run_tool, unreadable
+from kabuild.cli.types import COUNT, SAMPLES, InputPath, OutputFile, say_of, unwritable
+from kabuild.loading.request import Request
+from kabuild.neural.extract import chosen, extract, profile_of
+from kabuild.neural.profile import render_profile
+from kabuild.neural.running import read_model
 
 
 @click.group("model")
@@ -26,6 +29,7 @@ def command() -> None:
     \b
     kabuild model profile tasks/models/llama_tiny.py
     kabuild model profile my_model.py -o profile.html
+    kabuild model extract my_model.py --top=5 -o tasks/my_model
 
     A model file defines build(), which returns a torch.nn.Module with random weights, and
     inputs(generator), which returns a tuple of tensors: one call's arguments.
@@ -63,8 +67,7 @@ def profile(options: ProfileFlags) -> None:
     """
     model = read_model(options.file)
     with builder() as builds:
-        answer = run_tool("model_profile", model, {}, options.request(), builds)
-    found = _profile(model, answer.facts)
+        found = profile_of(model, options.request(), builds)
     if options.output:
         from kabuild.neural.page import render_page
 
@@ -75,11 +78,76 @@ def profile(options: ProfileFlags) -> None:
         click.echo(escaped(render_profile(found, model.name, options.top)))
 
 
-def _profile(model: ModelFile, facts: object) -> Profile:
-    try:
-        return Profile.read(facts)  # type: ignore[arg-type]
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise unreadable(model, error) from None
+@dataclass(frozen=True, kw_only=True)
+class ExtractFlags(WhereFlags, SaltFlags, KeyFlags, RunFlags, JsonFlags):
+    """The options of ``kabuild model extract``."""
+
+    file: Path = argument(type=InputPath(plain=True), metavar="MODEL.py")
+    output: Path = flag(
+        "--output",
+        "-o",
+        type=click.Path(path_type=Path),
+        required=True,
+        metavar="DIRECTORY",
+        help="Where to write the tasks, in the workspace.",
+    )
+    top: int = flag(
+        "--top",
+        type=COUNT,
+        default=10,
+        metavar="N",
+        help="Take the N parts that take most of the time.  [default: 10]",
+    )
+    part: tuple[str, ...] = flag(
+        "--part", multiple=True, metavar="NAME", help="Take this part instead; may be repeated."
+    )
+    samples: int | None = flag(
+        "--samples",
+        type=SAMPLES,
+        metavar="N",
+        help="Sampled configs on which 'validate' tries each task.  [default: 200]",
+    )
+
+    def refine(self, request: Request) -> Request:
+        """Add the number of samples."""
+        return super().refine(replace(request, samples=self.samples))
+
+
+@command.command("extract", context_settings={"show_default": False})
+@takes(ExtractFlags)
+def extract_(options: ExtractFlags) -> None:
+    """Write the parts of a model that take most of the time as tasks.
+
+    A task has the model's own shapes as configs, PyTorch as its reference and baseline, and
+    values distributed as in the model. Tasks that 'kabuild validate' does not admit are removed.
+    The task 'whole' is the model itself.
+
+    \b
+    kabuild model extract my_model.py --top=5 -o tasks/my_model
+
+    Exits with 0 when a task was written, 3 when none was admitted, 36 when the machine failed.
+    """
+    model, request = read_model(options.file), options.request()
+    with builder() as builds:
+        rows = chosen(profile_of(model, request, builds), options.top, options.part)
+        found = extract(model, rows, options.output, request, builds)
+    code = found.summary.exit_code
+    if code is ExitCode.TESTS_FAILED and found.admitted:
+        code = ExitCode.OK
+    if options.as_json:
+        told = {
+            "package": f"//{found.package}",
+            "admitted": [row.name for row in found.admitted],
+            "left_out": found.left_out,
+        }
+        click.echo(json.dumps(told, sort_keys=True))
+    else:
+        for row in found.admitted:
+            click.echo(escaped(f"//{found.package}/{row.name}  {row.share:.1%} of the time"))
+        for name, why in found.left_out.items():
+            click.echo(escaped(f"{name} left out: {why}"))
+        click.echo(escaped(f"//{found.package}/whole  the model itself"))
+    raise click.exceptions.Exit(int(code))
 
 
 def _write(path: Path, text: str) -> None:

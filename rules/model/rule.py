@@ -1,4 +1,4 @@
-"""``model_profile``: a user's model is run in a sandbox and taken apart.
+"""``model_profile`` and ``model_tasks``: a user's model is run in a sandbox and taken apart.
 
 ``kabuild model`` declares these targets; nobody writes them into a BUILD.toml.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kabuild.rule import Artifact, Context, Limits, Rule, attr
 
-from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, judging_resources
+from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, judging_resources, portable
 from ..harness.judge_files import DEVICE, TOOLS, platform_file
 
 FACTS = "facts.json"
@@ -37,6 +37,27 @@ def profile(ctx: Context) -> None:
     )
 
 
+def tasks(ctx: Context) -> None:
+    """Describe parts of the model as tasks."""
+    wanted = {"parts": list(ctx.attrs["parts"]), "name": ctx.attrs["title"]}
+    ctx.action(
+        "",
+        argv=(PYTHON, "tools/model_tasks.py", "model.py", "wanted.json", f"out/{FACTS}"),
+        inputs={
+            "model.py": ctx.attrs["model"],
+            "wanted.json": ctx.literal(wanted),
+            **_tools(ctx, "model_tasks.py"),
+            "tools/imported": ctx.builtin("rules/imports/tools/imported"),
+        },
+        outputs=(FACTS,),
+        mnemonic="Extract",
+        toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
+        limits=RUNNING,
+        preload=PRELOAD,
+        platform=portable(ctx.platform),
+    )
+
+
 def _tools(ctx: Context, program: str) -> dict[str, Artifact]:
     names = (program, "modelled")
     return {f"tools/{name}": ctx.builtin(f"rules/model/tools/{name}") for name in names}
@@ -49,5 +70,15 @@ RULES = (
         doc="Time the operators of a model.",
         implement=profile,
         attrs={"model": _MODEL},
+    ),
+    Rule(
+        kind="model_tasks",
+        doc="Describe parts of a model as tasks.",
+        implement=tasks,
+        attrs={
+            "model": _MODEL,
+            "parts": attr.strings("The parts, by the names in the profile."),
+            "title": attr.string("What the model is called."),
+        },
     ),
 )

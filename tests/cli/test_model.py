@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
+from typing import Any
+
 import pytest
+import torch
 
 from tests.testkit.cli import CliWorkspace, Ran
 
@@ -31,7 +36,7 @@ class Net(nn.Module):
     def forward(self, x):
         for norm, layer in zip(self.norms, self.layers):
             x = layer(norm(x))
-        return x
+        return x, x - x
 
 
 def build():
@@ -58,7 +63,7 @@ def test_a_profile_has_each_part_once(profiled: Ran) -> None:
     found = profiled.json
     parts = {part["name"]: part for part in found["parts"]}
 
-    assert parts.keys() == {"norm", "linear"}
+    assert parts.keys() == {"norm", "linear", "sub"}
     assert parts["norm"]["operators"] == ["pow", "mean", "add", "rsqrt", "mul", "mul"]
     assert parts["norm"]["kind"] == "group"
     assert parts["norm"]["shapes"] == [{"inputs": [[8, 16], [16]], "calls": 2}]
@@ -76,7 +81,7 @@ def test_a_profile_is_cached_and_shown(place: CliWorkspace, profiled: Ran) -> No
     assert ran.code == 0
     assert not ran.executed
     rows = [line.split() for line in ran.out.splitlines()]
-    assert [row[:2] for row in rows if row[:1] in (["norm"], ["linear"])] == [
+    assert [row[:2] for row in rows if row[:1] and row[0] in {"norm", "linear", "sub"}] == [
         [part["name"], str(part["calls"])] for part in profiled.json["parts"]
     ]
     page = (place.root / "page.html").read_text()
@@ -114,3 +119,71 @@ def test_a_path_that_is_no_model_file_is_a_usage_error(place: CliWorkspace) -> N
     assert (missing.code, "none.py" in missing.err) == (2, True)
     place.write("1.py", MODEL)
     assert "cannot name a model" in place.run("model", "profile", "1.py").err
+
+
+@pytest.fixture(scope="module")
+def extracted(place: CliWorkspace) -> Ran:
+    wanted = ("--part=norm", "--part=sub", "--samples=2")
+    return place.run("model", "extract", "net.py", *wanted, "-o", "tasks/net", "--json")
+
+
+def test_a_part_becomes_a_task_with_the_models_own_shapes(
+    place: CliWorkspace, extracted: Ran
+) -> None:
+    assert extracted.code == 0, extracted.err
+    assert extracted.json["admitted"] == ["norm"]
+    (task,) = tomllib.loads((place.root / "tasks/net/norm/BUILD.toml").read_text())["call"]
+    assert task["call"] == "y = norm(x, weight)"
+    assert task["inputs"] == {"x": "T[d0, d1]", "weight": "T[d1]"}
+    assert task["configs"] == [{"d0": 8, "d1": 16}]
+    assert task["flops"] == "6 * d0 * d1"
+    known = json.loads((place.root / "tasks/net/model.json").read_text())
+    parts = {name: (part["calls"], part["is_task"]) for name, part in known["parts"].items()}
+    assert parts == {"norm": ([2], True), "sub": ([1], False)}
+
+
+def test_a_part_that_is_not_admitted_is_removed(place: CliWorkspace, extracted: Ran) -> None:
+    assert extracted.json["left_out"]["sub"].startswith("RANGE: ")
+    assert not (place.root / "tasks/net/sub").exists()
+
+
+def test_values_are_known_by_quantiles_alone(place: CliWorkspace, extracted: Ran) -> None:
+    names: dict[str, Any] = {}
+    exec((place.root / "tasks/net/norm/reference.py").read_text(), names)
+
+    config = {"d0": 2000, "d1": 16, "dtype": torch.float32}
+    drawn = names["inputs"](config, torch.Generator().manual_seed(3))
+
+    assert len(names["RANGES"]["x"]["quantiles"]) == len(names["SHARES"]) == 11
+    assert drawn["x"].std().item() == pytest.approx(names["RANGES"]["x"]["std"], rel=0.1)
+    assert drawn["weight"].std() > 0.1
+
+
+def test_solutions_stay_when_a_model_is_extracted_again(
+    place: CliWorkspace, extracted: Ran
+) -> None:
+    place.write("tasks/net/norm/solutions/expert/norm.py", "kept = 1\n")
+
+    ran = place.run("model", "extract", "net.py", "--part=norm", "--samples=2", "-o", "tasks/net")
+
+    assert (place.root / "tasks/net/norm/solutions/expert/norm.py").read_text() == "kept = 1\n"
+    assert ran.code == 1  # the expert defines no norm, so nothing was judged
+    assert "norm left out: " in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("-o", "../elsewhere"), "is not a directory in the workspace"),
+        (("-o", "."), "is not a directory in the workspace"),
+        (("-o", "tasks"), "exists and was not written by 'kabuild model extract'"),
+        (("-o", "t", "--part=nrom"), "did you mean 'norm'?"),
+    ],
+)
+def test_a_wrong_place_or_part_is_a_usage_error(
+    place: CliWorkspace, extracted: Ran, arguments: tuple[str, ...], said: str
+) -> None:
+    ran = place.run("model", "extract", "net.py", *arguments)
+
+    assert ran.code == 2
+    assert said in ran.err

@@ -1,0 +1,272 @@
+"""The tasks of a model as packages in the workspace, and ``model.json``, which knows them all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import keyword
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from kabuild.base.errors import LoadError, Position, Reason, UsageError
+from kabuild.base.fs import atomic_write
+from kabuild.base.reading import read_plain
+from kabuild.imports.lock_text import toml
+from kabuild.loading.roots import BUILD_FILE
+
+FILE = "model.json"
+WHOLE = "whole"
+SCHEMA = 1
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,63}", re.ASCII)
+_MOST_BYTES = 64 << 20
+_HEAD = "# Written by `kabuild model extract`.\n"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One task of a model.
+
+    Attributes:
+        attrs: its declaration.
+        kernel, reference: the texts of its files; empty once they are written.
+        calls: how often each config occurs in one call of the model, in the order of ``configs``.
+    """
+
+    name: str
+    attrs: Mapping[str, Any] = field(hash=False, repr=False)
+    kernel: str = field(repr=False)
+    reference: str = field(repr=False)
+    calls: tuple[int, ...]
+
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> Self:
+        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        calls = tuple(value["calls"])
+        if not all(type(number) is int and number > 0 for number in calls):
+            raise ValueError("calls are counts")
+        attrs = dict(value["attrs"])
+        _check(attrs)
+        if len(calls) != len(attrs["configs"]):
+            raise ValueError("a config has no count")
+        texts = (_text(value["kernel"]), _text(value["reference"]))
+        return cls(_name(value["name"]), attrs, *texts, calls)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A model's forward as text.
+
+    Attributes:
+        forward: a function ``forward(w, c, *arguments)`` that calls parts by their names.
+        held: the owner and the name of each of ``w``.
+        constants: expressions of each of ``c``.
+        others: the texts of functions that are no tasks, by name.
+    """
+
+    forward: str = field(repr=False)
+    held: tuple[tuple[str, str], ...]
+    constants: tuple[str, ...]
+    others: Mapping[str, str] = field(hash=False, repr=False)
+
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> Self:
+        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        return cls(
+            forward=_text(value["forward"]),
+            held=tuple((_text(owner), _text(name)) for owner, name in value["held"]),
+            constants=tuple(map(_text, value["constants"])),
+            others={_name(name): _text(text) for name, text in value["others"].items()},
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The form in ``model.json``."""
+        return {
+            "forward": self.forward,
+            "held": [list(item) for item in self.held],
+            "constants": list(self.constants),
+            "others": dict(self.others),
+        }
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """The tasks of a model.
+
+    Attributes:
+        left_out: by part, a class and a sentence.
+        whole: the declaration of the whole model and the text of its oracle.
+    """
+
+    parts: tuple[Part, ...]
+    left_out: Mapping[str, tuple[str, str]] = field(hash=False)
+    whole: tuple[Mapping[str, Any], str] = field(hash=False, repr=False)
+    graph: Graph
+
+    @classmethod
+    def read(cls, facts: Mapping[str, Any]) -> Self:
+        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        if facts["schema"] != SCHEMA:
+            raise ValueError("another schema")
+        parts = tuple(map(Part.read, facts["parts"]))
+        if len({*(part.name for part in parts), WHOLE}) != len(parts) + 1:
+            raise ValueError("two parts have one name")
+        whole = dict(facts["whole"]["attrs"])
+        _check(whole)
+        absent = {
+            _text(item["name"]): (_text(item["reason"]), _text(item["why"]))
+            for item in facts["left_out"]
+        }
+        reference = _text(facts["whole"]["reference"])
+        return cls(parts, absent, (whole, reference), Graph.read(facts["graph"]))
+
+
+def check_place(directory: Path, root: Path) -> str:
+    """The package of a directory for tasks. Raises UsageError if they cannot be written there."""
+    full, root = directory.resolve(), root.resolve()
+    if not full.is_relative_to(root) or full == root:
+        what = f"{directory} is not a directory in the workspace {root}"
+        raise UsageError(Reason.BAD_FLAG, what, hint="such as: -o tasks/my_model")
+    if full.exists() and (
+        not full.is_dir() or (any(full.iterdir()) and not (full / FILE).exists())
+    ):
+        what = f"{directory} exists and was not written by 'kabuild model extract'"
+        raise UsageError(Reason.BAD_FLAG, what, hint="give a directory that does not exist")
+    return full.relative_to(root).as_posix()
+
+
+def write_packages(directory: Path, model: bytes, found: Extracted) -> None:
+    """Write the packages of all parts, and of the whole. Solutions that are there stay."""
+    for part in found.parts:
+        package = directory / part.name
+        atomic_write(package / BUILD_FILE, declaration(part.name, part.attrs, part.calls).encode())
+        atomic_write(package / f"{part.name}.py", part.kernel.encode())
+        atomic_write(package / "reference.py", part.reference.encode())
+    attrs, reference = found.whole
+    atomic_write(directory / WHOLE / BUILD_FILE, declaration(WHOLE, attrs, (1,)).encode())
+    atomic_write(directory / WHOLE / "model.py", model)
+    atomic_write(directory / WHOLE / "reference.py", reference.encode())
+
+
+def remove_package(directory: Path, name: str) -> None:
+    """Remove the files of a part. Solutions that are there stay."""
+    package = directory / name
+    for file in (BUILD_FILE, f"{name}.py", "reference.py"):
+        (package / file).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # it has others
+        package.rmdir()
+
+
+def declaration(name: str, attrs: Mapping[str, Any], calls: Sequence[int]) -> str:
+    """A ``BUILD.toml`` for one task of the family ``call``."""
+    lines = [f"{_HEAD}[[call]]", f"name = {toml(name)}"]
+    for key, value in attrs.items():
+        if key == "configs" and len(calls) == len(value):
+            rows = zip(value, calls, strict=True)
+            lines += ["configs = ["]
+            lines += [f"  {toml(sizes)},  # {n} in a call of the model" for sizes, n in rows]
+            lines += ["]"]
+        elif value not in ([], {}) or key == "dims":
+            lines.append(f"{key} = {toml(value)}")
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a part is to its model.
+
+    Attributes:
+        share: of the time of the model's operators, as the profile had it.
+        calls: how often each config occurs in one call of the model, in the order of ``configs``.
+        kernel: the text of its file, as PyTorch computes it.
+        is_task: whether it was admitted.
+    """
+
+    share: float
+    calls: tuple[int, ...]
+    kernel: str = field(repr=False)
+    is_task: bool
+
+
+@dataclass(frozen=True)
+class Known:
+    """``model.json``: what is known of a model besides its tasks.
+
+    Attributes:
+        platform: where it was profiled.
+        parts: those that were to be tasks, by name.
+    """
+
+    name: str
+    platform: str
+    parts: Mapping[str, Place] = field(hash=False)
+    graph: Graph
+
+    def text(self) -> str:
+        """The file."""
+        value = {
+            "schema": SCHEMA,
+            "name": self.name,
+            "platform": self.platform,
+            "parts": {
+                name: {
+                    "share": part.share,
+                    "calls": list(part.calls),
+                    "kernel": part.kernel,
+                    "is_task": part.is_task,
+                }
+                for name, part in self.parts.items()
+            },
+            "graph": self.graph.to_json(),
+        }
+        return json.dumps(value, indent=1) + "\n"
+
+    @classmethod
+    def load(cls, directory: Path) -> Self:
+        """The file in a directory. Raises UsageError without one, LoadError for another form."""
+        path = directory / FILE
+        try:
+            data = read_plain(path, _MOST_BYTES)
+        except OSError as error:
+            what = f"{path} cannot be read: {error.strerror}"
+            hint = "write it with: kabuild model extract MODEL.py -o DIRECTORY"
+            raise UsageError(Reason.BAD_FLAG, what, hint=hint) from None
+        try:
+            value = json.loads(data)
+            if value["schema"] != SCHEMA:
+                raise ValueError("another schema")
+            return cls(
+                _name(value["name"]),
+                _text(value["platform"]),
+                {_name(name): _place(part) for name, part in value["parts"].items()},
+                Graph.read(value["graph"]),
+            )
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            what = f"it is not what 'kabuild model extract' writes: {type(error).__name__}: {error}"
+            raise LoadError(Reason.BAD_ATTRIBUTE, what, position=Position(str(path))) from None
+
+
+def _place(value: Mapping[str, Any]) -> Place:
+    calls = tuple(map(int, value["calls"]))
+    return Place(float(value["share"]), calls, _text(value["kernel"]), value["is_task"] is True)
+
+
+def _check(attrs: Mapping[str, Any]) -> None:
+    """Raise ValueError for what a declaration cannot express."""
+    toml(attrs)
+    for name in attrs:
+        _name(name)
+
+
+def _name(value: Any) -> str:
+    if not _NAME.fullmatch(_text(value)) or keyword.iskeyword(value):
+        raise ValueError("a name is no identifier")
+    return str(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("expected a text")
+    return value

@@ -1,0 +1,83 @@
+"""``model_tasks.py MODEL.py WANTED.json OUT.json``: parts of a model as tasks, and the whole.
+
+The model's own code runs in here, in a sandbox. What is written is data, which kabuild checks.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from imported.boundary import LeftOutError
+from modelled.declaring import part_task, whole_task
+from modelled.facts import write_facts
+from modelled.graph import Graph, export
+from modelled.parts import Part, divide
+from modelled.ranges import recorded
+from modelled.units import Unit, find_units, input_shapes
+from modelled.user_model import ModelError, load
+from modelled.writing import constants_text, graph_text
+
+SCHEMA = 1
+
+
+def tasks(path: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The tasks of a model. Raises ModelError."""
+    title = str(wanted["name"])
+    model = load(path)
+    graph = export(model)
+    units = {unit.name: unit for unit in find_units(graph)}
+    if unknown := [name for name in wanted["parts"] if name not in units]:
+        raise ModelError("UNKNOWN_PART", f"no part is called '{unknown[0]}'")
+    chosen = [units[name] for name in wanted["parts"]]
+    ranges = recorded(graph, model, chosen)
+    found, absent = [], []
+    for unit in chosen:
+        try:
+            found.append(part_task(unit, ranges[unit.name], title))
+        except LeftOutError as error:
+            absent.append({"name": unit.name, "reason": error.reason, "why": error.why})
+    return {
+        "schema": SCHEMA,
+        "parts": found,
+        "left_out": absent,
+        "whole": whole_task(model, path.read_text(), title),
+        "graph": _graph(graph, list(units.values()), found),
+    }
+
+
+def _graph(graph: Graph, units: Sequence[Unit], found: Sequence[Mapping[str, Any]]) -> Any:
+    """The model's forward as text: it calls tasks by their names, and other parts by theirs."""
+    covered = {task["name"]: {_tuples(shapes) for shapes in task["covered"]} for task in found}
+    names: dict[tuple[object, ...], tuple[Part, str]] = {}
+    others: dict[str, str] = {}
+    for unit in units:
+        for part in unit.parts:
+            name = unit.name
+            if input_shapes(part) not in covered.get(name, ()):
+                name = f"{name}_as_it_is"
+                others[name] = unit.function.text(name)
+            names[part.computing] = (part, name)
+    return {
+        "forward": graph_text(graph, [names[part.computing] for part in divide(graph)]),
+        "held": [[held.owner, held.name] for held in graph.held.values()],
+        "constants": constants_text(graph),
+        "others": others,
+    }
+
+
+def _tuples(shapes: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(shape) for shape in shapes)
+
+
+def main(model: str, wanted: str, out: str) -> int:
+    """Write the tasks, or why there are none."""
+    write_facts(Path(out), lambda: tasks(Path(model), json.loads(Path(wanted).read_text())))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))

@@ -1,0 +1,96 @@
+"""Parts as tasks: their shape spaces, and how their values are distributed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+ROOT = Path(__file__).parents[3]
+sys.path[:0] = [str(ROOT / "rules/model/tools"), str(ROOT / "rules/imports/tools")]
+
+from imported.boundary import LeftOutError
+from modelled.declaring import part_task
+from modelled.graph import export
+from modelled.ranges import distribution
+from modelled.spaces import configs_of
+from modelled.units import Unit, find_units
+from modelled.user_model import UserModel
+
+
+class Net(nn.Module):
+    """Lookups, and two products of different sizes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(40, 24)
+        self.wide, self.narrow = nn.Linear(24, 56), nn.Linear(56, 24)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.narrow(self.wide(self.table(x)))
+        return found
+
+
+@pytest.fixture(scope="module")
+def units() -> dict[str, Unit]:
+    def draw(seed: int) -> tuple[Tensor, ...]:
+        return (torch.randint(40, (3, 10), generator=torch.Generator().manual_seed(seed)),)
+
+    return {unit.name: unit for unit in find_units(export(UserModel(Net().eval(), draw, "cpu")))}
+
+
+def test_calls_of_other_sizes_are_configs_of_one_task(units: dict[str, Unit]) -> None:
+    configs = configs_of(units["linear"])
+
+    assert configs.shapes["inputs.x"] == ["d0", "d1", "d2"]
+    assert configs.shapes["outputs.y"] == ["d0", "d1", "d3"]
+    assert [dict(sizes) for sizes in configs.declared] == [
+        {"d0": 3, "d1": 10, "d2": 24, "d3": 56},
+        {"d0": 3, "d1": 10, "d2": 56, "d3": 24},
+    ]
+    assert configs.calls == [1, 1]
+    assert configs.dims["d2"] == "1..56"
+    assert configs.flops == "2 * d0 * d1 * d2 * d3"
+
+
+def test_a_table_keeps_its_size_beside_indices(units: dict[str, Unit]) -> None:
+    """A smaller table would have indices outside of it."""
+    configs = configs_of(units["embedding"])
+
+    assert configs.shapes["inputs.weight"] == ["40", "24"]
+    assert [*configs.dims] == ["d2", "d3"]
+
+
+def test_the_brief_is_long_enough_and_the_call_returns_its_results(units: dict[str, Unit]) -> None:
+    ranges = [{"quantiles": [0.0] * 11, "mean": 0.0, "std": 0.0}] * 3
+    task = part_task(units["linear"], ranges, "net")
+
+    assert task["attrs"]["call"] == "y = linear(x, weight, bias)"
+    assert len(task["attrs"]["brief"].split()) >= 10
+    assert "def linear(x, weight, bias):" in task["kernel"]
+
+
+def test_a_part_without_inputs_is_no_task() -> None:
+    class Places(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x @ torch.arange(4.0)
+
+    def draw(seed: int) -> tuple[Tensor, ...]:
+        return (torch.randn(3, 4, generator=torch.Generator().manual_seed(seed)),)
+
+    unit = find_units(export(UserModel(Places(), draw, "cpu")))[0]
+    with pytest.raises(LeftOutError) as caught:
+        part_task(unit, [], "places")
+    assert caught.value.reason == "NO_INPUTS"
+
+
+def test_what_is_recorded_of_tensors() -> None:
+    values = torch.linspace(-1, 1, 1001)
+    assert distribution([values, values])["quantiles"][5] == pytest.approx(0, abs=1e-3)
+    assert distribution([values])["std"] == pytest.approx(0.578, abs=1e-2)
+    assert distribution([torch.tensor([3, 9]), torch.tensor([4])]) == {"low": 3, "high": 9}
+    assert distribution([torch.tensor([True, False, False, False])]) == {"share": 0.25}
+    assert distribution([torch.full((4,), float("-inf"))])["std"] == 0

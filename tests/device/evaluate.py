@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import agreement
 import bundles
 import cheat_suite
+import memory
 import refusals
 import roofline
 import sanitizer
@@ -38,9 +39,11 @@ LIMITS = {
     "suite": 480.0,
     "bundle": 60.0,
     "side_by_side": 120.0,
-    "cheats": 240.0,
+    "cheats": 300.0,
     "extension": 100.0,
     "agreement": 300.0,
+    "durations": 200.0,
+    "memory": 240.0,
     "tuner": 300.0,
     "api": 120.0,
     "sanitize": 180.0,
@@ -141,6 +144,18 @@ class Evaluation:
     def agreement(self, workplace: Workplace) -> Any:
         """Repeated runs, and processes that want one device."""
         return agreement.measure(workplace, self._tasks)
+
+    def durations(self, workplace: Workplace) -> Any:
+        """What a profiler says that kernels take; after ``suite``."""
+        file = self._out / "durations.json"
+        ran = self._script(workplace, "durations.py", workplace.root, file)
+        if ran.code:
+            return {"broke off": f"durations.py ended with {ran.code}: {ran.err[-2000:]}"}
+        return json.loads(file.read_bytes())
+
+    def memory(self, workplace: Workplace) -> Any:
+        """The suite beside somebody who has most of the memory."""
+        return memory.measure(workplace, self._tasks)
 
     def tuner(self, workplace: Workplace) -> Any:
         """The offline agent, on the tasks that declare tunables."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ def shares(root: Path, suite: Mapping[str, Any], limits: Mapping[str, Any]) -> d
         limits: of the device, as ``side_by_side.device_limits`` has them.
     """
     found = {}
-    for label, task in _tasks(root):
+    for label, task in tasks(root):
         cases = {case["config"]: case for case in suite.get(label, {}).get("configs", ())}
         if cases:
             of = _of_vendor if _MATRICES in task["tags"] else _of_copy
@@ -37,8 +38,8 @@ def shares(root: Path, suite: Mapping[str, Any], limits: Mapping[str, Any]) -> d
 def products(root: Path) -> list[tuple[str, tuple[int, int, int]]]:
     """What tasks multiply: the dtype, and (m, n, k)."""
     return [
-        (_dtype(task, config), _size(config))
-        for _, task in _tasks(root)
+        (dtype(task, config), _size(config))
+        for _, task in tasks(root)
         if _MATRICES in task["tags"]
         for config in task["configs"]
     ]
@@ -48,7 +49,7 @@ def moved(root: Path) -> dict[str, int]:
     """By task that is bound by memory, the bytes of its largest config."""
     return {
         label: max(_bytes(task, config) for config in task["configs"])
-        for label, task in _tasks(root)
+        for label, task in tasks(root)
         if _MATRICES not in task["tags"]
     }
 
@@ -58,7 +59,8 @@ def product_name(dtype: str, size: Sequence[int]) -> str:
     return f"{dtype} {'x'.join(map(str, size))}"
 
 
-def _tasks(root: Path) -> list[tuple[str, Mapping[str, Any]]]:
+def tasks(root: Path) -> list[tuple[str, Mapping[str, Any]]]:
+    """The label and the declaration of every task below ``root``."""
     found = []
     for file in sorted((root / "tasks").glob("*/*/BUILD.toml")):
         (task,) = next(iter(tomllib.loads(file.read_text()).values()))
@@ -72,8 +74,8 @@ def _of_vendor(
     """All configs, for a library is not equally good at all."""
     found = {}
     for config in task["configs"]:
-        name = _named(task, config, cases)
-        product = limits["matrix_products"][product_name(_dtype(task, config), _size(config))]
+        name = named(task, config, cases)
+        product = limits["matrix_products"][product_name(dtype(task, config), _size(config))]
         taken_us = cases[name]["candidate_ns"] / 1e3
         found[name] = {
             "expert_us": round(taken_us, 2),
@@ -94,7 +96,7 @@ def _of_copy(
     found = {}
     largest = max(_bytes(task, config) for config in task["configs"])
     for config in task["configs"]:
-        name = _named(task, config, cases)
+        name = named(task, config, cases)
         taken_us = cases[name]["candidate_ns"] / 1e3
         moved = _bytes(task, config)
         share = moved / (taken_us * 1e-6) / limits["copy"]["bytes_per_second"]
@@ -107,13 +109,14 @@ def _of_copy(
     return found
 
 
-def _named(task: Mapping[str, Any], config: Mapping[str, Any], cases: Mapping[str, Any]) -> str:
+def named(task: Mapping[str, Any], config: Mapping[str, Any], cases: Mapping[str, Any]) -> str:
     """The name that the judge has for a config: its dtype and dims, in whatever order."""
-    wanted = {_dtype(task, config), *(f"{dim}={config[dim]}" for dim in task["dims"])}
+    wanted = {dtype(task, config), *(f"{dim}={config[dim]}" for dim in task["dims"])}
     return next(name for name in cases if wanted <= set(name.split()))
 
 
-def _dtype(task: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+def dtype(task: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    """What ``T`` stands for in a config."""
     return str(config.get("dtype", task["dtypes"][0]))
 
 
@@ -122,10 +125,15 @@ def _bytes(task: Mapping[str, Any], config: Mapping[str, Any]) -> int:
     dims = {dim: config[dim] for dim in task["dims"]}
     total = 0
     for text in (*task["inputs"].values(), *task["outputs"].values()):
-        match = _TENSOR.fullmatch(text)
-        assert match is not None, text
-        size = _SIZES[_dtype(task, config) if match[1] == "T" else match[1]]
-        for extent in match[2].split(","):
-            size *= eval(extent, {"__builtins__": {}}, dims)
-        total += size
+        kind, shape = tensor(text, dtype(task, config), dims)
+        total += _SIZES[kind] * math.prod(shape)
     return total
+
+
+def tensor(text: str, own: str, dims: Mapping[str, int]) -> tuple[str, tuple[int, ...]]:
+    """The dtype and the shape of ``T[rows, 2 * cols]``, where ``T`` is ``own``."""
+    match = _TENSOR.fullmatch(text)
+    assert match is not None, text
+    extents = match[2].split(",")
+    shape = tuple(eval(extent, {"__builtins__": {}}, dict(dims)) for extent in extents)
+    return own if match[1] == "T" else match[1], shape

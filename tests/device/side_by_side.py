@@ -71,7 +71,7 @@ class Experts:
         def call(*arguments: Tensor | float) -> None:
             dims = (value for value in arguments if isinstance(value, int))
             stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-            error = function(*map(_argument, (*arguments, *workspace(*dims))), stream)
+            error = function(*map(argument, (*arguments, *workspace(*dims))), stream)
             assert error == 0, f"hipError_t {error}"
 
         return call
@@ -97,7 +97,8 @@ def scratch_memory(
     return made
 
 
-def _argument(value: Tensor | float) -> Any:
+def argument(value: Tensor | float) -> Any:
+    """What a native entry is given: a pointer, a float, or an int64."""
     if isinstance(value, Tensor):
         return ctypes.c_void_p(value.data_ptr())
     return ctypes.c_float(value) if isinstance(value, float) else ctypes.c_int64(value)

@@ -11,11 +11,12 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NoReturn
 
 import namespaces  # type: ignore[import-not-found]
+from base.device_platform import device_platform
 from base.program import MachineFault, Program, RunnerPolicy
 
 from runners import confinement, driver_front, native_start, warden
@@ -115,16 +116,33 @@ def _preload(program: Program) -> None:
     if program.abi == "call" and confinement.mentions_triton(program.path):
         wanted += ("triton",) if program.on_device else ("triton_cpu.interpreter",)
     if program.mode:
-        os.environ |= confinement.COMPILING  # read by these modules when they are imported
         wanted += _COMPILING
     missing = [name for name in wanted if name not in sys.modules]
-    for name in missing:
-        importlib.import_module(name)
+    with _without_driver(program) if program.mode else contextlib.nullcontext():
+        for name in missing:
+            importlib.import_module(name)
     if program.on_device and "triton" in wanted:
         importlib.import_module("pyrunner_device.triton_driver").build(program.platform)
     if missing:
         gc.collect()
         gc.freeze()  # so that a collection in a runner copies none of these pages
+
+
+@contextlib.contextmanager
+def _without_driver(program: Program) -> Iterator[None]:
+    """Import what compiles for a device before runners are forked, as it would be after that.
+
+    One of these modules asks whether there is a device, and no fork can use the driver after that.
+    """
+    os.environ |= confinement.COMPILING  # read when they are imported
+    torch = importlib.import_module("torch")
+    device = getattr(torch, device_platform(program.platform).torch_device)
+    asks = device.is_available
+    device.is_available = lambda: True
+    try:
+        yield
+    finally:
+        device.is_available = asks
 
 
 def _bury() -> None:

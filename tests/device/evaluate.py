@@ -19,8 +19,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import agreement
+import analysis
 import bundles
 import cheat_suite
+import counted
 import memory
 import refusals
 import roofline
@@ -49,6 +51,7 @@ LIMITS = {
     "sanitize": 180.0,
     "refusals": 30.0,
     "roofline": 30.0,
+    "analysis": 120.0,
 }
 """The stages, in the order in which they need each other, and how many seconds each may take.
 
@@ -73,6 +76,7 @@ class Evaluation:
         self._tasks: Sequence[str] = options.task or [TASKS]
         self._apiece: int = options.apiece
         self._tuner_seconds: int = options.tuner_seconds
+        self._counts: Path | None = options.analysis_counts
         self._end: float = time.monotonic() + options.seconds
         self._lock = threading.Lock()
         self._made: Workplace | None = None
@@ -202,6 +206,12 @@ class Evaluation:
         )
         return roofline.shares(workplace.root, suite["tasks"], limits["device"])
 
+    def analysis(self, workplace: Workplace) -> Any:
+        """What is counted on the CPU beside what Nsight Compute counts."""
+        if self._counts is None:
+            raise ValueError("give --analysis_counts, a directory that counted.py has written")
+        return analysis.compare(workplace, counted.read(self._counts), self._out)
+
     def _script(self, workplace: Workplace, name: str, *arguments: object) -> Ran:
         """A program of this directory, in a process of its own."""
         started = time.monotonic()
@@ -259,6 +269,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=math.inf, help="for all stages together")
     parser.add_argument("--apiece", type=int, default=APIECE, help="evaluations that are timed")
     parser.add_argument("--tuner_seconds", type=int, default=tuned.SECONDS, help="for each task")
+    parser.add_argument("--analysis_counts", type=Path, help="what counted.py has written")
     options = parser.parse_intermixed_args()
     if unknown := [stage for stage in options.stages if stage not in LIMITS]:
         parser.error(f"stages are {', '.join(LIMITS)}; not {', '.join(unknown)}")
@@ -267,7 +278,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         evaluation = Evaluation(out, folder.absolute(), options)
-        return _run(evaluation, options.stages or list(LIMITS), out)
+        usual = [stage for stage in LIMITS if stage != "analysis" or options.analysis_counts]
+        return _run(evaluation, options.stages or usual, out)
 
 
 def _run(evaluation: Evaluation, stages: list[str], out: Path) -> int:

@@ -5,11 +5,14 @@
 #
 # Writes OUT/<stage>.json as soon as a stage is done. Stages: machine, build, suite, bundle,
 # side_by_side, cheats, extension, agreement, durations, memory, tuner, api, sanitize, refusals,
-# roofline; each has a limit of its own, so that one that hangs does not cost the others. The repository is copied first, and
-# adopts the compilers of the machine there. Several devices are all used.
+# roofline, analysis; each has a limit of its own, so that one that hangs does not cost the others.
+# The repository is copied first, and adopts the compilers of the machine there. Several devices are
+# all used.
 #
 # bundle leaves OUT/expert.kab, too, and tuner OUT/tuner.kab; the tuner works for 120 s at each task,
 # or for --tuner_seconds. --task //tasks/... chooses tasks, --seconds is for all stages together.
+# analysis needs Nsight Compute, and what tests/device/counted.py DIR has written on any machine as
+# --analysis_counts DIR. It leaves the profiler's tables as OUT/ncu-N.csv, too.
 # machine.json has the revision of the tree: what git says, or, where the tree is a plain archive,
 # what the file REVISION at its root holds, or $REVISION.
 set -eu

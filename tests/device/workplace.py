@@ -91,13 +91,18 @@ class Workplace:
 
         What an earlier call has left there is used again.
         """
-        root = folder / "kabuild"
-        ignored = shutil.ignore_patterns(*_LEFT_OUT)
-        shutil.copytree(ROOT, root, ignore=ignored, dirs_exist_ok=True)
-        made = cls(root, folder / "store")
+        made = cls.copied(folder)
         if "cuda" in PLATFORM:
             made._adopt()
         return made
+
+    @classmethod
+    def copied(cls, folder: Path) -> Workplace:
+        """Copy the repository below ``folder``, with its own toolchains."""
+        root = folder / "kabuild"
+        ignored = shutil.ignore_patterns(*_LEFT_OUT)
+        shutil.copytree(ROOT, root, ignore=ignored, dirs_exist_ok=True)
+        return cls(root, folder / "store")
 
     def until(self, deadline: float, flags: tuple[str, ...] = ()) -> Workplace:
         """The same for what has less time, and maybe fewer devices."""

@@ -13,6 +13,8 @@ _MOST_KERNELS = 5
 _HEAD = ("line", "kernel", "access", "memory", "bytes", "requests", "lanes", "counted")
 _NUMBERS = frozenset({4, 5, 6})
 _MOST_NAME = 32
+_SECTOR = 32
+"""Bytes of global memory that move at once."""
 
 
 def render_analysis(
@@ -45,6 +47,7 @@ def _call(call: Mapping[str, Any], warp: int) -> list[str]:
         )
         lines.append(f"  incomplete: {why}")
     lines += [f"  {_launch(launch)}" for launch in call["launches"][:_MOST_KERNELS]]
+    lines += [f"  {line}" for line in _traffic(call)]
     counted = [access for access in call["accesses"] if f"warp{warp}" in access]
     if len(counted) < len(call["accesses"]):
         lines.append(f"  not counted for warps of {warp}: the kernel ran with waves of 32")
@@ -56,6 +59,7 @@ def _call(call: Mapping[str, Any], warp: int) -> list[str]:
     lines += ["", *(f"  {line}" for line in text_table(rows, right=_NUMBERS).splitlines())]
     if len(counted) > len(shown):
         lines.append(f"  {len(counted) - len(shown)} more in --json")
+    lines += [f"  {line}" for line in _branches(call["branches"], f"warp{warp}")]
     return [*lines, *(f"  {_barrier(barrier)}" for barrier in call["barriers"][:_MOST_KERNELS])]
 
 
@@ -94,6 +98,39 @@ def _cost(access: Mapping[str, Any], totals: Mapping[str, Any]) -> str:
     if access["operation"] == "atomic":
         parts.append(f"{totals['turns_per_request']:.1f} lanes at one address")
     return ", ".join(parts)
+
+
+def _traffic(call: Mapping[str, Any]) -> Iterable[str]:
+    """What has to move at least, beside what is asked for and computed."""
+    launches = call["launches"]
+    read, written = (
+        _SECTOR * sum(launch[f"sectors_{done}"] for launch in launches)
+        for done in ("read", "written")
+    )
+    if not read + written:
+        return
+    asked = _SECTOR * sum(
+        access["warp32"]["sectors"] for access in call["accesses"] if access["space"] == "global"
+    )
+    yield (
+        f"moves at least {read:,} bytes from memory and {written:,} to it; "
+        f"requests move {asked / (read + written):.1f} times as much"
+    )
+    if call["flops"]:
+        yield (
+            f"computes {call['flops']:,} operations by the task's declaration: "
+            f"{call['flops'] / (read + written):.2f} for each of these bytes"
+        )
+
+
+def _branches(branches: Iterable[Mapping[str, Any]], width: str) -> Iterable[str]:
+    """Those at which warps part most often."""
+    parted = [one for one in branches if width in one and one[width]["divergent"]]
+    parted.sort(key=lambda branch: -branch[width]["divergent"])
+    for branch in parted[:_MOST_KERNELS]:
+        totals = branch[width]
+        times = f"{totals['divergent']:,} of {_counted(totals['requests'], 'time')}"
+        yield f"{_line(branch)}: branch of {_short(branch['kernel'])}, warps part {times}"
 
 
 def _barrier(barrier: Mapping[str, Any]) -> str:

@@ -67,6 +67,12 @@ def test_it_counts_by_line(analyzed: Ran) -> None:
         "efficiency": 1.0,
     }
     assert found["warp64"]["requests"] == 17
+    (launch,) = call["launches"]
+    assert (launch["sectors_read"], launch["sectors_written"], call["flops"]) == (131, 131, 1048)
+    (branch,) = call["branches"]
+    assert branch["line"] == 5
+    ways = {"requests": 40, "partial": 0, "lanes": 1280, "divergent": 1}
+    assert (branch["warp32"], branch["warp64"]["requests"]) == (ways, 20)
     assert right["findings"] == {"warp32": [], "warp64": []}
     assert right["occupancy"] is None
 
@@ -102,6 +108,9 @@ def test_people_see_a_table_and_sentences(workspace: CliWorkspace) -> None:
     assert "//right: counted in 1 call on the CPU, not timed" in ran.out
     assert "double.hip:5  twice   load    x           4        33   31.8  4.0 sectors" in ran.out
     assert "nothing stands out for warps of 32" in ran.out
+    assert "moves at least 4,192 bytes from memory and 4,192 to it; requests move" in ran.out
+    assert "computes 1,048 operations by the task's declaration: 0.12 for each" in ran.out
+    assert "double.hip:5: branch of twice, warps part 1 of 40 times" in ran.out
     assert "1. double.hip:5: loads of 'x' move" in ran.out
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from analyze.counts import Access, Counts, read_counts
 from analyze.findings import MOST, find
-from analyze.totals import Totals
+from analyze.totals import Totals, Ways
 from sanitize.places import Place, Places
 
 TABLE = {
@@ -22,6 +22,9 @@ LAUNCH = (
 )
 ACCESS = "hipcpu-counts access {place} x; load global 4 narrow{totals} wide" + NONE
 TOTALS = " 2 0 64 256 16 8 0 0 0 0 0"
+FOOTPRINT = "hipcpu-counts footprint sectors 16 {written} whole {whole}"
+BRANCH = "hipcpu-counts branch {place}; narrow{ways} wide 0 0 0 0"
+WAYS = " 6 2 150 3"
 BARRIER = "hipcpu-counts barrier at:kernel.hip:2:1,10; 5"
 END = "hipcpu-counts end"
 
@@ -50,11 +53,30 @@ def test_a_launch_has_its_accesses_and_barriers() -> None:
     assert (barrier.place, barrier.passed) == (Place("mine.hip", 7, 3), 5)
 
 
+def test_a_launch_has_its_branches_and_what_moves_at_least() -> None:
+    counts = said(
+        LAUNCH.format(lost=0),
+        FOOTPRINT.format(written=9, whole=1),
+        BRANCH.format(place="10", ways=WAYS),
+        BRANCH.format(place="10", ways=WAYS),
+        END,
+    )
+
+    (launch,), (branch,) = counts.launches, counts.branches
+    assert counts.whole
+    assert (launch.sectors_read, launch.sectors_written) == (16, 9)
+    assert (branch.kernel, branch.place) == ("fill<float>", PLACE)
+    assert branch.narrow == Ways(requests=12, partial=4, lanes=300, divergent=6)
+    assert branch.to_json()["warp32"]["divergent"] == 6
+    assert "warp64" not in branch.to_json()
+
+
 def test_launches_of_a_kernel_are_added_up() -> None:
-    one = (LAUNCH.format(lost=0), ACCESS.format(place="10", totals=" 1 0 32 4 1 1 5 1 5 2 2"), END)
+    access = ACCESS.format(place="10", totals=" 1 0 32 4 1 1 5 1 5 2 2")
+    one = (LAUNCH.format(lost=0), FOOTPRINT.format(written=9, whole=1), access, END)
     counts = said(*one, *one)
 
-    assert [launch.count for launch in counts.launches] == [2]
+    assert [(one.count, one.sectors_written) for one in counts.launches] == [(2, 18)]
     assert [a.narrow for a in counts.accesses] == [Totals(2, 0, 64, 8, 2, 2, 10, 2, 5, 4, 2)]
 
 
@@ -66,8 +88,22 @@ def test_launches_of_a_kernel_are_added_up() -> None:
         (ACCESS.format(place="10", totals=TOTALS), END),
         (LAUNCH.format(lost=0), LAUNCH.format(lost=0), END),
         (LAUNCH.format(lost=0), END, "hipcpu-counts full"),
+        (LAUNCH.format(lost=0), FOOTPRINT.format(written=9, whole=0), END),
+        (LAUNCH.format(lost=0), BRANCH.format(place="10", ways=" 2 0 64 3"), END),
+        (LAUNCH.format(lost=0), BRANCH.format(place="10", ways=" 0 0 64 0"), END),
+        (BRANCH.format(place="10", ways=WAYS), END),
     ],
-    ids=["does_not_end", "has_lost_some", "has_no_beginning", "begins_twice", "is_full"],
+    ids=[
+        "does_not_end",
+        "has_lost_some",
+        "has_no_beginning",
+        "begins_twice",
+        "is_full",
+        "moved_too_much_to_keep",
+        "parts_more_often_than_it_comes",
+        "has_lanes_of_no_warp",
+        "branches_before_it_begins",
+    ],
 )
 def test_what_is_missing_is_not_hidden(lines: tuple[str, ...]) -> None:
     assert not said(*lines).whole

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from analyze.counts import Access, Counts, read_counts
-from analyze.totals import Totals
+from analyze.counts import Access, Branch, Counts, read_counts
+from analyze.totals import Totals, Ways
 from sanitize.places import Places
 
 from tests.toolchains.hip.support import HERE, HIP, ZIG
@@ -201,6 +201,68 @@ def test_barriers_begin_anew(counts: Counts) -> None:
     lines = SOURCE.read_text().splitlines()
     assert barrier.place is not None
     assert lines[barrier.place.line - 1].endswith("// waits")
+
+
+def branch(counts: Counts, kernel: str, mark: str) -> Branch:
+    """The only one on the line with a mark."""
+    lines = SOURCE.read_text().splitlines()
+    (found,) = [
+        branch
+        for branch in counts.branches
+        if branch.kernel == kernel
+        and branch.place is not None
+        and lines[branch.place.line - 1].endswith(f"// {mark}")
+    ]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kernel", "mark", "divergent", "wide"),
+    [("parts", "parts", 2, 1), ("parts_by_warp", "parts by warp", 0, 1)],
+)
+def test_warps_that_part_at_a_branch(
+    counts: Counts, kernel: str, mark: str, divergent: int, wide: int
+) -> None:
+    """Two warps of 32; as one of 64 lanes, those of the second warp are on the other side."""
+    found = branch(counts, kernel, mark)
+
+    assert found.narrow == Ways(requests=2, partial=0, lanes=64, divergent=divergent)
+    ran_wide = counts.launches[0].wave == 64
+    assert found.wide == (Ways(1, 0, 64, wide) if ran_wide else Ways())
+
+
+def test_a_loop_parts_warps_whenever_lanes_leave_it(counts: Counts) -> None:
+    """Lanes go round 0 to 3 times: 24, 16 and 8 of each warp, and some leave after each round."""
+    found = [b.narrow for b in counts.branches if b.kernel == "different_counts"]
+
+    assert sum(ways.divergent for ways in found) == 2 * 3
+    assert sum(ways.lanes for ways in found) == 64 + 2 * (24 + 16 + 8)
+
+
+def test_kernels_without_branches_have_none(counts: Counts) -> None:
+    """The loop over threads is not the author's, nor are the compiler's checks of indices."""
+    assert {b.kernel for b in counts.branches}.isdisjoint({"broadcast", "vectors", "banks<1>"})
+
+
+@pytest.mark.parametrize(
+    ("kernel", "read", "written"),
+    [
+        ("strided<1, 0>", 8, 8),
+        ("strided<32, 0>", 64, 8),
+        ("broadcast", 1, 8),
+        ("vectors", 32, 32),
+        ("behind_a_barrier", 16, 8),
+        ("banks<32>", 0, 8),
+        ("adds<1>", 1, 1),
+    ],
+)
+def test_each_sector_moves_at_least_once(
+    counts: Counts, kernel: str, read: int, written: int
+) -> None:
+    """Blocks that read the same share it; what an atomic operation changes is read and written."""
+    (launch,) = [item for item in counts.launches if item.kernel == kernel]
+
+    assert (launch.sectors_read, launch.sectors_written) == (read, written)
 
 
 def test_calls_of_a_function_are_apart(counts: Counts) -> None:

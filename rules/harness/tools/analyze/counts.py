@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from sanitize.places import Place, Places
 
-from analyze.totals import FIELDS, Totals
+from analyze.totals import BRANCH_FIELDS, FIELDS, Totals, Ways
 
 _NUMBER = r"\d{1,18}"
 _TOTALS = rf"(?:\ {_NUMBER}){{{FIELDS}}}"
@@ -28,6 +28,17 @@ _ACCESS = re.compile(
     rf"""hipcpu-counts\ access\ (?P<place>\S{{1,300}})\ (?P<memory>\S{{1,64}});
     \ (?P<operation>load|store|atomic)\ (?P<space>global|shared)\ (?P<width>{_NUMBER})
     \ narrow(?P<narrow>{_TOTALS})\ wide(?P<wide>{_TOTALS})""",
+    re.VERBOSE | re.ASCII,
+)
+_FOOTPRINT = re.compile(
+    rf"""hipcpu-counts\ footprint\ sectors\ (?P<read>{_NUMBER})\ (?P<written>{_NUMBER})
+    \ whole\ (?P<whole>[01])""",
+    re.VERBOSE | re.ASCII,
+)
+_WAYS = rf"(?:\ {_NUMBER}){{{BRANCH_FIELDS}}}"
+_BRANCH = re.compile(
+    rf"""hipcpu-counts\ branch\ (?P<place>\S{{1,300}});
+    \ narrow(?P<narrow>{_WAYS})\ wide(?P<wide>{_WAYS})""",
     re.VERBOSE | re.ASCII,
 )
 _BARRIER = re.compile(
@@ -46,7 +57,9 @@ class Launch:
         wave: how many lanes exchange values in the run.
         count: how many launches.
         exchanges: wave operations of all of them.
-        uncounted: accesses for which there was no room.
+        uncounted: accesses and branches for which there was no room.
+        sectors_read, sectors_written: of 32 bytes of global memory, each once a launch: what has
+            to move at least, if nothing is left in a cache by another launch.
     """
 
     kernel: str
@@ -57,11 +70,13 @@ class Launch:
     count: int = 1
     exchanges: int = 0
     uncounted: int = 0
+    sectors_read: int = 0
+    sectors_written: int = 0
 
     @property
     def key(self) -> object:
         """What like launches have in common."""
-        return replace(self, count=0, exchanges=0, uncounted=0)
+        return self.kernel, self.grid, self.block, self.shared_bytes, self.wave
 
     def __add__(self, other: Launch) -> Launch:
         return replace(
@@ -69,6 +84,8 @@ class Launch:
             count=self.count + other.count,
             exchanges=self.exchanges + other.exchanges,
             uncounted=self.uncounted + other.uncounted,
+            sectors_read=self.sectors_read + other.sectors_read,
+            sectors_written=self.sectors_written + other.sectors_written,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -128,6 +145,39 @@ class Access:
 
 
 @dataclass(frozen=True)
+class Branch:
+    """A conditional branch of the source.
+
+    Attributes:
+        narrow, wide: of warps of 32 and of 64 lanes; the latter are empty where the kernel ran
+            with waves of 32.
+    """
+
+    kernel: str
+    place: Place | None
+    narrow: Ways
+    wide: Ways
+
+    @property
+    def plausible(self) -> bool:
+        """Whether warps came, and no more of them parted; a candidate may write anything."""
+        return self.narrow.plausible and self.wide.plausible and self.narrow.requests > 0
+
+    @property
+    def key(self) -> object:
+        """What makes two of them the same branch."""
+        return self.kernel, self.place
+
+    def __add__(self, other: Branch) -> Branch:
+        return replace(self, narrow=self.narrow + other.narrow, wide=self.wide + other.wide)
+
+    def to_json(self) -> dict[str, Any]:
+        """As in ``analysis.json``."""
+        told = {"kernel": self.kernel, **place_json(self.place), "warp32": vars(self.narrow)}
+        return {**told, "warp64": vars(self.wide)} if self.wide.requests else told
+
+
+@dataclass(frozen=True)
 class Barrier:
     """A barrier of the source, and how often blocks have passed it."""
 
@@ -158,6 +208,7 @@ class Counts:
 
     launches: tuple[Launch, ...] = ()
     accesses: tuple[Access, ...] = ()
+    branches: tuple[Branch, ...] = ()
     barriers: tuple[Barrier, ...] = ()
     whole: bool = True
 
@@ -175,6 +226,7 @@ def read_counts(said: str, places: Places) -> Counts:
     """The counts among what a runner has printed; lines of another form are none."""
     launches: list[Launch] = []
     accesses: list[Access] = []
+    branches: list[Branch] = []
     barriers: list[Barrier] = []
     kernel: str | None = None
     whole = True
@@ -187,6 +239,14 @@ def read_counts(said: str, places: Places) -> Counts:
             access = _access(kernel or "", match.groupdict(), places)
             whole &= kernel is not None and access.plausible
             accesses += [access] if access.plausible else []
+        elif (match := _FOOTPRINT.fullmatch(line)) and kernel is not None:
+            read, written = int(match["read"]), int(match["written"])
+            launches[-1] = replace(launches[-1], sectors_read=read, sectors_written=written)
+            whole &= match["whole"] == "1"
+        elif match := _BRANCH.fullmatch(line):
+            branch = _branch(kernel or "", match.groupdict(), places)
+            whole &= kernel is not None and branch.plausible
+            branches += [branch] if branch.plausible else []
         elif match := _BARRIER.fullmatch(line):
             place = places.find(match["place"])
             barriers.append(Barrier(kernel or "", place, int(match["passed"])))
@@ -197,6 +257,7 @@ def read_counts(said: str, places: Places) -> Counts:
     return Counts(
         tuple(_merged(launches, lambda launch: launch.key)),
         tuple(_merged(accesses, lambda access: access.key)),
+        tuple(_merged(branches, lambda branch: branch.key)),
         tuple(_merged(barriers, lambda barrier: barrier.key)),
         whole,
     )
@@ -225,6 +286,11 @@ def _access(kernel: str, said: Mapping[str, str], places: Places) -> Access:
         Totals.read(said["narrow"].split()),
         Totals.read(said["wide"].split()),
     )
+
+
+def _branch(kernel: str, said: Mapping[str, str], places: Places) -> Branch:
+    ways = (Ways.read(said[width].split()) for width in ("narrow", "wide"))
+    return Branch(kernel, places.find(said["place"]), *ways)
 
 
 def _name(text: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from base import seeds
+from base import seeds, shapes
 from base.program import CandidateFault, Config, RunnerPolicy
 from base.sampler import Ground
 from base.seeds import Seeds
@@ -53,12 +53,18 @@ class AnalyzePolicy:
 
 @dataclass(frozen=True)
 class _Call:
-    """What came of one config; ``of`` is the visible one that it was made from."""
+    """What came of one config.
+
+    Attributes:
+        of: the visible config that it was made from.
+        flops: of the call, as the task declares them; 0 if it does not.
+    """
 
     config: Config
     of: Config
     counts: Counts
     fault: CandidateFault | None
+    flops: int = 0
 
     @property
     def hangs(self) -> bool:
@@ -80,8 +86,10 @@ class _Call:
             "reduced": self.config.dims != self.of.dims,
             "whole": self.counts.whole and self.fault is None,
             "fault": self.fault.reason.value if self.fault else "",
+            "flops": self.flops,
             "launches": [launch.to_json() for launch in self.counts.launches],
             "accesses": [access.to_json() for access in self.counts.accesses],
+            "branches": [branch.to_json() for branch in self.counts.branches],
             "barriers": [barrier.to_json() for barrier in self.counts.barriers],
         }
 
@@ -105,7 +113,8 @@ def run(spec: Spec, launcher: Launcher) -> Verdict:
     for config, of in _configs(spec, policy):
         inputs = oracle.inputs(config, seed.generator(GATE, config.name))
         said, fault = _call(spec, policy, launcher, patience, (config, inputs))
-        calls.append(_Call(config, of, read_counts(said, places), fault))
+        flops = shapes.evaluate(spec.flops, config.dims)
+        calls.append(_Call(config, of, read_counts(said, places), fault, flops))
         if calls[-1].hangs:
             break  # each of the others would take as long
     return _verdict(calls)

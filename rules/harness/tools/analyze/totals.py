@@ -78,9 +78,40 @@ class Totals:
         return told
 
 
+@dataclass(frozen=True)
+class Ways:
+    """Sums over the times that warps came to a branch.
+
+    Attributes:
+        requests: how often warps came.
+        partial: without some lane of the warp.
+        lanes: of all of them together.
+        divergent: how often some lanes went one way and some the other.
+    """
+
+    requests: int = 0
+    partial: int = 0
+    lanes: int = 0
+    divergent: int = 0
+
+    @classmethod
+    def read(cls, words: Sequence[str]) -> Self:
+        """From decimal numbers in the order of the attributes."""
+        return cls(*map(int, words))
+
+    def __add__(self, other: Ways) -> Ways:
+        return Ways(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def plausible(self) -> bool:
+        """Whether there are no more that part than that come, and no lanes of none."""
+        return self.divergent <= self.requests and (self.requests > 0 or self == type(self)())
+
+
 _MOST = ("passes_most", "turns_most")
 _ALWAYS = ("requests", "partial", "lanes", "bytes")
 _GLOBAL = ("sectors", "sectors_least")
 _SHARED = ("passes", "passes_least", "passes_most")
 _ATOMIC = ("turns", "turns_most")
 FIELDS = len(Totals.__dataclass_fields__)
+BRANCH_FIELDS = len(Ways.__dataclass_fields__)

@@ -115,6 +115,28 @@ __global__ void in_shared(int* counts) {
   if (threadIdx.x < 4) counts[threadIdx.x] = sums[threadIdx.x];
 }
 
+// --- branches ---
+
+// Lanes of odd numbers go another way: what they do is too much to be done by all.
+__global__ void parts(const float* x, float* y) {
+  float value = x[threadIdx.x];
+  if (threadIdx.x % 2) {  // parts
+    for (int i = 0; i < 8; ++i) value = x[64 * i + threadIdx.x] * value + 1.0f;
+    y[threadIdx.x] = value;
+  } else {
+    y[64 + threadIdx.x] = value;
+  }
+}
+
+// The whole first warp goes one way, the second the other.
+__global__ void parts_by_warp(const float* x, float* y) {
+  if (threadIdx.x < 32) {  // parts by warp
+    y[threadIdx.x] = x[threadIdx.x];
+  } else {
+    y[64 + threadIdx.x] = 2.0f * x[64 + threadIdx.x];
+  }
+}
+
 }  // namespace
 
 extern "C" hipError_t run(const float* x, float* y, int* counts) {
@@ -142,5 +164,7 @@ extern "C" hipError_t run(const float* x, float* y, int* counts) {
   adds<64><<<1, 64>>>(counts);
   adds<8><<<1, 64>>>(counts);
   in_shared<<<1, 64>>>(counts);
+  parts<<<1, 64>>>(x, y);
+  parts_by_warp<<<1, 64>>>(x, y);
   return hipDeviceSynchronize();
 }

@@ -130,7 +130,11 @@ void __tsan_atomic_signal_fence(int) {}
 void __ubsan_handle_out_of_bounds(const void*, uintptr_t) {}
 void __tsan_init() {}
 void __tsan_vptr_read(const void*) {}
-void __tsan_vptr_update(const void*, const void*) {}
+// Of no object: a branch, and whether it is taken (see branches.py).
+void __tsan_vptr_update(const void* object, const void* value) {
+  if (object != nullptr || !hipcpu_context.in_kernel) return;
+  count_branch(value != nullptr, HIPCPU_CALLER);
+}
 void __asan_init() {}
 void __asan_version_mismatch_check_v8() {}
 

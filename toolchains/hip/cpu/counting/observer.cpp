@@ -2,7 +2,9 @@
 // from standard error once it has ended:
 //
 //   hipcpu-counts launch KERNEL; grid X Y Z block X Y Z shared BYTES wave LANES ...
+//   hipcpu-counts footprint sectors READ WRITTEN whole 0|1
 //   hipcpu-counts access PLACE MEMORY; OPERATION SPACE BYTES narrow 11 totals wide 11 totals
+//   hipcpu-counts branch PLACE; narrow 4 totals wide 4 totals
 //   hipcpu-counts barrier PLACE; how often a block has passed it
 //   hipcpu-counts end
 //   hipcpu-counts full, in place of a launch for which there is no room any more
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "footprint.h"
 #include "requests.h"
 
 namespace hipcpu {
@@ -69,6 +72,29 @@ void say(const Totals& totals) {
   for (uint64_t value : values) say(" %llu", static_cast<unsigned long long>(value));
 }
 
+void say_branch(const Totals& totals) {
+  const uint64_t values[] = {totals.requests, totals.partial, totals.lanes, totals.divergent};
+  for (uint64_t value : values) say(" %llu", static_cast<unsigned long long>(value));
+}
+
+void say(const Site& site) {
+  if (site.operation == Operation::kBranch) {
+    say("hipcpu-counts branch %s; narrow", or_dash(site.place.text));
+    say_branch(site.narrow);
+    say(" wide");
+    say_branch(site.wide);
+    return say("\n");
+  }
+  const char* operations[] = {"load", "store", "atomic"};
+  say("hipcpu-counts access %s %s; %s %s %u narrow", or_dash(site.place.text),
+      or_dash(site.memory), operations[static_cast<int>(site.operation)],
+      site.space == Space::kShared ? "shared" : "global", site.bytes);
+  say(site.narrow);
+  say(" wide");
+  say(site.wide);
+  say("\n");
+}
+
 void say(const dim3& dim) { say(" %u %u %u", dim.x, dim.y, dim.z); }
 
 void report(const Job& job) {
@@ -83,17 +109,11 @@ void report(const Job& job) {
   say(job.block);
   say(" shared %zu wave %u exchanges %llu uncounted %llu\n", job.shared_bytes, job.wave_size,
       static_cast<unsigned long long>(exchanges), static_cast<unsigned long long>(uncounted()));
-  const char* operations[] = {"load", "store", "atomic"};
-  for (uint32_t i = 0; i < site_count(); ++i) {
-    const Site& site = sites()[i];
-    say("hipcpu-counts access %s %s; %s %s %u narrow", or_dash(site.place.text),
-        or_dash(site.memory), operations[static_cast<int>(site.operation)],
-        site.space == Space::kShared ? "shared" : "global", site.bytes);
-    say(site.narrow);
-    say(" wide");
-    say(site.wide);
-    say("\n");
-  }
+  const Footprint sectors = footprint();
+  say("hipcpu-counts footprint sectors %llu %llu whole %d\n",
+      static_cast<unsigned long long>(sectors.read),
+      static_cast<unsigned long long>(sectors.written), sectors.whole ? 1 : 0);
+  for (uint32_t i = 0; i < site_count(); ++i) say(sites()[i]);
   for (uint32_t i = 0; i < barrier_count; ++i) {
     const Barrier& barrier = barriers[i];
     say("hipcpu-counts barrier at:%s:%u:1,%s; %llu\n", barrier.file, barrier.line,

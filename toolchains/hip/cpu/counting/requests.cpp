@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "footprint.h"
 #include "totals.h"
 
 namespace hipcpu {
@@ -62,7 +63,7 @@ uint64_t key_of(const Caller& caller, size_t bytes, Operation operation, Space s
 }
 
 uint32_t site_of(const Caller& caller, size_t bytes, Operation operation, Space space,
-                 const Region& region) {
+                 const Region* region) {
   const uint64_t key = key_of(caller, bytes, operation, space);
   uint32_t slot = static_cast<uint32_t>(key >> 40) % kSlots;
   for (; slots[slot] != 0; slot = (slot + 1) % kSlots) {
@@ -73,7 +74,7 @@ uint32_t site_of(const Caller& caller, size_t bytes, Operation operation, Space 
   site = Site{};
   site.key = key;
   site.place = place_of(caller);
-  memcpy(site.memory, region.name, sizeof site.memory);
+  if (region != nullptr) memcpy(site.memory, region->name, sizeof site.memory);
   site.operation = operation;
   site.space = space;
   site.bytes = static_cast<uint32_t>(bytes);
@@ -132,24 +133,27 @@ uint64_t live_lanes(uint32_t wave) {
   return (1ull << lanes) - 1;
 }
 
-void count(uintptr_t address, size_t bytes, Operation operation, const Caller& caller) {
-  const Region* region = find_region(address);
-  if (region == nullptr) return;
-  const Space space = region->shared() ? Space::kShared : Space::kGlobal;
+// What the current thread comes to; `value` is the address, or the way of a branch.
+void join_site(uint32_t site, uint64_t value) {
   const uint32_t thread = hipcpu_context.current;
-  const uint32_t wave = thread >> shift;
-  const uint32_t site = site_of(caller, bytes, operation, space, *region);
-  Open* open = site == kNone ? nullptr : open_sites(wave);
-  Request* request =
-      open == nullptr ? nullptr : join(open[site], thread & ((1u << shift) - 1));
+  const uint32_t lane = thread & ((1u << shift) - 1);
+  Open* open = site == kNone ? nullptr : open_sites(thread >> shift);
+  Request* request = open == nullptr ? nullptr : join(open[site], lane);
   if (request == nullptr) {
     ++lost;
     return;
   }
-  const uint32_t lane = thread & ((1u << shift) - 1);
   request->lanes |= 1ull << lane;
+  request->address[lane] = value;
+}
+
+void count(uintptr_t address, size_t bytes, Operation operation, const Caller& caller) {
+  const Region* region = find_region(address);
+  if (region == nullptr) return;
+  const Space space = region->shared() ? Space::kShared : Space::kGlobal;
+  const uint32_t site = site_of(caller, bytes, operation, space, region);
   // Memory of a device begins at 256 bytes, wherever it lies here; no two pieces overlap so.
-  request->address[lane] = (static_cast<uint64_t>(region->begin) << 8) + (address - region->begin);
+  join_site(site, (static_cast<uint64_t>(region->begin) << 8) + (address - region->begin));
 }
 
 // Without barriers and exchanges a wave has returned once a thread of another one runs.
@@ -180,6 +184,12 @@ void count_access(uintptr_t address, size_t bytes, Operation operation, const Ca
   settle_load();
   note_thread();
   count(address, bytes, operation, caller);
+}
+
+void count_branch(bool taken, const Caller& caller) {
+  settle_load();
+  note_thread();
+  join_site(site_of(caller, 0, Operation::kBranch, Space::kNowhere, nullptr), taken ? 1 : 0);
 }
 
 void count_atomic_load(uintptr_t address, size_t bytes, const Caller& caller) {
@@ -215,6 +225,7 @@ void begin_counts(uint32_t wave_shift) {
   used_sites = 0;
   memset(slots, 0, sizeof slots);
   lost = 0;
+  begin_footprint();
 }
 
 Site* sites() { return all_sites; }

@@ -13,13 +13,13 @@
 namespace hipcpu {
 
 constexpr uint32_t kMostLanes = 64;
-constexpr uint32_t kMostSites = 1024;   // of one launch
+constexpr uint32_t kMostSites = 2048;   // of one launch
 constexpr uint32_t kMostCallers = 4;    // by which two calls of one function are told apart
 constexpr uint32_t kSectorShift = 5;    // 32 bytes, what memory is fetched in
 constexpr uint32_t kBanks = 32;         // of shared memory, each of 4 bytes
 
-enum class Operation : uint8_t { kLoad, kStore, kAtomic };
-enum class Space : uint8_t { kGlobal, kShared };
+enum class Operation : uint8_t { kLoad, kStore, kAtomic, kBranch };
+enum class Space : uint8_t { kGlobal, kShared, kNowhere };
 
 /// What waves of one width have asked for at one place. Lanes and bytes are sums over requests.
 struct Totals {
@@ -34,9 +34,11 @@ struct Totals {
   uint64_t passes_most;    // of one request
   uint64_t turns;          // atomics: of lanes at the address that most lanes of a request have
   uint64_t turns_most;     // of one request
+  uint64_t divergent;      // branches: requests whose lanes go both ways
 };
 
-/// One access in the code, as one kind of operation of one width, in one of the two spaces.
+/// One access in the code, as one kind of operation of one width, in one of the two spaces; or a
+/// conditional branch.
 struct Site {
   uint64_t key;
   PlaceText place;
@@ -52,6 +54,8 @@ struct Site {
 void count_access(uintptr_t address, size_t bytes, Operation operation, const Caller& caller);
 /// An atomic load, which is part of the update that may follow it at once.
 void count_atomic_load(uintptr_t address, size_t bytes, const Caller& caller);
+/// The current thread is about to branch, and does so if `taken`.
+void count_branch(bool taken, const Caller& caller);
 
 /// All lanes of the wave, or of all waves of the block, have met or returned.
 void settle_wave(uint32_t wave);

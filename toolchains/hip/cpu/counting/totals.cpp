@@ -1,5 +1,7 @@
 #include "totals.h"
 
+#include "footprint.h"
+
 namespace hipcpu {
 
 namespace {
@@ -25,11 +27,12 @@ Addresses sorted(const Request& request, uint64_t lanes) {
   return out;
 }
 
-void add_sectors(Totals& totals, const Addresses& addresses, uint32_t bytes) {
+void add_sectors(Totals& totals, const Addresses& addresses, const Site& site, bool noted) {
   uint64_t distinct = 0;
   uint64_t sectors = 0;
   uint64_t end = 0;   // of the bytes that were seen
   uint64_t next = 0;  // sector that was not
+  const uint32_t bytes = site.bytes;
   for (uint32_t i = 0; i < addresses.count; ++i) {
     const uint64_t from = addresses.values[i];
     const uint64_t to = from + bytes;
@@ -38,6 +41,7 @@ void add_sectors(Totals& totals, const Addresses& addresses, uint32_t bytes) {
     const uint64_t first = from >> kSectorShift > next ? from >> kSectorShift : next;
     const uint64_t last = (to - 1) >> kSectorShift;
     if (last + 1 > first) sectors += last + 1 - first;
+    for (uint64_t at = first; noted && at <= last; ++at) note_sector(at, site.operation);
     if (last + 1 > next) next = last + 1;
   }
   totals.sectors += sectors;
@@ -92,31 +96,44 @@ void add_turns(Totals& totals, const Addresses& addresses) {
   if (most > totals.turns_most) totals.turns_most = most;
 }
 
+bool both_ways(const Request& request, uint64_t lanes) {
+  const uint64_t first = request.address[__builtin_ctzll(lanes)];
+  for (uint64_t rest = lanes; rest != 0; rest &= rest - 1) {
+    if (request.address[__builtin_ctzll(rest)] != first) return true;
+  }
+  return false;
+}
+
+// With `noted` the launch's own sectors are kept, too: once, of the narrow warps.
 void add(Totals& totals, const Site& site, const Request& request, uint64_t within,
-         uint64_t live) {
+         uint64_t live, bool noted) {
   const uint64_t lanes = request.lanes & within;
   if (lanes == 0) return;
   const uint32_t count = static_cast<uint32_t>(__builtin_popcountll(lanes));
   ++totals.requests;
   totals.partial += lanes != (live & within);
   totals.lanes += count;
+  if (site.operation == Operation::kBranch) {
+    totals.divergent += both_ways(request, lanes);
+    return;
+  }
   totals.bytes += count * static_cast<uint64_t>(site.bytes);
   if (site.space == Space::kShared) {
     add_passes(totals, request, lanes, site.bytes);
     if (site.operation != Operation::kAtomic) return;
   }
   const Addresses addresses = sorted(request, lanes);
-  if (site.space == Space::kGlobal) add_sectors(totals, addresses, site.bytes);
+  if (site.space == Space::kGlobal) add_sectors(totals, addresses, site, noted);
   if (site.operation == Operation::kAtomic) add_turns(totals, addresses);
 }
 
 }  // namespace
 
 void add_request(Site& site, const Request& request, uint64_t live, uint32_t wave_shift) {
-  add(site.narrow, site, request, 0xffffffffull, live);
+  add(site.narrow, site, request, 0xffffffffull, live, true);
   if (wave_shift == 5) return;
-  add(site.narrow, site, request, 0xffffffffull << 32, live);
-  add(site.wide, site, request, ~0ull, live);
+  add(site.narrow, site, request, 0xffffffffull << 32, live, true);
+  add(site.wide, site, request, ~0ull, live, false);
 }
 
 }  // namespace hipcpu

@@ -1,4 +1,6 @@
-"""Clang that does not take the copies of vectors apart: ``python whole_copies.py CLANG OPTION...``.
+"""Clang for kernels that are counted: ``python whole_copies.py CLANG OPTION...``.
+
+It does not take the copies of vectors apart, and tells of branches (``branches.py``).
 
 A device moves a ``float4`` in one piece. Clang's optimiser moves its parts wherever they are used
 on their own, and then there are as many accesses as parts. So where its intermediate code is
@@ -14,7 +16,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from branches import told_branches
+
 _UNOPTIMISED = "-disable-llvm-passes"
+_LAST = "-fsanitize=thread"
 _COPY = re.compile(
     r"^  call void @llvm\.memcpy\.p0\.p0\.i64\("
     r"ptr (?:\w+ )*?align (?P<to_align>\d+) (?P<to>%[\w.]+), "
@@ -29,7 +34,10 @@ _MOST_BYTES = 128
 
 
 def main(command: Sequence[str]) -> int:
-    """Run clang; what it has written is edited where it is intermediate code to be optimised."""
+    """Run clang; intermediate code is edited before it is optimised, and before the last step."""
+    if _LAST in command:
+        path = Path(command[command.index("ir") + 1])
+        path.write_text(told_branches(path.read_text("utf-8")), "utf-8")
     done = subprocess.run(command, check=False)
     if done.returncode == 0 and _UNOPTIMISED in command:
         output = Path(command[command.index("-o") + 1])

@@ -46,12 +46,15 @@ def _metrics() -> dict[tuple[str, str, str], tuple[str, ...]]:
         found["shared", operation, "requests"] = (f"smsp__inst_executed_op_shared_{ops[0]}.sum",)
         found["shared", operation, "passes"] = (f"l1tex__data_pipe_lsu_wavefronts_{shared}",)
         found["shared", operation, "conflicts"] = (f"l1tex__data_bank_conflicts_pipe_lsu_{shared}",)
+    found["branches", "of warps", "divergent"] = (
+        "smsp__sass_branch_targets_threads_divergent.sum",
+    )
+    found["memory", "at least", "read bytes"] = ("dram__bytes_read.sum",)
     return found
 
 
 METRICS = _metrics()
 OTHERS = (
-    "dram__bytes_read.sum",
     "dram__bytes_write.sum",
     "lts__t_sectors_op_read.sum",
     "lts__t_sectors_op_write.sum",
@@ -60,7 +63,6 @@ OTHERS = (
     "smsp__inst_executed.sum",
     "smsp__thread_inst_executed.sum",
     "smsp__sass_branch_targets.sum",
-    "smsp__sass_branch_targets_threads_divergent.sum",
     "smsp__sass_branch_targets_threads_uniform.sum",
     "gpu__time_duration.sum",
 )
@@ -274,24 +276,33 @@ def rows_of(
             "device_kernels": [one.kernel for one in profiled],
             "same_grid": same,
             "ended": dict(ended),
-            "figures": _figures(_on_cpu(call.found["accesses"], part), profiled),
+            "figures": _figures(_on_cpu(call.found, part), profiled),
             "others": {name: _sum(profiled, (name,)) for name in OTHERS},
         }
 
 
-def _on_cpu(accesses: Sequence[Mapping[str, Any]], kernel: str | None) -> Figures:
-    found: Figures = dict.fromkeys(map(" ".join, METRICS), 0.0)
-    for access in accesses:
-        if kernel is not None and access["kernel"] != kernel:
-            continue
-        totals = access[f"warp{counted.WARP}"]
-        least = totals.get("passes_least", 0)
-        figures = {**totals, "conflicts": totals.get("passes", 0) - least}
-        for figure in ("requests", "sectors", "passes", "conflicts"):
-            name = f"{access['space']} {access['operation']} {figure}"
-            if name in found:
-                found[name] += figures.get(figure, 0)
-    return found
+def _on_cpu(found: Mapping[str, Any], kernel: str | None) -> Figures:
+    """The figures of one kernel, or of all together."""
+    figures: Figures = dict.fromkeys(map(" ".join, METRICS), 0.0)
+    width = f"warp{counted.WARP}"
+
+    def own(what: str) -> list[Mapping[str, Any]]:
+        return [one for one in found[what] if kernel is None or one["kernel"] == kernel]
+
+    for access in own("accesses"):
+        totals = dict(access[width])
+        totals["conflicts"] = totals.get("passes", 0) - totals.get("passes_least", 0)
+        for what in ("requests", "sectors", "passes", "conflicts"):
+            name = f"{access['space']} {access['operation']} {what}"
+            if name in figures:
+                figures[name] += totals.get(what, 0)
+    divergent = sum(branch[width]["divergent"] for branch in own("branches"))
+    sectors = sum(launch["sectors_read"] for launch in own("launches"))
+    return {
+        **figures,
+        "branches of warps divergent": divergent,
+        "memory at least read bytes": 32 * sectors,
+    }
 
 
 def _figures(cpu: Figures, launches: Sequence[Profiled]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 PASSES = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"
+DRAM = "dram__bytes_read.sum"
 LOG = f"""\
 ==PROF== Connected to process 7 (/usr/bin/python3)
 ==PROF== Profiling "rows" - 0: 0%....50%....100% - 8 passes
@@ -83,7 +84,8 @@ def shared(kernel: str, passes: int, least: int) -> dict[str, Any]:
 
 
 def launch(kernel: str, count: int = 1) -> dict[str, Any]:
-    return {"kernel": kernel, "count": count, "grid": [2, 1, 1], "block": [32, 1, 1]}
+    shape = {"grid": [2, 1, 1], "block": [32, 1, 1]}
+    return {"kernel": kernel, "count": count, "sectors_read": 16, **shape}
 
 
 def profiled(
@@ -98,6 +100,7 @@ def counts(**more: Any) -> dict[str, Any]:
         "of": "f32 n=4096",
         "whole": True,
         "launches": [launch("a"), launch("b<T>")],
+        "branches": [{"kernel": "a", "warp32": {"divergent": 3}}],
         "accesses": [access("a", 4, 16), access("b<T>", 2, 64), shared("a", 12, 4)],
         **more,
     }
@@ -132,7 +135,7 @@ def test_a_profiler_that_counts_nothing_is_an_error(tmp_path: Path) -> None:
 def test_both_sides_are_compared_launch_by_launch() -> None:
     (one,) = calls(counts())
     launches = [
-        profiled("a(int)", {LOADS: 4, SECTORS: 20, PASSES: 10, CONFLICTS: 7}),
+        profiled("a(int)", {LOADS: 4, SECTORS: 20, PASSES: 10, CONFLICTS: 7, DRAM: 640}),
         profiled("void b<float>(int)", {LOADS: 2, SECTORS: 64, PASSES: 0, CONFLICTS: 0}),
     ]
 
@@ -145,7 +148,10 @@ def test_both_sides_are_compared_launch_by_launch() -> None:
     assert figures["global load sectors/request"] == {"cpu": 4, "device": 5, "difference": -0.2}
     assert figures["shared load passes"]["difference"] == 0.2
     assert figures["shared load conflicts"] == {"cpu": 8, "device": 7, "difference": 0.1}
+    assert figures["branches of warps divergent"]["cpu"] == 3
+    assert figures["memory at least read bytes"] == {"cpu": 512, "device": 640, "difference": -0.2}
     assert "shared load passes" not in second["figures"]
+    assert "branches of warps divergent" not in second["figures"]
     told = summary([first, second])
     assert told["global load requests"] == {"rows": 2, "within_5_percent": 2, "apart": []}
     assert told["global load sectors"]["apart"] == [["scaled", "f32 n=512", "a", -0.2]]

@@ -11,7 +11,9 @@ import click
 from kabuild.base.errors import ExitCode
 from kabuild.base.fs import atomic_write
 from kabuild.base.printing import escaped
+from kabuild.cli.completion import complete_agents
 from kabuild.cli.flags import KeyFlags, RunFlags, SaltFlags, WhereFlags
+from kabuild.cli.null_build import style
 from kabuild.cli.options import argument, flag, takes
 from kabuild.cli.presentation import JsonFlags
 from kabuild.cli.session import builder
@@ -24,12 +26,13 @@ from kabuild.neural.running import read_model
 
 @click.group("model")
 def command() -> None:
-    """Find out where a model's time goes, and make its parts tasks.
+    """Find out where a model's time goes, make its parts tasks, and put solutions in.
 
     \b
     kabuild model profile tasks/models/llama_tiny.py
     kabuild model profile my_model.py -o profile.html
     kabuild model extract my_model.py --top=5 -o tasks/my_model
+    kabuild model verify tasks/my_model --agent=claude_code
 
     A model file defines build(), which returns a torch.nn.Module with random weights, and
     inputs(generator), which returns a tuple of tensors: one call's arguments.
@@ -148,6 +151,58 @@ def extract_(options: ExtractFlags) -> None:
             click.echo(escaped(f"{name} left out: {why}"))
         click.echo(escaped(f"//{found.package}/whole  the model itself"))
     raise click.exceptions.Exit(int(code))
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyFlags(WhereFlags, SaltFlags, KeyFlags, RunFlags, JsonFlags):
+    """The options of ``kabuild model verify``."""
+
+    directory: Path = argument(type=InputPath(), metavar="DIRECTORY")
+    agent: str | None = flag(
+        "--agent",
+        metavar="NAME",
+        shell_complete=complete_agents,
+        help="Whose solutions are put in.  [default: WORKSPACE.toml's, or expert]",
+    )
+    leave_out: bool = flag(
+        "--leave_out/--noleave_out",
+        default=True,
+        help="Also judge the model without each kernel.  [default: yes]",
+    )
+
+    def refine(self, request: Request) -> Request:
+        """Add the agent."""
+        return super().refine(replace(request, agent=self.agent))
+
+
+@command.command("verify", context_settings={"show_default": False})
+@takes(VerifyFlags)
+def verify_(options: VerifyFlags) -> None:
+    """Put passing solutions into a model, and judge the whole.
+
+    Judges the tasks that 'kabuild model extract' wrote, puts the solutions that pass into the
+    model, and compares it with the model's own code in double precision, on fresh arguments and
+    weights. Times it against the model's own code, and without each kernel.
+
+    \b
+    kabuild model verify tasks/my_model --agent=claude_code
+
+    Exits with 0 when the model passes, 3 when it does not or no part has a passing solution,
+    36 when the machine failed.
+    """
+    from kabuild.neural.verify import ALL, render, verify
+
+    with builder() as builds:
+        found = verify(options.directory, options.request(), builds, alone=not options.leave_out)
+    if options.as_json:
+        click.echo(json.dumps(found.to_json(), sort_keys=True))
+    else:
+        click.echo(escaped(render(found, style())))
+    codes = {summary.exit_code for summary in found.summaries}
+    broken = codes & {ExitCode.ENVIRONMENT, ExitCode.INTERRUPTED}
+    whole = found.variant(ALL)
+    code = ExitCode.OK if whole and whole.result.passed else ExitCode.TESTS_FAILED
+    raise click.exceptions.Exit(int(next(iter(broken), code)))
 
 
 def _write(path: Path, text: str) -> None:

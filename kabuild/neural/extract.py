@@ -18,7 +18,8 @@ from kabuild.neural.packages import (
     Extracted,
     Known,
     Place,
-    check_place,
+    check_free,
+    package_of,
     remove_package,
     write_packages,
 )
@@ -68,7 +69,8 @@ def extract(
 
     Raises KabuildError.
     """
-    package = check_place(directory, find_workspace(request.cwd))
+    package = package_of(directory, find_workspace(request.cwd))
+    check_free(directory)
     wanted = {"parts": tuple(row.name for row in rows), "title": model.name}
     answer = run_tool("model_tasks", model, wanted, request, builds)
     try:

@@ -123,18 +123,21 @@ class Extracted:
         return cls(parts, absent, (whole, reference), Graph.read(facts["graph"]))
 
 
-def check_place(directory: Path, root: Path) -> str:
-    """The package of a directory for tasks. Raises UsageError if they cannot be written there."""
+def package_of(directory: Path, root: Path) -> str:
+    """The package of a directory in the workspace ``root``. Raises UsageError."""
     full, root = directory.resolve(), root.resolve()
     if not full.is_relative_to(root) or full == root:
         what = f"{directory} is not a directory in the workspace {root}"
-        raise UsageError(Reason.BAD_FLAG, what, hint="such as: -o tasks/my_model")
-    if full.exists() and (
-        not full.is_dir() or (any(full.iterdir()) and not (full / FILE).exists())
-    ):
+        raise UsageError(Reason.BAD_FLAG, what, hint="such as tasks/my_model")
+    return full.relative_to(root).as_posix()
+
+
+def check_free(directory: Path) -> None:
+    """Raise UsageError for a directory that has files of others."""
+    is_free = not directory.exists() or (directory.is_dir() and not any(directory.iterdir()))
+    if not is_free and not (directory / FILE).is_file():
         what = f"{directory} exists and was not written by 'kabuild model extract'"
         raise UsageError(Reason.BAD_FLAG, what, hint="give a directory that does not exist")
-    return full.relative_to(root).as_posix()
 
 
 def write_packages(directory: Path, model: bytes, found: Extracted) -> None:

@@ -44,7 +44,7 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """How each command with typed options is called, in this order; one publishes what one replays."""
 
-ELSEWHERE = {"watch", "import", "model profile", "model extract"}
+ELSEWHERE = {"watch", "import", "model profile", "model extract", "model verify"}
 """Not called here. ``watch`` does not end by itself; its options are those of ``test`` but for how
 one build ends. ``import`` runs a benchmark's own code, ``model`` a user's: test_import.py and
 test_model.py do."""

@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 import torch
 
+from kabuild.neural.assemble import assemble
+from kabuild.neural.packages import Known
 from tests.testkit.cli import CliWorkspace, Ran
+
+from .conftest import QUICK
 
 MODEL = '''
 import torch
@@ -159,18 +163,6 @@ def test_values_are_known_by_quantiles_alone(place: CliWorkspace, extracted: Ran
     assert drawn["weight"].std() > 0.1
 
 
-def test_solutions_stay_when_a_model_is_extracted_again(
-    place: CliWorkspace, extracted: Ran
-) -> None:
-    place.write("tasks/net/norm/solutions/expert/norm.py", "kept = 1\n")
-
-    ran = place.run("model", "extract", "net.py", "--part=norm", "--samples=2", "-o", "tasks/net")
-
-    assert (place.root / "tasks/net/norm/solutions/expert/norm.py").read_text() == "kept = 1\n"
-    assert ran.code == 1  # the expert defines no norm, so nothing was judged
-    assert "norm left out: " in ran.out
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -187,3 +179,95 @@ def test_a_wrong_place_or_part_is_a_usage_error(
 
     assert ran.code == 2
     assert said in ran.err
+
+
+FASTER = """
+import torch
+
+
+def norm(x, weight):
+    return torch.nn.functional.rms_norm(x, (x.shape[-1],), weight, 1e-5)
+"""
+WRONG = FASTER.replace("1e-5)", "1e-5) * 1.01")
+
+
+@pytest.fixture(scope="module")
+def verified(place: CliWorkspace, extracted: Ran) -> Ran:
+    for name in ("norm", "whole"):
+        file = place.root / f"tasks/net/{name}/BUILD.toml"
+        file.write_text(file.read_text() + QUICK)
+    place.write("tasks/net/norm/solutions/expert/norm.py", FASTER)
+    return place.run("model", "verify", "tasks/net", "--json")
+
+
+def test_a_model_with_a_passing_kernel_passes(place: CliWorkspace, verified: Ran) -> None:
+    assert verified.code == 0, verified.err + verified.out
+    found = verified.json
+    assert [(v["name"], v["passed"]) for v in found["variants"]] == [("all", True), ("none", True)]
+    assert all(v["speedup"]["speedup"] > 0 for v in found["variants"])
+    (part,) = found["parts"]
+    assert part["name"] == "norm"
+    assert part["contribution"]["speedup_low"] <= part["contribution"]["speedup"]
+    assert found["predicted"] == pytest.approx(1 / (1 - part["share"] * (1 - 1 / part["speedup"])))
+
+
+def test_a_model_is_verified_from_the_cache(place: CliWorkspace, verified: Ran) -> None:
+    again = place.run("model", "verify", "tasks/net")
+
+    assert again.code == 0
+    assert not again.executed
+    rows = [line.split() for line in again.out.splitlines()]
+    assert ["all", "kernels", "PASS"] in [row[:3] for row in rows]
+
+
+def test_a_kernel_that_fails_its_task_is_not_put_in(place: CliWorkspace, verified: Ran) -> None:
+    place.write("tasks/net/norm/solutions/expert/norm.py", WRONG)
+
+    ran = place.run("model", "verify", "tasks/net", "--json")
+
+    assert ran.code == 3
+    assert ran.json["unsolved"] == {"norm": "correctness: WRONG_RESULT"}
+    assert ran.json["variants"] == []
+
+
+def test_a_whole_with_a_wrong_kernel_is_rejected(place: CliWorkspace, verified: Ran) -> None:
+    known = Known.load(place.root / "tasks/net")
+    place.write("wrong.py", assemble(known, MODEL, {"norm": WRONG}))
+
+    ran = place.run(
+        *("test", "//tasks/net/whole", "--solution=wrong.py", "--gates=correctness", "--json")
+    )
+
+    assert ran.code == 3
+    assert ran.gate("correctness")["verdict"] == "FAIL"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        (None, 2, "write it with: kabuild model extract"),
+        ("{}", 1, "it is not what 'kabuild model extract' writes"),
+        ('{"schema": 1, "name": "m", "parts": {"x;y": {}}, "platform": "cpu"}', 1, "no identifier"),
+    ],
+)
+def test_a_directory_without_a_model_is_one_error(
+    place: CliWorkspace, text: str | None, code: int, said: str
+) -> None:
+    place.write("empty/x.txt", "")
+    if text is not None:
+        place.write("empty/model.json", text)
+
+    ran = place.run("model", "verify", "empty")
+
+    assert ran.code == code
+    assert said in ran.err
+
+
+def test_solutions_stay_when_a_model_is_extracted_again(place: CliWorkspace, verified: Ran) -> None:
+    place.write("tasks/net/norm/solutions/expert/norm.py", "kept = 1\n")
+
+    ran = place.run("model", "extract", "net.py", "--part=norm", "--samples=2", "-o", "tasks/net")
+
+    assert (place.root / "tasks/net/norm/solutions/expert/norm.py").read_text() == "kept = 1\n"
+    assert ran.code == 1  # the expert defines no norm, so nothing was judged
+    assert "norm left out: " in ran.out

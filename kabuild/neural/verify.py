@@ -1,0 +1,252 @@
+"""A model with the kernels of passing solutions: whether it is still right, and how much faster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kabuild.base.errors import Reason, UsageError
+from kabuild.base.fs import atomic_write
+from kabuild.builder import Builder
+from kabuild.loading import find_workspace
+from kabuild.loading.request import Request
+from kabuild.model.figure import positive
+from kabuild.model.gate import Pick
+from kabuild.model.speedup import Speedup
+from kabuild.model.task_result import TaskResult
+from kabuild.neural.assemble import assemble
+from kabuild.neural.packages import WHOLE, Known, package_of
+from kabuild.neural.running import PACKAGE, read_model
+from kabuild.pipeline import Summary
+from kabuild.report.table import Style, plain, text_table
+from kabuild.store import Store
+
+ALL, NONE = "all", "none"
+_KERNEL = "kernel.py"
+_MOST_KERNEL = 1 << 20
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A part with a passing solution.
+
+    Attributes:
+        result: of its task.
+        share: of the time of the model's operators.
+        speedup: over PyTorch in the model's own shapes, each weighted with its calls; None if it
+            was not measured.
+    """
+
+    name: str
+    result: TaskResult
+    share: float
+    speedup: float | None
+    kernel: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The model with some of the kernels, judged as a whole.
+
+    Attributes:
+        name: ``all``, ``none``, or the part that was left out.
+        file: the solution.
+    """
+
+    name: str
+    file: Path
+    result: TaskResult
+
+    @property
+    def speedup(self) -> Speedup | None:
+        """Over the model's own code, eager."""
+        return self.result.measured
+
+
+@dataclass(frozen=True)
+class Verified:
+    """How a model with other kernels was judged.
+
+    Attributes:
+        unsolved: by part, why its task has no passing solution.
+        predicted: the speedup of the operators by Amdahl's law; None where nothing was measured.
+        variants: ``all`` first.
+    """
+
+    replaced: tuple[Replaced, ...]
+    unsolved: Mapping[str, str] = field(hash=False)
+    predicted: float | None
+    variants: tuple[Variant, ...]
+    summaries: tuple[Summary, ...] = field(repr=False)
+
+    def variant(self, name: str) -> Variant | None:
+        """The variant called ``name``."""
+        return next((item for item in self.variants if item.name == name), None)
+
+    def contribution(self, name: str) -> Speedup | None:
+        """How much faster the whole is with a part's kernel than without it."""
+        return over(self.variant(ALL), self.variant(name if len(self.replaced) > 1 else NONE))
+
+    def to_json(self) -> dict[str, Any]:
+        """The form for programs."""
+        return {
+            "predicted": self.predicted,
+            "unsolved": dict(self.unsolved),
+            "parts": [
+                {
+                    "name": part.name,
+                    "share": part.share,
+                    "speedup": part.speedup,
+                    "contribution": _json(self.contribution(part.name)),
+                }
+                for part in self.replaced
+            ],
+            "variants": [
+                {
+                    "name": item.name,
+                    "file": str(item.file),
+                    "passed": item.result.passed,
+                    "reason": gate.reason if (gate := item.result.problem) else "",
+                    "speedup": _json(item.speedup),
+                }
+                for item in self.variants
+            ],
+        }
+
+
+def verify(directory: Path, request: Request, builds: Builder, *, alone: bool) -> Verified:
+    """Judge all parts' solutions, then the model with those that pass; with ``alone``, no more.
+
+    Otherwise also the model without any of them, and without each. Raises KabuildError.
+    """
+    root = find_workspace(request.cwd)
+    package = package_of(directory, root)
+    known = Known.load(directory)
+    model = read_model(directory / WHOLE / "model.py").text.decode()
+    tasks = [name for name, part in known.parts.items() if part.is_task]
+    if not tasks:
+        what = f"no part of {directory} is a task"
+        raise UsageError(Reason.BAD_FLAG, what, hint="extract other parts, with --part or --top")
+    patterns = tuple(f"//{package}/{name}" for name in tasks)
+    judged = builds.run(replace(request, patterns=patterns))
+    parts = tuple(_replaced(known, judged, builds.store))
+    unsolved = {r.label.name: _why(r) for r in judged.table if not r.passed}
+    kernels = {part.name: part.kernel for part in parts}
+    wanted = {ALL: kernels} if kernels else {}
+    if not alone and kernels:
+        wanted[NONE] = {}
+        if len(kernels) > 1:
+            wanted |= {n: {k: v for k, v in kernels.items() if k != n} for n in kernels}
+    variants, summaries = [], [judged]
+    for name, chosen in wanted.items():
+        file = root / "out" / PACKAGE / known.name / f"{_called(name)}.py"
+        atomic_write(file, assemble(known, model, chosen).encode())
+        pick = Pick.USUAL if name == ALL else Pick.WATCHED
+        whole = replace(request, patterns=(f"//{package}/{WHOLE}",), solution=file, pick=pick)
+        summary = builds.run(replace(whole, agent=None))
+        summaries.append(summary)
+        variants.append(Variant(name, file, summary.table[0]))
+    return Verified(parts, unsolved, predicted(parts), tuple(variants), tuple(summaries))
+
+
+def predicted(parts: Sequence[Replaced]) -> float | None:
+    """The speedup of a model's operators if its parts are faster, by Amdahl's law."""
+    if any(part.speedup is None for part in parts):
+        return None
+    saved = sum(part.share * (1 - 1 / part.speedup) for part in parts if part.speedup)
+    return 1 / (1 - saved)
+
+
+def over(one: Variant | None, other: Variant | None) -> Speedup | None:
+    """The speedup of one variant over another, from their speedups over the same baseline."""
+    first, second = one and one.speedup, other and other.speedup
+    if not first or not second:
+        return None
+    value = first.value / second.value
+    if not first.ends or not second.ends:
+        return Speedup(value)
+    low, high = first.ends[0] / second.ends[1], first.ends[1] / second.ends[0]
+    found = Speedup(value, low, high)
+    return replace(found, value=low) if found.wide else found
+
+
+def render(found: Verified, style: Style = plain) -> str:
+    """The verdicts and figures as text."""
+    lines = []
+    if found.replaced:
+        rows = [("part", "share", "speedup", "contribution")]
+        rows += [
+            (
+                part.name,
+                f"{part.share:.1%}",
+                f"{part.speedup:.2f}x" if part.speedup else "-",
+                str(found.contribution(part.name) or "-"),
+            )
+            for part in found.replaced
+        ]
+        lines += [text_table(rows, right=(1,)), ""]
+    lines += [f"{name} stays as it is: {why}" for name, why in found.unsolved.items()]
+    verdicts = [("the model with", "verdict", "speedup over eager")]
+    for item in found.variants:
+        problem = item.result.problem
+        word = problem.reason or problem.word if problem else "PASS"
+        verdicts.append((_said(item.name), word, str(item.speedup or "-")))
+    if found.variants:
+        lines.append(text_table(verdicts, style))
+    if found.replaced and found.predicted:
+        measured = over(found.variant(ALL), found.variant(NONE))
+        lines.append(f"\npredicted for the operators, by their shares: {found.predicted:.2f}x")
+        if measured:
+            lines.append(f"measured, all kernels over none of them: {measured}")
+    return "\n".join(lines)
+
+
+def _replaced(known: Known, judged: Summary, store: Store) -> list[Replaced]:
+    found = []
+    for result in judged.table:
+        name = result.label.name
+        kernel = _kernel(result, judged, store) if result.passed else None
+        if kernel is not None:
+            part = known.parts[name]
+            speedup = _weighted(result.cases, part.calls)
+            found.append(Replaced(name, result, part.share, speedup, kernel))
+    return found
+
+
+def _kernel(result: TaskResult, judged: Summary, store: Store) -> str | None:
+    """The text that the gates judged."""
+    for gate in result.gates.values():
+        item = judged.settled.get(gate.label)
+        file = item.result.file(_KERNEL) if item and item.result else None
+        if file is not None and file.digest.size <= _MOST_KERNEL:
+            return store.cas.get(file.digest).decode()
+    return None
+
+
+def _weighted(cases: Sequence[Mapping[str, Any]], calls: Sequence[int]) -> float | None:
+    """The speedup of all calls in one call of the model; cases are in the order of configs."""
+    before = [positive(case, "baseline_ns") for case in cases]
+    after = [positive(case, "candidate_ns") for case in cases]
+    if len(cases) != len(calls) or not cases or not all((*before, *after)):
+        return None
+    total = sum(n * time for n, time in zip(calls, before, strict=True) if time)
+    return total / sum(n * time for n, time in zip(calls, after, strict=True) if time)
+
+
+def _why(result: TaskResult) -> str:
+    gate = result.problem
+    return f"{gate.declared.name}: {gate.reason or gate.word}" if gate else "it was not judged"
+
+
+def _called(name: str) -> str:
+    return name if name in {ALL, NONE} else f"without_{name}"
+
+
+def _said(name: str) -> str:
+    return {ALL: "all kernels", NONE: "none of them"}.get(name, f"all but {name}")
+
+
+def _json(speedup: Speedup | None) -> dict[str, float | None] | None:
+    return speedup.to_json() if speedup else None

@@ -42,10 +42,13 @@ Score: {score}.
     kabuild-check correctness      all stages
     kabuild-check perf             times against the {baseline}
     kabuild-check all              all of these, and --help for more
-
+{counts}
 CHEATSHEET.md and TARGET.md say how kernels are written here, and for which machine.
 """
 
+_COUNTS = """\
+    kabuild-check --analyze        what each line asks memory for, and what stands out
+"""
 _BASELINES = {"torch2hip": "PyTorch code"}
 _SCORES = {
     "aka": "20 for compiling, 100 for correct, 100 x mean speedup",
@@ -55,8 +58,8 @@ _SCORES = {
 }
 
 
-def brief_text(ctx: Context, signature: Signature, kernel: str) -> str:
-    """The text for the task of ``ctx``."""
+def brief_text(ctx: Context, signature: Signature, kernel: str, *, counts: bool = False) -> str:
+    """The text for the task of ``ctx``; with ``counts``, accesses can be counted, too."""
     attrs = ctx.attrs
     ranges = read_ranges(attrs["dims"])
     scalars = "".join(f"- scalar `{name}`, usually {value}\n" for name, value in signature.scalars)
@@ -75,6 +78,7 @@ def brief_text(ctx: Context, signature: Signature, kernel: str) -> str:
         dtypes=", ".join(attrs["dtypes"]),
         space="\n".join(f"- `{name}` from {low} to {high}" for name, (low, high) in ranges.items()),
         baseline=_BASELINES.get(ctx.target.kind, "kernel as it was given"),
+        counts=_COUNTS if counts else "",
         score=_SCORES[ctx.options.policy],
     )
 

@@ -18,7 +18,7 @@ from kabuild.rule import (
 from .admission import expert_kernel
 from .gates import Runtime, Side, kernel_name, portable
 from .providers import Counting, HipInfo, Sanitizing
-from .solution import NO_SOLUTION, Bench, Compiling
+from .solution import NO_SOLUTION, Bench, Compiling, Counted
 
 HIP_ATTRS = {
     "hip": attr.label("How HIP is compiled and run.", default="//toolchains/hip:{platform}"),
@@ -72,7 +72,19 @@ def kernel_arguments(ctx: Context) -> tuple[str, ...]:
 
 def hip_bench(ctx: Context, baseline: Side) -> Bench:
     """The bench for checks of HIP kernels."""
-    return Bench("hip", "hip", hip_compiling(ctx), baseline, hip_runtime(ctx))
+    return Bench(
+        "hip", "hip", hip_compiling(ctx), baseline, hip_runtime(ctx), counted=_counted(ctx)
+    )
+
+
+def _counted(ctx: Context) -> Counted | None:
+    """How such a check counts accesses; None where the platform cannot."""
+    hip = hip_info(ctx)
+    if hip.counting is None:
+        return None
+    argv = (*hip.counting.compile_argv, f"--source=candidate/{kernel_name(ctx)}")
+    compiling = Compiling(argv, hip.counting.inputs, hip.toolchains, LIBRARY)
+    return Counted(compiling, hip.counting.outputs, hip_runtime(ctx, hip.counting))
 
 
 def hip_side(ctx: Context, role: str, compiled: Action) -> Side:

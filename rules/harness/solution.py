@@ -20,7 +20,7 @@ from .gates import (
     kernel_name,
     portable,
 )
-from .judge_files import judge_files
+from .judge_files import ANALYZE, judge_files
 from .originals import reference_files
 from .policy import gate_policy
 from .providers import AgentInfo
@@ -57,11 +57,26 @@ class Compiling:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """How a check counts what a kernel asks memory for.
+
+    Attributes:
+        compiling: of a kernel that counts.
+        outputs: what the command makes besides the artifact, for the judge.
+        runtime: what runners of such a kernel need.
+    """
+
+    compiling: Compiling
+    outputs: tuple[str, ...]
+    runtime: Runtime
+
+
+@dataclass(frozen=True)
 class Bench:
     """What a check needs to say what the gates would say.
 
     ``language`` names the sheet that an agent finds; ``abi`` is the candidate's, ``said`` what
-    runners are told of it besides that and its path.
+    runners are told of it besides that and its path; ``counted`` is None where nothing counts.
     """
 
     language: str
@@ -70,6 +85,7 @@ class Bench:
     baseline: Side
     runtime: Runtime
     said: Mapping[str, str] = field(hash=False, default_factory=dict)
+    counted: Counted | None = None
 
 
 def trials(ctx: Context) -> Iterator[Context]:
@@ -147,7 +163,11 @@ def _declare_session(ctx: Context, agent: AgentInfo, bench: Bench) -> Action:
 def _session_spec(ctx: Context, agent: AgentInfo, bench: Bench) -> dict[str, Any]:
     """``agent.json``: everything that the session is told. The salt is none of it."""
     artifact = bench.compiling.artifact
-    specs = {gate: _check_spec(ctx, gate, bench) for gate in CHECKED}
+    specs = {
+        gate: _check_spec(ctx, gate, bench, bench.runtime, gate_policy(ctx.attrs, gate))
+        for gate in CHECKED
+    }
+    check = {"compile": list(bench.compiling.argv), "artifact": artifact, "specs": specs}
     return {
         "schema": 1,
         "name": agent.name,
@@ -156,11 +176,24 @@ def _session_spec(ctx: Context, agent: AgentInfo, bench: Bench) -> dict[str, Any
         "trial": ctx.number,
         "run": ctx.options.run,
         "memory": agent.memory,
-        "check": {"compile": list(bench.compiling.argv), "artifact": artifact, "specs": specs},
+        "check": {**check, "counting": _counting(ctx, bench)},
     }
 
 
-def _check_spec(ctx: Context, gate: str, bench: Bench) -> dict[str, Any]:
+def _counting(ctx: Context, bench: Bench) -> dict[str, Any] | None:
+    """How kernels are counted: as for the gate ``analyze``."""
+    if bench.counted is None:
+        return None
+    return {
+        "compile": list(bench.counted.compiling.argv),
+        "outputs": list(bench.counted.outputs),
+        "spec": _check_spec(ctx, ANALYZE, bench, bench.counted.runtime, {}),
+    }
+
+
+def _check_spec(
+    ctx: Context, gate: str, bench: Bench, runtime: Runtime, policy: Mapping[str, Any]
+) -> dict[str, Any]:
     """The specification of a gate as a check has it: under a salt that the session makes up."""
     artifact = f"candidate/{bench.compiling.artifact}"
     spec = judge_spec(
@@ -173,11 +206,11 @@ def _check_spec(ctx: Context, gate: str, bench: Bench) -> dict[str, Any]:
             **(bench.said or {"entry": ctx.attrs["entry"]}),
         },
         baseline=bench.baseline.program,
-        libraries=bench.runtime.libraries,
-        runner=bench.runtime.runner,
-        launch_filter=bench.runtime.launch_filter,
-        default_elements=bench.runtime.default_elements,
-        policy=gate_policy(ctx.attrs, gate),
+        libraries=runtime.libraries,
+        runner=runtime.runner,
+        launch_filter=runtime.launch_filter,
+        default_elements=runtime.default_elements,
+        policy=policy,
     )
     return {**spec, "salt": ""}
 
@@ -188,7 +221,9 @@ def _desk(ctx: Context, bench: Bench) -> dict[str, Artifact]:
     configs = visible_configs(ctx.attrs, signature, ctx.platform.name)
     return {
         f"desk/{kernel_name(ctx)}": ctx.attrs["kernel"],
-        "desk/BRIEF.md": ctx.text(brief_text(ctx, signature, kernel_name(ctx))),
+        "desk/BRIEF.md": ctx.text(
+            brief_text(ctx, signature, kernel_name(ctx), counts=bench.counted is not None)
+        ),
         "desk/reference.py": next(iter(ctx.attrs["originals"]), ctx.attrs["reference"]),
         "desk/configs.json": ctx.literal([config.to_json() for config in configs]),
         "desk/CHEATSHEET.md": ctx.builtin(f"{SHEETS}/{bench.language}.md"),
@@ -206,9 +241,16 @@ def _target_sheet(ctx: Context) -> Artifact:
 def _check_files(ctx: Context, bench: Bench) -> dict[str, Artifact]:
     """What a check finds in its directory, laid out as it is for the gates."""
     abis = {bench.abi, bench.baseline.program["abi"]}
+    judged, counting, counted = [*CHECKED], {}, {}
+    if bench.counted is not None:
+        judged.append(ANALYZE)
+        counting = {f"toolkit/{p}": f for p, f in bench.counted.compiling.inputs.items()}
+        counted = {f"counted/{p}": f for p, f in bench.counted.runtime.files.items()}
     return {
+        **counting,
+        **counted,
         **{f"toolkit/{path}": file for path, file in bench.compiling.inputs.items()},
-        **judge_files(ctx, "check/tools", CHECKED, abis),
+        **judge_files(ctx, "check/tools", judged, abis),
         **ctx.sandbox_kit("check/tools"),
         **{f"check/{path}": file for path, file in reference_files(ctx).items()},
         **{f"check/{path}": file for path, file in bench.runtime.files.items()},

@@ -35,6 +35,17 @@ elif sys.argv[1] == "spend":
         time.sleep(0.1)
 elif sys.argv[1] == "print":
     print("\\n".join(sys.argv[2:]))
+elif sys.argv[1] == "analyze":
+    import subprocess
+    kernel = pathlib.Path("double.hip")
+    strided = kernel.read_text().replace("x[i];", "x[i / 32 + i % 32 * (n / 32)];")
+    for text in (strided, "int main"):
+        kernel.write_text(text)
+        for flags in ((), ("--json",)):
+            told = subprocess.run(
+                ["kabuild-check", "--analyze", *flags], capture_output=True, text=True
+            )
+            print(json.dumps([told.returncode, told.stdout, told.stderr]))
 elif sys.argv[1] == "wrong":
     import kabuild_check
     kernel = pathlib.Path("double.hip")
@@ -218,3 +229,25 @@ def test_a_check_says_what_the_gates_say(quick: CliWorkspace, change: tuple[str,
 def _without_numbers(text: str) -> str:
     """Values are drawn anew for each."""
     return re.sub(r"-?\d[\d.e+-]*", "N", text)
+
+
+def test_accesses_are_counted_for_an_agent(quick: CliWorkspace) -> None:
+    """With the names of analysis.json, and in words; a kernel that does not compile is not."""
+    _declare(quick, "analyze")
+
+    ran = quick.run(*BUILD)
+
+    assert ran.code == 0, ran.err
+    _, transcript = _made(quick)
+    said = [json.loads(entry["text"]) for entry in transcript if entry["role"] == "assistant"]
+    (code, told, _), (_, plain, _), (failed, wrong, _), _ = said
+    (verdict,) = json.loads(plain)
+    (finding,) = verdict["analysis"]["findings"]["warp32"]
+    assert (code, verdict["gate"], verdict["verdict"]) == (0, "analyze", "PASS")
+    assert (finding["kind"], finding["line"], finding["memory"]) == ("UNCOALESCED", 5, "x")
+    assert "[f32 n=1048] moves at least 4,096 bytes from memory and 4,192 to it; requests" in told
+    assert "1. double.hip:5: loads of 'x' move" in told
+    assert failed == 3
+    assert wrong.startswith("compile: FAIL (COMPILE_ERROR)")
+    calls = (quick.root / "out/double/double.agent/calls.jsonl").read_text().splitlines()
+    assert [json.loads(line)["gates"] for line in calls] == [["analyze"]] * 4

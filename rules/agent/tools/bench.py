@@ -140,7 +140,8 @@ class Bench:
             oldest = next(iter(self._compiled))
             shutil.rmtree(self._compiled.pop(oldest)[1].parent.parent, ignore_errors=True)
 
-    def _start(self, source: bytes) -> _Compiler:
+    def _start(self, source: bytes, command: Sequence[str] = ()) -> _Compiler:
+        """Start the compiler on a kernel; with ``command``, another one."""
         job = self._job()
         (job / "candidate").mkdir()
         (job / "candidate" / self._order.kernel).write_bytes(source)
@@ -152,7 +153,7 @@ class Bench:
             Bind(str(job / "out"), f"{_ROOT}/out", writable=True),
         ]
         view = View(tuple(binds), ((_ENVIRONMENT["HOME"], _SCRATCH),), _ROOT, "kabuild")
-        argv = list(self._order.check.compile)
+        argv = list(command or self._order.check.compile)
         stderr = job / "stderr"
         with stderr.open("wb") as log:
             fd = log.fileno()
@@ -180,9 +181,7 @@ class Bench:
         ``against`` is a compiled kernel to time against, instead of the task's baseline.
         """
         self.warm_up()
-        job = self._job()
-        for path in (self._root / "check").iterdir():
-            (job / path.name).symlink_to(path)
+        job = self._laid_out("check")
         (job / "candidate").mkdir()
         shutil.copyfile(artifact, job / "candidate" / artifact.name)
         spec = self._spec(gate, only, changes or {})
@@ -190,24 +189,67 @@ class Bench:
             (job / "against").mkdir()
             shutil.copyfile(against, job / "against" / against.name)
             spec["baseline"] = {**spec["candidate"], "path": f"against/{against.name}"}
+        try:
+            return {**self._run(job, spec), "gate": gate}
+        finally:
+            shutil.rmtree(job, ignore_errors=True)
+
+    def analyze(self, source: bytes, only: str = "") -> Verdict:
+        """The verdict of the gate ``analyze`` on a kernel's text, with ``analysis``: its counts.
+
+        Raises ValueError where nothing counts.
+        """
+        counting = self._order.check.counting
+        if counting is None:
+            raise ValueError("only HIP kernels can be analyzed, and on cpu")
+        self.warm_up()
+        compiler = self._start(source, counting.compile)
+        job = self._laid_out("check", "counted")
+        try:
+            _wait(compiler.pid, _COMPILE_SECONDS, "the compiler")
+            compiled = _verdict(compiler.job, compiler.stderr)
+            candidate = job / "candidate"
+            candidate.mkdir()
+            (candidate / "compile.json").write_text(json.dumps(compiled))
+            for name in (self._order.check.artifact, *counting.outputs):
+                if (made := compiler.job / "out" / name).is_file():
+                    shutil.copyfile(made, candidate / name)
+            verdict = self._run(job, self._chosen(counting.spec, only))
+            analysis = json.loads((job / "out" / "analysis.json").read_bytes())
+            return {**verdict, "analysis": analysis}
+        finally:
+            for path in (job, compiler.job):
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _laid_out(self, *parts: str) -> Path:
+        """A directory for a judge, with what lies in parts of the input root: the last one wins."""
+        job = self._job()
+        paths = {path.name: path for part in parts for path in (self._root / part).iterdir()}
+        for name, path in paths.items():
+            (job / name).symlink_to(path)
+        return job
+
+    def _run(self, job: Path, spec: Mapping[str, Any]) -> Verdict:
+        """What a judge says in ``job``."""
         (job / "spec.json").write_text(json.dumps(spec))
         stderr = job / "stderr"
         kept = _device_variables(str(spec["platform"]))
         _wait(_fork(lambda: _run_gate(job, stderr, kept)), _JUDGE_SECONDS, "the judge")
-        try:
-            return {**_verdict(job, stderr), "gate": gate}
-        finally:
-            shutil.rmtree(job, ignore_errors=True)
+        return _verdict(job, stderr)
 
     def _spec(self, gate: str, only: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        spec = dict(self._order.check.specs["correctness" if gate == SMOKE else gate])
+        spec = self._order.check.specs["correctness" if gate == SMOKE else gate]
+        policy = {**spec["policy"], **(SMOKE_POLICY if gate == SMOKE else {}), **changes}
+        chosen = self._chosen({**spec, "policy": policy}, only)
+        return {**chosen, "configs": chosen["configs"][: 1 if gate == SMOKE else None]}
+
+    def _chosen(self, spec: Mapping[str, Any], only: str) -> dict[str, Any]:
+        """With those configs whose name has ``only``, and this session's salt."""
         configs = [config for config in spec["configs"] if only in config["name"]]
         if not configs:
             known = ", ".join(config["name"] for config in spec["configs"])
             raise ValueError(f"no config is called '{only}'; there are: {known}")
-        policy = {**spec["policy"], **(SMOKE_POLICY if gate == SMOKE else {}), **changes}
-        chosen = configs[:1] if gate == SMOKE else configs
-        return {**spec, "salt": self._salt, "configs": chosen, "policy": policy}
+        return {**spec, "salt": self._salt, "configs": configs}
 
     def _job(self) -> Path:
         self._count += 1

@@ -26,7 +26,8 @@ from typing import Any, NoReturn
 from bench import MOST_COMPILED, SMOKE, Bench, CheckError, Verdict
 from hand_in import MOST_BYTES, RefusedError, check_text
 
-GATES = ("compile", SMOKE, "correctness", "perf")
+ANALYZE = "analyze"
+GATES = ("compile", SMOKE, "correctness", "perf", ANALYZE)
 _REQUEST_BYTES = 4 * MOST_BYTES
 _REQUEST_SECONDS = 30.0
 _READ_BYTES = 1 << 16
@@ -115,7 +116,11 @@ def _check(bench: Bench, source: bytes, request: Mapping[str, Any]) -> Iterator[
         only, changes = str(request.get("only", "")), {}
         if gate == "perf" and request.get("budget"):
             changes = {"budget_seconds": max(_LEAST_BUDGET, float(request["budget"]))}
-        verdict = bench.judge(gate, artifact, only, changes, against if gate == "perf" else None)
+        if gate == ANALYZE:
+            verdict = bench.analyze(source, only)
+        else:
+            other = against if gate == "perf" else None
+            verdict = bench.judge(gate, artifact, only, changes, other)
         passed = verdict["verdict"] == "PASS"
         yield verdict
 

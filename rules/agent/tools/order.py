@@ -41,12 +41,28 @@ class Definition:
 
 
 @dataclass(frozen=True)
+class Counting:
+    """How ``kabuild-check --analyze`` compiles, and the specification of its gate.
+
+    ``outputs`` are made besides the artifact.
+    """
+
+    compile: Sequence[str]
+    outputs: Sequence[str]
+    spec: Mapping[str, Any] = field(hash=False)
+
+
+@dataclass(frozen=True)
 class Checking:
-    """How ``kabuild-check`` compiles, the artifact, and the specification of each gate."""
+    """How ``kabuild-check`` compiles, the artifact, and the specification of each gate.
+
+    ``counting`` is None where accesses cannot be counted.
+    """
 
     compile: Sequence[str]
     artifact: str
     specs: Mapping[str, Mapping[str, Any]] = field(hash=False)
+    counting: Counting | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +98,10 @@ def read_order(path: Path, homes: Iterable[str]) -> Order:
         raise ValueError(f"no order of schema 1: {path}")
     given = {item.name: value[item.name] for item in fields(Order)}
     given["agent"] = Definition(**value["agent"])
-    given["check"] = Checking(**value["check"])
+    check = dict(value["check"])
+    if check.get("counting"):
+        check["counting"] = Counting(**check["counting"])
+    given["check"] = Checking(**check)
     return Order(**given)
 
 

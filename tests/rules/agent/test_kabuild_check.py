@@ -20,3 +20,19 @@ def test_a_verdict_is_told_in_full_and_nothing_of_it_twice() -> None:
         "smoke: FAIL (COMPILE_ERROR): smoke: it hangs",
         "  in f32",
     ]
+
+
+def test_a_call_of_which_nothing_stands_out_is_told() -> None:
+    launch = {"sectors_read": 8, "sectors_written": 4}
+    access = {"space": "global", "warp32": {"sectors": 12}}
+    shared = {"space": "shared", "warp32": {"passes": 2}}
+    call = {"config": "f32 n=64", "launches": [launch, launch], "accesses": [access, shared]}
+    analysis = {"calls": [call], "findings": {"warp32": []}}
+    verdict = {"gate": "analyze", "verdict": "PASS", "summary": "counted", "analysis": analysis}
+
+    assert kabuild_check.Answer((verdict,)).summary.splitlines() == [
+        "analyze: PASS: counted",
+        "  [f32 n=64] moves at least 512 bytes from memory and 256 to it; requests move 384",
+        "  nothing stands out for warps of 32",
+        "  --json has the counts of each line",
+    ]

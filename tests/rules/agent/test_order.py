@@ -49,6 +49,15 @@ def test_tokens_become_paths(tmp_path: Path) -> None:
     assert order.check.compile == ["/opt/zig"]
 
 
+def test_counting_is_there_where_the_platform_counts(tmp_path: Path) -> None:
+    counting = {"compile": ["c"], "outputs": ["k.places.json"], "spec": {"gate": "analyze"}}
+    for told in (None, counting):
+        order = {**ORDER, "check": {**ORDER["check"], "counting": told}}
+        (tmp_path / "agent.json").write_text(json.dumps(order))
+        found = read_order(tmp_path / "agent.json", []).check.counting
+        assert (found and dict(vars(found))) == told
+
+
 def test_trials_and_runs_have_different_seeds(tmp_path: Path) -> None:
     seeds = set()
     for trial, run in ((1, 0), (2, 0), (1, 1), (2, 1)):

@@ -131,7 +131,9 @@ def test_a_score_is_arithmetic() -> None:
 
 @pytest.mark.parametrize(("family", "platform"), RUNNERS)
 def test_a_check_has_what_its_gates_import(family: str, platform: str) -> None:
-    gates = ("correctness/gate.py", "perf/gate.py")
+    gates = ["correctness/gate.py", "perf/gate.py"]
+    if platform == "cpu" and family in {"hip2hip", "torch2hip"}:
+        gates.append("analyze/gate.py")
     needed = closure("gate.py", *gates, *RUNNERS[family, platform], *told(platform))
     has = given(action_of(family, platform, "agent", "random"), "check/tools/")
 

@@ -4,6 +4,7 @@
     kabuild-check correctness         all stages
     kabuild-check perf                times against the baseline
     kabuild-check all                 compile, correctness, perf
+    kabuild-check --analyze           what each line asks memory for, and what stands out
 
 As a library, for agents that are written in Python::
 
@@ -19,7 +20,7 @@ import json
 import socket
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,8 +77,33 @@ class Answer:
             lines.append(f"{verdict['gate']}: {verdict['verdict']}{reason}: {verdict['summary']}")
             first, *others = verdict.get("detail", "").splitlines() or [""]
             told = others if verdict["summary"].endswith(first) else [first, *others]
-            lines += [f"  {line}" for line in told]
+            lines += [f"  {line}" for line in (*told, *_counted(verdict.get("analysis")))]
         return "\n".join(lines)
+
+
+def _counted(analysis: dict[str, Any] | None) -> Iterator[str]:
+    """What was counted, for people: what each call moves at least, then what stands out."""
+    if analysis is None:
+        return
+    for call in analysis["calls"]:
+        launches = call["launches"]
+        read, written = (
+            32 * sum(launch[f"sectors_{done}"] for launch in launches)
+            for done in ("read", "written")
+        )
+        accesses = [access for access in call["accesses"] if access["space"] == "global"]
+        moved = 32 * sum(access["warp32"]["sectors"] for access in accesses)
+        yield (
+            f"[{call['config']}] moves at least {read:,} bytes from memory and {written:,} to it; "
+            f"requests move {moved:,}"
+        )
+    found = analysis["findings"]["warp32"]
+    for number, finding in enumerate(found, 1):
+        where = f"{finding['file']}:{finding['line']}: " if finding["file"] else ""
+        yield f"{number}. {where}{finding['text']} [{finding['config']}]"
+    if not found:
+        yield "nothing stands out for warps of 32"
+    yield "--json has the counts of each line"
 
 
 def check(
@@ -142,13 +168,18 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "gates", nargs="*", help="compile, smoke, correctness, perf or all; else the first two"
     )
+    parser.add_argument(
+        "--analyze", action="store_true", help="count accesses to memory (HIP on cpu)"
+    )
     parser.add_argument("--file", type=Path, help="a kernel; else the one of this directory")
     parser.add_argument("--config", default="", help="only those of configs.json named like this")
     parser.add_argument("--budget", type=float, default=0.0, help="seconds for perf, about")
     parser.add_argument("--against", type=Path, help="a kernel in the baseline's place, for perf")
     parser.add_argument("--json", action="store_true", help="the verdicts as JSON")
     options = parser.parse_args(arguments)
-    gates = _ALL if "all" in options.gates else options.gates or ("compile", "smoke")
+    usual = () if options.analyze else ("compile", "smoke")
+    gates = [*(_ALL if "all" in options.gates else options.gates or usual)]
+    gates += ["analyze"] if options.analyze else []
     try:
         source = (options.file or kernel_here()).read_text()
         against = options.against.read_text() if options.against else ""

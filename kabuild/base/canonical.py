@@ -23,8 +23,13 @@ def canonical_json(value: Any) -> bytes:
     return text.encode() + b"\n"
 
 
+_SMALL = [bytes([value]) for value in range(0x80)]
+
+
 def varint(value: int) -> bytes:
     """``value`` >= 0 in base 128, least significant group first."""
+    if 0 <= value < 0x80:  # nearly all: tags, sizes of small fields
+        return _SMALL[value]
     if value < 0:
         msg = f"varint of a negative number: {value}"
         raise ValueError(msg)
@@ -78,14 +83,22 @@ def parse_fields(data: bytes) -> list[tuple[int, int | bytes]]:
     while at < len(data):
         if len(fields) == MOST_FIELDS:
             raise ValueError(f"a message with more than {MOST_FIELDS} fields")
-        tag, at = _read_varint(data, at)
+        tag = data[at]
+        if tag < 0x80:
+            at += 1
+        else:
+            tag, at = _read_varint(data, at)
         number, kind = tag >> 3, tag & 7
         if kind == 0:
             value, at = _read_varint(data, at)
             fields.append((number, value))
             continue
         if kind == 2:
-            size, at = _read_varint(data, at)
+            if at < len(data) and data[at] < 0x80:
+                size = data[at]
+                at += 1
+            else:
+                size, at = _read_varint(data, at)
         elif kind in {1, 5}:
             size = 8 if kind == 1 else 4
         else:

@@ -18,7 +18,7 @@ from kabuild.base.canonical import (
 )
 from kabuild.base.clock import Clock, SystemClock
 from kabuild.base.errors import StoreError
-from kabuild.base.fs import is_inside, remove_tree
+from kabuild.base.fs import is_inside, remove_tree, replace_in, write_new
 from kabuild.base.reading import NO_FILE, open_plain
 from kabuild.base.seal import Seal, Trust
 from kabuild.model.action import OUTPUT_ROOT
@@ -130,15 +130,14 @@ class DiskActionCache:
         """Remember ``result``, whose blobs are in the CAS."""
         message = encode(result, self._cas, ended=self._clock.wall())
         data = sealed(message, key.hash, self._seal)
-        target = Path(self.path_of(key))
         with writing(self._root):
-            temporary = self._scratch.path("entry")
+            temporary = str(self._scratch.path("entry"))
             try:
-                temporary.write_bytes(data)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                temporary.replace(target)
-            finally:
-                temporary.unlink(missing_ok=True)
+                write_new(temporary, data)
+                replace_in(temporary, self.path_of(key))
+            except BaseException:
+                Path(temporary).unlink(missing_ok=True)
+                raise
         self._added(len(data))
 
 

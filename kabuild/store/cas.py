@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from kabuild.base.errors import Reason, StoreError
-from kabuild.base.fs import remove_tree
+from kabuild.base.fs import remove_tree, replace_in, write_new
 from kabuild.base.reading import open_plain, read_plain
 from kabuild.model.digest import Digest
 from kabuild.store.eviction import TOUCH_AFTER, note_use
@@ -147,14 +147,14 @@ class DiskCas:
     def put(self, data: bytes) -> Digest:
         """Store ``data``. Raises StoreError(STORE_FULL or STORE_UNWRITABLE)."""
         digest = Digest.of(data)
-        if not self._holds(digest):
+        if self._stat(digest) is None or not self._holds(digest):
             with writing(self._root):
-                temporary = self._scratch.path("blob")
+                temporary = str(self._scratch.path("blob"))
                 try:
-                    temporary.write_bytes(data)
-                    self._publish(temporary, digest)
+                    status = write_new(temporary, data, BLOB_MODE)
+                    self._rename(temporary, digest, status)
                 except BaseException:
-                    temporary.unlink(missing_ok=True)
+                    Path(temporary).unlink(missing_ok=True)
                     raise
         return digest
 
@@ -266,13 +266,10 @@ class DiskCas:
     def _publish(self, file: Path, digest: Digest) -> None:
         """Rename ``file``, whose bytes have ``digest``, into place."""
         file.chmod(BLOB_MODE)
-        status = file.stat()
-        target = self.path_of(digest)
-        try:
-            file.rename(target)
-        except FileNotFoundError:
-            Path(target).parent.mkdir(parents=True, exist_ok=True)
-            file.rename(target)
+        self._rename(str(file), digest, file.stat())
+
+    def _rename(self, file: str, digest: Digest, status: os.stat_result) -> None:
+        replace_in(file, self.path_of(digest))
         self._note(digest, status)
         self._added(digest.size)
 

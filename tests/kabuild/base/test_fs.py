@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kabuild.base.fs import atomic_write, is_inside, remove_tree
+from kabuild.base.fs import atomic_write, is_inside, remove_tree, replace_in, write_new
 
 
 @pytest.mark.parametrize("durable", [False, True])
@@ -66,3 +68,29 @@ def test_remove_tree_removes_a_link_and_not_what_it_leads_to(tmp_path: Path) -> 
     remove_tree(tmp_path / "absent")
 
     assert [item.name for item in tmp_path.iterdir()] == ["kept"]
+
+
+def test_a_new_file_is_whole_and_has_its_mode(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 5000
+    before = os.umask(0o077)
+    try:
+        status = write_new(str(tmp_path / "a"), data, 0o555)
+        write_new(str(tmp_path / "b"), b"")
+    finally:
+        os.umask(before)
+
+    assert (tmp_path / "a").read_bytes() == data
+    assert stat.S_IMODE(status.st_mode) == stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o555
+    assert stat.S_IMODE((tmp_path / "b").stat().st_mode) == 0o600
+    with pytest.raises(FileExistsError):
+        write_new(str(tmp_path / "a"), b"other")
+    assert (tmp_path / "a").read_bytes() == data
+
+
+def test_a_file_is_renamed_into_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    for text in ("one", "two"):
+        (tmp_path / "new").write_text(text)
+        replace_in(str(tmp_path / "new"), str(tmp_path / "a/b/c"))
+        assert (tmp_path / "a/b/c").read_text() == text
+    with pytest.raises(FileNotFoundError):
+        replace_in(str(tmp_path / "new"), str(tmp_path / "a/b/c"))

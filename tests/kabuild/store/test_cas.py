@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 import pytest
 
@@ -259,10 +259,10 @@ def test_a_store_below_a_file_is_said_clearly(tmp_path: Path) -> None:
 def test_each_refusal_of_the_disk_has_its_reason(
     cas: Cas, monkeypatch: pytest.MonkeyPatch, code: int, reason: Reason
 ) -> None:
-    def refuse(self: Path, _: bytes) -> int:
-        raise OSError(code, os.strerror(code), str(self))
+    def refuse(path: str, *_: object) -> NoReturn:
+        raise OSError(code, os.strerror(code), path)
 
-    monkeypatch.setattr(Path, "write_bytes", refuse)
+    monkeypatch.setattr("kabuild.store.cas.write_new", refuse)
 
     with pytest.raises(StoreError, match=os.strerror(code)) as caught:
         cas.put(b"data")

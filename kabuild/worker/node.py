@@ -129,7 +129,7 @@ class Node:
             name, fingerprint = error.args
             what = f"this node lacks the toolchain '{name}' with fingerprint {fingerprint[:16]}"
             hint = "'kabuild fleet status' says what differs"
-            raise _RefusedError(NO_TOOLCHAIN, f"{what}\n  {hint}") from None
+            raise _RefusedError(NO_TOOLCHAIN, f"{what}; {hint}") from None
         except ValueError as error:
             raise _RefusedError(FOREIGN, f"this is not an action of kabuild: {error}") from None
         if why := self._offer.refusal(prepared.action):

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -81,10 +82,12 @@ class WorkerServer:
         self._wait(None)
 
     def _wait(self, seconds: float | None) -> None:
+        """Wait for all that runs, or for so long altogether."""
         with self._guard:
             running = [*self._running]
+        deadline = None if seconds is None else time.monotonic() + seconds
         for thread in running:
-            thread.join(seconds)
+            thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
 
     def _handle(self, connection: socket.socket) -> None:
         try:

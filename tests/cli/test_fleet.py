@@ -176,7 +176,7 @@ def test_without_a_node_the_failure_says_so(site: Site, tmp_path: Path) -> None:
     )
 
     assert done.code == 36
-    assert f"a worker of the fleet failed: | kabuild: no node serves at {socket}" in done.out
+    assert f"a worker of the fleet failed: no node serves at {socket}" in done.out
     assert "Traceback" not in done.out + done.err
 
 

@@ -284,6 +284,18 @@ def test_a_server_that_is_gone_ends_the_rest_at_once(fleet: Fleet) -> None:
         assert caught.value.reason is Reason.REMOTE_UNAVAILABLE
 
 
+@pytest.mark.parametrize("method", ["GetActionResult", "FindMissingBlobs", "BatchUpdateBlobs"])
+def test_a_server_that_is_slow_costs_one_timeout(fleet: Fleet, method: str) -> None:
+    server = fleet.fixture.server
+    server.slow = {method}
+
+    error = fleet.failure(endpoint=server.endpoint(timeout=0.5, retries=3))
+
+    assert error.reason is Reason.REMOTE_UNAVAILABLE
+    assert f"{method}: DEADLINE_EXCEEDED" in error.message
+    assert server.calls[method] == 1
+
+
 def test_a_mere_cache_is_named_as_such(fleet: Fleet) -> None:
     fleet.fixture.server.engine = None
 

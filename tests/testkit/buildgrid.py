@@ -1,0 +1,227 @@
+"""A real fleet: BuildGrid on PostgreSQL, buildbox-workers, and nodes; each part may be killed."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.testkit.signers import private_key
+from tests.testkit.workers import NODE, install_program
+
+PROGRAMS = ("bgd", "buildbox-casd", "buildbox-worker", "buildbox-run-hosttools", "psql")
+VARIABLE = "KABUILD_FLEET"
+GET_IT = "no BuildGrid: 'make fleet' gets it, and needs PostgreSQL and buildbox"
+_PATIENCE = 60.0
+_CONFIG = """\
+server: [ !channel {{ address: "127.0.0.1:{port}", insecure-mode: true }} ]
+connections:
+  - !sql-connection &sql
+    connection-string: {database}
+    pool-size: 10
+    max-overflow: 20
+storages: [ !disk-storage &cas {{ path: {root}/cas }} ]
+caches:
+  - !lru-action-cache &ac
+    storage: *cas
+    max-cached-refs: 100000
+    allow-updates: true
+    cache-failed-actions: false
+schedulers:
+  - !sql-scheduler &state
+    sql: *sql
+    action-cache: *ac
+    storage: *cas
+    property-set:
+      !dynamic-property-set
+      match-property-keys: [pool]
+      wildcard-property-keys: [kabuild]
+    bot-session-keepalive-timeout: 5
+    assigners:
+      - !priority-age-assigner
+        count: 2
+        interval: 0.1
+        bot-assignment-strategy: !assign-by-capacity
+instances:
+  - name: ''
+    services:
+      - !action-cache {{ cache: *ac }}
+      - !cas {{ storage: *cas }}
+      - !bytestream {{ storage: *cas }}
+      - !execution {{ scheduler: *state, command-allowlist: {programs} }}
+thread-pool-size: 60
+"""
+
+
+def lacking() -> str:
+    """Why there is no BuildGrid here; empty if there is one."""
+    if not os.environ.get(VARIABLE):
+        return "takes minutes: 'make fleet' runs it"
+    absent = [name for name in PROGRAMS if not shutil.which(name)]
+    absent += [] if _postgres() else ["initdb"]
+    return f"{GET_IT} ({', '.join(absent)} not found)" if absent else ""
+
+
+def _postgres() -> Path | None:
+    """The directory of PostgreSQL's programs, which distributions keep off the search path."""
+    found = [Path(name).parent for name in (shutil.which("pg_ctl"), shutil.which("initdb")) if name]
+    found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return next((path for path in found if (path / "postgres").exists()), None)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Supervised:
+    """A process that is started again whenever it ends; ``kill`` ends it with its children."""
+
+    def __init__(self, argv: Sequence[str], log: Path, cwd: Path) -> None:
+        self._argv, self._log, self._cwd = [*argv], log, cwd
+        self._ending = threading.Event()
+        self._process = self._start()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def kill(self) -> None:
+        """It comes back by itself."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        self._ending.set()
+        self.kill()
+        self._thread.join(_PATIENCE)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                self._argv, cwd=self._cwd, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def _watch(self) -> None:
+        while True:
+            self._process.wait()
+            if self._ending.wait(0.5):
+                return
+            self._process = self._start()
+
+
+@dataclass
+class RealFleet:
+    """One server and some nodes.
+
+    ``workers`` are the engine's on each node, ``nodes`` kabuild's; all are supervised.
+    """
+
+    port: int
+    program: Path
+    server: Supervised
+    workers: list[Supervised] = field(default_factory=list)
+    nodes: list[Supervised] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"grpc://127.0.0.1:{self.port}"
+
+
+@contextmanager
+def a_real_fleet(root: Path, workspace: Path, *, pool: str = "cpu") -> Iterator[RealFleet]:
+    """A fleet below ``root`` with one node, which serves ``workspace``; until the end."""
+    with ExitStack() as stack:
+
+        def supervise(name: str, *argv: str, cwd: Path = root) -> Supervised:
+            one = Supervised(argv, root / f"{name}.log", cwd)
+            stack.callback(one.end)
+            return one
+
+        database = stack.enter_context(_database(root))
+        door, port = root / "node.sock", free_port()
+        program = install_program(root / "bin", door)
+        config = root / "bgd.yml"
+        text = _CONFIG.format(port=port, database=database, root=root, programs=[str(program)])
+        config.write_text(text)
+        subprocess.run(["bgd", "migrate", "apply", database], check=True, capture_output=True)
+        fleet = RealFleet(port, program, supervise("bgd", "bgd", "server", "start", str(config)))
+        key = root / "node.key"
+        key.write_bytes(private_key(NODE))
+        serve = (sys.executable, "-m", "kabuild", "worker", "serve", f"--signing_key={key}")
+        os.environ["KABUILD_CACHE"] = str(root / "node")
+        try:
+            fleet.nodes.append(supervise("node", *serve, f"--socket={door}", cwd=workspace))
+        finally:
+            del os.environ["KABUILD_CACHE"]
+        cas = f"unix:{root}/cas.sock"
+        remote = f"http://127.0.0.1:{port}"
+        supervise(
+            "casd", "buildbox-casd", f"--bind={cas}", f"--cas-remote={remote}", f"{root}/wcas"
+        )
+        _wait(door.exists, "no node serves")
+        _wait(lambda: _answers(port), "the server does not answer")
+        for number in range(2):
+            argv = [
+                *("buildbox-worker", f"--bots-remote={remote}", f"--cas-remote={cas}"),
+                f"--buildbox-run={shutil.which('buildbox-run-hosttools')}",
+                *("--runner-arg=--clearenv", f"--runner-arg=--allow-executable={program}"),
+                *("--platform", "OSFamily=linux", "--platform", f"pool={pool}"),
+                *("--concurrent-jobs=2", "--retry-limit=60", "--retry-delay=500", f"n{number}"),
+            ]
+            fleet.workers.append(supervise(f"worker{number}", *argv))
+        yield fleet
+
+
+@contextmanager
+def _database(root: Path) -> Iterator[str]:
+    """A PostgreSQL of its own; it refuses to run as root, so then it is another user's."""
+    programs = _postgres()
+    assert programs
+    data, port = root / "pg", free_port()
+    data.mkdir()
+    other: list[str] = []
+    if os.getuid() == 0:
+        user = pwd.getpwnam("postgres")
+        os.chown(data, user.pw_uid, user.pw_gid)
+        for parent in (root, *root.parents):
+            parent.chmod(parent.stat().st_mode | 0o011)
+        other = ["runuser", "-u", "postgres", "--"]
+    settings = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={data}"
+    settings += " -c fsync=off"
+    control = [*other, str(programs / "pg_ctl"), "-D", str(data / "db")]
+
+    def run(*argv: str) -> None:
+        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    run(*other, str(programs / "initdb"), "-A", "trust", "-U", "postgres", str(data / "db"))
+    run(*control, "-o", settings, "-l", str(data / "log"), "-w", "start")
+    try:
+        run("psql", "-h", "127.0.0.1", "-p", str(port), "-U", "postgres", "-c", "create database b")
+        yield f"postgresql+psycopg2://postgres@127.0.0.1:{port}/b"
+    finally:
+        run(*control, "-m", "immediate", "stop")
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1.0).close()
+    except OSError:
+        return False
+    return True
+
+
+def _wait(found: Callable[[], bool], problem: str) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not found():
+        assert time.monotonic() < deadline, problem
+        time.sleep(0.1)

@@ -103,6 +103,7 @@ def _compiling(ctx: Context) -> Compiling:
     argv = (
         *(PYTHON, "tools/read_module.py", f"--source=candidate/{kernel_name(ctx)}", "--out=out"),
         *(f"--name={name}" for name in names),
+        *((f"--until={ctx.attrs['until']}",) if ctx.attrs["until"] else ()),
     )
     inputs: dict[str, Artifact] = {
         "tools/read_module.py": ctx.builtin("rules/call/tools/read_module.py"),
@@ -172,6 +173,10 @@ RULE = Rule(
         "entry": attr.string("What a solution defines, where it is not what 'call' calls."),
         "call": attr.string("The call: 'y = ModelNew(features)(x)'.", required=True),
         "baseline": attr.string("The name in 'kernel' that stands for the entry: 'Model'."),
+        "until": attr.string(
+            "What a line begins with that ends a module: below are tests of its own, which are "
+            "never run."
+        ),
         "adapter": attr.file(
             "Functions of the task that 'call' may use: adapter.py.", default="adapter.py"
         ),

@@ -17,17 +17,20 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kernel_source import Refusal, check_handed_in, normalised, original_lines, read_source
+from kernel_source import Refusal, Source, check_handed_in, normalised, original_lines, read_source
 
 MODULE = "kernel.py"
 LINES = "kernel.lines.json"
 VERDICT = "verdict.json"
 
 
-def judge(source: Path, names: Sequence[str]) -> tuple[str, Sequence[int]]:
-    """The normalised text of an acceptable module, with the original lines. Raises Refusal."""
+def judge(source: Path, names: Sequence[str], until: str = "") -> tuple[str, Sequence[int]]:
+    """The normalised text of an acceptable module, with the original lines. Raises Refusal.
+
+    A line that begins with ``until`` ends the module, if that is not empty.
+    """
     check_handed_in(source)
-    module = read_source(source)
+    module = _above(read_source(source), until) if until else read_source(source)
     defined = set(_defined(module.tree.body))
     # Names from 'import *' or globals() are known only when the module runs.
     if not defined & {*names, "*"}:
@@ -35,6 +38,19 @@ def judge(source: Path, names: Sequence[str]) -> tuple[str, Sequence[int]]:
         raise Refusal("MISSING_ENTRY", f"{source.name} does not define {wanted}")
     text = normalised(module)
     return text, original_lines(module, text)
+
+
+def _above(source: Source, until: str) -> Source:
+    """The part above the first line between statements that begins with a text."""
+    inside = {
+        line
+        for statement in source.tree.body
+        for line in range(statement.lineno + 1, (statement.end_lineno or 0) + 1)
+    }
+    lines = source.text.splitlines(keepends=True)
+    found = (n for n, line in enumerate(lines, 1) if line.startswith(until) and n not in inside)
+    text = "".join(lines[: next(found, len(lines) + 1) - 1])
+    return Source(source.name, text, ast.parse(text, source.name))
 
 
 def _defined(body: Sequence[ast.stmt]) -> Iterator[str]:
@@ -82,10 +98,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="compile gate of tasks with a call")
     parser.add_argument("--source", type=Path, required=True, help="the candidate module")
     parser.add_argument("--name", action="append", required=True, help="a name that it may define")
+    parser.add_argument("--until", default="", help="what a line begins with that ends the module")
     parser.add_argument("--out", type=Path, required=True, help="an existing folder")
     options = parser.parse_args(arguments)
     try:
-        text, lines = judge(options.source, options.name)
+        text, lines = judge(options.source, options.name, options.until)
     except Refusal as refusal:
         write_verdict(options.out, refusal, "")
         return 0

@@ -28,7 +28,6 @@ _FUNCTIONS, _SCRIPTS = "pytorch_code_functional/*_func.py", "scripts/task_runner
 _TIMING = "performance_utils_pytest.py"
 """What files with a kernel and its tests import; it measures."""
 
-_BESIDE = ("beside/pytest.py", "imported/marks.py", "imported/stand_in.py")
 _LEFT_OUT = (
     ("flydsl", "NEEDS_PACKAGE", "its kernels are written in FlyDSL, which the Python lacks"),
     ("repository/", "NEEDS_CHECKOUT", "it changes a whole repository, which its setup clones"),
@@ -45,18 +44,16 @@ def tasks(root: Path) -> Iterator[Table]:
         home = path.parent
         name = home.relative_to(root / "tasks").as_posix()
         main = [*sorted(home.glob(_FUNCTIONS)), *sorted(home.glob("source/*.py"))][:1]
-        main += sorted(home.glob("*.py"), key=lambda file: file.name == _TIMING) * _tested(home)
+        main += (
+            sorted(home.glob("*.py"), key=lambda file: file.name == _TIMING)
+            * (home / _TIMING).is_file()
+        )
         files = [*main, *home.glob(_SCRIPTS), path]
         yield {
             "name": name,
             "files": [file.relative_to(root).as_posix() for file in files],
             "tags": name.split("/")[:2],
         }
-
-
-def _tested(home: Path) -> bool:
-    """Whether a task is one file with a kernel and its tests."""
-    return (home / _TIMING).is_file()
 
 
 def capture(name: str, files: Sequence[str]) -> Table:
@@ -133,21 +130,12 @@ def _scripted(files: Sequence[str]) -> tuple[Table, str]:
 
 
 def _tested_file(files: Sequence[str]) -> tuple[Table, str]:
-    from imported.constants import read_module
-    from imported.pytests import Tests
-    from imported.script_tasks import learn_script
+    from imported.pytests import learn_tests
 
-    path = HERE / "original" / files[0]
-    tests = Tests(path, path).chosen()
-    where = {"source": files[0], "runner": files[0], "test": tests.test, "case": tests.case}
-    attrs, told = learn_script(tests)
-    beside = [f"//rules/imports/tools/{name}" for name in _BESIDE]
-    return {
-        **attrs,
-        "adapter": beside[-1],
-        "modules": [files[1], *beside],
-        "parameters": {**told, **where},
-    }, read_module(path, functions=(), of="").origin
+    attrs, told, origin = learn_tests(HERE / "original" / files[0])
+    where = {"source": files[0], "runner": files[0]}
+    modules = [files[1], *attrs["modules"]]
+    return {**attrs, "modules": modules, "parameters": {**told, **where}}, origin
 
 
 def _function(told: Table) -> Functional:

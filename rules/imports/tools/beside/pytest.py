@@ -1,6 +1,6 @@
-"""Beside a kernel whose file has its tests, too: they are declared, and none runs.
+"""Beside a kernel whose file has its tests, too, which are dropped: it may import pytest.
 
-Tests ask what the GPU can do where they are declared, hence the stand-in for one.
+Such files ask what the GPU can do where they are imported, hence the stand-in for one.
 """
 
 import stand_in  # type: ignore[import-not-found]  # noqa: F401

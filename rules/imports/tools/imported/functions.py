@@ -252,6 +252,8 @@ def _refuse(function: Callable[..., Any], values: Callable[[], Values], device: 
         raise LeftOutError("NO_SHAPES", "its shapes depend on data, or it fails without data")
     try:
         _shapes_of(function, values())
+    except LeftOutError:
+        raise
     except Exception as error:  # noqa: BLE001 - whatever the benchmark's code raises
         why = f"its own code fails on a CPU: {first_line(error)}"
         raise LeftOutError("NEEDS_GPU", why) from None

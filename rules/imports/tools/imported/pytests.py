@@ -5,6 +5,7 @@ A solution replaces the file. What is above the line counts; what is below it is
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
 import sys
@@ -12,6 +13,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -19,12 +21,17 @@ import torch
 
 from imported import marks
 from imported.boundary import LeftOutError
+from imported.constants import read_module
 from imported.modules import first_line
 from imported.script_setting import Idle, no_launch
 from imported.script_stage import Stage
+from imported.script_tasks import Told, learn_script
 from imported.scripts import REFERENCE, Script
 
-_SEPARATOR = re.compile(r"^#{100,}\s*$", re.MULTILINE)
+UNTIL = "#" * 100
+"""What the line begins with that divides a file: it is only of ``#``."""
+
+_SEPARATOR = re.compile(rf"^{UNTIL}#*\s*$", re.MULTILINE)
 _OTHER_TESTS = re.compile(r"perf|save|compile")
 """Tests that measure, write files, or only compile."""
 
@@ -33,6 +40,22 @@ _TRIED = 3
 
 _TINY = 5
 """A size below is an edge case."""
+
+
+_BESIDE = ("beside/pytest.py", "imported/marks.py", "imported/stand_in.py")
+
+
+def learn_tests(path: Path) -> tuple[dict[str, Any], Told, str]:
+    """A declaration without its files, what ``inputs`` and ``reference`` are told, the origin.
+
+    Raises LeftOutError.
+    """
+    tests = Tests(path, path).chosen()
+    attrs, told = learn_script(tests)
+    beside = [f"//rules/imports/tools/{name}" for name in _BESIDE]
+    attrs |= {"until": UNTIL, "adapter": beside[-1], "modules": beside}
+    origin = read_module(path, functions=(), of="").origin
+    return attrs, {**told, "test": tests.test, "case": tests.case}, origin
 
 
 @dataclass(frozen=True)
@@ -69,9 +92,16 @@ class Tests(Script):
         return mine, [ints for ints, rest in split if rest == others and ints.keys() == mine.keys()]
 
     def module(self, *, run: bool) -> types.ModuleType:
-        """The file as a module, its tests included."""
-        with self._beside():
-            return super().module(run=run)
+        """The part of the file above the line, as a module; its kernels ``run``."""
+        assert run
+        importlib.import_module("triton_cpu.interpreter").install()
+        module = types.ModuleType(self.source.stem)
+        module.__file__ = str(self.source)
+        with (
+            self._beside()
+        ):  # a kernel's text is read from the whole file, whose lines are the same
+            exec(compile(self._parts()[0], self.source, "exec"), vars(module))  # noqa: S102 - the task's own code
+        return module
 
     def _tests(self) -> dict[str, list[dict[str, Any]]]:
         """The tests by name with their cases."""
@@ -114,19 +144,23 @@ class Tests(Script):
         """The names of the file; ``between`` changes those above the line for those below it."""
         import triton
 
+        above, below = self._parts()
+        names: dict[str, Any] = {"__name__": "imported_task", "__file__": str(self.source)}
+        with self._beside(), ExitStack() as stack:
+            for name in ("jit", "autotune", "heuristics"):
+                stack.enter_context(mock.patch.object(triton, name, no_launch))
+            exec(compile(above, self.source, "exec"), names)  # noqa: S102 - the task's own code
+            between(names)
+            exec(compile(below, self.source, "exec"), names)  # noqa: S102 - the task's own code
+        return names
+
+    def _parts(self) -> tuple[str, str]:
+        """What is above the line, and what is below it, which keeps its lines' numbers."""
         text = self.source.read_text()
         line = _SEPARATOR.search(text)
         if line is None:
             raise LeftOutError("NO_ENTRY", "no line of '#' divides its kernel from its tests")
-        names: dict[str, Any] = {"__name__": "imported_task", "__file__": str(self.source)}
-        below = "\n" * text.count("\n", 0, line.end()) + text[line.end() :]
-        with self._beside(), ExitStack() as stack:
-            for name in ("jit", "autotune", "heuristics"):
-                stack.enter_context(mock.patch.object(triton, name, no_launch))
-            exec(compile(text[: line.start()], self.source, "exec"), names)  # noqa: S102 - the task's own code
-            between(names)
-            exec(compile(below, self.source, "exec"), names)  # noqa: S102 - the task's own code
-        return names
+        return text[: line.start()], "\n" * text.count("\n", 0, line.end()) + text[line.end() :]
 
     @contextmanager
     def _beside(self) -> Iterator[None]:

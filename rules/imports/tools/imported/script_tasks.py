@@ -20,7 +20,7 @@ from imported.fitting import evaluate
 from imported.functions import sized, tensors
 from imported.modules import first_line, identical
 from imported.precision import ENOUGH, excess
-from imported.script_results import compared
+from imported.script_results import compared, quantised
 from imported.script_stage import Seen, copied, results
 from imported.scripts import Script
 from imported.shape_space import FIXED, INTEGERS, Shapes, Space, explore
@@ -342,7 +342,7 @@ class _Learning:
                 n: declared(t, space.shapes[f"tensors.{n}"]) for n, t in said.tensors.items()
             },
             "updates": told["updates"],
-            "compare": dict.fromkeys(told["stepped"], "quantised"),
+            "compare": quantised(told["stepped"], told["outputs"]),
             "layout": {
                 n: f"[{', '.join(map(str, t.stride()))}]"
                 for n, t in said.tensors.items()

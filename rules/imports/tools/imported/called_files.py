@@ -1,0 +1,103 @@
+"""Files with a function, a line of ``#``, and calls of it, mostly with numbers written down."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from imported.boundary import LeftOutError
+from imported.devices import instead_of_cuda
+from imported.functions import Values, listen, tensors
+from imported.modules import first_line, identical
+from imported.pytests import UNTIL
+
+MOST_MOVED = 0.125
+"""The part of its value that a written number is lowered by at most."""
+
+
+@dataclass(frozen=True)
+class CalledFile:
+    """A function, and the code that calls it."""
+
+    function: Callable[..., Any]
+    below: CodeType
+
+    @classmethod
+    def read(cls, path: Path) -> CalledFile:
+        """The function of a file that what is below the line calls. Raises LeftOutError."""
+        lines = path.read_text().splitlines(keepends=True)
+        at = next((n for n, line in enumerate(lines) if line.startswith(UNTIL)), len(lines))
+        above, below = "".join(lines[:at]), "\n" * at + "".join(lines[at:])
+        names: dict[str, Any] = {"__name__": path.stem}
+        exec(compile(above, path, "exec"), names)  # noqa: S102 - the task's own code
+        called = {
+            node.func.id
+            for node in ast.walk(ast.parse(below))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        found = [n.name for n in ast.parse(above).body if isinstance(n, ast.FunctionDef)]
+        if not (entries := [name for name in found if name in called]):
+            raise LeftOutError("NO_ENTRY", "its test calls no function of the file by name")
+        return cls(names[entries[-1]], compile(below, path, "exec"))
+
+    def first_call(self, device: str, most: float = MOST_MOVED) -> Values:
+        """The arguments of the first call, under the seed of the global generator.
+
+        Floating-point numbers are lowered by up to ``most``, with their signs kept, so that no
+        solution knows them. Raises LeftOutError.
+        """
+        names = dict(self.function.__globals__)
+
+        def run(function: Callable[..., Any]) -> None:
+            exec(self.below, {**names, self.function.__name__: function})  # noqa: S102 - the task's own code
+
+        with instead_of_cuda(device):
+            heard = listen(self.function, run)
+        return {name: _moved(value, most) for name, value in heard.items()}
+
+    def check(self) -> None:
+        """Raises LeftOutError where the call does not work, or does for one set of values only."""
+        try:
+            self._run(self.first_call("cpu", 0.0))
+        except LeftOutError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the benchmark's code raises
+            what = f"its function fails on a CPU without gradients: {first_line(error)}"
+            raise LeftOutError("DOES_NOT_RUN", what) from None
+        draws = []
+        for seed in (1, 2):
+            torch.manual_seed(seed)
+            draws.append(self.first_call("cpu"))
+        one, other = map(tensors, draws)
+        if all(identical(one[name], other[name]) for name in one):
+            what = "its inputs are integers that its test writes down, or none"
+            raise LeftOutError("VALUES_FIXED", what)
+        try:
+            self._run(draws[0])
+        except Exception:  # noqa: BLE001 - whatever the benchmark's code raises
+            what = (
+                "it works for the numbers that its test writes down, and not for others near them"
+            )
+            raise LeftOutError("VALUES_FIXED", what) from None
+
+    def _run(self, values: Values) -> None:
+        with torch.no_grad():
+            self.function(**values)
+
+
+def _moved(value: Any, most: float) -> Any:
+    if isinstance(value, torch.Size):
+        return tuple(value)
+    if isinstance(value, list | tuple):
+        return type(value)(_moved(item, most) for item in value)
+    if not isinstance(value, Tensor) or not value.is_floating_point():
+        return value
+    draws = torch.rand(value.shape, device=value.device)
+    return value.detach() * (1.0 - most * draws).to(value.dtype)

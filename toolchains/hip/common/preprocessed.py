@@ -28,9 +28,7 @@ def refused_directive(text: str, cwd: Path) -> str:
     ``text`` is what a preprocessor wrote of a source in ``cwd``. Headers from elsewhere are not
     looked at.
     """
-    for file, line, content in _lines(text):
-        if not (cwd / file).is_relative_to(cwd):
-            continue
+    for file, line, content in _lines(text, cwd):
         pragmas = [shown[1].replace('\\"', '"').split() for shown in _SHOWN.finditer(content)]
         found = _DIRECTIVE.fullmatch(content)
         if found and (found[1] != "pragma" or not content.startswith("#")):
@@ -56,12 +54,16 @@ def refused_file(read: str, options: Sequence[str], prefixes: Sequence[str]) -> 
     return ""
 
 
-def _lines(text: str) -> Iterator[tuple[str, int, str]]:
-    """The lines that are no markers, with their file and number."""
-    file, number = "", 0
+def _lines(text: str, cwd: Path) -> Iterator[tuple[str, int, str]]:
+    """The lines that are no markers, of files in ``cwd``, with their file and number."""
+    # Most of a hundred thousand lines come from headers: none of them may cost much.
+    file, number, inside = "", 0, {"": True}
     for line in text.splitlines():
-        if marker := _MARKER.fullmatch(line):
+        if line.startswith("#") and (marker := _MARKER.fullmatch(line)):
             file, number = posixpath.normpath(marker[2]), int(marker[1])
+            if file not in inside:
+                inside[file] = (cwd / file).is_relative_to(cwd)
         else:
-            yield file, number, line
+            if inside[file]:
+                yield file, number, line
             number += 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from hypothesis import strategies as st
 
@@ -16,6 +17,8 @@ from kabuild.model.result import Outcome
 from kabuild.model.verdict import Verdict
 from tests.testkit.actions import command
 from tests.testkit.execution import Behaviour, ScriptedStrategy
+
+_T = TypeVar("_T")
 
 FATES = ("succeed", "succeed", "succeed", "FAIL", "REJECTED", "crash", "infra")
 
@@ -85,12 +88,11 @@ def plans(draw: st.DrawFn, *, max_actions: int = 9) -> Plan:
     actions: list[Action] = []
     fates: dict[str, str] = {}
     for number in range(draw(st.integers(1, max_actions))):
-        is_gate = draw(st.booleans())
-        twin = draw(st.integers(0, 3)) == 0
+        is_gate, twin, needed, required, cpus, device, mnemonic, fate = draw(_ACTIONS)
         inputs: dict[str, Artifact] = {"name": Literal(b"twin" if twin else str(number).encode())}
-        earlier = draw(st.lists(st.sampled_from(actions), max_size=3)) if actions else []
-        for dependency in earlier:
-            path = draw(st.sampled_from(dependency.outputs))
+        for which, one in needed if actions else ():
+            dependency = _chosen(actions, which)
+            path = _chosen(dependency.outputs, one)
             inputs[f"{dependency.label.name}/{path}"] = dependency.output(path)
         gates = [action for action in actions if action.gate]
         action = command(
@@ -99,12 +101,29 @@ def plans(draw: st.DrawFn, *, max_actions: int = 9) -> Plan:
             inputs=inputs,
             outputs=("result", VERDICT_FILE) if is_gate else ("result",),
             gate="compile" if is_gate else "",
-            requires=draw(st.lists(st.sampled_from(gates), max_size=2)) if gates else (),
-            resources=Resources(draw(st.integers(0, 3)), draw(st.sampled_from(["", "", "gpu"]))),
-            mnemonic=draw(st.sampled_from(["Run", "Compile"])),
+            requires=[_chosen(gates, which) for which in required] if gates else (),
+            resources=Resources(cpus, device),
+            mnemonic=mnemonic,
         )
         actions.append(action)
-        fate = "succeed" if twin else draw(st.sampled_from(FATES))
         judged = fate in {"FAIL", "REJECTED"}
-        fates[str(action.label)] = "succeed" if judged and not is_gate else fate
+        fates[str(action.label)] = "succeed" if twin or (judged and not is_gate) else fate
     return Plan(ActionGraph.of(actions), fates)
+
+
+_CHOICES = st.integers(0, 99)
+# One strategy that knows of no graph: to make others for each draw costs more than the builds.
+_ACTIONS = st.tuples(
+    st.booleans(),
+    st.sampled_from([True, False, False, False]),
+    st.lists(st.tuples(_CHOICES, _CHOICES), max_size=3),
+    st.lists(_CHOICES, max_size=2),
+    st.integers(0, 3),
+    st.sampled_from(["", "", "gpu"]),
+    st.sampled_from(["Run", "Compile"]),
+    st.sampled_from(FATES),
+)
+
+
+def _chosen(options: Sequence[_T], number: int) -> _T:
+    return options[number % len(options)]

@@ -2,7 +2,6 @@
 
 import ctypes
 import importlib.util
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,8 +12,11 @@ import pytest
 import torch
 
 from tests.tasks.hip_kernels import DTYPES, NOT_SUPPORTED, SUCCESS, Task, call
+from tests.testkit.compilations import Completed, compile_once
+from tests.testkit.hip_drivers import run_driver
 
 HIP = Path(__file__).parents[2] / "toolchains" / "hip" / "driver" / "compile_hip.py"
+DRIVER = [sys.executable, str(HIP), "cpu"]
 ZIG = importlib.util.find_spec("ziglang")
 assert ZIG is not None
 assert ZIG.origin is not None
@@ -78,14 +80,13 @@ class Compiler:
         """Return the library of `source`."""
         library = self.directory / f"{name}.{wave}.so"
         if not library.exists():
-            run("kernel", str(source), "-o", str(library), COMPILER, "--wave", str(wave))
+            command = [*DRIVER, "kernel", str(source), "-o", str(library), COMPILER]
+            require(compile_once([*command, "--wave", str(wave)], source, library))
         return library
 
 
-def run(*arguments: str) -> None:
-    """Run the compiler driver; its diagnostics become the test's."""
-    command = [sys.executable, str(HIP), "cpu", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def require(done: Completed) -> None:
+    """Of the compiler driver; its diagnostics become the test's."""
     assert done.returncode == 0, done.stderr
 
 
@@ -93,8 +94,9 @@ def run(*arguments: str) -> None:
 def compiler(tmp_path_factory: pytest.TempPathFactory) -> Compiler:
     """The compiler, with all kernels of the tasks compiled on two threads."""
     directory = tmp_path_factory.mktemp("hip_tasks")
-    run("runtime", "-o", str(directory / "libhipcpu.so"), COMPILER)
-    ctypes.CDLL(str(directory / "libhipcpu.so"), mode=ctypes.RTLD_GLOBAL)
+    runtime = directory / "libhipcpu.so"
+    require(run_driver([*DRIVER, "runtime", "-o", str(runtime), COMPILER]))
+    ctypes.CDLL(str(runtime), mode=ctypes.RTLD_GLOBAL)
     compiler = Compiler(directory)
     jobs = [(task.kernel, f"{task.name}.kernel", WAVES[0]) for task in TASKS]
     jobs += [(task.expert, f"{task.name}.expert", wave) for task in TASKS for wave in WAVES]

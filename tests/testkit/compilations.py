@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from tests.testkit.hip_drivers import run_driver
 from tests.testkit.kept import REPOSITORY, kept
 
 Completed = subprocess.CompletedProcess[str]
@@ -60,7 +61,7 @@ def _is_temporary(text: str) -> bool:
 
 
 def _run(command: Sequence[str]) -> Completed:
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return run_driver(command)
 
 
 def _keep(done: object, output: Path, found: Path) -> None:

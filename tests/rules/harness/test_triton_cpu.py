@@ -3,8 +3,6 @@
 # ruff: noqa: N803  (constants of a kernel are written in capitals)
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, allow-untyped-calls
 
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -17,6 +15,8 @@ from triton_cpu import interpreter as triton_cpu
 from triton_cpu.builder import UnsupportedOperationError
 from triton_cpu.launch import LaunchError
 from triton_cpu.rewrite import KernelSourceError
+
+from tests.testkit.forks import Forks
 
 triton_cpu.install()
 
@@ -32,7 +32,8 @@ def softmax(x, y, n, BLOCK: tl.constexpr):
 """
 SCRIPT = """
 import sys
-sys.path.insert(0, {tools!r})
+sys.path[:0] = {paths!r}
+assert "triton" not in sys.modules
 {before}
 from triton_cpu import interpreter
 interpreter.install()
@@ -46,6 +47,14 @@ assert "TRITON_INTERPRET" in __import__("os").environ
 """
 
 
+@pytest.fixture(scope="module")
+def with_torch(tmp_path_factory):
+    """Runs programs in processes that have imported PyTorch and not Triton."""
+    home = tmp_path_factory.mktemp("home")
+    with Forks("torch", env={"PATH": "/usr/bin:/bin", "HOME": str(home)}) as forks:
+        yield forks
+
+
 @pytest.mark.parametrize(
     "before",
     [
@@ -55,14 +64,12 @@ assert "TRITON_INTERPRET" in __import__("os").environ
     ],
     ids=["cold", "warm", "interpreting"],
 )
-def test_install_works_in_any_process(before, tmp_path):
+def test_install_works_in_any_process(before, tmp_path, with_torch):
+    """Whether Triton was imported before or not; PyTorch was, as it is by what installs."""
     (tmp_path / "kernel.py").write_text(KERNEL)
-    (tmp_path / "main.py").write_text(SCRIPT.format(tools=TOOLS, before=before))
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "main.py"], cwd=tmp_path, env=environment, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+
+    done = with_torch.run(SCRIPT.format(paths=[TOOLS, str(tmp_path)], before=before))
+
     assert done.returncode == 0, done.stderr
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.testkit.hip_drivers import run_driver
+
 HERE = Path(__file__).resolve().parent
 HIP = HERE.parents[2] / "toolchains" / "hip"
 ZIG = Path(sysconfig.get_path("platlib"), "ziglang")
@@ -34,7 +36,7 @@ class Driver:
         driver = ("host/native.py",) if native else ("driver/compile_hip.py", "cpu")
         command = [sys.executable, str(HIP / driver[0]), *driver[1:], *map(str, arguments)]
         command += ["--compiler", self.compiler]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return run_driver(command)
 
     def build(self, *arguments: str | Path) -> None:
         """Run it; it must succeed."""

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.testkit.compilations import Completed, compile_once
+from tests.testkit.hip_drivers import run_driver
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
@@ -38,7 +39,7 @@ class CudaDriver:
         command = [sys.executable, str(DRIVER), "cuda", "kernel", str(source), "-o", str(output)]
         command += ["--compiler", self.cuda, *self.host, "--arch", arch, *options]
         if self.anew or str(INSTALLED) in self.cuda or "zig:" not in "".join(self.host):
-            return subprocess.run(command, capture_output=True, text=True, check=False)
+            return run_driver(command)
         return compile_once(command, source, output)
 
     def build(self, source: Path, output: Path, *options: str, arch: str = "sm_90") -> Kernels:

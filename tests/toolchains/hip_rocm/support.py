@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import architectures
 from device_constants import device_constants
 
 from tests.testkit.compilations import Completed, compile_once
+from tests.testkit.hip_drivers import run_driver
 
 ROOT = Path(__file__).resolve().parents[3]
 KERNELS = Path(__file__).parent / "kernels"
@@ -40,7 +40,7 @@ class RocmDriver:
         command += [f"--arch={arch}", f"--compiler={self.compiler}", f"--libraries={LIBRARIES}"]
         command += map(str, arguments)
         if self.anew or self.compiler != f"zig:{ZIG}":
-            return subprocess.run(command, capture_output=True, text=True, check=False)
+            return run_driver(command)
         return compile_once(command, source, output)
 
     def build(

@@ -62,7 +62,7 @@ def assemble(known: Known, model: str, kernels: Mapping[str, str]) -> str:
     texts = [_HEAD.format(name=known.name, said=said, model=_quoted(model))]
     for name, part in known.parts.items():
         text = _quoted(kernels.get(name, part.kernel))
-        texts.append(f'{name} = _module("kabuild_part_{name}", {text}).{name}\n')
+        texts.append(f'part_{name} = _module("kabuild_part_{name}", {text}).{name}\n')
     texts += [f"\n\n{text}" for text in known.graph.others.values()]
     texts.append(f"\n\n{known.graph.forward}")
     held = "\n".join(("[", *(f"    {item!r}," for item in known.graph.held), "]"))

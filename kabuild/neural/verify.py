@@ -237,7 +237,9 @@ def _weighted(cases: Sequence[Mapping[str, Any]], calls: Sequence[int]) -> float
 
 def _why(result: TaskResult) -> str:
     gate = result.problem
-    return f"{gate.declared.name}: {gate.reason or gate.word}" if gate else "it was not judged"
+    if gate is None:
+        return "it was not judged"
+    return f"{gate.declared.name}: {gate.reason or gate.summary or gate.word}"
 
 
 def _called(name: str) -> str:

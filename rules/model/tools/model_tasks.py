@@ -56,8 +56,8 @@ def _graph(graph: Graph, units: Sequence[Unit], found: Sequence[Mapping[str, Any
     others: dict[str, str] = {}
     for unit in units:
         for part in unit.parts:
-            name = unit.name
-            if input_shapes(part) not in covered.get(name, ()):
+            name = f"part_{unit.name}"
+            if input_shapes(part) not in covered.get(unit.name, ()):
                 name = f"{name}_as_it_is"
                 others[name] = unit.function.text(name)
             names[part.computing] = (part, name)

@@ -94,3 +94,53 @@ def test_what_is_recorded_of_tensors() -> None:
     assert distribution([torch.tensor([3, 9]), torch.tensor([4])]) == {"low": 3, "high": 9}
     assert distribution([torch.tensor([True, False, False, False])]) == {"share": 0.25}
     assert distribution([torch.full((4,), float("-inf"))])["std"] == 0
+
+
+def test_sizes_that_only_a_computation_refuses_go_together() -> None:
+    """Without data a convolution takes a bias of any length."""
+
+    def draw(seed: int) -> tuple[Tensor, ...]:
+        return (torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(seed)),)
+
+    (unit,) = find_units(export(UserModel(nn.Conv2d(3, 10, 3), draw, "cpu")))
+    configs = configs_of(unit)
+
+    assert configs.shapes["inputs.weight"] == ["d4", "d1", "3", "3"]
+    assert configs.shapes["inputs.bias"] == ["d4"]
+
+
+def test_sizes_of_recurrent_layers_stay() -> None:
+    """PyTorch ends the process where sizes of one do not fit together."""
+
+    class Recurrent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.LSTM(4, 6)
+
+        def forward(self, x: Tensor) -> Tensor:
+            found: Tensor = self.layer(x)[0]
+            return found
+
+    def draw(seed: int) -> tuple[Tensor, ...]:
+        return (torch.randn(5, 2, 4, generator=torch.Generator().manual_seed(seed)),)
+
+    units = find_units(export(UserModel(Recurrent().eval(), draw, "cpu")))
+    (unit,) = [unit for unit in units if unit.operators == ("lstm",)]
+    assert not configs_of(unit).dims
+
+
+def test_names_that_mean_something_else_are_not_used() -> None:
+    class Lambda(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.y, self.torch = (nn.Parameter(torch.randn(6)) for _ in range(2))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x * self.y + self.torch
+
+    def draw(seed: int) -> tuple[Tensor, ...]:
+        return (torch.randn(3, 6, generator=torch.Generator().manual_seed(seed)),)
+
+    (unit,) = find_units(export(UserModel(nn.Sequential(Lambda()), draw, "cpu")))
+    assert unit.name == "part_lambda"
+    assert unit.function.arguments == ("x", "x2", "x3")

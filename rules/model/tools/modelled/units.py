@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,8 @@ from modelled.writing import Function, function_of
 
 Shapes = tuple[tuple[int, ...], ...]
 _MOST_WORDS, _MOST_LETTERS = 3, 40
+_TAKEN = {"whole", "torch", "inputs", "state", "reference", "build"}
+"""What no part is called, because files of tasks have these names for something else."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,8 @@ class Unit:
     @property
     def operators(self) -> tuple[str, ...]:
         """The names of the operators that compute, in order."""
-        return tuple(name_of(n) for n in self.parts[0].computing if kind_of(n) is not Kind.VIEW)
+        computing = (n for n in self.parts[0].computing if kind_of(n) is not Kind.VIEW)
+        return tuple(name for n in computing if (name := name_of(n)) != "getitem")
 
 
 def input_shapes(part: Part) -> Shapes:
@@ -103,8 +107,9 @@ def _name(part: Part, inside: Mapping[str, set[Node]]) -> str:
             word = next(_whole_modules(node, part, inside), name_of(node))
             if words[-1:] != [word]:
                 words.append(word)
-    text = re.sub(r"\W|^_+", "_", "_".join(words[:_MOST_WORDS]))[:_MOST_LETTERS].strip("_")
-    return text if text.isidentifier() else f"part_{text}"
+    text = re.sub(r"\W", "_", "_".join(words[:_MOST_WORDS])).lower()[:_MOST_LETTERS].strip("_")
+    free = text.isidentifier() and text.isascii() and not keyword.iskeyword(text)
+    return text if free and text not in _TAKEN else f"part_{text}"
 
 
 def _whole_modules(node: Node, part: Part, inside: Mapping[str, set[Node]]) -> Iterator[str]:

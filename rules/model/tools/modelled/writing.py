@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 import operator
 import re
@@ -21,6 +22,14 @@ from modelled.user_model import ModelError
 _SHAPING = {"view", "reshape", "_unsafe_view"}
 _DTYPES = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
 _MOST_CONSTANTS = 1024
+_ARGUMENT = re.compile(r"[a-z][a-z_]{0,30}", re.ASCII)
+_TAKEN = {
+    *("y", "torch", "draw", "state", "config", "generator", "dtype", "distribution", "stream"),
+    *("workspace", "bool", "char", "const", "default", "delete", "double", "enum", "float", "int"),
+    *("long", "new", "operator", "register", "short", "signed", "static", "switch", "template"),
+    *("this", "typename", "union", "unsigned", "using", "void", *keyword.kwlist),
+}
+"""What no argument is called: names of results and of the judge, and keywords."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +62,8 @@ def function_of(part: Part, held: Mapping[Node, Held]) -> Function:
     names: dict[Node, str] = {}
     for node in part.inputs:
         base = held[node].name if node in held else "x"
-        names[node] = _free(re.sub(r"\W", "_", base), {*names.values()})
+        base = base if _ARGUMENT.fullmatch(base) and base not in _TAKEN else "x"
+        names[node] = _free(base, {*names.values()})
     arguments = tuple(names[node] for node in part.inputs)
     for number, node in enumerate(part.nodes):
         names[node] = f"t{number}"

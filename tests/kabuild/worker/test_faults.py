@@ -90,17 +90,16 @@ def once(*codes: grpc.StatusCode) -> Callable[[int], grpc.StatusCode | None]:
 CALLS = ("GetCapabilities", "GetActionResult", "FindMissingBlobs", "BatchUpdateBlobs", "Execute")
 
 
-@pytest.mark.parametrize("method", [*CALLS, "BatchReadBlobs"])
 @pytest.mark.parametrize("code", [UNAVAILABLE, EXHAUSTED])
-def test_a_call_that_fails_for_a_while_costs_time(
-    fleet: Fleet, method: str, code: grpc.StatusCode
-) -> None:
-    fleet.fixture.server.faults[method] = once(code)
+def test_calls_that_fail_for_a_while_cost_time(fleet: Fleet, code: grpc.StatusCode) -> None:
+    for method in (*CALLS, "BatchReadBlobs"):
+        fleet.fixture.server.faults[method] = once(code)
 
     assert fleet.is_right()
+    assert all(fleet.fixture.server.calls[method] > 1 for method in CALLS)
 
 
-@pytest.mark.parametrize("method", CALLS)
+@pytest.mark.parametrize("method", ["GetActionResult", "BatchUpdateBlobs", "Execute"])
 def test_a_call_that_is_refused_is_a_clear_failure(fleet: Fleet, method: str) -> None:
     fleet.fixture.server.faults[method] = lambda _: grpc.StatusCode.PERMISSION_DENIED
 
@@ -112,9 +111,7 @@ def test_a_call_that_is_refused_is_a_clear_failure(fleet: Fleet, method: str) ->
     assert not fleet.strategy.ran
 
 
-@pytest.mark.parametrize(
-    "code", [grpc.StatusCode.UNKNOWN, UNAVAILABLE, EXHAUSTED, grpc.StatusCode.ABORTED]
-)
+@pytest.mark.parametrize("code", [UNAVAILABLE, EXHAUSTED])
 def test_an_engine_that_is_overloaded_is_asked_again(fleet: Fleet, code: grpc.StatusCode) -> None:
     fleet.fixture.engine.refuse = lambda n: (int(code.value[0]), "busy") if n < 2 else None
 
@@ -284,7 +281,7 @@ def test_a_server_that_is_gone_ends_the_rest_at_once(fleet: Fleet) -> None:
         assert caught.value.reason is Reason.REMOTE_UNAVAILABLE
 
 
-@pytest.mark.parametrize("method", ["GetActionResult", "FindMissingBlobs", "BatchUpdateBlobs"])
+@pytest.mark.parametrize("method", ["GetActionResult", "BatchUpdateBlobs"])
 def test_a_server_that_is_slow_costs_one_timeout(fleet: Fleet, method: str) -> None:
     server = fleet.fixture.server
     server.slow = {method}

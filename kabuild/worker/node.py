@@ -70,7 +70,7 @@ class Node:
     """One node. Used from many threads.
 
     ``strategy`` runs what is checked; ``turns`` says when; ``signer`` signs how it ended. ``said``
-    hears one line for each action.
+    hears one line for each action, after which ``tidy`` is called: it keeps the store small.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class Node:
         signer: Signer,
         *,
         said: Callable[[str], None] = lambda _: None,
+        tidy: Callable[[], None] = lambda: None,
         clock: Clock | None = None,
     ) -> None:
         self._store = store
@@ -90,6 +91,7 @@ class Node:
         self._turns = turns
         self._signer = signer
         self._said = said
+        self._tidy = tidy
         self._clock = clock or SystemClock()
 
     def run(self, top: int, cancel: threading.Event) -> Report:
@@ -105,6 +107,7 @@ class Node:
         except KabuildError as error:
             report = Report(FAILED, f"{error.reason.name}: {error}")
         self._said(f"exit {report.code}{f': {report.text}' if report.text else ''}")
+        self._tidy()
         return report
 
     def _note(self, top: int) -> Note:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kabuild.base.errors import InfraError, Reason, SandboxError
+from kabuild.execution.background_gc import collect_if_due
 from kabuild.execution.local import LocalStrategy
 from kabuild.loading import Loader
 from kabuild.model.platform import CPU
@@ -66,6 +67,11 @@ def serve(
     ``survey.survey``.
     """
     require_sandboxes()
+    workspace = loader.workspace
+
+    def tidy() -> None:
+        collect_if_due(store, workspace.cache_size, workspace.root, said)
+
     stock = stock_of(loader, store, settings.platform, settings.devices, settings.jobs)
     offer, found = stock.offer, stock.offer.devices
     if found.platform != CPU and not found.found:
@@ -77,7 +83,7 @@ def serve(
         devices = pool_of(loader.platforms, found)
         strategy = LocalStrategy(store, spawner, warn=said, devices=devices)
         turns = Turns(offer.jobs, FileLeases(store.leases), pools)
-        node = Node(store, offer, strategy, turns, signer, said=said)
+        node = Node(store, offer, strategy, turns, signer, said=said, tidy=tidy)
         with WorkerServer(settings.socket, node, store.cas, drain=settings.drain) as server:
             shown = " and ".join(map(str, offer.platforms.values()))
             said(f"serving {shown} at {settings.socket}, with {len(offer.toolchains)} toolchains")

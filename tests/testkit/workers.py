@@ -58,6 +58,7 @@ class Fixture:
     node_store: Store
     node: Node
     said: list[str]
+    tidied: list[int]
     clients: ExitStack = field(default_factory=ExitStack)
 
     def fleet(
@@ -109,7 +110,16 @@ def a_fleet(
     offer = Offer({platform.name: platform}, Devices(), toolchains or {}, slots)
     turns = Turns(slots, FileLeases(node_store.leases), {})
     said: list[str] = []
-    node = Node(node_store, offer, strategy, turns, sign or signer(NODE), said=said.append)
+    tidied: list[int] = []
+    node = Node(
+        node_store,
+        offer,
+        strategy,
+        turns,
+        sign or signer(NODE),
+        said=said.append,
+        tidy=lambda: tidied.append(len(said)),
+    )
     socket = root / "node.sock"
     program = install_program(root / "bin", socket)
     stop = threading.Event()
@@ -118,6 +128,6 @@ def a_fleet(
         threading.Thread(target=worker.serve, args=(stop.is_set,), daemon=True).start()
         stack.callback(stop.set)
         engine = StagingEngine(server, root / "staged")
-        fixture = Fixture(server, engine, program, store, node_store, node, said)
+        fixture = Fixture(server, engine, program, store, node_store, node, said, tidied)
         with fixture.clients:
             yield fixture

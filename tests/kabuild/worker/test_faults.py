@@ -217,6 +217,13 @@ def test_a_timed_action_is_not_repeated_after_a_kill(fleet: Fleet) -> None:
     assert fleet.strategy.ran == 1
 
 
+def test_a_node_tidies_its_store_after_each_action(fleet: Fleet) -> None:
+    assert fleet.is_right()
+    assert fleet.is_right(command("b"))
+
+    assert fleet.fixture.tidied == [1, 2]
+
+
 def test_workers_that_always_fail_are_a_clear_failure(fleet: Fleet) -> None:
     fleet.strategy.during = _killed(fleet, 99)
 

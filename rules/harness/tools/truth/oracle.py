@@ -19,7 +19,7 @@ from truth.task_code import TaskCode, TaskFault
 __all__ = ["Oracle", "TaskFault", "Tensors", "size"]
 
 Tensors = Mapping[str, Tensor]
-_PERTURBATIONS = 2
+_PERTURBATIONS = 8  # the largest of two movements is often half of what there is
 
 
 class Oracle:

@@ -1,9 +1,10 @@
-"""Layer 3b: a shared cache on a server of the Remote Execution API. Imports base, model, store.
+"""Layer 3b: a server of the Remote Execution API. Imports base, model, store.
 
     endpoint = Endpoint.of("grpc://cache:8980/main")
     with RemoteCache.connect(endpoint) as cache:
         cache.results.get_many(keys)          # entries of the action cache, or None
         cache.blobs.fetch(digests, store)     # into the local store, each hashed
+        cache.executions.run(digest, patience, stopped=...)   # by one of its workers
 
 The only home of gRPC. It is imported with ``client``, ``rpc`` and what stands on them, never with
 ``endpoint`` and ``signing``: commands that need no server do without it. Messages are written and

@@ -19,6 +19,7 @@ def scaled_add(input, other, alpha=1, out=None):
 LINE
 # The tests.
 import torch
+from scaled_add import scaled_add
 
 def test_scaled_add():
     results = {}
@@ -44,7 +45,8 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
     texts = {"T_v1/scaled_add": FUNCTION, "T_v1/integers": INTEGERS, "T_v1/near": NEAR}
     texts |= {"T_v1/wrong": WRONG, "T_v1/uncalled": UNCALLED, "G_v1/kernel": "import triton"}
     for name, text in texts.items():
-        workspace.write(f"../bench/data/TritonBench_{name}.py", text)
+        own = text.replace("from scaled_add", f"from {name.rpartition('/')[2]}")
+        workspace.write(f"../bench/data/TritonBench_{name}.py", own)
     ran = workspace.run("import", "tritonbench", "../bench")
     assert ran.code == 0, ran.err
     assert "@tritonbench: 1 of 6 tasks imported\n  licence: Apache-2.0" in ran.out, ran.out
@@ -57,7 +59,7 @@ def test_every_file_is_a_task_or_left_out_for_a_reason(imported: CliWorkspace) -
     for line in (
         "@tritonbench//T/scaled_add  imported",
         "@tritonbench//G/kernel  NO_ORACLE  nothing says what its kernel computes",
-        "@tritonbench//T/integers  VALUES_FIXED  its inputs are integers that its test writes down",
+        "@tritonbench//T/integers  VALUES_FIXED  its inputs are integers or zeros that its test",
         "@tritonbench//T/near  VALUES_FIXED  it works for the numbers that its test writes down",
         "@tritonbench//T/wrong  DOES_NOT_RUN  its function fails on a CPU without gradients",
         "@tritonbench//T/uncalled  NO_ENTRY  its test calls no function of the file by name",

@@ -7,6 +7,7 @@ is then fitted with an expression that a declaration knows.
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import time
@@ -122,6 +123,12 @@ def explore(
             if len(kept) == len(found):
                 raise LeftOutError("SHAPES_NOT_EXPRESSIBLE", str(error)) from None
             found = kept  # the benchmark's own sizes in the place of those that cannot be said
+
+
+def between(chosen: random.Random, low: int, high: int, step: int) -> int:
+    """A multiple of ``step``; small ones are as probable as large ones."""
+    size = round(math.exp(chosen.uniform(math.log(low), math.log(high))))
+    return max(low, size // step * step)
 
 
 class _NotExpressibleError(Exception):

@@ -271,6 +271,13 @@ def test_calls_of_a_function_are_apart(counts: Counts) -> None:
     assert (found.requests, found.lanes) == (4, 64)
 
 
+def test_no_two_accesses_are_taken_for_one(counts: Counts) -> None:
+    """However far apart they stand in the code, and whatever their kinds are."""
+    found = {a.operation: a.narrow.requests for a in counts.accesses if a.kernel == "unrolled"}
+
+    assert found == {"load": 2 * 128, "store": 2 * 128}
+
+
 def test_places_and_launches(counts: Counts) -> None:
     """Nothing is missing; what an access is called, and where, is as in the source."""
     found = access(counts, "broadcast", "load x")

@@ -68,6 +68,17 @@ __global__ void two_calls(const float* x, float* y) {
   y[threadIdx.x] = value;
 }
 
+// So many accesses of two kinds, at so many distances, that a kind could be taken for a distance.
+__global__ void unrolled(const float* x, float* y) {
+  float value = 1.0f;
+#pragma unroll
+  for (int i = 0; i < 128; ++i) {
+    value = x[i * i % 61 + threadIdx.x] + i % 5 * value;
+    if (i % 7 == 3) value *= threadIdx.x;
+    y[i * 7 % 127 + threadIdx.x] = value;
+  }
+}
+
 // --- shared memory ---
 
 template <int kStride>
@@ -153,6 +164,7 @@ extern "C" hipError_t run(const float* x, float* y, int* counts) {
   different_counts<<<1, 64>>>(x, y);
   behind_a_barrier<<<3, 64>>>(x, y);
   two_calls<<<1, 64>>>(x, y);
+  unrolled<<<1, 64>>>(x, y);
   banks<1><<<1, 64>>>(y);
   banks<2><<<1, 64>>>(y);
   banks<32><<<1, 64>>>(y);

@@ -45,15 +45,20 @@ uint32_t shift = 6;               // of lanes of a wave
 uint32_t running = kNone;         // the wave that ran last
 AtomicLoad load;
 
-// What tells an access apart: where it stands, what called that, and what kind it is.
+uint64_t mixed(uint64_t key, uint64_t value) {
+  key = (key ^ value) * 0x9e3779b97f4a7c15ull;
+  return key ^ (key >> 29);
+}
+
+// What tells an access apart: where it stands, what called that, and what kind it is. Each is mixed in
+// by itself: else a kind may make up for a distance in the code.
 uint64_t key_of(const Caller& caller, size_t bytes, Operation operation, Space space) {
-  uint64_t key = 0xcbf29ce484222325ull ^ (bytes << 8 | static_cast<uint64_t>(operation) << 4 |
-                                          static_cast<uint64_t>(space));
+  uint64_t key = mixed(0xcbf29ce484222325ull, bytes << 8 | static_cast<uint64_t>(operation) << 4 |
+                                                  static_cast<uint64_t>(space));
   uintptr_t code = caller.code;
   void* const* frame = caller.frame;
   for (uint32_t i = 0; i < kMostCallers && image.holds(code); ++i) {
-    key = (key ^ image.offset(code)) * 0x9e3779b97f4a7c15ull;
-    key ^= key >> 29;
+    key = mixed(key, image.offset(code));
     void* const* next = static_cast<void* const*>(*frame);
     if (next <= frame || next > frame + kStackBytes / sizeof *frame) break;
     code = reinterpret_cast<uintptr_t>(next[1]);

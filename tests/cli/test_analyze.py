@@ -130,7 +130,28 @@ def test_it_is_asked_for_and_changes_no_score(workspace: CliWorkspace) -> None:
     assert asked.gate("analyze")["verdict"] == "PASS"
     assert asked.gate("analyze")["cached"]
     assert asked.gate("analyze")["speedup"] is None
+    verdict = json.loads((workspace.root / "out/right/right.analyze/verdict.json").read_text())
+    assert verdict["findings"] == {"warp32": [], "warp64": []}
+    (case,) = verdict["cases"]
+    assert case == {
+        "config": "f32 n=1048",
+        "launches": 1,
+        "fault": "",
+        "bytes_read": 4192,
+        "bytes_written": 4192,
+        "bytes_moved": 8384,
+        "flops": 1048,
+    }
     assert not any("analyze" in str(action["label"]) for action in usual["actions"])
+
+
+def test_a_report_shows_what_was_counted(workspace: CliWorkspace) -> None:
+    ran = workspace.run("report", "//strided", "--gates=compile,analyze", "-o", "page.html")
+
+    assert ran.code == 0, ran.err
+    page = (workspace.root / "page.html").read_text()
+    assert "<summary>accesses to memory: 1 finding</summary>" in page
+    assert "<code>double.hip:5</code></td><td>loads of &#39;x&#39; move" in page
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:

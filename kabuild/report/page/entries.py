@@ -15,6 +15,7 @@ from kabuild.report.evaluation import Evaluation
 from kabuild.report.exports import brief, times_faster
 from kabuild.report.judgement import Pace, pace
 from kabuild.report.page import plots
+from kabuild.report.page.counted import Counted, counted
 from kabuild.report.page.resources import Resources, resources
 from kabuild.report.page.roofs import Machine, Timed
 
@@ -53,6 +54,7 @@ class Entry:
     word: str
     intervals: Markup | None
     resources: Resources | None
+    counted: Counted | None
     machine: Machine | None
     times: tuple[Times, ...]
     quadrants: Mapping[str, int]
@@ -123,6 +125,7 @@ def _entry(
         word=brief(result),
         intervals=plots.intervals(title, drawn) if drawn else None,
         resources=next(filter(None, map(resources, _told(result))), None),
+        counted=next(filter(None, map(counted, _told(result))), None),
         machine=machine if any(item.timed for item in times) else None,
         times=times,
         quadrants=_quadrants(result.figures.get("quadrants")),

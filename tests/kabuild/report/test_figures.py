@@ -178,6 +178,43 @@ def test_a_table_is_made_of_what_is_there(kernels: Any) -> None:
     assert table is None or [figure.text for figure in table.rows[0][1]] == ["-", "-"]
 
 
+FINDING = {
+    "file": "softmax.hip",
+    "line": 5,
+    "text": "loads of 'x' move 32.0 sectors a request",
+    "config": "f32 n=64",
+    "share": 0.75,
+}
+TRAFFIC = {
+    "config": "f32 n=64",
+    "bytes_read": 2048,
+    "bytes_written": 2048,
+    "bytes_moved": 8192,
+    "flops": 1024,
+}
+
+
+def counting(findings: Any, cases: Any) -> str:
+    """The page of a kernel of which accesses were counted."""
+    told = {"verdict": "PASS", "findings": findings, "cases": cases}
+    one = saying(result("softmax", 2.0), {"analyze": told})
+    return render_page([evaluation("ours", one)], title="t")
+
+
+def test_what_a_kernel_asks_memory_for_is_a_table() -> None:
+    page = counting({"warp32": [FINDING], "warp64": []}, [TRAFFIC, {**TRAFFIC, "flops": 0}])
+
+    assert "<summary>accesses to memory: 1 finding</summary>" in page
+    assert "<code>softmax.hip:5</code></td><td>loads of &#39;x&#39; move 32.0 sectors" in page
+    assert '<td class="number">75 %</td>' in page
+    assert '<td class="number">2.00x</td><td class="number">0.25</td></tr>' in page
+    assert '<td class="number">2.00x</td><td class="number">-</td></tr>' in page
+
+
+def test_the_findings_of_another_gate_are_no_accesses() -> None:
+    assert "accesses to memory" not in counting([FINDING], [TRAFFIC])
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
@@ -187,6 +224,16 @@ CASES = st.lists(
     st.fixed_dictionaries({}, optional=dict.fromkeys((*FIGURES, "config", "cold"), JSON)) | JSON,
     max_size=3,
 )
+COUNTED = st.lists(
+    st.fixed_dictionaries({}, optional=dict.fromkeys((*TRAFFIC, *FINDING), JSON)) | JSON,
+    max_size=3,
+)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(cases=COUNTED | JSON, findings=st.fixed_dictionaries({"warp32": COUNTED | JSON}) | JSON)
+def test_what_somebody_else_has_counted_is_shown_or_left_out(cases: Any, findings: Any) -> None:
+    assert "2.00x" in counting(findings, cases)
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)

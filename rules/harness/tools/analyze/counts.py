@@ -46,6 +46,8 @@ _BARRIER = re.compile(
 )
 _END, _FULL = "hipcpu-counts end", "hipcpu-counts full"
 _NONE = "-"
+SECTOR = 32
+"""Bytes of global memory that move at once."""
 _Item = TypeVar("_Item")
 
 
@@ -211,6 +213,16 @@ class Counts:
     branches: tuple[Branch, ...] = ()
     barriers: tuple[Barrier, ...] = ()
     whole: bool = True
+
+    @property
+    def traffic(self) -> dict[str, int]:
+        """Bytes of global memory: that move at least, and that requests of warps of 32 move."""
+        asked = [access for access in self.accesses if access.space == "global"]
+        return {
+            "bytes_read": SECTOR * sum(launch.sectors_read for launch in self.launches),
+            "bytes_written": SECTOR * sum(launch.sectors_written for launch in self.launches),
+            "bytes_moved": SECTOR * sum(access.narrow.sectors for access in asked),
+        }
 
 
 def place_json(place: Place | None) -> dict[str, Any]:

@@ -76,7 +76,13 @@ class _Call:
         """The call as a case of the verdict."""
         launches = sum(launch.count for launch in self.counts.launches)
         reason = self.fault.reason.value if self.fault else ""
-        return {"config": self.config.name, "launches": launches, "fault": reason}
+        return {
+            "config": self.config.name,
+            "launches": launches,
+            "fault": reason,
+            **self.counts.traffic,
+            "flops": self.flops,
+        }
 
     def to_json(self) -> dict[str, Any]:
         """As in ``analysis.json``."""
@@ -167,24 +173,29 @@ def _refused(path: Path) -> Verdict | None:
     return Verdict(GATE, FAIL, compiled["reason"], summary, compiled["detail"], files=files)
 
 
-def _analysis(calls: Sequence[_Call]) -> bytes:
+def _findings(calls: Sequence[_Call]) -> dict[str, Any]:
     told = [(call.config.name, call.counts) for call in calls]
-    findings = {f"warp{warp}": [item.to_json() for item in find(told, warp)] for warp in _WARPS}
-    return canonical_json(
-        {"schema": 1, "calls": [call.to_json() for call in calls], "findings": findings}
-    )
+    return {f"warp{warp}": [item.to_json() for item in find(told, warp)] for warp in _WARPS}
+
+
+def _analysis(calls: Sequence[_Call]) -> bytes:
+    told = [call.to_json() for call in calls]
+    return canonical_json({"schema": 1, "calls": told, "findings": _findings(calls)})
 
 
 def _verdict(calls: Sequence[_Call]) -> Verdict:
     cases = [call.case for call in calls]
+    extra = {"findings": _findings(calls)}
     files = {ANALYSIS: _analysis(calls)}
     failed = next((call for call in calls if call.fault), None)
     if failed is None or failed.fault is None:
         kernels = {access.kernel for call in calls for access in call.counts.accesses}
         summary = f"counted {len(kernels)} kernel{'s' * (len(kernels) != 1)} in {len(calls)} config"
-        return Verdict(GATE, PASS, "", f"{summary}{'s' * (len(calls) != 1)}", "", cases, {}, files)
+        return Verdict(
+            GATE, PASS, "", f"{summary}{'s' * (len(calls) != 1)}", "", cases, extra, files
+        )
     fault = failed.fault
     outcome = REJECTED if fault.rejected else FAIL
     summary, _, _ = fault.detail.partition("\n")
     detail = f"{summary}\n  in {failed.config.name}"
-    return Verdict(GATE, outcome, fault.reason.value, summary, detail, cases, {}, files)
+    return Verdict(GATE, outcome, fault.reason.value, summary, detail, cases, extra, files)

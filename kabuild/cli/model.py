@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import click
 from kabuild.base.errors import ExitCode
 from kabuild.base.fs import atomic_write
 from kabuild.base.printing import escaped
+from kabuild.builder import Builder
 from kabuild.cli.completion import complete_agents
 from kabuild.cli.flags import KeyFlags, RunFlags, SaltFlags, WhereFlags
 from kabuild.cli.null_build import style
@@ -22,6 +25,7 @@ from kabuild.loading.request import Request
 from kabuild.neural.extract import chosen, extract, profile_of
 from kabuild.neural.profile import render_profile
 from kabuild.neural.running import read_model
+from kabuild.sandbox import Spawner
 
 
 @click.group("model")
@@ -69,7 +73,7 @@ def profile(options: ProfileFlags) -> None:
     kabuild model profile my_model.py --platform=cpu --json
     """
     model = read_model(options.file)
-    with builder() as builds:
+    with _warm() as builds:
         found = profile_of(model, options.request(), builds)
     if options.output:
         from kabuild.neural.page import render_page
@@ -131,7 +135,7 @@ def extract_(options: ExtractFlags) -> None:
     Exits with 0 when a task was written, 3 when none was admitted, 36 when the machine failed.
     """
     model, request = read_model(options.file), options.request()
-    with builder() as builds:
+    with _warm() as builds:
         rows = chosen(profile_of(model, request, builds), options.top, options.part)
         found = extract(model, rows, options.output, request, builds)
     code = found.summary.exit_code
@@ -192,7 +196,7 @@ def verify_(options: VerifyFlags) -> None:
     """
     from kabuild.neural.verify import ALL, render, verify
 
-    with builder() as builds:
+    with _warm() as builds:
         found = verify(options.directory, options.request(), builds, alone=not options.leave_out)
     if options.as_json:
         click.echo(json.dumps(found.to_json(), sort_keys=True))
@@ -203,6 +207,13 @@ def verify_(options: VerifyFlags) -> None:
     whole = found.variant(ALL)
     code = ExitCode.OK if whole and whole.result.passed else ExitCode.TESTS_FAILED
     raise click.exceptions.Exit(int(next(iter(broken), code)))
+
+
+@contextmanager
+def _warm() -> Iterator[Builder]:
+    """A builder for several builds, between which interpreters stay warm."""
+    with builder() as builds, Spawner() as spawner:
+        yield replace(builds, spawner=spawner)
 
 
 def _write(path: Path, text: str) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from kabuild.neural.assemble import assemble
-from kabuild.neural.packages import Known
+from kabuild.neural.packages import Extracted, Known, remove_package, write_packages
 from tests.testkit.cli import CliWorkspace, Ran
 
 from .conftest import QUICK
@@ -94,16 +95,6 @@ def test_a_profile_is_cached_and_shown(place: CliWorkspace, profiled: Ran) -> No
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
 
 
-def test_a_model_that_ends_its_process_is_one_error(place: CliWorkspace) -> None:
-    place.write("bad.py", "import os\nos._exit(0)")
-
-    ran = place.run("model", "profile", "bad.py")
-
-    assert ran.code == 1
-    assert "bad.py: the model cannot be run: " in ran.err
-    assert "Traceback" not in ran.err
-
-
 def test_facts_of_another_form_are_refused(place: CliWorkspace) -> None:
     """A hostile file may write the answer itself, and end the process."""
     forged = '{"schema": 1, "device": "cpu", "parts": [], "eager_seconds": -1}'
@@ -116,6 +107,7 @@ def test_facts_of_another_form_are_refused(place: CliWorkspace) -> None:
 
     assert ran.code == 1
     assert "forged.py: what was written about it cannot be read" in ran.err
+    assert "Traceback" not in ran.err
 
 
 def test_a_path_that_is_no_model_file_is_a_usage_error(place: CliWorkspace) -> None:
@@ -263,11 +255,25 @@ def test_a_directory_without_a_model_is_one_error(
     assert said in ran.err
 
 
-def test_solutions_stay_when_a_model_is_extracted_again(place: CliWorkspace, verified: Ran) -> None:
-    place.write("tasks/net/norm/solutions/expert/norm.py", "kept = 1\n")
+def test_solutions_stay_where_packages_are_written_and_removed(tmp_path: Path) -> None:
+    attrs = {"configs": [{"n": 4}], "dims": {"n": "1..4"}}
+    graph = {"forward": "", "held": [], "constants": [], "others": {}}
+    facts = {
+        "schema": 1,
+        "parts": [{"name": "norm", "attrs": attrs, "kernel": "k", "reference": "r", "calls": [2]}],
+        "left_out": [],
+        "whole": {"attrs": attrs, "reference": "r"},
+        "graph": graph,
+    }
+    solution = tmp_path / "norm/solutions/expert/norm.py"
+    solution.parent.mkdir(parents=True)
+    solution.write_text("kept")
 
-    ran = place.run("model", "extract", "net.py", "--part=norm", "--samples=2", "-o", "tasks/net")
+    write_packages(tmp_path, b"model", Extracted.read(facts))
+    assert "{ n = 4 },  # 2 in a call" in (tmp_path / "norm/BUILD.toml").read_text()
+    remove_package(tmp_path, "norm")
 
-    assert (place.root / "tasks/net/norm/solutions/expert/norm.py").read_text() == "kept = 1\n"
-    assert ran.code == 1  # the expert defines no norm, so nothing was judged
-    assert "norm left out: " in ran.out
+    assert solution.read_text() == "kept"
+    assert not (tmp_path / "norm/BUILD.toml").exists()
+    with pytest.raises(ValueError, match="no identifier"):
+        Extracted.read({**facts, "graph": {**graph, "others": {"../x": ""}}})

@@ -100,9 +100,9 @@ def test_sizes_that_only_a_computation_refuses_go_together() -> None:
     """Without data a convolution takes a bias of any length."""
 
     def draw(seed: int) -> tuple[Tensor, ...]:
-        return (torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(seed)),)
+        return (torch.randn(1, 3, 4, 4, generator=torch.Generator().manual_seed(seed)),)
 
-    (unit,) = find_units(export(UserModel(nn.Conv2d(3, 10, 3), draw, "cpu")))
+    (unit,) = find_units(export(UserModel(nn.Conv2d(3, 10, 3, padding=1), draw, "cpu")))
     configs = configs_of(unit)
 
     assert configs.shapes["inputs.weight"] == ["d4", "d1", "3", "3"]

@@ -1,0 +1,33 @@
+"""A check that counts accesses, where the platform cannot."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.testkit.cli import REPOSITORY
+
+# As in a session's sandbox, where ``sandbox`` is a package of its own.
+PATHS = [str(REPOSITORY / part) for part in ("kabuild", "rules/agent/tools", "rules/harness/tools")]
+ASK = """
+import sys
+sys.path += sys.argv[1:]
+from pathlib import Path
+from types import SimpleNamespace
+from bench import Bench
+
+order = SimpleNamespace(check=SimpleNamespace(counting=None))
+try:
+    Bench(order, Path("/root"), Path("/scratch")).analyze(b"")
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_what_nothing_counts_is_refused() -> None:
+    """Before anything is compiled: with a sentence that an agent understands."""
+    done = subprocess.run(
+        [sys.executable, "-c", ASK, *PATHS], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "only HIP kernels can be analyzed, and on cpu\n"

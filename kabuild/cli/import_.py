@@ -11,6 +11,7 @@ from kabuild.base.errors import ExitCode, Reason, UsageError
 from kabuild.base.fs import atomic_write
 from kabuild.cli.flags import KeyFlags, RunFlags
 from kabuild.cli.options import argument, flag, takes
+from kabuild.cli.prove import prove
 from kabuild.cli.session import builder
 from kabuild.imports.adapter import Adapter, find_adapter
 from kabuild.imports.capture import Captured, capture
@@ -31,6 +32,11 @@ class ImportFlags(KeyFlags, RunFlags):
         help="Its name in labels.  [default: the adapter's name]",
     )
     check: bool = flag("--check", is_flag=True, help="Capture again and compare; write nothing.")
+    proving: bool = flag(
+        "--prove",
+        is_flag=True,
+        help="Prove that tasks mean what their originals do: same inputs, same answers.",
+    )
     listing: bool = flag(
         "--list", is_flag=True, help="List all tasks: imported, or the reason why not."
     )
@@ -48,13 +54,18 @@ def command(options: ImportFlags) -> None:
     kabuild import kernelbench ../KernelBench
     kabuild import --check @kernelbench//...
     kabuild import --list @kernelbench
+    kabuild import --prove @kernelbench//level1/...
 
-    With --check, exits with 3 when a lock is stale.
+    With --check, exits with 3 when a lock is stale; with --prove, when a task differs.
     """
     root = find_workspace(Path.cwd())
     if options.listing:
         for name in _names(options.what):
             _list(root, name)
+    elif options.proving:
+        for name in _names(options.what):
+            _repository(root, name)
+        raise click.exceptions.Exit(prove(options.what, options.request()))
     elif options.check:
         stale = [name for name in _names(options.what) if not _is_current(root, name, options)]
         raise click.exceptions.Exit(int(ExitCode.TESTS_FAILED if stale else ExitCode.OK))

@@ -10,13 +10,15 @@ import click
 
 from kabuild.base.errors import BundleError, ExitCode, Reason, UsageError
 from kabuild.base.fs import atomic_write
+from kabuild.builder import Builder
 from kabuild.bundle.archive import SUFFIX
+from kabuild.cli.audit import audit
 from kabuild.cli.evaluations import evaluated, is_file, machine_failed, read_file
 from kabuild.cli.flags import GateFlags, SolverFlags
 from kabuild.cli.judging_flags import JudgingFlags
 from kabuild.cli.options import flag, takes
 from kabuild.cli.session import builder
-from kabuild.cli.types import OutputPath, say_of, unwritable
+from kabuild.cli.types import SAMPLES, OutputPath, say_of, unwritable
 from kabuild.loading import find_workspace
 from kabuild.loading.roots import BUILD_FILE
 from kabuild.report.arena import RESULT, arena_runs, run_folders, write_arena
@@ -29,7 +31,7 @@ _READABLE = f"""results can be: a bundle that kabuild publish wrote (*{SUFFIX});
 a directory that --format=arena or AgentKernelArena wrote (<task>/{RESULT} in it,
 or in each of several directories in it); tasks of this workspace, such as //tasks/..."""
 
-FORMATS = ("html", "json", "csv", "md", "arena")
+FORMATS = ("html", "json", "csv", "md", "arena", "audit")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,12 @@ class ReportFlags(SolverFlags, GateFlags, JudgingFlags):
         default="html",
         show_default=True,
         help="Output format.",
+    )
+    samples: int | None = flag(
+        "--samples",
+        type=SAMPLES,
+        metavar="N",
+        help="With --format=audit: configs to run each task's own kernels on.  [default: 200]",
     )
     output: Path | None = flag(
         "--output",
@@ -72,6 +80,7 @@ def command(options: ReportFlags) -> None:
     kabuild report theirs.kab ours.kab --format=md
     kabuild report ./workspace_MI300X/run_1 //tasks/...  a run of AgentKernelArena
     kabuild report //tasks/... --format=arena -o run_ours
+    kabuild report @kernelbench//... --format=audit -o audit.md   a benchmark and its check
 
     The page is one file that needs no network: verdicts, times with intervals, differences
     between kernels, provenance. Cached results are reused. Exits with 0 whatever the verdicts
@@ -82,6 +91,9 @@ def command(options: ReportFlags) -> None:
     names = _agents(options)
     files, patterns = _sorted_out(options.patterns)
     with builder() as builds:
+        if form == "audit":
+            _audit(options, files, builds)
+            return
         found = [_read(text, builds.store) for text in files]
         if patterns:
             request = replace(options.request(), patterns=tuple(patterns))
@@ -94,6 +106,18 @@ def command(options: ReportFlags) -> None:
         _write(_renderer(form, options.title)(found), form, output)
     if machine_failed(found):
         raise click.exceptions.Exit(int(ExitCode.ENVIRONMENT))
+
+
+def _audit(options: ReportFlags, files: Sequence[str], builds: Builder) -> None:
+    """Write the page about benchmarks. Raises UsageError for files of results."""
+    if files:
+        what = f"{files[0]} holds results; an audit is of imported tasks"
+        raise UsageError(Reason.BAD_FLAG, what, hint="name tasks: @kernelbench//...")
+    request = replace(options.request(), samples=options.samples)
+    text, code = audit(request, builds)
+    _write(text, options.form, options.output)
+    if code == ExitCode.ENVIRONMENT:
+        raise click.exceptions.Exit(code)
 
 
 def _agents(options: ReportFlags) -> list[str | None]:

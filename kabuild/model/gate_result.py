@@ -125,6 +125,16 @@ class GateResult:
         return self.word == Outcome.INFRA.value.upper()
 
     @property
+    def findings(self) -> Mapping[str, tuple[str, ...]]:
+        """What it found and does not judge: by kind, what shows it. Empty if damaged."""
+        found: dict[str, tuple[str, ...]] = {}
+        said = self.data.get("findings")
+        for item in said if isinstance(said, list) else ():
+            if isinstance(item, dict) and isinstance(by := item.get("by"), list):
+                found[str(item.get("kind"))] = tuple(map(str, by))
+        return found
+
+    @property
     def title(self) -> str:
         """The verdict with its reason, for people: ``FAIL (COMPILE_ERROR)``."""
         return f"{self.word} ({self.reason})" if self.reason else self.word

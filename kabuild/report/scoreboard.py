@@ -127,13 +127,21 @@ def render_totals(counts: Totals, seconds: float, *, broken: int = 0) -> str:
 
 
 def render_admission(table: Sequence[TaskResult], style: Style = plain) -> str:
-    """The verdict of ``validate`` on each task, with the seconds of the run that made it."""
+    """The verdicts of ``validate`` on each task, with the seconds of the runs that made them.
+
+    What a gate that passed found all the same stands in the place of a reason.
+    """
+
+    def first(result: TaskResult) -> GateResult:
+        return next(iter(result.gates.values()))
+
     rows = [("task", "verdict", "reason", "seconds")]
     judged = ((result, gate) for result in table for gate in result.gates.values())
     for result, gate in judged:
         once = "cached" if gate.run_seconds is None else f"cached, {gate.run_seconds:.1f} once"
         seconds = once if gate.cached else f"{gate.seconds:.1f}"
-        rows.append((result.label.short, gate.word, gate.reason or "-", seconds))
+        of = result.label.short if gate is first(result) else f"  {gate.gate}"
+        rows.append((of, gate.word, gate.reason or ", ".join(gate.findings) or "-", seconds))
     return text_table(rows, style)
 
 

@@ -33,6 +33,7 @@ from ..harness.gates import (
 )
 from ..harness.hip import check_kernel_suffix
 from ..harness.names import check_name
+from ..harness.proof import PROOF, declare_proof
 from ..harness.signature import read_signature
 from ..harness.solution import NO_SOLUTION, Bench, Compiling, declare_solution, trials
 from ..harness.task import SUBTARGETS, TASK_ATTRS, check_task
@@ -62,6 +63,7 @@ def implement(ctx: Context) -> None:
     expert = expert_kernel(ctx)
     compiled = _declare_compile(ctx, "expert.compile", expert) if expert else None
     declare_admission(ctx, theirs, _side(ctx, "candidate", compiled) if compiled else None, runtime)
+    declare_proof(ctx, theirs, runtime)
 
 
 def read_boundary(attrs: Mapping[str, Any]) -> Call:
@@ -193,6 +195,6 @@ RULE = Rule(
         "dims": attr.table("The shape space: { rows = '1..65536' }."),
     },
     subtargets=(*SUBTARGETS, "baseline.compile"),
-    gates=GATES,
+    gates=(*GATES, PROOF),
     check=_check,
 )

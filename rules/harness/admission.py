@@ -38,12 +38,12 @@ def declare_admission(
         "samples": ctx.options.samples,
         "expert": expert is not None,
         "brief": ctx.attrs["brief"],
-        "declared": _declared_configs(ctx, signature),
+        "declared": declared_configs(ctx, signature),
     }
     return judging.gate(gates.ADMISSION, requires=(), policy=policy)
 
 
-def _declared_configs(ctx: Context, signature: Signature) -> list[dict[str, Any]]:
+def declared_configs(ctx: Context, signature: Signature) -> list[dict[str, Any]]:
     """The configs of all platforms."""
     attrs = ctx.attrs
     configs = list(read_configs(attrs["configs"], ("configs",), attrs, signature))

@@ -16,8 +16,9 @@ from .terms import gates
 TOOLS = "rules/harness/tools"
 DEVICE = "device"
 """What judges ask of a platform: ``tools/base/device_platform.py``."""
-ANALYZE = "analyze"
-"""The gate that counts accesses. No file of the judge names it, so it is not among their terms."""
+ANALYZE, PROOF = "analyze", "proof"
+"""The gates that count accesses and that prove imports. No file of the judge names them, so they
+are not among its terms."""
 
 
 def _terms(*names: str) -> tuple[str, ...]:
@@ -40,6 +41,7 @@ GATE_FILES: Mapping[str, tuple[str, ...]] = {
     gates.UNSEEN: (*_COMPARING, *_terms("unseen"), "unseen"),
     gates.RETENTION: (*_TIMING, "retention"),
     gates.ADMISSION: (*_COMPARING, *_EDGES, "correctness/determinism.py", "admission"),
+    PROOF: (*_COMPARING, "proof"),
     gates.SANITIZE: (*_JUDGE, *_ORACLE, *_EDGES, "sanitize"),
     ANALYZE: (
         *_JUDGE,

@@ -8,6 +8,7 @@ from kabuild.rule import Artifact, Context, attr
 
 ORIGINAL_ATTRS: Mapping[str, attr.Attr] = {
     "originals": attr.files("Files of an imported task: original/<path> beside the reference."),
+    "check": attr.files("Files of an imported task's own check, which 'validate' examines."),
     "library": attr.tree("Modules that the reference imports: library/ beside it."),
     "parameters": attr.table("What the reference is told: parameters.json beside it."),
 }

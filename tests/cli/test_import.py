@@ -107,7 +107,7 @@ class Model(nn.Module):
     def forward(self, x, start):
         self.last.copy_(start)
         self.last = torch.tanh(self.mix(x) + self.last)
-        return 2 * self.last.view(batch // 4, 4, -1).permute(2, 0, 1)
+        return (2 * self.last).view(batch // 4, 4, -1).permute(2, 0, 1)
 
 whole = 96
 batch = whole // 3

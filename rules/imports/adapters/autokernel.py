@@ -84,14 +84,14 @@ def inputs(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]
     """The tensors of a call, from the original's own function under a seed."""
     from imported.functions import inputs_of
 
-    return inputs_of(*_drawn(config, generator))
+    return _drawn(config, generator, inputs_of)
 
 
 def state(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
     """The weights that the original leaves constant, moved."""
     from imported.functions import state_of
 
-    return state_of(*_drawn(config, generator))
+    return _drawn(config, generator, state_of)
 
 
 def reference(**given: Any) -> Table:
@@ -104,14 +104,21 @@ def reference(**given: Any) -> Table:
     return run(function, values, {**given, **given.get("state", {})}, told)
 
 
-def _drawn(config: Mapping[str, Any], generator: Generator) -> tuple[Values, Table]:
+def _drawn(
+    config: Mapping[str, Any],
+    generator: Generator,
+    part: Callable[[Values, Table], dict[str, Tensor]],
+) -> dict[str, Tensor]:
     from imported.functions import sized
     from imported.modules import under_seed
 
     told, device = _told(), str(generator.device)
     settings, bench, kind = sized(told, config), _bench(), config["dtype"]
-    call = lambda: _call(bench, told["operation"], settings, device, kind)  # noqa: E731
-    return under_seed(generator, call), told
+
+    def draw() -> dict[str, Tensor]:
+        return part(_call(bench, told["operation"], settings, device, kind), told)
+
+    return under_seed(generator, draw)
 
 
 def _call(

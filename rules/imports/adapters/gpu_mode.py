@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from imported.functions import Learnt, Values
+    from imported.original_functions import Answer
     from imported.problems import Problem
     from torch import Generator, Tensor
 
@@ -56,7 +57,7 @@ def capture(name: str, files: Sequence[str]) -> Table:
     """What the lock says of a task. Raises LeftOutError."""
     from imported.boundary import LeftOutError, needing_packages, sources
     from imported.constants import read_module
-    from imported.problems import GENERATE, REFERENCE
+    from imported.problems import ENTRY, GENERATE, REFERENCE
     from imported.starting_points import first_steady
 
     text = (HERE / "original" / files[1]).read_text()
@@ -82,6 +83,7 @@ def capture(name: str, files: Sequence[str]) -> Table:
             **learnt.declared(settings),
             **sources("gpu_mode", files),
             **problem.attrs,
+            "check": [*files[:1]] * (problem.entry == ENTRY),
             "modules": [file for file in files if file.endswith(_MODULES)],
             "parameters": learnt.parameters(settings[0], files=list(files), checked=checked),
             "brief": f"Write {problem.wanted} of {files[0]}, from the same data, only faster. "
@@ -115,8 +117,9 @@ def inputs(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]
 
     told = _told()
     problem, device = _known(told), str(generator.device)
-    draw = under_seed(generator, lambda: _call(problem, sized(told, config), device))
-    return inputs_of(draw, told)
+    return under_seed(
+        generator, lambda: inputs_of(_call(problem, sized(told, config), device), told)
+    )
 
 
 def reference(**given: Any) -> dict[str, Any]:
@@ -127,6 +130,34 @@ def reference(**given: Any) -> dict[str, Any]:
     problem = _known(told)
     values = _call(problem, sized(told, given), told["device"])
     return run(problem.function, values, given, told)
+
+
+def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> Table:
+    """What the original draws under these seeds, and computes."""
+    import torch
+    from imported.functions import sized, tensors
+    from imported.original_code import on
+    from imported.original_functions import cloned, results_of
+
+    told = _told()
+    module = _load(told["files"])
+    with on(str(torch.get_default_device())):
+        data = module.generate_input(**sized(told, config), seed=seeds["inputs"])
+    found = tensors({"data": cloned(data)})
+    results = results_of(module.ref_kernel, {"data": data}, told)
+    return {"inputs": {n: found[n] for n in told["inputs"]}, "state": {}, "results": results}
+
+
+def original_check(config: Mapping[str, Any], seed: int, answer: Answer) -> str:
+    """What the problem's own check says of a candidate; "" where it passes."""
+    import torch
+    from imported.functions import sized
+    from imported.original_functions import checked_data
+
+    told = _told()
+    settings = {**sized(told, config), "seed": seed}
+    device = str(torch.get_default_device())
+    return checked_data(_load(told["files"]), settings, device, answer)
 
 
 def _settings(text: str) -> list[Table]:

@@ -6,9 +6,10 @@ The rest runs where tasks are captured and judged, beside ``library`` and ``orig
 
 from __future__ import annotations
 
+import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,18 +24,22 @@ TERMS = {"licence": "MIT", "redistribute": True}
 MARK = "KernelBench/level1"
 """What a checkout of this benchmark has."""
 
+_CHECK = "src/kernelbench/eval.py"
+Answer = Callable[[Callable[..., Any]], Callable[..., Any]]
+
 
 def tasks(root: Path) -> Iterator[dict[str, Any]]:
     """All problems of levels 1 to 4, by level and number."""
     for path in sorted(root.glob("KernelBench/level[1-4]/*.py"), key=_number):
         level, stem = path.parent.name, re.sub(r"[^\w.+=-]", "_", path.stem)
-        file = path.relative_to(root).as_posix()
-        yield {"name": f"{level}/{stem}", "files": [file], "tags": [level]}
+        files = [path.relative_to(root).as_posix(), *(_CHECK for _ in root.glob(_CHECK))]
+        yield {"name": f"{level}/{stem}", "files": files, "tags": [level]}
 
 
 def capture(name: str, files: Sequence[str]) -> dict[str, Any]:
     """What the lock says of a task. Raises LeftOutError."""
-    return _models().capture(name, files)
+    facts = _models().capture(name, files[:1])
+    return {**facts, "attrs": {**facts["attrs"], "check": [*files[1:]]}}
 
 
 def inputs(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
@@ -50,6 +55,29 @@ def state(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
 def reference(**given: Any) -> dict[str, Any]:
     """What the original computes from arguments and weights, in their precision."""
     return _models().reference(**given)
+
+
+def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> dict[str, Any]:
+    """What the original draws under these seeds, and computes."""
+    from imported.original_models import original
+
+    names, told = _original(config)
+    return original(names, told["inputs"], seeds)
+
+
+def original_check(config: Mapping[str, Any], seed: int, answer: Answer) -> str:
+    """What KernelBench's check says of a candidate; "" where it passes."""
+    from imported.original_models import original_check
+
+    return original_check(HERE / "original" / _CHECK, _original(config)[0], seed, answer)
+
+
+def _original(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    from imported.original_models import read_original
+
+    told = json.loads((HERE / "parameters.json").read_text())
+    file = HERE / "original" / told["files"][0]
+    return read_original(file, told["members"], config), told
 
 
 def _models() -> Models:

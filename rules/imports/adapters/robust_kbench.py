@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from imported.functions import Text, Values
+    from imported.original_functions import Answer
     from torch import Generator, Tensor
 
 HERE = Path(__file__).parent
@@ -26,6 +27,7 @@ MARK = "robust_kbench"
 
 _FUNCTION, _INPUTS = "forward_fn", "get_inputs"
 _AUTOGRAD = "AutogradFunction"
+_CHECKS = ("robust_kbench/sandbox/correct_forward_fn.py", "robust_kbench/utils.py")
 _TABLES = ("input", "init", "shared")
 _COMPUTED = {"forward": f"what {_FUNCTION}", "backward": f"what the backward pass of {_AUTOGRAD}"}
 Names = Mapping[str, Any]
@@ -38,6 +40,9 @@ def tasks(root: Path) -> Iterator[Table]:
         home, way = path.parent, path.stem.removeprefix("func_")
         name = home.relative_to(root / "tasks").as_posix()
         files = [path, home / f"config_{way}.json", *sorted(home.glob("[0-9]*_*.py"))]
+        files += [root / check for check in _CHECKS if (root / check).is_file()] * (
+            way == "forward"
+        )
         yield {
             "name": name if way == "forward" else f"{name}_backward",
             "files": [file.relative_to(root).as_posix() for file in files],
@@ -51,6 +56,8 @@ def capture(name: str, files: Sequence[str]) -> Table:
     from imported.constants import read_module
     from imported.functions import learn
 
+    checks = [file for file in files if file in _CHECKS]
+    files = [file for file in files if file not in _CHECKS]
     names = needing_packages(lambda: _load(files[0]))
     settings = _settings(names, json.loads((HERE / "original" / files[1]).read_text()))
     sizes = {n: max(s[n] for s in settings) for n, v in settings[0].items() if type(v) is int}
@@ -71,6 +78,7 @@ def capture(name: str, files: Sequence[str]) -> Table:
             **learnt.declared(settings),
             **sources("robust_kbench", files),
             **more,
+            "check": checks,
             "baseline": _FUNCTION,
             "parameters": learnt.parameters(settings[0], file=files[0]),
             "brief": f"Write a function {entry} that computes {_COMPUTED[entry]} of {files[0]} "
@@ -83,14 +91,14 @@ def inputs(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]
     """The tensors of a call, from the original's own functions under a seed."""
     from imported.functions import inputs_of
 
-    return inputs_of(*_drawn(config, generator))
+    return _drawn(config, generator, inputs_of, inputs_first=True)
 
 
 def state(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
     """The weights, from the original's own constructor under a seed."""
     from imported.functions import state_of
 
-    return state_of(*_drawn(config, generator))
+    return _drawn(config, generator, state_of, inputs_first=False)
 
 
 def reference(**given: Any) -> dict[str, Any]:
@@ -103,13 +111,61 @@ def reference(**given: Any) -> dict[str, Any]:
     return run(function, call, {**given, **given.get("state", {})}, told)
 
 
-def _drawn(config: Mapping[str, Any], generator: Generator) -> tuple[Values, Table]:
+def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> Table:
+    """What the original draws under these seeds, and computes."""
+    import torch
+    from imported.functions import listen, sized, tensors
+    from imported.original_functions import results_of
+
+    told: Table = json.loads((HERE / "parameters.json").read_text())
+    names, settings = _load(told["file"]), sized(told, config)
+    torch.manual_seed(seeds["inputs"])
+    drawn = names[_INPUTS](**_taken(names[_INPUTS], settings))
+    torch.manual_seed(seeds["state"])
+    model = names["Model"](**_taken(names["Model"].__init__, settings))
+    values = listen(names[_FUNCTION], lambda stand_in: model(*drawn, fn=stand_in))
+    found = {name: tensor.detach().clone() for name, tensor in tensors(values).items()}
+    results = results_of(names[_FUNCTION], values, told)
+    parts = {part: {n: found[n] for n in told[part]} for part in ("inputs", "state")}
+    return {**parts, "results": results}
+
+
+def original_check(config: Mapping[str, Any], seed: int, answer: Answer) -> str:
+    """What robust-kbench's check, which has seeds of its own, says of a candidate."""
+    from imported.functions import sized
+    from imported.original_functions import checked_trials
+
+    del seed
+    told: Table = json.loads((HERE / "parameters.json").read_text())
+    names, settings = _load(told["file"]), sized(told, config)
+    taken = _taken(names[_INPUTS], settings), _taken(names["Model"].__init__, settings)
+    check, utilities = (HERE / "original" / file for file in _CHECKS)
+    return checked_trials(check, utilities, names, taken, answer)
+
+
+def _taken(function: Callable[..., Any], settings: Table) -> Table:
+    from imported.functions import taken
+
+    return taken(function, settings)
+
+
+def _drawn(
+    config: Mapping[str, Any],
+    generator: Generator,
+    part: Callable[[Values, Table], dict[str, Tensor]],
+    *,
+    inputs_first: bool,
+) -> dict[str, Tensor]:
     from imported.functions import sized
     from imported.modules import under_seed
 
     told: Table = json.loads((HERE / "parameters.json").read_text())
     names, settings, device = _load(told["file"]), sized(told, config), str(generator.device)
-    return under_seed(generator, lambda: _call(names, settings, device)[1]), told
+
+    def draw() -> dict[str, Tensor]:
+        return part(_call(names, settings, device, inputs_first=inputs_first)[1], told)
+
+    return under_seed(generator, draw)
 
 
 def _load(file: str) -> Names:
@@ -133,7 +189,7 @@ def _settings(names: Names, tables: Mapping[str, list[Table]]) -> list[Table]:
 
 
 def _call(
-    names: Names, settings: Table, device: str
+    names: Names, settings: Table, device: str, *, inputs_first: bool = False
 ) -> tuple[Callable[..., Any], Values, list[Any], Text | None]:
     """What is called, its arguments, those that were drawn for it, and how it is called."""
     import torch
@@ -142,8 +198,9 @@ def _call(
     from imported.modules import ShapesOnly
 
     with torch.device(device), ShapesOnly():
+        drawn = [*names[_INPUTS](**taken(names[_INPUTS], settings))] if inputs_first else None
         model = names["Model"](**taken(names["Model"].__init__, settings))
-        drawn = [*names[_INPUTS](**taken(names[_INPUTS], settings))]
+        drawn = drawn or [*names[_INPUTS](**taken(names[_INPUTS], settings))]
     function = names[_FUNCTION]
     values = listen(function, lambda stand_in: model(*drawn, fn=stand_in))
     if _AUTOGRAD not in names:

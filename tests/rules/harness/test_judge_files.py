@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kabuild.model.action import Action, Source
+from rules.harness.judge_files import GATE_FILES
 from tests.testkit.own_tasks import ROOT, action_of
 
 TOOLS = ROOT / "rules/harness/tools"
@@ -140,6 +141,20 @@ def test_a_check_has_what_its_gates_import(family: str, platform: str) -> None:
     assert names(needed ^ has) == []
 
 
+def test_a_proof_has_what_it_imports() -> None:
+    """It starts no runner; what launches one comes with every judge."""
+    listed = {
+        path
+        for name in GATE_FILES["proof"]
+        for path in ((TOOLS / name).rglob("*.py") if "." not in name else [TOOLS / name])
+    }
+    needed = {p for p in closure("gate.py", "proof/gate.py") if p.is_relative_to(TOOLS)}
+
+    assert names(needed - listed) == []
+    whole = {TOOLS / "base/sampler.py", TOOLS / "truth/stage.py"}  # of packages taken whole
+    assert names(listed - needed - whole) == []
+
+
 def test_every_module_of_the_judge_is_used_by_some_gate() -> None:
     used = {
         path
@@ -149,6 +164,7 @@ def test_every_module_of_the_judge_is_used_by_some_gate() -> None:
     }
     used |= {path for gate in WATCHING for path in given(action_of("hip2hip", "cpu", gate))}
     used |= given(action_of("hip2hip", "cpu", "score"))
+    used |= set((TOOLS / "proof").rglob("*.py"))
     assert names(set(TOOLS.rglob("*.py")) - used) == []
 
 

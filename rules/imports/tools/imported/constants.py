@@ -25,12 +25,24 @@ class Module:
         values: the integers, as they stand in the text.
         names: what each is called: the name that it is assigned to, or a function's.
         origin: digest material: the syntax of ``of`` without docstrings and positions.
+        source: the module's text.
+        places: line, first and last byte of each of the integers in it.
     """
 
     code: CodeType
     values: tuple[int, ...]
     names: tuple[str, ...]
     origin: str
+    source: str = ""
+    places: tuple[tuple[int, int, int], ...] = ()
+
+    def written(self, values: Sequence[int]) -> str:
+        """The module's own text, with ``values`` written in the place of its integers."""
+        lines = self.source.encode().splitlines(keepends=True)
+        for (line, begin, end), value in sorted(zip(self.places, values, strict=True))[::-1]:
+            text = lines[line - 1]
+            lines[line - 1] = text[:begin] + str(value).encode() + text[end:]
+        return b"".join(lines).decode()
 
     def load(self, values: Sequence[int]) -> dict[str, Any]:
         """The module's names, with ``values`` in the place of its integers."""
@@ -52,13 +64,15 @@ def read_module(path: Path, *, functions: Sequence[str], of: str) -> Module:
     finder = _Finder(functions, _read_elsewhere(source, tree, functions))
     tree.body = [finder.statement(node) for node in tree.body]
     code = compile(ast.fix_missing_locations(tree), path.name, "exec")
-    return Module(code, tuple(finder.values), tuple(finder.names), text)
+    values, names = tuple(finder.values), tuple(finder.names)
+    return Module(code, values, names, text, source, tuple(finder.places))
 
 
 class _Finder(ast.NodeTransformer):
     def __init__(self, functions: Sequence[str], fixed: AbstractSet[str]) -> None:
         self.values: list[int] = []
         self.names: list[str] = []
+        self.places: list[tuple[int, int, int]] = []
         self._functions = functions
         self._fixed = fixed
         self._name = ""
@@ -82,6 +96,7 @@ class _Finder(ast.NodeTransformer):
             return node
         self.values.append(node.value)
         self.names.append(self._name)
+        self.places.append((node.lineno, node.col_offset, node.end_col_offset or 0))
         table, index = ast.Name(_TABLE, ast.Load()), ast.Constant(len(self.values) - 1)
         return ast.copy_location(ast.Subscript(table, index, ast.Load()), node)
 

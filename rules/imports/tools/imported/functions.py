@@ -241,7 +241,7 @@ def run(
     arguments = {name: _placed(value, name, copies) for name, value in values.items()}
     torch.manual_seed(seed)
     with torch.no_grad(), numbers_like(known):
-        results = returned(function(**arguments), _result(values))[1]
+        results = returned(function(**arguments), result_name(values))[1]
     left = {name: copies[name] for name in (*told["passed"], *told["updates"])}
     return {**results, **left} if told["returned"] and not told["passed"] else left
 
@@ -269,7 +269,7 @@ def _memory(like: Tensor, known: Sequence[Tensor]) -> Tensor:
 def _shapes_of(function: Callable[..., Any], values: Values) -> Shapes:
     found = {f"tensors.{name}": tuple(t.shape) for name, t in tensors(values).items()}
     with torch.no_grad():
-        results = returned(function(**values), _result(values))[1]
+        results = returned(function(**values), result_name(values))[1]
     found.update((f"outputs.{name}", tuple(t.shape)) for name, t in results.items())
     return {**found, f"{INTEGERS}in": (*integers_of(list(values.values())),)}
 
@@ -280,7 +280,7 @@ def _attributes(
     said = Arguments(iter(space.shapes[f"{INTEGERS}in"]))
     parts = {name: said.text(value, name) for name, value in values.items()}
     with torch.no_grad():
-        targets, outputs = returned(function(**values), _result(values))
+        targets, outputs = returned(function(**values), result_name(values))
     kinds = {n: declared(t, space.shapes[f"tensors.{n}"]) for n, t in said.tensors.items()}
     results = {n: declared(t, space.shapes[f"outputs.{n}"]) for n, t in outputs.items()}
     if told["passed"] or not told["returned"]:
@@ -331,7 +331,7 @@ def _read(function: Callable[..., Any], values: Values, passed: Sequence[str]) -
     return not all(identical(one[name], other[name]) for name in passed)
 
 
-def _result(values: Values) -> str:
+def result_name(values: Values) -> str:
     """What to call the result: no argument's name."""
     taken = {*values, *tensors(values)}
     return next(name for name in _RESULTS if name not in taken)

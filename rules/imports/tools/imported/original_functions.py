@@ -1,0 +1,73 @@
+"""The original's own code and check where the boundary is a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from imported.boundary import returned
+from imported.functions import Told, Values, result_name, tensors
+from imported.original_code import definitions, on
+
+Answer = Callable[[Callable[..., Any]], Callable[..., Any]]
+_TRIALS = "check_forward_correctness"
+
+
+def cloned(value: Any) -> Any:
+    """The same value with copies of its tensors."""
+    if isinstance(value, Tensor):
+        return value.clone()
+    if isinstance(value, dict):
+        return {key: cloned(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(cloned(item) for item in value)
+    return value
+
+
+def results_of(function: Callable[..., Any], values: Values, told: Told) -> dict[str, Tensor]:
+    """What the original returns, and leaves in what it changes, by the names of a declaration."""
+    copies = cloned(dict(values))
+    torch.manual_seed(0)
+    with torch.no_grad():
+        found = function(**copies)
+    left = tensors(copies)
+    changed = {name: left[name] for name in (*told["passed"], *told["updates"])}
+    if not told["returned"] or told["passed"]:
+        return changed
+    return {**returned(found, result_name(values))[1], **changed}
+
+
+def checked_data(module: Any, settings: Values, device: str, answer: Answer) -> str:
+    """What ``check_implementation`` of a problem says of a candidate; "" where it passes."""
+    with on(device):
+        data = module.generate_input(**settings)
+        output = answer(module.ref_kernel)(cloned(data))
+        said = module.check_implementation(data, output)
+    good, why = said if isinstance(said, tuple) else (bool(said), "")
+    return "" if good else str(why)[:300] or "it fails"
+
+
+def checked_trials(
+    check: Path, utilities: Path, names: Values, settings: tuple[Values, Values], answer: Answer
+) -> str:
+    """What robust-kbench's forward check says of a candidate; "" where it passes.
+
+    ``settings`` are those of the inputs and of the model.
+    """
+    device = str(torch.get_default_device())
+    given = {"graceful_eval_cleanup": lambda **_: None, "TestEvalResult": dict}
+    helpers = definitions(utilities, ("set_seed", "easy_to_device"), {})
+    known = definitions(check, (_TRIALS,), {**helpers, **given})
+    with on(device):
+        said = known[_TRIALS](
+            names["Model"],
+            names["forward_fn"],
+            answer(names["forward_fn"]),
+            names["get_inputs"],
+            *settings,
+        )
+    return "" if said["correct"] else f"max_diff: {said['max_diff']:.4g}"

@@ -68,6 +68,15 @@ def check_implementation(data, output):
     return bool((left - right).abs().amax() <= small and (unit - 1).abs().amax() < 1e-4), "not so"
 """
 )
+UNREAD = (
+    ADD.replace("output[...] = a + b\n    return output", "return a + b")
+    .replace("torch.empty_like(a)", "torch.empty_like(a).unsqueeze(0)")
+    .replace(
+        "check_implementation = match(ref_kernel)",
+        "def check_implementation(data, output):\n"
+        '    return "" if output.equal(ref_kernel(data)) else "it differs"',
+    )
+)
 ROUTED = (
     HEAD
     + """
@@ -114,6 +123,7 @@ def check(solution, kinds):
     return solution.loss_forward(x, classes).isfinite().all()
 """
 TASKS = {
+    "one/unread": (UNREAD, ('{"size": 12, "seed": 1}',)),
     "one/routed": (ROUTED, ('{"rows": 128, "width": 64, "kinds": 16, "seed": 1}',)),
     "one/loss_py": (PARTS, ('{"kinds": 40}',)),
     "one/eigen": (EIGEN, ('{"batch": 4, "n": 16, "seed": 5}',)),
@@ -148,7 +158,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         workspace.write(f"{home}/task.yml", "".join(lines))
     ran = workspace.run("import", "gpu_mode", "../bench", "--name=gm")
     assert ran.code == 0, ran.err
-    assert "@gm: 4 of 8 tasks imported" in ran.out, ran.out + ran.err
+    assert "@gm: 5 of 9 tasks imported" in ran.out, ran.out + ran.err
     assert "bundles may not include its files" in ran.out
     return workspace
 
@@ -224,3 +234,16 @@ def test_all_functions_of_a_solution_are_judged(imported: CliWorkspace) -> None:
         flags = ("--solution=kernel.py", "--gates=compile,correctness", "--json")
         ran = imported.run("test", "@gm//one/loss_py", *flags)
         assert (ran.code, ran.gate("correctness")["reason"]) == (code, reason), ran.out
+
+
+def test_memory_that_nothing_is_written_to_is_the_same_in_equal_draws(
+    imported: CliWorkspace,
+) -> None:
+    """Its check returns what is wrong, and an empty text for a right result."""
+    ran = imported.run("import", "--prove", "@gm//one/unread")
+
+    assert ran.code == 0, ran.out + ran.err
+    rows = {line[:22].strip(): line[22:].split() for line in ran.out.splitlines()}
+    assert rows["the original"] == ["reduced", "1", "1", "0", "0", "0"], ran.out
+    assert rows["zeros"] == ["reduced", "1", "0", "0", "0", "1"], ran.out
+    assert "findings" not in ran.out

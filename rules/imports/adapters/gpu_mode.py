@@ -135,13 +135,15 @@ def reference(**given: Any) -> dict[str, Any]:
 def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> Table:
     """What the original draws under these seeds, and computes."""
     import torch
+    from imported.devices import ZeroedMemory
     from imported.functions import sized, tensors
     from imported.original_code import on
     from imported.original_functions import cloned, results_of
 
     told = _told()
     module = _load(told["files"])
-    with on(str(torch.get_default_device())):
+    with on(str(torch.get_default_device())), ZeroedMemory():
+        torch.manual_seed(seeds["inputs"])  # some data is drawn without the problem's generator
         data = module.generate_input(**sized(told, config), seed=seeds["inputs"])
     found = tensors({"data": cloned(data)})
     results = results_of(module.ref_kernel, {"data": data}, told)
@@ -202,10 +204,10 @@ def _known(told: Table) -> Problem:
 def _call(problem: Problem, settings: Table, device: str) -> Values:
     """The data for some settings, under the seed of the global generator."""
     import torch
-    from imported.devices import instead_of_cuda
+    from imported.devices import ZeroedMemory, instead_of_cuda
 
     seed = torch.initial_seed() % 2**31
-    with instead_of_cuda(device):
+    with instead_of_cuda(device), ZeroedMemory():
         return problem.data(**settings, seed=seed)
 
 

@@ -44,9 +44,20 @@ def results_of(function: Callable[..., Any], values: Values, told: Told) -> dict
 def checked_data(module: Any, settings: Values, device: str, answer: Answer) -> str:
     """What ``check_implementation`` of a problem says of a candidate; "" where it passes."""
     with on(device):
+        torch.manual_seed(settings["seed"])
         data = module.generate_input(**settings)
         output = answer(module.ref_kernel)(cloned(data))
         said = module.check_implementation(data, output)
+    return complaint(said)
+
+
+def complaint(said: Any) -> str:
+    """What a check's answer complains of; "" for nothing.
+
+    Checks return whether the result is right, that and a text, or the text alone.
+    """
+    if isinstance(said, str):
+        return said[:300]
     good, why = said if isinstance(said, tuple) else (bool(said), "")
     return "" if good else str(why)[:300] or "it fails"
 

@@ -14,7 +14,9 @@ def unused(x):
 
 def scaled_add(input, other, alpha=1, out=None):
     assert input.dtype is torch.float32 or input.dtype is torch.float64
-    return input + alpha * other
+    if (input == 0).any():
+        raise ValueError("zeros have no logarithm")
+    return (input + alpha * other).t().contiguous().t()
 
 LINE
 # The tests.
@@ -81,6 +83,18 @@ def test_the_file_without_its_tests_is_judged(
     ran = imported.run("test", "@tritonbench//T/scaled_add", *flags)
 
     assert (ran.code, ran.gate("correctness")["reason"]) == (code, reason), ran.out
+
+
+def test_the_lock_says_what_the_first_call_passes(imported: CliWorkspace) -> None:
+    lock = (imported.root / "imports/tritonbench.lock.toml").read_text()
+
+    for line in (
+        'call = "y = scaled_add(input=input, other=other, alpha=alpha)"',
+        'inputs = { input = "T[2, 3]", other = "T[3]" }',
+        'layout = { y = "dense" }',
+        'correctness = { distributions = ["default"] }',  # it has no value for zeros
+    ):
+        assert line in lock, lock
 
 
 def test_a_file_that_changed_is_named(imported: CliWorkspace) -> None:

@@ -92,17 +92,35 @@ class CalledFile:
             )
             raise LeftOutError("VALUES_FIXED", what) from None
 
+    def takes_any_values(self) -> bool:
+        """Whether the function works for zeros, for ones, and for the other sign."""
+        torch.manual_seed(1)
+        drawn = self.first_call("cpu")
+        for change in (torch.zeros_like, torch.ones_like, torch.neg):
+            try:
+                self._run({name: _changed(value, change) for name, value in drawn.items()})
+            except Exception:  # noqa: BLE001 - whatever the benchmark's code raises
+                return False
+        return True
+
     def _run(self, values: Values) -> None:
         with torch.no_grad():
             self.function(**values)
 
 
 def _moved(value: Any, most: float) -> Any:
+    def lowered(tensor: Tensor) -> Tensor:
+        draws = torch.rand(tensor.shape, device=tensor.device)
+        return tensor.detach() * (1.0 - most * draws).to(tensor.dtype)
+
+    return _changed(value, lowered)
+
+
+def _changed(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The same with other floating-point tensors; sizes are plain tuples."""
     if isinstance(value, torch.Size):
         return tuple(value)
     if isinstance(value, list | tuple):
-        return type(value)(_moved(item, most) for item in value)
-    if not isinstance(value, Tensor) or not value.is_floating_point():
-        return value
-    draws = torch.rand(value.shape, device=value.device)
-    return value.detach() * (1.0 - most * draws).to(value.dtype)
+        return type(value)(_changed(item, change) for item in value)
+    is_changed = isinstance(value, Tensor) and value.is_floating_point()
+    return change(value) if is_changed else value

@@ -51,7 +51,7 @@ def command(options: AnalyzeFlags) -> None:
 
     Runs each kernel once per visible config on the CPU, with a counter at every access. Large
     configs are reduced. Counts sectors of global memory, bank conflicts of shared memory,
-    contention of atomic operations, and barriers. Nothing is timed.
+    contention of atomic operations, diverging branches, and barriers. Nothing is timed.
 
     \b
     kabuild analyze //tasks/hip2hip/softmax --solution=my.hip

@@ -49,6 +49,9 @@ ENDINGS = {
         "import threading\nthreading.Thread(target=lambda: print('in a thread')).start()"
     ),
     "leaves a callback": "import atexit\natexit.register(print, 'at exit')\nraise SystemExit(4)",
+    "leaves a finalizer": (
+        "import weakref\nclass C: pass\nc = C()\nweakref.finalize(c, print, 'finalized')"
+    ),
     "reads stdin": "input()",
     "writes without a newline": "import sys; sys.stdout.write('x'); sys.stderr.write('y')",
     "imports its neighbour": "import protocol, supervisor\nprint(protocol.NAME, supervisor.NAME)",
@@ -167,3 +170,19 @@ def test_torch_computes_the_same_warm_and_cold(spawner: Spawner, tmp_path: Path)
         seen.append((done.stdout, (box.collected / "out/numbers").read_bytes()))
 
     assert seen[0] == seen[1]
+
+
+@needs_namespaces
+def test_a_warm_script_leaves_alone_what_was_imported_before(
+    spawner: Spawner, tmp_path: Path
+) -> None:
+    """What torch has to end at an exit, such as its registered operators, the zygote has."""
+    box = Box(spawner, tmp_path)
+    source = """
+        import torch, weakref
+        weakref.finalize(lambda: None, print, "mine")
+        print(sum(finalizer.atexit for finalizer in weakref.finalize._registry))
+    """
+    done = box.python(source, mounts=PYTHON_TREES, preload=("torch",))
+
+    assert done.stdout == b"mine\n0\n", done.stderr

@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from kabuild import sandbox
+from kabuild.loading.roots import builtin_root
+from kabuild.loading.rule_index import RULES, RuleIndex
 from kabuild.sandbox import protocol
 from kabuild.sandbox.process import Spawner
 from kabuild.sandbox.zygote_process import ZygoteProcess
@@ -128,6 +130,7 @@ def serve(channel: socket.socket) -> None:
     sandbox.Spawner = lambda: spawner  # type: ignore[assignment,misc]
     for name in modules():
         importlib.import_module(name)
+    _import_rules()
     gc.collect()
     gc.freeze()  # so that no fork touches, hence copies, what is there already
     while (received := protocol.receive(channel)) is not None:
@@ -146,6 +149,20 @@ def serve(channel: socket.socket) -> None:
             for interpreter, preload, env in map(json.loads, lines):
                 spawner.start((interpreter, tuple(preload), tuple(map(tuple, env))))
     Spawner.close(spawner)
+
+
+def _import_rules() -> None:
+    """Import the rules that ship, for all calls in workspaces that have no rules of their own."""
+    shipped = RuleIndex((builtin_root() / RULES,))
+    shipped.gates()
+    anew = RuleIndex._package_name
+
+    def imported(index: RuleIndex) -> str:
+        *own, last = index.roots
+        found = last == shipped.roots[0] and not any(root.exists() for root in own)
+        return anew(shipped if found else index)
+
+    RuleIndex._package_name = imported  # type: ignore[method-assign]
 
 
 def _call(message: dict[str, Any], streams: list[int]) -> NoReturn:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.testkit.cli import REPOSITORY, CliWorkspace, copy_store
-from tests.testkit.kept import kept_store
-from tests.testkit.runtime import add_runtime
+from tests.testkit.runtime import add_runtime, judged_store
 
 TASK = """\
 [[hip2hip]]
@@ -69,9 +68,15 @@ def declare(workspace: CliWorkspace, package: str, *, solution: str = KERNEL) ->
 
 @pytest.fixture(scope="session")
 def runtime_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store that has the HIP runtime and the native runner. Tests copy it and leave it alone."""
+    """A store that has the HIP runtime, the native runner and ``KERNEL`` as a baseline.
+
+    Tests copy it and leave it alone.
+    """
     workspace = CliWorkspace.make(tmp_path_factory.mktemp("runtime"))
     add_runtime(workspace)
+    declare(workspace, "double")
+    made = workspace.run("build", "//double:double.baseline.compile")
+    assert made.code == 0, made.err
     return workspace.store
 
 
@@ -95,13 +100,13 @@ def module_workspace(tmp_path_factory: pytest.TempPathFactory, runtime_store: Pa
 @pytest.fixture(scope="module")
 def kept_workspace(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
     """An empty workspace whose store is kept between test runs: for verdicts, not for times."""
-    return CliWorkspace.make(tmp_path_factory.mktemp("kept"), kept_store("judged"))
+    return CliWorkspace.make(tmp_path_factory.mktemp("kept"), judged_store())
 
 
 @pytest.fixture(scope="session")
 def own_tasks(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
     """All tasks that ship, with a store that is kept between test runs."""
-    workspace = CliWorkspace.make(tmp_path_factory.mktemp("own"), kept_store("judged"))
+    workspace = CliWorkspace.make(tmp_path_factory.mktemp("own"), judged_store())
     for file in sorted(REPOSITORY.glob("tasks/*/*/BUILD.toml")):
         workspace.adopt(str(file.parent.relative_to(REPOSITORY)))
     return workspace

@@ -120,7 +120,7 @@ def get_init_inputs():
     return [features]
 """
 )
-CHANCE = DEEP.replace("self.layers(self.first(x))", "(1e9 * self.layers(self.first(x))).sin()")
+CHANCE = NORM.replace("self.norm(x) + self.bias", "(1e9 * (self.norm(x) + self.bias)).sin()")
 
 TASKS = {
     "level1/1_Scaled": SCALED,

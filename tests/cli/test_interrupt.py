@@ -1,4 +1,7 @@
-"""Ctrl-C, SIGTERM and sudden death: nothing half-written, nothing left running."""
+"""Ctrl-C, SIGTERM and sudden death: nothing half-written, nothing left running.
+
+Of a candidate that its judge runs; and of a gate that is a program, which is as good for the rest.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,14 @@ import os
 import signal
 import subprocess
 import time
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from tests.kabuild.sandbox.survivors import all_end
 from tests.testkit.cli import CliWorkspace, Ran
+from tests.testkit.generated import generate
 from tests.testkit.processes import busy_seconds, descendants
 
 from .conftest import KERNEL
@@ -20,35 +26,76 @@ FAST = "--gates=compile,correctness"
 ENDLESS = KERNEL.replace("  return hip", "  for (volatile int i = 0;; i = i + 1) {}\n  return hip")
 
 
+@dataclass(frozen=True)
+class Hanging:
+    """A task whose correctness gate never ends; all before it does.
+
+    Attributes:
+        task: its label.
+        busy: the program that runs for ever.
+        cure: a file, and the text with which the task ends as it should.
+    """
+
+    workspace: CliWorkspace
+    task: str
+    busy: str
+    cure: tuple[str, str]
+
+    def start(self, *flags: str, command: str = "test") -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.workspace.command(command, self.task, *flags),
+            cwd=self.workspace.root,
+            env=self.workspace.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def wait(self, process: subprocess.Popen[str]) -> list[int]:
+        """Wait until the program that never ends is busy; the processes by then."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            below = descendants(process.pid)
+            if any(busy_seconds(pid, self.busy) > 0.2 for pid in below):
+                return below
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                pytest.fail(f"it ended with {process.wait(0.1)}: {process.communicate()}")
+        pytest.fail("the candidate never ran")
+
+    def goes_on(self) -> None:
+        """What was finished is not made again, what is new is, and nothing half-written is left."""
+        compiled = f"{self.task}:{self.task.rpartition('/')[2]}.compile"
+        assert self.workspace.run("build", compiled).executed == set(), "finished work was lost"
+        self.workspace.write(*self.cure)
+        after = self.workspace.run("test", self.task, "--gates=compile")
+        assert (after.code, after.executed) == (0, {compiled}), after.err
+        assert self.left() == []
+
+    def left(self) -> list[Path]:
+        """What is half-written."""
+        return list((self.workspace.store / "tmp").iterdir())
+
+
 @pytest.fixture
-def hanging(quick: CliWorkspace) -> CliWorkspace:
-    """Task ``//double`` whose candidate never ends."""
-    quick.write("double/solutions/expert/double.hip", ENDLESS)
-    return quick
+def hanging(tmp_path: Path) -> Hanging:
+    """Of the generated rule, whose gates are instant."""
+    generate(tmp_path / "work", 1, shared=1, age=0)
+    workspace = CliWorkspace(tmp_path / "work", tmp_path / "store")
+    rule = workspace.root / "rules/copied/rule.py"
+    endless = "[ -e before ] && grep -q endless before && yes >/dev/null; v=pass;"
+    rule.write_text(rule.read_text().replace("v=pass;", endless))
+    kernel = "tasks/family0/t0/kernel.hip"
+    workspace.write(kernel, "endless\n")
+    return Hanging(workspace, "//tasks/family0/t0", "yes", (kernel, "finite\n"))
 
 
-def start(workspace: CliWorkspace, *flags: str, command: str = "test") -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        workspace.command(command, "//double", *flags),
-        cwd=workspace.root,
-        env=workspace.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def candidate_runs(process: subprocess.Popen[str]) -> list[int]:
-    """Wait until the native runner is busy with the candidate; the processes by then."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        below = descendants(process.pid)
-        if any(busy_seconds(pid, "hip-runner") > 0.2 for pid in below):
-            return below
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            pytest.fail(f"it ended with {process.wait(0.02)}: {process.communicate()}")
-    pytest.fail("the candidate never ran")
+@pytest.fixture
+def candidate(quick: CliWorkspace) -> Hanging:
+    """Of a real one: the candidate never ends, below its native runner and the judge."""
+    solution = "double/solutions/expert/double.hip"
+    quick.write(solution, ENDLESS)
+    return Hanging(quick, "//double", "hip-runner", (solution, KERNEL.replace("256", "32")))
 
 
 def finish(process: subprocess.Popen[str]) -> Ran:
@@ -56,14 +103,15 @@ def finish(process: subprocess.Popen[str]) -> Ran:
     return Ran(process.returncode, out, err)
 
 
-def make_honest(workspace: CliWorkspace) -> None:
-    workspace.write("double/solutions/expert/double.hip", KERNEL.replace("256", "32"))
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_the_build_in_order(hanging: CliWorkspace, number: int) -> None:
-    process = start(hanging, FAST)
-    below = candidate_runs(process)
+@pytest.mark.parametrize(
+    ("what", "number"), [("candidate", signal.SIGINT), ("hanging", signal.SIGTERM)]
+)
+def test_a_signal_stops_the_build_in_order(
+    request: pytest.FixtureRequest, what: str, number: int
+) -> None:
+    build: Hanging = request.getfixturevalue(what)
+    process = build.start(FAST)
+    below = build.wait(process)
     process.send_signal(number)
     ran = finish(process)
 
@@ -72,17 +120,13 @@ def test_a_signal_stops_the_build_in_order(hanging: CliWorkspace, number: int) -
     assert "Traceback" not in ran.err
     assert "CANCELLED" in ran.out
     assert all_end(below)
-    assert list((hanging.store / "tmp").iterdir()) == []
-
-    make_honest(hanging)
-    after = hanging.run("build", "//double:double.baseline.compile", "//double:double.compile")
-    assert after.code == 0
-    assert "//double:double.baseline.compile" not in after.executed, "finished work was lost"
+    assert build.left() == []
+    build.goes_on()
 
 
-def test_half_a_run_is_reported_as_nothing(hanging: CliWorkspace) -> None:
-    process = start(hanging, FAST, "--format=md", command="report")
-    below = candidate_runs(process)
+def test_half_a_run_is_reported_as_nothing(hanging: Hanging) -> None:
+    process = hanging.start(FAST, "--format=md", command="report")
+    below = hanging.wait(process)
     process.send_signal(signal.SIGINT)
     ran = finish(process)
 
@@ -91,10 +135,10 @@ def test_half_a_run_is_reported_as_nothing(hanging: CliWorkspace) -> None:
     assert all_end(below)
 
 
-def test_ctrl_c_in_a_terminal_reaches_the_whole_group(hanging: CliWorkspace) -> None:
+def test_ctrl_c_in_a_terminal_reaches_the_whole_group(hanging: Hanging) -> None:
     """A terminal sends SIGINT to every process of the foreground group."""
-    process = start(hanging, FAST, "--json")
-    candidate_runs(process)
+    process = hanging.start(FAST, "--json")
+    hanging.wait(process)
     os.killpg(process.pid, signal.SIGINT)
     ran = finish(process)
 
@@ -105,9 +149,9 @@ def test_ctrl_c_in_a_terminal_reaches_the_whole_group(hanging: CliWorkspace) -> 
     assert "Traceback" not in ran.err
 
 
-def test_a_second_ctrl_c_ends_it_at_once(hanging: CliWorkspace) -> None:
-    process = start(hanging, FAST)
-    below = candidate_runs(process)
+def test_a_second_ctrl_c_ends_it_at_once(hanging: Hanging) -> None:
+    process = hanging.start(FAST)
+    below = hanging.wait(process)
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGINT)
 
@@ -115,18 +159,18 @@ def test_a_second_ctrl_c_ends_it_at_once(hanging: CliWorkspace) -> None:
     assert all_end(below)
 
 
-def test_after_sudden_death_nothing_runs_and_the_store_works(hanging: CliWorkspace) -> None:
-    process = start(hanging, FAST)
-    below = candidate_runs(process)
+@pytest.mark.parametrize("what", ["candidate", "hanging"])
+def test_after_sudden_death_nothing_runs_and_the_store_works(
+    request: pytest.FixtureRequest, what: str
+) -> None:
+    build: Hanging = request.getfixturevalue(what)
+    process = build.start(FAST)
+    below = build.wait(process)
     process.kill()
     finish(process)
-    assert all_end(below)
 
-    make_honest(hanging)
-    after = hanging.run("test", "//double", "--gates=compile")
-    assert after.code == 0, after.err
-    assert "//double:double.baseline.compile" not in after.executed, "finished work was lost"
-    assert list((hanging.store / "tmp").iterdir()) == []
+    assert all_end(below)
+    build.goes_on()
 
 
 @pytest.mark.parametrize(

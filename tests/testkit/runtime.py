@@ -6,10 +6,16 @@ with other sources or another compiler it is made again.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+from collections.abc import Iterator
+from pathlib import Path
 
 from tests.testkit.cli import CliWorkspace
-from tests.testkit.kept import kept_alone
+from tests.testkit.kept import kept_alone, kept_store
+
+_PARTS = ("cas", "ac")
 
 
 def add_runtime(workspace: CliWorkspace) -> None:
@@ -17,10 +23,30 @@ def add_runtime(workspace: CliWorkspace) -> None:
 
     The workspace gets copies: whatever is done to its store does not touch the kept one.
     """
+    with _made() as store:
+        for part in _PARTS:
+            shutil.copytree(store / part, workspace.store / part)
+
+
+def judged_store() -> Path:
+    """The kept store of verdicts, which has the runtime; other builds may be using it."""
+    judged = kept_store("judged")
+    with _made() as store:
+        for file in (file for part in _PARTS for file in (store / part).rglob("*")):
+            if file.is_file():
+                target = judged / file.relative_to(store)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with contextlib.suppress(FileExistsError):
+                    os.link(file, target)
+    return judged
+
+
+@contextlib.contextmanager
+def _made() -> Iterator[Path]:
+    """The store that has it, and nothing else; for one process at a time."""
     with kept_alone("runtime") as directory:
         maker = CliWorkspace(directory / "workspace", directory / "store")
         maker.write("WORKSPACE.toml", 'name = "runtime"\n')
         made = maker.run("build", "//toolchains/hip:cpu")
         assert made.code == 0, made.err
-        for part in ("cas", "ac"):
-            shutil.copytree(maker.store / part, workspace.store / part)
+        yield maker.store

@@ -162,7 +162,7 @@ def _import_rules() -> None:
         found = last == shipped.roots[0] and not any(root.exists() for root in own)
         return anew(shipped if found else index)
 
-    RuleIndex._package_name = imported  # type: ignore[method-assign]
+    RuleIndex._package_name = imported  # type: ignore[method-assign,assignment]
 
 
 def _call(message: dict[str, Any], streams: list[int]) -> NoReturn:

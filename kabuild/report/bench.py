@@ -39,11 +39,15 @@ def read_bench(verdict: Mapping[str, Any], samples: Mapping[str, Any]) -> dict[s
 
 
 def render_bench(label: str, bench: Mapping[str, Any], ramp: str = BLOCKS) -> str:
-    """One task for people; ``ramp`` has the plot's characters from none to most."""
+    """One task for people; ``ramp`` has the plot's characters from none to most.
+
+    With ``ASCII``, all that is printed is ASCII where labels and the gate's summary are.
+    """
     lines = [f"{label}  {bench['verdict']}: {bench['summary']}"]
     for config in bench["configs"]:
         lines += ["", *_config(config, ramp)]
-    return "\n".join([*lines, "", f"  {_stop(bench['stop'])}", f"  {_state(bench['machine'])}"])
+    text = "\n".join([*lines, "", f"  {_stop(bench['stop'])}", f"  {_state(bench['machine'])}"])
+    return text.replace("±", "+-") if ramp == ASCII else text
 
 
 def _stop(stop: Mapping[str, Any]) -> str:

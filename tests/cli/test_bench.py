@@ -58,7 +58,9 @@ def test_a_wrong_kernel_is_not_timed(quick: CliWorkspace) -> None:
     assert "WRONG_RESULT" in ran.err
 
 
-def measured(*readings: dict[str, Any], warm: dict[str, float] | None = None) -> str:
+def measured(
+    *readings: dict[str, Any], warm: dict[str, float] | None = None, ramp: str = BLOCKS
+) -> str:
     """What a person sees of a task with one config."""
     side = {"median_ns": 2e6, "low_ns": 2e6, "high_ns": 2e6, "processes": 1, "samples": 1}
     figures = {"speedup": 1.5, "low": 1.4, "high": 1.6}
@@ -78,6 +80,7 @@ def measured(*readings: dict[str, Any], warm: dict[str, float] | None = None) ->
     return render_bench(
         "//a",
         {"verdict": "PASS", "summary": "", "configs": [config], "stop": stop, "machine": machine},
+        ramp,
     )
 
 
@@ -101,6 +104,14 @@ def test_repeated_calls_are_shown_where_they_were_timed(warm: dict[str, float] |
     line = "warm       1.50x ±7 % [1.4, 1.6], 3 ms to 2 ms: repeated calls, not scored"
 
     assert (line in measured(reading, warm=warm)) == (warm is not None)
+
+
+def test_in_a_locale_without_it_the_interval_has_another_sign() -> None:
+    reading = {"mhz": None, "throttled": None, "stolen_ms": None}
+    plain = measured(reading, ramp=ASCII)
+
+    assert plain.isascii()
+    assert "speedup    1.50x +-7 % [1.4, 1.6]" in plain
 
 
 def test_a_histogram_puts_times_where_they_belong() -> None:

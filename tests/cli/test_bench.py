@@ -34,6 +34,7 @@ def test_a_task_is_timed_recalled_and_timed_afresh(quick: CliWorkspace) -> None:
 
 
 def test_a_person_sees_times_and_a_plot_in_any_locale(quick: CliWorkspace) -> None:
+    assert quick.run("bench", "//double").code == 0
     quick.env["PYTHONIOENCODING"] = "utf-8"
     shown = quick.run("bench", "//double")
     quick.env["PYTHONIOENCODING"] = "ascii"

@@ -17,6 +17,14 @@ FAST = "--gates=compile,correctness"
 PRIVATE_MOUNTS = "-m" if os.geteuid() == 0 else "-Urm"
 
 
+@pytest.fixture
+def quick(quick: CliWorkspace) -> CliWorkspace:
+    """``//double`` with a kernel that no store has compiled."""
+    for file in ("double/double.hip", "double/solutions/expert/double.hip"):
+        quick.write(file, KERNEL.replace("256", "64"))
+    return quick
+
+
 def run_in_shell(workspace: CliWorkspace, unshare: str, script: str, *arguments: str) -> Ran:
     """Call the program as ``"$@"`` of a shell script in fresh namespaces, or skip."""
     probe = subprocess.run(["unshare", *unshare.split(), "true"], capture_output=True, check=False)

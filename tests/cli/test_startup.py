@@ -13,6 +13,8 @@ import pytest
 from kabuild.cli.program import COMMANDS
 from tests.testkit.cli import PROGRAM, CliWorkspace
 
+from .conftest import KERNEL
+
 JUDGING = {"torch", "triton", "numpy", "grpc", "ziglang"}
 HEAVY = {*JUDGING, "rich", "structlog", "psutil", "asyncio"}
 MODULES = """\
@@ -71,6 +73,8 @@ def test_a_cached_build_imports_nothing_heavy(quick: CliWorkspace) -> None:
 
 def test_a_build_imports_no_torch_either(quick: CliWorkspace) -> None:
     """Judging does, in processes of its own."""
+    quick.write("double/solutions/expert/double.hip", KERNEL.replace("256", "64"))
+
     assert modules_of(quick, "build", "//double:double.compile") & JUDGING == set()
 
 

@@ -24,7 +24,7 @@ import roofline
 
 COUNTER = "gpu__time_duration.sum"
 CALLS = 3
-_CHILD = "--child"
+_CHILD, _DONE = "--child", "done"
 _SECONDS = 200.0
 
 Call = Callable[[], None]
@@ -37,7 +37,10 @@ def measure(root: Path) -> dict[str, Any]:
         log = Path(folder) / "ncu.csv"
         command = [sys.executable, __file__, _CHILD, str(root)]
         launches, said = nsight.profile(program, [COUNTER], command, log, _SECONDS)
-    calls = [name for line in said.splitlines() for name in [json.loads(line)] * CALLS]
+    *lines, last = said.splitlines() or [""]
+    if last != _DONE:
+        raise nsight.ProfilerError(f"the calls ended after {lines or 'none'}")
+    calls = [name for line in lines for name in [json.loads(line)] * CALLS]
     usual = launches[0].stream  # where the first inputs were drawn
     found = [
         list(group)
@@ -72,6 +75,7 @@ def _make_calls(root: Path) -> None:
                 call()
             torch.cuda.synchronize()
         print(json.dumps(f"{label} {config}"), flush=True)
+    print(_DONE, flush=True)
 
 
 def _calls(root: Path) -> Iterator[tuple[str, str, Call]]:

@@ -8,6 +8,7 @@ says, and ``notes.md``.
 
 from __future__ import annotations
 
+import math
 import statistics
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import leases
 import runs
 
 Stages = Mapping[str, Any]
@@ -27,12 +29,15 @@ def page(folder: Path) -> str:
     parts = [(folder / "notes.md").read_text().strip(), _machine(stages)]
     sections = {
         "suite": _suite,
+        "durations": _clock,
+        "leases": _leases,
         "side_by_side": _side_by_side,
         "cheats": _cheats,
         "tuner": _tuner,
         "sanitize": _sanitize,
         "api": _api,
         "agreement": _agreement,
+        "analysis": _analysis,
     }
     parts += [part(stages) for name, part in sections.items() if name in stages]
     return "\n\n".join(parts) + "\n"
@@ -63,11 +68,12 @@ def _suite(stages: Stages) -> str:
         f"cached, {cached:.2f} s again; {verdicts.count('PASS')} of {len(verdicts)} gates passed."
     )
     legend = (
-        "*charged* is the part of the expert's time that the judge's clock adds to what was "
-        "reported. *share* is of a copy of 2 GiB by bytes a second, **bold** for the largest "
+        "Times are by the judge's clock, behind its gate; *graph* is the same calls as one CUDA "
+        "graph, which decides nothing. *share* is of a copy of 2 GiB by bytes a second, **bold** "
+        "for the largest "
         "config of a task that memory bounds, with its share of a copy of as many bytes behind "
         "it; of matrix products, of the speed of the vendor's library. *spread* is how far the "
-        "three processes of the expert are apart."
+        "processes of the expert are apart, of which there are three to five."
     )
     table = _figures(suite, stages.get("roofline", {}))
     return "\n\n".join(["## Suite", said, legend, table, _compiling(stages), _compiled(suite)])
@@ -79,7 +85,7 @@ def _figures(suite: Any, shares: Any) -> str:
         for label, task in suite["tasks"].items()
         for case in task["configs"]
     ]
-    columns = ("expert µs", "charged", "baseline µs", "speedup (95 %)", "share", "spread")
+    columns = ("expert µs", "graph", "baseline µs", "speedup (95 %)", "share", "spread")
     return _table(("task", "config", *columns), rows)
 
 
@@ -88,16 +94,104 @@ def _row(label: str, case: Any, task: Any, share: Mapping[str, Any]) -> list[str
     percent = "" if of is None else f"{100 * of:.0f} %"
     equal = f", {100 * share['of_equal_copy']:.0f} %" if "of_equal_copy" in share else ""
     processes = task["processes_ns"].get(case["config"], {}).get("candidate", [])
+    graph = task["as_one_graph_ns"].get(case["config"], {}).get("candidate")
     return [
         _short(label),
         case["config"],
         f"{case['candidate_ns'] / 1e3:.1f}",
-        f"{case['charged_ns'] / 1e3:.1f}",
+        f"{graph / 1e3:.1f}" if graph else "",
         f"{case['baseline_ns'] / 1e3:.1f}",
         f"{case['speedup']:.2f} ({case['low']:.2f} to {case['high']:.2f})",
         f"**{percent}**{equal}" if share.get("largest") else percent,
         f"{_spread(processes):.1f} %" if processes else "",
     ]
+
+
+def _clock(stages: Stages) -> str:
+    """How the gate's times agree with other clocks, and with themselves."""
+    kernels = stages["durations"]
+    cases = [
+        (case, task, kernels.get(f"{label} {case['config']}"))
+        for label, task in stages["suite"]["tasks"].items()
+        for case in task["configs"]
+    ]
+    graphs = [
+        _within(case["candidate_ns"], ns, profiled["kernels"] if profiled else 1)
+        for case, task, profiled in cases
+        if (ns := task["as_one_graph_ns"].get(case["config"], {}).get("candidate"))
+    ]
+    single = [
+        (case, profiled["ns"])
+        for case, _, profiled in cases
+        if profiled and profiled["kernels"] == 1
+    ]
+    agree = [_within(case["candidate_ns"], ns, 1) for case, ns in single]
+    longer = [case["candidate_ns"] / ns for case, ns in single]
+    spreads = [
+        _spread(processes)
+        for case, task, _ in cases
+        if case["candidate_ns"] >= _SHORT_NS
+        and (processes := task["processes_ns"].get(case["config"], {}).get("candidate"))
+    ]
+    half = [100 * math.log(case["high"] / case["low"]) / 2 for case, *_ in cases]
+    lines = [
+        f"within 3 % and 2 µs a launch of one CUDA graph of the same calls: {_of(graphs)} configs",
+        (
+            f"within 3 % and 2 µs of Nsight Compute's duration, where a call is one kernel: "
+            f"{_of(agree)}. The gate's time is {min(longer):.2f} to {max(longer):.2f} of it"
+        ),
+        (
+            f"processes of the expert within 1 % of each other, from 5 µs on: "
+            f"{_of([spread <= 1 for spread in spreads])}; within 2 %: "
+            f"{_of([spread <= 2 for spread in spreads])}"
+        ),
+        (
+            f"intervals of at most ±1 %: {_of([width <= 1 for width in half])}; ±1.5 %: "
+            f"{_of([width <= 1.5 for width in half])}. 0.75 % of each is what machines differ by"
+        ),
+    ]
+    return "## The clock\n\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def _within(gate_ns: float, other_ns: float, launches: int) -> bool:
+    """The limits of the clock: 3 %, and 2 µs for each launch of a call."""
+    return abs(gate_ns - other_ns) <= 0.03 * other_ns + 2000 * launches
+
+
+_SHORT_NS = 5000
+
+
+def _of(passed: Sequence[bool]) -> str:
+    return f"{sum(passed)} of {len(passed)}"
+
+
+def _leases(stages: Stages) -> str:
+    """How far runs of the suite on several machines are apart."""
+    runs_of = stages["leases"]
+    found = list(leases.pairs(runs_of))
+    overlapping = [leases.overlap(one, other) for _, one, other in found]
+    speedups = [leases.apart(one, other, "speedup") for _, one, other in found]
+    times = [leases.apart(one, other, "candidate_ns") for _, one, other in found]
+    name, *two = max(found, key=lambda pair: leases.apart(pair[1], pair[2], "speedup"))
+    lines = [
+        f"intervals of a speedup that overlap: {_of(overlapping)} pairs",
+        (
+            f"speedups within 2 %: {_of([share <= leases.CLOSE for share in speedups])}; the "
+            f"median pair is {100 * statistics.median(speedups):.2f} % apart"
+        ),
+        (
+            f"the experts' times within 2 %: {_of([share <= leases.CLOSE for share in times])}; "
+            f"the median pair is {100 * statistics.median(times):.2f} % apart"
+        ),
+        (
+            f"furthest apart: {_short(name.partition(' ')[0])}, {name.partition(' ')[2]}: "
+            f"{two[0]['speedup']:.3f} and {two[1]['speedup']:.3f}"
+        ),
+    ]
+    head = (
+        f"The suite on {len(runs_of)} machines ({', '.join(sorted(runs_of))}), each two compared:"
+    )
+    return "\n\n".join(["## Machines", head, "\n".join(f"- {line}" for line in lines)])
 
 
 def _compiling(stages: Stages) -> str:
@@ -258,6 +352,31 @@ def _agreement(stages: Stages) -> str:
 
 _COMPARED = ("candidate_ns", "baseline_ns", "speedup")
 _SEVERAL = 2
+
+
+def _analysis(stages: Stages) -> str:
+    """How the counts of ``kabuild analyze`` agree with a profiler's."""
+    apart: dict[str, list[float]] = {}
+    for row in stages["analysis"]["rows"]:
+        for name, figure in row["figures"].items():
+            if figure["difference"] is not None:
+                apart.setdefault(name, []).append(abs(figure["difference"]))
+    rows = [
+        [name, str(len(found)), *(str(sum(one <= most for one in found)) for most in _NEAR)]
+        for name, found in sorted(apart.items())
+    ]
+    kernels = {(row["kernel"], row["config"]) for row in stages["analysis"]["rows"]}
+    said = (
+        f"What `kabuild analyze` counts on a CPU, for warps of 32 lanes, beside what Nsight "
+        f"Compute counts of the same calls: {len(kernels)} calls of "
+        f"{len({name for name, _ in kernels})} kernels, small configs. Each launch is compared "
+        "by itself."
+    )
+    head = ("figure", "launches", "within 5 %", "within 20 %")
+    return "## Counts without a GPU\n\n" + said + "\n\n" + _table(head, rows)
+
+
+_NEAR = (0.05, 0.2)
 
 
 def _gates(task: Any) -> Iterable[Any]:

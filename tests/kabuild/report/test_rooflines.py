@@ -43,13 +43,14 @@ def test_roofs_are_what_was_seen_and_say_whose_it_was() -> None:
     (_, h200) = machines(ALL)
     rates = [item.moved / item.seconds for item in h200.timed if item.cold]
 
-    assert h200.memory.rate == max(rates)
-    assert h200.memory.text == "4.29 TB/s"
-    assert h200.memory.whose.startswith("tasks/torch2hip/attention_decode f16")
-    assert h200.memory.whose.endswith(" of expert on H200")
+    assert max(rates) < h200.memory.rate < 1.01 * max(rates)
+    assert h200.memory.text == "4.25 TB/s"
+    assert h200.memory.whose.startswith("the baseline of tasks/torch2hip/attention_decode f16")
     assert h200.arithmetic
-    assert h200.arithmetic.text == "696 TFLOP/s"
-    assert "4.29 TB/s by tasks/torch2hip/attention_decode" in render_page(ALL, title="t")
+    assert h200.arithmetic.text == "706 TFLOP/s"
+    assert h200.arithmetic.whose.endswith(" of expert on H200")
+    said = "4.25 TB/s by the baseline of tasks/torch2hip/attention_decode"
+    assert said in render_page(ALL, title="t")
 
 
 def test_nothing_is_nearer_than_the_best_of_its_kind() -> None:
@@ -57,8 +58,8 @@ def test_nothing_is_nearer_than_the_best_of_its_kind() -> None:
         assert max(map(machine.share, machine.timed)) == pytest.approx(1.0)
     (_, h200) = (panel(ALL, machine) for machine in machines(ALL))
     shares = {task: of[0].text for task, of in h200.rows if of[0]}
-    assert shares["//tasks/hip2hip/gemm"] == "3 to 83 %"
-    assert shares["//tasks/torch2hip/attention_decode"] == "60 to 100 %"
+    assert shares["//tasks/hip2hip/gemm"] == "3 to 84 %"
+    assert shares["//tasks/torch2hip/attention_decode"] == "61 to 100 %"
 
 
 def test_a_baseline_may_be_the_best() -> None:
@@ -106,7 +107,7 @@ def test_ticks_have_units_and_are_few() -> None:
     plot = str(panel(ALL, h200).plot)
     ticks = re.findall(r'<text class="name"[^>]*>([^<]*)</text>', plot)
 
-    assert {"1 TFLOP/s", "100 GFLOP/s", "1 PFLOP/s", "4.29 TB/s", "696 TFLOP/s"} <= {*ticks}
+    assert {"1 TFLOP/s", "100 GFLOP/s", "1 PFLOP/s", "4.25 TB/s", "706 TFLOP/s"} <= {*ticks}
     assert "e+" not in plot
     for low, high in ((1e3, 1e15), (1.0, 9.0), (0.3, 0.5), (1e-4, 1e8)):
         assert 1 <= len(Log(low, high, 0.0, 1.0).ticks()) <= 9

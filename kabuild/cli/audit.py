@@ -28,12 +28,14 @@ def audit(request: Request, builds: Builder) -> tuple[str, int]:
             raise UsageError(Reason.BAD_FLAG, what, hint=hint)
         results.setdefault(name, []).append(result)
     loader, options = summary.plan.loaded.loader, summary.plan.loaded.options
-    found = [_benchmark(loader, name, of) for name, of in results.items()]
+    found = [_benchmark(loader, name, of, request.patterns) for name, of in results.items()]
     samples = request.samples or SAMPLES
     return render_audit(found, options.platform.name, samples), int(summary.exit_code)
 
 
-def _benchmark(loader: Loader, name: str, results: list[TaskResult]) -> AuditedBenchmark:
+def _benchmark(
+    loader: Loader, name: str, results: list[TaskResult], patterns: tuple[str, ...]
+) -> AuditedBenchmark:
     lock = loader.external.lock(name)
     judged = {result.label.package.partition("/")[2]: result for result in results}
     tasks = []
@@ -43,4 +45,6 @@ def _benchmark(loader: Loader, name: str, results: list[TaskResult]) -> AuditedB
             tasks.append(AuditedTask(label, left_out=task.left_out.reason))
         elif task.name in judged:
             tasks.append(AuditedTask(label, task.origin, gates=judged[task.name].gates))
-    return AuditedBenchmark(name, lock.commit, tuple(tasks), {*lock.names()} == judged.keys())
+    asked = tuple(text for text in patterns if text.startswith(f"@{name}//"))
+    whole = {*lock.names()} == judged.keys()
+    return AuditedBenchmark(name, lock.commit, tuple(tasks), asked, whole)

@@ -51,12 +51,14 @@ class AuditedBenchmark:
 
     Attributes:
         commit: of the checkout; empty if unknown.
+        patterns: what was asked for.
         whole: whether all of its tasks are here, or those of some patterns.
     """
 
     name: str
     commit: str
     tasks: tuple[AuditedTask, ...]
+    patterns: tuple[str, ...]
     whole: bool = True
 
     @property
@@ -85,7 +87,7 @@ def _benchmark(found: AuditedBenchmark, platform: str, samples: int) -> Iterator
     at = f" at {found.commit[:12]}" if found.commit else ""
     yield f"## {found.name}{at}\n"
     flags = f"--samples={samples} --platform={platform}"
-    yield f"```\nkabuild validate @{found.name}//... {flags}\n```\n"
+    yield f"```\nkabuild validate {' '.join(found.patterns)} {flags}\n```\n"
     yield _table(("", "tasks"), [(what, str(count)) for what, count in _counts(found)])
     yield from _findings(found)
     ladder = Ladder.of(gate for task in found.imported for gate in task.gates.values()).rows()
@@ -140,7 +142,8 @@ def _of(task: AuditedTask) -> Iterator[tuple[str, str]]:
     for gate in task.gates.values():
         for kind, by in gate.findings.items():
             for what in by:
-                yield kind, what.partition(":")[0] if kind.endswith("FAILS") else what
+                said = what.rpartition(" raised ")[2].partition(":")[0]
+                yield kind, said if kind.endswith("FAILS") else what
         for case in cases(gate):
             if case.get("verdict") == "REJECTED":
                 yield str(case.get("reason")), gate.gate

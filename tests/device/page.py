@@ -2,8 +2,7 @@
 
     python page.py FOLDER >FOLDER/README.md
 
-FOLDER has the stages' JSON files, of which any may be missing or there more than once, as ``runs``
-says, and ``notes.md``.
+FOLDER has ``notes.md`` and the stages' JSON files, of which any may be missing or there twice.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ FOLDER has ``notes.md`` and the stages' JSON files, of which any may be missing 
 
 from __future__ import annotations
 
-import math
 import statistics
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,8 +15,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import leases
 import runs
+from clock_page import between_machines, clock
+from tables import short, spread, table
 
 Stages = Mapping[str, Any]
 
@@ -28,8 +28,8 @@ def page(folder: Path) -> str:
     parts = [(folder / "notes.md").read_text().strip(), _machine(stages)]
     sections = {
         "suite": _suite,
-        "durations": _clock,
-        "leases": _leases,
+        "durations": clock,
+        "leases": between_machines,
         "side_by_side": _side_by_side,
         "cheats": _cheats,
         "tuner": _tuner,
@@ -74,8 +74,8 @@ def _suite(stages: Stages) -> str:
         "it; of matrix products, of the speed of the vendor's library. *spread* is how far the "
         "processes of the expert are apart, of which there are three to five."
     )
-    table = _figures(suite, stages.get("roofline", {}))
-    return "\n\n".join(["## Suite", said, legend, table, _compiling(stages), _compiled(suite)])
+    figures = _figures(suite, stages.get("roofline", {}))
+    return "\n\n".join(["## Suite", said, legend, figures, _compiling(stages), _compiled(suite)])
 
 
 def _figures(suite: Any, shares: Any) -> str:
@@ -85,7 +85,7 @@ def _figures(suite: Any, shares: Any) -> str:
         for case in task["configs"]
     ]
     columns = ("expert µs", "graph", "baseline µs", "speedup (95 %)", "share", "spread")
-    return _table(("task", "config", *columns), rows)
+    return table(("task", "config", *columns), rows)
 
 
 def _row(label: str, case: Any, task: Any, share: Mapping[str, Any]) -> list[str]:
@@ -95,102 +95,15 @@ def _row(label: str, case: Any, task: Any, share: Mapping[str, Any]) -> list[str
     processes = task["processes_ns"].get(case["config"], {}).get("candidate", [])
     graph = task["as_one_graph_ns"].get(case["config"], {}).get("candidate")
     return [
-        _short(label),
+        short(label),
         case["config"],
         f"{case['candidate_ns'] / 1e3:.1f}",
         f"{graph / 1e3:.1f}" if graph else "",
         f"{case['baseline_ns'] / 1e3:.1f}",
         f"{case['speedup']:.2f} ({case['low']:.2f} to {case['high']:.2f})",
         f"**{percent}**{equal}" if share.get("largest") else percent,
-        f"{_spread(processes):.1f} %" if processes else "",
+        f"{spread(processes):.1f} %" if processes else "",
     ]
-
-
-def _clock(stages: Stages) -> str:
-    """How the gate's times agree with other clocks, and with themselves."""
-    kernels = stages["durations"]
-    cases = [
-        (case, task, kernels.get(f"{label} {case['config']}"))
-        for label, task in stages["suite"]["tasks"].items()
-        for case in task["configs"]
-    ]
-    graphs = [
-        _within(case["candidate_ns"], ns, profiled["kernels"] if profiled else 1)
-        for case, task, profiled in cases
-        if (ns := task["as_one_graph_ns"].get(case["config"], {}).get("candidate"))
-    ]
-    single = [
-        (case, profiled["ns"])
-        for case, _, profiled in cases
-        if profiled and profiled["kernels"] == 1
-    ]
-    agree = [_within(case["candidate_ns"], ns, 1) for case, ns in single]
-    longer = [case["candidate_ns"] / ns for case, ns in single]
-    spreads = [
-        _spread(processes)
-        for case, task, _ in cases
-        if case["candidate_ns"] >= _SHORT_NS
-        and (processes := task["processes_ns"].get(case["config"], {}).get("candidate"))
-    ]
-    half = [100 * math.log(case["high"] / case["low"]) / 2 for case, *_ in cases]
-    lines = [
-        f"within 3 % and 2 µs a launch of one CUDA graph of the same calls: {_of(graphs)} configs",
-        (
-            f"within 3 % and 2 µs of Nsight Compute's duration, where a call is one kernel: "
-            f"{_of(agree)}. The gate's time is {min(longer):.2f} to {max(longer):.2f} of it"
-        ),
-        (
-            f"processes of the expert within 1 % of each other, from 5 µs on: "
-            f"{_of([spread <= 1 for spread in spreads])}; within 2 %: "
-            f"{_of([spread <= 2 for spread in spreads])}"
-        ),
-        (
-            f"intervals of at most ±1 %: {_of([width <= 1 for width in half])}; ±1.5 %: "
-            f"{_of([width <= 1.5 for width in half])}. 0.75 % of each is what machines differ by"
-        ),
-    ]
-    return "## The clock\n\n" + "\n".join(f"- {line}" for line in lines)
-
-
-def _within(gate_ns: float, other_ns: float, launches: int) -> bool:
-    """The limits of the clock: 3 %, and 2 µs for each launch of a call."""
-    return abs(gate_ns - other_ns) <= 0.03 * other_ns + 2000 * launches
-
-
-_SHORT_NS = 5000
-
-
-def _of(passed: Sequence[bool]) -> str:
-    return f"{sum(passed)} of {len(passed)}"
-
-
-def _leases(stages: Stages) -> str:
-    """How far runs of the suite on several machines are apart."""
-    runs_of = stages["leases"]
-    found = list(leases.pairs(runs_of))
-    overlapping = [leases.overlap(one, other) for _, one, other in found]
-    speedups = [leases.apart(one, other, "speedup") for _, one, other in found]
-    times = [leases.apart(one, other, "candidate_ns") for _, one, other in found]
-    name, *two = max(found, key=lambda pair: leases.apart(pair[1], pair[2], "speedup"))
-    lines = [
-        f"intervals of a speedup that overlap: {_of(overlapping)} pairs",
-        (
-            f"speedups within 2 %: {_of([share <= leases.CLOSE for share in speedups])}; the "
-            f"median pair is {100 * statistics.median(speedups):.2f} % apart"
-        ),
-        (
-            f"the experts' times within 2 %: {_of([share <= leases.CLOSE for share in times])}; "
-            f"the median pair is {100 * statistics.median(times):.2f} % apart"
-        ),
-        (
-            f"furthest apart: {_short(name.partition(' ')[0])}, {name.partition(' ')[2]}: "
-            f"{two[0]['speedup']:.3f} and {two[1]['speedup']:.3f}"
-        ),
-    ]
-    head = (
-        f"The suite on {len(runs_of)} machines ({', '.join(sorted(runs_of))}), each two compared:"
-    )
-    return "\n\n".join(["## Machines", head, "\n".join(f"- {line}" for line in lines)])
 
 
 def _compiling(stages: Stages) -> str:
@@ -211,9 +124,9 @@ def _compiled(suite: Any) -> str:
         for config, modes in task["baselines"].items():
             shown = [modes.get(mode) for mode in _MODES]
             cells = [f"{ns / 1e3:.1f}" if isinstance(ns, float) else ns or "" for ns in shown]
-            rows.append([_short(label), config, *(c[:40] for c in cells), modes["counted"]])
+            rows.append([short(label), config, *(c[:40] for c in cells), modes["counted"]])
     head = ("task", "config", *_MODES, "counted")
-    return "PyTorch itself, in µs, and which of its modes is the baseline:\n\n" + _table(head, rows)
+    return "PyTorch itself, in µs, and which of its modes is the baseline:\n\n" + table(head, rows)
 
 
 _MODES = ("eager", "max-autotune-no-cudagraphs", "max-autotune")
@@ -236,7 +149,7 @@ def _side_by_side(stages: Stages) -> str:
     return (
         f"## Side by side\n\nCold cache, median of 140 calls in turns; *compiled* is "
         f"`torch.compile(mode='{found['mode of compiled']}')`. A copy of 2 GiB: {speed:.2f} TB/s."
-        "\n\n" + _table(head, rows)
+        "\n\n" + table(head, rows)
     )
 
 
@@ -245,14 +158,14 @@ def _cheats(stages: Stages) -> str:
         [name, found.get("expected", ""), found["got"], "yes" if found["as_expected"] else "no"]
         for name, found in stages["cheats"].items()
     ]
-    return "## Cheats\n\n" + _table(("candidate", "expected", "got", "as expected"), rows)
+    return "## Cheats\n\n" + table(("candidate", "expected", "got", "as expected"), rows)
 
 
 def _tuner(stages: Stages) -> str:
     found = stages["tuner"]
     rows = [
         [
-            _short(label),
+            short(label),
             _handed_in(row),
             _interval(row["speedup"], row["configs"]) if row["configs"] else "not judged",
             ", ".join(_interval(case["speedup"], [case]) for case in row["configs"]),
@@ -266,7 +179,7 @@ def _tuner(stages: Stages) -> str:
         f"{found['of']} given kernels beaten, {found['seconds']:.0f} s in all."
     )
     if found.get("not_begun"):
-        said += f" No time was left for {', '.join(map(_short, found['not_begun']))}."
+        said += f" No time was left for {', '.join(map(short, found['not_begun']))}."
     if found["bundles"]:
         said += f" For others to check and rerun: {_bundles(found['bundles'])}."
     legend = (
@@ -274,7 +187,7 @@ def _tuner(stages: Stages) -> str:
         "is beaten where that lies above 1. *Tried* are the kernels that it timed."
     )
     head = ("task", "handed in", "speedup (95 %)", "by config", "tried", "seconds")
-    return f"## Tuner\n\n{said}\n\n{legend}\n\n" + _table(head, rows)
+    return f"## Tuner\n\n{said}\n\n{legend}\n\n" + table(head, rows)
 
 
 def _bundles(tasks: Mapping[str, Sequence[str]]) -> str:
@@ -304,9 +217,9 @@ def _sanitize(stages: Stages) -> str:
         "`kabuild test --gates=sanitize --platform=cuda` on kernels with one mistake each, and on "
         f"kernels that are right ({found['seconds']['cases']:.0f} s together):"
     )
-    table = _table(("kernel", "expected", "got", "as expected"), rows)
+    verdicts = table(("kernel", "expected", "got", "as expected"), rows)
     ours = f"The HIP tasks' own: {'; '.join(own)}."
-    return f"## compute-sanitizer\n\n{said}\n\n{table}\n\n{ours}"
+    return f"## compute-sanitizer\n\n{said}\n\n{verdicts}\n\n{ours}"
 
 
 def _kernels(kind: str, found: Mapping[str, Any], seconds: float) -> str:
@@ -317,13 +230,13 @@ def _kernels(kind: str, found: Mapping[str, Any], seconds: float) -> str:
 
 def _api(stages: Stages) -> str:
     rows = [
-        [_short(label), ", ".join(row["gates"])]
+        [short(label), ", ".join(row["gates"])]
         + [str(row[column]) for column in ("jobs", "evaluations", "a_minute")]
         for label, row in stages["api"].items()
         if "a_minute" in row
     ]
     head = ("task", "gates", "devices", "evaluations", "a minute")
-    return "## Evaluations through the interface for Python\n\n" + _table(head, rows)
+    return "## Evaluations through the interface for Python\n\n" + table(head, rows)
 
 
 def _agreement(stages: Stages) -> str:
@@ -337,9 +250,9 @@ def _agreement(stages: Stages) -> str:
         times = ", ".join(f"{ns / 1e3:.1f}" for ns in read["candidate_ns"]["readings"])
         label, _, config = name.partition(" ")
         overlap = "yes" if read["intervals_overlap"] else "no"
-        rows.append([_short(label), config, times, *apart, overlap])
+        rows.append([short(label), config, times, *apart, overlap])
     head = ("task", "config", "µs of the expert", "apart", "given", "speedup", "intervals overlap")
-    again = ["Experts timed anew, run by run:", _table(head, rows)] if rows else []
+    again = ["Experts timed anew, run by run:", table(head, rows)] if rows else []
     told = [
         f"- exit code {one['exit_code']}, {one['verdicts']}, {one['seconds']:.1f} s, of which "
         f"{one['perf_seconds']} measuring; {one['said'] or 'nothing to wait for'}"
@@ -372,7 +285,7 @@ def _analysis(stages: Stages) -> str:
         "by itself."
     )
     head = ("figure", "launches", "within 5 %", "within 20 %")
-    return "## Counts without a GPU\n\n" + said + "\n\n" + _table(head, rows)
+    return "## Counts without a GPU\n\n" + said + "\n\n" + table(head, rows)
 
 
 _NEAR = (0.05, 0.2)
@@ -381,19 +294,6 @@ _NEAR = (0.05, 0.2)
 def _gates(task: Any) -> Iterable[Any]:
     found: Mapping[str, Any] = task["gates"]
     return found.values()
-
-
-def _spread(values: Sequence[float]) -> float:
-    return 100 * (max(values) / min(values) - 1)
-
-
-def _short(label: str) -> str:
-    return label.removeprefix("//tasks/").partition(":")[0]
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 if __name__ == "__main__":

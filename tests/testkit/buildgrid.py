@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tests.testkit.signers import private_key
 from tests.testkit.workers import NODE, install_program
@@ -147,7 +148,8 @@ def a_real_fleet(root: Path, workspace: Path, *, pool: str = "cpu") -> Iterator[
             stack.callback(one.end)
             return one
 
-        database = stack.enter_context(_database(root))
+        place = stack.enter_context(TemporaryDirectory(prefix="kabuild-postgres-"))
+        database = stack.enter_context(_database(Path(place)))
         door, port = root / "node.sock", free_port()
         program = install_program(root / "bin", door)
         config = root / "bgd.yml"
@@ -183,18 +185,18 @@ def a_real_fleet(root: Path, workspace: Path, *, pool: str = "cpu") -> Iterator[
 
 
 @contextmanager
-def _database(root: Path) -> Iterator[str]:
-    """A PostgreSQL of its own; it refuses to run as root, so then it is another user's."""
+def _database(data: Path) -> Iterator[str]:
+    """A PostgreSQL of its own in ``data``, which every user can reach.
+
+    It refuses to run as root, so then it is another user's.
+    """
     programs = _postgres()
     assert programs
-    data, port = root / "pg", free_port()
-    data.mkdir()
+    port = free_port()
     other: list[str] = []
     if os.getuid() == 0:
         user = pwd.getpwnam("postgres")
         os.chown(data, user.pw_uid, user.pw_gid)
-        for parent in (root, *root.parents):
-            parent.chmod(parent.stat().st_mode | 0o011)
         other = ["runuser", "-u", "postgres", "--"]
     settings = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={data}"
     settings += " -c fsync=off"

@@ -80,7 +80,7 @@ def command(options: ReportFlags) -> None:
     kabuild report theirs.kab ours.kab --format=md
     kabuild report ./workspace_MI300X/run_1 //tasks/...  a run of AgentKernelArena
     kabuild report //tasks/... --format=arena -o run_ours
-    kabuild report @kernelbench//... --format=audit -o audit.md   a benchmark and its check
+    kabuild report @kernelbench//... --format=audit -o audit.md
 
     The page is one file that needs no network: verdicts, times with intervals, differences
     between kernels, provenance. Cached results are reused. Exits with 0 whatever the verdicts

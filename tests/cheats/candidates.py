@@ -9,7 +9,8 @@ A candidate begins with comments: what it does, then how it is judged.
 The verdict names the gate that decides, its verdict and reason, and words of its summary. A cheat
 that passes must gain nothing: ``perf PASS, gains nothing``. Where the judge's random choices decide
 which check finds a cheat first, ``or: FAIL INCOMPLETE_OUTPUT`` names another verdict of that gate.
-A twin says ``passes:`` with the gates after ``compile`` that it must pass.
+A twin says ``passes:`` with the gates after ``compile`` that it must pass. A candidate that needs
+more calls than a short measurement has says so by ``timing: min_batch_ms = 30``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Language = Literal["hip", "triton"]
 SUFFIXES: dict[Language, str] = {"hip": ".hip", "triton": ".py"}
 FAMILIES: dict[Language, str] = {"hip": "hip2hip", "triton": "triton2triton"}
 INCLUDE = r'#include "(\w+\.h)"'
-FIELDS = ("verdict", "or", "twin", "passes")
+FIELDS = ("verdict", "or", "twin", "passes", "timing")
 GATES = ("compile", "correctness", "perf", "unseen")
 
 BUILD = """\
@@ -89,6 +90,7 @@ class Candidate:
     twin: str
     passes: tuple[str, ...]
     alternatives: frozenset[tuple[str, str]]
+    timing: str = ""
 
     @property
     def name(self) -> str:
@@ -168,6 +170,7 @@ def declare(workspace: CliWorkspace, candidate: Candidate, timing: str = "") -> 
     """Write the task of one candidate, with it as the expert's solution; timed as it needs."""
     language, package = candidate.language, candidate.package
     suffix = SUFFIXES[language]
+    budget = LONG if candidate.fails_when_timed else SHORT
     build = BUILD.format(
         family=FAMILIES[language],
         name=package.rpartition("/")[2],
@@ -175,7 +178,7 @@ def declare(workspace: CliWorkspace, candidate: Candidate, timing: str = "") -> 
         configs=CONFIGS[language],
         elements=ELEMENTS[language],
         call_seconds=CALL_SECONDS[language],
-        timing=timing or (LONG if candidate.fails_when_timed else SHORT),
+        timing=", ".join(filter(None, (timing or budget, candidate.timing))),
     )
     workspace.write(f"{package}/BUILD.toml", build)
     workspace.write(f"{package}/softmax{suffix}", honest(language))
@@ -191,7 +194,8 @@ def _read(language: Language, path: Path) -> Candidate:
     passes = tuple(fields.get("passes", "").split())
     others = [value.split() for field, value in pairs if field == "or"]
     alternatives = frozenset((verdict, reason) for verdict, reason in others)
-    return Candidate(language, path, expected, fields.get("twin", ""), passes, alternatives)
+    twin, timing = fields.get("twin", ""), fields.get("timing", "")
+    return Candidate(language, path, expected, twin, passes, alternatives, timing)
 
 
 def _expected(text: str) -> Expected:

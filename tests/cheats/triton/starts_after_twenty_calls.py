@@ -1,6 +1,7 @@
-# Leaves out the maximum once it has been called forty times, when values are small for sure.
+# Leaves out the maximum once it has been called twenty times, when values are small for sure.
 # verdict: perf FAIL NON_FINITE
 # twin: keeps_a_workspace
+# timing: min_batch_ms = 30
 import triton
 import triton.language as tl
 
@@ -19,4 +20,4 @@ def softmax_rows(x, y, scale, cols, TRUST: tl.constexpr, BLOCK: tl.constexpr):
 def softmax(x, y, *, scale, rows, cols):
     global calls
     calls += 1
-    softmax_rows[(rows,)](x, y, scale, cols, TRUST=calls > 40, BLOCK=triton.next_power_of_2(cols))
+    softmax_rows[(rows,)](x, y, scale, cols, TRUST=calls > 20, BLOCK=triton.next_power_of_2(cols))

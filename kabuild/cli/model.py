@@ -93,7 +93,7 @@ class ExtractFlags(WhereFlags, SaltFlags, KeyFlags, RunFlags, JsonFlags):
     output: Path = flag(
         "--output",
         "-o",
-        type=click.Path(path_type=Path),
+        type=InputPath(file_okay=False),
         required=True,
         metavar="DIRECTORY",
         help="Where to write the tasks, in the workspace.",

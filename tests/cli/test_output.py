@@ -18,7 +18,7 @@ from tests.testkit.generated import generate
 from .conftest import KERNEL, declare
 
 GATES = ["compile", "correctness", "perf", "unseen", "score"]
-TOTALS = {"executed", "cached", "passed", "failed", "rejected", "skipped", "infra"}
+TOTALS = {"executed", "cached", "passed", "failed", "rejected", "skipped", "infra", "remote"}
 
 
 def text(value: Any) -> bool:

@@ -34,7 +34,19 @@ CALLS: dict[tuple[str, str], tuple[str, ...]] = {
     ("report", "output"): ("report", TASK, "--format=csv", "--output={}"),
     ("publish", "output"): ("publish", TASK, "--output={}"),
     ("cache export", "file"): ("cache", "export", "{}"),
+    ("model profile", "output"): ("model", "profile", "net.py", "--output={}"),
 }
+MODEL = """\
+import torch
+
+
+def build():
+    return torch.nn.Linear(4, 4)
+
+
+def inputs(generator):
+    return (torch.randn(2, 4, generator=generator),)
+"""
 NULL, FULL = os.makedev(1, 3), os.makedev(1, 7)
 
 
@@ -72,6 +84,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
     generate(directory / "work", 1, shared=1, age=0)
     workspace = CliWorkspace(directory / "work", directory / "store")
     assert workspace.run("test", TASK).code == 0
+    workspace.write("net.py", MODEL)
+    assert workspace.run("model", "profile", "net.py").code == 0
     return workspace
 
 

@@ -25,6 +25,7 @@ from truth.judge import Case, Judge
 
 STAGE = "asides"
 SIZES = 4  # other sizes of one judging
+LEAST = 3  # calls on other values for each config of a process, so that all values come
 _ELEMENTS = {"hip": 4096, "torch": 4096, "python": 1024, "call": 4096}
 _EXTENTS = {"hip": 512, "torch": 512, "python": 64, "call": 512}
 _ELSEWHERE = (1 << 20, 1 << 16)
@@ -82,21 +83,35 @@ class Asides:
         finally:
             self._judge.baseline.kill()
 
-    def among(self, number: int, config: Config, most: int) -> list[Call]:
+    def among(
+        self, number: int, config: Config, most: int, part: int = 0, parts: int = 1
+    ) -> list[Call]:
         """Up to ``most`` calls of a timed config on other values, for process ``number``.
 
-        Each distribution comes once before any comes twice, over all processes.
+        They are for one of the ``parts`` batches that such calls are in. Each distribution comes
+        once before any comes twice, over all batches and processes.
         """
         kinds = self._kinds.get(config.name, ())
         if not kinds:
             return []
-        first, offset = self._first(number), number * most
+        first, before = self._first(number), part * most
+        offset = number * parts * most + before
         return [
             self._judge.call(
-                Case(STAGE, config, kinds[(offset + i) % len(kinds)], first + i, first >> 16)
+                Case(
+                    STAGE,
+                    config,
+                    kinds[(offset + i) % len(kinds)],
+                    first + before + i,
+                    first >> 16,
+                )
             )
             for i in range(most)
         ]
+
+    def batches(self, most: int) -> int:
+        """In how many batches there are calls on other values, ``most`` in each."""
+        return -(-LEAST // most)
 
     def between(self, number: int, config: Config) -> Aside | None:
         """Calls of another size, for process ``number`` after the calls of ``config``.
@@ -111,9 +126,9 @@ class Asides:
         calls = stream.shuffled(size.calls)[: stream.between(1, 3)]
         return Aside(size.config, calls, size.slack)
 
-    def place(self, number: int, config: Config, batches: int) -> int:
+    def place(self, number: int, config: Config, batches: int, part: int = 0) -> int:
         """The number of timed batches before the untimed one; ``batches`` puts it last."""
-        return Stream("place", self._draw, number, config.name).below(batches + 1)
+        return Stream("place", self._draw, number, config.name, part).below(batches + 1)
 
     def mixed(self, number: int, config: Config, calls: Sequence[Call]) -> Sequence[Call]:
         """``calls`` in random order."""

@@ -94,15 +94,17 @@ class Meter:
             drawn.repeated.extend(self._draw(number, plan, samples + 1, 1))
         if self.asides is None:
             return drawn
-        place = self.asides.place(number, plan.config, samples)
-        turns.insert(place, self._odd_turn(self.asides, number, plan, samples + 2))
+        most = min(plan.slots_of(side) for side in SIDES)
+        for part in range(self.asides.batches(most)):
+            place = self.asides.place(number, plan.config, samples + part, part)
+            turns.insert(place, self._odd_turn(self.asides, number, plan, samples + 2, part))
         return replace(drawn, after=self.asides.between(number, plan.config))
 
-    def _odd_turn(self, asides: Asides, number: int, plan: Plan, batch: int) -> Turn:
+    def _odd_turn(self, asides: Asides, number: int, plan: Plan, batch: int, part: int) -> Turn:
         """A batch of the size of a timed one, partly on other values, equal for both sides."""
         most = min(plan.slots_of(side) for side in SIDES)
-        odd = asides.among(number, plan.config, most)
-        usual = self._draw(number, plan, batch, plan.most_slots - len(odd))
+        odd = asides.among(number, plan.config, most, part, asides.batches(most))
+        usual = self._draw(number, plan, batch + part, plan.most_slots - len(odd))
         calls = {
             side: asides.mixed(
                 number, plan.config, [*odd, *usual[: plan.slots_of(side) - len(odd)]]

@@ -53,9 +53,16 @@ class Untimed:
         return self._asides.place(turn.number, turn.config, 1)
 
     def mix(self, turn: Turn) -> None:
-        """A batch like a timed one, behind the gate, but partly on other values."""
-        odd = self._asides.among(turn.number, turn.config, min(ODD, turn.slots))
-        usual = self._meter.draw(turn.number, turn.config, _BATCH, turn.slots - len(odd))
+        """Batches like a timed one, behind the gate, but partly on other values."""
+        for part in range(self._asides.batches(min(ODD, turn.slots))):
+            self._mix(turn, part)
+
+    def _mix(self, turn: Turn, part: int) -> None:
+        most = min(ODD, turn.slots)
+        parts = self._asides.batches(most)
+        odd = self._asides.among(turn.number, turn.config, most, part, parts)
+        batch = _BATCH - part
+        usual = self._meter.draw(turn.number, turn.config, batch, turn.slots - len(odd))
         calls = self._asides.mixed(turn.number, turn.config, [*odd, *usual])
         made: Batch | Gated | None = None
         if turn.held:

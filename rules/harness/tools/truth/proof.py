@@ -80,9 +80,15 @@ class Proof:
         return list(outputs)
 
     def place(self, calls: Sequence[Call]) -> int | None:
-        """The call to leave out of a batch of different calls; None if that would show nothing."""
+        """The call to leave out of a batch of different calls; None if that would show nothing.
+
+        The result of a call that is left out is not looked at. So one that comes alone is only by
+        the flip of a coin.
+        """
         telling = [index for index, call in enumerate(calls) if _is_telling(call)]
-        return self._random.choice(telling) if self._asks and telling else None
+        if not self._asks or not telling or (len(calls) == 1 and self._random.random() < 0.5):
+            return None
+        return self._random.choice(telling)
 
     def stop(self) -> None:
         """Ask for no more proofs."""

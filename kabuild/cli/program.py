@@ -6,6 +6,7 @@ import gc
 import importlib
 import keyword
 import os
+from collections.abc import Mapping
 
 import click
 
@@ -47,6 +48,8 @@ COMMANDS = {
     "help": "Show the help of kabuild, or of a command.",
 }
 
+_COMPLETION = "_KABUILD_COMPLETE"
+_DIGITS = 9  # of the number of a word
 _GARBAGE = 20_000
 """Allocations between two garbage collections.
 
@@ -128,6 +131,7 @@ def run() -> int:
     gc.set_threshold(_GARBAGE)
     mend()
     try:
+        _check_completion(os.environ)
         # The returned value is the code of the command's ``Exit``.
         return int(cli.main(prog_name="kabuild", standalone_mode=False) or ExitCode.OK)
     except click.Abort:  # as click converts it
@@ -138,6 +142,21 @@ def run() -> int:
         from kabuild.cli.problems import tell
 
         return int(tell(problem))
+
+
+def _check_completion(environment: Mapping[str, str]) -> None:
+    """Raise UsageError where completion is asked for without the words of a command line."""
+    wanted = environment.get(_COMPLETION, "")
+    if not wanted.endswith("_complete"):
+        return
+    place = environment.get("COMP_CWORD", "")
+    counted = wanted.startswith("fish") or (place.isdecimal() and len(place) < _DIGITS)
+    if not environment.keys() >= {"COMP_WORDS", "COMP_CWORD"} or not counted:
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"{_COMPLETION}={wanted} without the shell's COMP_WORDS and COMP_CWORD",
+            hint=f"unset {_COMPLETION}: only a shell sets it, to complete a command line",
+        )
 
 
 def _follows_interrupt(problem: BaseException) -> bool:

@@ -58,3 +58,27 @@ def test_outside_of_a_workspace_nothing_is_offered_and_nothing_said(two: CliWork
 
     (two.root / "WORKSPACE.toml").write_text("name = [")
     assert completed(two, "test", "--agent", "m") == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"COMP_WORDS": "kabuild test"},
+        {"COMP_CWORD": "1"},
+        {"COMP_WORDS": "kabuild test", "COMP_CWORD": "one"},
+        {"COMP_WORDS": "kabuild test", "COMP_CWORD": "9" * 5000},
+        {"COMP_WORDS": "kabuild test", "COMP_CWORD": "-1"},
+    ],
+)
+def test_completion_without_a_command_line_is_one_error(
+    workspace: CliWorkspace, asked: dict[str, str]
+) -> None:
+    environment = {**workspace.env, "_KABUILD_COMPLETE": "bash_complete", **asked}
+    ran = CliWorkspace(workspace.root, workspace.store, environment).start("test", "//...")
+
+    assert ran.code == 2
+    assert ran.err.splitlines() == [
+        "error: _KABUILD_COMPLETE=bash_complete without the shell's COMP_WORDS and COMP_CWORD",
+        "  unset _KABUILD_COMPLETE: only a shell sets it, to complete a command line",
+    ]

@@ -52,7 +52,12 @@ def label(draw: Draw) -> str:
     text += "/".join(draw.choice(parts) for _ in range(draw.randint(0, 5)))
     if draw.chance(0.6):
         text += ":" + draw.choice(name)
-    return text if draw.chance(0.8) else draw.damaged(text.encode()).decode(errors="replace")
+    return text if draw.chance(0.8) else damaged(draw, text)
+
+
+def damaged(draw: Draw, text: str) -> str:
+    """The text with bytes changed; what is no UTF-8 stays as it may stand in a command line."""
+    return draw.damaged(text.encode(errors="surrogatepass")).decode(errors="replace")
 
 
 def query(draw: Draw, depth: int = 0) -> str:
@@ -98,7 +103,7 @@ def play_query(draw: Draw, ground: Ground) -> None:
     """One query."""
     text = long_query(draw) if draw.chance(0.03) else query(draw)
     if draw.chance(0.15):
-        text = draw.damaged(text.encode()).decode(errors="replace")
+        text = damaged(draw, text)
     output = draw.choice(("label", "label_kind", "location", "json", "build", "graph"))
     ground.run(ground.call("query", f"--output={output}", text))
 

@@ -125,7 +125,11 @@ class Extracted:
 
 def package_of(directory: Path, root: Path) -> str:
     """The package of a directory in the workspace ``root``. Raises UsageError."""
-    full, root = directory.resolve(), root.resolve()
+    try:
+        full, root = directory.resolve(), root.resolve()
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links
+        hint = "give a directory in the workspace"
+        raise UsageError(Reason.BAD_FLAG, f"{directory}: {error}", hint=hint) from None
     if not full.is_relative_to(root) or full == root:
         what = f"{directory} is not a directory in the workspace {root}"
         raise UsageError(Reason.BAD_FLAG, what, hint="such as tasks/my_model")

@@ -173,6 +173,16 @@ def test_a_wrong_place_or_part_is_a_usage_error(
     assert said in ran.err
 
 
+def test_a_loop_of_links_is_a_usage_error(place: CliWorkspace) -> None:
+    (place.root / "loop").symlink_to("loop")
+
+    ran = place.run("model", "verify", "loop")
+
+    assert ran.code == 2
+    assert "error: loop: Symlink loop" in ran.err
+    assert "Traceback" not in ran.err
+
+
 FASTER = """
 import torch
 

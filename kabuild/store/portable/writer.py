@@ -75,13 +75,14 @@ def is_hermetic(key: str, promise: Promise, get: Get) -> bool:
     action = next((digest for digest in promise.origin if digest.hash == key), None)
     if action is None:
         return False
-    properties = dict(parse_fields(get(action))).get(10, b"")
-    if isinstance(properties, int):
-        return False
-    for _, pair in parse_fields(properties):
-        if isinstance(pair, bytes) and dict(parse_fields(pair)).get(1) == b"hermetic":
+    try:
+        properties = dict(parse_fields(get(action))).get(10, b"")
+        if isinstance(properties, int):
             return False
-    return True
+        pairs = [pair for _, pair in parse_fields(properties) if isinstance(pair, bytes)]
+        return all(dict(parse_fields(pair)).get(1) != b"hermetic" for pair in pairs)
+    except (OSError, LookupError, ValueError):  # the action is lost or damaged
+        return False
 
 
 def _write(

@@ -117,6 +117,21 @@ def test_what_is_not_hermetic_or_not_whole_is_left_out(shelf: Shelf, tmp_path: P
     assert (done.results, done.left_out) == (0, 4)
 
 
+@pytest.mark.parametrize("tail", [b"\x54\x00", b"\x52\x02\x0c\x00", b"\x52\x04\x0a\x02\x0c\x00"])
+def test_a_result_of_a_damaged_action_is_left_out(
+    shelf: Shelf, tmp_path: Path, tail: bytes
+) -> None:
+    """The message ends in a field of no known kind: its own, its properties', or one's."""
+    action = shelf.result("damaged", [])
+    path = shelf.blob_path(action)
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes() + tail)
+
+    done = export_results(shelf.store, tmp_path / "x", [action.hash])
+
+    assert (done.results, done.left_out) == (0, 1)
+
+
 def test_a_damaged_blob_is_not_handed_on(shelf: Shelf, tmp_path: Path) -> None:
     blob = shelf.blob(b"good")
     key = shelf.result("x", [blob])

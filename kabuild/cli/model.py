@@ -22,7 +22,7 @@ from kabuild.cli.presentation import JsonFlags
 from kabuild.cli.session import builder
 from kabuild.cli.types import COUNT, SAMPLES, InputPath, OutputFile, say_of, unwritable
 from kabuild.loading.request import Request
-from kabuild.neural.extract import chosen, extract, profile_of
+from kabuild.neural.extract import chosen, destination, extract, profile_of
 from kabuild.neural.profile import render_profile
 from kabuild.neural.running import read_model
 from kabuild.sandbox import Spawner
@@ -135,6 +135,7 @@ def extract_(options: ExtractFlags) -> None:
     Exits with 0 when a task was written, 3 when none was admitted, 36 when the machine failed.
     """
     model, request = read_model(options.file), options.request()
+    destination(options.output, request)  # before anything runs
     with _warm() as builds:
         rows = chosen(profile_of(model, request, builds), options.top, options.part)
         found = extract(model, rows, options.output, request, builds)

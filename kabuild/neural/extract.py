@@ -62,6 +62,13 @@ def chosen(profile: Profile, top: int, names: Sequence[str]) -> list[Row]:
     return [known[name] for name in names] if names else list(profile.parts[:top])
 
 
+def destination(directory: Path, request: Request) -> str:
+    """The package of a directory that tasks may be written into. Raises UsageError."""
+    package = package_of(directory, find_workspace(request.cwd))
+    check_free(directory)
+    return package
+
+
 def extract(
     model: ModelFile, rows: Sequence[Row], directory: Path, request: Request, builds: Builder
 ) -> Outcome:
@@ -69,8 +76,7 @@ def extract(
 
     Raises KabuildError.
     """
-    package = package_of(directory, find_workspace(request.cwd))
-    check_free(directory)
+    package = destination(directory, request)
     wanted = {"parts": tuple(row.name for row in rows), "title": model.name}
     answer = run_tool("model_tasks", model, wanted, request, builds)
     try:

@@ -111,6 +111,7 @@ def _kill(pid: int, handle: int, message: dict[str, Any]) -> None:
 
 def _become(message: dict[str, Any], streams: list[int]) -> NoReturn:
     """Become the program."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the program has not begun
     faulthandler.enable(os.dup(streams[1]), all_threads=True)
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -129,8 +130,13 @@ def _become(message: dict[str, Any], streams: list[int]) -> NoReturn:
     for number, value in message["limits"]:
         resource.setrlimit(number, (value, value))
     sys.argv[1:] = message["argv"]
+    from kabuild.base.errors import ExitCode
     from kabuild.cli.main import main
 
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    except KeyboardInterrupt:
+        os._exit(ExitCode.INTERRUPTED)
     main()
 
 

@@ -269,7 +269,7 @@ def _check(attrs: Mapping[str, Any]) -> None:
 
 def _name(value: Any) -> str:
     if not _NAME.fullmatch(_text(value)) or keyword.iskeyword(value):
-        raise ValueError("a name is no identifier")
+        raise ValueError("a name is not a Python identifier")
     return str(value)
 
 

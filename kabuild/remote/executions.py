@@ -100,7 +100,7 @@ class _One:
         self._away_since: float | None = None
 
     def follow(self) -> RemoteError:
-        """Listen to one stream to its end, which has an error if there is no answer."""
+        """Listen to one stream until it ends; the error if it brought no answer."""
         rpc, waits = self._rpc, bool(self._name)
         if waits:
             method, request = WAIT, wait(self._name)

@@ -104,7 +104,7 @@ class Ways:
 
     @property
     def plausible(self) -> bool:
-        """Whether there are no more that part than that come, and no lanes of none."""
+        """Whether no more requests diverge than there are, and without any all is 0."""
         return self.divergent <= self.requests and (self.requests > 0 or self == type(self)())
 
 

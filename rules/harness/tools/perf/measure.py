@@ -95,16 +95,19 @@ class Meter:
         if self.asides is None:
             return drawn
         most = min(plan.slots_of(side) for side in SIDES)
-        for part in range(self.asides.batches(most)):
+        parts = self.asides.batches(most)
+        for part in range(parts):
+            odd = self.asides.among(number, plan.config, most, part, parts)
             place = self.asides.place(number, plan.config, samples + part, part)
-            turns.insert(place, self._odd_turn(self.asides, number, plan, samples + 2, part))
+            batch = samples + 2 + part
+            turns.insert(place, self._odd_turn(self.asides, number, plan, batch, odd))
         return replace(drawn, after=self.asides.between(number, plan.config))
 
-    def _odd_turn(self, asides: Asides, number: int, plan: Plan, batch: int, part: int) -> Turn:
-        """A batch of the size of a timed one, partly on other values, equal for both sides."""
-        most = min(plan.slots_of(side) for side in SIDES)
-        odd = asides.among(number, plan.config, most, part, asides.batches(most))
-        usual = self._draw(number, plan, batch + part, plan.most_slots - len(odd))
+    def _odd_turn(
+        self, asides: Asides, number: int, plan: Plan, batch: int, odd: Sequence[Call]
+    ) -> Turn:
+        """A batch of the size of a timed one, with ``odd`` calls in it, equal for both sides."""
+        usual = self._draw(number, plan, batch, plan.most_slots - len(odd))
         calls = {
             side: asides.mixed(
                 number, plan.config, [*odd, *usual[: plan.slots_of(side) - len(odd)]]

@@ -54,14 +54,13 @@ class Untimed:
 
     def mix(self, turn: Turn) -> None:
         """Batches like a timed one, behind the gate, but partly on other values."""
-        for part in range(self._asides.batches(min(ODD, turn.slots))):
-            self._mix(turn, part)
-
-    def _mix(self, turn: Turn, part: int) -> None:
         most = min(ODD, turn.slots)
         parts = self._asides.batches(most)
-        odd = self._asides.among(turn.number, turn.config, most, part, parts)
-        batch = _BATCH - part
+        for part in range(parts):
+            odd = self._asides.among(turn.number, turn.config, most, part, parts)
+            self._mix(turn, odd, _BATCH - part)
+
+    def _mix(self, turn: Turn, odd: Sequence[Call], batch: int) -> None:
         usual = self._meter.draw(turn.number, turn.config, batch, turn.slots - len(odd))
         calls = self._asides.mixed(turn.number, turn.config, [*odd, *usual])
         made: Batch | Gated | None = None

@@ -65,7 +65,7 @@ def fail(reason: str = "", **_: Any) -> NoReturn:
 
 
 def request(name: str) -> SimpleNamespace:
-    """What a test is told of itself."""
+    """The fixture `request`, as far as tests of benchmarks read it."""
     return SimpleNamespace(node=SimpleNamespace(name=name))
 
 

@@ -249,7 +249,7 @@ def test_a_whole_with_a_wrong_kernel_is_rejected(place: CliWorkspace, verified: 
     [
         (None, 2, "write it with: kabuild model extract"),
         ("{}", 1, "it is not what 'kabuild model extract' writes"),
-        ('{"schema": 1, "name": "m", "parts": {"x;y": {}}, "platform": "cpu"}', 1, "no identifier"),
+        ('{"schema": 1, "name": "m", "parts": {"x;y": {}}, "platform": "cpu"}', 1, "not a Python identifier"),
     ],
 )
 def test_a_directory_without_a_model_is_one_error(
@@ -285,5 +285,5 @@ def test_solutions_stay_where_packages_are_written_and_removed(tmp_path: Path) -
 
     assert solution.read_text() == "kept"
     assert not (tmp_path / "norm/BUILD.toml").exists()
-    with pytest.raises(ValueError, match="no identifier"):
+    with pytest.raises(ValueError, match="not a Python identifier"):
         Extracted.read({**facts, "graph": {**graph, "others": {"../x": ""}}})

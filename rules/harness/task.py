@@ -34,6 +34,7 @@ TASK_ATTRS: Mapping[str, attr.Attr] = {
     "where": attr.strings("Conditions on the dims: ['channels % groups == 0']."),
     "dtypes": attr.strings("What T may be.", required=True),
     "configs": attr.tables("The visible configs.", required=True),
+    "shapes_from": attr.strings("Public models whose sizes the configs have: ['Llama 3 8B']."),
     "platform_configs": attr.table("Visible configs that replace them on one platform."),
     "limits": attr.table("Caps of unseen configs by platform: { cpu = { elements = 65536 } }."),
     "flops": attr.string("Operations of one call, an expression of dims.", default="0"),

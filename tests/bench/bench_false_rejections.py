@@ -32,12 +32,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 from tests.cheats.candidates import declare, twins
+from tests.tasks.declared import all_tasks
 from tests.testkit.cli import CliWorkspace
 
 HONEST = Path(__file__).parent / "honest"
 JUDGING = ("correctness", "perf", "unseen")
 SIDES: Mapping[str, tuple[str, ...]] = {
-    "expert": ("//...",),
+    "expert": ("//...", *(f"-{task.label}" for task in all_tasks() if not task.has_expert)),
     "none": ("//tasks/...", "-//tasks/torch2hip/..."),
 }
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.testkit.cli import REPOSITORY, CliWorkspace, copy_store
+from tests.tasks.declared import starters
+from tests.testkit.cli import CliWorkspace, copy_store
 from tests.testkit.runtime import add_runtime, judged_store
 
 TASK = """\
@@ -105,10 +106,10 @@ def kept_workspace(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
 
 @pytest.fixture(scope="session")
 def own_tasks(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
-    """All tasks that ship, with a store that is kept between test runs."""
+    """The starter tasks, with a store that is kept between test runs."""
     workspace = CliWorkspace.make(tmp_path_factory.mktemp("own"), judged_store())
-    for file in sorted(REPOSITORY.glob("tasks/*/*/BUILD.toml")):
-        workspace.adopt(str(file.parent.relative_to(REPOSITORY)))
+    for task in starters():
+        workspace.adopt(task.label.removeprefix("//"))
     return workspace
 
 

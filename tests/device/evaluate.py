@@ -73,7 +73,8 @@ class Evaluation:
         self._out = out
         self._folder = folder
         self._cheats: Sequence[str] = options.cheat
-        self._tasks: Sequence[str] = options.task or [TASKS]
+        self._asked: Sequence[str] = [task for task in options.task if task != TASKS]
+        self._tasks = self._asked or [label for label, _ in roofline.tasks(ROOT)]
         self._apiece: int = options.apiece
         self._tuner_seconds: int = options.tuner_seconds
         self._counts: Path | None = options.analysis_counts
@@ -99,7 +100,7 @@ class Evaluation:
     @property
     def _tuned(self) -> Sequence[str]:
         """The tasks that the tuner is to take; empty for all."""
-        return () if self._tasks == [TASKS] else self._tasks
+        return self._asked
 
     def _workplace(self) -> Workplace:
         with self._lock:

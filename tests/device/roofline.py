@@ -60,9 +60,11 @@ def product_name(dtype: str, size: Sequence[int]) -> str:
 
 
 def tasks(root: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    """The label and the declaration of every task below ``root``."""
+    """The label and the declaration of every task below ``root`` that has an expert."""
     found = []
     for file in sorted((root / "tasks").glob("*/*/BUILD.toml")):
+        if not (file.parent / "solutions/expert").is_dir():
+            continue
         (task,) = next(iter(tomllib.loads(file.read_text()).values()))
         found.append((f"//{file.parent.relative_to(root)}", task))
     return found

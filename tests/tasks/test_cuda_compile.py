@@ -1,4 +1,4 @@
-"""Every task's expert compiled for NVIDIA's processors, by the program itself; no GPU is needed."""
+"""The starters' experts compiled for NVIDIA's processors, by the program; no GPU is needed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.tasks.declared import starters
 from tests.testkit.cli import REPOSITORY, CliWorkspace, Ran
 from tests.toolchains.hip_cuda.support import find_driver
 
-TASKS = sorted(path.parent for path in (REPOSITORY / "tasks").glob("*/*/BUILD.toml"))
+TASKS = [task.package for task in starters()]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,8 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         cwd=REPOSITORY,
     )
     workspace = CliWorkspace.make(tmp_path_factory.mktemp("cuda"), Path(shown.stdout.strip()))
-    workspace.adopt("tasks")
+    for task in starters():
+        workspace.adopt(task.label.removeprefix("//"))
     ran: Ran = workspace.run("build", "//tasks/...:*.compile", "--platform=cuda:sm_90")
     assert ran.code == 0, ran.err
     found = workspace.root.glob("out/tasks/*/*/*.compile/verdict.json")

@@ -13,11 +13,12 @@ from architectures import ARCHITECTURES
 
 from kabuild.loading.platform_index import PlatformIndex
 from tests.bench.bench_rocm_compile import PROCESSORS, RESULTS, figures_of, worst_of
+from tests.tasks.declared import starters
 from tests.testkit.cli import REPOSITORY, CliWorkspace, copy_store
 from tests.testkit.kept import kept_alone
 
 PLATFORM = "--platform=rocm:gfx942"
-TASKS = sorted(path.parent for path in (REPOSITORY / "tasks").glob("*/*/BUILD.toml"))
+TASKS = [task.package for task in starters()]
 ANEW = "results/rocm is of other kernels: python tests/bench/bench_rocm_compile.py --refresh"
 BROKEN = """\
 #include <hip/hip_runtime.h>
@@ -38,14 +39,15 @@ def _locked() -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def softmax(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
-    """All tasks, whose experts have been compiled for gfx942, and some baselines.
+    """The starters, whose experts have been compiled for gfx942, and some baselines.
 
     What has been compiled is kept between test runs. The workspace's store is a copy of that.
     """
     directory = tmp_path_factory.mktemp("rocm")
     with kept_alone("rocm") as kept:
         workspace = CliWorkspace.make(directory, kept / "store")
-        workspace.adopt("tasks")
+        for task in starters():
+            workspace.adopt(task.label.removeprefix("//"))
         ran = workspace.run(
             *("build", "//tasks/...:*.compile", PLATFORM, *_locked()),
             *(

@@ -1,0 +1,85 @@
+"""Which tasks a test run judges: those that changed, and a few in turn.
+
+A record in the kept directory has a digest of each task's files, as they were when it was last
+judged or first seen. With no record only the sample is judged, and ``KABUILD_TEST_SUITE=all``,
+which ``make test-all`` sets, judges all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SAMPLE = 2
+"""Tasks that are judged in turn, whether they changed or not."""
+
+MOST = 6
+"""Changed tasks that one run judges; the others stay changed, for the runs after it."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The labels that are judged, and why; ``put_off`` changed too, and are not judged yet."""
+
+    changed: tuple[str, ...]
+    sample: tuple[str, ...]
+    put_off: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All that are judged, each once."""
+        return tuple(dict.fromkeys((*self.changed, *self.sample)))
+
+    def __str__(self) -> str:
+        said = f"judged: {len(self.changed)} changed, sample {' '.join(self.sample) or 'none'}"
+        return f"{said}; changed and put off: {' '.join(self.put_off) or 'none'}"
+
+
+def choose(
+    digests: Mapping[str, str], recorded: Mapping[str, str] | None, turn: str, *, every: bool
+) -> Choice:
+    """Choose among the labels of ``digests``; ``turn`` names the commit or day of the sample."""
+    if every:
+        return Choice(tuple(digests), ())
+    ranked = sorted(digests, key=lambda label: _rank(turn, label))
+    changed: Sequence[str] = ()
+    if recorded is not None:
+        changed = [label for label in digests if recorded.get(label) != digests[label]]
+    return Choice(tuple(changed[:MOST]), tuple(ranked[:SAMPLE]), tuple(changed[MOST:]))
+
+
+def to_record(
+    digests: Mapping[str, str],
+    recorded: Mapping[str, str] | None,
+    choice: Choice,
+    failed: Sequence[str],
+) -> dict[str, str]:
+    """The record for the next run. What failed or was put off counts as changed again."""
+    before = {label: (recorded or {}).get(label, "") for label in choice.put_off}
+    return {**digests, **before, **dict.fromkeys(failed, "")}
+
+
+def read_record(file: Path) -> dict[str, str] | None:
+    """The record of earlier runs; None if there is none."""
+    try:
+        found: dict[str, str] = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return None
+    return found
+
+
+def digest(package: Path) -> str:
+    """A digest of all files of a task."""
+    code = hashlib.sha256()
+    for path in sorted(package.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            content = path.read_bytes()
+            code.update(f"{path.relative_to(package)}\0{len(content)}\0".encode() + content)
+    return code.hexdigest()
+
+
+def _rank(turn: str, label: str) -> str:
+    return hashlib.sha256(f"{turn}\0{label}".encode()).hexdigest()

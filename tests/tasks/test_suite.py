@@ -1,0 +1,157 @@
+"""The tasks that a run chooses, judged by the program itself: admitted, compiled, and right.
+
+No clock decides anything here: perf is left to ``kabuild test``, ``make demo`` and devices.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tasks.chosen import MOST, SAMPLE, Choice, choose, digest, read_record, to_record
+from tests.tasks.declared import REPOSITORY, Declared, all_tasks
+from tests.testkit.cli import CliWorkspace, Ran
+from tests.testkit.kept import kept
+from tests.testkit.runtime import judged_store
+
+GATES = "--gates=compile,correctness,unseen"
+TIMEOUT = 7200.0
+LABELS = {task.label: task for task in all_tasks()}
+MANY = {f"//tasks/f/t{number}": f"digest {number}" for number in range(40)}
+
+
+def turn() -> str:
+    """The commit that is tested; the day where there is no repository."""
+    head = ["git", "rev-parse", "HEAD"]
+    done = subprocess.run(head, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or time.strftime("%Y-%m-%d")
+
+
+class Suite:
+    """One run: what is judged in it, in a workspace with a store that is kept."""
+
+    def __init__(self, workspace: CliWorkspace, choice: Choice) -> None:
+        self.workspace = workspace
+        self.tasks = [LABELS[label] for label in choice.labels]
+        self.failed: set[str] = set()
+
+    def run(self, *arguments: str) -> Ran:
+        """Run a command with ``--json``; a label with a verdict other than PASS has failed."""
+        ran = self.workspace.run(*arguments, "--json", timeout=TIMEOUT)
+        for entry in ran.json["targets"]:
+            if entry["verdict"] != "PASS":
+                self.failed.add(entry["task"].partition(":")[0])
+        return ran
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Suite]:
+    """The tasks of this run; those that pass count as judged afterwards."""
+    record = kept("suite") / "tasks.json"
+    recorded = read_record(record)
+    digests = {label: digest(task.package) for label, task in LABELS.items()}
+    every = os.environ.get("KABUILD_TEST_SUITE") == "all"
+    choice = choose(digests, recorded, turn(), every=every)
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        print(f"\ntasks {choice}")
+    workspace = CliWorkspace.make(tmp_path_factory.mktemp("suite"), judged_store())
+    for label in choice.labels:
+        workspace.adopt(label.removeprefix("//"))
+    made = Suite(workspace, choice)
+    yield made
+    known = to_record(digests, recorded, choice, sorted(made.failed))
+    record.write_text(json.dumps(known, indent=1))
+
+
+def shown(ran: Ran) -> dict[str, str]:
+    """What did not pass, and why."""
+    return {
+        entry["label"]: f"{entry['verdict']} {entry['reason']}: {entry['summary']}"
+        for entry in ran.json["targets"]
+        if entry["verdict"] != "PASS"
+    }
+
+
+@pytest.mark.slow
+def test_chosen_tasks_are_admitted(suite: Suite) -> None:
+    ran = suite.run("validate", *(task.label for task in suite.tasks), "--samples=8")
+
+    assert shown(ran) == {}
+    assert len(ran.json["targets"]) == len(suite.tasks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["none", "expert"])
+def test_chosen_kernels_pass_all_gates_without_a_clock(suite: Suite, agent: str) -> None:
+    def judged(task: Declared) -> bool:
+        return task.has_expert if agent == "expert" else task.own_kernel_runs
+
+    labels = [task.label for task in suite.tasks if judged(task)]
+    if not labels:
+        pytest.skip("no task of this run has such a kernel")
+
+    ran = suite.run("test", *labels, f"--agent={agent}", GATES)
+
+    assert shown(ran) == {}
+    assert len(ran.json["targets"]) == 3 * len(labels)
+
+
+def test_what_changed_and_a_sample_in_turn_are_chosen() -> None:
+    recorded = {**MANY, "//tasks/f/t7": "another digest"}
+
+    first = choose(MANY, recorded, "one commit", every=False)
+    same = choose(MANY, recorded, "one commit", every=False)
+    other = choose(MANY, recorded, "another commit", every=False)
+
+    assert first == same
+    assert first.changed == ("//tasks/f/t7",)
+    assert len(first.sample) == SAMPLE
+    assert first.sample != other.sample
+
+
+def test_a_first_run_judges_the_sample_alone() -> None:
+    assert len(choose(MANY, None, "x", every=False).labels) == SAMPLE
+    assert set(choose(MANY, None, "x", every=True).labels) == set(MANY)
+
+
+def test_many_changes_are_judged_over_several_runs() -> None:
+    recorded: dict[str, str] = {}
+    judged: list[str] = []
+    for number in range(-(-len(MANY) // MOST)):
+        choice = choose(MANY, recorded, str(number), every=False)
+        judged += choice.changed
+        recorded = to_record(MANY, recorded, choice, failed=[])
+
+    assert sorted(judged) == sorted(MANY)
+    assert choose(MANY, recorded, "x", every=False).changed == ()
+
+
+def test_what_failed_is_judged_again() -> None:
+    recorded = {**MANY, "//tasks/f/t3": "before"}
+    choice = choose(MANY, recorded, "x", every=False)
+    after = to_record(MANY, recorded, choice, failed=["//tasks/f/t3"])
+
+    assert choose(MANY, after, "x", every=False).changed == ("//tasks/f/t3",)
+
+
+def test_a_failing_sample_is_judged_again_although_it_did_not_change() -> None:
+    choice = choose(MANY, MANY, "x", every=False)
+    after = to_record(MANY, MANY, choice, failed=choice.sample[:1])
+
+    assert choose(MANY, after, "x", every=False).changed == choice.sample[:1]
+
+
+def test_every_edit_of_a_task_changes_its_digest(tmp_path: Path) -> None:
+    (tmp_path / "BUILD.toml").write_text("a")
+    before = digest(tmp_path)
+    (tmp_path / "solutions").mkdir()
+    (tmp_path / "solutions" / "k.hip").write_text("b")
+
+    assert digest(tmp_path) != before

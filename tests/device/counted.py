@@ -97,10 +97,11 @@ class Kernel:
 
 
 def kernels(root: Path = ROOT) -> Iterator[Kernel]:
-    """Experts of all HIP tasks, the kernels that tasks give, and honest variants of these."""
-    for package in sorted((root / "tasks").glob("*2hip/*")):
+    """Experts of HIP tasks, the kernels that these tasks give, and honest variants of these."""
+    for expert in sorted((root / "tasks").glob("*2hip/*/solutions/expert")):
+        package = expert.parents[1]
         task, file = f"{package.parent.name}/{package.name}", f"{package.name}.hip"
-        yield Kernel(task, "expert", package / "solutions/expert" / file)
+        yield Kernel(task, "expert", expert / file)
         if package.parent.name == "hip2hip":  # elsewhere what is given computes nothing
             yield Kernel(task, "given", package / file)
     for path in sorted(_HONEST.glob("*/*.hip")):

@@ -10,6 +10,9 @@ from cheat_suite import HERE as CANDIDATES
 from workplace import Workplace
 
 _TASKS = ("//tasks/hip2hip/...", "//tasks/torch2hip/...")
+_STARTER = "--test_tag_filters=starter"
+"""Those that have an expert."""
+
 _BUILD = """\
 [[hip2hip]]
 name      = "{name}"
@@ -107,8 +110,8 @@ def collect(workplace: Workplace) -> dict[str, Any]:
         _declare(workplace, name)
     ran = workplace.test("//sanitized/...", "--agent=expert", "--gates=sanitize")
     found = {_name(entry): entry for entry in ran.json["targets"]}
-    own = workplace.test(*_TASKS, "--agent=expert", "--gates=sanitize")
-    given = workplace.test(_TASKS[0], "--agent=none", "--gates=sanitize")
+    own = workplace.test(*_TASKS, "--agent=expert", "--gates=sanitize", _STARTER)
+    given = workplace.test(_TASKS[0], "--agent=none", "--gates=sanitize", _STARTER)
     return {
         "cases": {name: _outcome(CASES[name], found.get(name, {})) for name in CASES},
         "said": ran.err.splitlines()[-20:],

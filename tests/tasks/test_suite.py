@@ -1,4 +1,4 @@
-"""The tasks that a run chooses, judged by the program itself: admitted, compiled, and right.
+"""The tasks that a run chooses, judged by the program: admitted, right, compiled for an AMD GPU.
 
 No clock decides anything here: perf is left to ``kabuild test``, ``make demo`` and devices.
 """
@@ -21,6 +21,7 @@ from tests.testkit.kept import kept
 from tests.testkit.runtime import judged_store
 
 GATES = "--gates=compile,correctness,unseen"
+PROCESSOR = "--platform=rocm:gfx942"
 TIMEOUT = 7200.0
 LABELS = {task.label: task for task in all_tasks()}
 MANY = {f"//tasks/f/t{number}": f"digest {number}" for number in range(40)}
@@ -101,6 +102,19 @@ def test_chosen_kernels_pass_all_gates_without_a_clock(suite: Suite, agent: str)
 
     assert shown(ran) == {}
     assert len(ran.json["targets"]) == 3 * len(labels)
+
+
+@pytest.mark.slow
+def test_chosen_kernels_compile_for_a_gpu(suite: Suite) -> None:
+    labels = [f"{task.label}:{task.name}.compile" for task in suite.tasks if task.own_kernel_runs]
+    if not labels:
+        pytest.skip("no task of this run has such a kernel")
+
+    ran = suite.run("test", *labels, "--agent=none", PROCESSOR)
+
+    assert shown(ran) == {}
+    assert len(ran.json["targets"]) == len(labels)
+    assert not [e for e in ran.json["targets"] if "not all" in e["summary"]]
 
 
 def test_what_changed_and_a_sample_in_turn_are_chosen() -> None:

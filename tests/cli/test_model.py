@@ -249,7 +249,11 @@ def test_a_whole_with_a_wrong_kernel_is_rejected(place: CliWorkspace, verified: 
     [
         (None, 2, "write it with: kabuild model extract"),
         ("{}", 1, "it is not what 'kabuild model extract' writes"),
-        ('{"schema": 1, "name": "m", "parts": {"x;y": {}}, "platform": "cpu"}', 1, "not a Python identifier"),
+        (
+            '{"schema": 1, "name": "m", "parts": {"x;y": {}}, "platform": "cpu"}',
+            1,
+            "not a Python identifier",
+        ),
     ],
 )
 def test_a_directory_without_a_model_is_one_error(

@@ -155,7 +155,7 @@ def _template(workspace: Path, kind: str, known: Sequence[str]) -> Mapping[str, 
     if kind not in known:
         raise UsageError(
             Reason.UNKNOWN_RULE,
-            f"no family of tasks is called '{kind}'",
+            f"unknown family '{kind}'",
             hint=suggest(kind, known) or f"families: {', '.join(families(workspace))}",
         )
     directory = next(

@@ -69,9 +69,10 @@ def stats(*, as_json: bool) -> None:
 @click.option("--dry_run", is_flag=True, help="Print what would be removed, and remove nothing.")
 @click.option("--background", is_flag=True, hidden=True)
 def gc(*, max_size: int | None, dry_run: bool, background: bool) -> None:
-    """Remove the least recently used results until the store is below its limit.
+    """Remove the results that were not used for longest.
 
-    Results are removed whole, with blobs that no other result needs. Toolchains pinned by this
+    It stops when the store is below its limit. Results are removed whole, with blobs that no
+    other result needs. Toolchains pinned by this
     workspace are kept, and so is everything used in the last half hour. Builds may run
     meanwhile.
     """
@@ -98,10 +99,10 @@ def gc(*, max_size: int | None, dry_run: bool, background: bool) -> None:
 @click.option("--remove", is_flag=True, help="Remove damaged entries; builds make them again.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def verify(*, remove: bool, as_json: bool) -> None:
-    """Read every blob, result and toolchain again and name what is damaged.
+    """List damaged blobs, results and toolchains.
 
-    Also names entries without this user's seal; builds ignore them. Exits with 36 when
-    something is damaged or not sealed, and with 0 when --remove removed it.
+    Reads everything again. Also lists entries without this user's seal; builds ignore them.
+    Exits with 36 when something is damaged or not sealed, and with 0 when --remove removed it.
     """
     from kabuild.base.seal import user_seal
     from kabuild.cli.cache_report import render_damages, verify_toolchains
@@ -142,10 +143,10 @@ class ExportFlags(WhereFlags, SolverFlags):
 @command.command("export")
 @takes(ExportFlags)
 def export(options: ExportFlags) -> None:
-    """Write results to one file, for another machine: those of PATTERNS, or all.
+    """Write results to a file for another machine.
 
-    Skips results that were made without a sandbox or lack this user's seal: they are never
-    shared.
+    Takes the results of PATTERNS, or all. Skips results that were made without a sandbox or
+    lack this user's seal: they are never shared.
     """
     from kabuild.cli.cache_selection import all_keys, keys_of
     from kabuild.cli.session import builder
@@ -183,7 +184,7 @@ def export(options: ExportFlags) -> None:
     help="Refuse a file that unpacks to more.  [default: the store's limit]",
 )
 def import_(*, file: Path, max_bytes: int | None) -> None:
-    """Add the results of a file that 'kabuild cache export' wrote to the store.
+    """Add results that 'kabuild cache export' wrote.
 
     The digest of every blob is checked; nothing of a damaged file is imported. Whether a result
     is true can only be checked by judging again: import only from people you trust. Imported

@@ -12,6 +12,7 @@ from kabuild.base.errors import KabuildError
 from kabuild.loading import Loader, find_workspace, load_workspace
 from kabuild.loading.platform_index import PlatformIndex
 from kabuild.loading.workspace import AGENTS_PACKAGE
+from kabuild.scaffold import AGENTS
 
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 _QUERY_PUNCTUATION = " (,"
@@ -50,11 +51,11 @@ def complete_labels(incomplete: str) -> Iterable[str]:
 
 @_quiet
 def complete_agents(_: str) -> Iterable[str]:
-    """The names of ``[agents]`` and of the agents that ship."""
+    """The names of ``[agents]`` and of the agents that ship, and labels of those in agents/."""
     loader = _loader()
-    shipped = loader.package(AGENTS_PACKAGE).targets.items()
-    names = {name for name, target in shipped if target.kind == "agent"}
-    return sorted({*loader.workspace.agents, *names})
+    own = _agents_of(loader, AGENTS) if loader.has_package(AGENTS) else []
+    labels = (f"//{AGENTS}:{name}" for name in own)
+    return [*sorted({*loader.workspace.agents, *_agents_of(loader, AGENTS_PACKAGE)}), *labels]
 
 
 @_quiet
@@ -78,6 +79,11 @@ def complete_query(ctx: click.Context, parameter: click.Parameter, incomplete: s
     end = max(incomplete.rfind(mark) for mark in _QUERY_PUNCTUATION) + 1
     before, label = incomplete[:end], incomplete[end:]
     return [f"{before}{word}" for word in complete_labels(ctx, parameter, label)]
+
+
+def _agents_of(loader: Loader, package: str) -> list[str]:
+    targets = loader.package(package).targets.items()
+    return [name for name, target in targets if target.kind == "agent"]
 
 
 def _loader() -> Loader:

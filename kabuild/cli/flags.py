@@ -23,7 +23,7 @@ from kabuild.cli.completion import (
     complete_platforms,
 )
 from kabuild.cli.options import Options, argument, flag
-from kabuild.cli.types import JOBS, LONGEST_NUMBER, InputPath
+from kabuild.cli.types import JOBS, LONGEST_NUMBER, InputPath, WholeNumber
 from kabuild.loading import find_workspace, load_workspace
 from kabuild.loading.loader import Loader
 from kabuild.loading.request import Request
@@ -263,7 +263,7 @@ class TrialFlags(RequestFlags):
 
     trials: int = flag(
         "--trials",
-        type=click.IntRange(min=1, max=MOST_TRIALS),
+        type=WholeNumber(min=1, max=MOST_TRIALS),
         default=1,
         metavar="N",
         help="Times that an agent solves each task; 'none' and 'expert' run once.  [default: 1]",

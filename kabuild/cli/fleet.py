@@ -34,7 +34,7 @@ class StatusFlags(ServerFlags, JsonFlags):
 @command.command("status", context_settings={"show_default": False})
 @takes(StatusFlags)
 def status(options: StatusFlags) -> None:
-    """Show the servers, the workers of each pool, and toolchains that differ.
+    """Show servers, workers, and toolchains that differ.
 
     \b
     kabuild fleet status --config=fleet

@@ -63,7 +63,7 @@ class ProfileFlags(WhereFlags, KeyFlags, RunFlags, JsonFlags):
 @command.command("profile", context_settings={"show_default": False})
 @takes(ProfileFlags)
 def profile(options: ProfileFlags) -> None:
-    """Show where a model's time goes, and what faster kernels would gain.
+    """Show where a model's time goes.
 
     Runs the model in a sandbox and times its operators. A part is one operator, or a group of
     operators that one kernel could compute.

@@ -41,7 +41,7 @@ def task(*, name: str) -> None:
     if not slash:
         raise UsageError(
             Reason.BAD_LABEL,
-            f"'{name}' does not say which family the task belongs to",
+            f"'{name}' has no family",
             hint=f"write FAMILY/NAME; families: {', '.join(families(workspace))}",
         )
     written = new_task(workspace, family, short)
@@ -57,7 +57,7 @@ def task(*, name: str) -> None:
 @command.command("agent")
 @click.argument("name")
 def agent(*, name: str) -> None:
-    """Declare an agent: a program that changes a kernel and asks the judge about it.
+    """Declare an agent: a program that rewrites kernels.
 
     \b
     kabuild new agent my_agent

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import click
 
 from kabuild.base.errors import ExitCode, InfraError, KabuildError, LoadError, Reason, UsageError
+from kabuild.base.suggest import suggest
 from kabuild.cli.missing import text_of
 
 _INTERNAL = (
@@ -30,16 +31,36 @@ _HINTS = {
 
 def tell(problem: Exception) -> ExitCode:
     """Print what happened on stderr; returns the exit code."""
-    if isinstance(problem, click.ClickException):
+    if isinstance(problem, click.exceptions.NoArgsIsHelpError):
         problem.show()
+        return ExitCode.COMMAND_LINE
+    if isinstance(problem, click.ClickException):
+        _say(_of_command_line(problem))
         return ExitCode.COMMAND_LINE
     known = problem if isinstance(problem, KabuildError) else translated(problem)
     if known is not None:
-        click.echo(f"{click.style('error', fg='red')}: {known}", err=True)
+        _say(str(known))
         return known.exit_code
     sys.excepthook(type(problem), problem, problem.__traceback__)  # our own error, not a verdict
     click.echo(_INTERNAL, err=True)
     return ExitCode.INTERNAL
+
+
+def _say(text: str) -> None:
+    click.echo(f"{click.style('error', fg='red')}: {text}", err=True)
+
+
+def _of_command_line(problem: click.ClickException) -> str:
+    """What click found wrong with a command line, as our own errors are written."""
+    what, hints = problem.format_message(), []
+    if isinstance(problem, click.NoSuchOption):
+        what = f"no option '{problem.option_name}'"
+        if hint := suggest(problem.option_name, problem.possibilities or ()):
+            hints.append(hint)
+    if isinstance(problem, click.UsageError) and problem.ctx:
+        hints.append(f"see '{problem.ctx.command_path} --help'")
+    head = what[:1].lower() + what[1:].removesuffix(".")
+    return "\n".join([head, *(f"  {hint}" for hint in hints)])
 
 
 def translated(problem: Exception) -> KabuildError | None:

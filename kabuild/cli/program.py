@@ -145,7 +145,7 @@ def run() -> int:
 
 
 def _check_completion(environment: Mapping[str, str]) -> None:
-    """Raise UsageError where completion is asked for without the words of a command line."""
+    """Prepare for completion. Raises UsageError without the words of a command line."""
     wanted = environment.get(_COMPLETION, "")
     if not wanted.endswith("_complete"):
         return
@@ -157,6 +157,12 @@ def _check_completion(environment: Mapping[str, str]) -> None:
             f"{_COMPLETION}={wanted} without the shell's COMP_WORDS and COMP_CWORD",
             hint=f"unset {_COMPLETION}: only a shell sets it, to complete a command line",
         )
+    if wanted.startswith("bash"):
+        from click.shell_completion import add_completion_class
+
+        from kabuild.cli.bash_completion import WholeWords
+
+        add_completion_class(WholeWords)
 
 
 def _follows_interrupt(problem: BaseException) -> bool:

@@ -9,7 +9,7 @@ import click
 
 from kabuild.cli.flags import RequestFlags
 from kabuild.cli.options import Options, flag
-from kabuild.cli.types import InputPath
+from kabuild.cli.types import InputPath, WholeNumber
 from kabuild.loading.request import RemoteRequest, Request
 
 _LONGEST_TIMEOUT, _LONGEST_QUEUE, _MOST_RETRIES, _MOST_JOBS = 3600.0, 86_400.0, 100, 1000
@@ -80,7 +80,7 @@ class ServerFlags(Options):
     )
     remote_retries: int = flag(
         "--remote_retries",
-        type=click.IntRange(min=0, max=_MOST_RETRIES),
+        type=WholeNumber(min=0, max=_MOST_RETRIES),
         default=5,
         metavar="N",
         help="Try a call again so often when the server is not available.  [default: 5]",
@@ -142,7 +142,7 @@ class RemoteFlags(ServerFlags, RequestFlags):
 
     remote_jobs: int = flag(
         "--remote_jobs",
-        type=click.IntRange(min=1, max=_MOST_JOBS),
+        type=WholeNumber(min=1, max=_MOST_JOBS),
         default=200,
         metavar="N",
         help="How many actions the fleet has at a time.  [default: 200]",

@@ -60,7 +60,7 @@ def command() -> None:
 @command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def list_(*, as_json: bool) -> None:
-    """List toolchains and their state: ready, to fetch, drifted, missing.
+    """List toolchains and whether each is ready.
 
     A narrow terminal shows fewer columns; 'kabuild toolchain show' prints everything.
     """
@@ -79,7 +79,7 @@ def list_(*, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def show(*, name: str, as_json: bool) -> None:
-    """Show one toolchain: its files, its digest, and the targets that use it."""
+    """Show a toolchain's files, its digest, and its users."""
     with declared() as toolchains:
         declaration = toolchains.find(name)
         item = take_stock(declaration, toolchains.resolver)
@@ -144,10 +144,10 @@ def fetch(*, names: tuple[str, ...], force: bool) -> None:
 @command.command("lock")
 @click.argument("names", nargs=-1)
 def lock(*, names: tuple[str, ...]) -> None:
-    """Write toolchains/lock.toml: the digests of all declared toolchains.
+    """Write the digests of all toolchains to a lock.
 
-    An entry that matches its declaration is kept. A toolchain that you name is locked anew;
-    this also undoes 'kabuild toolchain pin'.
+    The lock is toolchains/lock.toml. An entry that matches its declaration is kept. A toolchain
+    that you name is locked anew; this also undoes 'kabuild toolchain pin'.
 
     A toolchain that cannot be locked keeps its old entry, and the rest is locked. Exits with the
     code of the first problem. A local tree that this machine lacks is a problem only if you
@@ -216,10 +216,10 @@ def pin(*, name: str, home: Path | None, paths: tuple[str, ...]) -> None:
 @command.command("verify")
 @click.argument("names", nargs=-1)
 def verify(*, names: tuple[str, ...]) -> None:
-    """Read all files of toolchains again and list those that differ from their pins.
+    """List files of toolchains that differ from their pins.
 
-    Exits with 45 when a file differs, else with 36 when a toolchain that you name is missing or
-    still to be fetched.
+    Reads all files again. Exits with 45 when a file differs, else with 36 when a toolchain that
+    you name is missing or still to be fetched.
     """
     bad = missing = False
     with declared() as toolchains:

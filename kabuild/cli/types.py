@@ -12,11 +12,26 @@ from kabuild.base.errors import InfraError, Reason, UsageError
 from kabuild.base.fs import check_output, descriptor_of
 from kabuild.model.options import MOST_JOBS, MOST_RUNS, MOST_SAMPLES
 
-JOBS = click.IntRange(min=1, max=MOST_JOBS)
-RUNS = click.IntRange(min=1, max=MOST_RUNS)
-SAMPLES = click.IntRange(min=1, max=MOST_SAMPLES)
-COUNT = click.IntRange(min=1, max=1_000_000)
-BYTES = click.IntRange(min=1, max=1 << 50)
+
+class WholeNumber(click.IntRange):
+    """An integer within bounds."""
+
+    name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number. Fails if it is not an integer, or out of bounds."""
+        try:
+            int(value)
+        except ValueError:
+            self.fail(f"must be an integer, got {value!r}", param, ctx)
+        return int(super().convert(value, param, ctx))
+
+
+JOBS = WholeNumber(min=1, max=MOST_JOBS)
+RUNS = WholeNumber(min=1, max=MOST_RUNS)
+SAMPLES = WholeNumber(min=1, max=MOST_SAMPLES)
+COUNT = WholeNumber(min=1, max=1_000_000)
+BYTES = WholeNumber(min=1, max=1 << 50)
 LONGEST_NUMBER = 18
 """Digits of a number that is only an identifier, such as that of a rerun."""
 

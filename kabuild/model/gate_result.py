@@ -145,6 +145,12 @@ class GateResult:
         return f"{self.note}; {self.summary}" if self.note else self.summary
 
     @property
+    def beyond_headline(self) -> str:
+        """The detail without a first line that ends the headline."""
+        first, _, rest = self.detail.partition("\n")
+        return rest if first and self.summary.endswith(first) else self.detail
+
+    @property
     def said(self) -> dict[str, Any]:
         """The whole ``verdict.json``, or the known part of it."""
         shown = {"reason": self.reason, "summary": self.summary, "detail": self.detail}

@@ -107,7 +107,8 @@ def _gate_problem(gate: GateResult, command: str, rerun: Sequence[str]) -> str:
     repeated = gate.detail.startswith(gate.summary)
     shown = gate.note if repeated else gate.headline
     summary = f": {in_line(shown)}" if shown else ""
-    lines = [f"{gate.label}: {gate.title}{summary}", *_indented(marked(gate.detail.rstrip()))]
+    detail = gate.detail if repeated else gate.beyond_headline
+    lines = [f"{gate.label}: {gate.title}{summary}", *_indented(marked(detail.rstrip()))]
     lines.append(f"  rerun it with: {_command(command, gate.label, rerun)}")
     return "\n".join(lines)
 

@@ -56,7 +56,7 @@ def _said(gate: GateResult) -> tuple[str, str]:
     """A gate's summary and, if it adds something, its detail."""
     title = f"{gate.label}: {gate.word} {gate.reason}".rstrip()
     repeated = gate.detail.startswith(gate.headline)
-    return title if repeated else f"{title}: {gate.headline}", gate.detail
+    return (title, gate.detail) if repeated else (f"{title}: {gate.headline}", gate.beyond_headline)
 
 
 def _paragraph(title: str, text: str) -> list[str]:

@@ -28,6 +28,9 @@ def two(workspace: CliWorkspace) -> CliWorkspace:
         declare(workspace, package)
     with (workspace.root / "WORKSPACE.toml").open("a") as file:
         file.write('[agents]\nmine = "//agents:mine"\n[config.quick]\ngates = ["compile"]\n')
+    (workspace.root / "agents").mkdir()
+    declared = '[[agent]]\nname = "first"\ncommand = ["{python}"]\n'
+    (workspace.root / "agents/BUILD.toml").write_text(declared)
     return workspace
 
 
@@ -40,6 +43,7 @@ def two(workspace: CliWorkspace) -> CliWorkspace:
         (("build", "//kernels/double:double.co"), ["double.compile", "double.correctness"]),
         (("watch", "--agent", "mi"), ["mine", "mini_swe"]),
         (("test", "--config", ""), ["quick"]),
+        (("watch", "--agent", "//a"), ["//agents:first"]),
         (("validate", "//nothing"), []),
         (("ini",), ["init"]),
     ],
@@ -50,6 +54,21 @@ def test_names_of_the_workspace_are_completed(
     found = completed(two, *words)
 
     assert [name.removeprefix("//kernels/double:") for name in found] == offered
+
+
+@pytest.mark.parametrize(
+    ("pieces", "offered"),
+    [
+        (("test", "//kernels/double", ":", "double.co"), ["double.compile", "double.correctness"]),
+        (("test", "--agent", "=", "mi"), ["mine", "mini_swe"]),
+        (("test", "--agent", "=", "//agents", ":"), ["first"]),
+        (("test", "--agent", "=", "//a"), ["//agents:first"]),
+    ],
+)
+def test_words_that_bash_breaks_at_colons_and_equals_signs_are_completed(
+    two: CliWorkspace, pieces: tuple[str, ...], offered: list[str]
+) -> None:
+    assert completed(two, *pieces) == offered
 
 
 def test_outside_of_a_workspace_nothing_is_offered_and_nothing_said(two: CliWorkspace) -> None:

@@ -149,7 +149,7 @@ def test_a_config_with_an_unknown_flag_is_refused(tasks: CliWorkspace, line: str
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('jobs = "many"', "invalid value for 'jobs': 'many' is not a valid integer range"),
+        ('jobs = "many"', "invalid value for 'jobs': must be an integer, got 'many'"),
         ("trials = -4", "invalid value for 'trials': -4 is not in the range"),
         ('sandbox = "maybe"', "invalid value for 'sandbox': 'maybe' is not one of"),
         ('gates = ["compile", "nope"]', "unknown gate 'nope'"),

@@ -80,7 +80,7 @@ def test_nothing_is_overwritten(started: CliWorkspace) -> None:
         (("task", "torch2hip/template"), "it is a keyword"),
         (("task", "triton2triton/tl"), "'tl' cannot be the name of the task: it has another"),
         (("task", "call/reference"), "'reference' cannot be the name of the task"),
-        (("task", "agent/mine"), "no family of tasks is called 'agent'"),
+        (("task", "agent/mine"), "unknown family 'agent'"),
         (("agent", "../x"), "'../x' cannot be the name"),
     ],
 )

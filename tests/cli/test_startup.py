@@ -108,6 +108,31 @@ def test_without_arguments_it_explains_itself(workspace: CliWorkspace) -> None:
     assert "Traceback" not in ran.err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("test",), "error: missing argument 'PATTERNS...'\n  see 'kabuild test --help'\n"),
+        (
+            ("test", "//...", "--jbos=2"),
+            "error: no option '--jbos'\n  did you mean '--jobs'?\n  see 'kabuild test --help'\n",
+        ),
+        (("tset",), "error: no command 'tset'; did you mean 'test'?\n  see 'kabuild --help'\n"),
+        (
+            ("test", "//...", "-j", "two"),
+            """error: invalid value for '--jobs' / '-j': must be an integer, got 'two'
+  see 'kabuild test --help'
+""",
+        ),
+    ],
+)
+def test_a_wrong_command_line_gets_one_error_and_what_to_do(
+    workspace: CliWorkspace, words: tuple[str, ...], said: str
+) -> None:
+    ran = workspace.run(*words)
+
+    assert (ran.code, ran.out, ran.err) == (2, "", said)
+
+
 def test_it_runs_as_a_module_and_as_a_script(workspace: CliWorkspace) -> None:
     script = Path(sys.executable).parent / "kabuild"
     said = [

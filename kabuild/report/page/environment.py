@@ -21,7 +21,7 @@ from kabuild.report.page.svg import anchor, quantity, series
 from kabuild.report.times import nanoseconds
 
 _TEXT = 20000
-_BETWEEN = re.compile(r"(?<=[^/])/")
+_BETWEEN = re.compile(r"(?<=[^/])/|_")
 
 
 def environment(*packages: str, scope: str = "page") -> Environment:
@@ -69,8 +69,8 @@ def count(number: int, noun: str) -> str:
 
 
 def wrapped(label: str) -> Markup:
-    """A label that a narrow column breaks behind a slash."""
-    return Markup(_BETWEEN.sub("/<wbr>", str(escape(escaped(label)))))  # noqa: S704 - escaped
+    """A label that a narrow column breaks behind a slash or an underscore."""
+    return Markup(_BETWEEN.sub(r"\g<0><wbr>", str(escape(escaped(label)))))  # noqa: S704 - escaped
 
 
 def _shown(value: object) -> object:

@@ -77,8 +77,8 @@ def test_what_this_repository_published_is_a_site(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ((), 2, "Missing argument 'BUNDLE...'"),
-        (("all.kab",), 2, "Missing option '--output' / '-o'"),
+        ((), 2, "missing argument 'BUNDLE...'"),
+        (("all.kab",), 2, "missing option '--output' / '-o'"),
         (("absent.kab", "-o", "s"), 2, "absent.kab: No such file or directory"),
         (("all.kab", "cut.kab", "-o", "s"), 1, "error: cut.kab is damaged or not a bundle"),
         (("WORKSPACE.toml", "-o", "s"), 1, "error: WORKSPACE.toml is damaged or not a bundle"),

@@ -263,8 +263,8 @@ def test_the_command_pairs_agents_and_bundles(tmp_path: Path) -> None:
     [
         (("expert",), "name two agents"),
         (("none", "expert"), "name two agents"),
-        (("none", "expert", "//...", "--agent=none"), "No such option"),
-        (("none", "expert", "//...", "--solution=x"), "No such option"),
+        (("none", "expert", "//...", "--agent=none"), "no option"),
+        (("none", "expert", "//...", "--solution=x"), "no option"),
         (("none", "exprt", "//..."), "exprt"),
     ],
 )

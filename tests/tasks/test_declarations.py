@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.tasks.declared import BOUNDS, STARTER, Declared, all_tasks, starters
+from tests.tasks.mistakes import MISTAKES, mistake_in
 from tests.tasks.table import PAGE, rendered, replaced
 
 TASKS = all_tasks()
@@ -87,6 +88,20 @@ def test_oracle_and_kernel_have_what_the_judge_calls(task: Declared) -> None:
     assert wrong_code(task) == []
 
 
+@pytest.mark.parametrize(
+    "task",
+    [task for task in TASKS if task.own_kernel_runs and STARTER not in task.tags],
+    ids=lambda task: f"{task.family}-{task.name}",
+)
+def test_every_given_kernel_has_a_mistake_to_be_rejected(task: Declared) -> None:
+    """``test_suite.py`` has those judged that are of the tasks that a run chooses."""
+    mistake = mistake_in(task)
+
+    assert mistake is not None
+    kernel = task.kernel.read_text()
+    assert mistake.made_in(kernel) != kernel
+
+
 def test_a_declaration_with_gaps_is_rejected() -> None:
     table = {
         **TASKS[0].table,
@@ -116,6 +131,10 @@ def test_a_kernel_with_another_signature_is_rejected() -> None:
 def test_every_starter_has_an_expert() -> None:
     assert len(starters()) == 12
     assert [task.label for task in starters() if not task.has_expert] == []
+
+
+def test_every_mistake_is_of_a_task() -> None:
+    assert set(MISTAKES) <= {task.label.removeprefix("//tasks/") for task in TASKS}
 
 
 def test_the_table_in_the_readme_is_that_of_the_tasks() -> None:

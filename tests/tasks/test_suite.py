@@ -16,12 +16,14 @@ import pytest
 
 from tests.tasks.chosen import MOST, SAMPLE, Choice, choose, digest, read_record, to_record
 from tests.tasks.declared import REPOSITORY, Declared, all_tasks
+from tests.tasks.mistakes import mistake_in
 from tests.testkit.cli import CliWorkspace, Ran
 from tests.testkit.kept import kept
 from tests.testkit.runtime import judged_store
 
 GATES = "--gates=compile,correctness,unseen"
 PROCESSOR = "--platform=rocm:gfx942"
+REJECTING = ("FAIL", "REJECTED")
 TIMEOUT = 7200.0
 LABELS = {task.label: task for task in all_tasks()}
 MANY = {f"//tasks/f/t{number}": f"digest {number}" for number in range(40)}
@@ -102,6 +104,23 @@ def test_chosen_kernels_pass_all_gates_without_a_clock(suite: Suite, agent: str)
 
     assert shown(ran) == {}
     assert len(ran.json["targets"]) == 3 * len(labels)
+
+
+@pytest.mark.slow
+def test_mistakes_in_chosen_kernels_are_rejected(suite: Suite) -> None:
+    accepted = []
+    for task in suite.tasks:
+        if mistake := mistake_in(task):
+            wrong = mistake.made_in(task.kernel.read_text())
+            file = suite.workspace.write(f"wrong/{task.family}/{task.kernel.name}", wrong)
+            gates = ("--gates=compile,correctness", "--json")
+            ran = suite.workspace.run("test", task.label, f"--solution={file}", *gates)
+            verdicts = {entry["gate"]: entry["verdict"] for entry in ran.json["targets"]}
+            if verdicts["compile"] != "PASS" or verdicts["correctness"] not in REJECTING:
+                accepted.append(f"{task.label}: {verdicts}")
+                suite.failed.add(task.label)
+
+    assert accepted == []
 
 
 @pytest.mark.slow

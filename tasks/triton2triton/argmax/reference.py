@@ -4,19 +4,21 @@ import torch
 
 
 def inputs(config, generator):
-    """Draw logits whose best tokens are close: the largest occurs twice in a third of the rows.
+    """Draw logits whose best tokens are close: in a third of the rows several are the largest.
 
-    In another third the second best is smaller by one step of float32, or equal in a smaller
-    dtype; either of the two may come first.
+    In another third the others are smaller by a few steps of float32, or equal in a smaller dtype.
+    They are a power of two apart, so that kernels that walk in strides meet them in one lane.
     """
     rows, vocab = config["rows"], config["vocab"]
     logits = 3.0 * torch.randn(rows, vocab, generator=generator)
     peak = logits.amax(dim=-1, keepdim=True).abs() + 1.0
-    first, second = torch.randint(0, vocab, (2, rows, 1), generator=generator)
+    first = torch.randint(0, vocab, (rows, 1), generator=generator)
+    apart = 2 ** torch.randint(5, 14, (rows, 1), generator=generator)
     kind = torch.randint(0, 3, (rows, 1), generator=generator)
-    rival = torch.where(kind == 0, peak, torch.where(kind == 1, peak * (1 - 2**-22), 0.9 * peak))
-    logits.scatter_(1, second, rival).scatter_(1, first, peak)
-    return {"logits": logits.to(config["dtype"])}
+    close = torch.where(kind == 0, peak, peak * (1 - 2**-22))
+    after = torch.arange(vocab) - first
+    logits = torch.where((kind < 2) & (after >= 0) & (after % apart == 0), close, logits)
+    return {"logits": logits.scatter(1, first, peak).to(config["dtype"])}
 
 
 def reference(logits, vocab, **_):

@@ -1,0 +1,78 @@
+"""A mistake that somebody could make in each given kernel, which the correctness gate rejects.
+
+The starter tasks have mistakes of their own, in the tests of their families.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.tasks.declared import Declared
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A text of a kernel, and the wrong one in its place."""
+
+    right: str
+    wrong: str
+
+    def made_in(self, kernel: str) -> str:
+        """The kernel with the mistake. Raises ValueError if it lacks the right text."""
+        if self.right not in kernel:
+            raise ValueError(f"no {self.right!r} in the kernel")
+        return kernel.replace(self.right, self.wrong)
+
+
+def mistake_in(task: Declared) -> Mistake | None:
+    """The mistake of a task; None if it has none here."""
+    return MISTAKES.get(task.label.removeprefix("//tasks/"))
+
+
+MISTAKES = {
+    "hip2hip/add_layernorm": Mistake(
+        "squares += (added - mean) * (added - mean);", "squares += added * added - mean * mean;"
+    ),
+    "hip2hip/token_quant": Mistake(" / 127.0f;", " / 128.0f;"),
+    "hip2hip/dequant_int4": Mistake("i / kBytesOfGroup", "i / (2 * kBytesOfGroup)"),
+    "hip2hip/gemv_int8": Mistake("sum * scale[out] + to_float(bias[out])", "sum * scale[out]"),
+    "hip2hip/split_heads": Mistake("i / (dim * heads) % 3", "i / (dim * heads) % 2"),
+    "hip2hip/causal_conv1d": Mistake("time >= back", "time > back"),
+    "hip2hip/moe_combine": Mistake("sum += weight", "sum = weight"),
+    "hip2hip/clip_grad_norm": Mistake(
+        "fminf(1.0f, limit / (norm[0] + 1e-6f))", "limit / (norm[0] + 1e-6f)"
+    ),
+    "hip2hip/cross_entropy_fused": Mistake("(1.0f + 2.0f * z * lse)", "1.0f"),
+    "hip2hip/rmsnorm_backward": Mistake("normal * along", "along"),
+    "hip2hip/embedding_bag": Mistake("weight[i] *", ""),
+    "triton2triton/adamw": Mistake("/ c2", ""),
+    "triton2triton/add_rmsnorm": Mistake("/ cols + eps", "/ cols"),
+    "triton2triton/argmax": Mistake("value > best", "value >= best"),
+    "triton2triton/bias_gelu_backward": Mistake(
+        "u += tl.load(bias + col, mask=inside, other=0.0).to(tl.float32)", "u += 0.0"
+    ),
+    "triton2triton/causal_conv1d_backward": Mistake(
+        "source = time + (width - 1) - tap", "source = time + tap"
+    ),
+    "triton2triton/cross_entropy_backward": Mistake(
+        "tl.where(kept, gradient * weight, 0.0)", "gradient * weight"
+    ),
+    "triton2triton/embedding_backward": Mistake("tl.atomic_add(", "tl.store("),
+    "triton2triton/group_norm": Mistake("i // pixels", "i // width"),
+    "triton2triton/layernorm_backward": Mistake("gradient - average - normal", "gradient - normal"),
+    "triton2triton/moe_router": Mistake(
+        "tl.min(tl.where(value == largest, lane, BLOCK), axis=0)",
+        "tl.max(tl.where(value == largest, lane, 0), axis=0)",
+    ),
+    "triton2triton/paged_kv_gather": Mistake("(token < end)", "(token <= end)"),
+    "triton2triton/qk_norm_rope": Mistake(
+        "high * across + low * along", "high * across - low * along"
+    ),
+    "triton2triton/ragged_mean": Mistake("tl.maximum(end - begin, 1)", "(end - begin)"),
+    "triton2triton/rmsnorm_backward": Mistake("scale * along", "along"),
+    "triton2triton/rmsnorm_quant": Mistake("/ 127.0\n", "/ 128.0\n"),
+    "triton2triton/softmax_backward": Mistake("(gradient - total)", "gradient"),
+    "triton2triton/ssd_chunk_cumsum": Mistake("tl.minimum(tl.maximum(step, low), high)", "step"),
+    "triton2triton/swiglu_backward": Mistake("1.0 + gate * (1.0 - share)", "1.0 + gate * share"),
+    "triton2triton/swiglu_quant": Mistake("/ 127.0\n", "/ 128.0\n"),
+}

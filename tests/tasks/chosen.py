@@ -1,8 +1,8 @@
 """Which tasks a test run judges: those that changed, and a few in turn.
 
-A record in the kept directory has a digest of each task's files, as they were when it was last
-judged or first seen. With no record only the sample is judged, and ``KABUILD_TEST_SUITE=all``,
-which ``make test-all`` sets, judges all.
+A record beside the stores of test runs has a digest of each task's files, as they were when it
+was last judged or first seen. With no record only the sample is judged, and
+``KABUILD_TEST_SUITE=all``, which ``make test-all`` sets, judges all.
 """
 
 from __future__ import annotations

@@ -18,12 +18,13 @@ from tests.tasks.chosen import MOST, SAMPLE, Choice, choose, digest, read_record
 from tests.tasks.declared import REPOSITORY, Declared, all_tasks
 from tests.tasks.mistakes import mistake_in
 from tests.testkit.cli import CliWorkspace, Ran
-from tests.testkit.kept import kept
+from tests.testkit.kept import ROOT
 from tests.testkit.runtime import judged_store
 
 GATES = "--gates=compile,correctness,unseen"
 PROCESSOR = "--platform=rocm:gfx942"
 REJECTING = ("FAIL", "REJECTED")
+STAGES = {"admission", "none", "expert", "mistakes", "gpu"}
 TIMEOUT = 7200.0
 LABELS = {task.label: task for task in all_tasks()}
 MANY = {f"//tasks/f/t{number}": f"digest {number}" for number in range(40)}
@@ -43,6 +44,12 @@ class Suite:
         self.workspace = workspace
         self.tasks = [LABELS[label] for label in choice.labels]
         self.failed: set[str] = set()
+        self.begun: set[str] = set()
+
+    @property
+    def whole(self) -> bool:
+        """Whether no stage was left out, as ``pytest -k`` does."""
+        return self.begun == STAGES
 
     def run(self, *arguments: str) -> Ran:
         """Run a command with ``--json``; a label with a verdict other than PASS has failed."""
@@ -56,7 +63,7 @@ class Suite:
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Suite]:
     """The tasks of this run; those that pass count as judged afterwards."""
-    record = kept("suite") / "tasks.json"
+    record = ROOT / "tasks.json"  # for all versions of kabuild
     recorded = read_record(record)
     digests = {label: digest(task.package) for label, task in LABELS.items()}
     every = os.environ.get("KABUILD_TEST_SUITE") == "all"
@@ -69,8 +76,9 @@ def suite(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
         workspace.adopt(label.removeprefix("//"))
     made = Suite(workspace, choice)
     yield made
-    known = to_record(digests, recorded, choice, sorted(made.failed))
-    record.write_text(json.dumps(known, indent=1))
+    if made.whole:
+        known = to_record(digests, recorded, choice, sorted(made.failed))
+        record.write_text(json.dumps(known, indent=1))
 
 
 def shown(ran: Ran) -> dict[str, str]:
@@ -84,6 +92,7 @@ def shown(ran: Ran) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_chosen_tasks_are_admitted(suite: Suite) -> None:
+    suite.begun.add("admission")
     ran = suite.run("validate", *(task.label for task in suite.tasks), "--samples=8")
 
     assert shown(ran) == {}
@@ -96,6 +105,7 @@ def test_chosen_kernels_pass_all_gates_without_a_clock(suite: Suite, agent: str)
     def judged(task: Declared) -> bool:
         return task.has_expert if agent == "expert" else task.own_kernel_runs
 
+    suite.begun.add(agent)
     labels = [task.label for task in suite.tasks if judged(task)]
     if not labels:
         pytest.skip("no task of this run has such a kernel")
@@ -108,6 +118,7 @@ def test_chosen_kernels_pass_all_gates_without_a_clock(suite: Suite, agent: str)
 
 @pytest.mark.slow
 def test_mistakes_in_chosen_kernels_are_rejected(suite: Suite) -> None:
+    suite.begun.add("mistakes")
     accepted = []
     for task in suite.tasks:
         if mistake := mistake_in(task):
@@ -125,6 +136,7 @@ def test_mistakes_in_chosen_kernels_are_rejected(suite: Suite) -> None:
 
 @pytest.mark.slow
 def test_chosen_kernels_compile_for_a_gpu(suite: Suite) -> None:
+    suite.begun.add("gpu")
     labels = [f"{task.label}:{task.name}.compile" for task in suite.tasks if task.own_kernel_runs]
     if not labels:
         pytest.skip("no task of this run has such a kernel")

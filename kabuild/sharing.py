@@ -37,6 +37,7 @@ MOST_BYTES = 1 << 20
 """Of a file with keys or certificates."""
 
 _NEEDED = ("grpc", "cryptography")
+_DISTRIBUTIONS = {"grpc": "grpcio", "prometheus_client": "prometheus-client"}
 
 
 @contextmanager
@@ -127,11 +128,14 @@ def endpoint_of(remote: RemoteRequest, cwd: Path, flag: str = CACHE_FLAG) -> End
     )
 
 
-def require_packages(flag: str) -> None:
-    """Raise InfraError where what the extra ``fleet`` installs is not there."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
+def require_packages(flag: str, *needed: str) -> None:
+    """Raise InfraError where what the extra ``fleet`` installs is not there.
+
+    ``needed`` are modules; if none are given, those that all of it needs.
+    """
+    missing = [name for name in needed or _NEEDED if find_spec(name) is None]
     if missing:
-        names = " and ".join({"grpc": "grpcio"}.get(name, name) for name in missing)
+        names = " and ".join(_DISTRIBUTIONS.get(name, name) for name in missing)
         raise InfraError(
             Reason.NO_PACKAGE,
             f"{flag} needs {names}, which {'is' if len(missing) == 1 else 'are'} not installed",

@@ -52,7 +52,7 @@ LAYERS = {
 TERMS = "rules/harness/tools/terms"
 """What rules and tools alike import."""
 
-HOMES = {"grpc": "remote", "cryptography": "remote", "click": "cli"}
+HOMES = {"grpc": "remote", "cryptography": "remote", "prometheus_client": "worker", "click": "cli"}
 """Libraries with one home in kabuild."""
 
 SPAWNERS = {"subprocess", "multiprocessing", "pty", "concurrent.futures.process"}

@@ -46,6 +46,19 @@ def _read_devices(_: click.Context, __: click.Parameter, text: str) -> tuple[int
     return tuple(map(int, parts))
 
 
+def _read_address(
+    _: click.Context, __: click.Parameter, text: str | None
+) -> tuple[str, int] | None:
+    if text is None:
+        return None
+    host, _colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    number = int(port) if port.isascii() and port.isdecimal() and len(port) < 6 else -1
+    if not host or not 0 <= number < 1 << 16:
+        raise click.BadParameter(f"must be HOST:PORT, got '{text}'")
+    return host, number
+
+
 at_socket = click.option(
     "--socket",
     default=SOCKET,
@@ -85,6 +98,12 @@ at_socket = click.option(
     metavar="SECONDS",
     help="When told to stop, wait so long for running actions.",
 )
+@click.option(
+    "--metrics",
+    callback=_read_address,
+    metavar="HOST:PORT",
+    help="Serve numbers for Prometheus there, at /metrics; port 0 is any free one.",
+)
 def serve(
     *,
     signing_key: Path,
@@ -93,6 +112,7 @@ def serve(
     devices: tuple[int, ...],
     jobs: int | None,
     drain: float,
+    metrics: tuple[str, int] | None,
 ) -> None:
     """Run what engines hand on, in sandboxes, and sign the results.
 
@@ -103,13 +123,17 @@ def serve(
     Exits with 36 where this machine has no sandboxes.
     """
     signer = _signer(signing_key)
+    from kabuild.sharing import require_packages
+
+    if metrics:
+        require_packages("--metrics", "prometheus_client")
     from kabuild.cli.session import interruptible
     from kabuild.execution.host import cpus
     from kabuild.loading import Loader, find_workspace, load_workspace
     from kabuild.store import Store
     from kabuild.worker.service import NodeSettings, serve
 
-    settings = NodeSettings(socket, platform, devices, jobs or cpus(), drain)
+    settings = NodeSettings(socket, platform, devices, jobs or cpus(), drain, metrics)
     loader = Loader(load_workspace(find_workspace(Path.cwd())))
     with interruptible() as stop, Store.open(warn=_tell) as store:
         serve(loader, store, settings, signer, stopped=stop.is_set, said=_tell)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 
 from kabuild.execution.wire import EXEC, NOTE
 from kabuild.model.action import OUTPUT_ROOT
+from kabuild.model.digest import Digest
 from kabuild.store.cas import Cas
 from kabuild.store.merkle import Directory, FileNode
 
@@ -36,47 +39,73 @@ def read_staged_note(top: int) -> bytes:
         raise ForeignDirectoryError(f"{NOTE}: {error.strerror}") from None
 
 
-def take_in(top: int, cas: Cas) -> Directory:
+@dataclass(frozen=True)
+class Intake:
+    """What was staged: its root, and how many of its files the store had, and lacked."""
+
+    root: Directory
+    found: int
+    new: int
+
+
+def take_in(top: int, cas: Cas) -> Intake:
     """The input root that is staged in ``top``, with its files in ``cas``.
 
     Raises ForeignDirectoryError for links and devices in it, and StoreError.
     """
+    taking = _Taking(cas)
     try:
         root = os.open(EXEC, _DIRECTORY, dir_fd=top)
         try:
-            return _taken(root, cas, EXEC, 0)
+            return Intake(taking.directory(root, EXEC, 0), taking.found, taking.new)
         finally:
             os.close(root)
     except OSError as error:
         raise ForeignDirectoryError(f"{error.filename or EXEC}: {error.strerror}") from None
 
 
-def _taken(directory: int, cas: Cas, shown: str, depth: int) -> Directory:
-    if depth > _MOST_DEPTH:
-        raise ForeignDirectoryError(f"more than {_MOST_DEPTH} directories lie in each other")
-    files: dict[str, FileNode] = {}
-    directories: dict[str, Directory] = {}
-    for name in sorted(os.listdir(directory)):
-        if depth == 0 and name == OUTPUT_ROOT:
-            continue  # which engines make for what is to come
-        mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
-        place = f"{shown}/{name}"
-        if stat.S_ISDIR(mode):
-            inner = os.open(name, _DIRECTORY, dir_fd=directory)
-            try:
-                directories[name] = _taken(inner, cas, place, depth + 1)
-            finally:
-                os.close(inner)
-        elif stat.S_ISREG(mode):
-            files[name] = _file(directory, name, cas, executable=bool(mode & stat.S_IXUSR))
-        else:
-            raise ForeignDirectoryError(f"{place} is neither a file nor a directory")
-    return Directory(files, directories)
+class _Taking:
+    """One walk over a staged directory; counts files that ``cas`` had, and lacked."""
 
+    def __init__(self, cas: Cas) -> None:
+        self._cas = cas
+        self.found = self.new = 0
 
-def _file(directory: int, name: str, cas: Cas, *, executable: bool) -> FileNode:
-    file = os.open(name, _FILE, dir_fd=directory)
-    try:
-        return FileNode(cas.put_file(Path(f"/proc/self/fd/{file}")), executable)
-    finally:
-        os.close(file)
+    def directory(self, directory: int, shown: str, depth: int) -> Directory:
+        if depth > _MOST_DEPTH:
+            what = f"more than {_MOST_DEPTH} directories lie in each other"
+            raise ForeignDirectoryError(what)
+        files: dict[str, FileNode] = {}
+        directories: dict[str, Directory] = {}
+        for name in sorted(os.listdir(directory)):
+            if depth == 0 and name == OUTPUT_ROOT:
+                continue  # which engines make for what is to come
+            mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+            place = f"{shown}/{name}"
+            if stat.S_ISDIR(mode):
+                inner = os.open(name, _DIRECTORY, dir_fd=directory)
+                try:
+                    directories[name] = self.directory(inner, place, depth + 1)
+                finally:
+                    os.close(inner)
+            elif stat.S_ISREG(mode):
+                digest = self._file(directory, name)
+                files[name] = FileNode(digest, bool(mode & stat.S_IXUSR))
+            else:
+                raise ForeignDirectoryError(f"{place} is neither a file nor a directory")
+        return Directory(files, directories)
+
+    def _file(self, directory: int, name: str) -> Digest:
+        """The digest of what is stored; most files are those of earlier actions, so hashed only."""
+        file = os.open(name, _FILE, dir_fd=directory)
+        try:
+            path = Path(f"/proc/self/fd/{file}")
+            with path.open("rb") as source:
+                digest = Digest(hashlib.file_digest(source, "sha256").hexdigest(), source.tell())
+            if not self._cas.unusable([digest]):
+                self.found += 1
+                return digest
+            self.new += 1
+            return self._cas.put_file(path)
+        finally:
+            os.close(file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from kabuild.base.clock import Clock, SystemClock
 from kabuild.base.errors import DeviceError, InfraError, KabuildError, Reason
@@ -25,19 +26,22 @@ from kabuild.execution.wire import (
     rebuild,
     report_key,
 )
-from kabuild.model.action import OUTPUT_ROOT
+from kabuild.model.action import OUTPUT_ROOT, Resources
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, Outcome
 from kabuild.remote.signing import Signer
 from kabuild.store.action_cache import encode
 from kabuild.store.result_closure import named_by
 from kabuild.store.store import Store
-from kabuild.worker.intake import ForeignDirectoryError, read_staged_note, take_in
+from kabuild.worker.intake import ForeignDirectoryError, Intake, read_staged_note, take_in
 from kabuild.worker.offer import Offer
 from kabuild.worker.turns import Turns
 
 FAILED, STOPPING, FOREIGN, OTHER_ROOT, NO_TOOLCHAIN, OTHER_PLATFORM, BUSY = 36, *range(69, 75)
 """Exit codes of the program; see the package."""
+
+
+INFRA, REFUSED = Outcome.INFRA.value, "refused"
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,38 @@ class Report:
     files: tuple[LeftFile, ...] = ()
 
 
+@dataclass(frozen=True)
+class Ended:
+    """How one action ended on this node.
+
+    Attributes:
+        code: the program's exit code.
+        outcome: a verdict's name, such as ``PASS``; ``done`` or ``failed`` of what is no gate;
+            ``cancelled``, ``refused`` if nothing ran, ``infra`` if the machine failed.
+        kind: ``timed``, ``device`` or ``cpu``: what it measures on or uses; empty if nothing ran.
+        waited: seconds that it waited for its turn.
+        ran: seconds that it took then.
+    """
+
+    code: int
+    outcome: str
+    kind: str = ""
+    waited: float = 0.0
+    ran: float = 0.0
+
+
+class Watcher(Protocol):
+    """Hears what a node does; see ``Metrics``. Called from many threads."""
+
+    def took_in(self, intake: Intake) -> None:
+        """The inputs of an action were hashed."""
+        ...
+
+    def ended(self, ended: Ended) -> None:
+        """An action ended."""
+        ...
+
+
 class _RefusedError(Exception):
     """The node runs nothing of this; ``report`` says why."""
 
@@ -70,7 +106,8 @@ class Node:
     """One node. Used from many threads.
 
     ``strategy`` runs what is checked; ``turns`` says when; ``signer`` signs how it ended. ``said``
-    hears one line for each action, after which ``tidy`` is called: it keeps the store small.
+    hears one line for each action, and ``watcher`` what was staged and how it ended; then ``tidy``
+    is called, which keeps the store small.
     """
 
     def __init__(
@@ -82,6 +119,7 @@ class Node:
         signer: Signer,
         *,
         said: Callable[[str], None] = lambda _: None,
+        watcher: Watcher | None = None,
         tidy: Callable[[], None] = lambda: None,
         clock: Clock | None = None,
     ) -> None:
@@ -91,6 +129,7 @@ class Node:
         self._turns = turns
         self._signer = signer
         self._said = said
+        self._watcher = watcher
         self._tidy = tidy
         self._clock = clock or SystemClock()
 
@@ -101,11 +140,16 @@ class Node:
             if note.is_survey:
                 return self._surveyed(note)
             prepared = self._checked(note, top)
-            report = self._ran(prepared, cancel)
+            report, ended = self._ran(prepared, cancel)
         except _RefusedError as refused:
             report = refused.report
+            ended = Ended(report.code, INFRA if report.code == FAILED else REFUSED)
         except KabuildError as error:
             report = Report(FAILED, f"{error.reason.name}: {error}")
+            cancelled = error.reason is Reason.INTERRUPTED
+            ended = Ended(FAILED, Outcome.CANCELLED.value if cancelled else INFRA)
+        if self._watcher:
+            self._watcher.ended(ended)
         self._said(f"exit {report.code}{f': {report.text}' if report.text else ''}")
         self._tidy()
         return report
@@ -119,9 +163,12 @@ class Node:
     def _checked(self, note: Note, top: int) -> Prepared:
         """The action of a note, if the directory, the toolchains and the platform are its own."""
         try:
-            root = take_in(top, self._store.cas)
+            taken = take_in(top, self._store.cas)
         except ForeignDirectoryError as error:
             raise _RefusedError(OTHER_ROOT, f"the input root was not staged: {error}") from None
+        if self._watcher:
+            self._watcher.took_in(taken)
+        root = taken.root
         try:
             wanted = input_root(note)
             if root.digest != wanted:
@@ -139,11 +186,14 @@ class Node:
             raise _RefusedError(OTHER_PLATFORM, why)
         return replace(prepared, fresh=note.fresh)
 
-    def _ran(self, prepared: Prepared, cancel: threading.Event) -> Report:
+    def _ran(self, prepared: Prepared, cancel: threading.Event) -> tuple[Report, Ended]:
         needs, lease = prepared.action.resources, ""
+        came = began = self._clock.monotonic()
         try:
             with self._turns.take(needs, cancel) as lease:
+                began = self._clock.monotonic()
                 ended = self._strategy.run(replace(prepared, device=lease), cancel)
+                over = self._clock.monotonic()
         except DeviceError as error:
             if error.reason is Reason.DEVICE_LOST:
                 self._turns.withdraw(lease)
@@ -151,16 +201,18 @@ class Node:
         result = ended.result
         if not result.hermetic:
             raise InfraError(Reason.SANDBOX_UNAVAILABLE, "the action ran without a sandbox")
-        remembered = self._is_remembered(prepared, ended)
-        return self._report(prepared.key, prepared.fresh, ended, remembered=remembered)
+        outcome, remembered = self._outcome(prepared, ended)
+        report = self._report(prepared.key, prepared.fresh, ended, remembered=remembered)
+        return report, Ended(report.code, outcome, _kind(needs), began - came, over - began)
 
-    def _is_remembered(self, prepared: Prepared, ended: Execution) -> bool:
-        """Whether a server may answer with this end: as a build's own store does."""
+    def _outcome(self, prepared: Prepared, ended: Execution) -> tuple[str, bool]:
+        """What it came to; and whether a server may answer with it, as a build's own store does."""
         try:
             settled = conclude(prepared, ended, self._store.cas)
         except InfraError:
-            return False
-        return settled.outcome is Outcome.DONE
+            return INFRA, False
+        verdict, outcome = settled.verdict, settled.outcome
+        return verdict.verdict.value if verdict else outcome.value, outcome is Outcome.DONE
 
     def _surveyed(self, note: Note) -> Report:
         offer = ActionResult(0, stdout=self._store.cas.put(self._offer.to_json()))
@@ -186,3 +238,9 @@ class Node:
             if digest is not None
         ]
         return Report(REMEMBERED if remembered else ENDED, files=tuple(files))
+
+
+def _kind(needs: Resources) -> str:
+    if needs.timed:
+        return "timed"
+    return "device" if needs.lease else "cpu"

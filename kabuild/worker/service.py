@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from kabuild.sandbox.namespaces import probe
 from kabuild.scheduler.resources import FileLeases
 from kabuild.store import Store
 from kabuild.survey import pool_of
-from kabuild.worker.node import Node
+from kabuild.worker.node import Node, Watcher
+from kabuild.worker.offer import Offer
 from kabuild.worker.server import WorkerServer
 from kabuild.worker.stock import stock_of
 from kabuild.worker.turns import Turns
@@ -33,6 +35,7 @@ class NodeSettings:
         devices: numbers of the devices to use; empty means all.
         jobs: CPU slots.
         drain: seconds that running actions have to end when the node is to stop.
+        metrics: host and port at which Prometheus finds the node's numbers; None for none.
     """
 
     socket: Path
@@ -40,6 +43,7 @@ class NodeSettings:
     devices: tuple[int, ...]
     jobs: int
     drain: float
+    metrics: tuple[str, int] | None = None
 
 
 def require_sandboxes() -> None:
@@ -79,12 +83,28 @@ def serve(
     for item in stock.lacking:
         said(f"not offered: toolchain {item}")
     pools = {} if found.platform == CPU else {found.platform: [d.lease for d in found.found]}
-    with Spawner() as spawner:
+    with Spawner() as spawner, ExitStack() as stack:
         devices = pool_of(loader.platforms, found)
         strategy = LocalStrategy(store, spawner, warn=said, devices=devices)
         turns = Turns(offer.jobs, FileLeases(store.leases), pools)
-        node = Node(store, offer, strategy, turns, signer, said=said, tidy=tidy)
+        watcher = None
+        if settings.metrics:
+            watcher = stack.enter_context(_measured(offer, turns, *settings.metrics, said))
+        node = Node(store, offer, strategy, turns, signer, said=said, watcher=watcher, tidy=tidy)
         with WorkerServer(settings.socket, node, store.cas, drain=settings.drain) as server:
             shown = " and ".join(map(str, offer.platforms.values()))
             said(f"serving {shown} at {settings.socket}, with {len(offer.toolchains)} toolchains")
             server.serve(stopped)
+
+
+@contextmanager
+def _measured(
+    offer: Offer, turns: Turns, host: str, port: int, said: Callable[[str], None]
+) -> Iterator[Watcher]:
+    """Numbers for Prometheus, whose package is imported only here."""
+    from kabuild.worker.metrics import Metrics, serving
+
+    metrics = Metrics(offer, turns.load)
+    with serving(metrics, host, port) as url:
+        said(f"metrics at {url}")
+        yield metrics

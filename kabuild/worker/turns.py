@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from kabuild.base.errors import DeviceError, Interrupted, Reason
 from kabuild.model.action import Resources
@@ -13,6 +14,22 @@ from kabuild.scheduler.resources import Leases, Slots
 
 _POLL = 0.1
 """Seconds between looks at whether a run was cancelled, or another process left a device."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a node has to do at one moment.
+
+    Attributes:
+        waiting: actions that wait for slots or for a device.
+        running: actions that run.
+        devices: those in use, as ``held``, and the others that are left.
+    """
+
+    waiting: int
+    running: int
+    devices: tuple[str, ...]
+    held: frozenset[str]
 
 
 class Turns:
@@ -28,6 +45,7 @@ class Turns:
         self._pools = {name: [*devices] for name, devices in pools.items()}
         self._held: set[str] = set()
         self._line: deque[object] = deque()
+        self._counts: Counter[str] = Counter()
         self._changed = threading.Condition()
 
     @contextmanager
@@ -36,17 +54,27 @@ class Turns:
 
         Raises Interrupted once ``cancel`` is set, and DeviceError where no device is left.
         """
-        taken = self._wait_for_slots(needs, cancel)
-        try:
-            lease = self._wait_for_device(needs.lease, cancel)
+        with self._counted("taken on"):
+            taken = self._wait_for_slots(needs, cancel)
             try:
-                yield lease
+                lease = self._wait_for_device(needs.lease, cancel)
+                try:
+                    with self._counted("running"):
+                        yield lease
+                finally:
+                    self._give_back(lease)
             finally:
-                self._give_back(lease)
-        finally:
-            with self._changed:
-                self._slots.give_back(taken)
-                self._changed.notify_all()
+                with self._changed:
+                    self._slots.give_back(taken)
+                    self._changed.notify_all()
+
+    def load(self) -> Load:
+        """What waits and what runs now."""
+        with self._changed:
+            left = {device for devices in self._pools.values() for device in devices}
+            running = self._counts["running"]
+            waiting = self._counts["taken on"] - running
+            return Load(waiting, running, tuple(sorted(left)), frozenset(self._held))
 
     def withdraw(self, lease: str) -> None:
         """Use a device no more, which is lost."""
@@ -54,6 +82,17 @@ class Turns:
             for devices in self._pools.values():
                 if lease in devices:
                     devices.remove(lease)
+
+    @contextmanager
+    def _counted(self, name: str) -> Iterator[None]:
+        """Count the body while it runs."""
+        with self._changed:
+            self._counts[name] += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._counts[name] -= 1
 
     def _wait_for_slots(self, needs: Resources, cancel: threading.Event) -> tuple[int, ...]:
         ticket = object()

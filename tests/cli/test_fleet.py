@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ class Site:
     key: Path
     socket: Path
     program: Path
+    said: list[str] = field(default_factory=list)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -69,6 +71,7 @@ class Site:
         )
         assert process.stderr
         for line in process.stderr:
+            self.said.append(line)
             if " serving " in line:
                 return process
         raise AssertionError("the node does not serve")
@@ -240,6 +243,28 @@ def test_pools_are_checked(tmp_path: Path, name: str) -> None:
 
     assert (done.code, said in done.err) == (code, True), done.err
     assert "WORKSPACE.toml:" in done.err
+
+
+def test_a_node_serves_its_numbers_where_asked(site: Site, tmp_path: Path) -> None:
+    site = replace(site, socket=tmp_path / "node.sock")
+    process, said = site.serve("--drain=0", "--metrics=127.0.0.1:0"), []
+    try:
+        (url,) = [line.split()[-1] for line in site.said if " metrics at " in line]
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+            said = answer.read().decode().splitlines()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+
+    assert "kabuild_node_queued 0.0" in said
+    assert any(line.startswith("kabuild_node_info{") for line in said)
+
+
+@pytest.mark.parametrize("address", ["9464", ":9464", "host:", "host:x", "host:65536", "h:-1"])
+def test_a_wrong_address_for_numbers_is_refused(site: Site, address: str) -> None:
+    done = site.node.run("worker", "serve", f"--signing_key={site.key}", f"--metrics={address}")
+
+    assert (done.code, f"must be HOST:PORT, got '{address}'" in done.err) == (2, True), done.err
 
 
 def test_a_node_without_a_key_does_not_start(site: Site) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Iterator
 
-_WITH_GRPC = {
+_WITH_EXTRA = {
     *(f"kabuild.remote.{name}" for name in ("blobs", "capabilities", "client", "results", "rpc")),
+    "kabuild.worker.metrics",
 }
-"""They need an extra, and start threads, which no process has that forks."""
+"""They need an extra, or start threads, which no process has that forks."""
 
 _LATE = ("structlog",)
 """What kabuild imports at the first action that runs; it takes longer than many an action."""
@@ -21,5 +22,5 @@ def modules() -> Iterator[str]:
     yield from _LATE
 
     for module in pkgutil.walk_packages(kabuild.__path__, "kabuild."):
-        if not module.name.endswith("__main__") and module.name not in _WITH_GRPC:
+        if not module.name.endswith("__main__") and module.name not in _WITH_EXTRA:
             yield module.name

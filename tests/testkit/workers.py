@@ -23,7 +23,7 @@ from kabuild.remote.signing import Signer, TrustedKeys
 from kabuild.scheduler.resources import FileLeases
 from kabuild.store import Store
 from kabuild.worker import shim
-from kabuild.worker.node import Node
+from kabuild.worker.node import Node, Watcher
 from kabuild.worker.offer import Offer
 from kabuild.worker.server import WorkerServer
 from kabuild.worker.turns import Turns
@@ -105,6 +105,7 @@ def a_fleet(
     platform: Platform = CPU,
     toolchains: Mapping[str, Toolchain] | None = None,
     slots: int = 2,
+    watcher: Watcher | None = None,
 ) -> Iterator[Fixture]:
     """A fleet below ``root`` whose one node runs actions by ``strategy``."""
     offer = Offer({platform.name: platform}, Devices(), toolchains or {}, slots)
@@ -118,6 +119,7 @@ def a_fleet(
         turns,
         sign or signer(NODE),
         said=said.append,
+        watcher=watcher,
         tidy=lambda: tidied.append(len(said)),
     )
     socket = root / "node.sock"

@@ -38,12 +38,28 @@ def opened(top: Path) -> int:
 def test_a_staged_tree_is_what_it_holds(top: Path, store: Store) -> None:
     descriptor = opened(top)
 
-    root = take_in(descriptor, store.cas)
+    first, again = take_in(descriptor, store.cas), take_in(descriptor, store.cas)
 
     file = FileNode(store.cas.put(b"x"), executable=True)
     inner = Directory({"f": file}, {"empty": Directory({}, {})})
-    assert root == Directory({}, {"a": inner})
+    assert first.root == again.root == Directory({}, {"a": inner})
+    assert [(taken.found, taken.new) for taken in (first, again)] == [(0, 1), (1, 0)]
     assert read_staged_note(descriptor) == b"note"
+    os.close(descriptor)
+
+
+def test_a_damaged_blob_of_the_store_is_taken_in_again(top: Path, store: Store) -> None:
+    descriptor = opened(top)
+    take_in(descriptor, store.cas)
+    digest = store.cas.put(b"x")
+    blob = store.root / "cas" / digest.hash[:2] / digest.hash
+    blob.chmod(0o644)
+    blob.write_bytes(b"y")
+
+    again = take_in(descriptor, store.cas)
+
+    assert (again.found, again.new) == (0, 1)
+    assert store.cas.get(digest) == b"x"
     os.close(descriptor)
 
 

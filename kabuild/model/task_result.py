@@ -80,6 +80,17 @@ class TaskResult:
         return parts[-2] if len(parts) > 1 else ""
 
     @property
+    def tier(self) -> str:
+        """``script`` where the task's own script judged it, by the score gate; else empty."""
+        tier = self.figures.get("tier")
+        return tier if isinstance(tier, str) else ""
+
+    @property
+    def group(self) -> str:
+        """The results that it may be averaged with: those of its family and tier."""
+        return f"{self.family} ({self.tier})" if self.tier else self.family
+
+    @property
     def passed(self) -> bool:
         """Whether it was judged, and every gate said PASS."""
         return bool(self.gates) and all(gate.passed for gate in self.gates.values())
@@ -220,7 +231,8 @@ class TaskResult:
         label = Label.parse(value["task"]).in_trial(value["trial"])
         said = value["gates"].items()
         gates = {name: GateResult.from_json(gate, declared) for name, gate in said}
-        return cls(label, gates, {name: value[name] for name in (*NO_SPEEDUP, "score")})
+        figures = {name: value[name] for name in (*NO_SPEEDUP, "score")}
+        return cls(label, gates, figures | {"tier": value.get("tier", "")})
 
     @property
     def _times(self) -> Mapping[str, Any]:
@@ -228,8 +240,9 @@ class TaskResult:
         gate = _with_role(self.gates.values(), Role.TIMES)
         return gate.data if gate else {}
 
-    def _figures(self) -> dict[str, float | None]:
-        return {**(self.measured.to_json() if self.measured else NO_SPEEDUP), "score": self.score}
+    def _figures(self) -> dict[str, float | str | None]:
+        measured = self.measured.to_json() if self.measured else NO_SPEEDUP
+        return {**measured, "score": self.score, **({"tier": self.tier} if self.tier else {})}
 
 
 def _with_role(gates: Iterable[GateResult], role: Role) -> GateResult | None:

@@ -142,6 +142,7 @@ def _evaluation(item: Evaluation) -> dict[str, Any]:
                 **result.to_json(),
                 "task": result.task,
                 "family": result.family,
+                "tier": result.tier,
                 "gates": {name: gate.said for name, gate in result.gates.items()},
                 "score": dict(result.figures),
                 "agent": dict(result.agent),

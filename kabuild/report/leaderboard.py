@@ -69,14 +69,18 @@ class LeaderboardRow:
 
 
 def leaderboard(evaluations: Iterable[Evaluation]) -> list[LeaderboardRow]:
-    """One row for each evaluation and family, and one for all families if there are several."""
+    """One row for each evaluation and family, and one for all families if there are several.
+
+    Results of tier ``script`` have rows of their own, and are not in the one for all.
+    """
     found = []
     for evaluation in evaluations:
         families: dict[str, list[TaskResult]] = {}
         for result in evaluation.results:
-            families.setdefault(result.family, []).append(result)
-        if len(families) != 1:
-            found.append(_leaderboard_row(evaluation, ALL, evaluation.results))
+            families.setdefault(result.group, []).append(result)
+        declared = [result for result in evaluation.results if not result.tier]
+        if len({result.group for result in declared}) > 1 or not families:
+            found.append(_leaderboard_row(evaluation, ALL, declared))
         found += [_leaderboard_row(evaluation, name, part) for name, part in families.items()]
     return found
 

@@ -163,6 +163,7 @@ def _texts(result: TaskResult, gates: Sequence[str], *, scored: bool) -> list[st
     notes = (
         "cached" if result.cached else "",
         "" if result.hermetic else "not hermetic",
+        f"tier {result.tier}" if result.tier else "",
         agent_end(result.agent),
     )
     return [result.label.short, *words, *figures, ", ".join(filter(None, notes))]

@@ -25,6 +25,7 @@ from ..harness.gates import (
     GATES,
     PYTHON,
     PYTHON_TOOLCHAIN,
+    SCRIPT_TIER,
     Runtime,
     Side,
     declare_judging,
@@ -46,6 +47,7 @@ ELEMENTS = 1 << 18
 """Elements of a drawn config's tensor on ``cpu``, where PyTorch is faster than an interpreter."""
 
 STATE_BY = ("name", "order")
+TIERS = ("declared", SCRIPT_TIER)
 
 
 def implement(ctx: Context) -> None:
@@ -187,6 +189,11 @@ RULE = Rule(
         "state": attr.table("Tensors that hold for a config: { weight = 'T[rows, cols]' }."),
         "state_by": attr.string(
             "How a candidate's state is matched.", default="name", values=STATE_BY
+        ),
+        "tier": attr.string(
+            "Who judges results: the declaration, or an imported task's own script.",
+            default=TIERS[0],
+            values=TIERS,
         ),
         "updates": attr.strings("The inputs that a call changes: they are outputs, too."),
         "layout": attr.table("Strides of tensors: { q = '[3 * dim, 1]', y = 'dense' }."),

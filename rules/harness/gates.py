@@ -22,6 +22,7 @@ from kabuild.rule import (
     When,
 )
 
+from .expressions import read_ranges
 from .judge_files import judge_files
 from .originals import reference_files
 from .policy import gate_policy
@@ -32,6 +33,9 @@ from .terms import gates
 PYTHON = "${toolchain:python}/bin/python3"
 PYTHON_TOOLCHAIN = "//toolchains/python"
 PRELOAD = ("numpy", "torch", "triton")
+SCRIPT_TIER = "script"
+"""The tier of tasks whose own script decides about results."""
+
 JUDGING = Limits(timeout=600.0, memory=12 << 30, processes=4096, scratch=2 << 30)
 """More than both runners' own limits together, with the 300 that each may exceed as root:
 
@@ -102,7 +106,8 @@ def declare_judging(
 ) -> None:
     """``.correctness``, ``.perf``, ``.unseen`` and ``.score`` after ``.compile``.
 
-    Also ``.retention``, on which no score depends.
+    Also ``.retention``, on which no score depends. Where no config can be hidden, there are neither
+    ``.unseen`` nor ``.retention``.
     """
     signature = read_signature(ctx.attrs)
     judged = Judging(ctx, signature, candidate, baseline, runtime)
@@ -114,6 +119,9 @@ def declare_judging(
         resources=judging_resources(ctx.platform, timed=True),
         platform=ctx.platform,
     )
+    if not _has_hidden_configs(ctx):
+        _declare_score(ctx, (compiled, correctness, perf), without=(gates.UNSEEN,))
+        return
     unseen = judged.gate(gates.UNSEEN, requires=(compiled, correctness))
     judged.gate(
         gates.RETENTION,
@@ -195,12 +203,27 @@ class Judging:
         )
 
 
-def _declare_score(ctx: Context, scored: tuple[Action, ...]) -> None:
+def _has_hidden_configs(ctx: Context) -> bool:
+    """Whether configs can be drawn: a script judges its own sizes only."""
+    if _tier(ctx) == SCRIPT_TIER:
+        return False
+    ranges = read_ranges(ctx.attrs["dims"]).values()
+    return len(ctx.attrs["dtypes"]) > 1 or any(low < high for low, high in ranges)
+
+
+def _tier(ctx: Context) -> str:
+    return str(ctx.attrs.get("tier", ""))
+
+
+def _declare_score(ctx: Context, scored: tuple[Action, ...], without: tuple[str, ...] = ()) -> None:
+    """``.score``, of a task that has none of the gates ``without``."""
     spec = {
         "schema": 1,
         "gate": gates.SCORE,
         "policy": ctx.options.policy,
         "gates": [gate.gate for gate in scored],
+        **({"without": list(without)} if without else {}),
+        **({"tier": SCRIPT_TIER} if _tier(ctx) == SCRIPT_TIER else {}),
     }
     inputs: dict[str, Artifact] = {
         f"verdicts/{gate.gate}.json": gate.output(VERDICT_FILE) for gate in scored

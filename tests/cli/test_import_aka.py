@@ -130,6 +130,9 @@ DRAWN = RETURNED.replace(
 )
 SEVERAL = RETURNED + "\n            mod.other(x)"
 UNCALLED = "pass"
+FOOLED = """result = mod.twice(x)
+            if bool((result.abs() > 2.001 * x.abs()).any()):
+                return False, "wrong\""""
 EARLY = """expected = x.clone() * 2.0
             result = mod.twice(x)
             if not torch.allclose(result, expected, atol=1e-2):
@@ -183,6 +186,7 @@ SCRIPTED = {
     "drawn": DRAWN,
     "several": SEVERAL,
     "uncalled": UNCALLED,
+    "fooled": FOOLED,
     "early": EARLY,
     "rounded": ROUNDED,
     "scaled": SCALED,
@@ -217,7 +221,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         workspace.write(f"../bench/tasks/{home}/performance_utils_pytest.py", TIMING)
     ran = workspace.run("import", "aka", "../bench")
     assert ran.code == 0, ran.err
-    assert "@aka: 9 of 17 tasks imported\n  licence: Apache-2.0" in ran.out, (
+    assert "@aka: 11 of 18 tasks imported\n  licence: Apache-2.0" in ran.out, (
         ran.out + workspace.run("import", "--list", "@aka").out
     )
     return workspace
@@ -237,22 +241,20 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
         *(f"{vllm}/{name}" for name in ("returned", "inline", "partly")),
         *(f"{vllm}/{name}" for name in ("early", "rounded", "scaled")),
         "triton2triton/rocmbench/easy/halve",
+        "triton2triton/rocmbench/easy/in_part",
+        f"{vllm}/drawn",
     }
     for name, said in (
-        (f"{vllm}/unchecked", "OUTPUT_UNCHECKED  its script compares a result of the call with"),
-        (f"{vllm}/wrong", "REFERENCE_DIFFERS  its kernel's 'y' is not what its script expects"),
-        (f"{vllm}/drawn", "SIZES_DRAWN  it draws sizes together with values"),
-        (f"{vllm}/several", "SEVERAL_CALLS  its check calls 'other', too"),
+        (f"{vllm}/unchecked", "CHECK_FOOLED  its script accepts the results of another call"),
+        (f"{vllm}/fooled", "CHECK_FOOLED  its script accepts zeros"),
+        (f"{vllm}/wrong", "REFERENCE_DIFFERS  its script refuses its own kernel: wrong"),
+        (f"{vllm}/several", "SEVERAL_CALLS  its check calls the module more than once"),
         (f"{vllm}/uncalled", "NO_ENTRY  its script calls no function with tensors"),
-        (
-            "triton2triton/rocmbench/easy/in_part",
-            "OUTPUT_UNCHECKED  its script compares what the call leaves in 'y' with",
-        ),
         ("torch2flydsl/softmax", "NEEDS_PACKAGE  its kernels are written in FlyDSL"),
         ("hip2hip/others/boxes", "SCRIPT  its script judges the whole program"),
     ):
         assert listed[name].startswith(said), listed[name]
-    assert len(listed) == 17
+    assert len(listed) == 18
 
 
 def test_the_lock_says_what_the_scripts_and_models_pass(imported: CliWorkspace) -> None:
@@ -273,6 +275,7 @@ def test_the_lock_says_what_the_scripts_and_models_pass(imported: CliWorkspace) 
         'call = "y = scaled(x=x, factor=factor)"',
         'inputs = { x = "f16[rows, 24]" }',  # the factor follows from the columns
         'call = "halve[(2,)](x=x, y=y, n=100, SIZE=64, num_warps=4)"',
+        'tier = "script"',
     ):
         assert line in lock, lock
 
@@ -306,6 +309,55 @@ def test_an_imported_task_is_judged(
         flags = ("--solution=kernel.py", "--gates=compile,correctness", "--json")
         ran = imported.run("test", f"@aka//{task}", *flags)
         assert (ran.code, ran.gate("correctness")["reason"]) == (code, said), ran.out
+
+
+CLAIMS = """
+import os
+print("correctness: PASS")
+os.write(1, b"True\\n")
+def twice(x, scale=None):
+    return torch.zeros_like(x)
+"""
+LEAVES = """
+import os
+def twice(x, scale=None):
+    os._exit(0)
+"""
+NOT_NUMBERS = """
+def twice(x, scale=None):
+    return torch.full_like(x, float("inf")) - torch.full_like(x, float("inf"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "reasons"),
+    [
+        ("", {""}),
+        ("\ndef twice(x, scale=None):\n    return x * 2.5\n", {"WRONG_RESULT"}),
+        (CLAIMS, {"WRONG_RESULT"}),
+        (LEAVES, {"CRASH", "PROTOCOL_VIOLATION"}),
+        (NOT_NUMBERS, {"WRONG_RESULT", "INCOMPLETE_OUTPUT"}),
+    ],
+    ids=["right", "wrong", "claims", "leaves", "not numbers"],
+)
+def test_a_script_judges_where_no_declaration_can(
+    imported: CliWorkspace, ending: str, reasons: set[str]
+) -> None:
+    """Its sizes are drawn; what a candidate prints or how it ends is no verdict."""
+    imported.write("kernel.py", KERNEL + ending)
+    flags = ("--solution=kernel.py", "--gates=compile,correctness", "--json")
+    ran = imported.run("test", "@aka//triton2triton/vllm/drawn", *flags)
+
+    assert ran.gate("correctness")["reason"] in reasons, ran.out
+    assert ran.code == (3 if ending else 0)
+
+
+def test_a_script_refuses_what_only_it_looks_at(imported: CliWorkspace) -> None:
+    for kernel, code in ((IN_PART, 0), (IN_PART.replace("* 0.5", "* 0.6"), 3)):
+        imported.write("kernel.py", kernel)
+        flags = ("--solution=kernel.py", "--gates=compile,correctness", "--json")
+        ran = imported.run("test", "@aka//triton2triton/rocmbench/easy/in_part", *flags)
+        assert ran.code == code, ran.out
 
 
 @pytest.mark.parametrize("file", ["scripts/task_runner.py", "source/kernel.py"])

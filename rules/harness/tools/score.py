@@ -27,15 +27,22 @@ _BAD_INPUT = 2
 
 @dataclass(frozen=True)
 class ScoreSpec:
-    """The policy whose score is the task's, and the gates that were asked for, in order."""
+    """The policy whose score is the task's, and the gates that were asked for, in order.
+
+    ``without`` are gates that the task does not have; ``tier`` is ``script`` where its own script
+    judges results, and empty otherwise.
+    """
 
     policy: str
     gates: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    tier: str = ""
 
     @property
     def missing(self) -> tuple[str, ...]:
         """The gates that a score needs and nobody asked for."""
-        return tuple(gate for gate in SCORED if gate not in self.gates)
+        known = (*self.gates, *self.without)
+        return tuple(gate for gate in SCORED if gate not in known)
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,10 @@ def parse_spec(value: Any) -> ScoreSpec:
                 raise ValueError(f"no scoring policy {policy!r}; known: {known}")
             if not gates or not all(isinstance(g, str) and g.isidentifier() for g in gates):
                 raise ValueError(f"the gates are {gates!r}")
-            return ScoreSpec(policy, tuple(gates))
+            without, tier = value.get("without", []), value.get("tier", "")
+            if not set(without) <= {"unseen"} or tier not in {"", "script"}:
+                raise ValueError(f"the task is without {without!r}, of tier {tier!r}")
+            return ScoreSpec(policy, tuple(gates), tuple(without), tier)
         case _:
             raise ValueError("no score spec of schema 1")
 
@@ -96,8 +106,10 @@ def score(spec: ScoreSpec, verdicts: Mapping[str, Mapping[str, Any]]) -> Score:
         "not_requested": list(spec.missing),
         "configs": [] if problem else _configs(verdicts.get("perf")),
         **{key: verdicts.get("unseen", {}).get(key) for key in _GENERAL},
+        **({"tier": spec.tier} if spec.tier else {}),
     }
     figures = {"policy": spec.policy, "score": headline, "score_reason": reason}
+    figures |= {"tier": spec.tier} if spec.tier else {}
     verdict = _verdict(spec, verdicts, problem, {**figures, **speedup}, mean)
     return Score(document, verdict)
 

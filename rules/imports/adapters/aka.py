@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from imported.functional import Functional
-    from imported.scripts import Script
     from torch import Generator, Tensor
 
 HERE = Path(__file__).parent
@@ -66,8 +65,10 @@ def capture(name: str, files: Sequence[str]) -> Table:
     if files[0].endswith("_func.py"):
         attrs, origin = needing_packages(lambda: _functional(files[0]))
     elif len(files) == 3:
-        learn = _tested_file if files[1].endswith(_TIMING) else _scripted
-        attrs, origin = needing_packages(lambda: learn(files))
+        from imported.scripted import learn_file, learn_runner
+
+        learn = learn_file if files[1].endswith(_TIMING) else learn_runner
+        attrs, origin = needing_packages(lambda: learn(HERE / "original", *files[:2]))
     else:
         raise LeftOutError(*_OTHERWISE)
     return {
@@ -83,12 +84,13 @@ def capture(name: str, files: Sequence[str]) -> Table:
 
 def inputs(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
     """The tensors of a call, from the original's own code under a seed."""
+    from imported import scripted
     from imported.modules import under_seed
-    from imported.script_tasks import drawn
 
     told, device = _told(), str(generator.device)
     if "runner" in told:
-        return under_seed(generator, lambda: drawn(_script(told), told, config, device))
+        original = HERE / "original"
+        return under_seed(generator, lambda: scripted.inputs(original, told, config, device))
     return under_seed(generator, lambda: _function(told).inputs(told, config, device))
 
 
@@ -102,12 +104,19 @@ def state(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
 
 def reference(**given: Any) -> Table:
     """What the original expects for arguments and weights, in their precision."""
-    from imported.script_tasks import expected
+    from imported import scripted
 
     told = _told()
     if "runner" in told:
-        return expected(_script(told), told, given)
+        return scripted.reference(HERE / "original", told, given)
     return _function(told).reference(told, given)
+
+
+def _by_script(*tensors: Mapping[str, Tensor]) -> str:
+    """What a task's script says of a call's results, given the call's inputs and the right ones."""
+    from imported import scripted
+
+    return scripted.check(HERE / "original", _told(), *tensors)
 
 
 def _functional(file: str) -> tuple[Table, str]:
@@ -118,42 +127,16 @@ def _functional(file: str) -> tuple[Table, str]:
     return {**learnt.attrs, "parameters": {**parameters, "file": file}}, task.origin
 
 
-def _scripted(files: Sequence[str]) -> tuple[Table, str]:
-    from imported.constants import read_module
-    from imported.script_tasks import learn_script
-
-    where = {"source": files[0], "runner": files[1]}
-    attrs, told = learn_script(_script(where))
-    origin = read_module(HERE / "original" / files[0], functions=(), of="").origin
-    stand_in = "//rules/imports/tools/imported/stand_in.py"
-    return {**attrs, "adapter": stand_in, "parameters": {**told, **where}}, origin
-
-
-def _tested_file(files: Sequence[str]) -> tuple[Table, str]:
-    from imported.pytests import learn_tests
-
-    attrs, told, origin = learn_tests(HERE / "original" / files[0])
-    where = {"source": files[0], "runner": files[0]}
-    modules = [files[1], *attrs["modules"]]
-    return {**attrs, "modules": modules, "parameters": {**told, **where}}, origin
-
-
 def _function(told: Table) -> Functional:
     from imported.functional import Functional
 
     return Functional(HERE / "original" / told["file"])
 
 
-def _script(told: Table) -> Script:
-    from imported.pytests import Tests
-    from imported.scripts import Script
-
-    runner, source = (HERE / "original" / told[name] for name in ("runner", "source"))
-    if "test" in told:
-        return Tests(runner, source, told["test"], told["case"])
-    return Script(runner, source)
-
-
 def _told() -> Table:
     told: Table = json.loads((HERE / "parameters.json").read_text())
     return told
+
+
+if (HERE / "parameters.json").is_file() and _told().get("tier"):
+    check = _by_script

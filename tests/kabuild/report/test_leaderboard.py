@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -122,3 +123,14 @@ def test_the_geometric_mean_has_the_interval_of_its_times() -> None:
 
     bare = saying(result("rope", 3.0), {"perf": {**PASS, "mean_speedup": 3.0}})
     assert row_of(result("softmax", 2.0), bare).geomean_low is None
+
+
+def test_what_a_script_judged_is_averaged_with_nothing_else() -> None:
+    scripted = result("gather", 8.0)
+    scripted = replace(scripted, figures={**scripted.figures, "tier": "script"})
+    rows = leaderboard([evaluation("a", result("softmax", 2.0), scripted)])
+
+    assert {row.family: (row.tasks, row.geomean) for row in rows} == {
+        rows[0].family: (1, pytest.approx(2.0)),
+        f"{rows[0].family} (script)": (1, pytest.approx(8.0)),
+    }

@@ -243,6 +243,17 @@ def test_without_a_needed_gate_there_is_no_score(missing):
     assert found.verdict.outcome == "PASS"
 
 
+def test_a_task_without_hidden_configs_has_a_score_that_names_its_tier():
+    made = {gate: verdict for gate, verdict in verdicts().items() if gate != "unseen"}
+    told = {"gates": GATES[:3], "without": ["unseen"], "tier": "script"}
+    found = scored(made, **told)
+
+    assert found.document["score"] == pytest.approx(370)
+    assert (found.document["tier"], found.verdict.extra["tier"]) == ("script", "script")
+    assert found.document["not_requested"] == []
+    assert "tier" not in scored(verdicts()).document
+
+
 def test_a_further_gate_counts_as_well():
     made = verdicts()
     made["sanitize"] = {"gate": "sanitize", "verdict": "FAIL", "reason": "DATA_RACE"}
@@ -278,10 +289,18 @@ def test_unusable_times_fail_closed(perf):
 
 @pytest.mark.parametrize(
     "change",
-    [{"schema": 2}, {"gate": "perf"}, {"policy": "best"}, {"gates": []}, {"gates": ["../x"]}],
+    [
+        {"schema": 2},
+        {"gate": "perf"},
+        {"policy": "best"},
+        {"gates": []},
+        {"gates": ["../x"]},
+        {"without": ["perf"]},
+        {"tier": "best"},
+    ],
 )
 def test_a_malformed_spec_is_refused(change):
-    with pytest.raises(ValueError, match=r"score spec|policy|gates"):
+    with pytest.raises(ValueError, match=r"score spec|policy|gates|tier"):
         score.parse_spec({**SPEC, **change})
 
 

@@ -238,7 +238,7 @@ def run(
         name: given[name].clone() if name in given else _memory(like, known)
         for name, like in tensors(values).items()
     }
-    arguments = {name: _placed(value, name, copies) for name, value in values.items()}
+    arguments = {name: placed(value, name, copies) for name, value in values.items()}
     torch.manual_seed(seed)
     with torch.no_grad(), numbers_like(known):
         results = returned(function(**arguments), result_name(values))[1]
@@ -315,7 +315,7 @@ def _passed(function: Callable[..., Any], values: Values) -> list[str]:
     """The arguments that are the results, where all of these are arguments."""
     copies = {name: tensor.clone() for name, tensor in tensors(values).items()}
     places = {tensor.data_ptr(): name for name, tensor in copies.items()}
-    arguments = {name: _placed(value, name, copies) for name, value in values.items()}
+    arguments = {name: placed(value, name, copies) for name, value in values.items()}
     with torch.no_grad():
         results = returned(function(**arguments))[1].values()
     found = [places.get(tensor.data_ptr(), "") for tensor in results]
@@ -346,11 +346,12 @@ def _named(value: Any, name: str) -> Iterator[tuple[str, Tensor]]:
             yield from _named(item, below(name, key))
 
 
-def _placed(value: Any, name: str, given: Mapping[str, Any]) -> Any:
+def placed(value: Any, name: str, given: Mapping[str, Any]) -> Any:
+    """An argument with the tensors of ``given`` in the place of its own, wherever they are."""
     if isinstance(value, Tensor):
         return given[name]
     if isinstance(value, list | tuple):
-        return type(value)(_placed(v, below(name, i), given) for i, v in enumerate(value))
+        return type(value)(placed(v, below(name, i), given) for i, v in enumerate(value))
     if isinstance(value, dict):
-        return {key: _placed(item, below(name, key), given) for key, item in value.items()}
+        return {key: placed(item, below(name, key), given) for key, item in value.items()}
     return value

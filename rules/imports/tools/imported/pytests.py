@@ -5,7 +5,6 @@ A solution replaces the file. What is above the line counts; what is below it is
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
 import sys
@@ -23,10 +22,11 @@ from imported import marks
 from imported.boundary import LeftOutError
 from imported.constants import read_module
 from imported.modules import first_line
+from imported.script_declared import Told
 from imported.script_setting import Idle, no_launch
 from imported.script_stage import Stage
-from imported.script_tasks import Told, learn_script
-from imported.scripts import REFERENCE, Script
+from imported.script_tier import learn
+from imported.scripts import REFERENCE, Script, prepare
 
 UNTIL = "#" * 100
 """What the line begins with that divides a file: it is only of ``#``."""
@@ -51,7 +51,7 @@ def learn_tests(path: Path) -> tuple[dict[str, Any], Told, str]:
     Raises LeftOutError.
     """
     tests = Tests(path, path).chosen()
-    attrs, told = learn_script(tests)
+    attrs, told = learn(tests)
     beside = [f"//rules/imports/tools/{name}" for name in _BESIDE]
     attrs |= {"until": UNTIL, "adapter": beside[-1], "modules": beside}
     origin = read_module(path, functions=(), of="").origin
@@ -91,10 +91,10 @@ class Tests(Script):
         split = map(_split, cases)
         return mine, [ints for ints, rest in split if rest == others and ints.keys() == mine.keys()]
 
-    def module(self, *, run: bool) -> types.ModuleType:
+    def module(self, *, run: bool, device: str = "cpu") -> types.ModuleType:
         """The part of the file above the line, as a module; its kernels ``run``."""
         assert run
-        importlib.import_module("triton_cpu.interpreter").install()
+        prepare(device)
         module = types.ModuleType(self.source.stem)
         module.__file__ = str(self.source)
         with (

@@ -39,7 +39,7 @@ def compared(
     }
     for name in (*outputs, *changed):
         step = 1.0 if name in quantised(stepped, outputs) else 0.0
-        if name not in answers and not _close(computed[name], said.expected[name], step):
+        if name not in answers and not close(computed[name], said.expected[name], step):
             what = f"its kernel's '{name}' is not what its script expects of the same arguments"
             raise LeftOutError("REFERENCE_DIFFERS", what)
     return {"outputs": outputs, "answers": answers, "stepped": stepped}
@@ -51,19 +51,7 @@ def quantised(stepped: Mapping[str, str], outputs: Sequence[str]) -> dict[str, s
     return dict.fromkeys(small, "quantised")
 
 
-def _answers(computed: Mapping[str, Tensor], said: Seen) -> dict[str, int]:
-    """Where the script's own functions answer for what it compares in part, or not at all."""
-    found = {}
-    for name, tensor in computed.items():
-        if name in said.expected and _close(tensor, said.expected[name]):
-            continue
-        equal = (i for i, answer in enumerate(said.answers) if _close(tensor, answer))
-        if (index := next(equal, None)) is not None:
-            found[name] = index
-    return found
-
-
-def _close(one: Tensor, other: Tensor, step: float = 0.0) -> bool:
+def close(one: Tensor, other: Tensor, step: float = 0.0) -> bool:
     """Whether a kernel computed what is expected; integers may be off by ``step``."""
     if one.shape != other.shape:
         return False
@@ -75,3 +63,15 @@ def _close(one: Tensor, other: Tensor, step: float = 0.0) -> bool:
     allowed = LOOSE * (b.abs() + typical)
     near = (a - b).abs() <= allowed
     return bool((near | ~finite & ((a == b) | (a.isnan() & b.isnan()))).all())
+
+
+def _answers(computed: Mapping[str, Tensor], said: Seen) -> dict[str, int]:
+    """Where the script's own functions answer for what it compares in part, or not at all."""
+    found = {}
+    for name, tensor in computed.items():
+        if name in said.expected and close(tensor, said.expected[name]):
+            continue
+        equal = (i for i, answer in enumerate(said.answers) if close(tensor, answer))
+        if (index := next(equal, None)) is not None:
+            found[name] = index
+    return found

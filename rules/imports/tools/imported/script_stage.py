@@ -59,7 +59,14 @@ class Seen:
 
 @dataclass
 class Stage:
-    """What happens to the module's call and to the script's own functions."""
+    """What happens to the module's call and to the script's own functions.
+
+    Attributes:
+        given: what takes the place of the call's tensors, before the script computes what it
+            expects.
+        briefly: whether the script ends with the call.
+        replies: what the call returns and leaves in its ``updates``, by name.
+    """
 
     seen: Seen
     given: Mapping[str, Any] | None
@@ -67,6 +74,8 @@ class Stage:
     matches: Matches
     exact: bool
     births: Births = field(default_factory=dict)
+    briefly: bool = False
+    replies: Mapping[str, Tensor] | None = None
     running: bool = False
     fillers: dict[str, Tensor] = field(default_factory=dict)
     called: dict[str, Tensor] = field(default_factory=dict)
@@ -175,16 +184,24 @@ class Stage:
         self.seen.values = copied(bound)
         known = {name: self.born.get(id(tensor)) for name, tensor in found.items()}
         self.seen.births = {name: birth[2] for name, birth in known.items() if birth}
+        if self.replies is not None:
+            return self._replied(self._idle(function, args, kwargs), found, self.replies)
         if self.given is None:
             self.seen.result = copied(self._idle(function, args, kwargs))
             self.called = found
             self.inside = False
+            if self.briefly:
+                raise DoneError
             return self.seen.result
         kept = {path: [*self._kept(tensor), tensor] for path, tensor in found.items()}
         result = self._idle(function, args, kwargs)
         for path, places in kept.items():
             for place in places:
                 _put(place, self.given[path], exact=self.exact)
+        return self._filled(result, found)
+
+    def _filled(self, result: Any, found: Mapping[str, Tensor]) -> Any:
+        """The module's result, and arguments that it changes, with contents that are recognised."""
         for path in self.updates:
             self.fillers[path] = _filler(found[path], len(self.fillers))
             _put(found[path], self.fillers[path], exact=True)
@@ -194,6 +211,17 @@ class Stage:
             self.fillers[path] = _filler(named[path], len(self.fillers))
             named[path].data = self.fillers[path].clone()
         self.seen.result = result
+        self.inside = False
+        return result
+
+    def _replied(
+        self, result: Any, found: Mapping[str, Tensor], replies: Mapping[str, Tensor]
+    ) -> Any:
+        """The module's result with the contents of ``replies``, which arguments get, too."""
+        for name, tensor in {**results(result), **found}.items():
+            if name in replies:
+                with torch._C.DisableTorchFunction(), torch.no_grad():  # noqa: SLF001 - its only name
+                    tensor.copy_(replies[name])
         self.inside = False
         return result
 

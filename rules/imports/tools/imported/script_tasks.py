@@ -14,15 +14,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from imported.boundary import Arguments, LeftOutError, declared, integers_of
+from imported.boundary import LeftOutError
 from imported.fitting import evaluate
 from imported.functions import sized, tensors
 from imported.modules import first_line, identical
 from imported.precision import ENOUGH, excess
-from imported.script_results import compared, quantised
+from imported.script_declared import Told, declaration, floats_of, shapes_of
+from imported.script_results import compared
 from imported.script_stage import Seen, copied, results
 from imported.scripts import Script
-from imported.shape_space import FIXED, INTEGERS, Shapes, Space, between, explore
+from imported.shape_space import FIXED, Shapes, Space, between, explore
 
 _HALF = (torch.float16, torch.bfloat16)
 
@@ -39,24 +40,14 @@ FURTHEST = 4
 """How many times a dim's own size is tried, where a case of the script has as much."""
 
 LONGEST = 30.0
-"""Seconds of computing, after which no further dims are tried."""
+"""Seconds of computing, after which no further sizes are tried."""
 
-Told = dict[str, Any]
 Sizes = Mapping[str, int]
-
-
-def learn_script(script: Script) -> tuple[dict[str, Any], Told]:
-    """The declaration of a task, and what ``inputs`` and ``reference`` are told.
-
-    Its kernel is run in Triton's interpreter and compared with what its script expects of the same
-    arguments, at the sizes that bound the shape space. Raises LeftOutError.
-    """
-    return _Learning(script).learn()
 
 
 def drawn(script: Script, told: Told, config: Mapping[str, Any], device: str) -> dict[str, Tensor]:
     """The tensors of a call, from the script under the seed of the global generator."""
-    found = tensors(script.watch(sized(told, config), device).values)
+    found = tensors(script.watch(sized(told, config), device, briefly=True).values)
     return {name: found[name] for name in told["inputs"]}
 
 
@@ -81,18 +72,25 @@ def expected(script: Script, told: Told, given: Mapping[str, Any]) -> dict[str, 
     }
 
 
-class _Learning:
+class Learning:
+    """What a script passes to its module, and whether it compares what the module computes.
+
+    Attributes:
+        base: the sizes of the script's first case.
+        first: what the script shows at these.
+    """
+
     def __init__(self, script: Script) -> None:
-        self._script = script
-        self._base, self._cases = script.sizes()
-        self._first = self._watch(self._base)
-        if not self._first.entry:
-            why = f"its script calls no function with tensors: {self._first.error}"[:200]
+        self.script = script
+        self._began = time.process_time()
+        self.base, self._cases = script.sizes()
+        self.first = self.watch(self.base, briefly=True)
+        if not self.first.entry:
+            why = f"its script calls no function with tensors: {self.first.error}"[:200]
             raise LeftOutError("NO_ENTRY", why)
-        if self._first.raised:
-            why = f"its module fails on a CPU: {self._first.raised}"
+        if self.first.raised:
+            why = f"its module fails on a CPU: {self.first.raised}"
             raise LeftOutError("NEEDS_GPU", why)
-        self._check_sizes()
         importlib.import_module("imported.stand_in")
         self._module = self._loaded()
         self._told: Told = {}
@@ -102,18 +100,24 @@ class _Learning:
         self._known: dict[tuple[str, ...], Space] = {}
 
     def learn(self) -> tuple[dict[str, Any], Told]:
-        """Search the space, without dims that its kernel or script does not bear."""
-        strided = any(not t.is_contiguous() for t in tensors(self._first.values).values())
-        names = [name for name in self._base if not FIXED.search(name) and not strided]
+        """The declaration of the task, and what ``inputs`` and ``reference`` are told.
+
+        The kernel is run in Triton's interpreter and compared with what the script expects of the
+        same arguments, at the sizes that bound the shape space: without dims that kernel or script
+        do not bear. Raises LeftOutError.
+        """
+        self._check_sizes()
+        strided = any(not t.is_contiguous() for t in tensors(self.first.values).values())
+        names = [name for name in self.base if not FIXED.search(name) and not strided]
         for _ in range(ROUNDS if self._fits(names) else 0):
-            space, members = self._explored(names)
+            space, members = self.explored(names)
             small = space.small
             try:
-                self._prove({**self._base, **self._sizes(small, members)})
+                self._prove({**self.base, **self._sizes(small, members)})
             except LeftOutError:
                 if not names:
                     raise
-                self._prove(self._base)  # else there is nothing to be kept
+                self._prove(self.base)  # else there is nothing to be kept
                 space = replace(
                     space,
                     dims=tuple(
@@ -124,27 +128,29 @@ class _Learning:
             if not (wrong := self._unborne(space, members) or self._strays(space, members)):
                 return self._told_of(space, members)
             names = [name for name in names if name not in wrong]
-        space, members = self._explored([])
-        self._prove(self._base)
+        space, members = self.explored([])
+        self._prove(self.base)
         return self._told_of(space, members)
 
     def _loaded(self) -> types.ModuleType:
         try:
-            return self._script.module(run=True)
+            return self.script.module(run=True)
         except Exception as error:  # noqa: BLE001 - whatever the benchmark's code raises
             why = f"its file cannot be imported on a CPU: {first_line(error)}"
             raise LeftOutError("NEEDS_GPU", why) from None
 
     def _check_sizes(self) -> None:
         """Raises LeftOutError where sizes depend on what is drawn."""
-        first = _shapes(self._first)
-        if any(_shapes(self._watch(self._base, seed)) != first for seed in range(2, 2 + SEEDS)):
+        first = shapes_of(self.first)
+        seeds = range(2, 2 + SEEDS)
+        drawn = (self.watch(self.base, seed, briefly=True) for seed in seeds)
+        if any(shapes_of(seen) != first for seen in drawn):
             raise LeftOutError("SIZES_DRAWN", "it draws sizes together with values")
 
     def _fits(self, names: list[str]) -> bool:
         """Whether the call can be declared with these dims."""
         try:
-            space, members = self._explored(names)
+            space, members = self.explored(names)
             self._told = {
                 "updates": [],
                 "matches": {},
@@ -159,19 +165,21 @@ class _Learning:
             return False
         return True
 
-    def _watch(self, sizes: Sizes, seed: int = 1, **more: Any) -> Seen:
+    def watch(self, sizes: Sizes, seed: int = 1, **more: Any) -> Seen:
+        """What the script shows under a seed."""
         torch.manual_seed(seed)
-        return self._script.watch(sizes, "cpu", **more)
+        return self.script.watch(sizes, "cpu", **more)
 
-    def _explored(self, names: list[str]) -> tuple[Space, dict[str, list[str]]]:
-        taken = {name.lower() for name in (*self._first.values, *tensors(self._first.values))}
+    def explored(self, names: list[str]) -> tuple[Space, dict[str, list[str]]]:
+        """The shape space of the sizes ``names``, and which sizes each dim is."""
+        taken = {name.lower() for name in (*self.first.values, *tensors(self.first.values))}
         shown = [f"{name}_size" if name.lower() in taken else name for name in names]
-        values = [self._base[name] for name in names]
+        values = [self.base[name] for name in names]
 
         def probe(moved: Any) -> Shapes | None:
             try:
-                sizes = {**self._base, **dict(zip(names, moved, strict=True))}
-                return _shapes(self._watch(sizes))
+                sizes = {**self.base, **dict(zip(names, moved, strict=True))}
+                return shapes_of(self.watch(sizes, briefly=True))
             except Exception:  # noqa: BLE001 - whatever the script raises for these sizes
                 return None
 
@@ -237,9 +245,10 @@ class _Learning:
 
     def _same(self, space: Space, members: Mapping[str, list[str]], dims: Sizes, seed: int) -> bool:
         try:
-            seen = self._watch({**self._base, **self._sizes(dims, members)}, seed)
+            sizes = {**self.base, **self._sizes(dims, members)}
+            seen = self.watch(sizes, seed, briefly=True)
             expected(
-                self._script,
+                self.script,
                 {**self._told_of(space, dict(members))[1]},
                 {**dims, **tensors(seen.values)},
             )
@@ -248,11 +257,13 @@ class _Learning:
         shapes = {
             key: tuple(evaluate(t, dims) for t in texts) for key, texts in space.shapes.items()
         }
-        return shapes == _shapes(seen) and _floats(seen) == _floats(self._first)
+        return shapes == shapes_of(seen) and floats_of(seen) == floats_of(self.first)
 
     def _bears(self, dims: Sizes, members: Mapping[str, list[str]]) -> bool:
+        if time.process_time() - self._began > LONGEST:
+            return False
         try:
-            self._prove({**self._base, **self._sizes(dims, members)})
+            self._prove({**self.base, **self._sizes(dims, members)})
         except LeftOutError:
             return False
         return True
@@ -263,16 +274,16 @@ class _Learning:
         A way to run the script that failed where another one worked is not tried again: at other
         sizes, such as ones, it may work by chance.
         """
-        seen, again = self._watch(sizes), self._watch(sizes, 2)
+        seen, again = self.watch(sizes), self.watch(sizes, 2, briefly=True)
         if not seen.entry or not again.entry:
             raise LeftOutError("DOES_NOT_RUN", f"its script fails: {seen.error}"[:200])
-        if _shapes(seen) != _shapes(again):
+        if shapes_of(seen) != shapes_of(again):
             raise LeftOutError("SIZES_DRAWN", "it draws sizes together with values")
-        if any(_floats(one) != _floats(self._first) for one in (seen, again)):
+        if any(floats_of(one) != floats_of(self.first) for one in (seen, again)):
             what = "it passes a number that follows from sizes, or is drawn"
             raise LeftOutError("ARGUMENT_NOT_A_DIM", what)
         given = tensors(seen.values)
-        outcome, left = self._run(seen)
+        outcome, left = self.run(seen)
         changed = [name for name in given if not identical(given[name], left[name])]
         self._updates += [name for name in changed if name not in self._updates]
         updates = [name for name in given if name in self._updates]
@@ -286,7 +297,7 @@ class _Learning:
             kinds = {
                 n: t.double() if exact and t.is_floating_point() else t for n, t in given.items()
             }
-            said = self._watch(sizes, 2, given=kinds, **told)
+            said = self.watch(sizes, 2, given=kinds, **told)
             try:
                 self._told = {**told, **compared(fresh, {n: left[n] for n in updates}, said)}
             except LeftOutError as error:
@@ -308,7 +319,11 @@ class _Learning:
         }
         self._off = max(self._off, excess(computed, known))
 
-    def _run(self, seen: Seen) -> tuple[Any, dict[str, Tensor]]:
+    def run(self, seen: Seen) -> tuple[Any, dict[str, Tensor]]:
+        """What the kernel returns for the script's arguments, and what these are afterwards.
+
+        Raises LeftOutError.
+        """
         values = copied(seen.values)
         try:
             function = getattr(self._module, seen.entry)
@@ -323,77 +338,15 @@ class _Learning:
         told = {
             **self._told,
             "dims": members,
-            "settings": {n: v for n, v in self._base.items() if n not in dims},
-            "inputs": [*tensors(self._first.values)],
+            "settings": {n: v for n, v in self.base.items() if n not in dims},
+            "inputs": [*tensors(self.first.values)],
         }
-        attrs = {**self._attributes(space, told), **self._configs(space, told)}
+        attrs = declaration(self.first, space, told, self._cases)
         return {**attrs, **self._tolerance()}, told
 
     def _tolerance(self) -> dict[str, Any]:
         """That of half precision, where a kernel rounds to that which gives single precision."""
-        given = tensors(self._first.values).values()
+        given = tensors(self.first.values).values()
         if self._off <= ENOUGH or not any(t.dtype in _HALF for t in given):
             return {}
         return {"tolerance": {"f32": {"atol": 1e-3, "rtol": 1e-3}}}
-
-    def _attributes(self, space: Space, told: Told) -> dict[str, Any]:
-        shown = self._first
-        said = Arguments(iter(space.shapes[f"{INTEGERS}in"]))
-        grid = f"[{said.text(shown.grid, 'grid')}]" if shown.grid else ""
-        parts = [f"{name}={said.text(value, name)}" for name, value in shown.values.items()]
-        outputs = results(shown.result)
-        targets = "y" if isinstance(shown.result, Tensor) else ", ".join(_targets(shown, told))
-        call = f"{shown.entry}{grid}({', '.join(parts)})"
-        return {
-            "call": f"{targets} = {call}" if told["outputs"] else call,
-            "inputs": {
-                n: declared(t, space.shapes[f"tensors.{n}"]) for n, t in said.tensors.items()
-            },
-            "updates": told["updates"],
-            "compare": quantised(told["stepped"], told["outputs"]),
-            "layout": {
-                n: f"[{', '.join(map(str, t.stride()))}]"
-                for n, t in said.tensors.items()
-                if not t.is_contiguous()
-            },
-            "outputs": {
-                n: declared(outputs[n], space.shapes[f"outputs.{n}"]) for n in told["outputs"]
-            },
-            "scalars": dict(said.scalars),
-            **space.attributes(),
-        }
-
-    def _configs(self, space: Space, told: Told) -> dict[str, Any]:
-        """The script's cases that the space has."""
-        found = []
-        high = {dim.name: dim.high for dim in space.dims}
-        for case in self._cases:
-            config = {dim: case[names[0]] for dim, names in told["dims"].items()}
-            fits = all(d.low <= config[d.name] and not config[d.name] % d.step for d in space.dims)
-            if fits and sized(told, config) == case and config not in found:
-                found.append(config)
-                high = {name: max(value, config[name]) for name, value in high.items()}
-        if not found:
-            return {}
-        return {
-            "configs": found,
-            "dims": {d.name: f"{d.low}..{high[d.name]}" for d in space.dims},
-        }
-
-
-def _targets(seen: Seen, told: Told) -> list[str]:
-    """What is done with each part of a result that is a tuple."""
-    if not isinstance(seen.result, list | tuple):
-        return ["_"]
-    names = [f"y{index}" for index in range(len(seen.result))]
-    return [name if name in told["outputs"] else "_" for name in names]
-
-
-def _shapes(seen: Seen) -> Shapes:
-    found = {f"tensors.{n}": tuple(t.shape) for n, t in tensors(seen.values).items()}
-    found.update((f"outputs.{n}", tuple(t.shape)) for n, t in results(seen.result).items())
-    return {**found, f"{INTEGERS}in": (*integers_of([seen.grid, *seen.values.values()]),)}
-
-
-def _floats(seen: Seen) -> list[float]:
-    return [value for value in seen.values.values() if isinstance(value, float)]

@@ -29,6 +29,9 @@ from imported.script_stage import DoneError, Matches, Seen, Stage
 REFERENCE = re.compile(r"(^|_)(ref|cpu|torch)(erence)?(_|$)")
 """The names of functions that compute what is expected."""
 
+AGAIN = "it calls the module again"
+"""How a run ends in which a script makes a second call."""
+
 _LISTS = ("TEST_SHAPES", "TEST_CASES", "SEEDS")
 _EQUAL = ("allclose", "equal", "isclose", "eq", "ne", "__eq__", "__ne__", "sub", "__sub__", "rsub")
 _ROUNDED = (torch.float32, torch.float16, torch.bfloat16)
@@ -66,16 +69,22 @@ class Script:
         matches: Matches | None = None,
         exact: bool = False,
         early: bool = False,
+        briefly: bool = False,
+        replies: Mapping[str, Tensor] | None = None,
     ) -> Seen:
         """Run the check for some sizes, with the salt of the global generator's seed.
 
         With ``given``, these tensors take the place of the call's, and ``expected`` is filled;
         ``exact`` computes in double precision what the script computes in others; ``early`` puts
         them in their place where the script makes them, for what it expects may come from there.
+        ``briefly`` ends with the call, where nothing but its arguments is asked for. With
+        ``replies``, these are the call's results, and ``error`` is the script's verdict on them.
         """
         seen = Seen()
-        births = self.watch(sizes, device).births if early and given is not None else {}
-        stage = Stage(seen, given, updates, matches or {}, exact=exact, births=births)
+        births = (
+            self.watch(sizes, device, briefly=True).births if early and given is not None else {}
+        )
+        stage = Stage(seen, given, updates, matches or {}, exact, births, briefly, replies)
         with as_on_a_gpu(device), salted(), instead_of_cuda(device), _Watch(stage, exact=exact):
             names = self._prepared(stage, sizes)
             for name, value in [*names.items()]:
@@ -85,16 +94,16 @@ class Script:
             try:
                 seen.error = self._checked(names, sizes)
             except DoneError:
-                seen.error = "it calls the module again"
+                seen.error = AGAIN
         seen.matches = stage.matched()
         return seen
 
-    def module(self, *, run: bool) -> types.ModuleType:
+    def module(self, *, run: bool, device: str = "cpu") -> types.ModuleType:
         """The module; unless it is to ``run``, launches of its kernels do nothing."""
         import triton
 
-        if run:  # as kernels run on the platform cpu; a kernel's text is read from its file
-            importlib.import_module("triton_cpu.interpreter").install()
+        if run:  # a kernel's text is read from its file
+            prepare(device)
             found = importlib.util.spec_from_file_location(self.source.stem, self.source)
             assert found is not None
             assert found.loader is not None
@@ -121,7 +130,8 @@ class Script:
         """What the script says in the end; empty where all is right."""
         del sizes
         said = names["run_correctness"]()
-        return "" if said is True else str(said)
+        right, why = said if isinstance(said, tuple) else (said, "")
+        return "" if right is True else str(why or "its check fails")
 
     def _names(self) -> dict[str, Any]:
         names: dict[str, Any] = {"__name__": "imported_task", "__file__": str(self.runner)}
@@ -160,6 +170,12 @@ class Script:
                 pairs = enumerate(zip(columns, case, strict=True))
                 case = tuple(sizes.get(name or f"size_{i}", value) for i, (name, value) in pairs)
             names[key] = [case]
+
+
+def prepare(device: str) -> None:
+    """Have kernels run as on the platform ``cpu`` where there is no GPU."""
+    if not device.startswith("cuda"):
+        importlib.import_module("triton_cpu.interpreter").install()
 
 
 class _StandIn:

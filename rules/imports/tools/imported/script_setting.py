@@ -61,10 +61,6 @@ def as_on_a_gpu(device: str) -> Iterator[None]:
         return
     import triton
 
-    like = types.SimpleNamespace(
-        multi_processor_count=4, name="cpu", major=9, minor=0, total_memory=1 << 34, gcnArchName=""
-    )
-    idle = lambda *_, **__: None  # noqa: E731
     target = types.SimpleNamespace(backend="cpu", arch=0, warp_size=32)
     active = types.SimpleNamespace(
         get_current_target=lambda: target,
@@ -72,6 +68,20 @@ def as_on_a_gpu(device: str) -> Iterator[None]:
         get_active_torch_device=lambda: torch.device("cpu"),
     )
     driver = mock.patch.object(type(triton.runtime.driver), "active", active)
+    with driver, tensors_on_a_gpu(device):
+        yield
+
+
+@contextlib.contextmanager
+def tensors_on_a_gpu(device: str) -> Iterator[None]:
+    """Where tensors say that they are on a GPU, and PyTorch that there is one."""
+    if device.startswith("cuda"):
+        yield
+        return
+    like = types.SimpleNamespace(
+        multi_processor_count=4, name="cpu", major=9, minor=0, total_memory=1 << 34, gcnArchName=""
+    )
+    idle = lambda *_, **__: None  # noqa: E731
     on_one = mock.patch.object(torch.Tensor, "is_cuda", property(lambda _: True), create=True)
     asked = mock.patch.multiple(
         torch.cuda,
@@ -85,5 +95,5 @@ def as_on_a_gpu(device: str) -> Iterator[None]:
         get_device_capability=lambda *_: (9, 0),
         device=lambda *_: contextlib.nullcontext(),
     )
-    with driver, on_one, asked:
+    with on_one, asked:
         yield

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from kabuild.rule import VERDICT_FILE, Action, Artifact, Context, Gate, Role, When
 
-from .gates import Judging, Side, kernel_name, portable
-from .hip import COMPILING, LIBRARY, hip_info, hip_runtime, hip_side
+from .gates import kernel_name, portable
+from .hip import COMPILING, LIBRARY, hip_info, hip_judging
 from .judge_files import ANALYZE as NAME
 from .providers import Counting, HipInfo
-from .signature import read_signature
 
 ANALYZE = Gate(NAME, When.ON_REQUEST, Role.COUNTS)
 ANALYZE_COMPILE = f"{NAME}.compile"
@@ -24,13 +23,7 @@ def declare_analyze(ctx: Context, compiled: Action, kernel: Artifact) -> None:
     if hip.counting is None:
         return
     counted = _declare_compile(ctx, hip, hip.counting, compiled, kernel)
-    side = hip_side(ctx, "candidate", counted)
-    files = {f"candidate/{name}": counted.output(name) for name in hip.counting.outputs}
-    files["candidate/compile.json"] = counted.output(VERDICT_FILE)
-    candidate = Side(side.program, {**side.files, **files}, side.names)
-    runtime = hip_runtime(ctx, hip.counting)
-    # The gate calls the candidate only, so that no baseline has to be built for it.
-    judging = Judging(ctx, read_signature(ctx.attrs), candidate, candidate, runtime)
+    judging = hip_judging(ctx, hip.counting, counted)
     judging.gate(NAME, requires=(compiled,), policy={}, outputs=(ANALYSIS_FILE,))
 
 

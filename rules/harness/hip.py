@@ -16,8 +16,9 @@ from kabuild.rule import (
 )
 
 from .admission import expert_kernel
-from .gates import Runtime, Side, kernel_name, portable
+from .gates import Judging, Runtime, Side, kernel_name, portable
 from .providers import Counting, HipInfo, Sanitizing
+from .signature import read_signature
 from .solution import NO_SOLUTION, Bench, Compiling, Counted
 
 HIP_ATTRS = {
@@ -117,6 +118,16 @@ def hip_runtime(ctx: Context, watching: Sanitizing | Counting | None = None) -> 
         runner="runner/hip-runner",
         launch_filter="".join(filtering),
     )
+
+
+def hip_judging(ctx: Context, watching: Sanitizing | Counting, built: Action) -> Judging:
+    """The judging of a second build of the candidate; it needs no second build of the baseline."""
+    side = hip_side(ctx, "candidate", built)
+    files = {f"candidate/{name}": built.output(name) for name in watching.outputs}
+    files["candidate/compile.json"] = built.output(VERDICT_FILE)
+    candidate = Side(side.program, {**side.files, **files}, side.names)
+    runtime = hip_runtime(ctx, watching)
+    return Judging(ctx, read_signature(ctx.attrs), candidate, candidate, runtime)
 
 
 def launch_filter_file(library: Output | None) -> dict[str, Artifact]:

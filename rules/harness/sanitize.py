@@ -5,10 +5,9 @@ from __future__ import annotations
 from kabuild.rule import VERDICT_FILE, Action, Artifact, Context, Gate, When
 
 from .compilers import home
-from .gates import Judging, Side, kernel_name, portable
-from .hip import COMPILING, LIBRARY, hip_info, hip_runtime, hip_side, kernel_arguments
+from .gates import kernel_name, portable
+from .hip import COMPILING, LIBRARY, hip_info, hip_judging, kernel_arguments
 from .providers import HipInfo, Sanitizing
-from .signature import read_signature
 from .terms import gates
 
 SANITIZE = Gate(gates.SANITIZE, When.ON_REQUEST)
@@ -24,13 +23,7 @@ def declare_sanitize(ctx: Context, compiled: Action, kernel: Artifact) -> None:
     if hip.sanitizing is None:
         return
     instrumented = _declare_compile(ctx, hip, hip.sanitizing, compiled, kernel)
-    side = hip_side(ctx, "candidate", instrumented)
-    files = {f"candidate/{name}": instrumented.output(name) for name in hip.sanitizing.outputs}
-    files["candidate/compile.json"] = instrumented.output(VERDICT_FILE)
-    candidate = Side(side.program, {**side.files, **files}, side.names)
-    runtime = hip_runtime(ctx, hip.sanitizing)
-    # The gate calls only the candidate, so no instrumented baseline is needed.
-    judging = Judging(ctx, read_signature(ctx.attrs), candidate, candidate, runtime)
+    judging = hip_judging(ctx, hip.sanitizing, instrumented)
     watcher = hip.sanitizing.watcher
     judging.gate(
         gates.SANITIZE,

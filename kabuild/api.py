@@ -240,7 +240,7 @@ def _evaluation(summary: Summary) -> Evaluation:
     if len(summary.table) != 1:
         labels = ", ".join(result.label.short for result in summary.table)
         raise UsageError(
-            Reason.BAD_PATTERN, f"an evaluation is of one task, but these match: {labels}"
+            Reason.BAD_PATTERN, f"an evaluation takes one task, but these match: {labels}"
         )
     (result,) = summary.table
     _check_judged(summary, result)

@@ -101,8 +101,8 @@ def _require_pools(placement: Placement, graph: ActionGraph, workspace: Workspac
             first, *_ = kinds(action)
             raise UsageError(
                 Reason.BAD_FLAG,
-                f"{EXECUTOR_FLAG}: no pool of [remote.pools] is for '{first}', as {action.label} "
-                "needs it",
+                f"{EXECUTOR_FLAG}: no pool of [remote.pools] takes '{first}', which {action.label} "
+                "needs",
                 position=workspace.position("remote", "pools"),
                 hint=f"it has: {known}",
             )

@@ -171,14 +171,14 @@ def trusted_of(workspace: Workspace, flag: str) -> TrustedKeys:
         position = Position(workspace.trusted_keys, line)
         raise LoadError(Reason.BAD_ATTRIBUTE, problem, position=position) from None
     if not keys.keys:
-        what = "it names no key for results"
+        what = "it has no key for results"
         position = Position(workspace.trusted_keys)
         raise LoadError(Reason.BAD_ATTRIBUTE, what, position=position)
     return keys
 
 
 def _signer(remote: RemoteRequest, cwd: Path) -> Signer | None:
-    """Who signs what is sent; None where nothing is."""
+    """The signer of sent results; None if nothing is sent."""
     if remote.upload != (remote.signing_key is not None):
         raise UsageError(
             Reason.BAD_FLAG,
@@ -198,9 +198,9 @@ def _signer(remote: RemoteRequest, cwd: Path) -> Signer | None:
 
 
 def require_sandbox(request: Request, what: str = "a shared cache") -> None:
-    """Raise SandboxError where commands would run without: nothing of that is shared.
+    """Raise SandboxError if commands would run without a sandbox: such results are not shared.
 
-    Asked before gRPC is there, whose threads would be in the way.
+    Call it before gRPC is imported, whose threads would be in the way.
     """
     from kabuild.sandbox.namespaces import probe
 
@@ -208,9 +208,9 @@ def require_sandbox(request: Request, what: str = "a shared cache") -> None:
     if why is not None:
         raise SandboxError(
             Reason.SANDBOX_UNAVAILABLE,
-            f"{what} is for results of sandboxes, and there are none: {why}",
+            f"{what} needs sandboxes, which do not work here: {why}",
             hint="'kabuild doctor' says how to get them; --remote_cache= --remote_executor= "
-            "goes without",
+            "turns sharing off",
         )
 
 

@@ -136,7 +136,7 @@ class _Build:
 
 
 def _is_outdated(summary: Summary) -> bool:
-    """Whether a file was saved between the plan and the action that reads it, which is no error."""
+    """Whether a file was saved after the plan and before its action read it: not an error."""
     return any(item.fault == Reason.INPUT_CHANGED.name for item in summary.settled.values())
 
 

@@ -79,7 +79,7 @@ def configure(
 
 
 def replaced(loader: Loader, label: Label) -> Label:
-    """What stands for ``label`` in this workspace."""
+    """The replacement of ``label`` in this workspace, or ``label``."""
     return loader.workspace.toolchains.get(label, label)
 
 

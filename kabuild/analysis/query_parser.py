@@ -192,7 +192,7 @@ class _Parser:
         return Call(name.text, tuple(arguments), name.at)
 
     def _plain(self, kind: str) -> Word:
-        """An argument that is no expression, checked."""
+        """A checked argument that is not an expression."""
         token = self._next(f"a {kind.rstrip('?')}")
         if token.is_mark:
             self._fail(token.at, f"expected a {kind.rstrip('?')}, found '{token.text}'", "quote it")

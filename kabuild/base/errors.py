@@ -11,7 +11,7 @@ KabuildError                 one clear message, with a machine-readable reason a
 │   ├── DeviceError          a device is busy, or does not answer
 │   ├── StoreError           the store cannot be read or written
 │   ├── RemoteError          a server does not answer, or refuses
-│   └── ToolchainError       a toolchain is missing or cannot be had
+│   └── ToolchainError       a toolchain is missing or cannot be downloaded
 │       └── DriftError       a toolchain is not what was pinned                     exit 45
 ├── BundleError              a published file cannot be made, or is false           exit 1
 ├── Interrupted              the user stopped the build                             exit 8
@@ -270,7 +270,7 @@ class BundleError(KabuildError):
     exit_code = ExitCode.BUILD_FAILED
 
 
-class Interrupted(KabuildError):  # noqa: N818 - the user did this; it is no error of anybody
+class Interrupted(KabuildError):  # noqa: N818 - the user did this; nothing failed
     """The user stopped the build. Finished work is kept."""
 
     exit_code = ExitCode.INTERRUPTED

@@ -102,7 +102,7 @@ class Manifest:
             value = bounded_json(data)
             schema = value["schema"]
         except (ValueError, TypeError, KeyError):
-            raise damaged("its manifest is not that of a bundle") from None
+            raise damaged("its manifest does not belong to a bundle") from None
         if schema != SCHEMA:
             raise BundleError(
                 Reason.BUNDLE_VERSION,

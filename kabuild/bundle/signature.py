@@ -47,7 +47,9 @@ def signer(bundle: Path, signature: Path, allowed: Path | None) -> str:
             Reason.BAD_SIGNATURE, f"no signature at {signature}", hint="publish with --sign"
         )
     if allowed is None:
-        text = _run(["-Y", "check-novalidate", *known], "the signature is not of this file", bundle)
+        text = _run(
+            ["-Y", "check-novalidate", *known], "the signature belongs to another file", bundle
+        )
         return text.rpartition(" with ")[2].strip() or text.strip()
     found = _run(
         ["-Y", "find-principals", "-f", str(allowed), "-s", str(signature)],
@@ -56,7 +58,7 @@ def signer(bundle: Path, signature: Path, allowed: Path | None) -> str:
     principal = found.split("\n")[0].strip()
     _run(
         ["-Y", "verify", "-f", str(allowed), "-I", principal, *known],
-        "the signature is not of this file",
+        "the signature belongs to another file",
         bundle,
     )
     return principal

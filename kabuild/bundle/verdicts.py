@@ -19,7 +19,7 @@ Get = Callable[[Digest], bytes]
 def verdicts(records: Sequence[Record], get: Get) -> Mapping[str, Mapping[str, int]]:
     """How many gates ended with each verdict, by gate, in the order of the records.
 
-    Raises BundleError for what is no verdict.
+    Raises BundleError if it is not a verdict.
     """
     counts: dict[str, Counter[str]] = {}
     for record in records:
@@ -33,7 +33,7 @@ def left_out(manifest: Manifest, get: Get, known: Gates) -> Mapping[str, tuple[s
 
     ``known`` says which gates are usual, also for a kind of task that only the publisher names.
     What the publisher named and gave no record of is among them; whatever a gate that did not
-    pass stopped is not. Raises BundleError for what is no verdict.
+    pass stopped is not. Raises BundleError if it is not a verdict.
     """
     said: dict[str, list[tuple[str, str]]] = {task: [] for task in _named(manifest)}
     for record in manifest.records:

@@ -23,7 +23,7 @@ def audit(request: Request, builds: Builder) -> tuple[str, int]:
     for result in summary.table:
         name = repository_of(result.label.package)
         if not name:
-            what = f"{result.label.short} is of this workspace, and no import"
+            what = f"{result.label.short} is not an imported task"
             hint = "name imported tasks: kabuild report --format=audit @kernelbench//..."
             raise UsageError(Reason.BAD_FLAG, what, hint=hint)
         results.setdefault(name, []).append(result)

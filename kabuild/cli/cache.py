@@ -171,7 +171,7 @@ def export(options: ExportFlags) -> None:
     if done.left_out:
         say_of(
             file,
-            f"skipped {done.left_out} results: not hermetic, not sealed by you, or not all there",
+            f"skipped {done.left_out} results: not hermetic, not sealed by you, or incomplete",
         )
 
 

@@ -86,8 +86,7 @@ def _sandbox() -> Iterator[Finding]:
         refused,
         "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, "
         "kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces above 0); "
-        "without them kernels can be compiled, but no agent works, and no candidate is let near "
-        "its judge",
+        "without them kernels are compiled, but no agent runs and nothing is judged",
     )
 
 

@@ -90,7 +90,7 @@ def _device(device: Device, driver: Driver, leases: FileLeases) -> Finding:
             device.name,
             State.WARNING,
             f"{describe(device)}; cannot be used: {device.problem}",
-            "builds leave it out",
+            "builds skip it",
         )
     if leases.is_held(device.lease):
         holder = leases.holder(device.lease)
@@ -101,7 +101,7 @@ def _device(device: Device, driver: Driver, leases: FileLeases) -> Finding:
             device.name,
             State.WARNING,
             f"{describe(device)}; processes that kabuild did not start compute on it: {named}",
-            "nothing can be measured beside them",
+            "end them: times measured beside them mean nothing",
         )
     return Finding(device.name, State.OK, f"{describe(device)}; free")
 

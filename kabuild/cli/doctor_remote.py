@@ -34,7 +34,7 @@ _ENTRY = b"\x4a\x00"
 def find_cache(remote: RemoteRequest) -> Iterator[Finding]:
     """Of a shared cache: what ``find_server`` finds, and whether it may be written.
 
-    What stands on something that is wrong is not asked. Raises UsageError for flags.
+    Checks that depend on a failed one are skipped. Raises UsageError for flags.
     """
     with ExitStack() as connection:
         server = yield from find_server(remote, CACHE_FLAG, connection)
@@ -47,8 +47,8 @@ def find_server(
 ) -> Generator[Finding, None, RemoteCache | None]:
     """Name, port, TLS, what the server of ``flag`` says of itself, and whether it may be read.
 
-    Returns the server, which ``connection`` closes; None if something is wrong. What stands on that
-    is not asked. Raises UsageError for flags.
+    Returns the server, which ``connection`` closes; None if something is wrong. Checks
+    that depend on a failed one are skipped. Raises UsageError for flags.
     """
     who = _WHO[flag]
     try:
@@ -120,7 +120,7 @@ def _shaken(door: socket.socket, host: str, remote: RemoteRequest, who: str) -> 
         advice = "--tls_certificate=FILE names who signs it, if no public authority does"
         return Finding(f"{who} TLS", State.PROBLEM, error.verify_message, advice)
     except (OSError, ValueError) as error:
-        advice = "is this a port with TLS? without, the URL is grpc://"
+        advice = "check that this port has TLS; without TLS, use grpc://"
         why = getattr(error, "reason", None) or str(error)
         return Finding(f"{who} TLS", State.PROBLEM, str(why), advice)
 
@@ -135,7 +135,7 @@ def _asked(
     except RemoteError as error:
         finding = problem(f"{who} server", error)
         if error.reason is Reason.REMOTE_UNAVAILABLE and not endpoint.secure:
-            advice = "it may want TLS: grpcs://; or it is no gRPC server"
+            advice = "try TLS (grpcs://), or check that it is a gRPC server"
             finding = Finding(f"{who} server", State.PROBLEM, error.message, advice)
         yield finding
         return None

@@ -37,7 +37,7 @@ def read_file(text: str, store: Store) -> Evaluation:
     try:
         if path.is_dir():
             if not is_arena_run(path):
-                what = f"{path} is a directory without results, and no bundle"
+                what = f"{path} is neither a bundle nor a directory with results"
                 raise UsageError(Reason.BAD_FLAG, what)
             return read_arena(path)
         manifest = unpack(path, store, limit=TOTAL_LIMIT)

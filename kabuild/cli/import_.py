@@ -163,7 +163,7 @@ def _names(texts: tuple[str, ...]) -> list[str]:
         name = name or repository_of(Pattern.parse(text).package)
         if not name:
             raise UsageError(
-                Reason.BAD_FLAG, f"'{text}' names no external repository", hint="write @NAME"
+                Reason.BAD_FLAG, f"'{text}' is not an external repository", hint="write @NAME"
             )
         names.append(name)
     return list(dict.fromkeys(names))

@@ -1,4 +1,4 @@
-"""The answer to a request of which nothing changed, without a build."""
+"""Answers a request without a build if nothing has changed."""
 
 from __future__ import annotations
 

@@ -49,5 +49,7 @@ def _text(gates: Sequence[GateResult], without: int) -> str:
     if fooled:
         lines.append(f"{fooled} originals have checks with findings: kabuild report --format=audit")
     if without:
-        lines.append(f"not proved: {without} tasks, of whose own check the adapter knows nothing")
+        lines.append(
+            f"not proved: {without} tasks without an original check that the adapter knows"
+        )
     return "\n".join(lines).lstrip("\n")

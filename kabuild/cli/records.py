@@ -88,7 +88,9 @@ def command(options: RecordsFlags) -> None:
     if file is None and (options.update or not options.bundles):
         raise UsageError(
             Reason.BAD_FLAG,
-            "no file of records" if options.update else "no bundle and no file of records",
+            "no file of records was named"
+            if options.update
+            else "no bundle or file of records was named",
             hint="name it: --file=FILE",
         )
     held = records_in(file)

@@ -63,7 +63,9 @@ class ServerFlags(Options):
         help="Send this with every call; NAME=env:VARIABLE reads a variable. Repeatable.",
     )
     tls_certificate: Path | None = flag(
-        "--tls_certificate", type=InputPath(), help="PEM of who signs the server's certificate."
+        "--tls_certificate",
+        type=InputPath(),
+        help="PEM file of the authority behind the server's certificate.",
     )
     tls_client_certificate: Path | None = flag(
         "--tls_client_certificate", type=InputPath(), help="PEM of your own certificate."

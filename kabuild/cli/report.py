@@ -166,7 +166,7 @@ def _sorted_out(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             raise UsageError(
                 Reason.BAD_FLAG,
-                f"{text} is a directory without results, and not a package",
+                f"{text} is neither a package nor a directory with results",
                 hint=_READABLE,
             )
     return files, patterns

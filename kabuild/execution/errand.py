@@ -171,6 +171,6 @@ def _distrusted(why: Distrust) -> RemoteError:
         Distrust.UNSIGNED: "'kabuild worker serve' signs with --signing_key=FILE",
         Distrust.UNKNOWN: "add the node's public key to the file of [remote] trusted_keys",
         Distrust.EXPIRED: "renew it in the file of [remote] trusted_keys",
-    }.get(why, "the server, or somebody who may write there, changes results")
+    }.get(why, "the server, or someone with write access to it, changes results")
     what = f"a worker's result does not count: it is {why.value}"
     return RemoteError(Reason.REMOTE_REFUSED, what, hint=hint)

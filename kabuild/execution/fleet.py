@@ -148,7 +148,7 @@ class Fleet:
 
         result, _ = errand.bring(read, remembered=False)
         if result.stdout is None:
-            raise InfraError(Reason.NODE_FAILED, f"a worker of {self._terms.name} says nothing")
+            raise InfraError(Reason.NODE_FAILED, f"a worker of {self._terms.name} sent no answer")
         return self._store.cas.get(result.stdout)
 
     def _failed(self, action: Action, error: RemoteError) -> InfraError:
@@ -182,8 +182,8 @@ class Fleet:
             raise RemoteError(Reason.REMOTE_UNAVAILABLE, what, status=status)
         if answer.code:
             known: dict[int, str] = {
-                Code.CANCELLED: "it was cancelled there",
-                Code.DEADLINE_EXCEEDED: f"it took longer than {seconds:g} s there",
+                Code.CANCELLED: "it was cancelled on the server",
+                Code.DEADLINE_EXCEEDED: f"it took longer than {seconds:g} s on the worker",
             }
             what = known.get(answer.code, f"status {answer.code}")
             raise RemoteError(Reason.REMOTE_REFUSED, f"{what}: {answer.message[:_MOST_SAID]}")

@@ -293,7 +293,7 @@ def _check_inside(link: str, top: str, shown: str) -> None:
     if not f"{real}/".startswith(f"{os.path.realpath(top)}/"):
         raise LoadError(
             Reason.ESCAPING_PATH,
-            f"'{shown}' is a link out of its directory, to {real}",
+            f"'{shown}' is a link to {real}, outside of its directory",
             hint="actions read hashed files only: copy the file instead",
         )
     if not os.path.exists(real):  # noqa: PTH110 - as above

@@ -89,7 +89,7 @@ def read_verdict(action: Action, result: ActionResult, cas: Cas) -> GateVerdict 
     except StoreError as error:
         return f"its {VERDICT_FILE} is lost: {error.message}"
     if verdict.gate != action.gate:
-        return f"its {VERDICT_FILE} is that of gate '{verdict.gate}', not '{action.gate}'"
+        return f"its {VERDICT_FILE} belongs to gate '{verdict.gate}', not '{action.gate}'"
     return verdict
 
 

@@ -169,7 +169,7 @@ class SharedCache:
         return found
 
     def _decoded(self, entry: bytes) -> ActionResult | None:
-        """The result of a statement; None for one that no build of ours remembers."""
+        """The result in a statement; None if no build would cache it."""
         try:
             result = decode(entry, self._store.cas)
         except ValueError:

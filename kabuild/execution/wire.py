@@ -177,7 +177,7 @@ def read_note(data: bytes) -> Note:
     except (KeyError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from None
     if Digest.of(message) != note.key:
-        raise ValueError("its key is not that of its action")
+        raise ValueError("its key does not match its action")
     if not message:
         raise ValueError("it has no action")
     return note
@@ -211,13 +211,13 @@ def rebuild(note: Note, root: merkle.Directory, toolchains: Mapping[str, Toolcha
     """The action that a client prepared, with this machine's toolchains.
 
     ``toolchains`` are those of this machine by the hash of their fingerprints. The key is computed
-    anew: what is not understood in the messages is not left out of it. Raises ``ValueError`` where
-    it is another one, and ForeignToolchainError.
+    again, so that unknown fields of the messages count. Raises ``ValueError`` if it differs, and
+    ForeignToolchainError.
     """
     fields = dict(parse_fields(note.action))
     said = _Command.read(note.command)
     if _digest(fields, 1) != Digest.of(note.command):
-        raise ValueError("its command is not that of its action")
+        raise ValueError("its command does not match its action")
     timeout = fields.get(6, b"")
     if isinstance(timeout, int):
         raise ValueError("its timeout is not a duration")
@@ -256,7 +256,9 @@ def rebuild(note: Note, root: merkle.Directory, toolchains: Mapping[str, Toolcha
     )
     prepared = prepare(action, root)
     if prepared.key != note.key:
-        raise ValueError("its key is not that of what it says: is kabuild another version there?")
+        raise ValueError(
+            "its key does not match its content: compare the versions of kabuild on both sides"
+        )
     return prepared
 
 
@@ -323,7 +325,7 @@ def report_key(key: Digest, fresh: str, fault: str, *, remembered: bool) -> Dige
     """What the result in a report is signed for.
 
     An end that is remembered is signed for its key, so that it may be filed under it in any cache.
-    Any other is signed for something that is nobody's key: neither a failure nor an answer to
+    Any other is signed for something that is not a key, so that neither a failure nor an answer to
     another question can be passed off as a result.
     """
     if remembered and not fresh and not fault:

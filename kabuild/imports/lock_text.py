@@ -58,7 +58,7 @@ def toml(value: Any) -> str:
         case Mapping():
             pairs = (f"{_key(name)} = {toml(item)}" for name, item in value.items())
             return f"{{ {', '.join(pairs)} }}" if value else "{}"
-    raise ValueError(f"{value!r} has no form in TOML")
+    raise ValueError(f"{value!r} cannot be written as TOML")
 
 
 def _key(name: str) -> str:

@@ -194,7 +194,7 @@ def _texts(value: object, key: str) -> Mapping[str, str]:
 
 def _each_text(values: object, key: str) -> list[str]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise TypeError(f"'{key}' has to be made of strings")
+        raise TypeError(f"'{key}' must hold only strings")
     return values
 
 

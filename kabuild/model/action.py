@@ -160,7 +160,7 @@ class Action:
         advice: what to do if one of its sources is missing.
         names: the names of the user's files in its messages.
         sandboxed: whether it never runs without a sandbox, as the session of an agent, which lays
-            out its own at fixed paths and runs there what is not ours.
+            out its own at fixed paths and runs foreign programs there.
     """
 
     label: Label

@@ -144,7 +144,7 @@ def choose(words: Sequence[str], pick: Pick, declared: Sequence[Gate]) -> tuple[
     if changes and len(changes) < len(words):
         raise UsageError(
             Reason.BAD_FLAG,
-            f"--gates={','.join(words)} both names gates and changes the usual ones",
+            f"--gates={','.join(words)} mixes gates with changes to the usual ones",
             hint="write --gates=compile,sanitize or --gates=+sanitize,-perf",
         )
     for word in words:
@@ -159,6 +159,6 @@ def choose(words: Sequence[str], pick: Pick, declared: Sequence[Gate]) -> tuple[
     removed = {word[1:] for word in words if word.startswith("-")}
     wanted = named(words) if words and not changes else (usual | named(words)) - removed
     if words and not wanted:
-        what = f"--gates={','.join(words)} leaves no gate"
+        what = f"--gates={','.join(words)} selects no gate"
         raise UsageError(Reason.BAD_FLAG, what)
     return tuple(gate.name for gate in declared if gate.name in wanted)

@@ -180,7 +180,7 @@ def _split_root(body: str, text: str) -> tuple[str | None, str]:
     """Where a label starts, and the rest of it: ``""`` and ``@name`` for absolute ones."""
     if body.startswith("//"):
         if body.startswith("//@"):
-            raise _bad(text, "the name of a repository stands before the slashes: @name//...")
+            raise _bad(text, "write the repository before the slashes: @name//...")
         return "", body[2:]
     if not body.startswith("@"):
         return None, body

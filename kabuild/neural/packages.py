@@ -63,7 +63,7 @@ class Graph:
         forward: a function ``forward(w, c, *arguments)`` that calls parts by their names.
         held: the owner and the name of each of ``w``.
         constants: expressions of each of ``c``.
-        others: the texts of functions that are no tasks, by name.
+        others: the texts of functions that are not tasks, by name.
     """
 
     forward: str = field(repr=False)
@@ -112,7 +112,7 @@ class Extracted:
             raise ValueError("another schema")
         parts = tuple(map(Part.read, facts["parts"]))
         if len({*(part.name for part in parts), WHOLE}) != len(parts) + 1:
-            raise ValueError("two parts have one name")
+            raise ValueError("two parts have the same name")
         whole = dict(facts["whole"]["attrs"])
         _check(whole)
         absent = {

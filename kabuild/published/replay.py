@@ -140,7 +140,7 @@ def _chosen(manifest: Manifest, gates: Sequence[str], sample: int | None) -> lis
     if not chosen:
         raise BundleError(
             Reason.NOT_PUBLISHABLE,
-            "nothing of the bundle can be run again"
+            "no action of the bundle can be rerun"
             + (f" for gates {', '.join(gates)}" if gates else ""),
         )
     if sample is None or sample >= len(chosen):

@@ -16,7 +16,7 @@ _API = 2
 """The version of the API that this client speaks."""
 
 _ROOM = 64 << 10
-"""Of a batch, for what is not blobs; a quarter of small ones."""
+"""Bytes of a batch kept free for what surrounds the blobs; a quarter of small ones."""
 
 _LARGEST = (4 << 20) - _ROOM
 """Bytes of a batch: gRPC takes messages of 4 MiB unless a server says otherwise."""
@@ -30,7 +30,7 @@ class Capabilities:
         version: of the API, as ``2.0 to 2.3``; empty where the server does not say.
         functions: the digest functions that it offers; empty where it does not say.
         batch: bytes that one batch of blobs may have.
-        writable: whether results may be added by somebody.
+        writable: whether results may be added.
         executes: whether it has actions executed.
     """
 
@@ -54,8 +54,8 @@ def ask(rpc: Rpc, seconds: float) -> Capabilities:
     try:
         found = _read(answer)
     except ValueError as error:
-        what = f"its answer is not that of a Remote Execution server: {error}"
-        hint = "is there such a server at this URL?"
+        what = f"it does not answer like a Remote Execution server: {error}"
+        hint = "check the URL"
         raise RemoteError(Reason.REMOTE_REFUSED, what, hint=hint) from None
     if found.functions and _FUNCTIONS[_SHA256] not in found.functions:
         what = f"the server's digest function is {', '.join(found.functions)}, expected SHA256"

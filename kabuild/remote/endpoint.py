@@ -61,10 +61,10 @@ class Endpoint:
         if parts.scheme not in {"grpc", "grpcs"}:
             raise ValueError(f"expected grpc://HOST:PORT, grpcs://HOST or unix:PATH, got '{url}'")
         if parts.username is not None or parts.query or parts.fragment:
-            raise ValueError("a URL of a cache has no user, no '?' and no '#'; tokens are headers")
+            raise ValueError("the URL must not have a user, '?' or '#'; send tokens as headers")
         secure = parts.scheme == "grpcs"
         if not host:
-            raise ValueError(f"'{url}' names no host")
+            raise ValueError(f"the URL '{url}' has no host")
         return cls(
             target=f"[{host}]:{_port(url, secure=secure)}"
             if ":" in host
@@ -84,13 +84,13 @@ class Endpoint:
 
 
 def _port(url: str, *, secure: bool) -> int:
-    """The port of a URL; that of TLS where it has none. Raises ``ValueError``."""
+    """The port of a URL; by default that of TLS. Raises ``ValueError``."""
     place = urlsplit(url).netloc.rpartition("]")[2]
     text = place.rpartition(":")[2] if ":" in place else ""
     if not text and secure:
         return _SECURE_PORT
     if not text:
-        raise ValueError(f"'{url}' names no port: write grpc://HOST:PORT")
+        raise ValueError(f"the URL '{url}' has no port: write grpc://HOST:PORT")
     if not _PORT.fullmatch(text) or not 1 <= int(text) < 1 << 16:
         raise ValueError(f"'{text}' is not a port")
     return int(text)

@@ -148,7 +148,7 @@ class Signer:
         try:
             private = load_ssh_private_key(pem, password=None)
         except TypeError:
-            raise ValueError("the key has a passphrase; results need one without") from None
+            raise ValueError("the key has a passphrase; use one without") from None
         except (ValueError, UnsupportedAlgorithm):
             raise ValueError("it is not a private key of OpenSSH") from None
         if not isinstance(private, Ed25519PrivateKey):
@@ -183,7 +183,7 @@ class Signer:
 def statement(entry: bytes) -> bytes:
     """What an entry states, in one form: whatever a server adds or reorders is left out.
 
-    Raises ``ValueError`` for what is no ``ActionResult``, and where it has no metadata.
+    Raises ``ValueError`` if it is not an ``ActionResult``, or has no metadata.
     """
     fields = parse_fields(entry)
     metadata = [value for number, value in fields if number == _METADATA]

@@ -43,7 +43,9 @@ def _call(call: Mapping[str, Any], warp: int) -> list[str]:
     lines = [f"  config {call['config']}{made}, warps of {warp}"]
     if not call["whole"]:
         why = (
-            f"the call failed: {call['fault']}" if call["fault"] else "there was too much to count"
+            f"the call failed: {call['fault']}"
+            if call["fault"]
+            else "there were too many accesses to count"
         )
         lines.append(f"  incomplete: {why}")
     lines += [f"  {_launch(launch)}" for launch in call["launches"][:_MOST_KERNELS]]

@@ -29,7 +29,7 @@ RESULT = "task_result.yaml"
 SUMMARY = "reports/overall_summary.csv"
 DOUBT = (
     "judged by AgentKernelArena: the kernel ran in the process that graded it, and neither inputs "
-    "nor samples were kept, so nothing of it can be run again"
+    "nor samples were kept, so it cannot be rerun"
 )
 COMPILED = Gate("compile", share="compiled")
 CORRECT = Gate("correctness", share="correct")
@@ -210,10 +210,10 @@ def _doubtful_times(record: Mapping[str, Any]) -> Iterator[str]:
     for name in ("speedup_ratio", "base_execution_time", "best_optimized_execution_time"):
         value = record.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            yield f"{name} is {value!r:.80}, no number"
+            yield f"{name} is {value!r:.80}, which is not a number"
             return
         if positive(record, name) is None:
-            yield f"{name} is {_told(value)}, no time and no ratio"
+            yield f"{name} is {_told(value)}, which is not a time or a ratio"
             return
     said = record["speedup_ratio"]
     ratio = record["base_execution_time"] / record["best_optimized_execution_time"]

@@ -114,7 +114,7 @@ def _gate_problem(gate: GateResult, command: str, rerun: Sequence[str]) -> str:
 
 
 def _indented(text: str) -> list[str]:
-    """The first lines of what is fit to be printed."""
+    """The first lines of a text, cut to what is fit to be printed."""
     lines = text.rstrip().splitlines()
     shown = [f"  {_cut(line)}" for line in lines[:_MOST_LINES]]
     left_out = len(lines) - len(shown)

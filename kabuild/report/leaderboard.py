@@ -35,8 +35,8 @@ class LeaderboardRow:
             may have several trials.
         unjudged: by label, why a trial was not judged.
         shares: by heading, the share of tasks that passed the gate which declares it, 0 to 1;
-            None where nobody asked for that gate.
-        geomean, mean, median: of the speedups; None where nobody asked for times.
+            None if that gate was not requested.
+        geomean, mean, median: of the speedups; None if times were not requested.
         geomean_low, geomean_high: the 95 % interval of ``geomean``, by the errors with which its
             times were measured; None where one of these is unknown.
         faster: the share that is right and surely faster than the baseline, by its whole

@@ -11,7 +11,7 @@ from kabuild.report.paired import FEWEST, Comparison, Pair
 from kabuild.report.table import text_table
 
 _MARKS = {0: "=", 1: "+", 2: "-"}
-_UNKNOWN = "-"  # a figure that nobody measured
+_UNKNOWN = "-"  # a figure that was not measured
 
 
 def render_comparison(found: Comparison) -> str:
@@ -54,7 +54,7 @@ def _figures(found: Comparison) -> Iterator[str]:
         told = ", ".join(_counted(number, noun) for noun, number in counts)
         yield f"{told}; sign test p = {found.p_value:.3g}"
         if found.timed and any(pair.only_right for pair in found.pairs):
-            yield "where only one is right, it wins, and no ratio is worse for it than 1.00x"
+            yield "if only one is right, it wins, and its ratio counts as at least 1.00x"
     for name, costs in zip(found.names, found.costs, strict=True):
         if costs:
             told = ", ".join(f"{value:g} {unit}" for unit, value in costs.items())

@@ -129,7 +129,7 @@ def render_totals(counts: Totals, seconds: float, *, broken: int = 0) -> str:
 def render_admission(table: Sequence[TaskResult], style: Style = plain) -> str:
     """The verdicts of ``validate`` on each task, with the seconds of the runs that made them.
 
-    What a gate that passed found all the same stands in the place of a reason.
+    Findings of a gate that passed are shown in place of a reason.
     """
 
     def first(result: TaskResult) -> GateResult:

@@ -72,7 +72,7 @@ _CLOSE_RANGE = 436
 _HIGHEST_FD = 0xFFFFFFFF
 _SETUP_FAILED = 125
 _PAUSES = (0.02, 0.1, 0.4)
-"""Seconds before a sandbox is built again of which a file was not there."""
+"""Seconds before a sandbox is built again, if one of its files was missing."""
 _REPLACING = frozenset(str(number) for number in (errno.ENOENT, errno.ESTALE, errno.EBUSY))
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -108,8 +108,8 @@ def fork_contained(
     becomes the anchor's exit code.
 
     Returns once the sandbox stands. Raises ``SandboxError``, with the step that failed, when
-    it could not be set up; nothing of it is left then. Where a file was not there, it is tried
-    again: somebody may be replacing it.
+    it could not be set up; nothing of it is left then. If a file was missing, it is tried
+    again, since a package manager may be replacing it.
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()  # or the worker would write it a second time

@@ -54,8 +54,8 @@ _SYSTEM_PATHS = (
 )
 
 _COPIED = frozenset({"/etc/ld.so.cache"})
-"""Small files that package managers replace at any time. What has been replaced cannot be bound
-any more, so a sandbox within one that saw the old file could not be built."""
+"""Small files that package managers replace at any time. A replaced file cannot be bound
+again, so an inner sandbox could not be built after the outer one had bound the old file."""
 
 _MOST_LINKS = 40  # as the kernel follows in one path
 

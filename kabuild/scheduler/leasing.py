@@ -17,7 +17,7 @@ NOTICE = 1.0
 
 @dataclass(frozen=True)
 class Pool:
-    """The devices any of which satisfies a lease of one name.
+    """The devices that can satisfy a lease of one name.
 
     ``titles`` are their names for people; ``absent`` says why there are none.
     """

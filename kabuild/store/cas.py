@@ -278,7 +278,7 @@ class DiskCas:
         with contextlib.suppress(OSError):
             remove_tree(Path(self.path_of(digest)))
         self._verified.pop(digest.hash, None)
-        self._warn(f"dropped a damaged blob from the store: {what} is not that of {digest}")
+        self._warn(f"dropped a damaged blob from the store: {what} does not match {digest}")
         return BlobMissingError(digest, why="damaged and was dropped")
 
 

@@ -79,9 +79,9 @@ class Resolver:
 
         Without ``fetch`` only one that is here already. What runs with it needs ``secrets``:
         where one is missing nothing is fetched, and the pin alone says what the toolchain is, so
-        that a result which is remembered is found, and whatever would run says what it lacks.
+        that cached results are found, and actions that have to run say what they lack.
         Raises ToolchainError(NO_TOOLCHAIN, FETCH_FAILED) for what is missing and DriftError for
-        what is not what was pinned.
+        files that differ from the pin.
         """
         if not all(map(self.has_secret, secrets)):
             return replace(self, fetch=None, unfetched=True)(declaration, name=name, fetch=fetch)

@@ -95,7 +95,7 @@ class Watcher(Protocol):
 
 
 class _RefusedError(Exception):
-    """The node runs nothing of this; ``report`` says why."""
+    """The node refuses the action; ``report`` says why."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)

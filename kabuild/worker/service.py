@@ -47,7 +47,7 @@ class NodeSettings:
 
 
 def require_sandboxes() -> None:
-    """Raise SandboxError where this machine has none: a node never runs anything without."""
+    """Raise SandboxError if this machine has no sandboxes: a node runs nothing without them."""
     if why := probe():
         raise SandboxError(
             Reason.SANDBOX_UNAVAILABLE,

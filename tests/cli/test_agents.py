@@ -189,10 +189,10 @@ def test_checks_survive_what_is_none_and_are_recorded(had: Rogues) -> None:
     session = had.session("floods_the_checks")
 
     assert session.said[0].startswith(
-        "refused: this cannot be checked: no gate is called 'unseen'; there"
+        "refused: this cannot be checked: unknown gate 'unseen'; gates"
     )
     assert session.said[1].startswith(
-        "refused: this cannot be checked: no config is called 'no such config'"
+        "refused: this cannot be checked: unknown config 'no such config'"
     )
     assert session.said[-2].startswith("compile: PASS")
     assert session.said[-1].startswith("smoke: PASS")

@@ -352,7 +352,7 @@ def test_a_directory_named_like_a_bundle_is_none(workspace: CliWorkspace, comman
 
     ran = spoken(workspace, command, "d.kab", *others)
 
-    assert_plain(ran, 2, "d.kab is a directory without results, and no bundle")
+    assert_plain(ran, 2, "d.kab is neither a bundle nor a directory with results")
 
 
 def test_a_pipe_that_no_process_writes_to_is_refused(waiting: subprocess.Popen[str]) -> None:

@@ -61,8 +61,8 @@ def test_each_command_has_its_own_usual_ones(pick: Pick, text: str, gates: tuple
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (",".join(f"-{gate}" for gate in USUAL), "leaves no gate"),
-        ("compile,-perf", "both names gates and changes the usual ones"),
+        (",".join(f"-{gate}" for gate in USUAL), "selects no gate"),
+        ("compile,-perf", "mixes gates with changes to the usual ones"),
         ("perv", "unknown gate 'perv'"),
         ("+sanitise", "unknown gate 'sanitise'"),
         ("admission", "unknown gate 'admission'"),

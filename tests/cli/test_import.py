@@ -280,7 +280,7 @@ def test_a_bundle_names_the_licence_and_holds_only_what_may_be_passed_on(
         (("kernelbench",), "expected an adapter and a path"),
         (("kernelbench", "../bench", "--name=K"), "'K' is not a valid repository name"),
         (("--list", "@kc"), "no repository '@kc'"),
-        (("--check", "//..."), "'//...' names no external repository"),
+        (("--check", "//..."), "'//...' is not an external repository"),
     ],
 )
 def test_mistakes(imported: CliWorkspace, arguments: tuple[str, ...], message: str) -> None:

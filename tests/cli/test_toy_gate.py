@@ -106,8 +106,8 @@ def test_a_new_gate_is_a_line_of_its_rule(toyed: CliWorkspace) -> None:
     [
         ("+toi", "unknown gate 'toi'\n  did you mean 'toy'?"),
         ("wheel", "unknown gate 'wheel'\n  gates: make, race, points, toy"),
-        ("-make,-race,-points", "--gates=-make,-points,-race leaves no gate"),
-        ("make,+sanitize", "both names gates and changes the usual ones"),
+        ("-make,-race,-points", "--gates=-make,-points,-race selects no gate"),
+        ("make,+sanitize", "mixes gates with changes to the usual ones"),
         ("+sanitize", "sanitize is not available on cpu for //t"),
     ],
 )

@@ -24,7 +24,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Curves:
-    """fast_p, and the names of those of which nothing was timed."""
+    """The chart of fast_p, and the names of evaluations without times."""
 
     plot: Markup
     keys: tuple[Key, ...]
@@ -56,7 +56,7 @@ class Panel:
 
 
 def fast_curves(evaluations: Sequence[Evaluation]) -> Curves | None:
-    """One for each evaluation of which something was timed; None where there is none."""
+    """One for each evaluation with times; None if there are none."""
     found = []
     for number, evaluation in enumerate(evaluations):
         row = next(iter(leaderboard([evaluation])))

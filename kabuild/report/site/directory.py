@@ -23,11 +23,11 @@ def check_directory(directory: Path) -> None:
     """Raise UsageError where a site would replace what is none; ``OSError``."""
     if not os.path.lexists(directory):
         if not directory.absolute().parent.is_dir():
-            what = f"{directory.absolute().parent} is no directory"
+            what = f"{directory.absolute().parent} is not a directory"
             raise UsageError(Reason.BAD_FLAG, f"--output: {what}")
         return
     if not directory.is_dir():
-        raise UsageError(Reason.BAD_FLAG, f"--output: '{directory}' is no directory")
+        raise UsageError(Reason.BAD_FLAG, f"--output: '{directory}' is not a directory")
     found = set(_files(directory))
     own = _listed(directory)
     if strange := sorted(found - own):

@@ -28,7 +28,7 @@ class ArchiveSource:
         except FAILURES as error:
             raise ToolchainError(
                 Reason.FETCH_FAILED,
-                f"{name} cannot be had",
+                f"{name} cannot be downloaded",
                 hint=f"{shown(requirement)}: {why(error)}",
             ) from error
         if found != self.sha256:

@@ -48,7 +48,7 @@ def download(
             )
     raise ToolchainError(
         Reason.FETCH_FAILED,
-        f"{file.base} cannot be had",
+        f"{file.base} cannot be downloaded",
         hint="\n".join(dict.fromkeys(problems)) or "no configured index or mirror has it",
     )
 

@@ -56,7 +56,7 @@ class PypiSource:
             try:
                 sha256, size = measure(self._http, best.url, sha256)
             except FAILURES as error:
-                raise _failure(f"{best.name} cannot be had: {why(error)}") from error
+                raise _failure(f"{best.name} cannot be downloaded: {why(error)}") from error
         return LockedFile(best.name, requirement, sha256, size)
 
     def urls(self, file: LockedFile) -> Iterator[str]:

@@ -172,7 +172,7 @@ def test_a_note_of_somebody_else_is_refused(data: bytes) -> None:
 def test_another_command_is_refused() -> None:
     note = read_note(changed(command=other_message("command")))
 
-    with pytest.raises(ValueError, match="its command is not that of its action"):
+    with pytest.raises(ValueError, match="its command does not match its action"):
         rebuild(note, prepared_of().root, KNOWN)
 
 

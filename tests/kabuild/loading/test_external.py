@@ -243,7 +243,7 @@ def test_a_lock_of_other_types_is_refused_or_read(imported: Project, key: str, v
     [
         (b"", "it has no 'schema'"),
         (b"\xff\xfe", "the lock is not UTF-8"),
-        (b"schema = 1\nadapter = 5\n[terms]\n", "'adapter' has to be made of strings"),
+        (b"schema = 1\nadapter = 5\n[terms]\n", "'adapter' must hold only strings"),
     ],
 )
 def test_an_unreadable_lock_says_why(imported: Project, content: bytes, message: str) -> None:

@@ -79,7 +79,7 @@ def test_a_record_counts_once_a_replay_reproduced_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "no bundle and no file of records"),
+        ((), "no bundle or file of records was named"),
         (("--update",), "no file of records"),
         (("absent.kab",), "absent.kab: No such file or directory"),
         (("--file=.",), "is a directory"),

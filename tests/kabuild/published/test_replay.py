@@ -46,7 +46,7 @@ def test_gates_restrict_it(published: Published, tmp_path: Path) -> None:
     assert ran.json["left_out"] == {}, "what t1 lacks, its compiler stopped"
     none = elsewhere.run("replay", str(published.bundle), "--gates=sanitize")
     assert none.code == 1
-    assert "nothing of the bundle can be run again for gates sanitize" in none.err
+    assert "no action of the bundle can be rerun for gates sanitize" in none.err
 
 
 def test_a_false_verdict_is_found_and_named(published: Published, tmp_path: Path) -> None:

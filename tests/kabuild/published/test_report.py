@@ -100,7 +100,7 @@ def test_what_the_machine_failed_stays_visible(tmp_path: Path) -> None:
         (("//...", "--format=pdf"), 2, "'pdf' is not one of"),
         (("//...", "-o", "WORKSPACE.toml/r.html"), 2, "WORKSPACE.toml/r.html"),
         (("//absent/...",), 2, "no package below"),
-        (("tasks",), 2, "tasks is a directory without results, and not a package"),
+        (("tasks",), 2, "tasks is neither a package nor a directory with results"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -84,8 +84,8 @@ def test_what_this_repository_published_is_a_site(tmp_path: Path) -> None:
         (("WORKSPACE.toml", "-o", "s"), 1, "error: WORKSPACE.toml is damaged or not a bundle"),
         (("tasks", "-o", "s"), 2, "tasks: Is a directory"),
         (("all.kab", "-o", "tasks"), 2, "has files that 'kabuild site' did not write: mine"),
-        (("all.kab", "-o", "WORKSPACE.toml"), 2, "is no directory"),
-        (("all.kab", "-o", "absent/s"), 2, "is no directory"),
+        (("all.kab", "-o", "WORKSPACE.toml"), 2, "is not a directory"),
+        (("all.kab", "-o", "absent/s"), 2, "is not a directory"),
         (("odd.kab", "-o", "s"), 1, "odd.kab.replay.json is not the output of kabuild replay"),
     ],
 )

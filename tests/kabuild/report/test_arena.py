@@ -75,7 +75,10 @@ def test_a_task_without_a_result_stays_in_the_denominator(tmp_path: Path) -> Non
         (HONEST | {"speedup_ratio": 1000.0}, "its own mean times give 2"),
         (HONEST | {"best_optimized_execution_time": -1.0}, "no time and no ratio"),
         (HONEST | {"best_optimized_execution_time": 0.0}, "no time and no ratio"),
-        (HONEST | {"base_execution_time": 10**400}, "beyond all bounds, no time and no ratio"),
+        (
+            HONEST | {"base_execution_time": 10**400},
+            "beyond all bounds, which is not a time or a ratio",
+        ),
         (HONEST | {"speedup_ratio": [2.1]}, "no number"),
         (HONEST | {"benchmark_method_consistent": False}, "different methods"),
         (HONEST | {"valid_optimized_cases": 1}, "5 cases of the baseline were timed, and 1"),

@@ -130,7 +130,7 @@ def test_failing_never_wins_however_slow_the_other_is() -> None:
 def test_a_ratio_that_the_columns_do_not_give_is_explained() -> None:
     """0.96x against 1.00x of a failure is no 1.00x, unless one knows the rule."""
     lines = render_comparison(compare(judged("none", 0.96), judged("mine", None))).splitlines()
-    rule = "where only one is right, it wins, and no ratio is worse for it than 1.00x"
+    rule = "if only one is right, it wins, and its ratio counts as at least 1.00x"
     assert lines[1].endswith("  0.96x  failed (1.00x)  1.00x +  only none is right")
     assert lines.count(rule) == 1
     assert rule not in render_comparison(compare(judged("none", 0.96), judged("mine", 1.0)))

@@ -182,9 +182,9 @@ def test_an_older_site_is_replaced_and_nothing_else(tmp_path: Path) -> None:
         write_site(site, [("a.html", b"4")])
     assert (site / "a.html").read_bytes() == b"3"
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(UsageError, match="is no directory"):
+    with pytest.raises(UsageError, match="is not a directory"):
         check_directory(tmp_path / "file")
-    with pytest.raises(UsageError, match="is no directory"):
+    with pytest.raises(UsageError, match="is not a directory"):
         check_directory(tmp_path / "absent/site")
 
 

@@ -14,7 +14,7 @@ CLI_ROLE = "agent-cli"
 
 
 def implement(ctx: Context) -> None:
-    """An agent has no actions of its own; tasks run it."""
+    """Agents have no actions; tasks run them."""
     attrs = ctx.attrs
     if attrs["replays"] is not None:
         ctx.provide(AgentInfo(ctx.label.name, replays=attrs["replays"]))

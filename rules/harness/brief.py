@@ -108,7 +108,7 @@ def _called(ctx: Context, signature: Signature, call: str) -> str:
         lines.append(f"- it changes {names} in place; every other input stays as it is")
     if signature.state:
         names = ", ".join(f"`{tensor.name}`" for tensor in signature.state)
-        lines.append(f"- it takes these weights, which are other ones each time: {names}")
+        lines.append(f"- it takes these weights, which differ each time: {names}")
     return "\n".join(lines)
 
 

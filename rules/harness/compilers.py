@@ -74,7 +74,7 @@ def home(toolchain: Toolchain) -> str:
 
 
 def cpp_compiler(toolchain: Toolchain, program: str) -> str:
-    """How the drivers are told about a C++ compiler; without ``program`` it is ziglang."""
+    """The flags that describe a C++ compiler to the drivers; without ``program`` it is ziglang."""
     return f"cxx:{home(toolchain)}/{program}" if program else f"zig:{home(toolchain)}"
 
 

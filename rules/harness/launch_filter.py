@@ -57,7 +57,7 @@ def rule(platform: str, driver: str) -> Rule:
 
 
 def absent(platform: str) -> Rule:
-    """The kind of target that stands for the filter of a platform that needs none."""
+    """The kind of target for platforms that need no filter."""
 
     def implement(ctx: Context) -> None:
         ctx.provide(LaunchFilterInfo(None))

@@ -10,7 +10,7 @@ ORIGINAL_ATTRS: Mapping[str, attr.Attr] = {
     "originals": attr.files("Files of an imported task: original/<path> beside the reference."),
     "check": attr.files("Files of an imported task's own check, which 'validate' examines."),
     "library": attr.tree("Modules that the reference imports: library/ beside it."),
-    "parameters": attr.table("What the reference is told: parameters.json beside it."),
+    "parameters": attr.table("The parameters of the reference, as parameters.json beside it."),
 }
 
 

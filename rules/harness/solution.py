@@ -161,7 +161,7 @@ def _declare_session(ctx: Context, agent: AgentInfo, bench: Bench) -> Action:
 
 
 def _session_spec(ctx: Context, agent: AgentInfo, bench: Bench) -> dict[str, Any]:
-    """``agent.json``: everything that the session is told. The salt is none of it."""
+    """``agent.json``: everything that the session knows. It never contains the salt."""
     artifact = bench.compiling.artifact
     specs = {
         gate: _check_spec(ctx, gate, bench, bench.runtime, gate_policy(ctx.attrs, gate))
@@ -232,7 +232,7 @@ def _desk(ctx: Context, bench: Bench) -> dict[str, Artifact]:
 
 
 def _target_sheet(ctx: Context) -> Artifact:
-    """What an agent is told of the platform, by the platform's own directory."""
+    """What an agent learns about the platform, from the platform's directory."""
     if ctx.platform.name == "cpu":
         return ctx.builtin(f"{SHEETS}/cpu.md")
     return ctx.platform_file("sheet.md")

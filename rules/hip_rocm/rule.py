@@ -61,7 +61,7 @@ def implement(ctx: Context) -> None:
 
 
 def _compiler(ctx: Context, clang: Toolchain) -> tuple[tuple[str, ...], tuple[Toolchain, ...]]:
-    """What the gate is told of the compiler, and the toolchains that this takes."""
+    """What the gate learns about the compiler, and the toolchains needed for that."""
     if ctx.attrs["rocm"] is not None:
         installed = tool(ctx, "rocm", ROCM)
         return (f"--compiler=rocm:{home(installed)}",), (installed,)

@@ -248,7 +248,7 @@ class Bench:
         configs = [config for config in spec["configs"] if only in config["name"]]
         if not configs:
             known = ", ".join(config["name"] for config in spec["configs"])
-            raise ValueError(f"no config is called '{only}'; there are: {known}")
+            raise ValueError(f"unknown config '{only}'; configs: {known}")
         return {**spec, "salt": self._salt, "configs": configs}
 
     def _job(self) -> Path:

@@ -89,12 +89,12 @@ def _read(connection: socket.socket) -> Mapping[str, Any]:
             raise ValueError("it is cut short, too long or too slow")
     value = json.loads(data)
     if not isinstance(value, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not a JSON object")
     if "sources" in value:
         if not isinstance(value["sources"], list) or len(value["sources"]) > MOST_COMPILED:
             raise ValueError(f"at most {MOST_COMPILED} kernels are compiled at once")
     elif unknown := [gate for gate in value["gates"] if gate not in GATES]:
-        raise ValueError(f"no gate is called '{unknown[0]}'; there are: {', '.join(GATES)}")
+        raise ValueError(f"unknown gate '{unknown[0]}'; gates: {', '.join(GATES)}")
     return value
 
 

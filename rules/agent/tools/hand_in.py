@@ -85,7 +85,7 @@ def read_editable(workspace: Path, path: str) -> bytes:
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
         os.close(fd)
-        raise RefusedError("it is no regular file")
+        raise RefusedError("it is not a regular file")
     with open(fd, "rb") as file:
         if status.st_size > MOST_BYTES:
             raise RefusedError(f"it has {status.st_size} bytes, and may have {MOST_BYTES}")
@@ -114,7 +114,7 @@ def _open(name: str, directory: int, flags: int = 0) -> int:
             errno.ELOOP: "it is a symbolic link",
             errno.ENOTDIR: "a directory above it is a link or a file",
             errno.EACCES: "it cannot be read",
-            errno.ENXIO: "it is no regular file",
+            errno.ENXIO: "it is not a regular file",
         }
         raise RefusedError(reasons.get(error.errno or 0, str(error.strerror))) from None
 

@@ -21,7 +21,7 @@ from terms.verdict import FAIL, PASS, SKIPPED, Verdict, canonical_json, read_ver
 
 _TIMED = ("config", "candidate_ns", "baseline_ns", "speedup", "low", "high", "faster")
 _GENERAL = ("quadrants", "conditional_correctness")
-_ROUNDING = 1e-4  # of what a verdict's numbers are rounded by
+_ROUNDING = 1e-4  # the rounding of a verdict's numbers
 _BAD_INPUT = 2
 
 
@@ -40,7 +40,7 @@ class ScoreSpec:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The gates that a score needs and nobody asked for."""
+        """The gates that a score needs and that were not requested."""
         known = (*self.gates, *self.without)
         return tuple(gate for gate in SCORED if gate not in known)
 
@@ -54,7 +54,7 @@ class Score:
 
 
 def parse_spec(value: Any) -> ScoreSpec:
-    """The spec that a JSON value stands for. Raises ``ValueError`` for a malformed one."""
+    """The spec in a JSON value. Raises ``ValueError`` for a malformed one."""
     match value:
         case {"schema": 1, "gate": "score", "policy": str(policy), "gates": [*gates]}:
             if policy not in scoring.POLICIES:
@@ -67,11 +67,11 @@ def parse_spec(value: Any) -> ScoreSpec:
                 raise ValueError(f"the task is without {without!r}, of tier {tier!r}")
             return ScoreSpec(policy, tuple(gates), tuple(without), tier)
         case _:
-            raise ValueError("no score spec of schema 1")
+            raise ValueError("not a score spec of schema 1")
 
 
 def score(spec: ScoreSpec, verdicts: Mapping[str, Mapping[str, Any]]) -> Score:
-    """Score the verdicts, of which there is one for each gate of ``spec``.
+    """Score the verdicts, one for each gate of ``spec``.
 
     A gate that failed, was rejected or was skipped is a failure of the task. Where a needed
     gate was not asked for there is no score, and the document says so.

@@ -95,7 +95,7 @@ def state(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
 
 
 def reference(**given: Any) -> Table:
-    """What the original's reference computes, in the precision of what is given."""
+    """What the original's reference computes, in the precision of its inputs."""
     from imported.functions import run, sized
 
     told, bench = _told(), _bench()

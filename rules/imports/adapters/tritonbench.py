@@ -83,7 +83,7 @@ def inputs(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]
 
 
 def reference(**given: Any) -> Table:
-    """What the original computes, in the precision of what is given."""
+    """What the original computes, in the precision of its inputs."""
     from imported.functions import run
 
     told = _told()

@@ -41,7 +41,7 @@ def main(task_file: str, out_file: str) -> int:
     except LeftOutError as error:
         facts = {"left_out": {"reason": error.reason, "why": error.why}}
     except TooSlowError:
-        why = f"what it is was not found in {SECONDS:.0f} s of computing on one core"
+        why = f"one core did not understand it in {SECONDS:.0f} s"
         facts = {"left_out": {"reason": "TOO_SLOW", "why": why}}
     except MemoryError:
         facts = {"left_out": {"reason": "TOO_LARGE", "why": "it needs more memory than there is"}}

@@ -1,4 +1,4 @@
-"""The boundary of tasks whose solutions define several functions, all of which are called.
+"""The boundary of tasks whose solutions define several functions; all are called.
 
 It stands beside the solution in the runner, as a task's ``adapter.py``.
 """

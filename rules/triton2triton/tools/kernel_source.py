@@ -67,7 +67,7 @@ def read_source(path: Path) -> Source:
         detail = f"{(error.text or '').rstrip()}\n{caret}"
         raise Refusal("COMPILE_ERROR", f"{path.name}:{line}: {error.msg}", detail) from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise Refusal("COMPILE_ERROR", f"{path.name}: no Python source: {error}") from None
+        raise Refusal("COMPILE_ERROR", f"{path.name}: not valid Python: {error}") from None
 
 
 def normalised(source: Source) -> str:
@@ -95,7 +95,7 @@ def original_lines(source: Source, text: str) -> list[int]:
         return []
     for new, old in pairs:
         if type(new) is not type(old):
-            break  # what cannot be paired keeps the place of what is before it
+            break  # an unpaired line keeps the place of the line before it
         if isinstance(new, ast.stmt | ast.expr):
             found.setdefault(new.lineno, getattr(old, "lineno", 1))
     lines: list[int] = []

@@ -1,5 +1,5 @@
 // Sends an answer that nobody asked for.
-// verdict: correctness REJECTED PROTOCOL_VIOLATION, nobody asked for
+// verdict: correctness REJECTED PROTOCOL_VIOLATION, unrequested
 // twin: installs_exit_handlers
 #include "softmax.h"
 #include "attack.h"

@@ -1,5 +1,5 @@
 # Has PyTorch do the work, called from within the kernel.
-# verdict: correctness FAIL UNSUPPORTED_FEATURE, uses what is not emulated
+# verdict: correctness FAIL UNSUPPORTED_FEATURE, uses a feature that is not emulated
 # twin: allocates_with_torch
 import torch
 import triton

@@ -1,5 +1,5 @@
 # Has a kernel close over a function that computes.
-# verdict: correctness FAIL UNSUPPORTED_FEATURE, uses what is not emulated
+# verdict: correctness FAIL UNSUPPORTED_FEATURE, uses a feature that is not emulated
 # twin: passes_plain_constants
 import torch
 import triton

@@ -47,8 +47,8 @@ def _nothing(_: Path) -> None:
     ("make", "why"),
     [
         (_link, "symbolic link"),
-        (_fifo, "no regular file"),
-        (_directory, "no regular file"),
+        (_fifo, "not a regular file"),
+        (_directory, "not a regular file"),
         (_large, f"has {MOST_BYTES + 1} bytes"),
         (_zero, "byte 3 is zero"),
         (_latin, "not UTF-8"),

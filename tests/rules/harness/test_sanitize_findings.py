@@ -120,5 +120,5 @@ def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "kernel.places.json"
     file.write_text('{"schema":2}')
 
-    with pytest.raises(ValueError, match="no table of places"):
+    with pytest.raises(ValueError, match="not a table of places"):
         Places.read(file)

@@ -154,7 +154,7 @@ def test_a_time_that_is_no_time_has_no_ratio(bad):
     [
         ({"a": 1}, {"a": 1, "b": 1}, "baseline has no time for 'b'"),
         ({"a": 1, "b": 1}, {"a": 1}, "candidate has no time for 'b'"),
-        ({"a": 1, "b": 1}, {"a": 1, "b": 1, "c": 1}, "'c', which is no config"),
+        ({"a": 1, "b": 1}, {"a": 1, "b": 1, "c": 1}, "'c', which is not a config"),
         ({"a": 1e-300, "b": 1}, {"a": 1e300, "b": 1}, "no finite ratio"),
     ],
 )

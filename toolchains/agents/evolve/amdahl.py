@@ -80,9 +80,9 @@ def read_shares(path: Path) -> tuple[Part, ...]:
     try:
         value = json.loads(path.read_text())
     except ValueError as error:
-        raise SharesError(f"{path.name}: no JSON: {error}") from error
+        raise SharesError(f"{path.name}: not valid JSON: {error}") from error
     if not isinstance(value, dict) or not value:
-        raise SharesError(f"{path.name}: no object of shares by task")
+        raise SharesError(f"{path.name}: not an object of shares by task")
     parts = tuple(_part(path, name, given) for name, given in value.items())
     if math.fsum(part.share for part in parts) > 1.0 + 1e-9:
         raise SharesError(f"{path.name}: the shares add up to more than 1")
@@ -93,7 +93,7 @@ def _part(path: Path, name: str, given: Any) -> Part:
     told: Mapping[str, Any] = given if isinstance(given, dict) else {"share": given}
     share, gained = told.get("share"), told.get("speedup", 1.0)
     if set(told) - {"share", "speedup"} or not all(map(_is_number, (share, gained))):
-        raise SharesError(f"{path.name}: '{name}' has no share, or what is none")
+        raise SharesError(f"{path.name}: '{name}' has no valid share")
     assert share is not None
     if not (0 < share <= 1 and 0 < gained < math.inf):
         raise SharesError(f"{path.name}: '{name}' has a share outside of 0..1, or no speedup")

@@ -1,4 +1,4 @@
-"""What became of proposals, and what the next ones are told of it."""
+"""The results of proposals, and what later prompts say about them."""
 
 from __future__ import annotations
 

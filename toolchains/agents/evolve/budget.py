@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Prices:
-    """Dollars for a million tokens; 0 where nobody said."""
+    """Dollars for a million tokens; 0 if not given."""
 
     sent: float = 0.0
     cached: float = 0.0
@@ -76,7 +76,7 @@ class Budget:
         self.turns += 1
 
     def release(self) -> None:
-        """Count it no more: there was no answer."""
+        """Stop counting it: there was no answer."""
         self.turns -= 1
 
     def pay(self, cost: Cost) -> None:

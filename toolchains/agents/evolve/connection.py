@@ -22,7 +22,7 @@ def open_connection(
     target = urlsplit(url)
     secure = target.scheme == "https"
     if target.scheme not in {"http", "https"} or not target.hostname:
-        raise ValueError(f"'{url}' is no http:// or https:// address")
+        raise ValueError(f"'{url}' is not an http:// or https:// address")
     port = target.port or (443 if secure else 80)
     by_proxy = bool(proxy) and target.hostname not in _LOOPBACK
     host, its_port = _host(proxy) if by_proxy else (target.hostname, port)
@@ -61,5 +61,5 @@ def _load(context: ssl.SSLContext, path: Path) -> None:
 def _host(url: str) -> tuple[str, int]:
     parts = urlsplit(url)
     if not parts.hostname or not parts.port:
-        raise ValueError(f"'{url}' is no address of a proxy")
+        raise ValueError(f"'{url}' is not the address of a proxy")
     return parts.hostname, parts.port

@@ -156,7 +156,7 @@ class Endpoint:
         finally:
             connection.close()
         if len(data) > _MOST_BYTES:
-            raise _PassingError("no answer: it is too long")
+            raise _PassingError("its answer is too long")
         return response.status, told, data
 
     @cached_property

@@ -78,7 +78,7 @@ class Judgement:
 
     Attributes:
         verdicts: of the gates that were asked, in order.
-        problem: why the judge itself could not say; then nobody knows.
+        problem: why the judge itself failed; then the result is unknown.
     """
 
     verdicts: tuple[Verdict, ...] = field(hash=False)
@@ -96,7 +96,7 @@ class Judgement:
 
     @property
     def reason(self) -> str:
-        """Why it failed, as one word; empty where it passed, or nobody knows."""
+        """Why it failed, in one word; empty if it passed or the reason is unknown."""
         failed = self.failed
         return "" if failed is None else str(failed.get("reason") or failed["verdict"])
 

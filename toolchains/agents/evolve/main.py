@@ -127,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     model.add_argument("--protocol", choices=sorted(PROTOCOLS), required=True)
     model.add_argument("--model", required=True, help="its name there")
     model.add_argument("--key", default="", help="the variable that has its key")
-    model.add_argument("--proxy", default="", help="the way out, for what is not the loopback")
+    model.add_argument("--proxy", default="", help="the proxy for all but the loopback")
     model.add_argument("--authorities", type=Path, help="certificates to believe")
     model.add_argument("--reply_tokens", type=_natural, default=0, help="in a reply, at most")
     model.add_argument("--attempts", type=_positive, default=5, help="at one question, at most")

@@ -1,4 +1,4 @@
-"""What the next generation is asked: from which kernel, how, and for which config."""
+"""The plan of the next generation: each proposal's parent kernel, kind of change and config."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Planner:
         self.parts: tuple[Part, ...] = ()
 
     def begin(self, first: Candidate) -> None:
-        """Take note of what each config takes of the time of the first right kernel."""
+        """Record each config's share of the time of the first right kernel."""
         times = {case.config: case.new_ns for case in first.timed.cases}
         whole = sum(times.values())
         self.parts = tuple(Part(name, time / whole) for name, time in times.items() if whole)

@@ -65,7 +65,7 @@ class Population:
         self._others = ranked[: max(0, self._size - 1)]
 
     def select(self, source: random.Random, rounds: int = 2) -> Candidate | None:
-        """By tournament: the fittest of some drawn at random; None where there is nobody."""
+        """By tournament: the fittest of a random sample; None if there are no candidates."""
         if not self.members:
             return None
         drawn = [source.choice(self.members) for _ in range(rounds)]

@@ -1,4 +1,4 @@
-"""What a model is told and asked."""
+"""The prompts for a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two protocols by which models are asked, as pure functions of what is asked and answered."""
+"""The two protocols of models' APIs, as pure functions of requests and replies."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ class Search:
         self._planner.helped(dict(candidate.gained))
 
     def _note(self, attempt: Attempt) -> None:
-        """Take note of what became of a proposal, for the next ones and for whoever reads it."""
+        """Record the result of a proposal, for later prompts and for readers."""
         self._attempts.append(attempt)
         text = attempt.note if not attempt.detail else f"{attempt.note}\n{attempt.detail}"
         self._transcript.say("tool", text, slot=attempt.slot, outcome=attempt.outcome.value)
@@ -250,7 +250,7 @@ def _proposal(told: Told) -> str:
 
 
 def _refused(made: Callable[..., Attempt], judged: Judgement) -> Attempt:
-    """One that a gate refuses, or that nobody could judge."""
+    """One that a gate refused, or that could not be judged."""
     failed = judged.failed
     if judged.problem or failed is None:
         problem = judged.problem or "it was not timed"

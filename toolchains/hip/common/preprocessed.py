@@ -55,7 +55,7 @@ def refused_file(read: str, options: Sequence[str], prefixes: Sequence[str]) -> 
 
 
 def _lines(text: str, cwd: Path) -> Iterator[tuple[str, int, str]]:
-    """The lines that are no markers, of files in ``cwd``, with their file and number."""
+    """The lines that are not markers, of files in ``cwd``, with their file and number."""
     # Most of a hundred thousand lines come from headers: none of them may cost much.
     file, number, inside = "", 0, {"": True}
     for line in text.splitlines():

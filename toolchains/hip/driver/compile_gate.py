@@ -153,7 +153,7 @@ def _with_resources(arch: str, kernels: Sequence[Resources], spilled: str) -> Co
 
 
 def _explain(text: str, source: Path) -> tuple[Reason, str, str]:
-    """Reason, summary and detail of what the driver says, in terms of the author's file."""
+    """Reason, summary and detail of the driver's messages, in terms of the author's file."""
     text = text.replace(str(source), source.name)
     reason = Reason.COMPILE_ERROR
     if ": unsupported:" in text:

@@ -26,7 +26,7 @@ _EXPANDED, _FILES, _ASSEMBLY, _QUESTIONS = "shown.ii", "shown.d", "shown.s", "as
 NO_PROBES = tuple(
     f"-D{name}(x)=0" for name in ("__has_include", "__has_include_next", "__has_embed")
 )
-"""What there is on the machine is nobody's business, however macros put the question together."""
+"""Hides what is installed on this machine from ``__has_include``, also inside macros."""
 _PROBE = re.compile(r'\b__has_include\s*\(\s*(<[^>\n]+>|"[^"\n]+")\s*\)')
 _SHOWN_PRAGMAS = f"-D_Pragma(x)={PRAGMA}(x)"
 
@@ -86,7 +86,7 @@ class AdoptedCompiler:
         return run_tool([self._path, "-c", _ASSEMBLY, "-o", output], cwd)
 
     def _answer_probes(self, command: Sequence[str], cwd: Path) -> None:
-        """Put the answers in place of what a source asks for by ``__has_include`` of a name."""
+        """Replace each ``__has_include`` of a name in a source by its answer."""
         files = [cwd / MAIN, *(path for path in (cwd / HEADERS).rglob("*") if path.is_file())]
         texts = {path: path.read_text("utf-8") for path in files}
         asked = sorted({found[1] for text in texts.values() for found in _PROBE.finditer(text)})

@@ -66,7 +66,7 @@ def compiler_choice(*forms: str) -> Callable[[str], str]:
 
 
 class ZigCompiler:
-    """Clang and lld of the ziglang wheel, used directly: nothing of the machine is read.
+    """Clang and lld of the ziglang wheel, used directly: no file of the machine is read.
 
     ``zig c++`` would first build a C++ library for two minutes. ``zig clang`` compiles against
     the wheel's headers, and ``zig ld.lld`` links against stubs that name glibc's symbols; glibc
@@ -173,7 +173,7 @@ class ZigCompiler:
         return [soname for soname, names in stubs.items() if names]
 
     def library_options(self) -> list[str]:
-        """What has C++ find the wheel's own libraries, and nothing of the machine."""
+        """Flags by which C++ finds the wheel's own libraries, and none of the machine."""
         exact, family = _ZIG_NAMES[self.machine]
         directories = ("libcxx/include", "libcxxabi/include", "include")
         libc = (

@@ -134,7 +134,7 @@ def _all(nvml: Nvml) -> tuple[tuple[Device, int], ...]:
 
 
 def _describe(nvml: Nvml, index: int) -> tuple[Device, int]:
-    """One device; one that does not answer is there, but cannot be used."""
+    """One device; one that does not answer is listed, but unusable."""
     try:
         handle = nvml.numbered(index)
         return _answering(nvml, index, handle), nvml.minor(handle)

@@ -64,7 +64,7 @@ def read(captured: Captured) -> Report:
     transcript = tuple(sieve.each(events, _entries))
     result = next((e for e in reversed(events) if e.get("type") == "result"), None)
     if result is None:
-        told = last_line(captured.stderr) or "it said no result"
+        told = last_line(captured.stderr) or "it printed no result"
         cut_short = State.FAILED if captured.state is State.FINISHED else captured.state
         return Report(cut_short, Usage(), transcript, told, skipped=sieve.skipped)
     state = captured.state

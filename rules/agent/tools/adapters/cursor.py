@@ -59,7 +59,7 @@ def read(captured: Captured) -> Report:
     state = captured.state
     if state in {State.FINISHED, State.FAILED}:
         state = State.UNAVAILABLE if _UNAVAILABLE.search(message) else State.FAILED
-    told = message or "it said no result"
+    told = message or "it printed no result"
     return Report(state, usage, transcript, told, skipped=sieve.skipped)
 
 

@@ -120,7 +120,7 @@ class Access:
 
     @property
     def plausible(self) -> bool:
-        """Whether there is no cost without a request; a candidate may write anything."""
+        """Whether every cost belongs to a request; a candidate may write anything."""
         return self.narrow.plausible and self.wide.plausible and self.narrow.requests > 0
 
     @property
@@ -162,7 +162,7 @@ class Branch:
 
     @property
     def plausible(self) -> bool:
-        """Whether warps came, and no more of them parted; a candidate may write anything."""
+        """Whether no more warps diverged than arrived; a candidate may write anything."""
         return self.narrow.plausible and self.wide.plausible and self.narrow.requests > 0
 
     @property

@@ -14,7 +14,7 @@ from analyze.counts import Access, Counts, place_json
 from analyze.totals import Totals
 
 MOST = 5
-"""How many findings are told of a candidate."""
+"""The most findings reported for a candidate."""
 
 _LEAST_SHARE = 0.1
 _LITTLE = 1.0

@@ -36,7 +36,7 @@ class GrantedTime:
         return Sleep(self)
 
     def period(self) -> Period:
-        """Begin a period of which somebody else may tell later that it was not granted."""
+        """Begin a period that may later turn out not to have been granted."""
         return Period(self)
 
     def machine(self) -> float:

@@ -222,7 +222,7 @@ class Gated:
             the device in between, or queues more than fits, has it opened early; then the times
             mean nothing.
         open_ns: from the opening until the device was idle, by the judge's clock.
-        device_ns: the same by the runner's events: evidence, and no more.
+        device_ns: the same by the runner's events: evidence only.
         launch_ns: what queueing took the host, by the runner's clock.
     """
 

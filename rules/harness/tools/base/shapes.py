@@ -59,7 +59,7 @@ def holds(condition: str, dims: Mapping[str, int]) -> bool:
             except ZeroDivisionError:
                 return False
         case _:
-            raise ShapeError(f"'{condition}' is no condition")
+            raise ShapeError(f"'{condition}' is not a condition")
 
 
 def condition_names(condition: str) -> frozenset[str]:
@@ -96,7 +96,7 @@ def _parse(expression: str) -> ast.expr:
     try:
         return ast.parse(expression.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError) as error:
-        raise ShapeError(f"'{expression}' is no expression") from error
+        raise ShapeError(f"'{expression}' is not an expression") from error
 
 
 def _value(node: ast.expr, dims: Mapping[str, int]) -> int:

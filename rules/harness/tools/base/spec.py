@@ -205,7 +205,7 @@ def _read_space(value: Mapping[str, Any]) -> Space:
     where = tuple(str(text) for text in _list(value, "where"))
     for text in where:
         if shapes.condition_names(text) - set(dims):
-            raise SpecError(f"{text!r} is no condition on the dims")
+            raise SpecError(f"{text!r} is not a condition on the dims")
     return Space(dims, dtypes, where)
 
 
@@ -222,14 +222,14 @@ def _read_signature(value: Mapping[str, Any], space: Space) -> Signature:
         state=tuple(_read_argument(item, dims) for item in _list(value, "state")),
     )
     if unknown := set(signature.updates) - {argument.name for argument in signature.inputs}:
-        raise SpecError(f"{min(unknown)!r} is updated and no input")
+        raise SpecError(f"{min(unknown)!r} is updated, but it is not an input")
     if not signature.results:
         raise SpecError("a kernel without outputs cannot be judged")
     tensors = (*signature.inputs, *signature.outputs, *signature.state)
     named = [argument.name for argument in tensors]
     named += [*(name for name, _ in signature.scalars), *dims]
     if len(set(named)) != len(named):
-        raise SpecError("two arguments have one name")
+        raise SpecError("two arguments have the same name")
     return signature
 
 
@@ -255,7 +255,7 @@ def _check_expression(expression: str, dims: tuple[str, ...]) -> None:
     except shapes.ShapeError as error:
         raise SpecError(str(error)) from None
     if unknown:
-        raise SpecError(f"{expression!r} names {min(unknown)!r}, which is no dim")
+        raise SpecError(f"{expression!r} names {min(unknown)!r}, which is not a dim")
 
 
 def _read_scalar(value: Any) -> tuple[str, Scalar]:
@@ -271,7 +271,7 @@ def _read_configs(values: list[Any], signature: Signature, space: Space) -> tupl
     if not configs:
         raise SpecError("no configs")
     if len({config.name for config in configs}) != len(configs):
-        raise SpecError("two configs have one name")
+        raise SpecError("two configs have the same name")
     return configs
 
 
@@ -286,11 +286,11 @@ def _read_config(value: Any, signature: Signature, space: Space) -> Config:
     if not space.contains(dims) or value.get("dtype") not in space.dtypes:
         raise SpecError(f"config {name!r} is outside the shape space")
     if unknown := [key for key in scalars if key not in known]:
-        raise SpecError(f"config {name!r} sets {unknown[0]!r}, which is no scalar")
+        raise SpecError(f"config {name!r} sets {unknown[0]!r}, which is not a scalar")
     ordered = {dim: dims[dim] for dim in signature.dims}
     absent = tuple(str(item) for item in _list(value, "absent"))
     if set(absent) - {argument.name for argument in signature.inputs if argument.optional}:
-        raise SpecError(f"config {name!r} leaves out {absent}, of which some must be there")
+        raise SpecError(f"config {name!r} leaves out {absent}, some of which must be there")
     return Config(name, ordered, value["dtype"], {**known, **scalars}, absent)
 
 
@@ -304,19 +304,19 @@ def _read_cap(name: str, limits: Any, default: int) -> int:
 def _text(value: Mapping[str, Any], key: str) -> str:
     text = value.get(key, "")
     if not isinstance(text, str):
-        raise SpecError(f"{key!r} is {text!r}, which is no text")
+        raise SpecError(f"{key!r} is {text!r}, which is not a text")
     return text
 
 
 def _list(value: Mapping[str, Any], key: str) -> list[Any]:
     items = value.get(key, [])
     if not isinstance(items, list):
-        raise SpecError(f"{key!r} is {items!r}, which is no list")
+        raise SpecError(f"{key!r} is {items!r}, which is not a list")
     return items
 
 
 def _table(value: Mapping[str, Any], key: str) -> dict[str, Any]:
     table = value.get(key)
     if not isinstance(table, dict):
-        raise SpecError(f"{key!r} is {table!r}, which is no table")
+        raise SpecError(f"{key!r} is {table!r}, which is not a table")
     return table

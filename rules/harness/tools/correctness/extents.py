@@ -19,7 +19,7 @@ from truth.judge import Case, Judge
 
 STAGE = "extents"
 SECONDS = 1.0  # seconds that one call of the baseline may take
-_FIRST, _GROWTH = 64, 8  # extents from which that is extrapolated
+_FIRST, _GROWTH = 64, 8  # the extents to extrapolate from
 _SLOW = 0.05  # seconds that depend on the extent and not only on messages
 _ELEMENTS_ON_CPU = 1 << 22
 _WIDE = 1 << 31  # more elements than a 32-bit index can count

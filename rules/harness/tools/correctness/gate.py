@@ -124,7 +124,7 @@ class _Gate:
         first = self.spec.configs[0]
         candidate = self.spec.candidate
         if candidate.abi == "call" or (candidate.on_device and not candidate.launch_filter):
-            # It may call libraries, or nobody can leave out its launches.
+            # It may call libraries, or its launches cannot be left out.
             return StageReport(bypass.STAGE, PASS, not_applicable=(first.name,))
         return bypass.stage(self.judge, self._swept())
 

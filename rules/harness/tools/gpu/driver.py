@@ -16,7 +16,7 @@ from typing import Any
 from base.device_platform import DevicePlatform, DriverLibrary, device_platform
 from base.program import MachineFault
 
-DEVICE = 0  # the only one that this process is shown
+DEVICE = 0  # the only device that this process sees
 OUT_OF_MEMORY = 2
 
 

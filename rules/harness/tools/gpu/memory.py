@@ -81,7 +81,7 @@ class DeviceMemory:
 
     @classmethod
     def adopt(cls, fd: int, size: int) -> DeviceMemory:
-        """The memory that a descriptor stands for, which is closed. Raises DriverError."""
+        """The memory behind a descriptor, which is closed. Raises DriverError."""
         handle = _Handle(0)
         try:
             driver().call(

@@ -60,7 +60,7 @@ def ceilings() -> tuple[float, float]:
 
 
 def evict() -> None:
-    """Fill the last-level cache with what nobody needs, and wait until the device is idle."""
+    """Fill the last-level cache with unused data, and wait until the device is idle."""
     scratch: Tensor = torch.empty(_EVICTED * cache_bytes(), dtype=torch.uint8, device=_device())
     scratch.fill_(1)
     accelerator().synchronize()

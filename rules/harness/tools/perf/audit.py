@@ -71,7 +71,7 @@ class Clock:
         self._empty.append(batch.wall_ns - batch.reported_ns)
 
     def counted_ns(self, reading: Reading) -> float:
-        """The time of a batch of a program that nobody trusts, messages excluded.
+        """The time of a batch of an untrusted program, messages excluded.
 
         At least what an empty batch costs: work that is shorter could hide among the messages.
         """

@@ -32,7 +32,7 @@ from perf.plan import SIDES, SideName
 COLD_FACTOR = 3
 EAGER = "eager"
 COUNTED = ("", "max-autotune-no-cudagraphs")
-RECORDED = ("max-autotune",)  # copies its inputs into its graphs: shown, and beaten by nobody
+RECORDED = ("max-autotune",)  # copies its inputs into its graphs: shown, but not a baseline to beat
 _LINES = 4  # of why a mode cannot be had
 
 

@@ -110,7 +110,7 @@ class PerfGate:
 
     def _bounds(self, config: Config) -> Bounds:
         policy = self._policy
-        # Each process has one batch more that nobody times; half of the time is the judge's.
+        # Each process has one more, untimed batch; half of the time is the judge's.
         batches = 2 * policy.processes * (policy.samples + 1) * len(self._spec.configs)
         return Bounds(
             min_batch_ns=policy.min_batch_ms * 1e6,

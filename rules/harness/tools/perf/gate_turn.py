@@ -21,7 +21,7 @@ class Held(Running, Protocol):
     def gated(
         self, inputs: Sequence[Mapping[str, Tensor]], *, repeats: int = 1, at_once: bool = False
     ) -> Gated | None:
-        """A batch behind a gate; None where the platform has none."""
+        """A batch behind a gate; None if the platform has no gates."""
 
 
 @dataclass(frozen=True)

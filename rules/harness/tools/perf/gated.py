@@ -181,7 +181,7 @@ class GatedMeter:
         return max(times) <= min(times) * (1 + AGREEMENT) or len(times) >= MOST_BATCHES
 
     def _batch(self, turn: Turn, index: int, *, at_once: bool) -> GateSample:
-        """One verified batch, of which every reading has inputs of its own."""
+        """One verified batch; every reading of it has its own inputs."""
         for reading in range(COOLING):
             sample = self._reading(turn, index, reading, at_once=at_once)
             if not sample.throttled:

@@ -43,7 +43,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Sample:
-    """One timed batch. ``attempts`` counts the readings of which this was the shortest.
+    """One timed batch. ``attempts`` counts its readings; this is the shortest.
 
     ``waited_ns`` is how long the judge and the runner wanted a processor that others had,
     ``thread_ns`` how long the runner's main thread ran: zeros where the kernel does not count.
@@ -64,7 +64,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Turn:
-    """One batch: the calls of each side, of which a side with fewer slots makes the first."""
+    """One batch: the calls of each side; a side with fewer slots makes only the first ones."""
 
     calls: Mapping[SideName, Sequence[Call]]
     timed: bool

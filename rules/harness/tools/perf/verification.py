@@ -17,7 +17,7 @@ from base.program import CandidateFault
 from truth.assessment import Assessor, Call, Finding, Tensors
 
 KEPT = 8
-SURE = 0.9  # of what is allowed: beyond that single precision does not decide
+SURE = 0.9  # of the tolerance: beyond that single precision does not decide
 
 
 @dataclass

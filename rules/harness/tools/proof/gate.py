@@ -71,7 +71,7 @@ class ProofPolicy(JudgingPolicy):
 
 @dataclass
 class Findings:
-    """What was found: the cases of the verdict, and the names of what is wrong."""
+    """The findings: the cases of the verdict, and the names of wrong checks."""
 
     cases: list[dict[str, Any]] = field(default_factory=list)
     different: list[str] = field(default_factory=list)
@@ -242,7 +242,7 @@ class _Proof:
             ours = self._assessor.assess(calls[1], self._typed(config, made), slack)
             self._note_answer(rung, case, said, "" if ours.ok else ours.detail)
             if said and rung.name == ORIGINALS_OWN:
-                return  # a check that refuses what is right says nothing of anything else
+                return  # a check that refuses right results proves nothing about wrong ones
 
     def _made(
         self,

@@ -93,7 +93,7 @@ class Answer:
     _first: list[Tensor] = field(default_factory=list)
 
     def __call__(self, right: Right) -> Right:
-        """A function for the place of ``right``. Its own mistakes are no ``Exception``."""
+        """A function for the place of ``right``. Its own mistakes are not an ``Exception``."""
 
         def candidate(*arguments: Any, **named: Any) -> Any:
             given = [*tensors((arguments, named))]

@@ -133,7 +133,7 @@ def _unbound(block: CallBlock, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
 
 
 def _state(block: CallBlock, fd: int, home: torch.device) -> dict[str, Tensor]:
-    """Tensors of this process's own: what it makes of them is nobody else's concern."""
+    """Tensors in this process's own memory, which it may change."""
     memory = host.mapped(fd, writable=False)
     found = {}
     for region in block.state:

@@ -29,7 +29,7 @@ class Device:
         platform = choose(program.platform)
         self._gated = platform.gated
         self._torch = accelerator()
-        # So that a device that does not work is no program's fault.
+        # A device that does not work must not be the program's fault.
         torch.ones(1, device=platform.torch_device)
         self._torch.synchronize()
         self._recordable = program.abi != "torch"
@@ -105,7 +105,7 @@ class Device:
         self._torch.synchronize()
 
     def legal(self, _: dict[str, Tensor]) -> AbstractContextManager[None]:
-        """Guards beside the outputs show what nobody intercepts here."""
+        """Guards beside the outputs show writes that are not intercepted here."""
         return contextlib.nullcontext()
 
     def without_launches(self) -> AbstractContextManager[None]:

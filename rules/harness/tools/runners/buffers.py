@@ -30,7 +30,7 @@ from torch import Tensor
 from runners.control_block import Region
 from runners.shared_memory import Medium
 
-_NOTHING = 0xFF  # a byte of what is no number, no index and no answer
+_NOTHING = 0xFF  # fills memory with NaN, which is neither an index nor a right answer
 _ALIGNMENT = 256  # of an input's first byte, as device allocators give it
 
 

@@ -1,4 +1,4 @@
-"""The judge's end of a runner: control messages, and the tail of what it prints.
+"""The judge's end of a runner: control messages, and the end of its output.
 
 Nothing that arrives here is trusted. A message has the protocol's exact form or it is
 Malformed; what the runner prints is kept short and made printable, for people only.
@@ -28,7 +28,7 @@ class Silence(Exception):  # noqa: N818
 
 
 class Malformed(Exception):  # noqa: N818
-    """Something arrived that is no message."""
+    """Something other than a message arrived."""
 
 
 class Channel:
@@ -43,7 +43,7 @@ class Channel:
         os.set_blocking(output, False)
 
     def send(self, message: Message, fds: Sequence[int] = ()) -> None:
-        """Send a message, with descriptors. Raises Hangup when nobody can receive it."""
+        """Send a message, with descriptors. Raises Hangup if the other end is closed."""
         try:
             socket.send_fds(self._control, [message.encode()], list(fds))
         except (BrokenPipeError, ConnectionResetError, BlockingIOError) as error:
@@ -83,7 +83,7 @@ class Channel:
         return not poll.poll(0)
 
     def text(self) -> str:
-        """The end of what the runner printed, safe to show."""
+        """The end of the runner's output, safe to show."""
         for _ in range(64):  # a pipe's worth; a runner that still prints is not waited for
             if not self._read_output():
                 break
@@ -114,7 +114,7 @@ class Channel:
             raise Malformed(str(error)) from None
 
     def _read_output(self) -> bool:
-        """Keep the end of what is there; whether there was anything."""
+        """Read available output and keep its end; returns whether there was any."""
         data = b""
         with contextlib.suppress(BlockingIOError):
             data = os.read(self._output, _CHUNK) if self._output >= 0 else b""

@@ -81,7 +81,7 @@ def view(
 
 
 def limits(program: Program, policy: RunnerPolicy) -> Limits:
-    """The limits of the process; memory on top of what a Python runner is forked with."""
+    """The limits of the process; memory in addition to that of the process it is forked from."""
     base = 0 if program.abi == "hip" else _private_bytes()
     return Limits(
         memory_bytes=base + policy.memory_bytes,

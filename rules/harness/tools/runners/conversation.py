@@ -126,7 +126,7 @@ class Conversation:
         except Malformed as error:
             raise diagnosis.violation(f"sent {error} {doing}") from None
         if message.nonce != request.nonce:
-            raise diagnosis.violation(f"sent a {message.kind.name} that nobody asked for {doing}")
+            raise diagnosis.violation(f"sent an unrequested {message.kind.name} {doing}")
         if message.kind is Kind.FAULT:
             self._fail_by_complaint(message, doing)
         if message.kind is not expected:
@@ -191,7 +191,7 @@ class Conversation:
         return replace(spent, waited_ns=spent.waited_ns + own_ns)
 
     def said(self) -> str:
-        """The end of what the runner has printed, safe to show."""
+        """The end of the runner's output, safe to show."""
         return self._channel.text()
 
     def end(self) -> None:

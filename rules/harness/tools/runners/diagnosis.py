@@ -42,14 +42,14 @@ _BY_CODE = {
     FaultCode.LOADING: (Reason.COMPILE_ERROR, "does not load"),
     FaultCode.EXCEPTION: (Reason.EXCEPTION, "raised an exception"),
     FaultCode.MEMORY: (Reason.OUT_OF_MEMORY, "ran out of memory"),
-    FaultCode.SHAPE: (Reason.WRONG_SHAPE, "returned a tensor of another shape"),
-    FaultCode.DTYPE: (Reason.WRONG_DTYPE, "returned a tensor of another dtype"),
+    FaultCode.SHAPE: (Reason.WRONG_SHAPE, "returned a tensor of the wrong shape"),
+    FaultCode.DTYPE: (Reason.WRONG_DTYPE, "returned a tensor of the wrong dtype"),
     FaultCode.TYPE: (Reason.WRONG_TYPE, "returned something else than a tensor"),
-    FaultCode.LAYOUT: (Reason.WRONG_LAYOUT, "returned a tensor of another layout"),
+    FaultCode.LAYOUT: (Reason.WRONG_LAYOUT, "returned a tensor of the wrong layout"),
     FaultCode.ALIASED: (Reason.OUTPUT_ALIASED, "returned memory that is not its own"),
     FaultCode.STATE: (Reason.STATE_MISMATCH, "does not take the state"),
     FaultCode.BOUNDS: (Reason.OUT_OF_BOUNDS, "accessed memory outside its tensors"),
-    FaultCode.UNSUPPORTED: (Reason.UNSUPPORTED_FEATURE, "uses what is not emulated"),
+    FaultCode.UNSUPPORTED: (Reason.UNSUPPORTED_FEATURE, "uses a feature that is not emulated"),
     FaultCode.BYPASS: (Reason.KERNEL_BYPASSED, "has something else than its kernels compute"),
 }
 

@@ -27,7 +27,7 @@ from runners.system_calls import (
 
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _CLONE_VFORK, _CLONE_THREAD = 0x4000, 0x10000
-_AF_UNIX = 1  # what the C library asks its name service with; there is nobody to talk to
+_AF_UNIX = 1  # the C library's name service uses it; no such service is reachable
 # NORMAL to DONTNEED but WILLNEED, FREE, DONTFORK to DOFORK, HUGEPAGE to KEEPONFORK, POPULATE_*:
 # not what moves, merges or pages out memory, piece by piece.
 _ADVICE = (0, 1, 2, 4, 8, 10, 11, 14, 15, 16, 17, 18, 19, 22, 23)

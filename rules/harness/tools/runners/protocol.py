@@ -92,7 +92,7 @@ class FaultCode(IntEnum):
     DTYPE = 9  # output
     BOUNDS = 10  # an interpreter saw the access
     UNSUPPORTED = 11  # the candidate asks for what the interpreter does not emulate
-    BYPASS = 12  # the candidate has something computed that is no kernel of its own
+    BYPASS = 12  # the candidate computes with kernels that are not its own
     TYPE = 13
     LAYOUT = 14
     ALIASED = 15

@@ -93,7 +93,7 @@ class ResultTable:
         packed = b"".join(RANGE.pack(*item) for item in ranges)
         self._ranges[: len(packed)] = packed
         if not read(self._ranges_fd, outputs.fd, len(ranges)):
-            what = "returned a tensor that lies in no memory of its own process"
+            what = "returned a tensor outside of its own memory"
             raise diagnosis.fault(Reason.OUT_OF_BOUNDS, what)
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class ResultTable:
             self.fd = self._ranges_fd = -1
 
     def _checked(self, slot: int, index: int, part: _Part) -> tuple[int, tuple[int, ...]]:
-        """Address and strides of what a record names. Raises CandidateFault."""
+        """Address and strides of the tensor in a record. Raises CandidateFault."""
         at = slot * self._stride + index * RECORD.size
         address, code, axes, *numbers = RECORD.unpack_from(self._memory, at)
         shape, steps = tuple(numbers[:axes]), tuple(numbers[MAX_RANK : MAX_RANK + axes])

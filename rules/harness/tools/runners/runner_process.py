@@ -143,7 +143,7 @@ class Runner:
     def repeat(self, inputs: Mapping[str, Tensor], calls: int) -> Batch:
         """Call the candidate ``calls`` times on the same inputs, in the same slot.
 
-        Raises like ``batch``. What every call but the last wrote is seen by nobody.
+        Raises like ``batch``. Only the last call's outputs can be read.
         """
         batch = self._make(Kind.RUN, [inputs], repeats=calls)
         assert batch is not None
@@ -241,15 +241,15 @@ class Runner:
         called between batches. Raises ValueError for a program without a launch filter.
         """
         if self._launches is None:
-            raise ValueError("nobody can leave out launches without a launch filter")
+            raise ValueError("launches cannot be left out without a launch filter")
         self._launches.order(*(() if after is None else (after,)))
 
     def launched(self) -> Counts | None:
-        """What has been launched so far, by the runner's own record; None where nobody counts."""
+        """The launches so far, by the runner's own record; None if they are not counted."""
         return self._launches.counts() if self._launches and self._open else None
 
     def said(self) -> str:
-        """The end of what the runner has printed, safe to show; for people only."""
+        """The end of the runner's output, safe to show; for people only."""
         return self._conversation.said()
 
     def close(self) -> None:

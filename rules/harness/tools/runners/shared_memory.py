@@ -54,7 +54,7 @@ class Medium:
 
 
 class File:
-    """A memfd that nobody can resize, and this process's mapping of it."""
+    """A memfd of fixed size, and this process's mapping of it."""
 
     def __init__(self, size: int, *, sealed: bool) -> None:
         self.size = size

@@ -65,7 +65,7 @@ class _State(IntEnum):
     ABSENT = 4
     """What was to be read is not there."""
     FORBIDDEN = 5
-    """The kernel lets nobody read another process's memory."""
+    """The kernel does not allow reading another process's memory."""
 
 
 class Unstoppable(Exception):  # noqa: N818 (an event, no error of ours)
@@ -274,7 +274,7 @@ class Warden:
         return Counted(*self._ask(_Command.COUNT)[2:])
 
     def read(self, ranges_fd: int, target_fd: int, count: int) -> bool | None:
-        """Copy ranges of a frozen runner's memory into a file; None where nobody may do that.
+        """Copy ranges of a frozen runner's memory into a file; None where that is not allowed.
 
         The first file has ``count`` times an address, a size and where it belongs in the second,
         each of 64 bits. False where there is no such memory.

@@ -14,7 +14,7 @@ from sanitize.examiner import Patience, SanitizePolicy
 from sanitize.findings import Finding, read_findings
 from sanitize.places import Places
 
-_KEPT_BYTES = 1 << 17  # of what a candidate prints: all findings of one process
+_KEPT_BYTES = 1 << 17  # of a candidate's output: all findings of one process
 
 
 class Instrumented:

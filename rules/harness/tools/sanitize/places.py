@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 _WRITTEN = "at:"
-"""How a place begins that is no instruction but ``at:FILE:LINE:COLUMN`` of the laid-out source."""
+"""The prefix of a place ``at:FILE:LINE:COLUMN`` of the laid-out source; others are instructions."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Places:
         """Read the table in ``path``. Raises ValueError for a malformed one, OSError."""
         table = json.loads(path.read_bytes())
         if not isinstance(table, dict) or table.get("schema") != 1:
-            raise ValueError(f"{path.name} is no table of places of schema 1")
+            raise ValueError(f"{path.name} is not a table of places of schema 1")
         return cls(table)
 
     def find(self, places: str) -> Place | None:

@@ -18,7 +18,7 @@ V4_MARGIN = 1.05
 
 
 class TimesError(ValueError):
-    """Times from which no speedup can be computed."""
+    """Times that give no speedup."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def ratios(
         if missing := [name for name in configs if name not in times]:
             raise TimesError(f"the {side} has no time for {missing[0]!r}")
         if extra := [name for name in times if name not in configs]:
-            raise TimesError(f"the {side} has a time for {extra[0]!r}, which is no config")
+            raise TimesError(f"the {side} has a time for {extra[0]!r}, which is not a config")
         for name in configs:
             _check_time(side, name, times[name])
     return tuple(_ratio(name, baseline[name], candidate[name]) for name in configs)

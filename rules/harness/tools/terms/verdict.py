@@ -89,11 +89,11 @@ def read_verdict(path: Path, gate: str) -> dict[str, Any]:
     """
     value = json.loads(path.read_bytes())
     if not isinstance(value, dict) or value.get("schema") != 1:
-        raise ValueError(f"{path.name} is no verdict of schema 1")
+        raise ValueError(f"{path.name} is not a verdict of schema 1")
     if value.get("gate") != gate:
         raise ValueError(f"{path.name} is the verdict of {value.get('gate')!r}, not {gate!r}")
     if value.get("verdict") not in OUTCOMES:
-        raise ValueError(f"{path.name} says {value.get('verdict')!r}, which is no verdict")
+        raise ValueError(f"{path.name} says {value.get('verdict')!r}, which is not a verdict")
     return value
 
 

@@ -182,7 +182,7 @@ class Apart:
     def _end_likewise(self) -> NoReturn:
         os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
         status, death = Death.bury(self._pid)
-        # At its hard limit a process is killed, and that says nothing of time.
+        # At its hard limit a process is killed without the reason being its time.
         self._end_as(int(signal.SIGXCPU) if death.at_its_limit else status)
 
     def _end_as(self, status: int) -> NoReturn:
@@ -195,7 +195,7 @@ class Apart:
         if number != signal.SIGKILL:
             signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
-        os._exit(1)  # where the signal was one that nobody dies of
+        os._exit(1)  # if that signal does not end a process
 
     def _place(self) -> bytes:
         """The candidate's innermost line, as the other process has told before it died."""

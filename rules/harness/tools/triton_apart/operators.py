@@ -152,7 +152,7 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch 
     def _read(self, tensor: Tensor) -> Any:
         value = self._memory.read(spec(tensor))
         if value is None:
-            what = f"the host may read {MOST_READ} elements in a call, and no more"
+            what = f"the host may read at most {MOST_READ} elements in a call"
             raise OperatorRefused("item", what)
         return bool(value) if tensor.dtype == torch.bool else value
 
@@ -177,7 +177,7 @@ class Functions(TorchFunctionMode):
             tensor = args[0]
             if func.__name__ == "tolist" and tensor.numel() <= MOST_READ:
                 return _listed(tensor)
-            raise OperatorRefused(func.__name__, "the host does not have what a tensor holds")
+            raise OperatorRefused(func.__name__, "the host cannot see the values of a tensor")
         return func(*args, **(kwargs or {}))
 
 

@@ -74,7 +74,7 @@ class CpuDriver:
         return True
 
     def get_current_target(self) -> GPUTarget:
-        """Give a target of which neither `is_cuda` nor `is_hip` holds."""
+        """A target that is neither `is_cuda` nor `is_hip`."""
         return GPUTarget("cpu", 0, 64)
 
     def get_current_device(self) -> int:

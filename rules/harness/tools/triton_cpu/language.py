@@ -71,7 +71,7 @@ def names() -> list[tuple[str, str]]:
 
 
 def settle(known: list[tuple[str, str]]) -> None:
-    """Take note of what stands for these names now."""
+    """Remember the current values of these names."""
     _paths.clear()
     _objects.clear()
     for module, name in known:

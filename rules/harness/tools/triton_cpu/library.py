@@ -116,7 +116,7 @@ class Library:
         return self._kernels[number]
 
     def _argument(self, value: Any) -> Any:
-        """What a kernel gets for an argument that is no constant: scalars are typed as on a GPU."""
+        """A kernel's value of an argument that is not a constant: scalars are typed as on a GPU."""
         if isinstance(value, Pointer):
             dtype = tl.str_to_ty(value.kind, None)
             return tl.tensor(Handle(np.array([value.address], dtype=np.uint64), dtype), dtype)

@@ -43,7 +43,7 @@ class NotPlainError(Exception):
 
 
 class MalformedError(Exception):
-    """A term that nobody honest writes."""
+    """A term that no honest kernel contains."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def written(value: Any, number: Callable[[Any], int]) -> Term:  # noqa: C901, PL
 
 
 def seen(value: Any, number: Callable[[Any], int]) -> Term:
-    """The term of what a name stands for in a kernel's module."""
+    """The term of a name's value in a kernel's module."""
     if type(value) is ModuleType:
         return ["module", value.__name__]
     try:
@@ -121,7 +121,7 @@ def seen(value: Any, number: Callable[[Any], int]) -> Term:
 
 
 def passed(value: Any, number: Callable[[Any], int]) -> Term:
-    """The term of a launch's argument that is no constant. Raises NotPlainError."""
+    """The term of a launch's argument that is not a constant. Raises NotPlainError."""
     if isinstance(value, TensorDescriptor):
         lists = [[int(n) for n in part] for part in (value.shape, value.strides, value.block_shape)]
         return ["descriptor", passed(value.base, number), *lists, str(value.padding)]
@@ -138,7 +138,7 @@ def passed(value: Any, number: Callable[[Any], int]) -> Term:
 
 
 def read(term: Term, function: Callable[[int], Any]) -> Any:  # noqa: C901, PLR0911, PLR0912 - the same
-    """A new value of what a term says; ``function`` gives a kernel by its number.
+    """A new value from a term; ``function`` gives a kernel by its number.
 
     Raises MalformedError for anything else than ``written``, ``seen`` and ``passed`` give.
     """

@@ -136,7 +136,7 @@ class _Sealer(ast.NodeTransformer):
         return ast.copy_location(asked, node)
 
     def _resolved(self, node: ast.expr) -> Any:
-        """What a path from a module stands for; None for an attribute of a value."""
+        """The object at a path from a module; None for an attribute of a value."""
         if isinstance(node, ast.Name) and node.id not in self._own:
             value = self._visible.get(node.id)
             return value if isinstance(value, language.Module | Foreign) else None

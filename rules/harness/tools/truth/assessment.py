@@ -212,7 +212,7 @@ class Assessor:
 
     def _written(self, call: Call, name: str, got: Tensor) -> Finding | None:
         if not got.is_floating_point() and not self._compares[name].positional:
-            return None  # any value may be right here, and what is not, is found wrong
+            return None  # any value may be right here; wrong ones are found later
         mask = tolerance.unwritten(got, call.expected[name], self._dtype(call, name))
         count = int(mask.sum().item())
         if not count:

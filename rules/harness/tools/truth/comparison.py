@@ -112,7 +112,7 @@ def choices(got: Tensor, expected: Tensor, values: Tensor) -> Tensor:
 def read(declared: Mapping[str, object], outputs: tuple[str, ...]) -> dict[str, Comparison]:
     """The comparisons of all outputs. Raises ValueError for an unknown output or kind."""
     if unknown := sorted(set(declared) - set(outputs)):
-        raise ValueError(f"a comparison for {unknown[0]!r}, which is no output")
+        raise ValueError(f"a comparison for {unknown[0]!r}, which is not an output")
     return {name: Comparison.parse(declared.get(name, ELEMENTWISE)) for name in outputs}
 
 

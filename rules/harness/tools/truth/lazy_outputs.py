@@ -15,7 +15,7 @@ from truth.oracle import Oracle
 
 
 class LazyOutputs:
-    """Makes answers of one oracle, and remembers the one that was computed last."""
+    """Computes answers of one oracle, and remembers the latest."""
 
     def __init__(self, oracle: Oracle) -> None:
         self._oracle = oracle

@@ -21,7 +21,7 @@ from truth.assessment import Assessor, Call, Tensors
 
 SHARE = 0.5  # of an output; a kernel may leave to a copy what only has to be copied
 _TELLING = {DEFAULT, "scaled_up", "positive", "negative"}
-"""Distributions of which no two draws have nearly the same results."""
+"""Distributions whose draws always have different results."""
 
 
 class Proving(Protocol):

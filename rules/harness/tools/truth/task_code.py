@@ -21,7 +21,7 @@ class TaskFault(Exception):  # noqa: N818 (the task's fault, beside the candidat
 
 
 class TaskCode:
-    """The module at ``path``, and calls of what is in it.
+    """The module at ``path``, and calls of its functions.
 
     Messages begin with the path as it was given, and the line where there is one.
     """

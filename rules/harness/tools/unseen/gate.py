@@ -1,4 +1,4 @@
-"""The unseen gate: whether the candidate is correct on configs that nobody was shown."""
+"""The unseen gate: whether the candidate is correct on hidden configs."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def instead_of_cuda(device: str) -> Iterator[None]:
 
 
 class ZeroedMemory(TorchFunctionMode):
-    """Where memory that nobody has written to is zero, so that equal draws are equal."""
+    """Where unwritten memory is zero, so that equal draws are equal."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """The call, with zeros for what it would leave undefined."""

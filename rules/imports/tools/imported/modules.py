@@ -333,6 +333,6 @@ def _placed(value: Any, here: Path, paths: Mapping[str, Path], given: Mapping[st
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says, without addresses."""
+    """The first line of an error's message, without addresses."""
     text = str(error).strip().partition("\n")[0]
     return re.sub(r"0x[0-9a-f]+", "0x...", f"{type(error).__name__}: {text}")[:200]

@@ -27,7 +27,7 @@ def definitions(path: Path, names: Collection[str], given: Mapping[str, Any]) ->
     known: dict[str, Any] = {"__name__": "original_check"}
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            with contextlib.suppress(ImportError):  # its own packages, and what is not needed
+            with contextlib.suppress(ImportError):  # its own packages, and unneeded ones
                 exec(compile(ast.Module([node], []), path, "exec"), known)  # noqa: S102 - imports
     known.update(given)
     tree.body = [node for node in tree.body if getattr(node, "name", None) in names]

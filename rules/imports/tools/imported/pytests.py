@@ -159,7 +159,7 @@ class Tests(Script):
         text = self.source.read_text()
         line = _SEPARATOR.search(text)
         if line is None:
-            raise LeftOutError("NO_ENTRY", "no line of '#' divides its kernel from its tests")
+            raise LeftOutError("NO_ENTRY", "no line of '#' separates its kernel from its tests")
         return text[: line.start()], "\n" * text.count("\n", 0, line.end()) + text[line.end() :]
 
     @contextmanager

@@ -28,7 +28,7 @@ SMALL = 1 << 16
 """Elements of all tensors together, for a config that costs little on a CPU."""
 
 INTEGERS = "="
-"""What the names of "shapes" begin with that are integer arguments, and no tensor's sizes."""
+"""The prefix of names in "shapes" that are integer arguments, not sizes of tensors."""
 
 FIXED = re.compile(
     r"kernel|stride|pad|dilat|pool|eps|head|group|axis|top_?k|per_?token", re.IGNORECASE

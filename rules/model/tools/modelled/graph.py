@@ -62,7 +62,7 @@ class Graph:
         constants: the values of tensors that the code contains.
         arguments: the placeholders of arguments, in order.
         results: what the model returns, in order.
-        one_result: whether it returns a tensor, and no tuple.
+        one_result: whether it returns a tensor rather than a tuple.
     """
 
     nodes: tuple[Node, ...]

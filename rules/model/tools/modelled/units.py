@@ -40,7 +40,7 @@ class Unit:
 
     @property
     def shapes(self) -> Counter[Shapes]:
-        """How often it is called with inputs of which shapes."""
+        """The number of calls by the shapes of inputs."""
         return Counter(input_shapes(part) for part in self.parts)
 
     @property

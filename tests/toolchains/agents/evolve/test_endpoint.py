@@ -162,7 +162,7 @@ def test_what_is_no_answer_is_asked_again(body: bytes) -> None:
 
 @pytest.mark.parametrize("url", ["ftp://host", "host", "http://"])
 def test_an_address_that_is_none(url: str) -> None:
-    with pytest.raises(EndpointError, match="is no http"):
+    with pytest.raises(EndpointError, match="is not an http"):
         endpoint(url)[0].ask(QUESTION)
 
 
@@ -269,5 +269,5 @@ def test_the_own_loopback_needs_no_proxy() -> None:
 
     assert (direct.host, direct.port) == ("127.0.0.1", 81)
     assert (through.host, through.port) == ("127.0.0.1", 9)
-    with pytest.raises(ValueError, match="no address of a proxy"):
+    with pytest.raises(ValueError, match="not the address of a proxy"):
         open_connection("http://elsewhere/x", "nonsense", 1.0, None)

@@ -124,7 +124,7 @@ def test_kernels_that_share_a_budget_have_their_part(
     [
         ('{"gelu": 0.5}', ("--turns=9",), "has no share for 'double', only for gelu"),
         ('{"double": 0.5}', (), "give --turns, too"),
-        ("{", ("--turns=9",), "no JSON"),
+        ("{", ("--turns=9",), "not valid JSON"),
     ],
 )
 def test_shares_that_do_not_fit(

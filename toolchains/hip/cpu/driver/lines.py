@@ -11,7 +11,7 @@ from elf import read_section
 
 _VERSION = 5
 _PATH, _DIRECTORY = 1, 2
-# The sizes of the forms of which nothing but the size matters.
+# The sizes of forms that matter only by their size.
 _FIXED_FORMS = {0x0B: 1, 0x05: 2, 0x06: 4, 0x07: 8, 0x1E: 16}
 _UDATA, _STRING, _LINE_STRP = 0x0F, 0x08, 0x1F
 _EXTENDED, _COPY, _ADVANCE_ADDRESS, _ADVANCE_LINE, _SET_FILE, _SET_COLUMN = range(6)

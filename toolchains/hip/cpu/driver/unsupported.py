@@ -72,7 +72,7 @@ _LIBRARIES = re.compile(
 
 
 def refuse_unsupported(chunks: Sequence[Chunk], path: str) -> None:
-    """Raise ``SourceFault`` for the first use of what is not supported.
+    """Raise ``SourceFault`` for the first use of an unsupported feature.
 
     Code under a condition that is known to be false here, such as ``#ifdef __CUDA_ARCH__``,
     is not looked at.
@@ -89,7 +89,7 @@ def refuse_unsupported(chunks: Sequence[Chunk], path: str) -> None:
 
 
 def unsupported_library(header: str) -> str | None:
-    """The library that a header belongs to, if it is one that does not exist here."""
+    """The library of a header, if it does not exist here."""
     match = _LIBRARIES.fullmatch(header)
     return match.group(1) if match else None
 

@@ -111,7 +111,7 @@ class _Build:
         return resources
 
     def compile_own(self) -> str:
-        """The object of what the library needs besides."""
+        """The object file with the library's other code."""
         name = "unload.cpp"
         (self._cwd / name).write_bytes((HOST_SOURCES / name).read_bytes())
         require_tool(self._host.compile(name, f"{name}.o", ["-O2"], self._cwd), f"compile {name}")

@@ -59,7 +59,7 @@ class ZigHost(ZigCompiler):
 
     @property
     def dialect(self) -> Sequence[str]:
-        """It is clang 22, which reads like the newest one that the front end knows."""
+        """It is clang 22; the front end treats it as the newest version that it knows."""
         return ("--clang", "--clang_version=200100", "--unicode_source_kind=UTF-8")
 
     def compile(self, source: str, output: str, options: Sequence[str], cwd: Path) -> Completed:
@@ -86,7 +86,7 @@ class ZigHost(ZigCompiler):
         return run_tool([*command, source, "-o", output], cwd)
 
     def library_options(self) -> list[str]:
-        """What has C++ find the pinned headers, and nothing of the machine."""
+        """Flags by which C++ finds the pinned headers, and no headers of the machine."""
         inherited = super().library_options()
         libc = [path for path in inherited if path.startswith(f"{LIBRARIES}/")]
         own = [self._headers / _LIBRARY, self._headers / _MULTIARCH[self.machine] / _LIBRARY]

@@ -26,7 +26,7 @@ _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 
 
 def unpack(data: bytes) -> Any:
-    """The value at the beginning of ``data``. Raises ValueError for what is no MessagePack."""
+    """The value at the beginning of ``data``. Raises ValueError if it is not MessagePack."""
     try:
         return _Reader(data).value()
     except (struct.error, IndexError, UnicodeDecodeError, RecursionError, TypeError) as error:

@@ -134,7 +134,7 @@ class ZigRocm(ZigCompiler):
         return run_tool([*self._hip(source, cwd), *options, *more, source, "-o", ASSEMBLY], cwd)
 
     def host(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
-        """Make ``host.o``, in which nobody's assembly is.
+        """Make ``host.o``, without inline assembly.
 
         Clang's own switch against that (-fno-gnu-inline-asm) is the parser's, which reads the
         bodies of kernels on this side, too; what it writes has none of these.
@@ -198,7 +198,7 @@ class InstalledRocm(AdoptedCompiler):
         return run_tool([*self._hip(source, cwd), *options, *more, source, "-o", ASSEMBLY], cwd)
 
     def host(self, source: str, architecture: Architecture, cwd: Path) -> Completed:
-        """Make ``host.o``, in which nobody's assembly is."""
+        """Make ``host.o``, without inline assembly."""
         options = [f"--offload-arch={architecture.name}", BASELINE[self.machine], *_HOST]
         return _assembled_host([*self._hip(source, cwd), *options], [self._clang], source, cwd)
 

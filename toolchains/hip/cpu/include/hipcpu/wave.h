@@ -1,4 +1,4 @@
-// Shuffles, votes and the rest of what the lanes of a wave say to each other.
+// Shuffles, votes and the rest of the communication between the lanes of a wave.
 //
 // All of it rests on one operation: every participating lane posts 64 bits and gets to see what
 // the others posted. Lanes meet when they stand at the same site, a number taken from the place of

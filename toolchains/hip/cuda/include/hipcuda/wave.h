@@ -1,4 +1,4 @@
-// Shuffles, votes and the rest of what the lanes of a wave say to each other.
+// Shuffles, votes and the rest of the communication between the lanes of a wave.
 //
 // HIP's operations without a mask concern all active lanes; CUDA wants to be told which these
 // are. Types that CUDA does not exchange go through integers of their size.

@@ -208,7 +208,7 @@ def require_sandbox(request: Request, what: str = "a shared cache") -> None:
     if why is not None:
         raise SandboxError(
             Reason.SANDBOX_UNAVAILABLE,
-            f"{what} needs sandboxes, which do not work here: {why}",
+            f"{what} needs sandboxes: {why}",
             hint="'kabuild doctor' says how to get them; --remote_cache= --remote_executor= "
             "turns sharing off",
         )

@@ -136,7 +136,7 @@ def test_a_duplicate_name_is_refused(task: CliWorkspace) -> None:
         (("test", "//double", "--agent=exprt"), 2, ("exprt",)),
         (("test", "//double", "--gates=perv"), 2, ("unknown gate 'perv'", "'perf'")),
         (("test", "//double", "--gates=+sanitise"), 2, ("unknown gate 'sanitise'", "'sanitize'")),
-        (("test", "//double", "--gates=compile,+sanitize"), 2, ("both names gates and changes",)),
+        (("test", "//double", "--gates=compile,+sanitize"), 2, ("mixes gates with changes",)),
         (("test", "//double", "--gates=+"), 2, ("unknown gate ''",)),
         (("test", "//double", "--policy=aca"), 2, ("unknown scoring policy", "'aka'")),
         (("test", "//double", "--solution=no.hip"), 2, ("no file or directory 'no.hip'",)),

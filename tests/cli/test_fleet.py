@@ -204,7 +204,7 @@ def test_the_status_of_a_fleet(site: Site, serving: subprocess.Popen[str]) -> No
 
 
 REFUSED = {
-    "no sandbox": (("--sandbox=none",), 36, "a fleet is for results of sandboxes"),
+    "no sandbox": (("--sandbox=none",), 36, "a fleet needs sandboxes"),
     "a wrong URL": (("--remote_executor=http://x",), 2, "expected grpc://HOST:PORT"),
     "a relative program": (("--remote_worker_program=run",), 2, "must be an absolute path"),
     "no sign of trust": (("--remote_header=x",), 2, "must be NAME=VALUE"),
@@ -224,7 +224,7 @@ def test_what_is_wrong_is_said_before_anything_runs(site: Site, tmp_path: Path, 
 
 
 POOLS = {
-    "no pool": ('cuda = { pool = "h200" }', 2, "no pool of [remote.pools] is for 'cpu'"),
+    "no pool": ('cuda = { pool = "h200" }', 2, "no pool of [remote.pools] takes 'cpu'"),
     "a text": ('cpu = "cpu"', 1, "'cpu' must be a table of workers' properties"),
     "a number": ("cpu = { pool = 1 }", 1, "'pool' must be a string"),
 }

@@ -175,7 +175,7 @@ REFUSED = {
         1,
         "fleet.keys:2: a key of kind 'ssh-rsa' is not supported",
     ),
-    "an empty file": (("fleet.keys", "# nobody\n"), (), 1, "fleet.keys: it names no key"),
+    "an empty file": (("fleet.keys", "# nobody\n"), (), 1, "fleet.keys: it has no key"),
     "upload without a key": (
         None,
         ("--remote_upload_local_results",),
@@ -188,7 +188,7 @@ REFUSED = {
         2,
         "--remote_signing_key: WORKSPACE.toml: it is not a private key of OpenSSH",
     ),
-    "no sandbox": (None, ("--sandbox=none",), 36, "a shared cache is for results of sandboxes"),
+    "no sandbox": (None, ("--sandbox=none",), 36, "a shared cache needs sandboxes"),
     "a wrong header": (None, ("--remote_header=Bearer",), 2, "must be NAME=VALUE"),
     "an absent variable": (
         None,
@@ -227,7 +227,7 @@ def test_a_wrong_url_is_refused_where_it_stands(team: Team) -> None:
     both = team.one.run("test", ALL, f"{team.cache}/a", "--remote_instance_name=b")
 
     assert (typed.code, configured.code, both.code) == (2, 2, 2)
-    assert "names no port: write grpc://HOST:PORT" in typed.err
+    assert "has no port: write grpc://HOST:PORT" in typed.err
     assert "WORKSPACE.toml:7" in configured.err
     assert "expected grpc://HOST:PORT" in configured.err
     assert "--remote_instance_name=b and the URL's instance 'a' differ" in both.err

@@ -136,4 +136,4 @@ def test_without_tls_a_server_with_it_is_one_warning(
     assert done.code == 0
     assert done.err.count(WITHOUT) == 1
     assert not server.calls
-    assert (said["state"], said["advice"][:23]) == ("PROBLEM", "it may want TLS: grpcs:")
+    assert (said["state"], said["advice"][:17]) == ("PROBLEM", "try TLS (grpcs://")

@@ -109,7 +109,7 @@ def test_the_command_line_finds_cached_what_python_judged(workspace: CliWorkspac
     ("task", "solution", "message"),
     [
         ("//tasks/family0/t9", None, "no package"),
-        ("//tasks/...", None, "an evaluation is of one task"),
+        ("//tasks/...", None, "an evaluation takes one task"),
         (TASK, Path("absent.hip"), "no file or directory"),
         (TASK, {"../out.hip": "x\n"}, "not a path inside a solution"),
         (TASK, {"a": "x", "a/b": "y"}, "'a/b' of a solution cannot be written"),

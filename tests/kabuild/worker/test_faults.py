@@ -246,7 +246,7 @@ def test_an_action_cancelled_on_the_server_is_no_verdict(fleet: Fleet) -> None:
     error = fleet.failure()
 
     assert error.reason is Reason.REMOTE_REFUSED
-    assert "it was cancelled there: an operator did it" in error.message
+    assert "it was cancelled on the server: an operator did it" in error.message
 
 
 def test_an_action_that_no_worker_takes_names_the_properties(fleet: Fleet) -> None:

@@ -245,7 +245,7 @@ FAIL = GateVerdict("g", Verdict.FAIL, "COMPILE_ERROR").to_json()
         ({"verdict.json": b"{"}, {}, "is not a valid verdict"),
         ({"verdict.json": b"[]"}, {}, "is not a valid verdict"),
         ({"verdict.json": PASS.replace(b"PASS", b"PERFECT")}, {}, "is not a valid verdict"),
-        ({"verdict.json": GateVerdict("h", Verdict.PASS).to_json()}, {}, "that of gate 'h'"),
+        ({"verdict.json": GateVerdict("h", Verdict.PASS).to_json()}, {}, "belongs to gate 'h'"),
     ],
 )
 def test_a_gate_without_a_verdict_is_a_machine_failure(

@@ -182,7 +182,7 @@ def test_what_a_node_does_not_know_is_refused() -> None:
     open_ = prepare(ACTION, prepared.root, hermetic=False)
 
     for item in (prepared, open_):
-        with pytest.raises(ValueError, match="its key is not that of what it says"):
+        with pytest.raises(ValueError, match="its key does not match its content"):
             rebuild(read_note(note_of(item)), item.root, KNOWN)
 
 

@@ -53,11 +53,12 @@ TIERS = ("declared", SCRIPT_TIER)
 def implement(ctx: Context) -> None:
     """Solution, normalise and check both sides, judge, score."""
     check_kernel_suffix(ctx, ".py")
-    baseline = _declare_compile(ctx, "baseline.compile", ctx.attrs["kernel"])
+    own = _declare_member(ctx) if ctx.attrs["member"] else None
+    baseline = _declare_compile(ctx, "baseline.compile", own or ctx.attrs["kernel"])
     theirs = _side(ctx, "baseline", baseline)
     runtime = _runtime(ctx)
     said = {name: value for name, value in theirs.program.items() if name not in {"abi", "path"}}
-    bench = Bench("call", "call", _compiling(ctx), theirs, runtime, said)
+    bench = Bench("call", "call", _compiling(ctx), theirs, runtime, said, kernel=own)
     for trial in trials(ctx):
         kernel = declare_solution(trial, bench)
         candidate = _declare_compile(trial, "compile", kernel)
@@ -81,6 +82,28 @@ def boundary_json(attrs: Mapping[str, Any]) -> dict[str, Any]:
         "names": [call.entry, *([attrs["baseline"]] if attrs["baseline"] else [])],
         "state_by": attrs["state_by"],
     }
+
+
+def _declare_member(ctx: Context) -> Artifact:
+    """The module that is a text of a JSON file."""
+    own: Source = ctx.attrs["kernel"]
+    source = f"kernel/{own.path.rpartition('/')[2]}"
+    read = ctx.action(
+        "module",
+        argv=(
+            *(PYTHON, "tools/read_member.py", source),
+            *(ctx.attrs["member"], f"out/{kernel_name(ctx)}"),
+        ),
+        inputs={
+            "tools/read_member.py": ctx.builtin("rules/call/tools/read_member.py"),
+            source: own,
+        },
+        outputs=(kernel_name(ctx),),
+        mnemonic="Read",
+        toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
+        platform=portable(ctx.platform),
+    )
+    return read.output(kernel_name(ctx))
 
 
 def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
@@ -146,6 +169,9 @@ def _check(attrs: Mapping[str, Any]) -> None:
     check_task({**attrs, "entry": read_boundary(attrs).entry})
     if attrs["baseline"]:
         check_name(attrs["baseline"], "baseline: must be a function's name", ("baseline",))
+    if attrs["member"] and not attrs["kernel"].path.endswith(".json"):
+        what = f"'{attrs['kernel'].path}' is not a .json file, which 'member' is read from"
+        raise AttributeProblem(what, ("kernel",))
     _check_modules(attrs["modules"])
     for index, language in enumerate(attrs["accepts"]):
         if language not in ACCEPTED:
@@ -181,6 +207,9 @@ RULE = Rule(
             "What a line begins with that ends a module: below are tests of its own, which are "
             "never run."
         ),
+        "member": attr.string(
+            "The member of 'kernel', a JSON file, that is the module: 'reference'."
+        ),
         "adapter": attr.file(
             "Functions of the task that 'call' may use: adapter.py.", default="adapter.py"
         ),
@@ -201,7 +230,7 @@ RULE = Rule(
         "outputs": attr.table("Output tensors: { y = 'T[rows, cols]' }."),
         "dims": attr.table("The shape space: { rows = '1..65536' }."),
     },
-    subtargets=(*SUBTARGETS, "baseline.compile"),
+    subtargets=(*SUBTARGETS, "module", "baseline.compile"),
     gates=(*GATES, PROOF),
     check=_check,
 )

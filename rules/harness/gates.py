@@ -96,9 +96,10 @@ def judging_resources(platform: Platform, *, timed: bool = False) -> Resources:
 
 
 def kernel_name(ctx: Context) -> str:
-    """The file name of the editable kernel."""
+    """The file name of the editable kernel; a module in a JSON file has that file's name."""
     source: Source = ctx.attrs["kernel"]
-    return source.path.rpartition("/")[2]
+    name = source.path.rpartition("/")[2]
+    return f"{name.removesuffix('.json')}.py" if ctx.attrs.get("member") else name
 
 
 def declare_judging(

@@ -76,7 +76,8 @@ class Bench:
     """What a check needs to say what the gates would say.
 
     ``language`` names the sheet that an agent finds; ``abi`` is the candidate's, ``said`` what
-    runners are told of it besides that and its path; ``counted`` is None where nothing counts.
+    runners are told of it besides that and its path; ``counted`` is None where nothing counts;
+    ``kernel`` is the task's own, where that is no file of the task.
     """
 
     language: str
@@ -86,6 +87,7 @@ class Bench:
     runtime: Runtime
     said: Mapping[str, str] = field(hash=False, default_factory=dict)
     counted: Counted | None = None
+    kernel: Artifact | None = None
 
 
 def trials(ctx: Context) -> Iterator[Context]:
@@ -116,7 +118,7 @@ def declare_solution(ctx: Context, bench: Bench) -> Artifact:
     if agent.replays:
         base: Source = ctx.attrs["solutions"] or ctx.package_file("solutions")
         return Source(f"{base.path}/{agent.replays}/{name}", base.root)
-    own: Source = ctx.attrs["kernel"]
+    own: Artifact = bench.kernel or ctx.attrs["kernel"]
     return own
 
 
@@ -219,12 +221,13 @@ def _desk(ctx: Context, bench: Bench) -> dict[str, Artifact]:
     """What lies in the agent's working directory; the kernel alone may be changed."""
     signature = read_signature(ctx.attrs)
     configs = visible_configs(ctx.attrs, signature, ctx.platform.name)
+    original: Artifact = next(iter(ctx.attrs["originals"]), ctx.attrs["reference"])
     return {
-        f"desk/{kernel_name(ctx)}": ctx.attrs["kernel"],
+        f"desk/{kernel_name(ctx)}": bench.kernel or ctx.attrs["kernel"],
         "desk/BRIEF.md": ctx.text(
             brief_text(ctx, signature, kernel_name(ctx), counts=bench.counted is not None)
         ),
-        "desk/reference.py": next(iter(ctx.attrs["originals"]), ctx.attrs["reference"]),
+        "desk/reference.py": bench.kernel or original,
         "desk/configs.json": ctx.literal([config.to_json() for config in configs]),
         "desk/CHEATSHEET.md": ctx.builtin(f"{SHEETS}/{bench.language}.md"),
         "desk/TARGET.md": _target_sheet(ctx),

@@ -36,6 +36,10 @@ class LeftOutError(Exception):
         self.why = why
 
 
+class Named(dict[str, torch.Tensor]):
+    """Results with names of their own, in the order in which a call returns them."""
+
+
 @dataclass
 class Arguments:
     """The arguments of a call as Python text, with the tensors and numbers in them by name.
@@ -108,6 +112,8 @@ def returned(value: Any, name: str = "y") -> tuple[str, dict[str, torch.Tensor]]
     """The targets of a call that returned ``value``, and the tensors by their names."""
     if isinstance(value, torch.Tensor):
         return name, {name: value}
+    if isinstance(value, Named):
+        return ", ".join(value), value
     if not isinstance(value, list | tuple) or not value:
         kind = type(value).__name__
         raise LeftOutError("RESULT_NOT_TENSORS", f"the result is of type '{kind}'")

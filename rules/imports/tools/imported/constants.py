@@ -60,7 +60,7 @@ def read_module(path: Path, *, functions: Sequence[str], of: str) -> Module:
     source = path.read_text()
     tree = ast.parse(source)
     origin = next((n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == of), tree)
-    text = ast.dump(_without_docstrings(origin))
+    text = ast.dump(without_docstrings(origin))
     finder = _Finder(functions, _read_elsewhere(source, tree, functions))
     tree.body = [finder.statement(node) for node in tree.body]
     code = compile(ast.fix_missing_locations(tree), path.name, "exec")
@@ -124,7 +124,8 @@ def _globals(table: symtable.SymbolTable, functions: Sequence[str]) -> Iterator[
             yield from _globals(child, ())
 
 
-def _without_docstrings(tree: ast.AST) -> ast.AST:
+def without_docstrings(tree: ast.AST) -> ast.AST:
+    """The same syntax without docstrings and positions."""
     tree = ast.parse(ast.unparse(tree))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -98,6 +99,7 @@ def learn(
     keywords: bool = False,
     text: Text | None = None,
     checked: bool = False,
+    fixed: re.Pattern[str] | None = FIXED,
 ) -> Learnt:
     """Find out what crosses the boundary of ``function``. Raises LeftOutError.
 
@@ -105,9 +107,10 @@ def learn(
     ``entry`` is what a candidate defines, and ``text`` says how it is called, if not with the
     arguments in their order; with ``keywords`` all are passed by name. Shapes are looked at on the
     first of ``devices`` that can say them. Where results are ``checked`` by the task itself, there
-    are several right ones, in any layout.
+    are several right ones, in any layout. Sizes whose names are ``fixed`` are no dims.
     """
-    names = [name for name, value in sizes.items() if value > 0 and not FIXED.search(name)]
+    stay = {name for name in sizes if fixed and fixed.search(name)}
+    names = [name for name, value in sizes.items() if value > 0 and name not in stay]
 
     def probe(moved: Sequence[int], device: str) -> Shapes | None:
         try:
@@ -125,7 +128,8 @@ def learn(
     start, device = next((found for found in starts if probe(*found) is not None), (values, ""))
     if not device:
         _refuse(function, lambda: call(sizes, devices[-1])[0], devices[-1])
-    space = with_originals(explore(names, start, lambda moved: probe(moved, device)), values)
+    space = explore(names, start, lambda moved: probe(moved, device), fixed=fixed)
+    space = with_originals(space, values)
     told: Told = {
         "device": device,
         "dims": {d.name: [names[i] for i in d.members] for d in space.dims},

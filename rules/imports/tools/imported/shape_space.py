@@ -102,18 +102,23 @@ class Space:
 
 
 def explore(
-    names: Sequence[str], values: Sequence[int], probe: Probe, *, seconds: float = 20.0
+    names: Sequence[str],
+    values: Sequence[int],
+    probe: Probe,
+    *,
+    seconds: float = 20.0,
+    fixed: re.Pattern[str] | None = FIXED,
 ) -> Space:
     """The shape space of a module with the integers ``values``, called ``names``.
 
-    After ``seconds`` of computing, integers that were not yet moved stay as they are. Raises
-    LeftOutError.
+    After ``seconds`` of computing, integers that were not yet moved stay as they are, as do those
+    whose names are ``fixed``. Raises LeftOutError.
     """
     full = probe(values)
     if full is None:
         raise LeftOutError("NO_SHAPES", "its shapes depend on data, or it fails without data")
     search = _Search(names, values, probe, full, time.process_time() + seconds)
-    found = search.dims()
+    found = search.dims(fixed)
     while True:
         dims = search.lowered(search.shrunk(found))
         try:
@@ -154,12 +159,12 @@ class _Search:
         self._full = full
         self._deadline = deadline
 
-    def dims(self) -> list[Dim]:
+    def dims(self, fixed: re.Pattern[str] | None) -> list[Dim]:
         """The integers that can be moved, alone or with others that are equal."""
         found: list[Dim] = []
         rest: dict[int, list[int]] = {}
         for index, name in enumerate(self._names):
-            if FIXED.search(name):
+            if fixed and fixed.search(name):
                 continue
             if step := self._step((index,)):
                 found.append(self._dim(found, (index,), step))

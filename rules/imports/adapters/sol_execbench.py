@@ -1,0 +1,120 @@
+"""SOL-ExecBench: definitions with workloads, called with ``run(*inputs)``.
+
+``tasks``, ``TERMS`` and ``MARK`` are read by ``kabuild import`` and need the standard library only.
+The rest runs where tasks are captured and judged, beside ``library`` and ``original``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from imported.defined import Defined
+    from imported.definition import Definition, Workload
+    from imported.original_functions import Answer
+    from torch import Generator, Tensor
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "library"))
+
+TERMS = {"licence": "Apache-2.0", "redistribute": True}
+_CORE = "src/sol_execbench/core"
+MARK = _CORE
+"""What a checkout of this benchmark has."""
+
+_INPUTS = f"{_CORE}/bench/io.py"
+_CHECK = (f"{_CORE}/bench/correctness.py", f"{_CORE}/data/workload.py")
+_NEEDED = (
+    *("gen_inputs", "_rand_tensor", "_generate_heuristic_tensor", "_cast_to_fp4x2"),
+    *("is_sampling_operation", "_is_weight_matrix", "_is_norm_weight", "_is_norm_bias"),
+    *("_is_causal_attention_mask", "_is_binary_mask", "_is_rope_cos_sin", "_is_positive_tensor"),
+    *("_is_ssm_decay", "_is_softmax_output"),
+)
+Table = dict[str, Any]
+
+
+def tasks(root: Path) -> Iterator[Table]:
+    """All directories with a definition: examples, tests' samples and downloaded problems."""
+    for path in sorted(root.glob("[!.]*/**/definition.json")):
+        home = path.parent.relative_to(root).as_posix()
+        if "/." in home:
+            continue
+        files = [f"{home}/definition.json"]
+        files += [f"{home}/workload.jsonl"] * (path.parent / "workload.jsonl").is_file()
+        files += [file for file in (_INPUTS, *_CHECK) if (root / file).is_file()]
+        yield {"name": home, "files": files, "tags": [home.split("/")[0]]}
+
+
+def capture(name: str, files: Sequence[str]) -> Table:
+    """What the lock says of a task. Raises LeftOutError."""
+    drawing = [file for file in files if file not in _CHECK]
+    facts = _defined().capture(name, drawing)
+    return {**facts, "attrs": {**facts["attrs"], "check": [f for f in files if f in _CHECK]}}
+
+
+def inputs(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
+    """The tensors of a call, from the benchmark's own functions under a seed."""
+    return _defined().inputs(config, generator)
+
+
+def state(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
+    """The tensors that the benchmark leaves constant, such as scales of one, moved."""
+    return _defined().state(config, generator)
+
+
+def reference(**given: Any) -> Table:
+    """What the reference computes, in the precision of what is given."""
+    return _defined().reference(**given)
+
+
+def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> Table:
+    """What the original draws under these seeds, and computes."""
+    return _defined().original(config, seeds)
+
+
+def original_check(config: Mapping[str, Any], seed: int, answer: Answer) -> str:
+    """What the benchmark's comparison says of a candidate; "" where it passes."""
+    from imported.original_definitions import checked_rounds
+
+    check, workloads = (HERE / "original" / file for file in _CHECK)
+    return checked_rounds(check, workloads, _defined().question(config), seed, answer)
+
+
+def _generate(
+    definition: Definition, workload: Workload, names: Table, device: str
+) -> Sequence[Any]:
+    """The benchmark's own inputs."""
+    from imported.definition import given_inputs
+
+    custom = names[definition.custom] if definition.custom else None
+    numbers = dict(workload.numbers)
+    told = SimpleNamespace(
+        inputs=definition.inputs,
+        op_type=definition.op_type,
+        get_input_shapes=definition.shapes,
+        get_resolved_axes_values=definition.sizes,
+    )
+    asked = SimpleNamespace(
+        axes=workload.axes, inputs=given_inputs(workload), get_scalar_inputs=lambda: numbers
+    )
+    found: Sequence[Any] = _functions()["gen_inputs"](told, asked, device, custom_inputs_fn=custom)
+    return found
+
+
+@cache
+def _functions() -> Table:
+    from imported.definition import STAND_INS
+    from imported.original_code import definitions
+
+    return definitions(HERE / "original" / _INPUTS, _NEEDED, STAND_INS)
+
+
+def _defined() -> Defined:
+    from imported.defined import Defined
+
+    return Defined(HERE, "sol_execbench", "SOL-ExecBench", _generate, zeroed=True)

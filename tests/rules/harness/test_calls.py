@@ -28,7 +28,8 @@ def launcher():
 
 def attributes(form):
     """The attributes of a task, as they are when it has been loaded."""
-    usual = {"dtypes": ("f32",), "entry": None, "baseline": "Model", "state_by": "name"}
+    usual = {"dtypes": ("f32",), "entry": None, "member": ""}
+    usual |= {"baseline": "Model", "state_by": "name"}
     names = ("scalars", "state", "layout", "compare", "tolerance", "limits")
     gates = ("correctness", "perf", "unseen", "platform_configs")
     tables: dict[str, object] = {name: {} for name in (*names, *gates)}

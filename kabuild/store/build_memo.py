@@ -148,7 +148,7 @@ class BuildMemos(MemoTable):
         self._seal = seal
 
     def read(self, request: str) -> BuildMemo | None:
-        """The remembered answer to a request; None if there is no usable one."""
+        """The remembered answer to a request; None if none can be used."""
         try:
             body = self._seal.unwrap(KIND, request, read_plain(self._path(request)))
             return _from_json(json.loads(body))

@@ -235,7 +235,7 @@ _INPUTS = {source: _kind(source) for source in SOURCES}
 STAND_INS: Table = {
     **{kind.__name__: kind for kind in _INPUTS.values()},
     **dict.fromkeys(("Definition", "Workload", "ResolvedEvalConfig")),
-    "dtype_str_to_torch_dtype": lambda dtype: dtype,  # ours is no text
+    "dtype_str_to_torch_dtype": lambda dtype: dtype,  # ours is a dtype already
 }
 """What the schema's own functions take in the place of their classes, which need packages."""
 
@@ -335,7 +335,7 @@ def _evaluated(node: ast.AST, known: Mapping[str, int]) -> float:
         case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _OPERATORS:
             compare = _OPERATORS[type(sign)]
             return compare(_evaluated(left, known), _evaluated(right, known))  # type: ignore[no-any-return]
-    raise ValueError(f"'{ast.unparse(node)}' is no sum or product")
+    raise ValueError(f"'{ast.unparse(node)}' is not a sum or a product")
 
 
 def _operands(node: ast.BinOp | ast.UnaryOp) -> Iterator[ast.expr]:

@@ -31,7 +31,7 @@ def shapes_of(seen: Seen) -> Shapes:
 
 
 def floats_of(seen: Seen) -> list[float]:
-    """The numbers of a call that are no integers."""
+    """The numbers of a call that are not integers."""
     return [value for value in seen.values.values() if isinstance(value, float)]
 
 

@@ -100,7 +100,7 @@ class Learning:
         self._known: dict[tuple[str, ...], Space] = {}
 
     def learn(self) -> tuple[dict[str, Any], Told]:
-        """The declaration of the task, and what ``inputs`` and ``reference`` are told.
+        """The declaration of the task, and the facts for ``inputs`` and ``reference``.
 
         The kernel is run in Triton's interpreter and compared with what the script expects of the
         same arguments, at the sizes that bound the shape space: without dims that kernel or script

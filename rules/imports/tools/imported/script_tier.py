@@ -47,7 +47,7 @@ _seeds: dict[bytes, int] = {}
 
 
 def learn(script: Script) -> tuple[dict[str, Any], Told]:
-    """The declaration of a task, and what its reference is told. Raises LeftOutError."""
+    """The declaration of a task, and the facts for its reference. Raises LeftOutError."""
     learning = Learning(script)
     try:
         return learning.learn()

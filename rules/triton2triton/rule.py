@@ -36,6 +36,7 @@ from ..harness.task import SUBTARGETS, TASK_ATTRS, check_task
 
 MODULE = "kernel.py"
 LINES = "kernel.lines.json"
+BINARIES = "kernels.json"
 AHEAD_DEVICE = "triton"
 """What compiling ahead of time asks of a platform: ``tools/ahead_platform.py``."""
 
@@ -62,11 +63,14 @@ def implement(ctx: Context) -> None:
 
 
 def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
-    """The module without comments and formatting, so that these change nothing further on."""
+    """The module without comments and formatting, so that these change nothing further on.
+
+    For a GPU also its compiled kernels, so that runners need not compile them again.
+    """
     is_gate = part == "compile"
     declare = ctx.gate if is_gate else ctx.action
     compiling = _compiling(ctx)
-    made = (MODULE, LINES)
+    made = (MODULE, LINES, BINARIES) if _gpu(ctx) else (MODULE, LINES)
     return declare(
         part,
         argv=compiling.argv,
@@ -143,9 +147,14 @@ def _reading(ctx: Context) -> Compiling:
 
 def _side(ctx: Context, role: str, compiled: Action) -> Side:
     path = f"{role}/{MODULE}"
+    program = {"abi": "python", "path": path, "entry": ctx.attrs["entry"]}
+    files = {path: compiled.output(MODULE)}
+    if _gpu(ctx):
+        program["binaries"] = f"{role}/{BINARIES}"
+        files[program["binaries"]] = compiled.output(BINARIES)
     return Side(
-        {"abi": "python", "path": path, "entry": ctx.attrs["entry"]},
-        {path: compiled.output(MODULE)},
+        program,
+        files,
         tuple(Name(MODULE, name.file, compiled.output(LINES)) for name in compiled.names),
     )
 

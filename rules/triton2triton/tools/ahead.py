@@ -4,21 +4,25 @@ The module is the candidate's and is run: its entry chooses which kernels are la
 which constants. It shares a process with what writes the report, so a hostile one can write that
 itself. It gains nothing: the report is bounded and read as data, and decides only what this
 gate says of the module's own kernels. A compile error that it hides is met again where the module
-is judged, and no later gate reads the figures or gets another module for them.
+is judged. No later gate reads the figures. Only the module's own runners get the compiled kernels.
+There it could write the same files by itself, and the launch filter treats their code alike.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
+import re
 import select
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +36,13 @@ from namespaces import (  # type: ignore[import-not-found]
     system_binds,
 )
 
-CANDIDATE = "/candidate"
-_REPORT_BYTES = 1 << 20
+MODULE = "/candidate/kernel.py"
+"""Where a runner sees the module, too: compiled kernels name it in their line tables."""
+
+CACHE = "/tmp/triton"  # noqa: S108 - where a runner's Triton keeps kernels, too
+_REPORT_BYTES = 48 << 20
+_BINARY_PATH = re.compile(r"[A-Z2-7]{16,64}/[A-Za-z0-9_][A-Za-z0-9_.]{0,199}")
+_MOST_BINARIES = 1 << 14
 _START_SECONDS = 120.0
 _SECONDS = 120.0
 _TMP = "/tmp"  # noqa: S108 - the sandbox's own
@@ -56,30 +65,44 @@ class Compiled:
 
     Attributes:
         kernels: what a launch of each takes of the processor, as a GPU's own compile gate says.
-        error: where and why a kernel does not compile; empty where all did.
-        detail: the lines that belong to the error.
+        error: why a kernel does not compile; empty where all did.
+        line: of the module, where it does not.
         left_out: why not all could be compiled without the GPU; empty where all were.
+        binaries: Triton's cache of the compiled kernels, by path in its folder, in base64; empty
+            unless all were compiled.
     """
 
     kernels: tuple[Mapping[str, Any], ...] = ()
     error: str = ""
-    detail: str = ""
+    line: int = 0
     left_out: str = ""
+    binaries: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
-def compile_ahead(source: Path, spec: Path) -> Compiled:
-    """Run the module's entry on each of the task's configs, without data or a GPU.
+def compile_ahead(text: str, spec: Path) -> Compiled:
+    """Run the entry of the module with this text on each of the task's configs.
 
-    Raises MachineFault when that was not possible, whatever the module is.
+    There is no data and need be no GPU. Raises MachineFault when that was not possible, whatever
+    the module is.
     """
-    text = spec.read_text("utf-8")
-    module = Path(CANDIDATE) / source.name
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, Path(MODULE).name)
+        source.write_text(text, "utf-8")
+        ready, report, limit = _contained(source, json.loads(spec.read_text("utf-8")))
+    if ready != _READY:
+        said = (ready + report).decode("utf-8", "replace")
+        raise MachineFault(said or limit or "Triton's compiler did not start")
+    return _understood(report, limit)
+
+
+def _contained(source: Path, spec: Mapping[str, Any]) -> tuple[bytes, bytes, str]:
+    """What the process in the sandbox wrote first, then its report, and what ended that early."""
     read, write = os.pipe()
     try:
         pid = fork_contained(
             _view(source),
             Limits(memory_bytes=_MEMORY, processes=_PROCESSES, file_bytes=_TMP_BYTES),
-            lambda: _work(module, json.loads(text), write),
+            lambda: _work(spec, write),
             keep_fds=(write,),
         )
     except SandboxError as error:
@@ -93,20 +116,17 @@ def compile_ahead(source: Path, spec: Path) -> Compiled:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    if ready != _READY:
-        said = (ready + report).decode("utf-8", "replace")
-        raise MachineFault(said or limit or "Triton's compiler did not start")
-    return _understood(report, limit)
+    return ready, report, limit
 
 
-def _work(module: Path, spec: Mapping[str, Any], report: int) -> int:
+def _work(spec: Mapping[str, Any], report: int) -> int:
     """In the sandbox: what follows imports torch, Triton and, when all is ready, the candidate."""
     try:
         sys.path += [str(_HIP / "common"), str(_HIP / spec["platform"] / "driver")]
-        os.environ["TRITON_CACHE_DIR"] = f"{_TMP}/triton"
+        os.environ["TRITON_CACHE_DIR"] = CACHE
         import ahead_run
 
-        run = ahead_run.prepare(module, spec)
+        run = ahead_run.prepare(Path(MODULE), spec, Path(CACHE))
     except Exception:  # noqa: BLE001 - nobody reads what this process prints
         os.write(report, traceback.format_exc().encode("utf-8", "replace"))
         return 1
@@ -122,7 +142,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 def _view(source: Path) -> View:
     """The view of the sandbox: the module, these tools, and this Python."""
-    binds = [*system_binds(), Bind(str(source.absolute()), f"{CANDIDATE}/{source.name}")]
+    binds = [*system_binds(), Bind(str(source.absolute()), MODULE)]
     binds += [Bind(path, path) for path in _python_paths()]
     return View(binds=tuple(binds), tmpfs=((_TMP, _TMP_BYTES),), cwd=_TMP, hostname="compiler")
 
@@ -150,17 +170,17 @@ def _ways(path: str) -> Iterator[str]:
 
 def _read(descriptor: int, most: int, seconds: float) -> tuple[bytes, str]:
     """Read up to ``most`` bytes; returns them, and the limit that ended reading early, if any."""
-    report = b""
+    report = bytearray()
     deadline = time.monotonic() + seconds
     while len(report) < most:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([descriptor], [], [], left)[0]:
-            return report, f"running it took longer than {seconds:.0f} s"
-        data = os.read(descriptor, most - len(report))
+            return bytes(report), f"running it took longer than {seconds:.0f} s"
+        data = os.read(descriptor, min(most - len(report), 1 << 20))
         if not data:
-            return report, ""
+            return bytes(report), ""
         report += data
-    return report, "it writes where only the compiler does"
+    return bytes(report), "it writes where only the compiler does"
 
 
 def _understood(report: bytes, limit: str) -> Compiled:
@@ -168,10 +188,23 @@ def _understood(report: bytes, limit: str) -> Compiled:
     try:
         said = json.loads(report)
         kernels = tuple(_kernel(kernel) for kernel in said["kernels"])
-        texts = [_text(said[name]) for name in ("error", "detail", "left_out")]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        error, left_out = _text(said["error"]), _text(said["left_out"])
+        if type(line := said["line"]) is not int:
+            raise TypeError("a line is a number")
+        if len(said["binaries"]) > _MOST_BINARIES:
+            raise ValueError("too many files")
+        binaries = dict(_binary(*item) for item in sorted(said["binaries"].items()))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Compiled(left_out=limit or "running it ended early")
-    return Compiled(kernels, *texts)
+    return Compiled(kernels, error, line, left_out, binaries)
+
+
+def _binary(path: str, data: object) -> tuple[str, str]:
+    """A file of Triton's cache: a plain path, and bytes in base64."""
+    if not isinstance(data, str) or not _BINARY_PATH.fullmatch(path):
+        raise TypeError("a compiled kernel's file is expected")
+    base64.b64decode(data, validate=True)
+    return path, data
 
 
 def _kernel(said: object) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import json
 import sys
@@ -21,31 +22,63 @@ from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources
 
 _MODULE = "candidate"
+_BINARY_BYTES = 32 << 20
+_LOADED = (".json", ".cubin", ".hsaco")
+"""What Triton reads of a kernel in its cache; the rest is there for people."""
 
 
-def prepare(path: Path, spec: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
-    """What is to be called to run the module at ``path``. It gives a report in JSON's values:
-    the kernels, an error with its detail, and what was left out.
+def prepare(path: Path, spec: Mapping[str, Any], cache: Path) -> Callable[[], dict[str, Any]]:
+    """What is to be called to run the module at ``path``.
+
+    It gives a report in JSON's values: the kernels, an error with its line, what was left out, and
+    what Triton then has in the folder ``cache``.
     """
     platform = ahead_platform(spec["platform"])
     records = stand_in(platform, spec["arch"])
-    return lambda: _report(path, spec, platform, records)
+    return lambda: _report(path, spec, platform, records, cache)
 
 
 def _report(
-    path: Path, spec: Mapping[str, Any], platform: AheadPlatform, records: Records
+    path: Path,
+    spec: Mapping[str, Any],
+    platform: AheadPlatform,
+    records: Records,
+    cache: Path,
 ) -> dict[str, Any]:
-    said: dict[str, Any] = {"kernels": [], "error": "", "detail": "", "left_out": ""}
+    said: dict[str, Any] = {"error": "", "line": 0, "left_out": "", "binaries": {}}
     try:
         _call_all(path, spec)
+        said["binaries"] = _binaries(cache)
     except CompilationError as error:
-        said["error"], said["detail"] = _placed(error, path)
+        said["line"], said["error"] = _placed(error, path)
     except OutOfResources as error:
-        said["error"] = f"{path.name}:{_line_of(error, path)}: {error}"
+        said["line"], said["error"] = _line_of(error, path), str(error)
     except BaseException as error:  # noqa: BLE001 - whatever the candidate raises, it is told
         said["left_out"] = f"without a GPU it raises {type(error).__name__}: {error}"
     said["kernels"] = _described(records, platform, spec["arch"])
     return said
+
+
+def _binaries(cache: Path) -> dict[str, str]:
+    """The compiled kernels as their runners find them; none if they are too large to hand on.
+
+    Nothing in them says where this machine has its compiler.
+    """
+    files = sorted(path for path in cache.glob("*/*") if path.suffix in _LOADED)
+    data = {path.relative_to(cache).as_posix(): _portable(path) for path in files}
+    if sum(map(len, data.values())) > _BINARY_BYTES:
+        return {}
+    return {name: base64.b64encode(content).decode() for name, content in data.items()}
+
+
+def _portable(path: Path) -> bytes:
+    """A file of Triton's cache; a kernel's metadata without the libraries that were linked in."""
+    if path.suffix != ".json":
+        return path.read_bytes()
+    metadata = json.loads(path.read_bytes())
+    if "extern_libs" in metadata:
+        metadata["extern_libs"] = []
+    return json.dumps(metadata, sort_keys=True).encode()
 
 
 def _call_all(path: Path, spec: Mapping[str, Any]) -> None:
@@ -92,8 +125,8 @@ def _resources(record: Any, platform: AheadPlatform, arch: str) -> dict[str, Any
     }
 
 
-def _placed(error: CompilationError, path: Path) -> tuple[str, str]:
-    """The innermost error at its line of the module, and that line."""
+def _placed(error: CompilationError, path: Path) -> tuple[int, str]:
+    """The line of the module where the innermost error is, and what it is."""
     inner: BaseException = error
     while isinstance(inner.__cause__, CompilationError):
         inner = inner.__cause__
@@ -102,9 +135,7 @@ def _placed(error: CompilationError, path: Path) -> tuple[str, str]:
     first = text.find((inner.src or "").strip()) if inner.src else -1
     before = text[: max(first, 0)].count("\n")
     line = before + (getattr(inner.node, "lineno", None) or 1)
-    reason = inner.error_message or str(inner.__cause__ or inner).splitlines()[-1]
-    lines = text.splitlines()
-    return f"{path.name}:{line}: {reason}", lines[line - 1].rstrip() if line <= len(lines) else ""
+    return line, inner.error_message or str(inner.__cause__ or inner).splitlines()[-1]
 
 
 def _line_of(error: BaseException, path: Path) -> int:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from types import SimpleNamespace
+from pathlib import Path
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import torch
-import triton.runtime.jit
+import triton
 from ahead_platform import AheadDevice, AheadPlatform
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 from triton.runtime.errors import OutOfResources
+from triton.runtime.jit import JITCallable, JITFunction
 
 Records = list[Any]
 """Kernels as Triton has compiled them."""
@@ -30,7 +33,8 @@ def stand_in(platform: AheadPlatform, arch: str) -> Records:
     device = platform.device(arch)
     driver.set_active(_Driver(device))
     _describe_device(device)
-    launch = triton.runtime.jit.JITFunction.run
+    _rename_sources()
+    launch = JITFunction.run
 
     def compile_only(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
         del grid, warmup
@@ -43,8 +47,21 @@ def stand_in(platform: AheadPlatform, arch: str) -> Records:
             records.append(kernel)
         return kernel
 
-    triton.runtime.jit.JITFunction.run = compile_only
+    JITFunction.run = compile_only
     return records
+
+
+def _rename_sources() -> None:
+    """Name Triton's own files in line tables by their path below the folder of packages."""
+    home = str(Path(triton.__file__).parent.parent)
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] != "triton":
+            continue
+        for value in vars(module).values():
+            if isinstance(value, JITCallable) and isinstance(value.fn, FunctionType):
+                code = value.fn.__code__
+                relative = code.co_filename.removeprefix(home)
+                value.fn.__code__ = code.replace(co_filename=relative)
 
 
 class _Driver:

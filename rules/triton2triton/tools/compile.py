@@ -8,17 +8,19 @@ formatting, so that an edit of these changes nothing further on; and ``kernel.li
 each of its lines, the line of the source. Exits 0 whatever the verdict, 2 for
 a wrong command line, 3 where this machine could not compile anything. The candidate is read, never
 run, by this process. With ``--ahead`` its kernels are compiled for a GPU that need not be there, in
-a sandbox, where it is run.
+a sandbox, where it is run; ``kernels.json`` then has them for its runners: the files of Triton's
+cache by their paths there, in base64. It is empty where not all could be compiled.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import kernel_entry
 import kernel_imports
@@ -26,41 +28,53 @@ import kernel_language
 from kernel_source import (
     MachineFault,
     Refusal,
+    Source,
     check_handed_in,
     normalised,
     original_lines,
     read_source,
 )
 from terms.reasons import Reason
-from terms.verdict import FAIL, PASS, Verdict, write_verdict
+from terms.verdict import FAIL, PASS, Verdict, canonical_json, write_verdict
+
+if TYPE_CHECKING:
+    from ahead import Compiled
 
 MODULE = "kernel.py"
 LINES = "kernel.lines.json"
+BINARIES = "kernels.json"
 MACHINE_FAILED = 3
 
 
-def judge(source: Path, entry: str, signature: dict[str, Any]) -> tuple[str, Sequence[int]]:
-    """The normalised text of a valid module, and the source line of each line. Raises Refusal."""
-    check_handed_in(source)
-    module = read_source(source)
+def judge(path: Path, entry: str, signature: dict[str, Any]) -> tuple[Source, str, Sequence[int]]:
+    """A valid module, its normalised text, and the source line of each line of that.
+
+    Raises Refusal.
+    """
+    check_handed_in(path)
+    module = read_source(path)
     function = kernel_entry.find_entry(module, entry, signature)
     kernel_imports.check_imports(module)
     kernel_language.check_kernels(module, function)
     text = normalised(module)
-    return text, original_lines(module, text)
+    return module, text, original_lines(module, text)
 
 
-def compile_kernels(source: Path, spec: Path) -> tuple[str, Sequence[Mapping[str, Any]]]:
-    """Compile what the module launches: a line about it, and the kernels. Raises Refusal."""
+def compile_kernels(module: Source, text: str, lines: Sequence[int], spec: Path) -> Compiled:
+    """Compile what the module launches. Raises Refusal where some of it does not compile."""
     from ahead import compile_ahead  # its sandbox is there only where it is asked for
 
-    compiled = compile_ahead(source, spec)
+    compiled = compile_ahead(text, spec)
     if compiled.error:
-        raise Refusal("COMPILE_ERROR", compiled.error, compiled.detail)
+        line = lines[compiled.line - 1] if 0 < compiled.line <= len(lines) else 1
+        raise module.refuse(ast.Pass(lineno=line), "COMPILE_ERROR", compiled.error)
+    return compiled
+
+
+def told(compiled: Compiled) -> str:
+    """A line about compiled kernels."""
     said = f"{len(compiled.kernels)} kernels compiled"
-    if compiled.left_out:
-        said += f"; not all: {compiled.left_out}"
-    return said, compiled.kernels
+    return f"{said}; not all: {compiled.left_out}" if compiled.left_out else said
 
 
 def write(
@@ -88,11 +102,12 @@ def main(arguments: Sequence[str]) -> int:
     signature = json.loads(options.signature.read_text(encoding="utf-8"))
     more = {}
     try:
-        text, lines = judge(options.source, options.entry, signature)
+        module, text, lines = judge(options.source, options.entry, signature)
         summary = f"{options.source.name}: {len(text.splitlines())} lines"
         if options.ahead:
-            said, more["kernels"] = compile_kernels(options.source, options.ahead)
-            summary += f", {said}"
+            compiled = compile_kernels(module, text, lines, options.ahead)
+            more["kernels"] = compiled.kernels
+            summary += f", {told(compiled)}"
     except Refusal as refusal:
         write(options.out, refusal, "")
         return 0
@@ -101,6 +116,8 @@ def main(arguments: Sequence[str]) -> int:
         return MACHINE_FAILED
     (options.out / MODULE).write_text(text, encoding="utf-8")
     (options.out / LINES).write_text(json.dumps(lines), encoding="utf-8")
+    if options.ahead:
+        (options.out / BINARIES).write_bytes(canonical_json(compiled.binaries))
     write(options.out, None, summary, **more)
     return 0
 

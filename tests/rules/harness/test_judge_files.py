@@ -35,7 +35,9 @@ RUNNERS = {
 """What launchers import by name, because not every judge has it."""
 
 BY_NAME = {
-    "pyrunner_device/device.py": ("pyrunner_device/gate.py", "pyrunner_device/triton_driver.py"),
+    "pyrunner_device/device.py": tuple(
+        f"pyrunner_device/{name}.py" for name in ("binaries", "gate", "triton_driver")
+    ),
 }
 
 

@@ -25,7 +25,8 @@ def main(tools: str, spec: str, *modules: str) -> None:
     for module in map(Path, modules):
         ahead._SECONDS = 2.0 if module.stem == "hangs" else patience
         try:
-            found[module.stem] = vars(ahead.compile_ahead(module, Path(spec)))
+            text = module.read_text("utf-8")
+            found[module.stem] = vars(ahead.compile_ahead(text, Path(spec)))
         except MachineFault as fault:
             found[module.stem] = {"fault": str(fault)}
     print(json.dumps(found))

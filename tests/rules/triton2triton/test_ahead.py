@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import triton
 
 from tests.testkit.cli import REPOSITORY
 
@@ -43,6 +45,11 @@ def wrong(x, y, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def total(x, y, BLOCK: tl.constexpr):  # with a function of Triton's own inlined
+    tl.store(y, tl.sum(tl.load(x + tl.arange(0, BLOCK)), axis=0))
+
+
+@triton.jit
 def greedy(x, y):
     at = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
     total = tl.zeros((64, 64), dtype=tl.float32)
@@ -55,6 +62,8 @@ def copy(x, y, *, rows, cols):
 """
 MODULES = {
     "good": "    kernel[(rows,)](x, y, BLOCK=64)\n    kernel[(rows,)](x, y, BLOCK=2048)",
+    "same": "    kernel[(rows,)](x, y, BLOCK=64)\n    kernel[(rows,)](x, y, BLOCK=2048)",
+    "sums": "    total[(rows,)](x, y, BLOCK=64)",
     "twice": "    kernel[(rows,)](x, y, BLOCK=64)\n    kernel[(1,)](x, y, BLOCK=64)",
     "wrong": "    kernel[(rows,)](x, y, BLOCK=64)\n    wrong[(rows,)](x, y, BLOCK=64)",
     "greedy": "    greedy[(rows,)](x, y, num_stages=4)",
@@ -101,6 +110,11 @@ def spec(platform: str, arch: str) -> str:
     )
 
 
+def compiling() -> dict[str, str]:
+    """The environment of a process that compiles. Other tests interpret kernels in this one."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("TRITON_")}
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What came of each module, compiled for gfx942."""
@@ -114,8 +128,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         paths.append(str(path))
     done = subprocess.run(
         [sys.executable, str(CASES), str(tools(directory)), str(directory / "ahead.json"), *paths],
-        # Other tests interpret kernels in this process, and that is inherited.
-        env={k: v for k, v in os.environ.items() if not k.startswith("TRITON_")},
+        env=compiling(),
         capture_output=True,
         text=True,
         check=False,
@@ -139,15 +152,59 @@ def test_each_kernel_that_is_launched_is_compiled(found: dict[str, Any]) -> None
 def test_a_kernel_that_does_not_compile_is_refused_at_its_line(found: dict[str, Any]) -> None:
     line = next(n for n, text in enumerate(HEAD.splitlines(), 1) if "2 * BLOCK" in text)
 
-    assert found["wrong"]["error"].startswith(f"wrong.py:{line}: ")
+    assert found["wrong"]["line"] == line
     assert "128" in found["wrong"]["error"]
-    assert found["wrong"]["detail"] == HEAD.splitlines()[line - 1]
+    assert found["wrong"]["binaries"] == {}
+
+
+def test_compiled_kernels_are_handed_on_as_any_machine_makes_them(found: dict[str, Any]) -> None:
+    kernels = {p: base64.b64decode(d) for p, d in found["good"]["binaries"].items()}
+
+    assert {Path(path).name for path in kernels} == {
+        "kernel.json",
+        "__grp__kernel.json",
+        "kernel.hsaco",
+    }
+    assert len(kernels) == 3 * 2  # of two specialisations
+    packages = str(Path(triton.__file__).parents[1]).encode()
+    for path, data in kernels.items():
+        assert packages not in data
+        # The launch filter of a device knows a candidate's kernels by this.
+        assert not path.endswith(".hsaco") or b"/candidate\0" in data
+    assert found["same"]["binaries"] == found["good"]["binaries"]
+    assert found["sums"]["binaries"]
+    assert all(packages not in base64.b64decode(d) for d in found["sums"]["binaries"].values())
+
+
+def test_kernels_are_handed_on_only_when_all_are_compiled(found: dict[str, Any]) -> None:
+    for name in ("wrong", "greedy", "data", "hangs", "exits"):
+        assert found[name]["binaries"] == {}
+
+
+def test_a_runner_that_was_handed_its_kernels_compiles_none(
+    found: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "kernel.py").write_text(HEAD + MODULES["good"] + "\n")
+    (tmp_path / "kernels.json").write_text(json.dumps(found["good"]["binaries"]))
+    (tmp_path / "ahead.json").write_text(spec("rocm", "gfx942"))
+    script = CASES.with_name("ahead_runner.py")
+    command = [sys.executable, str(script), str(tools(tmp_path)), str(tmp_path)]
+    cached = {}
+    for how in ("handed", "alone"):
+        done = subprocess.run(
+            [*command, how], env=compiling(), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        cached[how] = json.loads(done.stdout)
+
+    assert cached == {"handed": [True, True], "alone": [False, False]}
 
 
 def test_a_launch_beyond_the_shared_memory_is_refused_where_it_is(found: dict[str, Any]) -> None:
     line = len(HEAD.splitlines()) + 1
 
-    assert found["greedy"]["error"].startswith(f"greedy.py:{line}: out of resource: shared memory")
+    assert found["greedy"]["line"] == line
+    assert found["greedy"]["error"].startswith("out of resource: shared memory")
     assert "65536" in found["greedy"]["error"]
 
 
@@ -179,7 +236,7 @@ def test_processes_that_it_leaves_behind_do_not_hold_up_the_report(found: dict[s
 
 
 def test_it_sees_its_own_file_and_no_task(found: dict[str, Any]) -> None:
-    assert "'looks.py'" in found["looks"]["left_out"]
+    assert "'kernel.py'" in found["looks"]["left_out"]
     assert "good.py" not in found["looks"]["left_out"]
     assert "'exec'" not in found["looks"]["left_out"]
 
@@ -189,28 +246,43 @@ FORGED = [
     b"not JSON",
     b"[]",
     b"{}",
-    b'{"kernels": 1, "error": "", "detail": "", "left_out": ""}',
-    b'{"kernels": "abc", "error": "", "detail": "", "left_out": ""}',
-    b'{"kernels": [["name", 1]], "error": "", "detail": "", "left_out": ""}',
-    b'{"kernels": [{"registers": 1.5}], "error": "", "detail": "", "left_out": ""}',
-    b'{"kernels": [{"name": {}}], "error": "", "detail": "", "left_out": ""}',
-    b'{"kernels": [], "error": 1, "detail": "", "left_out": ""}',
+    b'{"kernels": 1, "error": "", "line": 0, "left_out": "", "binaries": {}}',
+    b'{"kernels": "abc", "error": "", "line": 0, "left_out": "", "binaries": {}}',
+    b'{"kernels": [["name", 1]], "error": "", "line": 0, "left_out": "", "binaries": {}}',
+    b'{"kernels": [{"registers": 1.5}], "error": "", "line": 0, "left_out": "", "binaries": {}}',
+    b'{"kernels": [{"name": {}}], "error": "", "line": 0, "left_out": "", "binaries": {}}',
+    b'{"kernels": [], "error": 1, "line": 0, "left_out": "", "binaries": {}}',
+    b'{"kernels": [], "error": "", "line": "1", "left_out": "", "binaries": {}}',
+    b'{"kernels": [], "error": "", "line": 1, "left_out": "", "binaries": []}',
+    *(
+        b'{"kernels": [], "error": "", "line": 0, "left_out": "", "binaries": {"%s": "%s"}}' % item
+        for item in (
+            (b"../up.json", b""),
+            (b"A" * 52 + b"/../../up.json", b""),
+            (b"A" * 52 + b"/k.json", b"no base64"),
+            (b"/etc/k.json", b""),
+        )
+    ),
+    b'{"kernels": [], "error": "", "line": 0, "left_out": "", "binaries": {%s}}'
+    % b", ".join(b'"%s/k%d.json": ""' % (b"A" * 52, n) for n in range((1 << 14) + 1)),
     b"[" * 100_000,
     b'{"kernels": [{"registers": ' + b"9" * 10_000 + b"}]}",
 ]
 
 
 def test_a_forged_report_that_is_none_says_nothing(tmp_path: Path) -> None:
-    understand = "import sys, ahead; print(*(ahead._understood(r, '') for r in eval(sys.argv[1])))"
+    understand = "import ahead; print(*(ahead._understood(r, '') for r in eval(input())))"
     done = subprocess.run(
-        [sys.executable, "-c", understand, repr(FORGED)],
+        [sys.executable, "-c", understand],
+        input=repr(FORGED),
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(tools(tmp_path))},
         check=True,
     )
 
-    nothing = "Compiled(kernels=(), error='', detail='', left_out='running it ended early')"
+    left_out = "left_out='running it ended early'"
+    nothing = f"Compiled(kernels=(), error='', line=0, {left_out}, binaries={{}})"
     assert done.stdout.split() == " ".join([nothing] * len(FORGED)).split()
 
 

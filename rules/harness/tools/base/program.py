@@ -62,6 +62,8 @@ class Program:
         call: of the ``call`` ABI, the call as JSON.
         adapter: the task's own functions for it, a file; empty for none.
         modules: a folder of modules that both sides may import; empty for none.
+        binaries: of the ``python`` ABI, a file of kernels that the compile gate compiled for the
+            device; empty for none.
     """
 
     abi: Abi
@@ -75,6 +77,7 @@ class Program:
     call: str = ""
     adapter: str = ""
     modules: str = ""
+    binaries: str = ""
 
     @property
     def on_device(self) -> bool:

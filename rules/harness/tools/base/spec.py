@@ -187,7 +187,14 @@ def _read_program(
                     key: _text(value, key) for key in ("call", "adapter", "modules")
                 }
                 return Program(abi, path, entry, platform=platform, **more)
-            return Program(abi, path, entry, platform=platform, launch_filter=launch_filter)
+            return Program(
+                abi,
+                path,
+                entry,
+                platform=platform,
+                launch_filter=launch_filter,
+                binaries=_text(value, "binaries"),
+            )
     raise SpecError(f"no abi {value.get('abi')!r}; known: {', '.join(_ABIS)}")
 
 

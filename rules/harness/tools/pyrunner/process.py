@@ -78,6 +78,8 @@ def run(program: Program, policy: RunnerPolicy, control: int, output: int, *page
         on_device = program.on_device
         lockdown.install(lockdown.assemble(on_device=on_device, children=on_device))
         ground = _ground(program)
+        if program.binaries:
+            importlib.import_module("pyrunner_device.binaries").lay_out(confinement.BINARIES)
         if pages:
             candidate = confinement.candidate_path(program)
             driver_front.filter_launches(ORDERS_FD, RECORD_FD, candidate)

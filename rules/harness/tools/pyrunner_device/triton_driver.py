@@ -1,4 +1,4 @@
-"""Builds Triton's own module once, in the process from which runners are forked."""
+"""Prepares Triton in the process from which runners are forked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FAILURES = (OSError, RuntimeError, AssertionError, ImportError, subprocess.Subp
 def build(platform: str) -> None:
     """Compile and load Triton's module for the device; a second call does nothing.
 
-    It takes half a second, and every runner would pay it. The module is linked with the driver,
+    It takes a second, and every runner would pay it. The module is linked with the driver,
     which nothing calls before a runner does. Where it cannot be built, the first kernel in a
     runner says why.
     """
@@ -22,6 +22,7 @@ def build(platform: str) -> None:
     utilities: Any = getattr(importlib.import_module(module), name)
     if hasattr(utilities, "instance"):
         return
+    importlib.import_module("triton.runtime.cache").triton_key()  # kept; it reads 400 MB
     try:
         utilities()
     except _FAILURES:

@@ -25,6 +25,7 @@ RUNNER = "/runner"
 CACHE = "/cache"
 ADAPTER = "/adapter/adapter.py"
 MODULES = "/modules"
+BINARIES = "/binaries/kernels.json"
 LIBRARIES = "/runner/lib"
 TMP = "/tmp"  # noqa: S108 - the sandbox's own
 COMPILING = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}  # others would import torch anew
@@ -49,10 +50,8 @@ def view(
     ValueError for a ``hip`` program without a runner.
     """
     binds = [*system_binds(), Bind(_absolute(program.path), candidate_path(program))]
-    if program.adapter:
-        binds.append(Bind(_absolute(program.adapter), ADAPTER))
-    if program.modules:
-        binds.append(Bind(_absolute(program.modules), MODULES))
+    more_files = {ADAPTER: program.adapter, MODULES: program.modules, BINARIES: program.binaries}
+    binds += [Bind(_absolute(path), place) for place, path in more_files.items() if path]
     if program.on_device:
         binds += device_binds(device_platform(program.platform))
     if front:

@@ -1,0 +1,98 @@
+"""Compiled kernels on their way from the compile gate to the runners of their own program."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kabuild.model.action import Output
+from tests.testkit.own_tasks import action_of
+
+from base.program import Program, RunnerPolicy  # isort: skip
+from pyrunner_device.binaries import lay_out  # isort: skip
+from namespaces import Bind  # type: ignore[import-not-found]  # isort: skip
+from runners import confinement  # isort: skip
+
+EMPTY = base64.b64encode(b"{}").decode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"a/b": 1}',
+        b'{"a/b": "no base64"}',
+        b'{"a/__grp__b": "%s"}' % EMPTY.encode(),
+        b'{"a/__grp__b": "%s"}' % base64.b64encode(b"[" * 100_000),
+        b'{"a/__grp__b": "%s"}' % base64.b64encode(b'{"child_paths": [1]}'),
+        b'{"../b": "%s"}' % EMPTY.encode(),
+        b'{"a/../../b": "%s"}' % EMPTY.encode(),
+        b'{"/tmp/b": "%s"}' % EMPTY.encode(),
+        b'{"b": "%s"}' % EMPTY.encode(),
+        b'{"a/%s": "%s"}' % (b"b" * 300, EMPTY.encode()),
+    ],
+)
+def test_files_that_are_no_kernels_are_not_laid_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "below/triton"))
+    (tmp_path / "kernels.json").write_bytes(content)
+
+    lay_out(str(tmp_path / "kernels.json"))
+
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["kernels.json"]
+
+
+def test_kernels_do_not_replace_those_of_other_runners(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = base64.b64encode(b'{"child_paths": {"k.json": "/elsewhere/k.json"}}').decode()
+    (tmp_path / "kernels.json").write_text(
+        json.dumps({"A/__grp__k.json": group, "A/k.json": EMPTY})
+    )
+    (tmp_path / "triton/A").mkdir(parents=True)
+    (tmp_path / "triton/A/k.json").write_text("[]")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+
+    lay_out(str(tmp_path / "kernels.json"))
+
+    assert (tmp_path / "triton/A/k.json").read_text() == "[]"
+    listed = json.loads((tmp_path / "triton/A/__grp__k.json").read_text())
+    assert listed == {"child_paths": {"k.json": str(tmp_path / "triton/A/k.json")}}
+
+
+def test_each_side_gets_its_own_kernels_alone() -> None:
+    for gate in ("correctness", "perf", "unseen"):
+        files = dict(action_of("triton2triton", "cuda", gate).inputs)
+        made = {path: file for path, file in files.items() if path.endswith("/kernels.json")}
+        producers = {
+            path: file.producer.partition(":")[2]
+            for path, file in made.items()
+            if isinstance(file, Output)
+        }
+        assert producers == {
+            "baseline/kernels.json": "rmsnorm.baseline.compile",
+            "candidate/kernels.json": "rmsnorm.compile",
+        }
+    interpreted = dict(action_of("triton2triton", "cpu", "perf").inputs)
+    assert not [path for path in interpreted if path.endswith("/kernels.json")]
+
+
+def test_a_runner_sees_the_kernels_of_its_program_alone() -> None:
+    program = Program("python", "candidate/kernel.py", "copy", platform="cuda")
+    seen = confinement.view(replace(program, binaries="candidate/kernels.json"), RunnerPolicy())
+    unseen = confinement.view(program, RunnerPolicy())
+
+    kernels = [bind for bind in seen.binds if bind.target == confinement.BINARIES]
+    assert kernels == [
+        Bind(str(Path("candidate/kernels.json").absolute()), "/binaries/kernels.json")
+    ]
+    assert confinement.BINARIES not in {bind.target for bind in unseen.binds}

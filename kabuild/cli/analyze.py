@@ -122,5 +122,5 @@ def _uncounted(patterns: tuple[str, ...]) -> NoTestsError:
     return NoTestsError(
         Reason.NO_TESTS,
         f"no task can be analyzed in {' '.join(patterns)}",
-        hint="analyze needs tasks with HIP kernels, and the pinned clang (//toolchains/zig)",
+        hint="analyze needs tasks with Triton or HIP kernels, the latter with //toolchains/zig",
     )

@@ -68,7 +68,7 @@ def _call(call: Mapping[str, Any], warp: int) -> list[str]:
 def _launch(launch: Mapping[str, Any]) -> str:
     grid, block = ("x".join(map(str, launch[name])) for name in ("grid", "block"))
     parts = [f"{launch['kernel'] or 'kernel'}: {_counted(launch['count'], 'launch')}"]
-    parts += [f"grid {grid}", f"block {block}"]
+    parts += [f"grid {grid}", *([f"block {block}"] if block else [])]
     if launch["shared_bytes"]:
         parts.append(f"{launch['shared_bytes']} bytes dynamic shared")
     if launch["exchanges"]:

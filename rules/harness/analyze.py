@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from kabuild.rule import VERDICT_FILE, Action, Artifact, Context, Gate, Role, When
 
-from .gates import kernel_name, portable
+from .gates import Judging, Runtime, Side, kernel_name, portable
 from .hip import COMPILING, LIBRARY, hip_info, hip_judging
 from .judge_files import ANALYZE as NAME
 from .providers import Counting, HipInfo
+from .signature import read_signature
 
 ANALYZE = Gate(NAME, When.ON_REQUEST, Role.COUNTS)
 ANALYZE_COMPILE = f"{NAME}.compile"
 ANALYSIS_FILE = "analysis.json"
+LINES_SUFFIX = ".lines.json"
 
 
 def declare_analyze(ctx: Context, compiled: Action, kernel: Artifact) -> None:
@@ -25,6 +27,23 @@ def declare_analyze(ctx: Context, compiled: Action, kernel: Artifact) -> None:
     counted = _declare_compile(ctx, hip, hip.counting, compiled, kernel)
     judging = hip_judging(ctx, hip.counting, counted)
     judging.gate(NAME, requires=(compiled,), policy={}, outputs=(ANALYSIS_FILE,))
+
+
+def declare_analyze_interpreted(
+    ctx: Context, compiled: Action, candidate: Side, runtime: Runtime, lines: Artifact
+) -> None:
+    """``.analyze`` of a module whose kernels are interpreted, which counts as it is.
+
+    ``lines`` are the author's lines for those of the module.
+    """
+    if ctx.platform.name != "cpu":
+        return
+    path = candidate.program["path"]
+    placed = {path.removesuffix(".py") + LINES_SUFFIX: lines}
+    side = Side(candidate.program, {**candidate.files, **placed}, candidate.names)
+    judging = Judging(ctx, read_signature(ctx.attrs), side, side, runtime)
+    policy = {"file": kernel_name(ctx)}
+    judging.gate(NAME, requires=(compiled,), policy=policy, outputs=(ANALYSIS_FILE,))
 
 
 def _declare_compile(

@@ -61,6 +61,8 @@ AHEAD_FILES = (
 """What the compile gate of Triton tasks needs to call a module without a device."""
 
 _PYTHON = ("pyrunner",)
+_COUNTED = "triton_counted"
+"""What runners of Triton programs count with, for the gate ``analyze``."""
 
 
 def runner_files(abi: str, platform: str) -> tuple[str, ...]:
@@ -84,8 +86,10 @@ def judge_files(
     ctx: Context, below: str, gates: Iterable[str], abis: Iterable[str] = ()
 ) -> Mapping[str, Artifact]:
     """The files for ``gates`` that judge programs of ``abis``, at their places below ``below``."""
+    gates, abis = list(gates), list(abis)
     needed = [path for gate in gates for path in GATE_FILES[gate]]
     needed += [path for abi in abis for path in runner_files(abi, ctx.platform.name)]
+    needed += [_COUNTED] if ANALYZE in gates and "python" in abis else []
     files = {f"{below}/{path}": ctx.builtin(f"{TOOLS}/{path}") for path in sorted(set(needed))}
     return {**files, **(platform_file(ctx, below, DEVICE) if "runners" in needed else {})}
 

@@ -64,11 +64,13 @@ class Counted:
         compiling: of a kernel that counts.
         outputs: what the command makes besides the artifact, for the judge.
         runtime: what runners of such a kernel need.
+        policy: of the gate ``analyze``.
     """
 
     compiling: Compiling
     outputs: tuple[str, ...]
     runtime: Runtime
+    policy: Mapping[str, Any] = field(hash=False, default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ def _counting(ctx: Context, bench: Bench) -> dict[str, Any] | None:
     return {
         "compile": list(bench.counted.compiling.argv),
         "outputs": list(bench.counted.outputs),
-        "spec": _check_spec(ctx, ANALYZE, bench, bench.counted.runtime, {}),
+        "spec": _check_spec(ctx, ANALYZE, bench, bench.counted.runtime, bench.counted.policy),
     }
 
 

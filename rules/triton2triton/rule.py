@@ -14,6 +14,7 @@ from kabuild.rule import (
 )
 
 from ..harness.admission import declare_admission, expert_kernel
+from ..harness.analyze import ANALYZE, declare_analyze_interpreted
 from ..harness.compilers import architectures
 from ..harness.configs import visible_configs
 from ..harness.gates import (
@@ -31,7 +32,14 @@ from ..harness.hip import check_kernel_suffix, launch_filter_file
 from ..harness.judge_files import AHEAD_FILES, TOOLS, platform_file, verdict_files
 from ..harness.providers import LaunchFilterInfo
 from ..harness.signature import read_signature
-from ..harness.solution import NO_SOLUTION, Bench, Compiling, declare_solution, trials
+from ..harness.solution import (
+    NO_SOLUTION,
+    Bench,
+    Compiling,
+    Counted,
+    declare_solution,
+    trials,
+)
 from ..harness.task import SUBTARGETS, TASK_ATTRS, check_task
 
 MODULE = "kernel.py"
@@ -52,11 +60,15 @@ def implement(ctx: Context) -> None:
     runtime = _runtime(ctx)
     theirs = _side(ctx, "baseline", baseline)
     # What an agent asks for is read only: its session has no sandbox to run it in.
-    bench = Bench("triton", "python", _reading(ctx), theirs, runtime)
+    bench = Bench(
+        "triton", "python", _reading(ctx), theirs, runtime, counted=_counted(ctx, runtime)
+    )
     for trial in trials(ctx):
         kernel = declare_solution(trial, bench)
         candidate = _declare_compile(trial, "compile", kernel)
-        declare_judging(trial, candidate, _side(trial, "candidate", candidate), theirs, runtime)
+        side, lines = _side(trial, "candidate", candidate), candidate.output(LINES)
+        declare_judging(trial, candidate, side, theirs, runtime)
+        declare_analyze_interpreted(trial, candidate, side, runtime, lines)
     expert = expert_kernel(ctx)
     compiled = _declare_compile(ctx, "expert.compile", expert) if expert else None
     declare_admission(ctx, theirs, _side(ctx, "candidate", compiled) if compiled else None, runtime)
@@ -92,6 +104,13 @@ def _runtime(ctx: Context) -> Runtime:
     found = ctx.provider(ctx.attrs["launch_filter"], LaunchFilterInfo)
     files = launch_filter_file(found.library)
     return Runtime(files, launch_filter="".join(files), default_elements=INTERPRETED_ELEMENTS)
+
+
+def _counted(ctx: Context, runtime: Runtime) -> Counted | None:
+    """How a check counts accesses: by the interpreter, so not on a GPU's platform."""
+    if _gpu(ctx):
+        return None
+    return Counted(_reading(ctx), (LINES,), runtime, {"file": kernel_name(ctx)})
 
 
 def _gpu(ctx: Context) -> str:
@@ -171,6 +190,6 @@ RULE = Rule(
         ),
     },
     subtargets=(*SUBTARGETS, "baseline.compile"),
-    gates=GATES,
+    gates=(*GATES, ANALYZE),
     check=check_task,
 )

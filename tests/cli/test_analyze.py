@@ -154,15 +154,116 @@ def test_a_report_shows_what_was_counted(workspace: CliWorkspace) -> None:
     assert "<code>double.hip:5</code></td><td>loads of &#39;x&#39; move" in page
 
 
-def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+SCALE = '''"""Twice x, read with a step."""
+
+# The lines of this file are those that a reader sees.
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_kernel(x, y, n, BLOCK: tl.constexpr):
+    """One program for each block."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = i // 32 + i % 32 * (n // 32)  # neighbours are far apart
+    value = tl.load(
+        x + at,
+        mask=i < n,
+    )
+    tl.store(y + i, 2 * value, mask=i < n)
+
+
+def scale(x, y, *, n):
+    scale_kernel[(triton.cdiv(n, 256),)](x, y, n, BLOCK=256)
+'''
+SCALING = """
+[[triton2triton]]
+name      = "scale"
+kernel    = "scale.py"
+reference = "reference.py"
+entry     = "scale"
+brief     = "Twice a vector, whose elements are in an order of 32 columns: y = 2 x[order]."
+inputs    = { x = "T[n]" }
+outputs   = { y = "T[n]" }
+dims      = { n = "1024..1024" }
+dtypes    = ["f32"]
+configs   = [{ n = 1024 }]
+"""
+ORACLE = """
+import torch
+
+def inputs(config, generator):
+    return {"x": torch.randn(config["n"], generator=generator)}
+
+def reference(x, n, **_):
+    return {"y": 2 * x.reshape(32, n // 32).T.reshape(n)}
+"""
+CHECKING = """
+import subprocess
+
+told = subprocess.run(["kabuild-check", "--analyze"], capture_output=True, text=True)
+print(told.stdout, told.stderr)
+"""
+
+
+@pytest.fixture
+def scaling(tmp_path: Path) -> CliWorkspace:
+    """A workspace with a Triton task."""
     workspace = CliWorkspace.make(tmp_path)
-    workspace.adopt("tasks/triton2triton/swiglu")
+    workspace.write("scale/BUILD.toml", SCALING)
+    workspace.write("scale/scale.py", SCALE)
+    workspace.write("scale/reference.py", ORACLE)
+    return workspace
 
-    triton = workspace.run("analyze", "//...")
-    unknown = workspace.run("analyze", "//...", "--arch=sm_91")
 
-    assert (triton.code, triton.out) == (4, "")
-    assert "no task can be analyzed in //..." in triton.err
+def test_triton_kernels_are_counted_by_their_author_s_lines(scaling: CliWorkspace) -> None:
+    """Also those of a solution, whose lines are others."""
+    scaling.write("mine.py", f"# Mine.\n{SCALE}")
+    for flag, line in (("--agent=none", 13), ("--solution=mine.py", 14)):
+        ran = scaling.run("analyze", "//scale", flag, "--json")
+        assert ran.code == 0, ran.err
+        analysis = ran.json["//scale"]
+        found = loads(analysis)
+        assert (found["file"], found["line"], found["column"]) == ("scale.py", line, 0)
+        assert (found["memory"], found["kernel"]) == ("x", "scale_kernel")
+        assert (found["warp32"]["requests"], found["warp32"]["sectors"]) == (32, 32 * 32)
+        (launch,) = analysis["calls"][0]["launches"]
+        assert (launch["grid"], launch["block"]) == ([4, 1, 1], [])
+        assert [f["kind"] for f in analysis["findings"]["warp32"]] == ["UNCOALESCED"]
+
+    shown = render_analysis("//scale", analysis, 32)
+    assert "scale_kernel: 1 launch, grid 4x1x1\n" in shown
+    assert "1. scale.py:14: loads of 'x' move 32.0 sectors a request where 4.0" in shown
+
+
+def test_an_agent_counts_its_triton_kernel(scaling: CliWorkspace) -> None:
+    scaling.write("agents/checker.py", CHECKING)
+    scaling.write(
+        "agents/BUILD.toml",
+        '[[agent]]\nname = "checker"\nfiles = ["checker.py"]\nseconds = 100\n'
+        'command = ["{python}", "{files}/checker.py"]\n',
+    )
+
+    ran = scaling.run("build", "//scale:scale.agent", "--agent=//agents:checker")
+
+    assert ran.code == 0, ran.err
+    transcript = (scaling.root / "out/scale/scale.agent/transcript.jsonl").read_text()
+    assert "scale.py:13: loads of 'x' move 32.0 sectors a request" in transcript
+
+
+def test_what_cannot_be_is_refused(scaling: CliWorkspace) -> None:
+    call = SCALING.replace("triton2triton", "call").replace("entry     =", "call      =")
+    scaling.write(
+        "other/BUILD.toml", call.replace('call      = "scale"', 'call      = "y = scale(x)"')
+    )
+    scaling.write("other/scale.py", SCALE)
+    scaling.write("other/reference.py", ORACLE)
+
+    neither = scaling.run("analyze", "//other/...")
+    unknown = scaling.run("analyze", "//...", "--arch=sm_91")
+
+    assert (neither.code, neither.out) == (4, "")
+    assert "no task can be analyzed in //other/..." in neither.err
     assert (unknown.code, unknown.out) == (2, "")
     assert "unknown architecture 'sm_91'" in unknown.err
 

@@ -201,7 +201,7 @@ class Bench:
         """
         counting = self._order.check.counting
         if counting is None:
-            raise ValueError("only HIP kernels can be analyzed, and on cpu")
+            raise ValueError("only HIP and Triton kernels can be analyzed, and on cpu")
         self.warm_up()
         compiler = self._start(source, counting.compile)
         job = self._laid_out("check", "counted")
@@ -224,7 +224,8 @@ class Bench:
     def _laid_out(self, *parts: str) -> Path:
         """A directory for a judge, with what lies in parts of the input root: the last one wins."""
         job = self._job()
-        paths = {path.name: path for part in parts for path in (self._root / part).iterdir()}
+        there = [self._root / part for part in parts if (self._root / part).is_dir()]
+        paths = {path.name: path for part in there for path in part.iterdir()}
         for name, path in paths.items():
             (job / name).symlink_to(path)
         return job

@@ -30,4 +30,4 @@ def test_what_nothing_counts_is_refused() -> None:
         [sys.executable, "-c", ASK, *PATHS], capture_output=True, text=True, check=True
     )
 
-    assert done.stdout == "only HIP kernels can be analyzed, and on cpu\n"
+    assert done.stdout == "only HIP and Triton kernels can be analyzed, and on cpu\n"

@@ -17,16 +17,16 @@ PLACES = Places(TABLE)
 PLACE = Place("mine.hip", 3, 1)
 NONE = " 0" * 11
 LAUNCH = (
-    "hipcpu-counts launch fill<float>; grid 2 1 1 block 64 1 1 shared 0 wave 64"
+    "kabuild-counts launch fill<float>; grid 2 1 1 block 64 1 1 shared 0 wave 64"
     " exchanges 3 uncounted {lost}"
 )
-ACCESS = "hipcpu-counts access {place} x; load global 4 narrow{totals} wide" + NONE
+ACCESS = "kabuild-counts access {place} x; load global 4 narrow{totals} wide" + NONE
 TOTALS = " 2 0 64 256 16 8 0 0 0 0 0"
-FOOTPRINT = "hipcpu-counts footprint sectors 16 {written} whole {whole}"
-BRANCH = "hipcpu-counts branch {place}; narrow{ways} wide 0 0 0 0"
+FOOTPRINT = "kabuild-counts footprint sectors 16 {written} whole {whole}"
+BRANCH = "kabuild-counts branch {place}; narrow{ways} wide 0 0 0 0"
 WAYS = " 6 2 150 3"
-BARRIER = "hipcpu-counts barrier at:kernel.hip:2:1,10; 5"
-END = "hipcpu-counts end"
+BARRIER = "kabuild-counts barrier at:kernel.hip:2:1,10; 5"
+END = "kabuild-counts end"
 
 
 def said(*lines: str) -> Counts:
@@ -87,7 +87,7 @@ def test_launches_of_a_kernel_are_added_up() -> None:
         (LAUNCH.format(lost=7), END),
         (ACCESS.format(place="10", totals=TOTALS), END),
         (LAUNCH.format(lost=0), LAUNCH.format(lost=0), END),
-        (LAUNCH.format(lost=0), END, "hipcpu-counts full"),
+        (LAUNCH.format(lost=0), END, "kabuild-counts full"),
         (LAUNCH.format(lost=0), FOOTPRINT.format(written=9, whole=0), END),
         (LAUNCH.format(lost=0), BRANCH.format(place="10", ways=" 2 0 64 3"), END),
         (LAUNCH.format(lost=0), BRANCH.format(place="10", ways=" 0 0 64 0"), END),

@@ -18,7 +18,20 @@ SANDBOX = ROOT / "kabuild/sandbox"
 PLATFORMS = ROOT / "toolchains/platforms"
 JUDGING = ("correctness", "perf", "unseen", "retention", "admission")
 WATCHING = ("sanitize", "analyze")
-"""On request, of HIP kernels on the CPU."""
+"""On request, of kernels on the CPU: both of HIP, and ``analyze`` of Triton, too."""
+
+WATCHED = {
+    "sanitize": {"hip2hip", "torch2hip"},
+    "analyze": {"hip2hip", "torch2hip", "triton2triton"},
+}
+COUNTING = {
+    "triton2triton": (
+        "pyrunner/process.py",
+        "triton_apart/apart.py",
+        "triton_counted/counter.py",
+    )
+}
+"""What runners of ``analyze`` import, where they count themselves."""
 
 _INTERPRETER = "triton_cpu/interpreter.py"
 _DEVICE = "pyrunner_device/device.py"
@@ -116,9 +129,9 @@ def names(paths: set[Path]) -> list[str]:
 @pytest.mark.parametrize(("family", "platform"), RUNNERS)
 @pytest.mark.parametrize("gate", [*JUDGING, *WATCHING])
 def test_a_gate_has_what_it_imports(family: str, platform: str, gate: str) -> None:
-    if gate in WATCHING and (family in {"call", "triton2triton"} or platform != "cpu"):
+    if gate in WATCHING and (family not in WATCHED[gate] or platform != "cpu"):
         pytest.skip("no such gate")
-    runners = RUNNERS[family, platform] if gate not in WATCHING else ()
+    runners = RUNNERS[family, platform] if gate not in WATCHING else COUNTING.get(family, ())
     needed = closure("gate.py", f"{gate}/gate.py", *runners, *told(platform))
     has = given(action_of(family, platform, gate))
 
@@ -135,8 +148,8 @@ def test_a_score_is_arithmetic() -> None:
 @pytest.mark.parametrize(("family", "platform"), RUNNERS)
 def test_a_check_has_what_its_gates_import(family: str, platform: str) -> None:
     gates = ["correctness/gate.py", "perf/gate.py"]
-    if platform == "cpu" and family in {"hip2hip", "torch2hip"}:
-        gates.append("analyze/gate.py")
+    if platform == "cpu" and family in WATCHED["analyze"]:
+        gates += ["analyze/gate.py", *COUNTING.get(family, ())]
     needed = closure("gate.py", *gates, *RUNNERS[family, platform], *told(platform))
     has = given(action_of(family, platform, "agent", "random"), "check/tools/")
 
@@ -164,7 +177,12 @@ def test_every_module_of_the_judge_is_used_by_some_gate() -> None:
         for gate in JUDGING
         for path in given(action_of(family, platform, gate))
     }
-    used |= {path for gate in WATCHING for path in given(action_of("hip2hip", "cpu", gate))}
+    used |= {
+        path
+        for gate, families in WATCHED.items()
+        for family in families
+        for path in given(action_of(family, "cpu", gate))
+    }
     used |= given(action_of("hip2hip", "cpu", "score"))
     used |= set((TOOLS / "proof").rglob("*.py"))
     assert names(set(TOOLS.rglob("*.py")) - used) == []

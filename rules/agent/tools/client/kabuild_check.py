@@ -168,9 +168,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "gates", nargs="*", help="compile, smoke, correctness, perf or all; else the first two"
     )
-    parser.add_argument(
-        "--analyze", action="store_true", help="count accesses to memory (HIP on cpu)"
-    )
+    parser.add_argument("--analyze", action="store_true", help="count accesses to memory (on cpu)")
     parser.add_argument("--file", type=Path, help="a kernel; else the one of this directory")
     parser.add_argument("--config", default="", help="only those of configs.json named like this")
     parser.add_argument("--budget", type=float, default=0.0, help="seconds for perf, about")

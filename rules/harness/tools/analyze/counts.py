@@ -18,33 +18,33 @@ from analyze.totals import BRANCH_FIELDS, FIELDS, Totals, Ways
 _NUMBER = r"\d{1,18}"
 _TOTALS = rf"(?:\ {_NUMBER}){{{FIELDS}}}"
 _LAUNCH = re.compile(
-    rf"""hipcpu-counts\ launch\ (?P<kernel>[^;]{{1,100}});
-    \ grid(?P<grid>(?:\ {_NUMBER}){{3}})\ block(?P<block>(?:\ {_NUMBER}){{3}})
+    rf"""kabuild-counts\ launch\ (?P<kernel>[^;]{{1,100}});
+    \ grid(?P<grid>(?:\ {_NUMBER}){{3}})(?:\ block(?P<block>(?:\ {_NUMBER}){{3}}))?
     \ shared\ (?P<shared>{_NUMBER})\ wave\ (?P<wave>{_NUMBER})
     \ exchanges\ (?P<exchanges>{_NUMBER})\ uncounted\ (?P<uncounted>{_NUMBER})""",
     re.VERBOSE | re.ASCII,
 )
 _ACCESS = re.compile(
-    rf"""hipcpu-counts\ access\ (?P<place>\S{{1,300}})\ (?P<memory>\S{{1,64}});
+    rf"""kabuild-counts\ access\ (?P<place>\S{{1,300}})\ (?P<memory>\S{{1,64}});
     \ (?P<operation>load|store|atomic)\ (?P<space>global|shared)\ (?P<width>{_NUMBER})
     \ narrow(?P<narrow>{_TOTALS})\ wide(?P<wide>{_TOTALS})""",
     re.VERBOSE | re.ASCII,
 )
 _FOOTPRINT = re.compile(
-    rf"""hipcpu-counts\ footprint\ sectors\ (?P<read>{_NUMBER})\ (?P<written>{_NUMBER})
+    rf"""kabuild-counts\ footprint\ sectors\ (?P<read>{_NUMBER})\ (?P<written>{_NUMBER})
     \ whole\ (?P<whole>[01])""",
     re.VERBOSE | re.ASCII,
 )
 _WAYS = rf"(?:\ {_NUMBER}){{{BRANCH_FIELDS}}}"
 _BRANCH = re.compile(
-    rf"""hipcpu-counts\ branch\ (?P<place>\S{{1,300}});
+    rf"""kabuild-counts\ branch\ (?P<place>\S{{1,300}});
     \ narrow(?P<narrow>{_WAYS})\ wide(?P<wide>{_WAYS})""",
     re.VERBOSE | re.ASCII,
 )
 _BARRIER = re.compile(
-    rf"hipcpu-counts barrier (?P<place>\S{{1,300}}); (?P<passed>{_NUMBER})", re.ASCII
+    rf"kabuild-counts barrier (?P<place>\S{{1,300}}); (?P<passed>{_NUMBER})", re.ASCII
 )
-_END, _FULL = "hipcpu-counts end", "hipcpu-counts full"
+_END, _FULL = "kabuild-counts end", "kabuild-counts full"
 _NONE = "-"
 SECTOR = 32
 """Bytes of global memory that move at once."""
@@ -56,6 +56,7 @@ class Launch:
     """Launches of one kernel that are alike.
 
     Attributes:
+        block: threads of a block; empty where a compiler chooses them.
         wave: how many lanes exchange values in the run.
         count: how many launches.
         exchanges: wave operations of all of them.
@@ -275,11 +276,11 @@ def read_counts(said: str, places: Places) -> Counts:
     )
 
 
-def _launch(kernel: str, said: Mapping[str, str]) -> Launch:
+def _launch(kernel: str, said: Mapping[str, str | Any]) -> Launch:
     return Launch(
         kernel,
         tuple(map(int, said["grid"].split())),
-        tuple(map(int, said["block"].split())),
+        tuple(map(int, (said["block"] or "").split())),
         int(said["shared"]),
         int(said["wave"]),
         exchanges=int(said["exchanges"]),

@@ -31,6 +31,7 @@ from analyze.findings import find
 GATE = "analyze"
 ANALYSIS = "analysis.json"
 _PLACES = ".places.json"
+_LINES = ".lines.json"
 _COMPILED = "compile.json"
 _KEPT_BYTES = 4 << 20  # more than the counters of one process say
 _WARPS = (32, 64)
@@ -44,11 +45,13 @@ class AnalyzePolicy:
         elements: cap on every tensor: a kernel that is counted takes many times as long.
         call_seconds: how long one call may take.
         total_seconds: how long all calls may take together; less than a gate.
+        file: what the author of an interpreted candidate calls its file; empty for its own name.
     """
 
     elements: int = 65536
     call_seconds: float = 60.0
     total_seconds: float = 400.0
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,10 +109,15 @@ def run(spec: Spec, launcher: Launcher) -> Verdict:
     Raises SpecError, TaskFault and MachineFault, where nothing was counted.
     """
     policy = read_policy(AnalyzePolicy, spec.policy)
-    if refusal := _refused(Path(spec.candidate.path).with_name(_COMPILED)):
-        return refusal
+    path = Path(spec.candidate.path)
     try:
-        places = Places.read(Path(spec.candidate.path).with_suffix(_PLACES))
+        if _interpreted(spec):
+            lines = path.with_suffix(_LINES)
+            places = Places.of_lines(path.name, lines, policy.file or path.name)
+        elif refusal := _refused(path.with_name(_COMPILED)):
+            return refusal
+        else:
+            places = Places.read(path.with_suffix(_PLACES))
     except (OSError, ValueError) as error:
         raise SpecError(f"the candidate is not instrumented: {error}") from None
     oracle = Oracle(spec.reference, spec.signature)
@@ -124,6 +132,11 @@ def run(spec: Spec, launcher: Launcher) -> Verdict:
         if calls[-1].hangs:
             break  # each of the others would take as long
     return _verdict(calls)
+
+
+def _interpreted(spec: Spec) -> bool:
+    """Whether the runner counts: a library of HIP kernels is built such that it does so itself."""
+    return spec.candidate.abi == "python"
 
 
 def _configs(spec: Spec, policy: AnalyzePolicy) -> list[tuple[Config, Config]]:
@@ -149,6 +162,7 @@ def _call(
             call_seconds=policy.call_seconds,
             life_seconds=patience.left_seconds,
             stderr_bytes=_KEPT_BYTES,
+            counted=_interpreted(spec),
         )
         with launcher.open(spec.candidate, spec.signature, runner_policy) as runner:
             runner.load(config, 1)

@@ -180,6 +180,7 @@ class RunnerPolicy:
             what else writes them. On a device it takes a program with a ``launch_filter``.
         own_kernels: whether such a program may launch its own kernels only, besides PyTorch's
             copies and fills.
+        counted: whether a Triton program on the CPU has its kernels' accesses counted.
     """
 
     memory_bytes: int = 4 << 30
@@ -196,6 +197,7 @@ class RunnerPolicy:
     cache: str = ""
     launches: bool = True
     own_kernels: bool = False
+    counted: bool = False
 
     @classmethod
     def suited(cls, program: Program, call_seconds: float) -> RunnerPolicy:

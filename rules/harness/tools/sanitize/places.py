@@ -60,6 +60,19 @@ class Places:
             raise ValueError(f"{path.name} is not a table of places of schema 1")
         return cls(table)
 
+    @classmethod
+    def of_lines(cls, name: str, path: Path, author: str) -> Places:
+        """Those of a file ``name``, each of whose lines was one of the file ``author``.
+
+        ``path`` is the list of these lines' numbers, as JSON; their columns are unknown, 0.
+        Raises ValueError for a malformed one, OSError.
+        """
+        numbers = json.loads(path.read_bytes())
+        if not isinstance(numbers, list) or any(type(number) is not int for number in numbers):
+            raise ValueError(f"{path.name} is not a list of lines")
+        lines = [[[1, number, 0]] for number in numbers]
+        return cls({"files": {name: {"name": author, "lines": lines}}, "code": []})
+
     def find(self, places: str) -> Place | None:
         """The first of the places, separated by commas, that lies in the author's files."""
         for place in places.split(","):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import importlib
 import os
 import re
 import signal
@@ -48,6 +49,8 @@ def divided(program: Program, policy: RunnerPolicy, control: int) -> Apart:
     """
     interpreter.install()
     apart = Apart(program, launches=policy.launches)
+    if policy.counted:
+        apart.count()
     apart.divide(control, policy)
     lockdown.install(lockdown.assemble())
     return apart
@@ -83,6 +86,11 @@ class Apart:
         # So that the other process, which has the same user, cannot look into this one.
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
         self._halt()
+
+    def count(self) -> None:
+        """Have what kernels access counted, and said on standard error."""
+        counter = importlib.import_module("triton_counted.counter")
+        self._library.observe(counter.Counter(confinement.candidate_path(self._program)))
 
     def start(self) -> None:
         """Have the module imported."""

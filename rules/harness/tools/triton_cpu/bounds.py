@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,30 @@ class Allocation:
     def distance(self, address: int) -> int:
         """How many bytes `address` lies outside; 0 when inside."""
         return max(self.start - address, address - self.end + 1, 0)
+
+
+class Observer(Protocol):
+    """Is told of what kernels do."""
+
+    def launched(self, kernel: str, grid: tuple[int, ...]) -> None:
+        """Be told that a launch begins, of a kernel's name."""
+
+    def accessed(
+        self,
+        operation: str,
+        addresses: Addresses,
+        mask: Any,
+        width: int,
+        memory: Allocation | None,
+    ) -> None:
+        """Be told of one access of a program, before it is checked.
+
+        ``operation`` is ``load``, ``store`` or ``atomic``; the others are as for ``Memory.check``,
+        and ``memory`` is what the first active lane accesses.
+        """
+
+    def ended(self) -> None:
+        """Be told that the launch has ended, well or not."""
 
 
 class OutOfBoundsError(Exception):
@@ -67,13 +91,18 @@ class OutOfBoundsError(Exception):
 
 
 class Memory:
-    """The allocations in force: those registered from outside, and those of the running launch."""
+    """The allocations in force: those registered from outside, and those of the running launch.
+
+    Attributes:
+        observer: who is told of each access; None for nobody.
+    """
 
     def __init__(self) -> None:
         self._registered: list[Allocation] = []
         self._launched: list[Allocation] = []
         self._starts: list[int] = []
         self._ends: list[int] = []
+        self.observer: Observer | None = None
 
     @contextmanager
     def registered(self, allocations: Iterable[Allocation]) -> Iterator[None]:
@@ -127,6 +156,9 @@ class Memory:
             active = addresses[np.broadcast_to(mask, addresses.shape)]
             if not active.size:
                 return
+        if self.observer is not None:
+            known = self._at(int(active.flat[0]))
+            self.observer.accessed(access, addresses, mask, width, known)
         low, high = int(active.min()), int(active.max())
         at = bisect_right(self._starts, low) - 1
         if at >= 0 and high + width <= self._ends[at]:
@@ -153,6 +185,10 @@ class Memory:
         bad = (at < 0) | (active + np.uint64(width) > ends[np.maximum(at, 0)])
         outside: Addresses = active[bad]
         return outside
+
+    def _at(self, address: int) -> Allocation | None:
+        known = (*self._registered, *self._launched)
+        return next((found for found in known if found.start <= address < found.end), None)
 
     def _nearest(self, address: int) -> Allocation | None:
         return min(

@@ -11,6 +11,7 @@ import ast
 import linecache
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -19,7 +20,7 @@ import triton.language as tl
 from triton.runtime import interpreter, jit
 
 from triton_cpu import plain
-from triton_cpu.bounds import Allocation
+from triton_cpu.bounds import Allocation, Observer
 from triton_cpu.builder import CheckedBuilder, Handle
 from triton_cpu.plain import Descriptor, MalformedError, Pointer
 from triton_cpu.rewrite import KernelSourceError, built
@@ -31,7 +32,8 @@ GRID_LIMITS = (2**31 - 1, 65535, 65535)
 class Kernel:
     """A function of the candidate's file, as other kernels and launches call it."""
 
-    def __init__(self, make: Callable[[], Callable[..., Any]]) -> None:
+    def __init__(self, name: str, make: Callable[[], Callable[..., Any]]) -> None:
+        self.name = name
         self._make = make
         self._function: Callable[..., Any] | None = None
 
@@ -74,7 +76,7 @@ class Library:
             function = built(definition, filename, visible, None if constant else self._semantic)
             return _of_constants(function) if constant else function
 
-        self._kernels[number] = Kernel(make)
+        self._kernels[number] = Kernel(where[2], make)
 
     def launch(
         self, number: int, grid: tuple[int, ...], values: Mapping[str, Any], constants: list[str]
@@ -94,8 +96,16 @@ class Library:
         if not self.launches or not math.prod(grid):
             return
         memory, allocations = self._builder.memory, _allocations(given)
-        with memory.launched(allocations), np.errstate(all="ignore"):
+        with (
+            memory.launched(allocations),
+            _observed(memory.observer, kernel.name, grid),
+            np.errstate(all="ignore"),
+        ):
             self._run(kernel, grid, arguments)
+
+    def observe(self, observer: Observer) -> None:
+        """Tell ``observer`` of each launch, and of what it accesses."""
+        self._builder.memory.observer = observer
 
     def _run(self, kernel: Kernel, grid: tuple[int, ...], arguments: Mapping[str, Any]) -> None:
         builder = self._builder
@@ -140,6 +150,18 @@ class Library:
             block_shape=[tl.constexpr(size) for size in value.block_shape],
             padding_option=value.padding,
         )
+
+
+@contextmanager
+def _observed(observer: Observer | None, kernel: str, grid: tuple[int, ...]) -> Iterator[None]:
+    if observer is None:
+        yield
+        return
+    observer.launched(kernel, grid)
+    try:
+        yield
+    finally:
+        observer.ended()
 
 
 def _of_constants(function: Callable[..., Any]) -> Callable[..., Any]:

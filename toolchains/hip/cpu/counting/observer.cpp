@@ -1,13 +1,13 @@
 // What the runtime tells of a running kernel, and the counts of a launch as lines that a judge reads
 // from standard error once it has ended:
 //
-//   hipcpu-counts launch KERNEL; grid X Y Z block X Y Z shared BYTES wave LANES ...
-//   hipcpu-counts footprint sectors READ WRITTEN whole 0|1
-//   hipcpu-counts access PLACE MEMORY; OPERATION SPACE BYTES narrow 11 totals wide 11 totals
-//   hipcpu-counts branch PLACE; narrow 4 totals wide 4 totals
-//   hipcpu-counts barrier PLACE; how often a block has passed it
-//   hipcpu-counts end
-//   hipcpu-counts full, in place of a launch for which there is no room any more
+//   kabuild-counts launch KERNEL; grid X Y Z block X Y Z shared BYTES wave LANES ...
+//   kabuild-counts footprint sectors READ WRITTEN whole 0|1
+//   kabuild-counts access PLACE MEMORY; OPERATION SPACE BYTES narrow 11 totals wide 11 totals
+//   kabuild-counts branch PLACE; narrow 4 totals wide 4 totals
+//   kabuild-counts barrier PLACE; how often a block has passed it
+//   kabuild-counts end
+//   kabuild-counts full, in place of a launch for which there is no room any more
 //
 // Places are those of `sanitizer/findings.h`; the totals are those of `requests.h`, in their order.
 #include "../runtime/observer.h"
@@ -79,14 +79,14 @@ void say_branch(const Totals& totals) {
 
 void say(const Site& site) {
   if (site.operation == Operation::kBranch) {
-    say("hipcpu-counts branch %s; narrow", or_dash(site.place.text));
+    say("kabuild-counts branch %s; narrow", or_dash(site.place.text));
     say_branch(site.narrow);
     say(" wide");
     say_branch(site.wide);
     return say("\n");
   }
   const char* operations[] = {"load", "store", "atomic"};
-  say("hipcpu-counts access %s %s; %s %s %u narrow", or_dash(site.place.text),
+  say("kabuild-counts access %s %s; %s %s %u narrow", or_dash(site.place.text),
       or_dash(site.memory), operations[static_cast<int>(site.operation)],
       site.space == Space::kShared ? "shared" : "global", site.bytes);
   say(site.narrow);
@@ -99,27 +99,27 @@ void say(const dim3& dim) { say(" %u %u %u", dim.x, dim.y, dim.z); }
 
 void report(const Job& job) {
   if (written_bytes > kMostOutput) {
-    say("\nhipcpu-counts full\n");
+    say("\nkabuild-counts full\n");
     return flush();
   }
   // On a line of its own, whatever the kernel has printed before.
-  say("\nhipcpu-counts launch %s; grid", or_dash(kernel));
+  say("\nkabuild-counts launch %s; grid", or_dash(kernel));
   say(job.grid);
   say(" block");
   say(job.block);
   say(" shared %zu wave %u exchanges %llu uncounted %llu\n", job.shared_bytes, job.wave_size,
       static_cast<unsigned long long>(exchanges), static_cast<unsigned long long>(uncounted()));
   const Footprint sectors = footprint();
-  say("hipcpu-counts footprint sectors %llu %llu whole %d\n",
+  say("kabuild-counts footprint sectors %llu %llu whole %d\n",
       static_cast<unsigned long long>(sectors.read),
       static_cast<unsigned long long>(sectors.written), sectors.whole ? 1 : 0);
   for (uint32_t i = 0; i < site_count(); ++i) say(sites()[i]);
   for (uint32_t i = 0; i < barrier_count; ++i) {
     const Barrier& barrier = barriers[i];
-    say("hipcpu-counts barrier at:%s:%u:1,%s; %llu\n", barrier.file, barrier.line,
+    say("kabuild-counts barrier at:%s:%u:1,%s; %llu\n", barrier.file, barrier.line,
         barrier.place.text, static_cast<unsigned long long>(barrier.passed));
   }
-  say("hipcpu-counts end\n");
+  say("kabuild-counts end\n");
   flush();
 }
 

@@ -1,0 +1,1 @@
+"""Counts what Triton kernels ask memory for, as the interpreter runs them."""

@@ -11,6 +11,7 @@ import click
 
 from kabuild.base.errors import Reason, UsageError
 from kabuild.cli.types import JOBS, InputPath
+from kabuild.cli.worker_config import config
 
 if TYPE_CHECKING:
     from kabuild.remote.signing import Signer
@@ -29,7 +30,11 @@ def command() -> None:
     \b
     kabuild worker shim > /usr/local/bin/kabuild-worker-exec
     kabuild worker serve --signing_key=/etc/kabuild/node.key
+    kabuild worker config systemd --host=fleet.example -o units
     """
+
+
+command.add_command(config)
 
 
 def _read_socket(_: click.Context, __: click.Parameter, text: str) -> Path:
@@ -148,10 +153,9 @@ def print_shim(*, socket: Path) -> None:
     kabuild worker shim > kabuild-worker-exec
     install -m 755 kabuild-worker-exec /usr/local/bin/
     """
-    from kabuild.worker import shim
+    from kabuild.worker.shim_text import shim_text
 
-    text = Path(shim.__file__).read_text()
-    click.echo(text.replace(f'"{shim.SOCKET}"', repr(str(socket)), 1), nl=False)
+    click.echo(shim_text(str(socket)), nl=False)
 
 
 def _signer(path: Path) -> Signer:

@@ -39,6 +39,7 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
     "validate": ((TASK,),),
     "replay": (("b.kab",),),
     "doctor": ((), ("--json", "--remote_cache=grpc://127.0.0.1:1", "--remote_retries=0")),
+    "worker config": (("systemd",), ("systemd", "-o", "units")),
     "fleet status": (("--json", "--remote_executor=grpc://127.0.0.1:1"),),
     "cache export": (("all.kcache", TASK),),
 }

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from kabuild.worker.setup import Site, files_of
 from tests.testkit.signers import private_key
 from tests.testkit.workers import NODE, install_program
 
@@ -24,44 +25,7 @@ PROGRAMS = ("bgd", "buildbox-casd", "buildbox-worker", "buildbox-run-hosttools",
 VARIABLE = "KABUILD_FLEET"
 GET_IT = "no BuildGrid: 'make fleet' gets it, and needs PostgreSQL and buildbox"
 _PATIENCE = 60.0
-_CONFIG = """\
-server: [ !channel {{ address: "127.0.0.1:{port}", insecure-mode: true }} ]
-connections:
-  - !sql-connection &sql
-    connection-string: {database}
-    pool-size: 10
-    max-overflow: 20
-storages: [ !disk-storage &cas {{ path: {root}/cas }} ]
-caches:
-  - !lru-action-cache &ac
-    storage: *cas
-    max-cached-refs: 100000
-    allow-updates: true
-    cache-failed-actions: false
-schedulers:
-  - !sql-scheduler &state
-    sql: *sql
-    action-cache: *ac
-    storage: *cas
-    property-set:
-      !dynamic-property-set
-      match-property-keys: [pool]
-      wildcard-property-keys: [kabuild]
-    bot-session-keepalive-timeout: 5
-    assigners:
-      - !priority-age-assigner
-        count: 2
-        interval: 0.1
-        bot-assignment-strategy: !assign-by-capacity
-instances:
-  - name: ''
-    services:
-      - !action-cache {{ cache: *ac }}
-      - !cas {{ storage: *cas }}
-      - !bytestream {{ storage: *cas }}
-      - !execution {{ scheduler: *state, command-allowlist: {programs} }}
-thread-pool-size: 60
-"""
+_KEEPALIVE = "bot-session-keepalive-timeout: "
 
 
 def lacking() -> str:
@@ -153,8 +117,15 @@ def a_real_fleet(root: Path, workspace: Path, *, pool: str = "cpu") -> Iterator[
         door, port = root / "node.sock", free_port()
         program = install_program(root / "bin", door)
         config = root / "bgd.yml"
-        text = _CONFIG.format(port=port, database=database, root=root, programs=[str(program)])
-        config.write_text(text)
+        site = Site(
+            host="127.0.0.1",
+            port=port,
+            database=database,
+            program=str(program),
+            storage=str(root),
+        )
+        text = files_of("buildgrid", site)["buildgrid.yaml"]
+        config.write_text(text.replace(f"{_KEEPALIVE}10", f"{_KEEPALIVE}5"))  # dead ones are missed
         subprocess.run(["bgd", "migrate", "apply", database], check=True, capture_output=True)
         fleet = RealFleet(port, program, supervise("bgd", "bgd", "server", "start", str(config)))
         key = root / "node.key"

@@ -87,8 +87,9 @@ def changed(family: str, copied: Path, path: str, platform: str = "cpu") -> set[
         (
             "triton2triton",
             f"{TOOLS}/triton_cpu/reduce.py",
-            {"correctness", "perf", "unseen", "retention", "admission"},
+            {"correctness", "perf", "unseen", "retention", "admission", "analyze"},
         ),
+        ("triton2triton", f"{TOOLS}/triton_counted/counter.py", {"analyze"}),
         ("triton2triton", f"{TOOLS}/pyrunner_device/device.py", set()),
         (
             "torch2hip",

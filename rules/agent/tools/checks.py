@@ -77,6 +77,10 @@ def _handle(connection: socket.socket, bench: Bench) -> tuple[Mapping[str, Any],
         return request, {"error": str(error), "machine": True}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return {}, {"error": f"this cannot be checked: {error}", "machine": False}
+    except OSError as error:
+        if not request:
+            raise  # the agent has hung up
+        return request, {"error": f"the check itself failed: {error.strerror}", "machine": True}
 
 
 def _read(connection: socket.socket) -> Mapping[str, Any]:

@@ -22,7 +22,7 @@ FindToolchain = Callable[[str], Toolchain]
 
 Fields = list[tuple[int, int | bytes]]
 
-PRELOADED = ("numpy", "torch", "triton")
+PRELOADED = ("numpy", "torch", "torch._dynamo", "triton")
 """What may be preloaded for an action. It is not in the key, so a bundle may claim anything."""
 
 

@@ -24,7 +24,7 @@ from kabuild.rule import (
 
 from .expressions import read_ranges
 from .judge_files import judge_files
-from .originals import reference_files
+from .originals import PRELOAD_OF_ORIGINALS, reference_files
 from .policy import gate_policy
 from .signature import Signature, read_signature
 from .task import judge_spec
@@ -193,7 +193,7 @@ class Judging:
             toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN), *toolchains),
             limits=JUDGING,
             requires=requires,
-            preload=PRELOAD,
+            preload=_preload(ctx),
             nestable=True,
             names=self.candidate.names,
             **{
@@ -202,6 +202,17 @@ class Judging:
                 **rest,
             },
         )
+
+
+def _preload(ctx: Context) -> tuple[str, ...]:
+    """What the warm process of a judge has imported.
+
+    An imported task's reference has the original make tensors without data; PyTorch imports its
+    compiler for that. Where a GPU is used, no process that others are forked from may do so: it
+    asks for devices.
+    """
+    imported = ctx.attrs["library"] and ctx.platform.name == "cpu"
+    return PRELOAD_OF_ORIGINALS if imported else PRELOAD
 
 
 def _has_hidden_configs(ctx: Context) -> bool:

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 from kabuild.rule import Artifact, Context, attr
 
+PRELOAD_OF_ORIGINALS = ("numpy", "torch", "torch._dynamo")
+"""What originals import on their way; the last is what tensors without data take."""
+
 ORIGINAL_ATTRS: Mapping[str, attr.Attr] = {
     "originals": attr.files("Files of an imported task: original/<path> beside the reference."),
     "check": attr.files("Files of an imported task's own check, which 'validate' examines."),

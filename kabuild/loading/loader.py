@@ -15,7 +15,7 @@ from kabuild.base.errors import (
     UsageError,
 )
 from kabuild.base.printing import escaped
-from kabuild.base.suggest import suggest
+from kabuild.base.suggest import suggest, suggest_path
 from kabuild.loading.attributes import AttributeReader
 from kabuild.loading.build_file import Package, read_package
 from kabuild.loading.external import ExternalPackages
@@ -207,13 +207,15 @@ class Loader:
         return read_package(file, name, root, AttributeReader(files, name), self.rules.rule)
 
     def _unknown_package(self, name: str, position: Position | None) -> KabuildError:
-        """A hint: a target of the parent, a package beside it, or a mistyped parent."""
+        """A hint: a target of the parent, packages below, one beside it, or a mistyped parent."""
         parent, _, last = name.rpartition("/")
         declared = self._packages.get(parent)
         hint = f"did you mean '//{parent}:{last}'?" if declared and declared.find(last) else ""
-        hint = hint or suggest(f"//{name}", [f"//{sibling}" for sibling in self.siblings(parent)])
-        if not hint:
-            hint = suggest(f"//{name}", [f"//{known}" for known in self.packages_below("")])
+        if not hint and any(self.packages_below(name)):
+            hint = f"did you mean '//{name}/...'?"
+        for known in () if hint else (self.siblings(parent), self.packages_below("")):
+            hint = hint or suggest_path(f"//{name}", [f"//{package}" for package in known])
+        hint = hint or "list the targets: kabuild query '//...'"
         message = f"no package '//{name}': {name or '.'}/{BUILD_FILE} does not exist"
         return _unknown(Reason.UNKNOWN_PACKAGE, message, position, hint)
 

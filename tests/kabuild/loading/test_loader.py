@@ -57,7 +57,8 @@ def test_shared_packages_are_looked_up_in_the_workspace_first(project: Project) 
         ("//a:ax.perf", Reason.UNKNOWN_TARGET, "no target ':ax.perf'", "did you mean ':a.perf'?"),
         ("//toolchains/cd", Reason.UNKNOWN_PACKAGE, "no package", "did you mean '//toolchains/cc'"),
         ("//toolchain/cc", Reason.UNKNOWN_PACKAGE, "no package", "mean '//toolchains/cc'?"),
-        ("//zzz", Reason.UNKNOWN_PACKAGE, "zzz/BUILD.toml does not exist", ""),
+        ("//toolchains", Reason.UNKNOWN_PACKAGE, "no package", "mean '//toolchains/...'?"),
+        ("//zzz", Reason.UNKNOWN_PACKAGE, "zzz/BUILD.toml does not exist", "query '//...'"),
     ],
 )
 def test_unknown_names(

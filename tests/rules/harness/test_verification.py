@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,6 +18,8 @@ from base.spec import parse_spec  # isort: skip
 from truth import comparison, tolerance  # isort: skip
 from truth.assessment import Assessor, Call  # isort: skip
 from truth.oracle import Oracle  # isort: skip
+from truth.proof import Proof  # isort: skip
+from terms.dtypes import DTYPES  # isort: skip
 from terms.tolerance import Bound, bounds  # isort: skip
 from perf.verification import Verified, Verifier  # isort: skip
 
@@ -72,8 +76,6 @@ def test_what_was_left_unwritten_is_found(parts):
     outputs = [{"y": made["y"].clone()} for made in parts[3]]
     outputs[2]["y"].view(torch.int32)[2, 3] = 0x7FC0_1337
     blank = outputs[2]["y"]
-    from terms.dtypes import DTYPES
-
     blank.view(torch.int32)[2, 3] = DTYPES["f32"].poison
 
     with pytest.raises(CandidateFault) as raised:
@@ -116,6 +118,23 @@ def test_only_where_zero_is_wrong_does_a_right_element_prove_work(parts):
     assert assessor.share_right(peaked, {"y": torch.zeros_like(right)}) == 0.0
     assert assessor.share_right(peaked, {"y": right.roll(1, dims=-1)}) < 0.5
     assert assessor.share_right(peaked, {"y": right}) == 1.0
+
+
+def test_poison_is_not_right_where_nan_is_expected(parts):
+    """A kernel that takes logarithms leaves NaN for half of its inputs, and poison is a NaN."""
+    _, assessor, calls, right = parts
+    expected = calls[0].expected["y"].clone()
+    expected[1:] = math.nan
+    call = replace(calls[0], expected={"y": expected})
+    kind = right[0]["y"].dtype
+    poison = torch.full(expected.shape, DTYPES["f32"].poison, dtype=torch.int32).view(kind)
+    proof = Proof(SimpleNamespace(may_prove=True), assessor)
+
+    assert assessor.share_right(call, {"y": poison}) == 0.0
+    proof.check(call, {"y": poison})
+    with pytest.raises(CandidateFault) as raised:
+        proof.check(call, {"y": expected.to(kind)})
+    assert raised.value.reason is Reason.KERNEL_BYPASSED
 
 
 def test_a_task_with_a_check_of_its_own_has_no_measure_and_is_judged_by_that(tmp_path):

@@ -192,9 +192,10 @@ class Assessor:
         return Finding(Reason.WRONG_RESULT, f"output '{name}' ({self._kind(call, name)}): {said}")
 
     def share_right(self, call: Call, outputs: Tensors) -> float:
-        """Of the elements of which zero is wrong, the share that is right; the best output's.
+        """The share of right elements, from 0 to 1, of the output that has the largest share.
 
-        Zero is what memory is cleared to, and near enough for most of a peaked softmax.
+        Counts only elements that are wrong if nothing is written: memory may have been cleared to
+        zero, which is near enough for most of a peaked softmax, and poison is a NaN.
         """
         shares = [0.0]
         for argument in self._signature.results:
@@ -205,6 +206,7 @@ class Assessor:
                 continue
             compared = self._compare(call, argument.name, got)
             told = self._compare(call, argument.name, torch.zeros_like(got)).over > 1
+            told &= ~compared.expected.isnan()
             count = int(told.sum().item())
             if count:
                 shares.append(int((told & (compared.over <= 1)).sum().item()) / count)

@@ -3,7 +3,8 @@
 Pairs are tasks, not configs or trials: those of one task are not independent. A task's figure is
 the geometric mean over its judged trials, where a trial that failed counts 1.0x; so failures count,
 and no task is left out. Failing never wins: if only one of two is correct, it wins, however slow.
-Unjudged trials are in no pair, and named.
+Unjudged trials are in no pair, and named. Tasks of tier ``script`` have figures of their own: they
+are judged by other rules, and averaged with no other task.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Pair:
     """One task: the figures of both, and their shares of correct trials.
 
     ``spread`` is the standard deviation of the logarithm of their ratio, from the errors of
-    measurement; None if unknown.
+    measurement; None if unknown. ``tier`` is that of the task.
     """
 
     task: str
@@ -41,6 +42,7 @@ class Pair:
     one_right: float
     other_right: float
     spread: float | None = None
+    tier: str = ""
 
     @property
     def ratio(self) -> float:
@@ -80,17 +82,50 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """All pairs.
+class Figures:
+    """What all pairs of one tier say together.
 
     Attributes:
+        tier: of the pairs' tasks; empty for those that have none.
+        tasks: the number of pairs.
         ratio: geometric mean of the pairs' ratios, with its 95 % interval ``low`` to ``high``
             from a paired bootstrap over tasks, in which each has its error of measurement. None
             where there is no pair, since nothing that both have was judged. The interval is None
             where there is one pair alone, whose error is unknown.
         p_value: of the exact two-sided sign test: how often a fair coin is as uneven as the wins.
             1.0 if there are only ties.
-        wins, losses, ties: of the first one.
+        wins, losses, ties: of the first agent.
+    """
+
+    tier: str
+    tasks: int
+    ratio: float | None
+    low: float | None
+    high: float | None
+    p_value: float
+    wins: int
+    losses: int
+    ties: int
+
+    @property
+    def significant(self) -> bool:
+        """Whether the interval excludes 1, with enough pairs."""
+        if self.tasks < FEWEST or self.low is None or self.high is None:
+            return False
+        return not self.low <= 1.0 <= self.high
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs: the fields, and whether they are significant."""
+        return {**asdict(self), "significant": self.significant}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All pairs.
+
+    Attributes:
+        figures: of the tasks without a tier; those of a program are its own fields.
+        apart: of the tasks of each other tier.
         costs: seconds, tokens and dollars of each one's sessions, where known.
         ended: of each one, by label, how its agent ended if it did not finish.
         unjudged: of each one, by label, why trials were not judged.
@@ -100,30 +135,27 @@ class Comparison:
 
     names: tuple[str, str]
     pairs: tuple[Pair, ...]
-    ratio: float | None
-    low: float | None
-    high: float | None
-    p_value: float
-    wins: int
-    losses: int
-    ties: int
+    figures: Figures
+    apart: tuple[Figures, ...]
     costs: tuple[Mapping[str, float], Mapping[str, float]]
     ended: tuple[Mapping[str, str], Mapping[str, str]]
     unjudged: tuple[Mapping[str, str], Mapping[str, str]]
     unpaired: tuple[str, ...]
     timed: bool
 
-    @property
-    def significant(self) -> bool:
-        """Whether the interval excludes 1, with enough pairs."""
-        if len(self.pairs) < FEWEST or self.low is None or self.high is None:
-            return False
-        return not self.low <= 1.0 <= self.high
-
     def to_json(self) -> dict[str, Any]:
-        """For programs: the fields, and the ratio and winner of each pair."""
-        pairs = [_pair_to_json(pair) for pair in self.pairs]
-        return {**asdict(self), "pairs": pairs, "significant": self.significant}
+        """For programs: the fields, and the ratio and winner of each pair.
+
+        The figures of tasks without a tier stand beside ``pairs``; ``apart`` has the others'.
+        """
+        told = asdict(self)
+        figures = {k: v for k, v in self.figures.to_json().items() if k not in {"tier", "tasks"}}
+        return {
+            **{name: told[name] for name in told if name != "figures"},
+            **figures,
+            "apart": [one.to_json() for one in self.apart],
+            "pairs": [_pair_to_json(pair) for pair in self.pairs],
+        }
 
 
 FEWEST = 5
@@ -140,13 +172,30 @@ def compare(one: Evaluation, other: Evaluation) -> Comparison:
     pairs = tuple(
         _pair(task, first[task], second[task]) for task in both if first[task] and second[task]
     )
-    logs = [math.log(pair.ratio) for pair in pairs]
-    low, high = _interval(pairs)
-    winners = [pair.winner for pair in pairs]
-    wins, losses = winners.count(1), winners.count(2)
+    tiers = sorted({pair.tier for pair in pairs if pair.tier})
     return Comparison(
         names=(one.name, other.name),
         pairs=pairs,
+        figures=_figures(pairs, ""),
+        apart=tuple(_figures(pairs, tier) for tier in tiers),
+        costs=(_costs(one), _costs(other)),
+        ended=(_ended(one), _ended(other)),
+        unjudged=(unjudged(one.results), unjudged(other.results)),
+        unpaired=tuple(sorted(first.keys() ^ second.keys())),
+        timed=any(result.timed for result in (*one.results, *other.results)),
+    )
+
+
+def _figures(pairs: Sequence[Pair], tier: str) -> Figures:
+    """The figures of the pairs of one tier."""
+    mine = [pair for pair in pairs if pair.tier == tier]
+    logs = [math.log(pair.ratio) for pair in mine]
+    low, high = _interval(mine)
+    winners = [pair.winner for pair in mine]
+    wins, losses = winners.count(1), winners.count(2)
+    return Figures(
+        tier=tier,
+        tasks=len(mine),
         ratio=math.exp(statistics.fmean(logs)) if logs else None,
         low=low,
         high=high,
@@ -154,11 +203,6 @@ def compare(one: Evaluation, other: Evaluation) -> Comparison:
         wins=wins,
         losses=losses,
         ties=winners.count(0),
-        costs=(_costs(one), _costs(other)),
-        ended=(_ended(one), _ended(other)),
-        unjudged=(unjudged(one.results), unjudged(other.results)),
-        unpaired=tuple(sorted(first.keys() ^ second.keys())),
-        timed=any(result.timed for result in (*one.results, *other.results)),
     )
 
 
@@ -184,7 +228,10 @@ def _by_task(evaluation: Evaluation) -> dict[str, list[TaskResult]]:
 def _pair(task: str, one: Sequence[TaskResult], other: Sequence[TaskResult]) -> Pair:
     errors = spread(one), spread(other)
     both = None if None in errors else math.hypot(*filter(None, errors))
-    return Pair(task, typical_gain(one), typical_gain(other), _right(one), _right(other), both)
+    tier = next((trial.tier for trial in (*one, *other) if trial.tier), "")
+    return Pair(
+        task, typical_gain(one), typical_gain(other), _right(one), _right(other), both, tier
+    )
 
 
 def _pair_to_json(pair: Pair) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kabuild.base.listing import abridged
 from kabuild.base.printing import escaped
 from kabuild.model.speedup import Speedup
-from kabuild.report.paired import FEWEST, Comparison, Pair
+from kabuild.report.paired import FEWEST, Comparison, Figures, Pair
 from kabuild.report.table import text_table
 
 _MARKS = {0: "=", 1: "+", 2: "-"}
@@ -33,6 +33,8 @@ def _cells(found: Comparison, pair: Pair) -> tuple[str, str, str, str]:
     ratio = f"{pair.speedup if found.timed else _UNKNOWN} {_MARKS[pair.winner]}"
     if pair.only_right:
         ratio += f"  only {found.names[pair.only_right - 1]} is right"
+    if pair.tier:
+        ratio += f"  tier {pair.tier}"
     return pair.task, one, other, ratio
 
 
@@ -45,16 +47,11 @@ def _told(figure: str, right: float) -> str:
 
 
 def _figures(found: Comparison) -> Iterator[str]:
-    one, other = found.names
-    if found.ratio is None:
-        yield f"{one} / {other}: nothing to compare, since no task of both was judged"
-    else:
-        yield f"{one} / {other}: {_ratio(found.ratio, found)} ({_sureness(found)})"
-        counts = (("win", found.wins), ("loss", found.losses), ("tie", found.ties))
-        told = ", ".join(_counted(number, noun) for noun, number in counts)
-        yield f"{told}; sign test p = {found.p_value:.3g}"
-        if found.timed and any(pair.only_right for pair in found.pairs):
-            yield "if only one is right, it wins, and its ratio counts as at least 1.00x"
+    shown = [one for one in (found.figures, *found.apart) if one.tasks]
+    for figures in shown or [found.figures]:
+        yield from _of_tier(found, figures)
+    if found.timed and any(pair.only_right for pair in found.pairs):
+        yield "if only one is right, it wins, and its ratio counts as at least 1.00x"
     for name, costs in zip(found.names, found.costs, strict=True):
         if costs:
             told = ", ".join(f"{value:g} {unit}" for unit, value in costs.items())
@@ -65,21 +62,35 @@ def _figures(found: Comparison) -> Iterator[str]:
             yield f"{name}: {end} ({where})"
 
 
-def _ratio(ratio: float, found: Comparison) -> str:
+def _of_tier(found: Comparison, figures: Figures) -> Iterator[str]:
+    """The totals of the tasks of one tier."""
+    one, other = found.names
+    of = f", tier {figures.tier}" if figures.tier else ""
+    if figures.ratio is None:
+        yield f"{one} / {other}: nothing to compare, since no task of both was judged"
+        return
+    ratio = _ratio(figures, timed=found.timed)
+    yield f"{one} / {other}{of}: {ratio} ({_sureness(figures)})"
+    counts = (("win", figures.wins), ("loss", figures.losses), ("tie", figures.ties))
+    told = ", ".join(_counted(number, noun) for noun, number in counts)
+    yield f"{told}; sign test p = {figures.p_value:.3g}"
+
+
+def _ratio(figures: Figures, *, timed: bool) -> str:
     """The ratio of all tasks with its interval; a dash where nothing was timed."""
-    if not found.timed:
+    if not timed or figures.ratio is None:
         return _UNKNOWN
-    speedup = Speedup(ratio, found.low, found.high)
+    speedup = Speedup(figures.ratio, figures.low, figures.high)
     if not speedup.ends:
         return f"{speedup}, 95 % interval unknown"
     return f"{speedup}, 95 % interval {speedup.ends[0]:.3g} to {speedup.ends[1]:.3g}"
 
 
-def _sureness(found: Comparison) -> str:
-    pairs = len(found.pairs)
-    if pairs < FEWEST:
-        return f"{_counted(pairs, 'task')} {'is' if pairs == 1 else 'are'} too few to be sure"
-    return "significant" if found.significant else "not significant"
+def _sureness(figures: Figures) -> str:
+    if figures.tasks < FEWEST:
+        are = "is" if figures.tasks == 1 else "are"
+        return f"{_counted(figures.tasks, 'task')} {are} too few to be sure"
+    return "significant" if figures.significant else "not significant"
 
 
 def _left_out(found: Comparison) -> Iterator[str]:

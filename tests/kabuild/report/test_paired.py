@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,10 +32,10 @@ def judged(name: str, *speedups: float | None) -> Evaluation:
 
 def ends(found: Comparison) -> tuple[float, float, float]:
     """Its interval, and its ratio in between."""
-    assert found.ratio is not None
-    assert found.low is not None
-    assert found.high is not None
-    return found.low, found.ratio, found.high
+    assert found.figures.ratio is not None
+    assert found.figures.low is not None
+    assert found.figures.high is not None
+    return found.figures.low, found.figures.ratio, found.figures.high
 
 
 def stopped(name: str, trial: int = 1, **more: Any) -> TaskResult:
@@ -46,10 +47,10 @@ def stopped(name: str, trial: int = 1, **more: Any) -> TaskResult:
 
 def test_a_clear_winner_is_one() -> None:
     found = compare(judged("a", *[2.0 + n / 10 for n in range(10)]), judged("b", *[1.0] * 10))
-    assert (found.wins, found.losses, found.ties) == (10, 0, 0)
+    assert (found.figures.wins, found.figures.losses, found.figures.ties) == (10, 0, 0)
     assert ends(found)[0] > 1.9
-    assert found.significant
-    assert found.p_value == pytest.approx(2 / 1024)
+    assert found.figures.significant
+    assert found.figures.p_value == pytest.approx(2 / 1024)
 
 
 def test_one_task_is_as_sure_as_its_times() -> None:
@@ -60,7 +61,7 @@ def test_one_task_is_as_sure_as_its_times() -> None:
     assert ratio == pytest.approx(1.5)
     assert (low, high) == pytest.approx(found.pairs[0].speedup.ends, rel=0.02)
     assert low < 1.4 < 1.6 < high
-    assert not found.significant
+    assert not found.figures.significant
     assert "1.50x ±15 %, 95 % interval 1.3 to 1.73" in render_comparison(found)
 
 
@@ -71,7 +72,7 @@ def test_one_task_whose_intervals_nobody_knows_has_none() -> None:
 
     found = compare(evaluation("a", vague(result("t0", 2.0))), judged("b", 1.0))
 
-    assert (found.low, found.high) == (None, None)
+    assert (found.figures.low, found.figures.high) == (None, None)
     assert "2.00x, 95 % interval unknown" in render_comparison(found)
 
 
@@ -103,8 +104,8 @@ def test_where_nothing_was_timed_no_figure_is_shown() -> None:
 
 def test_equal_agents_are_not_told_apart() -> None:
     found = compare(judged("a", 2.0, 1.0, 3.0, 1.5, 1.1), judged("b", 1.0, 2.0, 1.5, 3.0, 1.1))
-    assert not found.significant
-    assert found.ties == 1
+    assert not found.figures.significant
+    assert found.figures.ties == 1
     low, _, high = ends(found)
     assert low < 1.0 < high
 
@@ -113,7 +114,7 @@ def test_a_failure_counts_as_no_gain_and_stays() -> None:
     found = compare(judged("a", None, 2.0), judged("b", 4.0, 2.0))
     assert [pair.one for pair in found.pairs] == [1.0, 2.0]
     assert found.pairs[0].one_right == 0.0
-    assert found.ratio == pytest.approx(0.5)
+    assert found.figures.ratio == pytest.approx(0.5)
     assert "failed (1.00x)" in render_comparison(found)
 
 
@@ -123,7 +124,7 @@ def test_failing_never_wins_however_slow_the_other_is() -> None:
     back = compare(judged("none", 0.83, 2.0), judged("a", None, 2.0))
     assert [(p.winner, p.ratio) for p in there.pairs] == [(2, 1.0), (0, 1.0)]
     assert [(p.winner, p.ratio) for p in back.pairs] == [(1, 1.0), (0, 1.0)]
-    assert (there.losses, there.ratio, back.wins) == (1, 1.0, 1)
+    assert (there.figures.losses, there.figures.ratio, back.figures.wins) == (1, 1.0, 1)
     assert there.to_json()["pairs"][0]["winner"] == 2
 
 
@@ -138,7 +139,7 @@ def test_a_ratio_that_the_columns_do_not_give_is_explained() -> None:
 
 def test_two_that_fail_are_a_tie() -> None:
     found = compare(judged("a", None), judged("b", None))
-    assert (found.ties, found.ratio) == (1, 1.0)
+    assert (found.figures.ties, found.figures.ratio) == (1, 1.0)
 
 
 def test_what_was_not_judged_is_in_no_pair_and_named() -> None:
@@ -146,7 +147,7 @@ def test_what_was_not_judged_is_in_no_pair_and_named() -> None:
     found = compare(one, judged("none", 1.2, 1.0))
 
     assert [pair.task for pair in found.pairs] == ["//tasks/hip2hip/t1"]
-    assert (found.wins, found.losses, found.ratio) == (1, 0, 2.0)
+    assert (found.figures.wins, found.figures.losses, found.figures.ratio) == (1, 0, 2.0)
     assert found.unjudged == ({"//tasks/hip2hip/t0": "NO_SECRET"}, {})
     last = render_comparison(found).splitlines()[-1]
     assert last == (
@@ -156,11 +157,48 @@ def test_what_was_not_judged_is_in_no_pair_and_named() -> None:
 
 def test_where_nothing_was_judged_there_is_no_ratio() -> None:
     found = compare(evaluation("a", stopped("t0")), judged("none", 1.2))
-    assert (found.pairs, found.ratio, found.low, found.high) == ((), None, None, None)
-    assert (found.wins, found.losses, found.p_value) == (0, 0, 1.0)
-    assert not found.significant
+    none = found.figures
+    assert (found.pairs, none.ratio, none.low, none.high) == ((), None, None, None)
+    assert (none.wins, none.losses, none.p_value) == (0, 0, 1.0)
+    assert not none.significant
     assert "nothing to compare" in render_comparison(found)
     assert json.dumps(found.to_json(), allow_nan=False)
+
+
+def scripted(name: str, *speedups: float) -> Evaluation:
+    """A task for each speedup, all of tier ``script``."""
+    made = judged(name, *speedups)
+    tasks = (replace(one, figures={**one.figures, "tier": "script"}) for one in made.results)
+    return replace(made, results=tuple(tasks))
+
+
+def test_what_a_script_judged_is_averaged_with_nothing_else() -> None:
+    """A script's eightfold speedup is in neither the ratio, the wins nor the tasks of the rest."""
+    odd = result("gather", 8.0), result("gather", 1.0)
+    one, other = (replace(r, figures={**r.figures, "tier": "script"}) for r in odd)
+    found = compare(
+        evaluation("a", result("softmax", 2.0), one), evaluation("b", result("softmax", 1.0), other)
+    )
+    told, text = found.to_json(), render_comparison(found)
+
+    (apart,) = found.apart
+    assert found.figures.ratio == pytest.approx(2.0)
+    assert apart.ratio == pytest.approx(8.0)
+    assert (found.figures.tasks, found.figures.wins, apart.tier, apart.wins) == (1, 1, "script", 1)
+    assert (told["ratio"], told["wins"]) == (pytest.approx(2.0), 1)
+    assert [pair["tier"] for pair in told["pairs"]] == ["script", ""]
+    assert [one["tier"] for one in told["apart"]] == ["script"]
+    assert "a / b: 2.00x" in text
+    assert "a / b, tier script: 8.00x" in text
+    assert "4.00x" not in text
+
+
+def test_tasks_of_tier_script_alone_have_no_other_ratio() -> None:
+    found = compare(scripted("a", 3.0, 3.0), scripted("b", 1.0, 1.0))
+    text = render_comparison(found)
+    assert (found.figures.ratio, found.figures.tasks, found.apart[0].tasks) == (None, 0, 2)
+    assert "a / b, tier script: 3.00x" in text
+    assert "nothing to compare" not in text
 
 
 def test_where_nothing_was_judged_nothing_is_said_of_times() -> None:
@@ -192,7 +230,7 @@ def test_reasons_of_others_write_on_no_terminal() -> None:
 
 def test_few_tasks_prove_nothing() -> None:
     found = compare(judged("a", 5.0, 5.0, 5.0), judged("b", 1.0, 1.0, 1.0))
-    assert not found.significant
+    assert not found.figures.significant
     assert "3 tasks are too few to be sure" in render_comparison(found)
 
 
@@ -221,7 +259,7 @@ def test_swapping_agents_turns_everything_around(speedups: list[float]) -> None:
     there, back = compare(one, other), compare(other, one)
     low, ratio, high = ends(there)
     assert ratio == pytest.approx(1 / ends(back)[1])
-    assert (there.wins, there.losses) == (back.losses, back.wins)
+    assert (there.figures.wins, there.figures.losses) == (back.figures.losses, back.figures.wins)
     assert low <= ratio * 1.0000001
     assert ratio <= high * 1.0000001
 

@@ -15,6 +15,7 @@ from kabuild.base.errors import AnalysisError, Interrupted, Reason, SandboxError
 from kabuild.execution.devices import DevicePool
 from kabuild.execution.prepared import BASE_ENV, Prepared
 from kabuild.execution.secrets import Secrets
+from kabuild.execution.shipped import shipped_sources
 from kabuild.execution.strategy import Execution
 from kabuild.model.action import OUTPUT_ROOT, Action
 from kabuild.model.device import Exposure
@@ -226,6 +227,7 @@ def _spec(
                 scratch_bytes=limits.scratch,
             ),
             preload=action.preload,
+            sources=shipped_sources(prepared) if action.preload else {},
             nestable=action.nestable,
             network=action.network,
             own_env=dict(exposure.selection),

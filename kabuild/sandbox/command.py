@@ -19,6 +19,8 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import NoReturn
 
+from .compiled import CompiledFiles
+
 _CANNOT_START = 127
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -37,15 +39,23 @@ def execute(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
     os._exit(_CANNOT_START)
 
 
-def run_script(argv: Sequence[str], env: Mapping[str, str]) -> int:
-    """Run the script ``argv[1]`` here, as ``argv[0]`` would; its exit code."""
+def run_script(
+    argv: Sequence[str], env: Mapping[str, str], compiled: CompiledFiles | None = None
+) -> int:
+    """Run the script ``argv[1]`` here, as ``argv[0]`` would; its exit code.
+
+    It and its imports are taken from ``compiled`` where they are the same.
+    """
+    compiled = compiled or CompiledFiles()
     _look_fresh(argv, env)
+    compiled.import_from()
     path = os.path.abspath(argv[1])  # noqa: PTH100 - as the interpreter does: links stay
     main = _main_module(path)
     code = 0
     try:
         source = Path(path).read_bytes()
-        exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)  # noqa: S102
+        program = compiled.code(source, path) or compile(source, path, "exec", dont_inherit=True)
+        exec(program, main.__dict__)  # noqa: S102
     except SystemExit as leaving:
         code = _exit_code(leaving)
     except BaseException as error:  # noqa: BLE001 - reported as an interpreter reports it

@@ -189,6 +189,8 @@ class Spawner:
             "nestable": spec.nestable,
             "network": spec.network,
             "root": root,
+            "input_dir": str(spec.input_dir),
+            "sources": dict(spec.sources) if in_place and spec.hermetic else {},
             "binds": [*self._system, *mounts, (str(spec.input_dir), EXEC_ROOT), *journal],
             "scratch": _SCRATCH,
             "outputs": list(spec.outputs),

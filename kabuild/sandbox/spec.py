@@ -75,6 +75,9 @@ class SandboxSpec:
                       runs in a copy of a process that has them. Commands with the same
                       interpreter, ``preload`` and ``env`` share that process, so keep
                       ``env`` the same for all of them.
+    ``sources``       the SHA-256 of Python files in ``input_dir`` by their paths. That process
+                      compiles them once for all of its scripts, so name trusted files only:
+                      never one of a candidate. They are a hint, too.
     ``nestable``      the command is trusted and builds sandboxes of its own.
     ``network``       the command reaches what this machine reaches, instead of nothing.
     ``own_env``       further variables, which may differ between commands that share a process.
@@ -93,6 +96,7 @@ class SandboxSpec:
     journal: Path | None = None
     limits: SandboxLimits = field(default_factory=SandboxLimits)
     preload: tuple[str, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
     nestable: bool = False
     network: bool = False
     own_env: Mapping[str, str] = field(default_factory=dict)

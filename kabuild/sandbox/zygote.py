@@ -2,8 +2,9 @@
 
 Started by the spawner under the Python of a toolchain as package ``_kabuild_sandbox`` (see
 ``BOOTSTRAP``), so that nothing here is visible to scripts that run in place. It runs only
-trusted code; every fork is confined before it reads anything hostile. Ends when the spawner's
-end of the socket closes; every sandbox ends with it.
+trusted code, and compiles only files that the spawner vouches for; every fork is confined before
+it reads anything hostile. Ends when the spawner's end of the socket closes; every sandbox ends
+with it.
 
 Messages (``protocol``): the zygote says ``{"ready": true}`` or ``{"error": ...}`` once. The
 spawner says ``{"run": ...}`` with the descriptors of control socket, stdout, stderr and
@@ -20,12 +21,14 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from . import protocol
 from .bare import fork_bare
 from .command import execute, run_script
+from .compiled import CompiledFiles
 from .inheritance import settle
 from .limits import UNLIMITED, require_limits
 from .namespaces import Bind, Limits, View, fork_contained
@@ -85,6 +88,7 @@ class Zygote:
         self._poll = select.poll()
         self._poll.register(channel, select.POLLIN)
         self._running: dict[int, tuple[int, int]] = {}  # pidfd -> (pid, id of the run)
+        self._compiled = CompiledFiles()
 
     def serve(self) -> None:
         """Handle requests until the spawner is gone."""
@@ -104,15 +108,18 @@ class Zygote:
                 if run == message["kill"]:
                     os.kill(pid, signal.SIGKILL)
             return
+        run = message["run"]
         try:
-            pid = start(message["run"], *fds)
+            if self._compiled.add(run["input_dir"], run["root"], run["sources"]):
+                gc.freeze()  # what is new, as main() does
+            pid = start(run, self._compiled, fds)
         except OSError as error:
             with socket.socket(fileno=fds[0]) as control:
                 protocol.send(control, {"error": error.strerror or str(error)})
             fds = fds[1:]
         else:
             pidfd = os.pidfd_open(pid)
-            self._running[pidfd] = pid, message["run"]["id"]
+            self._running[pidfd] = pid, run["id"]
             self._poll.register(pidfd, select.POLLIN)
         for fd in fds:
             os.close(fd)
@@ -124,11 +131,13 @@ class Zygote:
         os.waitpid(pid, 0)
 
 
-def start(run: dict[str, Any], control: int, stdout: int, stderr: int, collect: int) -> int:
+def start(run: dict[str, Any], compiled: CompiledFiles, fds: Sequence[int]) -> int:
     """Fork the sandbox that ``run`` describes; the pid to wait for.
 
-    Raises ``OSError`` when it cannot be set up.
+    ``fds`` are its control socket, stdout, stderr and collection directory. A script that runs in
+    place takes files from ``compiled``. Raises ``OSError`` when the sandbox cannot be set up.
     """
+    control, stdout, stderr, collect = fds
     limits = run["limits"]
     orders = Orders(
         root=run["root"],
@@ -148,8 +157,9 @@ def start(run: dict[str, Any], control: int, stdout: int, stderr: int, collect: 
         os.close(stderr)
         for output in run["outputs"]:
             Path(output).parent.mkdir(parents=True, exist_ok=True)
-        command = run_script if run["in_place"] else execute
-        return command(run["argv"], run["env"])
+        if run["in_place"]:
+            return run_script(run["argv"], run["env"], compiled)
+        return execute(run["argv"], run["env"])
 
     def watch(worker: int) -> int:
         return supervise(orders, worker, control, collect)

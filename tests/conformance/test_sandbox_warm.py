@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -150,6 +152,106 @@ def test_what_only_a_fresh_interpreter_can_do_runs_cold(
     done = box.run(*argv, env=env, preload=("decimal",))
 
     assert done.stdout == b"False\n", done.stderr
+
+
+NEIGHBOURS = {
+    "returns": "def call():\n    return 'called'\n",
+    "raises": "def call():\n\n    raise ValueError('no')\n",
+    "raises as it is imported": "def call():\n    pass\n\nraise ValueError('no')\n",
+    "imports what is not there": "import no_such_module\n",
+    "does not parse": "def call(:\n",
+    "warns": "TEXT = '\\d'\ndef call():\n    import warnings; warnings.warn('careful')\n",
+    "shows itself": "import inspect\ndef call():\n    return inspect.getsource(call)\n",
+    "looks for its code": "def call():\n    return __file__, __cached__, __spec__.origin\n",
+    "is imported again": (
+        "import importlib\ndef call():\n"
+        "    import pack.near\n    return importlib.reload(pack.near).call\n"
+    ),
+}
+CALLING = "from pack.near import call\nprint(str(call()).split(' at 0x')[0])\n"
+
+
+def with_neighbour(box: Box, near: str, **rest: Any) -> Completed:
+    """A script that calls its neighbour; both are compiled by the zygote, where there is one."""
+    files = {"script.py": CALLING, "pack/__init__.py": "", "pack/near.py": near}
+    for name, text in files.items():
+        path = box.inputs / "tools" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    digests = {f"tools/{name}": sha256(text) for name, text in files.items()}
+    return box.run(sys.executable, "tools/script.py", **{"sources": digests, **rest})
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("near", NEIGHBOURS)
+def test_compiled_and_fresh_modules_do_the_same(box: Box, near: str) -> None:
+    """Down to the paths and lines of tracebacks."""
+    cold = with_neighbour(box, NEIGHBOURS[near])
+    warm = [with_neighbour(box, NEIGHBOURS[near], preload=("decimal",)) for _ in range(2)]
+
+    assert [outcome(done, box) for done in warm] == [outcome(cold, box)] * 2
+
+
+@needs_namespaces
+def test_an_altered_module_is_used(spawner: Spawner, tmp_path: Path) -> None:
+    """Whatever digest was given: what counts is the content that the script sees."""
+    box = Box(spawner, tmp_path)
+    (box.inputs / "tools").mkdir(parents=True)
+    texts = [NEIGHBOURS["returns"].replace("called", word) for word in ("one", "two", "one")]
+    honest = [with_neighbour(box, text, preload=("decimal",)).stdout for text in texts]
+    stale = {"tools/pack/near.py": sha256(texts[0])}
+    blind = [
+        with_neighbour(box, text, preload=("decimal",), sources=stale).stdout for text in texts
+    ]
+
+    assert honest == blind == [b"one\n", b"two\n", b"one\n"]
+
+
+POISON = """
+import os, signal, socket, sys
+
+def call():
+    frame, reached = sys._getframe(), []
+    while frame := frame.f_back:
+        reached += [value for value in frame.f_locals.values() if hasattr(value, "import_from")]
+    evil = compile("def call(): return 'evil'", "/exec/tools/pack/near.py", "exec")
+    for files in reached:
+        for path, (digest, source, code) in [*files._files.items()]:
+            files._files[path] = digest, source, evil
+        type(files).code = lambda *arguments: evil
+    sys.path_hooks.clear()
+    for fd in range(3, 64):
+        try:
+            socket.socket(fileno=fd).send(b"evil")
+        except OSError:
+            pass
+    for pid in (os.getppid(), 1):
+        try:
+            os.kill(pid, signal.SIGTERM)
+        except OSError:
+            pass
+    return f"reached it: {reached[0]._files['/exec/tools/pack/near.py'][2] is evil}"
+"""
+
+
+@needs_namespaces
+def test_a_script_cannot_change_what_others_get(spawner: Spawner, tmp_path: Path) -> None:
+    """It may reach its own copy of what was compiled, and that ends with it."""
+    boxes = [Box(spawner, tmp_path / name) for name in ("honest", "hostile", "later")]
+    for box in boxes:
+        (box.inputs / "tools").mkdir(parents=True)
+    texts = (NEIGHBOURS["returns"], POISON, NEIGHBOURS["returns"])
+    digests = {"tools/pack/near.py": sha256(NEIGHBOURS["returns"])}
+    ran = [
+        with_neighbour(box, text, preload=("decimal",), sources=digests)
+        for box, text in zip(boxes, texts, strict=True)
+    ]
+
+    said = [done.stdout + done.stderr for done in ran]
+    assert said == [b"called\n", b"reached it: True\n", b"called\n"]
 
 
 @needs_namespaces

@@ -1,4 +1,4 @@
-"""Where the next turn does most for the whole: Amdahl's law over parts that share a budget.
+"""Gives the next turn to the part with the most to gain: Amdahl's law over a shared budget.
 
 A part is a config of one task, or a kernel among several. It takes a share of the whole time at
 the start and has a speedup since. A turn goes to the part that takes most now, divided by one more
@@ -18,12 +18,12 @@ from typing import Any
 
 
 class SharesError(ValueError):
-    """A file of shares means nothing; the text says why."""
+    """A file of shares is invalid; the text says why."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part. ``failed`` counts the turns on it since one helped."""
+    """One part. ``failed`` counts its turns since the last one that helped."""
 
     name: str
     share: float
@@ -32,23 +32,23 @@ class Part:
 
     @property
     def remaining(self) -> float:
-        """What it takes now, of the whole time at the start."""
+        """Its time now, as a share of the whole time at the start."""
         return self.share / self.speedup
 
     @property
     def hope(self) -> float:
-        """What a turn on it may take off the whole: an ordering, no forecast."""
+        """What a turn on it may gain: an order among parts, not a forecast."""
         return self.remaining / (1 + self.failed)
 
 
 def speedup(parts: Sequence[Part]) -> float:
-    """Of the whole, where what no part has stays as it is."""
+    """The speedup of the whole; time outside all parts does not change."""
     rest = max(0.0, 1.0 - math.fsum(part.share for part in parts))
     return 1.0 / (rest + math.fsum(part.remaining for part in parts))
 
 
 def most(parts: Sequence[Part], name: str) -> float:
-    """The speedup of the whole if one part took no time at all; infinite where it is all."""
+    """The speedup of the whole if one part took no time; infinite if it takes all of it."""
     others = [part for part in parts if part.name != name]
     own = next(part.share for part in parts if part.name == name)
     rest = max(0.0, 1.0 - own - math.fsum(part.share for part in others))
@@ -57,12 +57,12 @@ def most(parts: Sequence[Part], name: str) -> float:
 
 
 def choose(parts: Sequence[Part]) -> Part:
-    """The one with most to hope for; of equals, the first by name."""
+    """The part with the most to gain; of equals, the first by name."""
     return min(parts, key=lambda part: (-part.hope, part.name))
 
 
 def allot(parts: Sequence[Part], turns: int) -> Counter[str]:
-    """So many turns, one after the other, each counted as one that does not help."""
+    """The number of turns of each part, if none of the next ``turns`` helps."""
     current = {part.name: part for part in parts}
     found: Counter[str] = Counter()
     for _ in range(turns):

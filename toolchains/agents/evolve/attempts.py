@@ -10,16 +10,16 @@ from enum import Enum, unique
 from judging import Judgement
 
 _MOST_DETAIL = 1200
-"""Characters of what a gate says; the beginning and the end are kept."""
+"""Characters of a gate's message; its beginning and end are kept."""
 
 
 @unique
 class Outcome(Enum):
     """How a proposal ended.
 
-    KEPT: right, and faster beyond the noise: it is the kernel from now on. REVERTED: right, and
-    not surely faster. WRONG: a gate says so. LEFT_OUT: the soft verifier says so. MALFORMED: the
-    reply has no kernel. DUPLICATE: it was proposed before. UNJUDGED: the judge failed.
+    KEPT: correct, and faster beyond the noise, so it is the new best kernel. REVERTED: correct,
+    but not surely faster. WRONG: a gate failed it. LEFT_OUT: the soft verifier rejected it.
+    MALFORMED: the reply has no kernel. DUPLICATE: proposed before. UNJUDGED: the judge failed.
     """
 
     KEPT = "kept"
@@ -37,10 +37,10 @@ class Attempt:
 
     Attributes:
         slot: the question that it answers.
-        what: what was asked for, as a word, and the config that it was about.
-        note: one line on what became of it.
-        detail: what the gate or the reader said, whole.
-        source: the kernel, where there was one.
+        what: the kind of change that was asked for, in one word, and its config.
+        note: one line about the result.
+        detail: the whole message of the gate or the reviewer.
+        source: the kernel, if there was one.
         reason: why it failed, as one word.
     """
 
@@ -55,7 +55,7 @@ class Attempt:
 
 
 def failure_text(judged: Judgement) -> str:
-    """What the gate that failed says, shortened in the middle."""
+    """The failed gate's message, shortened in the middle."""
     failed = judged.failed
     if failed is None:
         return ""
@@ -66,7 +66,7 @@ def failure_text(judged: Judgement) -> str:
 
 
 def clip(text: str, most: int = _MOST_DETAIL) -> str:
-    """``text`` with its middle left out where it is long."""
+    """``text``, without its middle if it is long."""
     if len(text) <= most:
         return text
     half = most // 2
@@ -74,7 +74,7 @@ def clip(text: str, most: int = _MOST_DETAIL) -> str:
 
 
 def recent(attempts: Sequence[Attempt], count: int) -> str:
-    """The last ones, a line or a little more each; empty where there are none."""
+    """The latest attempts, a line or a little more each; empty if there are none."""
     lines = []
     for attempt in attempts[-count:]:
         about = f" for {attempt.focus}" if attempt.focus else ""
@@ -85,7 +85,7 @@ def recent(attempts: Sequence[Attempt], count: int) -> str:
 
 
 def errors(attempts: Sequence[Attempt]) -> str:
-    """How often each error came up, the most frequent first, with its latest line."""
+    """How often each error occurred, the most frequent first, with its latest line."""
     failed = [a for a in attempts if a.outcome in {Outcome.WRONG, Outcome.MALFORMED}]
     counts = Counter(attempt.reason for attempt in failed)
     latest = {attempt.reason: attempt.note for attempt in failed}

@@ -1,4 +1,4 @@
-"""What a search may use, and what it has used."""
+"""The budgets of a search, and their use."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class Prices:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one answer took. ``sent`` counts all tokens sent, those in a cache (``cached``) too."""
+    """The tokens of one answer. ``sent`` includes tokens in the provider's cache (``cached``)."""
 
     sent: int = 0
     cached: int = 0
     received: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        """Both together."""
+        """Tokens sent and received."""
         cached, received = self.cached + other.cached, self.received + other.received
         return Cost(self.sent + other.sent, cached, received)
 
     def dollars(self, prices: Prices) -> float:
-        """At these prices; what came from a cache costs what is asked for that, if anything is."""
+        """Dollars at these prices, with the price of cached tokens if there is one."""
         cached = prices.cached or prices.sent
         paid = (self.sent - self.cached) * prices.sent + self.cached * cached
         return (paid + self.received * prices.received) / 1e6
@@ -36,7 +36,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Limits:
-    """At most; 0 is no limit. ``dollars`` needs prices."""
+    """Limits; 0 is no limit. ``dollars`` needs prices."""
 
     turns: int = 0
     tokens: int = 0
@@ -48,8 +48,8 @@ class Limits:
 class Budget:
     """Counts turns (answers of the model) and their costs over all runs of a search.
 
-    A turn is reserved before it is asked for, so that turns asked for at once do not exceed their
-    number; tokens and dollars are known afterwards, so that those may, by what was under way.
+    A turn is reserved before its question is sent, so parallel turns never exceed their number.
+    Tokens and dollars are known only afterwards, so parallel answers may exceed those.
     """
 
     limits: Limits
@@ -59,7 +59,7 @@ class Budget:
     cost: Cost = Cost()
 
     def exceeded(self, seconds: float) -> str:
-        """Which budget is used up, for people; empty while something is left of each."""
+        """The budget that is used up, for people; empty if none is."""
         used = (
             ("turns", float(self.turns), float(self.limits.turns)),
             ("tokens", float(self.tokens), float(self.limits.tokens)),
@@ -72,7 +72,7 @@ class Budget:
         return ""
 
     def reserve(self) -> None:
-        """Count a turn that is about to begin, or that was had by an earlier run."""
+        """Count a turn that is about to begin, or that an earlier run has used."""
         self.turns += 1
 
     def release(self) -> None:
@@ -80,7 +80,7 @@ class Budget:
         self.turns -= 1
 
     def pay(self, cost: Cost) -> None:
-        """Count what an answer took."""
+        """Count the tokens of an answer."""
         self.answered += 1
         self.cost += cost
 
@@ -95,7 +95,7 @@ class Budget:
         return self.cost.dollars(self.prices)
 
     def usage(self) -> dict[str, float | int]:
-        """What a session understands; dollars only where there are prices."""
+        """The usage in the format of a session; dollars only if there are prices."""
         usage: dict[str, float | int] = {
             "turns": self.answered,
             "input_tokens": self.cost.sent,

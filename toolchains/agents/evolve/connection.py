@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 ROOTS = ("/usr/share/ca-certificates", "/etc/ssl/certs", "/etc/pki/ca-trust/extracted/pem")
-"""Where machines keep certificates; of these only what is below /usr is seen in a sandbox."""
+"""Where machines keep certificates; sandboxes see only those below /usr."""
 
 
 def open_connection(
@@ -17,7 +17,7 @@ def open_connection(
 ) -> HTTPConnection:
     """A connection to the host of ``url``, through ``proxy`` (a URL) unless it is the loopback.
 
-    Raises ValueError for what is no URL of that kind; nothing is connected yet.
+    Raises ValueError for an invalid URL. It is not connected yet.
     """
     target = urlsplit(url)
     secure = target.scheme == "https"
@@ -37,9 +37,9 @@ def open_connection(
 
 
 def trust(authorities: Path | None) -> ssl.SSLContext:
-    """Whom to believe: the authorities in a file, else those that this machine knows.
+    """The trusted certificate authorities: those in a file, else this machine's.
 
-    Raises OSError for a file that has none.
+    Raises OSError for a file without any.
     """
     if authorities is not None:
         return ssl.create_default_context(cafile=str(authorities))
@@ -55,7 +55,7 @@ def _load(context: ssl.SSLContext, path: Path) -> None:
     try:
         context.load_verify_locations(cafile=str(path))
     except (OSError, ssl.SSLError):
-        return  # a dangling link or another kind of file: one authority less to believe
+        return  # a dangling link or another kind of file: one authority less
 
 
 def _host(url: str) -> tuple[str, int]:

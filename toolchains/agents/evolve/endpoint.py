@@ -1,4 +1,4 @@
-"""The model's endpoint: asked over HTTP, again where trying again may help."""
+"""The model's endpoint, over HTTP, with retries where they may help."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SAID = 300
 
 @unique
 class Trouble(Enum):
-    """Why there is no answer: it cannot be reached, we may not ask, or the question is refused."""
+    """Why there is no answer: unreachable, not authorised, or the question was refused."""
 
     DOWN = "down"
     DENIED = "denied"
@@ -33,7 +33,7 @@ class Trouble(Enum):
 
 
 class EndpointError(Exception):
-    """There is no answer, and asking again would not help."""
+    """There is no answer, and a retry would not help."""
 
     def __init__(self, trouble: Trouble, message: str) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class EndpointError(Exception):
 
 
 class _PassingError(Exception):
-    """Asking again may help, after ``wait`` seconds if the server says so."""
+    """A retry may help, after ``wait`` seconds if the server says so."""
 
     def __init__(self, message: str, wait: float | None = None) -> None:
         super().__init__(message)
@@ -56,8 +56,8 @@ class Address:
         url: of the endpoint; without a path, the protocol's is at ``/v1``.
         protocol: ``anthropic`` or ``openai``.
         proxy: URL of the way out, or empty.
-        key: what authorises; never in any text that leaves this module.
-        authorities: a file of certificates to believe, instead of the machine's.
+        key: the API key; never in any text that leaves this module.
+        authorities: a file of certificates to trust instead of the machine's.
     """
 
     url: str
@@ -69,7 +69,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Patience:
-    """How often and how long. ``backoff`` seconds are doubled with each try."""
+    """Limits of attempts and seconds. ``backoff`` seconds double with each attempt."""
 
     attempts: int = 5
     timeout: float = 600.0
@@ -77,7 +77,7 @@ class Patience:
 
 
 class Endpoint:
-    """Asks one model; may be used by many threads, each question over a connection of its own."""
+    """Asks one model, each question over its own connection. Safe for many threads."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Endpoint:
                     ) from error
                 self.retries += 1
                 self._sleep(self._wait(attempt, error.wait))
-        raise AssertionError("at least one attempt is made")
+        raise AssertionError("at least one attempt is needed")
 
     def _wait(self, attempt: int, told: float | None) -> float:
         if told is not None:
@@ -148,7 +148,7 @@ class Endpoint:
             data = response.read(_MOST_BYTES + 1)
             told = {name.lower(): value for name, value in response.getheaders()}
         except ssl.SSLCertVerificationError as error:
-            message = f"{self._where.url}: its certificate is not believed: {error.verify_message}"
+            message = f"{self._where.url}: its certificate is not trusted: {error.verify_message}"
             raise EndpointError(Trouble.REFUSED, message) from error
         except (OSError, HTTPException) as error:
             said = str(error) or type(error).__name__
@@ -164,7 +164,7 @@ class Endpoint:
         return trust(self._where.authorities) if self._url.startswith("https:") else None
 
     def _said(self, status: int, data: bytes) -> str:
-        """What a server says of its refusal, for people."""
+        """The server's reason for a refusal, for people."""
         try:
             error = json.loads(data)["error"]
             text = error["message"] if isinstance(error, dict) else error
@@ -173,7 +173,7 @@ class Endpoint:
         return self._clean(f"status {status}: {' '.join(str(text).split())[:_SAID]}")
 
     def _clean(self, text: str) -> str:
-        """Without the key, which a server may echo."""
+        """``text`` without the key, which a server may echo."""
         return text.replace(self._where.key, "[key]") if self._where.key else text
 
 

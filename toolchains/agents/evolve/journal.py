@@ -1,8 +1,8 @@
-"""The journal: what was asked and answered, a JSON object a line, only ever added to.
+"""The journal: questions and answers, one JSON object a line, only appended to.
 
-A search is a function of its seed and of the answers that it gets. So it resumes by starting over
-with the journal at hand: what the model or the judge has answered before is not asked again, and
-it comes to the same point in a moment. A line that a sudden end has torn counts for nothing.
+A search is a function of its seed and the answers that it gets. To resume, it starts over with the
+journal: it does not repeat questions that the model or the judge has answered, and soon reaches the
+same point. A line that was cut off by a sudden end is ignored.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Json = dict[str, Any]
 
 
 def key_of(*parts: str) -> str:
-    """What a question is found by: a digest of all that it consists of."""
+    """The key of a question: a digest of all its parts."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 class Journal:
-    """The journal in a file, which is made where it is missing.
+    """The journal in a file, which is created if missing.
 
-    ``now`` gives the seconds since this run began; each line keeps them, with those of the runs
-    before added. May be used by many threads.
+    ``now`` gives the seconds since this run began; each line has them, plus those of earlier runs.
+    Safe for many threads.
     """
 
     def __init__(self, path: Path, now: Callable[[], float]) -> None:
@@ -44,16 +44,16 @@ class Journal:
 
     @property
     def seconds(self) -> float:
-        """The wall time of this run and of those before it, up to their last lines."""
+        """The seconds of this run and of earlier ones, up to their last lines."""
         return self._before + self._now()
 
     @property
     def seconds_before(self) -> float:
-        """That of the runs before alone."""
+        """The seconds of earlier runs."""
         return self._before
 
     def find(self, kind: str, key: str) -> Any:
-        """What was written under that key; None where nothing was."""
+        """The entry of that key; None if there is none."""
         with self._lock:
             entry = self._known.get((kind, key))
         return None if entry is None else entry["value"]

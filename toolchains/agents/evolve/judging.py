@@ -1,7 +1,7 @@
-"""The hard gates: compiling, correctness and times, as the judge of the task says them.
+"""The hard gates: compilation, correctness and times, from the task's judge.
 
-Only these decide. A kernel is timed against the one that it would replace, in turns within one
-measurement; the interval of their ratio says whether it is faster.
+Only these decide. A kernel is timed against the one that it would replace, alternating within one
+measurement; the interval of their ratio tells whether it is faster.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Checking(Protocol):
 
 @dataclass(frozen=True)
 class Ratio:
-    """Old time over new time, with its 95 % confidence interval."""
+    """The old time divided by the new one, with its 95 % confidence interval."""
 
     value: float
     low: float
@@ -47,10 +47,9 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Case:
-    """One config: its times per call in ns, cold, and warm where these were measured.
+    """One config: its times per call in ns, cold, and warm if measured.
 
-    ``bytes`` are of all tensors, each once, and ``flops`` as the task counts them; 0 where nobody
-    does.
+    ``bytes`` counts all tensors once; ``flops`` is the task's count, or 0 without one.
     """
 
     config: str
@@ -63,22 +62,22 @@ class Case:
 
     @property
     def bytes_per_second(self) -> float:
-        """What the kernel moves at least."""
+        """The least rate at which it moves memory."""
         return self.bytes / self.new_ns * 1e9
 
     @property
     def flops_per_second(self) -> float:
-        """What it computes."""
+        """The rate at which it computes."""
         return self.flops / self.new_ns * 1e9
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the gates say of one kernel.
+    """The gates' verdicts on one kernel.
 
     Attributes:
-        verdicts: of the gates that were asked, in order.
-        problem: why the judge itself failed; then the result is unknown.
+        verdicts: of the requested gates, in order.
+        problem: why the judge itself failed; the result is unknown then.
     """
 
     verdicts: tuple[Verdict, ...] = field(hash=False)
@@ -102,7 +101,7 @@ class Judgement:
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """The times, where it was timed."""
+        """The times; empty if it was not timed."""
         timed = [v for v in self.verdicts if v["gate"] == "perf" and v["verdict"] == "PASS"]
         return tuple(_case(case) for verdict in timed for case in verdict["cases"])
 
@@ -113,10 +112,12 @@ class Judgement:
 
 
 class Judge:
-    """Asks the gates what the journal does not know. ``seconds`` bounds a measurement; 0: its own.
+    """Runs the gates, unless the journal has the result.
 
-    Nobody asks twice about the same text, since times differ each time, and a search that resumes
-    has to come to the same decisions.
+    ``seconds`` limits a measurement; 0 stands for the gate's own limit.
+
+    No text is judged twice: times differ each time, and a search that resumes has to make the same
+    decisions.
     """
 
     def __init__(self, check: Checking, journal: Journal, seconds: float = 0.0) -> None:
@@ -125,11 +126,11 @@ class Judge:
         self._seconds = seconds
 
     def prove(self, source: str) -> Judgement:
-        """Whether a kernel compiles and is right."""
+        """Whether a kernel compiles and is correct."""
         return self._ask(source, ("compile", "correctness"), "")
 
     def time(self, source: str, against: str) -> Judgement:
-        """How fast it is against another one; against the task's baseline where that is empty."""
+        """Its times against another kernel, or against the task's baseline if that is empty."""
         return self._ask(source, ("perf",), against)
 
     def _ask(self, source: str, gates: Sequence[str], against: str) -> Judgement:

@@ -29,14 +29,14 @@ from search import End, Search, Settings
 from transcript import Transcript
 
 ASKING = 0.9
-"""Of the wall time, until when questions are asked; the rest is for judging the last answers."""
+"""The share of the wall time for questions; the rest is for judging the last answers."""
 
 EXIT_CODES = {"finished": 0, "budget": 0}
 _FAILED = 1
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command line. 0 where the search came to an end or to that of a budget."""
+    """The command line. Returns 0 if the search finished or used up a budget."""
     parser = _parser()
     options = parser.parse_args(arguments)
     started = time.monotonic()
@@ -78,14 +78,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def write(kernel: Path, text: str) -> None:
-    """Put a kernel in its place at once, whole: whatever happens, one of both is there."""
+    """Replace the kernel's file atomically."""
     temporary = kernel.with_name(f".{kernel.name}.{secrets.token_hex(4)}")
     temporary.write_text(text)
     temporary.replace(kernel)
 
 
 def _limits(options: argparse.Namespace, task: str) -> Limits:
-    """The budgets; of turns for several kernels, this one's part. Raises SharesError, OSError."""
+    """The budgets, with this kernel's part of the turns. Raises SharesError, OSError."""
     turns = options.turns
     if options.shares is not None:
         parts = amdahl.read_shares(options.shares)
@@ -123,32 +123,44 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="searches for a faster kernel with a model")
     parser.add_argument("kernel", type=Path)
     model = parser.add_argument_group("the model")
-    model.add_argument("--endpoint", required=True, help="its address, such as http://HOST:PORT")
+    model.add_argument(
+        "--endpoint", required=True, help="the model's address, such as http://HOST:PORT"
+    )
     model.add_argument("--protocol", choices=sorted(PROTOCOLS), required=True)
-    model.add_argument("--model", required=True, help="its name there")
-    model.add_argument("--key", default="", help="the variable that has its key")
-    model.add_argument("--proxy", default="", help="the proxy for all but the loopback")
-    model.add_argument("--authorities", type=Path, help="certificates to believe")
-    model.add_argument("--reply_tokens", type=_natural, default=0, help="in a reply, at most")
-    model.add_argument("--attempts", type=_positive, default=5, help="at one question, at most")
-    model.add_argument("--timeout", type=float, default=600.0, help="seconds for one answer")
-    model.add_argument("--backoff", type=float, default=1.0, help="seconds before the second one")
+    model.add_argument("--model", required=True, help="the model's name at the endpoint")
+    model.add_argument("--key", default="", help="the environment variable that has its key")
+    model.add_argument("--proxy", default="", help="the proxy for all addresses but the loopback")
+    model.add_argument("--authorities", type=Path, help="a file of certificates to trust")
+    model.add_argument(
+        "--reply_tokens", type=_natural, default=0, help="the most tokens of a reply"
+    )
+    model.add_argument(
+        "--attempts", type=_positive, default=5, help="the most attempts at one question"
+    )
+    model.add_argument("--timeout", type=float, default=600.0, help="seconds to wait for an answer")
+    model.add_argument(
+        "--backoff", type=float, default=1.0, help="seconds before the second attempt"
+    )
     model.add_argument(
         "--outage",
         choices=("failed", "no-result"),
         default="failed",
-        help="what it is when the model cannot be reached: how the run ended, or no run at all",
+        help="how to report an unreachable model: as the run's end, or as no run",
     )
     search = parser.add_argument_group("the search")
     search.add_argument("--seed", type=int, default=1)
     search.add_argument("--population", type=_positive, default=4)
-    search.add_argument("--parallel", type=_positive, default=4, help="proposals at once")
+    search.add_argument("--parallel", type=_positive, default=4, help="parallel proposals")
     search.add_argument("--generations", type=_positive, default=10, help="at most")
-    search.add_argument("--soft", choices=("on", "off"), default="on", help="reviews by the model")
+    search.add_argument(
+        "--soft", choices=("on", "off"), default="on", help="whether the model reviews proposals"
+    )
     search.add_argument("--measure_seconds", type=float, default=0.0, help="of one, about")
     search.add_argument("--journal", type=Path, default=Path("journal.jsonl"))
-    search.add_argument("--shares", type=Path, help="of the time, by task; divides --turns")
-    budget = parser.add_argument_group("budgets; 0 is none")
+    search.add_argument(
+        "--shares", type=Path, help="a file of each task's share of the time; divides --turns"
+    )
+    budget = parser.add_argument_group("budgets; 0 is no limit")
     budget.add_argument("--seconds", type=float, default=0.0)
     budget.add_argument("--turns", type=_natural, default=0)
     budget.add_argument("--tokens", type=_natural, default=0)
@@ -157,7 +169,7 @@ def _parser() -> argparse.ArgumentParser:
         "--prices",
         type=_prices,
         default=(0.0, 0.0, 0.0),
-        help="dollars for a million tokens sent, cached and received, as SENT,CACHED,RECEIVED",
+        help="dollars per million tokens, as SENT,CACHED,RECEIVED",
     )
     return parser
 

@@ -1,4 +1,4 @@
-"""The model as a search sees it: many questions at once, each asked once and for all."""
+"""The model as a search sees it: many questions in parallel, each asked only once."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Asking(Protocol):
 
 @dataclass(frozen=True)
 class Asked:
-    """One of many questions: ``slot`` says which, and tells equal questions apart."""
+    """One of many questions; ``slot`` tells equal questions apart."""
 
     slot: str
     question: Question
 
     @property
     def key(self) -> str:
-        """What its answer is found by in the journal."""
+        """The key of its answer in the journal."""
         question = self.question
         parts = (question.model, question.system, question.text, str(question.tokens))
         return key_of(self.slot, *parts)
@@ -39,17 +39,17 @@ class Asked:
 
 @dataclass(frozen=True)
 class Told:
-    """What became of a question: an answer, an error, or neither where a budget was used up."""
+    """The result of a question: an answer, an error, or neither if a budget was used up."""
 
     answer: Answer | None = None
     error: EndpointError | None = None
 
 
 class Model:
-    """Asks an endpoint what the journal does not know, ``parallel`` questions at a time.
+    """Asks an endpoint the questions that the journal lacks, ``parallel`` at a time.
 
-    Every answer is in the journal before anything is made of it. ``on_usage`` is told after
-    each what has been used so far.
+    Every answer is in the journal before it is used. ``on_usage`` gets the usage so far after each
+    answer.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Model:
             return [self._end(found) for found in begun]
 
     def _begin(self, asked: Asked, pool: ThreadPoolExecutor) -> Answer | Future[Answer] | None:
-        """The answer that is known, or the one under way. Budgets are counted in order."""
+        """The known or pending answer. Budgets are counted in order."""
         known = _read(self._journal.find(REPLY, asked.key))
         if known is not None:
             self._budget.reserve()
@@ -102,7 +102,7 @@ class Model:
 
 
 def _read(value: Any) -> Answer | None:
-    """An answer of the journal's; None where there is none."""
+    """An answer from the journal; None if there is none."""
     if not isinstance(value, dict):
         return None
     try:

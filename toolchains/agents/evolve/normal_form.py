@@ -1,4 +1,4 @@
-"""Kernels by what they say, whatever their comments and blanks."""
+"""Identifies kernels by their code, whatever their comments and spacing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def digest(source: str, *, python: bool) -> str:
 
 
 def normal_form(source: str, *, python: bool) -> str:
-    """What the digest is of. Python that does not parse is taken as it is."""
+    """The text that is digested. Python that does not parse is taken as it is."""
     if not python:
         return _normal_c(source)
     try:

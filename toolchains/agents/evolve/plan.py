@@ -14,7 +14,7 @@ from prompts import Ask
 
 
 class Planner:
-    """Plans ``parallel`` questions at a time; the same every time for the same past.
+    """Plans ``parallel`` questions at a time; the same questions for the same history.
 
     ``original`` is the kernel that the search began with.
     """
@@ -33,7 +33,7 @@ class Planner:
         self.parts = tuple(Part(name, time / whole) for name, time in times.items() if whole)
 
     def helped(self, gained: dict[str, float]) -> None:
-        """Take note of a new best kernel: what it gained so far, by config."""
+        """Record the gains of a new best kernel, by config."""
         parts = (replace(part, speedup=gained.get(part.name, 1.0)) for part in self.parts)
         self.parts = tuple(replace(part, failed=0) for part in parts)
 
@@ -51,7 +51,7 @@ class Planner:
         return planned
 
     def _without_any(self, index: int, wrong: Sequence[Attempt]) -> Ask | None:
-        """While nothing is right: write it, or repair one of the latest attempts."""
+        """While no kernel is correct: write one, or repair one of the latest attempts."""
         if self._population.best is not None:
             return None
         if not wrong:
@@ -59,9 +59,9 @@ class Planner:
         return _repair(wrong[-1 - index % len(wrong)])
 
     def _with_some(self, index: int, wrong: Sequence[Attempt], source: random.Random) -> Ask:
-        """First improve the best one; beside that, whatever is drawn."""
+        """First improve the best kernel; the other proposals are drawn at random."""
         best = self._population.best
-        assert best is not None, "else there is nothing to go on from"
+        assert best is not None, "else there is no parent kernel"
         start = best if index == 0 else self._population.select(source) or best
         other = self._population.other(start, source)
         choices = ["improve", "improve", "rewrite"]
@@ -81,7 +81,7 @@ class Planner:
         )
 
     def _focus(self) -> tuple[str, float]:
-        """The config with most to hope for; its turn counts as one in vain until it helped."""
+        """The config with the most to gain; its turn counts as failed until it helps."""
         if not self.parts:
             return "", 1.0
         chosen = amdahl.choose(self.parts)

@@ -1,4 +1,4 @@
-"""The candidates that a search goes on from."""
+"""The candidates that a search builds on."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from judging import Judgement
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel that is right.
+    """A correct kernel.
 
     Attributes:
-        digest: of what it says; comments do not count.
+        digest: of its code without comments.
         fitness: its speedup over the kernel that the search began with, or over the task's
-            baseline where that one was not right.
+            baseline if that kernel was wrong.
         slot: the question that it answers; empty for the first kernel.
         gained: by config, its part in that speedup.
-        proved: what the gates said of it being right.
-        timed: what they said of its times.
+        proved: the gates' verdicts on its correctness.
+        timed: the gates' verdicts on its times.
     """
 
     source: str
@@ -33,7 +33,7 @@ class Candidate:
 
 
 class Population:
-    """At most ``size`` different candidates: the best one, and those that come next."""
+    """At most ``size`` different candidates: the best one, and the next in fitness."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -42,23 +42,23 @@ class Population:
 
     @property
     def best(self) -> Candidate | None:
-        """The one that is kept: each was faster than the one before, beyond the noise."""
+        """The best candidate: each was faster than the one before, beyond the noise."""
         return self._best
 
     @property
     def members(self) -> tuple[Candidate, ...]:
-        """All of them, the best first, the others by fitness."""
+        """All candidates, the best first, the others by fitness."""
         return (*([self._best] if self._best else ()), *self._others)
 
     def keep(self, candidate: Candidate) -> None:
-        """A new best one."""
+        """Add a new best candidate."""
         former, self._best = self._best, candidate
         self._others = [c for c in self._others if c.digest != candidate.digest]
         if former is not None and former.digest != candidate.digest:
             self.add(former)
 
     def add(self, candidate: Candidate) -> None:
-        """One that is right and not surely faster: it may still lead somewhere."""
+        """Add a candidate that is correct but not surely faster; it may lead to a better one."""
         if any(member.digest == candidate.digest for member in self.members):
             return
         ranked = sorted([*self._others, candidate], key=lambda c: (-c.fitness, c.digest))
@@ -72,6 +72,6 @@ class Population:
         return max(drawn, key=lambda c: (c is self._best, c.fitness))
 
     def other(self, candidate: Candidate, source: random.Random) -> Candidate | None:
-        """Another one than this, to take from; None where there is none."""
+        """A candidate other than this one, to combine with it; None if there is none."""
         others = [member for member in self.members if member is not candidate]
         return source.choice(others) if others else None

@@ -16,34 +16,33 @@ from population import Candidate
 
 RECENT = 6
 _ROLE = """\
-You optimise one GPU kernel, {kernel}. It has to stay right for every shape of the task; among right
-kernels the fastest counts. A judge compiles what you write, compares it with an oracle, times it.
+You optimise one GPU kernel, {kernel}. It has to stay correct for every shape of the task; among
+correct kernels the fastest wins. A judge compiles it, compares it with an oracle, and times it.
 
-Reply with a few sentences on what you change and why, then with exactly one block of code between
-``` lines: the whole of {kernel}, ready to compile. There must be no other block of code.
+Reply with a few sentences on what you change and why, then with exactly one code block between
+``` lines: the whole of {kernel}, ready to compile. There must be no other code block.
 """
 _READER = """\
-You review one GPU kernel, {kernel}, before it is compiled and run. Look for what is wrong with it;
-style and speed do not matter. Think it through, then end with exactly these three lines, each with
-ok or wrong:
+You review one GPU kernel, {kernel}, before it is compiled and run. Look for errors; style and speed
+do not matter. Think it through, then end with exactly these three lines, each with ok or wrong:
 
-compile: ok or wrong (does it compile, with the entry points that the task asks for?)
-memory: ok or wrong (only memory that it may touch, for all shapes, and every output written?)
-numerics: ok or wrong (are its results right for all shapes, values and types?)
+compile: ok or wrong (does it compile, with the entry points that the task requires?)
+memory: ok or wrong (does it access only permitted memory, and write every output, for all shapes?)
+numerics: ok or wrong (are its results correct for all shapes, values and types?)
 """
 WHATS: Mapping[str, str] = {
-    "write": "Write the kernel: what stands above is only its signature.",
+    "write": "Write the kernel: the file above has only its signature.",
     "improve": "Make it faster with one well-founded change.",
-    "rewrite": "Write it anew, with another approach than those so far of which you expect more.",
-    "combine": "Combine what is good in this kernel and in the other one.",
-    "repair": "This attempt is not right. Repair it, and keep what was meant to make it faster.",
+    "rewrite": "Rewrite it with another approach that you expect to be faster than those so far.",
+    "combine": "Combine the strengths of this kernel and of the other one.",
+    "repair": "This attempt is wrong. Repair it, and keep the change that should make it faster.",
 }
-"""What may be asked for."""
+"""The kinds of change that may be asked for."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What lies in the working directory of a session."""
+    """The files in a session's working directory."""
 
     name: str
     kernel: str
@@ -54,7 +53,7 @@ class Task:
 
     @classmethod
     def read(cls, workspace: Path, kernel: str) -> Task:
-        """From that directory. Raises OSError, ValueError."""
+        """Read them from that directory. Raises OSError, ValueError."""
         brief = (workspace / "BRIEF.md").read_text()
         sheets = [workspace / name for name in ("CHEATSHEET.md", "TARGET.md")]
         return cls(
@@ -73,21 +72,21 @@ class Task:
 
     @property
     def language(self) -> str:
-        """What a block of code is marked with."""
+        """The language of its code block."""
         return "python" if self.is_python else "cpp"
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What one question is about.
+    """The subject of one question.
 
     Attributes:
         what: one of ``WHATS``.
-        start: the kernel to go on from, as text.
-        known: what is known of it, where it is a candidate.
+        start: the text of the parent kernel.
+        known: the parent as a candidate, if it is one.
         other: another candidate, for ``combine``.
-        failure: what is wrong with it, for ``repair``.
-        focus: the config to look at, or empty; ``most`` is what it can do for the whole.
+        failure: what is wrong with the parent, for ``repair``.
+        focus: the config to look at, or empty; ``most`` is the most that it can gain overall.
     """
 
     what: str
@@ -100,17 +99,17 @@ class Ask:
 
 
 def system(task: Task) -> str:
-    """What stays the same in all questions about a task."""
+    """The part that is the same in all questions about a task."""
     return _ROLE.format(kernel=task.kernel) + _about(task, with_sheets=True)
 
 
 def reader_system(task: Task) -> str:
-    """Likewise, for the soft verifier."""
+    """The same for the soft verifier."""
     return _READER.format(kernel=task.kernel) + _about(task, with_sheets=False)
 
 
 def question(task: Task, ask: Ask, tried: Sequence[Attempt]) -> str:
-    """What is asked now."""
+    """The text of one question."""
     parts = [
         _code("The kernel to start from", task, ask.start),
         _known(ask.known),
@@ -124,12 +123,12 @@ def question(task: Task, ask: Ask, tried: Sequence[Attempt]) -> str:
 
 
 def reading(task: Task, source: str) -> str:
-    """What the soft verifier is asked."""
+    """The text of a question to the soft verifier."""
     return _code("The kernel to review", task, source)
 
 
 def measured(timed: Judgement) -> str:
-    """The times of a candidate, config by config, and what rates they come to."""
+    """The times of a candidate by config, with the resulting rates."""
     lines = []
     for case in timed.cases:
         warm = ""
@@ -141,7 +140,7 @@ def measured(timed: Judgement) -> str:
 
 
 def _rates(case: Case) -> str:
-    """How near to what a processor can do it is, for whoever knows the processor."""
+    """Its rates, to be compared with the processor's limits."""
     if not case.bytes:
         return ""
     moved = f"; its tensors, each once, at {case.bytes_per_second / 1e9:.4g} GB/s"
@@ -178,13 +177,13 @@ def _known(candidate: Candidate | None) -> str:
 
 
 def _resources(kernel: Mapping[str, Any]) -> str:
-    """What the compiler says of one kernel: registers, spills, shared memory, occupancy."""
+    """The compiler's figures for one kernel: registers, spills, shared memory, occupancy."""
     told = ", ".join(f"{name} {value}" for name, value in sorted(kernel.items()) if name != "name")
     return f"- {kernel.get('name', 'kernel')}: {told}"
 
 
 def _shape(task: Task, ask: Ask) -> str:
-    """Which shape to look at, and how much of the whole it can give."""
+    """The shape to look at, and the most that it can gain overall."""
     if not ask.focus:
         return ""
     config = next((c for c in task.configs if c.get("name") == ask.focus), {})

@@ -13,12 +13,12 @@ Json = dict[str, Any]
 
 
 class AnswerError(ValueError):
-    """What came back is no answer of this protocol."""
+    """A reply does not follow the protocol."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a model is asked: what stays the same, and what does not. ``tokens`` at most; 0: any."""
+    """A question: its constant part and its own. ``tokens`` limits the reply; 0 is no limit."""
 
     model: str
     system: str
@@ -28,7 +28,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What it says. ``is_cut`` where it had more to say than it might."""
+    """The model's answer. ``is_cut`` if it was cut off at the limit of tokens."""
 
     text: str
     is_cut: bool
@@ -54,14 +54,14 @@ class Anthropic:
     """``/v1/messages``. The constant part is marked for the provider's cache."""
 
     path = "/messages"
-    _MOST_TOKENS = 16384  # which this protocol wants to be told
+    _MOST_TOKENS = 16384  # required by this protocol
 
     def headers(self, key: str) -> Mapping[str, str]:
         """The key and the version of the protocol."""
         return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
 
     def body(self, question: Question) -> Json:
-        """One message of the user's."""
+        """One user message."""
         constant = {
             "type": "text",
             "text": question.system,
@@ -75,7 +75,7 @@ class Anthropic:
         }
 
     def read(self, body: Json) -> Answer:
-        """All blocks of text."""
+        """The text of all blocks."""
         try:
             blocks = [block["text"] for block in body["content"] if block["type"] == "text"]
             usage = body.get("usage") or {}
@@ -98,7 +98,7 @@ class OpenAI:
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def body(self, question: Question) -> Json:
-        """A message of the system's and one of the user's."""
+        """One system message and one user message."""
         limit = {"max_completion_tokens": question.tokens} if question.tokens else {}
         return {
             "model": question.model,
@@ -110,12 +110,12 @@ class OpenAI:
         }
 
     def read(self, body: Json) -> Answer:
-        """The first choice."""
+        """The text of the first choice."""
         try:
             choice = body["choices"][0]
             text = choice["message"].get("content") or ""
             if not isinstance(text, str):
-                raise AnswerError("no answer of this protocol: its content is no text")
+                raise AnswerError("the reply does not follow the protocol: its content is not text")
             usage = body.get("usage") or {}
             cached = _count(usage.get("prompt_tokens_details") or {}, "cached_tokens")
             cost = Cost(_count(usage, "prompt_tokens"), cached, _count(usage, "completion_tokens"))
@@ -128,13 +128,13 @@ PROTOCOLS: Mapping[str, Speech] = {"anthropic": Anthropic(), "openai": OpenAI()}
 
 
 def address(endpoint: str, speech: Speech) -> str:
-    """The URL that is asked: an endpoint without a path has the protocol at ``/v1``."""
+    """The URL for questions: an endpoint without a path has the protocol at ``/v1``."""
     base = endpoint.rstrip("/")
     return f"{base}{speech.path}" if urlsplit(base).path else f"{base}/v1{speech.path}"
 
 
 def _count(usage: Mapping[str, Any], name: str) -> int:
-    """A number of tokens; what is none counts as 0."""
+    """A number of tokens; 0 for anything else."""
     value = usage.get(name)
     is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
     return value if is_count and isinstance(value, int) else 0

@@ -1,4 +1,4 @@
-"""What a model proposes: exactly one block of code, the whole kernel."""
+"""The kernel in a model's reply: exactly one code block with the whole file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _FENCE = re.compile(r"^(`{3,}|~{3,})[ \t]*([\w+.-]*)[ \t]*$")
 
 
 class ReplyError(ValueError):
-    """A reply proposes nothing; the text is for the model."""
+    """A reply has no usable kernel; the text is for the model."""
 
 
 def read_proposal(text: str, *, is_cut: bool = False) -> str:
@@ -29,14 +29,14 @@ def read_proposal(text: str, *, is_cut: bool = False) -> str:
     try:
         size = len(source.encode())
     except UnicodeEncodeError:
-        raise ReplyError("the block of code is no text") from None
+        raise ReplyError("the block of code is not text") from None
     if size > MOST_BYTES:
         raise ReplyError(f"the block of code has more than {MOST_BYTES} bytes")
     return source
 
 
 def _blocks(text: str) -> list[str]:
-    """The content of all fenced blocks. Raises ReplyError for one that does not end."""
+    """The content of all fenced blocks. Raises ReplyError for an unterminated one."""
     blocks: list[str] = []
     fence, inside = "", list[str]()
     for line in text.splitlines():

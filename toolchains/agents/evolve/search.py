@@ -1,4 +1,4 @@
-"""The search: ask, judge, keep what is surely faster, tell the model, and again."""
+"""The search: ask, judge, keep what is surely faster, tell the model, repeat."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Settings:
 
     Attributes:
         model: its name at the endpoint; ``tokens`` at most in a reply, 0 for any number.
-        population: how many right kernels are gone on from.
-        parallel: proposals of a generation, asked for at once.
-        generations: at most.
-        soft: whether a model reads proposals before the gates run them.
+        population: the number of correct kernels to build on.
+        parallel: the proposals of a generation, asked for at once.
+        generations: the most generations.
+        soft: whether a model reviews proposals before the gates run them.
     """
 
     model: str
@@ -59,8 +59,8 @@ class End:
 class Search:
     """One search for one task.
 
-    ``exceeded`` says which budget is used up, or nothing; ``hand_in`` is told each kernel that is
-    kept, and has to write it at once and whole.
+    ``exceeded`` names the budget that is used up, or is empty; ``hand_in`` gets each kernel that is
+    kept, and has to write it atomically.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Search:
         return End("finished")
 
     def figures(self) -> dict[str, Any]:
-        """What came of it."""
+        """The result of the search."""
         best = self._population.best
         outcomes = Counter(attempt.outcome.value for attempt in self._attempts)
         return {
@@ -115,7 +115,7 @@ class Search:
         }
 
     def _begin(self) -> str:
-        """Judge the kernel as it is; why that cannot be done, or nothing."""
+        """Judge the initial kernel; returns why that is impossible, or an empty text."""
         proved = self._judge.prove(self._original)
         if proved.problem or not proved.is_right:
             self._transcript.say("tool", failure_text(proved) or proved.problem)
@@ -130,7 +130,7 @@ class Search:
         return timed.problem
 
     def _generation(self, generation: int) -> End | None:
-        """One round; how it ends the search, if it does."""
+        """Run one round; returns how it ends the search, if it does."""
         if spent := self._exceeded():
             return End("budget", spent)
         planned = self._planner.plan(generation, self._attempts)
@@ -155,7 +155,7 @@ class Search:
         )
 
     def _read_softly(self, asked: Sequence[Asked], told: Sequence[Told]) -> dict[str, Opinion]:
-        """Opinions on the proposals of a generation, by slot; an error costs only the opinion."""
+        """Reviews of a generation's proposals, by slot; an error costs only the review."""
         if not (self._settings.soft and self._soft.is_asked):
             return {}
         system = prompts.reader_system(self._task)
@@ -174,7 +174,7 @@ class Search:
         return opinions
 
     def _settle(self, slot: str, ask: Ask, told: Told, opinion: Opinion | None) -> Attempt:
-        """What becomes of one proposal."""
+        """Process one proposal."""
         assert told.answer is not None, "others are not settled"
         made = partial(Attempt, slot, ask.what, ask.focus)
         try:
@@ -194,7 +194,7 @@ class Search:
     def _judged(
         self, slot: str, source: str, opinion: Opinion | None, made: Callable[..., Attempt]
     ) -> Attempt:
-        """What the gates make of it."""
+        """Judge one proposal by the gates."""
         proved = self._judge.prove(source)
         if opinion:
             self._soft.learn(opinion, proved)
@@ -240,7 +240,7 @@ class Search:
 
 
 def _proposal(told: Told) -> str:
-    """The kernel of a reply; empty where there is none."""
+    """The kernel of a reply; empty if there is none."""
     if told.answer is None:
         return ""
     try:
@@ -250,7 +250,7 @@ def _proposal(told: Told) -> str:
 
 
 def _refused(made: Callable[..., Attempt], judged: Judgement) -> Attempt:
-    """One that a gate refused, or that could not be judged."""
+    """Record a proposal that a gate failed, or that could not be judged."""
     failed = judged.failed
     if judged.problem or failed is None:
         problem = judged.problem or "it was not timed"
@@ -260,16 +260,16 @@ def _refused(made: Callable[..., Attempt], judged: Judgement) -> Attempt:
 
 
 def _fatal(errors: Sequence[EndpointError], asked: int) -> EndpointError | None:
-    """The error after which there is no point in asking more: not that one question is refused."""
+    """The error that makes further questions pointless; a refusal of one question is none."""
     passing = [error for error in errors if error.trouble is Trouble.REFUSED]
     others = [error for error in errors if error.trouble is not Trouble.REFUSED]
     return next(iter(others), passing[0] if passing and len(passing) == asked else None)
 
 
 def _ended_by(error: EndpointError, *, answered: bool) -> End:
-    """A model that never answered, or a key that is not accepted, is a fault of the set-up.
+    """A model that never answered, or a refused key, is a fault of the set-up.
 
-    Anything else is how this run ended.
+    Any other error is the run's end.
     """
     state = "failed" if answered and error.trouble is not Trouble.DENIED else "unavailable"
     return End(state, f"the model does not answer: {error}")

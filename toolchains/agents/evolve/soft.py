@@ -1,9 +1,9 @@
-"""Soft verification: a model reads a proposal before the gates run it.
+"""Soft verification: a model reviews a proposal before the gates run it.
 
-It answers three questions: does it compile, does it touch only memory that it may, are its numbers
-right? It never has the last word. What it approves goes through the gates like anything else. What
-it rejects is left out only while its rejections have been right often enough; a part of them, drawn
-by the seed, goes to the gates all the same, so that this stays known.
+It answers three questions: does the proposal compile, does it access only permitted memory, are its
+results correct? It never has the last word: what it approves still goes through the gates. What it
+rejects is left out only while its rejections are right often enough; a part of them, drawn by the
+seed, goes to the gates all the same, to measure that.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from judging import Judgement
 
 QUESTIONS = ("compile", "memory", "numerics")
 AUDITED = 0.25
-"""Of the rejections that would be left out, those that are judged all the same."""
+"""The share of rejections that are judged instead of left out."""
 
 LEAST = 6
-"""Rejections that have to be judged before any is believed."""
+"""The number of rejections that are judged before any is trusted."""
 
 TRUSTED, HOPELESS = 0.8, 0.5
-"""Shares of right rejections from which on they are believed, and below which nobody asks more."""
+"""The shares of right rejections from which they are trusted, and below which reviews end."""
 
 _MEMORY = {"OUT_OF_BOUNDS", "CRASH", "INPUT_MUTATED", "INCOMPLETE_OUTPUT", "LAUNCH_ERROR"}
 _NUMERICS = {"WRONG_RESULT", "NON_FINITE", "NONDETERMINISTIC"}
@@ -33,23 +33,23 @@ _LINE = re.compile(r"^\W*(compile|memory|numerics)\W+(ok|wrong)\b", re.IGNORECAS
 
 @dataclass(frozen=True)
 class Opinion:
-    """What the model thinks: for each question whether it is right; without an entry, nothing."""
+    """The model's review: whether each question is answered ok; no entry without an answer."""
 
     says: Mapping[str, bool] = field(default_factory=dict, hash=False)
 
     @property
     def rejects(self) -> bool:
-        """Whether it finds anything wrong."""
+        """Whether it found an error."""
         return not all(self.says.values())
 
     @classmethod
     def read(cls, text: str) -> Opinion:
-        """From its reply: the last word on each question counts."""
+        """Read from a reply; the last answer to each question counts."""
         return cls({name.lower(): word.lower() == "ok" for name, word in _LINE.findall(text)})
 
 
 def truth(judged: Judgement) -> dict[str, bool]:
-    """What the gates know of the three questions; those that they did not get to are missing."""
+    """The gates' answers to the three questions; without those that they did not reach."""
     if judged.problem:
         return {}
     if judged.is_right:
@@ -66,7 +66,7 @@ def truth(judged: Judgement) -> dict[str, bool]:
 
 
 class SoftVerifier:
-    """What became of its opinions. ``seed`` draws the rejections that are judged all the same."""
+    """Statistics of its reviews. ``seed`` draws the rejections that are judged all the same."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
@@ -75,7 +75,7 @@ class SoftVerifier:
 
     @property
     def is_asked(self) -> bool:
-        """Whether it is of any use, as far as anyone knows."""
+        """Whether its reviews are useful, as far as is known."""
         share = self._right_rejections()
         return share is None or share >= HOPELESS
 
@@ -86,14 +86,14 @@ class SoftVerifier:
         return share is not None and share >= TRUSTED
 
     def leaves_out(self, opinion: Opinion, slot: str) -> bool:
-        """Whether the gates need not run what this opinion is about."""
+        """Whether the gates may skip the proposal of this review."""
         drawn = random.Random(f"{self._seed}.{slot}").random()  # noqa: S311 - a draw, no secret
         left_out = opinion.rejects and self.is_believed and drawn >= AUDITED
         self._left_out += left_out
         return left_out
 
     def learn(self, opinion: Opinion, judged: Judgement) -> None:
-        """Compare an opinion with what the gates said."""
+        """Compare a review with the gates' verdicts."""
         known = truth(judged)
         for name in QUESTIONS:
             if name in known and name in opinion.says:
@@ -102,7 +102,7 @@ class SoftVerifier:
             self._counts["any"][_cell(not opinion.rejects, judged.is_right)] += 1
 
     def figures(self) -> dict[str, object]:
-        """Confusion matrices by question, and how often each of them was right."""
+        """Confusion matrices by question, with the share of right answers of each."""
         matrices = {
             name: {
                 **{cell: counts[cell] for cell in _CELLS},
@@ -118,7 +118,7 @@ class SoftVerifier:
         }
 
     def _right_rejections(self) -> float | None:
-        """The share of right ones, once there are enough."""
+        """The share of right rejections, once there are enough of them."""
         counts = self._counts["any"]
         right, wrong = counts["wrong_and_said_so"], counts["right_but_said_wrong"]
         return right / (right + wrong) if right + wrong >= LEAST else None

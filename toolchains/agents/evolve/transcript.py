@@ -1,4 +1,4 @@
-"""What a search prints: a JSON object a line, which the adapter ``evolve`` reads."""
+"""The output of a search: one JSON object a line, for the adapter ``evolve``."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, TextIO
 
 
 class Transcript:
-    """Entries of the transcript, usage, and at last how it ended. May be used by many threads."""
+    """Writes entries of the transcript, usage, and finally the run's end. Safe for many threads."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
         self._lock = threading.Lock()
 
     def say(self, role: str, text: str, **more: Any) -> None:
-        """An entry: ``role`` is system or user (we ask), assistant, or tool (the gates say)."""
+        """An entry: ``role`` is system or user (questions), assistant, or tool (from the gates)."""
         self._print({"role": role, "text": text, **more})
 
     def usage(self, usage: Mapping[str, Any]) -> None:
-        """What has been used so far."""
+        """The usage so far."""
         self._print({"usage": dict(usage)})
 
     def end(self, state: str, message: str, figures: Mapping[str, Any]) -> None:

@@ -27,7 +27,7 @@ const char* const kConversions[] = {
     "NS0_23float4_copy_kernel_cudaER",
 };
 
-// The text behind `start`; null where the text does not begin so.
+// The text after the prefix `start`; null without that prefix.
 const char* behind(const char* text, const char* start) {
   const size_t length = strlen(start);
   return strncmp(text, start, length) == 0 ? text + length : nullptr;
@@ -42,7 +42,7 @@ const char* behind_one(const char* text, const char* const (&starts)[count]) {
   return nullptr;
 }
 
-// The text behind arguments that are numbers, such as `Li128E`.
+// The text after arguments that are numbers, such as `Li128E`.
 const char* behind_numbers(const char* text) {
   while (text[0] == 'L' && text[1] == 'i') {
     const char* end = text + 2;
@@ -70,7 +70,7 @@ Copying copying(const char* name) {
   while (*rest == 'Z') ++rest;  // a function within a function within ... this one:
   if (behind_one(rest, kConversions) != nullptr) return kConverts;
   if (behind(rest, kCopy) == nullptr) return kComputes;
-  // An unrolled loop says how it loads and stores behind what it calls.
+  // An unrolled loop names its loads and stores after the function that it calls.
   const bool plain = !unrolled || (strstr(rest, kLoads) != nullptr && strstr(rest, kStores) != nullptr);
   return cast == nullptr && plain ? kMoves : kConverts;
 }

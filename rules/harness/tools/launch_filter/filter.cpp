@@ -29,7 +29,7 @@ bool within_limit() {
   return g_launched++ < __atomic_load_n(&orders()->limit, __ATOMIC_ACQUIRE);
 }
 
-// What is known of a kernel; found out at its first launch.
+// What is known of a kernel, looked up at its first launch.
 Handle known(const void* kernel) {
   {
     Lock lock;
@@ -55,8 +55,8 @@ Handle known(const void* kernel) {
   return made;
 }
 
-// Whether a kernel may be launched with so many blocks: PyTorch may convert a scalar, or what one
-// block holds, and no tensors.
+// Whether a kernel may be launched with this many blocks: PyTorch may convert a scalar, or as much
+// as one block holds, but no tensors.
 bool allowed(const Handle& kernel, uint64_t blocks) {
   if (!strict() || kernel.owner == kCandidate || kernel.owner == kHarness) return true;
   return kernel.copying == kMoves || (kernel.copying == kConverts && blocks <= 1);
@@ -138,11 +138,11 @@ void* refusal_of(const char* name) {
   return strict() && kDriver.launches(name) ? kDriver.refuse : nullptr;
 }
 
-// Puts this process under the judge's orders, which are in the first page; the record goes into
-// the second. `candidate` is its file. Called once, before the candidate is loaded; 0 if it worked.
+// Starts to enforce the judge's orders, from the first page, and to write the record into the
+// second. `candidate` is its file. Called once, before the candidate is loaded; 0 on success.
 extern "C" int kabuild_filter_launches(int orders_fd, int record_fd, const char* candidate) {
   if (filtering()) return 1;
   set_candidate(candidate);
   if (!attach(orders_fd, record_fd)) return 2;
-  return g_sealed && seal_driver() ? 0 : 3;  // again, for what is refused from now on
+  return g_sealed && seal_driver() ? 0 : 3;  // again, now that some functions are refused
 }

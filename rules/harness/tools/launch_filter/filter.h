@@ -1,5 +1,5 @@
-// What is launched, and whether it may be. The vendor's file in launch_filter_cuda/ or
-// launch_filter_rocm/ wraps the driver's functions around this.
+// Decides which launches are permitted, and counts them. launch_filter_cuda/ and
+// launch_filter_rocm/ wrap the driver's functions around this.
 #pragma once
 #include <stddef.h>
 
@@ -8,7 +8,7 @@
 
 enum Decision { kRun, kLeaveOut, kRefuse };
 
-// A function of the driver that this library has, too.
+// A function of the driver that this library wraps.
 struct Wrapped {
   const char* name;
   void* own;
@@ -19,10 +19,10 @@ struct Driver {
   const Wrapped* wrapped;
   size_t count;
   void* const* real;                         // the driver's own functions, in the same order
-  bool (*launches)(const char* function);    // whether a function not wrapped could launch
-  void* refuse;                              // in the place of such a function
-  const char* (*name_of)(const void* kernel);  // as the image has it; null where unknown
-  Owner (*owner_of)(const void* kernel);       // of one that nobody has been given
+  bool (*launches)(const char* function);    // whether an unwrapped function could launch
+  void* refuse;                              // replaces such a function
+  const char* (*name_of)(const void* kernel);  // as in the image; null if unknown
+  Owner (*owner_of)(const void* kernel);       // of a kernel that has not been handed out
   const void* (*unwrapped)(const void* image);  // what a wrapper points at; any other image itself
   uint64_t (*fat_size)(const void* image);      // of a fat binary in bytes; 0 for anything else
   const char* pytorch;                          // how the path of PyTorch's library ends
@@ -30,33 +30,33 @@ struct Driver {
 
 extern const Driver kDriver;
 
-// Looks up the driver's own functions, and has its table of symbols name the filter's. The vendor's
-// part calls it as the library is loaded, before anybody has called the driver.
+// Looks up the driver's own functions, and puts the filter's into its table of symbols. The
+// vendor's part calls it when the library is loaded, before any call of the driver.
 void stand_before(void** real);
 
-// Notes a module or library that was loaded from `image`.
+// Records a module or library that was loaded from `image`.
 void loaded(const void* home, const void* image);
 
-// Notes a handle that the driver gave for something in `home`, a module, library or kernel.
+// Records a handle that the driver returned for something in `home`: a module, library or kernel.
 void given(const void* handle, const void* home);
 
 // Whether the judge's orders are in force.
 bool filtering();
 
-// Decides about one launch of a kernel with so many blocks, and counts it.
+// Decides about one launch of a kernel with this many blocks, and counts it.
 Decision decide(const void* kernel, uint64_t blocks);
 
 // Decides about a kernel that becomes part of a graph. Nothing is launched yet.
 bool may_be_in_graph(const void* kernel, uint64_t blocks);
 
-// Decides about one launch of a graph, whose kernels have been decided about, and counts it.
+// Decides about one launch of a graph, whose kernels were permitted before, and counts it.
 Decision decide_graph();
 
-// This library's function of a name of the driver's, or in the place of one of its addresses; null
-// where there is none.
+// This library's function for a name, or for an address, of one of the driver's functions; null if
+// there is none.
 void* stand_in_for_name(const char* name);
 void* stand_in_for_address(const void* real);
 
-// What refuses a function that could launch and is not wrapped; null for any other, and where
+// The function that replaces an unwrapped one that could launch; null for any other, and if
 // everything may be launched.
 void* refusal_of(const char* name);

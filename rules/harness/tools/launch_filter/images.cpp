@@ -21,7 +21,7 @@ bool g_python;
 struct Place {
   const char* address;
   const char* file;
-  int64_t offset;  // of the address in the file; -1 where the address is in no file
+  int64_t offset;  // of the address in the file; -1 if it is in no file
   uint64_t left;   // bytes of the segment's file from there on
 };
 
@@ -56,7 +56,7 @@ bool is_pytorch(const Place& place) {
   return place.offset >= 0 && ends_with(place.file, kDriver.pytorch);
 }
 
-// Whether the memory at `place` is what the file has there.
+// Whether the memory at `place` equals the file's contents there.
 bool as_in_file(const Place& place, uint64_t size) {
   if (size > place.left) return false;
   const int fd = open(place.file, O_RDONLY | O_CLOEXEC);
@@ -134,7 +134,7 @@ class Lines {
     return false;
   }
 
-  // The string at this place, which is behind it then; null where none ends.
+  // Reads the string here and moves past it; null if it does not end.
   const char* string(const uint8_t* end) {
     const void* stop = at_ < end ? memchr(at_, 0, static_cast<size_t>(end - at_)) : nullptr;
     if (stop == nullptr) return nullptr;

@@ -7,7 +7,7 @@
 namespace {
 
 constexpr size_t kPlaces = 1 << 16;
-constexpr size_t kMost = kPlaces / 2;  // so that a search ends soon
+constexpr size_t kMost = kPlaces / 2;  // keeps searches short
 
 Handle g_handles[kPlaces];
 size_t g_used;
@@ -69,7 +69,7 @@ void note_name(const void* handle, const char* text) {
   Lock lock;
   Handle* found = handle == nullptr || text == nullptr ? nullptr : find(handle, true);
   if (found == nullptr || (found->name != nullptr && strcmp(found->name, text) == 0)) return;
-  found->name = strdup(text);  // and the old one stays: somebody may just read it
+  found->name = strdup(text);  // the old one is not freed: another thread may be reading it
 }
 
 const char* noted_name(const void* handle) {
@@ -81,7 +81,7 @@ const char* noted_name(const void* handle) {
 void forget(const void* home) {
   Lock lock;
   for (Handle& each : g_handles) {
-    // A place that has been used stays so, or searches would end too early.
+    // A used place stays used, or searches would end too early.
     if (each.home == home) each = {each.handle, nullptr, kUnknown, false, 0, -1, nullptr};
   }
 }

@@ -1,7 +1,7 @@
 // Two pages that the judge shares with a runner: the same layout as runners/launch_pages.py.
 //
-// The runner can only read the orders. It writes the record, which is evidence and no proof: a
-// candidate that changes it can accuse itself, or hide a launch that was refused and did not run.
+// The runner can only read the orders. It writes the record, which is evidence, not proof: by
+// changing it a candidate can accuse itself, or hide a refused launch, which did not run anyway.
 #pragma once
 #include <stdint.h>
 
@@ -11,7 +11,7 @@ constexpr uint32_t kPagesVersion = 1;
 constexpr int kMostNoted = 62;
 
 enum Rule : uint32_t {
-  kAny = 0,  // whatever is launched runs
+  kAny = 0,  // all kernels run
   kOwn = 1,  // the candidate's own kernels run, and PyTorch's copies and fills
 };
 
@@ -20,9 +20,9 @@ struct Orders {
   uint32_t version;
   uint32_t rule;
   uint32_t reserved;
-  uint64_t epoch;      // when it changes, launches are counted from zero again
+  uint64_t epoch;      // a change restarts the count of launches at zero
   uint64_t limit;      // kernels beyond this number are not launched, though calls succeed
-  char harness[8160];  // the text of the harness's own kernels; empty where there are none
+  char harness[8160];  // the text of the harness's own kernels; empty if there are none
 };
 static_assert(sizeof(Orders) == 8192, "the layout of launch_pages.py");
 
@@ -50,12 +50,12 @@ struct Record {
 };
 static_assert(sizeof(Record) == 8192, "the layout of launch_pages.py");
 
-// Maps both pages and closes the descriptors. False when that fails.
+// Maps both pages and closes the descriptors. False on failure.
 bool attach(int orders_fd, int record_fd);
 
 // Null until `attach` has succeeded.
 const Orders* orders();
 Record* record();
 
-// The entry of a kernel of this name; -1 when all are in use.
+// The entry of a kernel of this name; -1 if all are in use.
 int note(const char* name, Kind kind);

@@ -1,4 +1,4 @@
-// The driver behind this library, which it is linked with by a name of its own.
+// The real driver, which this library is linked with under another name.
 #pragma once
 
 constexpr char kRealDriver[] = "libkabuild-driver.so";
@@ -6,5 +6,5 @@ constexpr char kRealDriver[] = "libkabuild-driver.so";
 // A handle of the driver for dlsym.
 void* real_driver();
 
-// A function of the driver; null where this driver has none of the name.
+// A function of the driver; null if this driver has none of that name.
 void* real_function(const char* name);

@@ -44,7 +44,7 @@ uint32_t symbol_count(const uint32_t* hash) {
   return last + 1;
 }
 
-// How the loader has protected the segment that holds an address.
+// The loader's protection of the segment that holds an address.
 struct Segment {
   uintptr_t address;
   int protection;

@@ -1,4 +1,4 @@
-// CUDA's driver as the filter sees it, and its answers to who asks for the addresses of functions.
+// The filter's view of CUDA's driver, and lookups of functions by name.
 #include <string.h>
 
 #include "../launch_filter/filter.h"
@@ -12,7 +12,7 @@ constexpr uint64_t kPerThread = 2;  // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_ST
 #define ROW(name, arguments) {#name, reinterpret_cast<void*>(&name)},
 const Wrapped kWrapped[] = {FUNCTIONS(ROW)};
 
-// Versions of the interface that a program may ask for by one name.
+// Functions that one name stands for, by the version of the interface.
 struct Variant {
   const char* symbol;
   int since;
@@ -42,7 +42,7 @@ bool begins(const char* text, const char* start) {
   return strncmp(text, start, strlen(start)) == 0;
 }
 
-// Whether a function that this library does not know could launch a kernel, by its name.
+// Whether a function that this library does not wrap could launch a kernel, judging by its name.
 bool launches(const char* name) {
   for (const char* harmless : kHarmless) {
     if (begins(name, harmless)) return false;

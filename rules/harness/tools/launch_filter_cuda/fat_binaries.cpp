@@ -1,4 +1,4 @@
-// Fat binaries of CUDA: a wrapper, which libraries register, points at a header and its code.
+// CUDA's fat binaries: libraries register a wrapper that points at a header and its code.
 #include <string.h>
 
 #include "functions.h"

@@ -1,5 +1,5 @@
-// The functions of CUDA's driver that this library has, too: those that load code, name kernels
-// and launch them. All others are the driver's, which is found behind this library.
+// The functions of CUDA's driver that this library wraps: those that load code, name kernels and
+// launch them. All others are the driver's own, which is loaded behind this library.
 //
 // Declared here and not included from cuda.h, so that any C++ compiler builds this. The names and
 // layouts are the driver's stable binary interface.
@@ -107,7 +107,7 @@ FUNCTIONS(DECLARE)
 #define NUMBER(name, arguments) k_##name,
 enum : size_t { FUNCTIONS(NUMBER) kCount };
 
-// The driver's own functions; null where this driver lacks one.
+// The driver's own functions; null if this driver lacks one.
 extern void* g_real[kCount];
 
 // Calls the driver's function behind this one.
@@ -115,7 +115,7 @@ extern void* g_real[kCount];
   (g_real[k_##name] == nullptr ? kNotSupported \
                                : reinterpret_cast<decltype(&name)>(g_real[k_##name])(__VA_ARGS__))
 
-// Of images: `fat_binaries.cpp`.
+// In fat_binaries.cpp.
 const void* unwrapped(const void* image);
 uint64_t fat_size(const void* image);
 

@@ -17,16 +17,16 @@ bool is_capturing(Stream stream) {
   return ask != nullptr && ask(stream, &status) == kSuccess && status == kCapturing;
 }
 
-// Blocks of a grid whose three sizes these are.
+// The number of blocks of a grid with these three sizes.
 uint64_t blocks_of(const Unsigned* sizes) { return uint64_t{sizes[0]} * sizes[1] * sizes[2]; }
 
-// What a launch comes to, where `go` launches.
+// The result of a launch that `go` makes, if it is permitted.
 template <typename Go>
 Result launch(Function function, uint64_t blocks, Stream stream, Go go) {
   switch (decide(function, blocks)) {
     case kRefuse:
       return kNotPermitted;
-    case kLeaveOut:  // but a graph that is recorded is left out when it is launched
+    case kLeaveOut:  // a recorded graph is left out later, when it is launched
       return is_capturing(stream) ? go() : kSuccess;
     default:
       return go();

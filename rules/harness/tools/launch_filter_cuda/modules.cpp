@@ -1,4 +1,4 @@
-// Modules and libraries: whose code they hold, and the handles of the kernels in them.
+// Modules and libraries: who owns their code, and the handles of their kernels.
 #include "../launch_filter/filter.h"
 #include "functions.h"
 

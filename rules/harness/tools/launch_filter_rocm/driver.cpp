@@ -1,4 +1,4 @@
-// HIP's runtime as the filter sees it, and what it answers to whoever asks for functions by name.
+// The filter's view of HIP's runtime, and lookups of functions by name.
 #include <string.h>
 
 #include "../launch_filter/filter.h"
@@ -21,8 +21,8 @@ bool begins(const char* text, const char* start) {
   return strncmp(text, start, strlen(start)) == 0;
 }
 
-// Whether a function that this library does not know could launch a kernel, or give one that does,
-// by its name. Some names are those of C++.
+// Whether a function that this library does not wrap could launch a kernel, or return a function
+// that does, judging by its name. Some names are mangled C++ names.
 bool launches(const char* name) {
   for (const char* harmless : kHarmless) {
     if (begins(name, harmless)) return false;
@@ -35,20 +35,20 @@ bool launches(const char* name) {
 
 Result refused() { return kNotSupported; }
 
-// The name of a kernel that stands in a library; null for any other handle, whatever it is.
+// The name of a kernel in a library; null for any other handle.
 const char* registered_name(const void* kernel) {
   using Ask = const char* (*)(const void*, Stream);
   static const auto ask = reinterpret_cast<Ask>(real_function("hipKernelNameRefByPtr"));
   return ask == nullptr ? nullptr : ask(kernel, nullptr);
 }
 
-// Of a module's kernel the runtime is not asked: it takes the handle for one of its own.
+// The runtime is not asked about a module's kernel: it would misread the handle as its own.
 const char* name_of(const void* kernel) {
   const char* name = noted_name(kernel);
   return name != nullptr ? name : registered_name(kernel);
 }
 
-// PyTorch's kernels are registered before the filter is in force, and stand in its library.
+// PyTorch's kernels are in its library, and are registered before the filter is in force.
 Owner owner_of_kernel(const void* kernel) {
   return in_pytorch(kernel) && registered_name(kernel) != nullptr ? kPyTorch : kForeign;
 }
@@ -60,7 +60,7 @@ bool is_own(const void* function) {
   return function == kDriver.refuse;
 }
 
-// Puts this library's function in the place of the one that the runtime has found.
+// Replaces the function that the runtime has found with this library's.
 void stand_in(const char* symbol, void** found, uint64_t flags, bool per_thread) {
   if (found == nullptr || *found == nullptr || is_own(*found)) return;
   void* own = stand_in_for_address(*found);

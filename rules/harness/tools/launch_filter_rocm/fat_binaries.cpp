@@ -1,4 +1,4 @@
-// Fat binaries of HIP: a wrapper, which libraries register, points at clang's bundle of code objects.
+// HIP's fat binaries: libraries register a wrapper that points at clang's bundle of code objects.
 #include <string.h>
 
 #include "functions.h"
@@ -38,7 +38,7 @@ const void* unwrapped(const void* image) {
   return magic == kWrapper ? static_cast<const Wrapper*>(image)->data : image;
 }
 
-// Up to the end of the last code object. A compressed bundle is none that a candidate gets.
+// Up to the end of the last code object. Candidates are never compiled into compressed bundles.
 uint64_t fat_size(const void* image) {
   const char* start = static_cast<const char*>(image);
   if (strncmp(start, kBundle, kMagicBytes) != 0) return 0;

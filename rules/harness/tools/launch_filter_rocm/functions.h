@@ -1,5 +1,5 @@
-// The functions of HIP's runtime that this library has, too: those that load code, name kernels and
-// launch them. All others are the runtime's, which is found behind this library.
+// The functions of HIP's runtime that this library wraps: those that load code, name kernels and
+// launch them. All others are the runtime's own, which is loaded behind this library.
 //
 // Declared here and not included from HIP's headers, so that any C++ compiler builds this without
 // them. The names and layouts are those of HIP 6 and 7; a test compares them with HIP's own.
@@ -15,7 +15,7 @@ using Home = void*;            // a hipModule_t, a hipLibrary_t, or a registered
 using Unsigned = unsigned int;
 
 constexpr Result kSuccess = 0;
-constexpr Result kNotSupported = 801;  // also what is refused gets: HIP has no "not permitted"
+constexpr Result kNotSupported = 801;  // refused launches get it too: HIP has no "not permitted"
 
 struct Dim3 {  // dim3
   uint32_t x, y, z;
@@ -137,16 +137,16 @@ FUNCTIONS(DECLARE)
 #define NUMBER(type, name, arguments) k_##name,
 enum : size_t { FUNCTIONS(NUMBER) kCount };
 
-// The runtime's own functions; null where this runtime lacks one.
+// The runtime's own functions; null if this runtime lacks one.
 extern void* g_real[kCount];
 
-// The runtime's function behind this one; there may be none.
+// The runtime's function behind this one, if any.
 #define REAL_FUNCTION(name) reinterpret_cast<decltype(&name)>(g_real[k_##name])
 // Calls it.
 #define REAL(name, ...) \
   (g_real[k_##name] == nullptr ? kNotSupported : REAL_FUNCTION(name)(__VA_ARGS__))
 
-// Of images: `fat_binaries.cpp`.
+// In fat_binaries.cpp.
 const void* unwrapped(const void* image);
 uint64_t fat_size(const void* image);
 

@@ -20,18 +20,18 @@ uint64_t blocks_of(Dim3 grid) { return uint64_t{grid.x} * grid.y * grid.z; }
 
 uint64_t blocks_of(const Unsigned* sizes) { return uint64_t{sizes[0]} * sizes[1] * sizes[2]; }
 
-// Blocks along one axis of a grid whose size is told in threads.
+// Blocks along one axis of a grid whose size is given in threads.
 uint64_t blocks_along(Unsigned threads, Unsigned block) {
   return block == 0 ? 0 : (uint64_t{threads} + block - 1) / block;
 }
 
-// What a launch comes to, where `go` launches.
+// The result of a launch that `go` makes, if it is permitted.
 template <typename Go>
 Result launch(Function function, uint64_t blocks, Stream stream, Go go) {
   switch (decide(function, blocks)) {
     case kRefuse:
       return kNotSupported;
-    case kLeaveOut:  // but a graph that is recorded is left out when it is launched
+    case kLeaveOut:  // a recorded graph is left out later, when it is launched
       return is_capturing(stream) ? go() : kSuccess;
     default:
       return go();
@@ -72,7 +72,7 @@ uint64_t config_blocks(const Config* config) {
 
 }  // namespace
 
-// The grid is what hipConfigureCall was told before.
+// hipConfigureCall has set the grid before.
 WRAP(hipLaunchByPtr)(const void* f) {
   return launch(f, kMany, nullptr, [&] { return REAL(hipLaunchByPtr, f); });
 }

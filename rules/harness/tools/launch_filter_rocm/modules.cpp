@@ -1,19 +1,19 @@
-// Modules, libraries and what the loader registers: whose code they hold, and their kernels.
+// Modules, libraries and registered fat binaries: their kernels, and who owns the code.
 #include "../launch_filter/filter.h"
 #include "../launch_filter/images.h"
 #include "functions.h"
 
 namespace {
 
-// Notes a kernel of `home` by its name, whoever owns it.
+// Records a kernel of `home` by its name, whoever owns it.
 void found(Function kernel, Home home, const char* name) {
   const Owner owner = owner_of(home);
   own(kernel, home, owner == kUnknown ? kForeign : owner);
   note_name(kernel, name);
 }
 
-// Notes where a kernel of a library stands. Only a candidate's are noted, and what would pass for
-// PyTorch's or the candidate's otherwise: libraries have tens of thousands.
+// Records the place of a library's kernel. Libraries have tens of thousands, so only the
+// candidate's are recorded, and those that would otherwise pass for PyTorch's or the candidate's.
 void registered(const void* host, Home binary) {
   if (!filtering()) return;
   const Owner owner = owner_of(binary);

@@ -2,13 +2,13 @@
 
 // One prototype serves every signature of pointers, 64-bit integers and up to eight floats.
 //
-// System V x86-64 and AAPCS64 treat the two classes apart: integers and pointers fill the
-// general registers (six; eight) in order, floats fill xmm0-7 or v0-7 in order, whatever the
-// order between the classes. What does not fit goes on the stack, again in declared order, and
-// an integer takes eight bytes there. At most eight floats always fit into registers, so the
-// stack holds only integers, in their order: exactly where a callee that declares any
-// interleaving of as many or fewer arguments looks for its own. Arguments beyond the callee's
-// are never read, and the caller removes them from the stack.
+// System V x86-64 and AAPCS64 treat the two classes separately: integers and pointers fill the
+// general registers (six; eight) in order, floats fill xmm0-7 or v0-7 in order, however they
+// are interleaved. Arguments that do not fit go on the stack, in declared order, eight bytes for
+// an integer. Eight floats always fit into registers, so the stack holds only integers, in
+// order. A callee that declares as many or fewer arguments, in any interleaving, finds them
+// exactly there. It never reads arguments beyond its own, and the caller removes them from the
+// stack.
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #error "the calling convention of this machine has not been considered"
 #endif

@@ -10,20 +10,20 @@ constexpr uint32_t kMostTensors = 16;  // inputs, and outputs; as the judge has 
 struct Candidate {
   const char* path;
   void* library;
-  void* entry;           // of the config in force
-  void* workspace_size;  // null where the candidate wants no workspace
+  void* entry;           // of the current config
+  void* workspace_size;  // null if the candidate needs no workspace
 };
 
-// Loads the library. False leaves the reason to dlerror.
+// Loads the library. On false, dlerror has the reason.
 bool load(Candidate* candidate);
 
-// Finds the entry by the first of the block's names that the library has. False without one.
+// Finds the entry: the first of the block's names that the library defines. False if there is none.
 bool resolve(Candidate* candidate, const ControlBlock& block);
 
-// Bytes of workspace that the candidate wants for these dims.
+// Bytes of workspace that the candidate needs for these dims.
 int64_t wanted_workspace(const Candidate& candidate, const ControlBlock& block);
 
-// Inputs, outputs, scalars, dims, workspace where wanted, stream. `tensors` are the addresses of
-// inputs and outputs, in order. False where there are more arguments than a call can have.
+// Inputs, outputs, scalars, dims, workspace if needed, stream. `tensors` are the addresses of
+// inputs and outputs, in order. False if there are more arguments than a call can have.
 bool assemble(const Candidate& candidate, const ControlBlock& block, const void* const* tensors,
               const void* workspace, const void* stream, Arguments* arguments);

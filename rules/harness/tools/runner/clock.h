@@ -1,23 +1,23 @@
-// The stream that a candidate gets, and the clock around its calls: runner_host/, runner_cuda/.
+// The candidate's stream, and the clock around its calls. See runner_host/ and runner_cuda/.
 #pragma once
 #include <stdint.h>
 
-// Sets the platform up before anything hostile is loaded. Null, or why it cannot be used.
+// Sets up the platform before anything hostile is loaded. Returns null, or why that failed.
 const char* open_clock();
 
-// What a call gets as its hipStream_t.
+// The hipStream_t that is passed to each call.
 void* stream();
 
-// Both give the platform's hipError_t. `stop_clock` waits for all work that was begun, in
-// whatever stream; what it waits for is part of the time.
+// Both return the platform's hipError_t. `stop_clock` waits for all work in all streams, and that
+// wait is part of the time.
 int start_clock();
 int stop_clock(int64_t* elapsed_ns);
 
-// Has launches from now on have their effect, or none, so that an output shows what else writes it.
-// False on platforms that cannot tell a library's launches.
+// Switches the effect of launches on or off; without launches, an output shows what else writes it.
+// False on platforms that cannot recognise a library's launches.
 bool enable_launches(bool enabled);
 
-// Has launches recorded instead of run, up to `replay`, which runs them as one graph and times
-// that. False where the platform, or what was called, cannot be recorded.
+// Records launches instead of running them, up to `replay`, which runs them as one graph and times
+// it. False if the platform or the call cannot be recorded.
 bool start_recording();
 bool replay(int64_t* elapsed_ns);

@@ -38,7 +38,7 @@ bool was_write(const ucontext_t* context) {
 #endif
 }
 
-// Whether three quarters of the memory limit are in use: another quarter is refused then.
+// Whether three quarters of the memory limit are in use, so that another quarter is refused.
 bool memory_is_full() {
   struct rlimit limit;
   if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
@@ -49,8 +49,8 @@ bool memory_is_full() {
   return false;
 }
 
-// Sends the report and has the process die of the signal itself. Threads that fault together
-// run this together: the first one speaks, the others wait for the end.
+// Sends the report, then lets the signal kill the process. If several threads fault at once, the
+// first one reports and the others wait for the end.
 void report(int number, siginfo_t* info, void* context) {
   static int entered;
   while (__atomic_exchange_n(&entered, 1, __ATOMIC_SEQ_CST) != 0) pause();
@@ -66,7 +66,7 @@ void report(int number, siginfo_t* info, void* context) {
       {protocol::kSignal, number, where.place, where.tensor, where.offset, flags}};
   send(protocol::kControlFd, &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
   signal(number, SIG_DFL);
-  raise(number);  // delivered on the return, for it is blocked here
+  raise(number);  // blocked here, so it is delivered on return
 }
 
 }  // namespace

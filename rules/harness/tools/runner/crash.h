@@ -2,5 +2,5 @@
 #pragma once
 #include "mapping.h"
 
-// Installs the handlers. `buffers` explains addresses; `nonce` is that of the request in hand.
+// Installs the handlers. `buffers` explains addresses; `nonce` is that of the current request.
 void report_crashes(const Buffers* buffers, const volatile uint64_t* nonce);

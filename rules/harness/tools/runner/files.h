@@ -1,15 +1,15 @@
-// Shared memory files, as this process maps them.
+// This process's mappings of shared memory files.
 #pragma once
 #include <stddef.h>
 
-// One mapped descriptor, or memory of a device; `base` is null where there is none.
+// One mapped descriptor, or memory of a device; `base` is null if there is none.
 struct Mapping {
   char* base;
   size_t size;
 };
 
-// Maps all of a file and closes its descriptor. False when the kernel refuses, which means that
-// the address space is used up.
+// Maps a whole file and closes its descriptor. False if the kernel refuses because the address
+// space is used up.
 bool map_file(Mapping* mapping, int fd, int protection);
 
 void unmap_file(Mapping* mapping);

@@ -1,6 +1,6 @@
-// Whose kernels the candidate may launch.
+// Which kernels the candidate may launch.
 #pragma once
 
-// Has the library before the device's driver decide about launches from now on, where the launcher
-// has put one there. Null, or what is wrong. `candidate` is its file, which is not loaded yet.
+// From now on the launch filter, if the launcher has put one before the device's driver, decides
+// about launches. Returns null, or what is wrong. `candidate` is its file, which is not loaded yet.
 const char* filter_launches(const char* candidate);

@@ -2,8 +2,8 @@
 //
 //   hip-runner CANDIDATE LIBRARY...
 //
-// It starts inside its sandbox. Nothing here is secret, and nothing that it reports is
-// believed further than the judge can check it: the candidate shares this address space.
+// It starts inside its sandbox. The candidate shares this address space, so nothing here is
+// secret, and the judge believes only what it can check.
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/filter.h>
@@ -32,7 +32,7 @@ constexpr int kMostFds = 3;
 constexpr int kNotSupported = 801;  // hipErrorNotSupported
 constexpr size_t kMostInstructions = 1024;
 
-// The request in hand, and what came with it.
+// The current request, and what came with it.
 struct Request {
   Message message;
   int fds[kMostFds];
@@ -62,7 +62,7 @@ void reply(uint32_t kind, const int64_t* values, int count) {
   _exit(1);
 }
 
-// Puts the process under the filter that the launcher has left for it.
+// Installs the system-call filter that the launcher has prepared.
 void lock_down() {
   static sock_filter instructions[kMostInstructions];
   const ssize_t size = read(protocol::kFilterFd, instructions, sizeof instructions);
@@ -76,8 +76,8 @@ void lock_down() {
   }
 }
 
-// Waits for a message: asleep, or awake when the judge has asked for that, since the time that
-// waking up takes is the noise of its clock.
+// Waits for a message. Busy-waits if the judge asks for that, since the time to wake up would be
+// noise in its clock.
 ssize_t wait_for_message(msghdr* header) {
   if (!g_awake) return recvmsg(protocol::kControlFd, header, MSG_CMSG_CLOEXEC);
   g_awake = false;
@@ -147,7 +147,7 @@ void check(int error) {
   if (error != 0) fail(protocol::kLaunch, error, nullptr);
 }
 
-// One call for each slot of the batch; the first error ends it. The launches of call `left_out`
+// Makes one call for each slot of the batch, up to the first error. The launches of call `left_out`
 // have no effect; -1 for none.
 int make_calls(const Candidate& candidate, int64_t calls, int64_t left_out) {
   const ControlBlock* block = g_buffers.control();
@@ -185,7 +185,7 @@ int64_t now_ns() {
   return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
-int g_waited;  // what waiting for the device came to, which is said when it is asked for
+int g_waited;  // the result of waiting for the device, reported on request
 int64_t g_made[2];
 
 // Answers once all calls are queued behind the gate, then waits until the device is idle.
@@ -203,7 +203,7 @@ void run_gated(const Candidate& candidate, const int64_t* asked) {
   g_waited = pass_gate(ticket, &g_made[1]);
 }
 
-// The same calls recorded and replayed as one graph; no calls where that cannot be done.
+// The same calls, recorded and replayed as one graph; no calls if they cannot be recorded.
 void run_recorded(const Candidate& candidate, int64_t calls) {
   int64_t values[] = {0, 0};
   if (start_recording()) {

@@ -1,6 +1,6 @@
-// The judge's shared memory, as the runner maps it. The control block is a file on every
-// platform; where the tensors lie is the platform's business: `map_config`, `map_scratch`, `unmap`
-// and `locate` are in runner_host/ and runner_cuda/.
+// The runner's mappings of the judge's shared memory. The control block is a file on every
+// platform. Each platform has its own memory for tensors: `map_config`, `map_scratch`, `unmap` and
+// `locate` are in runner_host/ and runner_cuda/.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include "files.h"
 #include "protocol.h"
 
-// Everything that belongs to the config in force.
+// Everything that belongs to the current config.
 struct Buffers {
   Mapping block;
   Mapping inputs;
@@ -29,15 +29,15 @@ struct Buffers {
   }
 };
 
-// Where an address lies.
+// The tensor that an address is in.
 struct Location {
   protocol::Place place;
   int64_t tensor;
   int64_t offset;  // from the tensor's first byte
 };
 
-// Maps what LOAD brings: control block, inputs, outputs. False when the system refuses, which
-// means that memory or addresses are used up. The descriptors are closed.
+// Maps the files of LOAD (control block, inputs, outputs) and closes their descriptors. False if
+// memory or addresses are used up.
 bool map_config(Buffers* buffers, const int fds[3]);
 
 // Maps the workspace of SCRATCH; like map_config.

@@ -1,12 +1,12 @@
-// Calls a candidate once, in a process of its own, with an allocation of the device for each
-// tensor: what a tool that watches a program's memory, such as compute-sanitizer, can check.
+// Calls a candidate once, in a process of its own, with a device allocation for each tensor, so
+// that a tool that watches a program's memory, such as compute-sanitizer, can check it.
 //
 //   hip-alone BLOCK INPUTS CANDIDATE LIBRARY...
 //
-// BLOCK is a control block of one slot, and INPUTS what its inputs hold, each from its `first` on.
-// Says on standard output, a line each: `kabuild-alone ready`, then for each tensor `kabuild-alone
+// BLOCK is a control block of one slot, and INPUTS holds its inputs, each from its `first` on.
+// Prints lines to standard output: `kabuild-alone ready`, then for each tensor `kabuild-alone
 // memory NAME ADDRESS BYTES`, and in the end `kabuild-alone done` or `kabuild-alone fault KIND
-// VALUE`. The candidate shares this process: all of this is its word.
+// VALUE`. The candidate shares this process and may forge all of them.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ void say(const char* format, Values... values) {
   fflush(stdout);
 }
 
-// Ends the process without what the candidate may have registered for its end.
+// Ends the process without running exit handlers that the candidate may have registered.
 [[noreturn]] void fail(const char* kind, int64_t value) {
   say("fault %s %lld", kind, static_cast<long long>(value));
   _exit(1);
@@ -62,7 +62,7 @@ void call_once(const Candidate& candidate, const ControlBlock& block, const Mapp
   const void* tensors[2 * kMostTensors];
   for (uint32_t i = 0; i < block.inputs + block.outputs; ++i) {
     const Tensor& tensor = block.tensors()[i];
-    // Nothing is written to an output, so that a kernel that reads it is found out.
+    // Outputs stay uninitialised, so that a kernel that reads one is detected.
     const bool input = i < block.inputs;
     tensors[i] = input ? allocate_input(tensor, inputs) : allocate(tensor.name, tensor.size);
   }

@@ -10,12 +10,12 @@ cuda::Event g_stop;
 
 constexpr double kNanoseconds = 1e6;  // of the driver's milliseconds
 
-// Runs `stream` and everything else to its end, then takes the time since `start_clock`.
+// Waits for `stream` and all others, then takes the time since `start_clock`.
 int elapsed(int64_t* elapsed_ns) {
   const cuda::Driver& driver = cuda::driver();
   float milliseconds = 0;
-  // First all streams, whichever the candidate has used, and only then the event: what runs
-  // elsewhere is no secret from this clock. It costs a batch about ten microseconds.
+  // All streams first, and only then the event, so that work in other streams is timed too. Costs
+  // about ten microseconds a batch.
   int error = driver.context_synchronize();
   if (error == cuda::kSuccess) error = driver.event_record(g_stop, g_stream);
   if (error == cuda::kSuccess) error = driver.event_synchronize(g_stop);
@@ -34,12 +34,12 @@ const char* open_clock() {
   int device = 0;
   if (driver.init(0) != cuda::kSuccess) return "cuInit fails\n";
   if (driver.device_get(&device, cuda::kDevice) != cuda::kSuccess) return "no device\n";
-  // Before the context exists: a thread that sleeps would add its waking up to the time.
+  // Before the context exists: a sleeping thread would add the time to wake up.
   driver.context_set_flags(device, cuda::kSpin);
-  // The primary one, which the runtime in the candidate's library uses too.
+  // The primary context, which the runtime in the candidate's library uses too.
   if (driver.context_retain(&context, device) != cuda::kSuccess) return "no context\n";
   if (driver.context_set_current(context) != cuda::kSuccess) return "no current context\n";
-  // Not "non-blocking": a candidate that launches into the default stream is waited for.
+  // Not "non-blocking", so that launches into the default stream are waited for.
   if (driver.stream_create(&g_stream, 0) != cuda::kSuccess) return "no stream\n";
   if (driver.event_create(&g_start, 0) != cuda::kSuccess) return "no event\n";
   if (driver.event_create(&g_stop, 0) != cuda::kSuccess) return "no event\n";
@@ -66,7 +66,7 @@ bool replay(int64_t* elapsed_ns) {
   bool ran = driver.graph_instantiate(&executable, graph, 0) == cuda::kSuccess;
   if (ran) {
     float milliseconds = 0;
-    // The first of the two hides what launching the second takes the host.
+    // The first of the two hides the host's time to launch the second.
     ran = driver.graph_upload(executable, g_stream) == cuda::kSuccess &&
           driver.context_synchronize() == cuda::kSuccess &&
           driver.graph_launch(executable, g_stream) == cuda::kSuccess &&

@@ -53,7 +53,7 @@ struct Driver {
   int (*memory_map)(Address, size_t, size_t, Handle, unsigned long long);
   int (*memory_unmap)(Address, size_t);
   int (*memory_access)(Address, size_t, const Access*, size_t);
-  // What a gate takes; null where the platform has none.
+  // For gates; null on platforms without them.
   int (*device_attribute)(int*, int, int);
   int (*host_register)(void*, size_t, unsigned);
   int (*host_address)(Address*, void*, unsigned);
@@ -73,13 +73,13 @@ struct Driver {
 // The driver, once `load` has succeeded.
 const Driver& driver();
 
-// Loads libcuda.so.1. Null, or the first thing that is missing.
+// Loads libcuda.so.1. Returns null, or the first thing that is missing.
 const char* load();
 
 // The library, once `load` has succeeded.
 void* library();
 
-// The device of this process: the only one that it is shown.
+// The device of this process: the only visible one.
 constexpr int kDevice = 0;
 
 }  // namespace cuda

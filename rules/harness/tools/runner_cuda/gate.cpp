@@ -11,10 +11,10 @@
 namespace {
 
 constexpr size_t kText = 4096;  // where the kernel's text begins
-constexpr int kEnded = 16, kIdle = 32;  // places of the device's word and of the runner's
+constexpr int kEnded = 16, kIdle = 32;  // offsets of the device's word and of the runner's
 constexpr unsigned kMapped = 2;  // CU_MEMHOSTREGISTER_DEVICEMAP
 constexpr int kThreadsOfBlock = 1, kProcessors = 16, kThreadsOfAll = 39;  // CUdevice_attribute
-constexpr uint64_t kLimitNs = 20000000000;  // longer than a judge waits for what is queued
+constexpr uint64_t kLimitNs = 20000000000;  // longer than a judge waits for queued work
 
 volatile uint32_t* g_words;
 cuda::Address g_word;
@@ -28,7 +28,7 @@ unsigned attribute(int number) {
   return static_cast<unsigned>(value);
 }
 
-// Blocks that leave no thread free on any multiprocessor, however many threads it has.
+// As many blocks as leave no thread of any multiprocessor free.
 void find_shape() {
   const unsigned room = attribute(kThreadsOfAll), most = attribute(kThreadsOfBlock);
   unsigned each = 1;

@@ -7,7 +7,7 @@
 #include "driver.h"
 
 const char* filter_launches(const char* candidate) {
-  if (fcntl(protocol::kOrdersFd, F_GETFD) < 0) return nullptr;  // none was put there
+  if (fcntl(protocol::kOrdersFd, F_GETFD) < 0) return nullptr;  // there is no filter
   using Filter = int (*)(int, int, const char*);
   void* found = dlsym(cuda::library(), "kabuild_filter_launches");
   if (found == nullptr) return "the launch filter is not in the driver's place\n";

@@ -1,6 +1,6 @@
-// The tensors lie in memory of the device that the judge has allocated and whose descriptors it
-// passes. Pages there have 2 MiB, so that nothing between tensors can be taken out: the judge
-// finds in the guards what was written beside an output, and compares the inputs.
+// The judge allocates the tensors in device memory and passes their descriptors. Pages have 2 MiB
+// there, so the gaps between tensors cannot be unmapped. Instead the judge checks the guards for
+// writes beside an output, and compares the inputs.
 #include "../runner/mapping.h"
 
 #include <sys/mman.h>
@@ -26,7 +26,7 @@ bool map_handle(Mapping* mapping, cuda::Handle handle, size_t size) {
   return true;
 }
 
-// Maps all of an allocation and closes its descriptor.
+// Maps a whole allocation and closes its descriptor.
 bool map_device(Mapping* mapping, int fd, size_t size) {
   const cuda::Driver& driver = cuda::driver();
   cuda::Handle handle = 0;
@@ -72,7 +72,7 @@ void unmap(Buffers* buffers) {
   buffers->workspace = nullptr;
 }
 
-// Addresses of the device mean nothing to this processor: what it faults on is its own.
+// This processor cannot fault on a device's address: all faults are on its own memory.
 Location locate(const Buffers& buffers, const void* address) {
   if (holds(buffers.block, address)) return {protocol::kControl, -1, 0};
   return {protocol::kElsewhere, -1, 0};

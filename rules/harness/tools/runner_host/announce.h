@@ -1,4 +1,4 @@
-// Tells a sanitizing runtime, where one is loaded, which memory the candidate is lent.
+// Tells a sanitizing runtime, if one is loaded, which memory is lent to the candidate.
 #pragma once
 #include "../runner/mapping.h"
 

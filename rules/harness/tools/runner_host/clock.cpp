@@ -21,7 +21,7 @@ int64_t now_ns() {
 }  // namespace
 
 const char* open_clock() {
-  // Looked up before the candidate is loaded, which could define them too.
+  // Looked up before the candidate is loaded, since it could define them too.
   g_enable_launches = reinterpret_cast<Enable>(dlsym(RTLD_DEFAULT, "hipcpu_enable_launches"));
   g_synchronize = reinterpret_cast<Synchronize>(dlsym(RTLD_DEFAULT, "hipDeviceSynchronize"));
   return nullptr;

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-// Calls on a processor are made when they are made: there is nothing to hold back.
+// Calls on a processor run at once: nothing can be held back.
 bool open_gate(int fd, const char**) {
   close(fd);
   return false;

@@ -23,8 +23,8 @@ struct Arena {
   uint64_t guard;
 };
 
-// Faults the tensors in, so that the first call does not pay for it, and unmaps what is
-// between them. Both are improvements that may fail without harm.
+// Faults the tensors in, so that the first call does not pay for it, and unmaps the gaps between
+// them. Both may fail without harm.
 void prepare(const Arena& arena, uint32_t slots, uint64_t page, int populate) {
   const bool remove_gaps = uint64_t{slots} * arena.count <= kMostGaps;
   char* base = arena.mapping->base;
@@ -44,8 +44,7 @@ void prepare(const Arena& arena, uint32_t slots, uint64_t page, int populate) {
   if (remove_gaps && end > cursor) mprotect(base + cursor, end - cursor, PROT_NONE);
 }
 
-// The tensor that holds the offset, or the one nearest to it, which may be the last one of the
-// slot before.
+// The tensor that holds the offset, or the nearest one, perhaps the last of the previous slot.
 Location nearest(const Tensor* tensors, uint32_t count, uint64_t stride, uint64_t offset,
                  protocol::Place inside, protocol::Place gap) {
   Location best = {gap, -1, 0};

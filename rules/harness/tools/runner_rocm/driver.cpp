@@ -1,8 +1,8 @@
-// HIP's functions for AMD in the places of CUDA's: they take the same arguments, with the same
-// values and layouts, so that the runner's clock and memory are those of CUDA. One differs: before
-// HIP 7.1 a file descriptor is passed by its address.
+// HIP's functions for AMD, in place of CUDA's. They take the same arguments with the same values
+// and layouts, so the runner's clock and memory code serves both. One differs: before HIP 7.1 a
+// file descriptor is passed by its address.
 //
-// It has been built and started where there is no device, and never run on one.
+// Built and started without a device; never run on one.
 #include "../runner_cuda/driver.h"
 
 #include <dlfcn.h>
@@ -59,7 +59,7 @@ const Symbol kSymbols[] = {
     {"hipGraphDestroy", &g_driver.graph_destroy},
 };
 
-// Newest first; the name without a number belongs to an installation's development files.
+// Newest first; only development packages install the name without a number.
 const char* const kLibraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"};
 
 }  // namespace
@@ -71,7 +71,7 @@ void* library() { return g_library; }
 const char* load() {
   void* library = nullptr;
   for (const char* name : kLibraries) {
-    // For all: what a candidate's library wants of HIP is found here.
+    // Global, so that a candidate's library finds HIP's symbols here.
     if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
   }
   if (library == nullptr) return dlerror();

@@ -245,7 +245,7 @@ def test_through_the_proxy_of_a_session_with_certificates_that_count(
         url = f"https://{target}"
 
         assert endpoint(url, proxy=way, authorities=certificate[0])[0].ask(QUESTION) == ANSWER
-        with pytest.raises(EndpointError, match="certificate is not believed"):
+        with pytest.raises(EndpointError, match="certificate is not trusted"):
             endpoint(url, proxy=way)[0].ask(QUESTION)
         with pytest.raises(EndpointError, match="403 Not a listed host"):
             endpoint("https://127.0.0.3:1", proxy=way)[0].ask(QUESTION)

@@ -92,7 +92,7 @@ def test_a_skeleton_is_written_then_repaired(tmp_path: Path) -> None:
 
     first, second, third = (question.text for question in made.endpoint.asked)
     assert "only its signature" in first
-    assert "This attempt is not right" in second
+    assert "This attempt is wrong" in second
     assert wrong.strip() in second
     assert "Make it faster" in third
     assert made.kept == [kernel(0.5), kernel(2)], "a right one is better than none, however slow"

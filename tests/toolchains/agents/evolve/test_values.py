@@ -40,7 +40,7 @@ def test_a_block_comes_out_as_it_went_in(body: list[str], before: str, after: st
         ("```cpp\nint a;", "does not end"),
         ("```\n\n```", "is empty"),
         ("```\na\0\n```", "zero byte"),
-        ("```\na\ud800\n```", "is no text"),
+        ("```\na\ud800\n```", "is not text"),
         (f"```\n{'x' * MOST_BYTES}\n```", "more than"),
     ],
 )

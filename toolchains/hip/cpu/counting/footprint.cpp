@@ -11,7 +11,7 @@ constexpr uint64_t kMostRoom = 1ull << 24;  // 128 MB
 constexpr uint64_t kRead = 1;
 constexpr uint64_t kWritten = 2;
 
-// Sectors by open addressing; each as its number, shifted by two bits that say what was done to it.
+// Sectors by open addressing: the sector's number, shifted by two bits for read and written.
 uint64_t* table;
 uint64_t room;
 uint64_t used;

@@ -10,9 +10,9 @@ void begin_footprint();
 void note_sector(uint64_t sector, Operation operation);
 
 struct Footprint {
-  uint64_t read;     // sectors that were
+  uint64_t read;     // sectors
   uint64_t written;
-  bool whole;        // false where there were too many to keep
+  bool whole;        // false if there were too many to keep
 };
 Footprint footprint();
 

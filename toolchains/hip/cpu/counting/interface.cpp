@@ -1,4 +1,4 @@
-// What instrumented code calls: the functions of the sanitizers that the compiler was told to use.
+// The functions that instrumented code calls: those of the sanitizers that the compiler uses.
 #include <string.h>
 
 #include "requests.h"
@@ -7,7 +7,7 @@ using namespace hipcpu;
 
 namespace {
 
-constexpr size_t kWidest = 16;  // of what a thread moves at once
+constexpr size_t kWidest = 16;  // bytes that a thread moves at once
 
 void count(const void* address, size_t bytes, bool write, const Caller& caller) {
   if (!hipcpu_context.in_kernel) return;
@@ -124,13 +124,13 @@ HIPCPU_ATOMICS(16)
 HIPCPU_ATOMICS(32)
 HIPCPU_ATOMICS(64)
 
-// Orders of memory and what is found wrong with addresses are the sanitizer's business.
+// Memory orders and wrong addresses are left to the sanitizer.
 void __tsan_atomic_thread_fence(int) {}
 void __tsan_atomic_signal_fence(int) {}
 void __ubsan_handle_out_of_bounds(const void*, uintptr_t) {}
 void __tsan_init() {}
 void __tsan_vptr_read(const void*) {}
-// Of no object: a branch, and whether it is taken (see branches.py).
+// Without an object this is a branch, and `value` says whether it is taken (see branches.py).
 void __tsan_vptr_update(const void* object, const void* value) {
   if (object != nullptr || !hipcpu_context.in_kernel) return;
   count_branch(value != nullptr, HIPCPU_CALLER);

@@ -1,5 +1,5 @@
-// What the runtime tells of a running kernel, and the counts of a launch as lines that a judge reads
-// from standard error once it has ended:
+// The runtime's notifications about a running kernel, and the counts of a launch as lines that a
+// judge reads from standard error once it has ended:
 //
 //   kabuild-counts launch KERNEL; grid X Y Z block X Y Z shared BYTES wave LANES ...
 //   kabuild-counts footprint sectors READ WRITTEN whole 0|1
@@ -7,7 +7,7 @@
 //   kabuild-counts branch PLACE; narrow 4 totals wide 4 totals
 //   kabuild-counts barrier PLACE; how often a block has passed it
 //   kabuild-counts end
-//   kabuild-counts full, in place of a launch for which there is no room any more
+//   kabuild-counts full, instead of a launch for which there is no room
 //
 // Places are those of `sanitizer/findings.h`; the totals are those of `requests.h`, in their order.
 #include "../runtime/observer.h"
@@ -25,7 +25,7 @@ namespace hipcpu {
 namespace {
 
 constexpr uint32_t kMostBarriers = 64;   // places of a launch
-constexpr size_t kMostOutput = 3 << 20;  // bytes of a process; the judge keeps more
+constexpr size_t kMostOutput = 3 << 20;  // bytes per process; the judge keeps more
 
 struct Barrier {
   char file[64];
@@ -49,7 +49,7 @@ const char* or_dash(const char* name) { return name[0] == '\0' ? "-" : name; }
 void flush() {
   for (size_t at = 0; at < length;) {
     const ssize_t done = write(STDERR_FILENO, text + at, length - at);
-    if (done <= 0) break;  // nobody listens
+    if (done <= 0) break;  // nobody reads stderr
     at += static_cast<size_t>(done);
   }
   written_bytes += length;
@@ -102,7 +102,7 @@ void report(const Job& job) {
     say("\nkabuild-counts full\n");
     return flush();
   }
-  // On a line of its own, whatever the kernel has printed before.
+  // On its own line, even if the kernel has printed part of one.
   say("\nkabuild-counts launch %s; grid", or_dash(kernel));
   say(job.grid);
   say(" block");

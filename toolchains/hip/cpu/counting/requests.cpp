@@ -10,12 +10,12 @@ namespace hipcpu {
 
 namespace {
 
-constexpr uint32_t kChunk = 64;          // requests that are had at once
+constexpr uint32_t kChunk = 64;          // requests that are allocated at once
 constexpr uint32_t kMostChunks = 8192;   // 270 MB
 constexpr uint32_t kSlots = 4 * kMostSites;
 constexpr uint32_t kNone = ~0u;
 
-// The requests of one wave at one site that lanes may still join.
+// The requests of one wave at one site that further lanes may join.
 struct Open {
   uint32_t next[kMostLanes];  // which of them each lane comes to
   Request** chunks;
@@ -50,8 +50,8 @@ uint64_t mixed(uint64_t key, uint64_t value) {
   return key ^ (key >> 29);
 }
 
-// What tells an access apart: where it stands, what called that, and what kind it is. Each is mixed in
-// by itself: else a kind may make up for a distance in the code.
+// Identifies an access by its place, its callers and its kind. Each is mixed in separately, or a
+// kind could cancel out a distance in the code.
 uint64_t key_of(const Caller& caller, size_t bytes, Operation operation, Space space) {
   uint64_t key = mixed(0xcbf29ce484222325ull, bytes << 8 | static_cast<uint64_t>(operation) << 4 |
                                                   static_cast<uint64_t>(space));
@@ -109,7 +109,7 @@ bool grow(Open& open) {
   return true;
 }
 
-// The request that a lane comes to at a site; null where there is no room for it.
+// The request that a lane joins at a site; null if there is no room for it.
 Request* join(Open& open, uint32_t lane) {
   const uint32_t number = open.next[lane];
   if (number == open.count) {
@@ -138,7 +138,7 @@ uint64_t live_lanes(uint32_t wave) {
   return (1ull << lanes) - 1;
 }
 
-// What the current thread comes to; `value` is the address, or the way of a branch.
+// Counts an access or branch of the current thread; `value` is the address or the branch taken.
 void join_site(uint32_t site, uint64_t value) {
   const uint32_t thread = hipcpu_context.current;
   const uint32_t lane = thread & ((1u << shift) - 1);
@@ -157,11 +157,11 @@ void count(uintptr_t address, size_t bytes, Operation operation, const Caller& c
   if (region == nullptr) return;
   const Space space = region->shared() ? Space::kShared : Space::kGlobal;
   const uint32_t site = site_of(caller, bytes, operation, space, region);
-  // Memory of a device begins at 256 bytes, wherever it lies here; no two pieces overlap so.
+  // Counted as if each piece of device memory began at 256 bytes; pieces never overlap so.
   join_site(site, (static_cast<uint64_t>(region->begin) << 8) + (address - region->begin));
 }
 
-// Without barriers and exchanges a wave has returned once a thread of another one runs.
+// Without barriers and exchanges, a wave has returned once a thread of another wave runs.
 void note_thread() {
   const uint32_t wave = hipcpu_context.current >> shift;
   if (wave == running) return;
@@ -172,7 +172,7 @@ void note_thread() {
 void settle_load() {
   if (!load.pending) return;
   load.pending = false;
-  // Of the thread that came to it, which may not be the current one any more.
+  // The thread of the atomic load, which may no longer be the current one.
   const uint32_t current = hipcpu_context.current;
   hipcpu_context.current = load.thread;
   count(load.address, load.bytes, Operation::kLoad, load.caller);

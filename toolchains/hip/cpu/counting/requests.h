@@ -1,10 +1,9 @@
-// Accesses of single threads, joined to what a processor with lock-step waves would have asked for.
+// Joins the accesses of single threads to the requests of a processor with lock-step waves.
 //
-// Threads run one after the other here. The n-th time that a thread comes to an access of the code
-// belongs to the n-th time of the other lanes of its wave, counted from where they last all met: at
-// a barrier, an exchange of the whole wave, or the start of the block. Lanes that go around an
-// inner loop different numbers of times, more than once between two such places, are joined by
-// that count all the same.
+// Threads run one after the other here. A thread's n-th execution of an access is joined to the
+// n-th of the other lanes of its wave, counted from where all of them last met: at a barrier, an
+// exchange of the whole wave, or the start of the block. That is inexact for lanes that run an
+// inner loop different numbers of times, more than once between two such places.
 #pragma once
 
 #include "../sanitizer/findings.h"
@@ -14,25 +13,25 @@ namespace hipcpu {
 
 constexpr uint32_t kMostLanes = 64;
 constexpr uint32_t kMostSites = 2048;   // of one launch
-constexpr uint32_t kMostCallers = 4;    // by which two calls of one function are told apart
-constexpr uint32_t kSectorShift = 5;    // 32 bytes, what memory is fetched in
+constexpr uint32_t kMostCallers = 4;    // callers that tell two calls of one function apart
+constexpr uint32_t kSectorShift = 5;    // memory is fetched in sectors of 32 bytes
 constexpr uint32_t kBanks = 32;         // of shared memory, each of 4 bytes
 
 enum class Operation : uint8_t { kLoad, kStore, kAtomic, kBranch };
 enum class Space : uint8_t { kGlobal, kShared, kNowhere };
 
-/// What waves of one width have asked for at one place. Lanes and bytes are sums over requests.
+/// The requests of waves of one width at one place. Lanes and bytes are sums over requests.
 struct Totals {
   uint64_t requests;
   uint64_t partial;        // without some lane of the wave
   uint64_t lanes;
   uint64_t bytes;          // asked for
   uint64_t sectors;        // global: 32-byte pieces that hold them
-  uint64_t sectors_least;  // as many would hold as many distinct bytes, were they side by side
+  uint64_t sectors_least;  // enough for the distinct bytes if they were side by side
   uint64_t passes;         // shared: turns of the banks
-  uint64_t passes_least;   // that as many lanes take without a conflict
+  uint64_t passes_least;   // enough for these lanes without a conflict
   uint64_t passes_most;    // of one request
-  uint64_t turns;          // atomics: of lanes at the address that most lanes of a request have
+  uint64_t turns;          // atomics: lanes at the address that most lanes of a request share
   uint64_t turns_most;     // of one request
   uint64_t divergent;      // branches: requests whose lanes go both ways
 };
@@ -50,7 +49,7 @@ struct Site {
   Totals wide;             // of 64; nothing where the kernel was compiled for 32
 };
 
-/// The current thread is about to access memory. Memory that is no region is its own.
+/// The current thread is about to access memory. Memory outside all regions is the thread's own.
 void count_access(uintptr_t address, size_t bytes, Operation operation, const Caller& caller);
 /// An atomic load, which is part of the update that may follow it at once.
 void count_atomic_load(uintptr_t address, size_t bytes, const Caller& caller);
@@ -64,7 +63,7 @@ void settle_block();
 void begin_counts(uint32_t wave_shift);
 Site* sites();
 uint32_t site_count();
-/// Accesses beyond what can be kept, since the launch began.
+/// Accesses since the launch began for which there was no room.
 uint64_t uncounted();
 
 }  // namespace hipcpu

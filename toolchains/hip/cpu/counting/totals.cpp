@@ -30,8 +30,8 @@ Addresses sorted(const Request& request, uint64_t lanes) {
 void add_sectors(Totals& totals, const Addresses& addresses, const Site& site, bool noted) {
   uint64_t distinct = 0;
   uint64_t sectors = 0;
-  uint64_t end = 0;   // of the bytes that were seen
-  uint64_t next = 0;  // sector that was not
+  uint64_t end = 0;   // of the bytes counted so far
+  uint64_t next = 0;  // the first sector not counted yet
   const uint32_t bytes = site.bytes;
   for (uint32_t i = 0; i < addresses.count; ++i) {
     const uint64_t from = addresses.values[i];
@@ -48,7 +48,7 @@ void add_sectors(Totals& totals, const Addresses& addresses, const Site& site, b
   totals.sectors_least += (distinct + kSector - 1) / kSector;
 }
 
-// The turns that the banks take for a few lanes: of the words of one bank, one each.
+// The turns that the banks take for a few lanes: one for each word of the busiest bank.
 uint32_t bank_turns(const Request& request, uint64_t lanes, uint32_t bytes) {
   uint64_t words[kBanks * 4];
   uint32_t count = 0;
@@ -69,7 +69,7 @@ uint32_t bank_turns(const Request& request, uint64_t lanes, uint32_t bytes) {
   return most;
 }
 
-// Banks serve 128 bytes at a time: lanes that ask for more than 4 bytes come in groups.
+// Banks serve 128 bytes at a time, so lanes that ask for more than 4 bytes are served in groups.
 void add_passes(Totals& totals, const Request& request, uint64_t lanes, uint32_t bytes) {
   const uint32_t words = bytes <= 4 ? 1 : bytes <= 8 ? 2 : 4;
   const uint32_t group = kBanks / words;
@@ -104,7 +104,7 @@ bool both_ways(const Request& request, uint64_t lanes) {
   return false;
 }
 
-// With `noted` the launch's own sectors are kept, too: once, of the narrow warps.
+// With `noted`, the launch's footprint is kept too: once, for the narrow warps.
 void add(Totals& totals, const Site& site, const Request& request, uint64_t within,
          uint64_t live, bool noted) {
   const uint64_t lanes = request.lanes & within;

@@ -1,4 +1,4 @@
-// What the device says of itself.
+// The device's properties.
 #include <string.h>
 #include <sys/sysinfo.h>
 

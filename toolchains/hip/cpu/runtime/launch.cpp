@@ -1,4 +1,4 @@
-// Checks a launch, runs it, and says how it went.
+// Checks a launch, runs it, and returns its error.
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +21,8 @@ bool is_valid(const dim3& grid, const dim3& block, size_t shared_bytes) {
   return !empty && !large && !long_grid && shared_bytes <= kMaxSharedBytes;
 }
 
-// With KABUILD_CPU_LAUNCHES=skip a launch is checked and does nothing: what is in an output then,
-// no kernel has written.
+// With KABUILD_CPU_LAUNCHES=skip a launch is checked but does nothing, so that no kernel has
+// written what is then in an output.
 bool g_launches_run = [] {
   const char* text = getenv("KABUILD_CPU_LAUNCHES");
   return text == nullptr || strcmp(text, "skip") != 0;
@@ -33,7 +33,7 @@ bool g_launches_run = [] {
 
 using namespace hipcpu;
 
-// The same for the launches of some calls, as a runner's judge wants it.
+// The same for the launches of some calls, at the request of a runner's judge.
 extern "C" void hipcpu_enable_launches(int enabled) noexcept { g_launches_run = enabled != 0; }
 
 extern "C" hipError_t hipcpu_launch(const dim3* grid, const dim3* block, size_t shared_bytes,

@@ -1,5 +1,5 @@
-// Waiting for other host threads: the kernel's futex, without the C library's locks, whose layout
-// and versions differ between its releases.
+// Waiting for other host threads by the kernel's futex. The C library's locks differ in layout and
+// version between its releases.
 #pragma once
 
 #include <linux/futex.h>

@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kAlignment = 256;
 
-// What hipMalloc gave and hipFree has not taken back. Kernels' hosts hold a handful of buffers, so
-// a search from the newest is quick.
+// Memory of hipMalloc that is not yet freed. Programs hold a handful of buffers, so a search from
+// the newest is quick.
 struct Allocations {
   Lock lock;
   void** items;

@@ -1,5 +1,5 @@
-// What the sanitizing runtime hears of a running kernel. In the usual build nobody listens: these
-// functions are empty, and the code is what it would be without them.
+// Notifies the sanitizing runtime about a running kernel. In the usual build these functions are
+// empty, and the code is the same as without them.
 #pragma once
 
 #include "worker.h"

@@ -1,5 +1,5 @@
-// Says so when a GPU thread has used up its stack. Where the program handles SIGSEGV itself, it is
-// left alone but for a signal stack on each host thread, without which no handler could run.
+// Reports that a GPU thread has used up its stack. A program that handles SIGSEGV itself keeps its
+// handler, and gets a signal stack on each host thread, without which no handler could run.
 #include "overflow.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@ namespace hipcpu {
 
 namespace {
 
-// Returning repeats the access, now with the default action: the process dies of the signal.
+// Returning repeats the access, now with the default action, so the signal kills the process.
 void report_overflow(int number, siginfo_t* info, void*) {
   if (current_worker != nullptr && is_guard_page(*current_worker, info->si_addr)) {
     const Context& context = hipcpu_context;

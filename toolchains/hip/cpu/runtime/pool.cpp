@@ -1,5 +1,5 @@
-// Helpers begin with the first launch that needs them, never at load: a process that has loaded
-// this library may fork. They are detached and idle in a futex, so nothing waits for them at exit.
+// Helper threads start with the first launch that needs them, never at load, since a process that
+// has loaded this library may fork. They are detached and idle in a futex: exit waits for none.
 #include "pool.h"
 
 #include <pthread.h>
@@ -30,9 +30,9 @@ struct Pool {
 };
 Pool pool;
 
-Lock launches;  // one at a time uses the pool
+Lock launches;  // one launch at a time uses the pool
 
-// Waits until the word has another value than `old`.
+// Waits until the word differs from `old`.
 uint32_t wait_for_change(uint32_t* word, uint32_t old) {
   for (int spin = 0;; ++spin) {
     const uint32_t now = __atomic_load_n(word, __ATOMIC_ACQUIRE);

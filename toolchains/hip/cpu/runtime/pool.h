@@ -10,7 +10,7 @@ namespace hipcpu {
 uint32_t worker_count();
 
 /// Runs all blocks of the job on the caller and, where it pays, the helpers.
-/// False when there was no memory to run any of them.
+/// False if there was no memory to run any of them.
 bool run_job(Job* job);
 
 }  // namespace hipcpu

@@ -1,4 +1,4 @@
-// What the parts of the host API share.
+// Shared by the parts of the host API.
 #pragma once
 
 #include "worker.h"

@@ -1,4 +1,4 @@
-// Which GPU thread runs next on a host thread.
+// Chooses the GPU thread that runs next on a host thread.
 #include "worker.h"
 
 #include <sys/mman.h>
@@ -29,7 +29,7 @@ Fiber* continue_lane(Worker& worker, uint32_t wave_index) {
 }
 
 // Threads that have not begun come first, then the wave of the thread that ran last: its lanes
-// are likely to be wanted by each other.
+// probably wait for each other.
 Fiber* choose(Worker& worker) {
   Context& context = hipcpu_context;
   if (context.unstarted < context.count) {
@@ -168,7 +168,7 @@ bool run_blocks(Job* job) {
   }
   context.in_kernel = 0;
   if (__atomic_load_n(&job->failed, __ATOMIC_RELAXED) != 0) {
-    // Fibers may have been left in the middle of a thread: all of them begin anew.
+    // Fibers may have stopped in the middle of a thread, so all of them begin anew.
     worker.fiber_count = 0;
     worker.idle_count = 0;
   }

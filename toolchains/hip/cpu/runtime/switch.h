@@ -1,4 +1,4 @@
-// The exchange of one stack for another.
+// Switches from one stack to another.
 #pragma once
 
 extern "C" {

@@ -6,7 +6,7 @@ namespace hipcpu {
 
 namespace {
 
-// Adds a waiting lane to what is known of the exchange.
+// Adds a waiting lane to the wave's exchange.
 void note_arrival(Wave& wave, const Post& post, uint64_t lane) {
   if (wave.at_exchange == 0) {
     wave.site = post.site;
@@ -50,8 +50,8 @@ void complete(Worker& worker, uint32_t wave_index, uint64_t group) {
   }
 }
 
-// The group that goes on when no lane of the block can run otherwise: one with all the lanes that
-// it waits for, else the one at the smallest site, without the lanes that diverged.
+// The group that continues if no other lane of the block can run: one with all the lanes that it
+// waits for, else the one at the smallest site, without the lanes that diverged.
 uint64_t next_group(const Worker& worker, uint32_t wave_index) {
   const Wave& wave = worker.waves[wave_index];
   uint64_t chosen = 0;
@@ -102,7 +102,7 @@ extern "C" Exchange hipcpu_exchange(uint64_t value, uint32_t site, LaneMask want
   post = {value, wanted, site};
   note_arrival(wave, post, lane);
   const uint64_t group = group_of(worker, wave_index, post);
-  // While lanes are ready, they have yet to read what their last exchange has shown them.
+  // Ready lanes have not yet read the result of their last exchange.
   if (group == (wanted & wave.live) && wave.ready == 0) {
     complete(worker, wave_index, group);
     wave.ready &= ~lane;

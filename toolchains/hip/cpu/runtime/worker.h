@@ -1,4 +1,4 @@
-// The state of one host thread that runs blocks: its fibers, and where each GPU thread stands.
+// The state of one host thread that runs blocks: its fibers, and the state of each GPU thread.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -30,8 +30,8 @@ struct Fiber {
   void* stack_pointer;
 };
 
-/// The lanes of one wave, as bit masks. A live lane is in at most one of the three states; in
-/// none of them it runs or has not started.
+/// The lanes of one wave, as bit masks. A live lane is in at most one of the three states; a lane
+/// in none of them runs or has not started.
 struct Wave {
   uint64_t live;         // has not returned
   uint64_t ready;        // may continue
@@ -42,7 +42,7 @@ struct Wave {
   uint64_t wanted;       // of the first lane that came to the exchange
 };
 
-/// What a lane said when it came to an exchange.
+/// What a lane posted when it came to an exchange.
 struct Post {
   uint64_t value;
   uint64_t wanted;
@@ -90,11 +90,11 @@ struct Worker {
 extern __thread Worker* current_worker __attribute__((tls_model("initial-exec")));
 
 /// Runs blocks of the job on the calling host thread until none is left or the kernel failed.
-/// False when memory for the worker could not be had; then no block was taken.
+/// False if there was no memory for the worker; then it has taken no block.
 bool run_blocks(Job* job);
 
 // fibers.cpp
-/// A fiber that will run threads, beginning with the current one; null when memory is out.
+/// A fiber that will run threads, beginning with the current one; null if there is no memory.
 Fiber* take_fiber(Worker& worker);
 #ifdef HIPCPU_OBSERVED
 bool is_stack(const Worker& worker, const void* address);
@@ -106,7 +106,7 @@ bool is_guard_page(const Worker& worker, const void* address);
 void yield_fiber(Worker& worker);
 /// Marks the first thread of the next block current. False when there is none.
 bool begin_block(Worker& worker);
-/// From now on every thread of the block has its state tracked, and its own fiber if it waits.
+/// From now on each thread's state is tracked, and a thread that waits has its own fiber.
 void interleave(Worker& worker);
 void make_current(Worker& worker, uint32_t thread);
 
@@ -114,8 +114,8 @@ void make_current(Worker& worker, uint32_t thread);
 void release_barrier(Worker& worker);
 
 // wave.cpp
-/// Lets some group of lanes that wait for each other continue, though lanes that diverged may be
-/// missing from it. False when no lane waits for its wave.
+/// Lets some group of lanes that wait for each other continue, perhaps without lanes that
+/// diverged. False if no lane waits for its wave.
 bool resolve_divergence(Worker& worker);
 
 }  // namespace hipcpu

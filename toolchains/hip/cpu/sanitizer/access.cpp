@@ -7,11 +7,11 @@ namespace hipcpu {
 
 namespace {
 
-constexpr size_t kMostStack = 16 << 20;  // of the host's thread, where arguments of kernels lie
+constexpr size_t kMostStack = 16 << 20;  // of the host's thread, which holds kernels' arguments
 constexpr size_t kLargestValue = 16;
 
-// A write over another thread's in the same interval. When the kernel goes on it will be known
-// whether that changed anything.
+// A write over another thread's in the same interval. Whether it changed the value is known once
+// the kernel goes on.
 struct Overwrite {
   bool pending;
   Access access;
@@ -68,8 +68,7 @@ const char* verb(const Access& access) {
   return access.write ? "write" : "read";
 }
 
-// Memory that is nobody's business: stacks, the runtime's, and what the compiler keeps in the
-// library.
+// Memory that is not checked: stacks, the runtime's memory, and the compiler's data in the library.
 bool is_private(uintptr_t address) {
   const uintptr_t context = reinterpret_cast<uintptr_t>(&hipcpu_context);
   if (address - context < sizeof hipcpu_context) return true;

@@ -13,12 +13,12 @@ struct Access {
   bool atomic;  // volatile accesses too: kernels use those to talk
 };
 
-/// Reports what is wrong with an access that is about to happen, and ends the kernel where the
-/// address is. The first cell of what is accessed, for atomic operations; null where none is.
+/// Reports what is wrong with an access that is about to happen; a wrong address ends the kernel.
+/// Returns the first cell that is accessed, for atomic operations; null if there is none.
 Cell* check(const Access& access, const Caller& caller);
 
-/// Whether the last write was a race: not if another thread had written the same value. Called
-/// before anything else happens.
+/// Decides whether the last write was a race: writing the value that another thread has written is
+/// not. Called before anything else happens.
 void settle_last_write();
 
 }  // namespace hipcpu

@@ -1,5 +1,5 @@
-// Atomic operations and fences, which the compiler leaves to the sanitizer. A block runs on one
-// host thread and no other, so that plain operations do.
+// Atomic operations and fences, which the compiler leaves to the sanitizer. A block runs on a
+// single host thread, so plain operations suffice.
 #include "access.h"
 
 using namespace hipcpu;
@@ -14,7 +14,7 @@ void before_write(int order) {
   if (order >= kRelease) pass_fence(true);
 }
 
-// Checks an operation, and takes and gives what it orders.
+// Checks an operation, and acquires and releases what it orders.
 void note(const volatile void* address, size_t bytes, bool write, bool read, int order,
           const Caller& caller) {
   const Access access = {reinterpret_cast<uintptr_t>(address), bytes, write, true};
@@ -24,7 +24,7 @@ void note(const volatile void* address, size_t bytes, bool write, bool read, int
   if (!write) return;
   before_write(order);
   const uint32_t time = release();
-  // What others have released here stays released by a read-modify-write.
+  // A read-modify-write keeps what others have released here.
   if (!read || time > cell->released) cell->released = time;
 }
 
@@ -78,7 +78,7 @@ void __tsan_atomic_thread_fence(int order) {
   if (hipcpu_context.in_kernel && order > kRelaxed) pass_fence(true);
 }
 
-// What __threadfence_block() is here: threads of a block share a host thread.
+// __threadfence_block(): the threads of a block share a host thread.
 void __tsan_atomic_signal_fence(int order) {
   if (hipcpu_context.in_kernel && order > kRelaxed) pass_fence(false);
 }

@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint32_t kLanes = 64;
 
-// known[a][b]: what lane a knows of lane b, in exchanges. A lane knows of itself how many it has
-// had, from 1.
+// known[a][b]: the number of lane b's exchanges that lane a knows of. known[a][a] is the number of
+// lane a's own, from 1.
 struct Meetings {
   uint32_t serial;  // of the block that this is about
   uint32_t known[kLanes][kLanes];
@@ -25,7 +25,7 @@ bool any_acquired;
 // An atomic write after a fence.
 struct Release {
   uint32_t time;
-  uint32_t device_fence;  // the last one before it, in its block; 0 for none
+  uint32_t device_fence;  // the last one before this, in its block; 0 for none
   uint32_t block_fence;
   uint32_t thread;
   uint32_t epoch;
@@ -54,8 +54,8 @@ bool lanes_met(const Stamp& access, uint32_t thread) {
   return wave.known[lane_of(thread)][lane_of(access.thread)] >= access.clock;
 }
 
-// Whether the block of the access has published it until then: something that comes after both
-// the access and a fence was released.
+// Whether the access was published by then: its block released something after both the access and
+// a fence.
 bool was_published(const Stamp& access, uint32_t until) {
   const bool own_block = access.serial == now.serial;
   const uint32_t block = access.serial - now.launch - 1;

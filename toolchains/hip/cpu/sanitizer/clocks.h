@@ -1,18 +1,18 @@
 // Which of two accesses comes before the other, however the threads are scheduled.
 //
-// Within a block, barriers order everything, and what lanes say to each other orders the lanes
-// that met. Between blocks, and between waves that share no barrier, order is made by an atomic
-// operation after a fence that another thread reads: what came before the fence is then known to
-// the reader. Blocks run one after the other, so one number, a time, stands for all that was
-// released until then. That may take two accesses for ordered that are not; never the reverse.
+// Within a block, barriers order everything, and exchanges order the lanes that took part. Between
+// blocks, and between waves that share no barrier, an atomic operation after a fence makes order:
+// a thread that reads it knows what came before the fence. Blocks run one after the other, so one
+// number, a time, stands for everything that was released until then. So a race may be missed, but
+// ordered accesses are never reported.
 #pragma once
 
 #include "../runtime/worker.h"
 
 namespace hipcpu {
 
-/// Who accessed memory, and when: by the barriers that its block, the exchanges that its lane,
-/// and the fences that everybody had passed.
+/// Who accessed memory, and when: after how many barriers of its block, exchanges of its lane, and
+/// fences of all threads.
 struct Stamp {
   uint32_t serial;  // of the block among all that ever ran, from 1; 0 stands for no access
   uint32_t epoch;
@@ -40,7 +40,7 @@ void meet_lanes(uint32_t wave, uint64_t lanes);
 
 /// `device`: for other blocks too.
 void pass_fence(bool device);
-/// The time that an atomic write by the current thread publishes; 0 when it publishes nothing.
+/// The time that an atomic write by the current thread publishes; 0 if it publishes nothing.
 uint32_t release();
 /// The current thread has read what was published at that time.
 void acquire(uint32_t time);

@@ -61,9 +61,9 @@ void found(const char* kind, const char* place, const char* other, const char* f
   char line[kMostBytes];
   const int length = snprintf(line, sizeof line, "\nhipcpu-sanitizer %s %s %s %s; %s\n", kind,
                               place, or_dash(other), or_dash(kernel_name), text);
-  // On a line of its own, whatever the kernel has printed before.
+  // On its own line, even if the kernel has printed part of one.
   if (write(STDERR_FILENO, line, static_cast<size_t>(length)) < 0) {
-    // Nobody listens.
+    // Nobody reads stderr.
   }
 }
 

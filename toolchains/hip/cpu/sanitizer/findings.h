@@ -1,18 +1,18 @@
-// What was found, as lines that a judge reads from standard error.
+// Findings, as lines that a judge reads from standard error.
 //
 //   hipcpu-sanitizer KIND PLACE OTHER KERNEL; TEXT
 //
-// KERNEL is what was launched, as the launch spells it. A place is a list, separated by commas, of
-// which the first counts that lies in the author's files: `at:FILE:LINE:COLUMN` of the source as it
-// was compiled, or the hexadecimal offset of an instruction in the kernel's library. OTHER is a
-// place, for which `{other}` stands in the text. OTHER and KERNEL are `-` where there is none.
+// KERNEL is the kernel, as spelt in the launch. A place is a list, separated by commas; the first
+// entry in the author's files counts. An entry is `at:FILE:LINE:COLUMN` of the source as it was
+// compiled, or the hexadecimal offset of an instruction in the kernel's library. OTHER is a place,
+// which replaces `{other}` in the text. OTHER and KERNEL are `-` if there is none.
 #pragma once
 
 #include "../runtime/worker.h"
 
 namespace hipcpu {
 
-/// Where in the kernel's code the sanitizer was called from.
+/// Where the kernel's code called the sanitizer.
 struct Caller {
   uintptr_t code;
   void* const* frame;
@@ -33,14 +33,14 @@ struct Image {
 };
 extern Image image;
 
-/// How the kernel that is launched next is called.
+/// The name of the kernel that is launched next.
 void name_kernel(const char* name);
 
-/// Says it, unless the same was said before of the same two places.
+/// Reports a finding once for each pair of places.
 __attribute__((format(printf, 4, 5))) void found(const char* kind, const char* place,
                                                  const char* other, const char* format, ...);
 
-/// A place as text: the caller and what called it, or one instruction of the library.
+/// A place as text: the caller and its callers, or one instruction of the library.
 struct PlaceText {
   char text[192];
 };

@@ -1,5 +1,5 @@
-// What the compiler's instrumentation calls: clang's thread sanitizer for accesses, its address
-// sanitizer for variables and the gaps between them, its check of bounds for arrays.
+// The functions that the compiler's instrumentation calls: clang's thread sanitizer for accesses,
+// its address sanitizer for variables and the gaps between them, its check of array bounds.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// What the runtime tells of a running kernel.
+// The runtime's notifications about a running kernel.
 #include "../runtime/observer.h"
 
 #include <stdio.h>
@@ -15,11 +15,11 @@ struct BarrierPlace {
   uint32_t line;
   Caller caller;
 };
-BarrierPlace coming;   // of the barrier that the current thread comes to
+BarrierPlace coming;   // of the barrier that the current thread is about to enter
 BarrierPlace waiting;  // of the first thread at the barrier
 bool anyone_waits;
 
-// Where the author wrote it, or else who called the header that has it.
+// The line in the author's file, or else the caller of the header that has the barrier.
 PlaceText text_of(const BarrierPlace& place) {
   PlaceText out = {};
   snprintf(out.text, sizeof out.text, "at:%s:%u:1,%s", place.file, place.line,

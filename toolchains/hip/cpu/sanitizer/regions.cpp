@@ -22,7 +22,7 @@ size_t cell_bytes(const Region& region) {
   return (((region.bytes() - 1) >> region.shift) + 1) * sizeof(Cell);
 }
 
-// The first piece that begins behind the address.
+// The first piece that begins after the address.
 size_t behind(uintptr_t address) {
   size_t low = 0;
   size_t high = count;
@@ -50,7 +50,7 @@ Cell* map_cells(const Region& region) {
   return memory == MAP_FAILED ? nullptr : static_cast<Cell*>(memory);
 }
 
-// Splits the cells of a piece, each into several that know the same.
+// Splits each cell of a piece into several with the same contents.
 bool split(Region& region, uint8_t shift) {
   Region finer = region;
   finer.shift = shift;

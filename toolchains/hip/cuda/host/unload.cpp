@@ -1,9 +1,8 @@
-// What a compiler's start-up code would bring: the code of kernels is taken back from CUDA's
-// runtime by `atexit`, which must also happen when the library is unloaded before the process
-// ends.
+// Stands in for a compiler's start-up code: kernels are unregistered from CUDA's runtime by
+// `atexit`, which must also happen if the library is unloaded before the process ends.
 extern "C" {
 
-// Weak: an adopted compiler's start-up code has one.
+// Weak, since an adopted compiler's start-up code has its own.
 __attribute__((weak, visibility("hidden"))) void* __dso_handle = &__dso_handle;
 
 int __cxa_atexit(void (*function)(void*), void* argument, void* library);

@@ -1,4 +1,4 @@
-// Products and quotients of complex numbers (C99, annex G), and powers with whole exponents.
+// Products and quotients of complex numbers (C99, annex G), and powers with integer exponents.
 namespace {
 
 template <class Real>
@@ -7,7 +7,7 @@ template <class Real>
 bool is_infinite(Real x) { return __builtin_isinf(x); }
 template <class Real>
 Real sign_of(Real x) { return __builtin_signbit(x) ? Real(-1) : Real(1); }
-// One or zero, with the sign, for what is infinite or not.
+// 1 for an infinity and 0 for any other number, with its sign.
 template <class Real>
 Real boxed(Real x) { return (is_infinite(x) ? Real(1) : Real(0)) * sign_of(x); }
 template <class Real>

@@ -1,4 +1,4 @@
-// Conversions between floating-point formats, and between these and integers of 128 bits.
+// Conversions between floating-point formats, and between these and 128-bit integers.
 #include "number.h"
 
 namespace {
@@ -19,7 +19,8 @@ auto from_unsigned(Wide value) {
   return To::pack(normalised(false, 127, value));
 }
 
-// Towards zero. What the integer cannot hold is undefined; here it is the nearest that it can.
+// Rounds towards zero. A number beyond the integer's range is undefined; here it gives the nearest
+// integer in range.
 template <class From, class Integer, class Value>
 Integer to_integer(Value value) {
   constexpr bool kSigned = static_cast<Integer>(-1) < 0;

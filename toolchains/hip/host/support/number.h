@@ -1,4 +1,4 @@
-// Numbers of any format of IEEE 754, unpacked: what conversions and software arithmetic share.
+// Unpacked numbers of any IEEE 754 format, shared by conversions and software arithmetic.
 #pragma once
 #include <stdint.h>
 
@@ -21,7 +21,7 @@ inline int leading_zeros(Wide value) {
   return high != 0 ? __builtin_clzll(high) : 64 + __builtin_clzll(static_cast<uint64_t>(value));
 }
 
-// Shifts right, keeping in the lowest bit whether anything was lost.
+// Shifts right; the lowest bit is set if any bit was lost.
 inline Wide shifted_right(Wide value, int count) {
   if (count <= 0) return value;
   if (count > 127) return value != 0;
@@ -34,7 +34,7 @@ inline Number normalised(bool negative, int exponent, Wide significand) {
   return {Kind::kFinite, negative, exponent - zeros, significand << zeros};
 }
 
-// How a format lies in its bits: `explicit_bit` where the highest bit of the significand is stored.
+// The layout of a format: `explicit_bit` if the highest bit of the significand is stored.
 template <class Type, class Storage, int kFraction, int kExponent, bool kExplicitBit = false>
 struct Layout {
   static constexpr int kBias = (1 << (kExponent - 1)) - 1;
@@ -96,7 +96,7 @@ struct Layout {
     const Wide rest = exact & ((half << 1) - 1);
     Wide kept = exact >> kDropped;
     kept += rest > half || (rest == half && (kept & 1));
-    // The highest bit of what is kept carries into the exponent.
+    // The highest remaining bit carries into the exponent.
     return (static_cast<Wide>(biased > 0 ? biased - 1 : 0) << kFraction) + kept;
   }
 };

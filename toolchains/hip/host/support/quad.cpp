@@ -1,4 +1,4 @@
-// Arithmetic and comparisons of numbers with 128 bits.
+// Arithmetic and comparisons of 128-bit numbers.
 #include "number.h"
 
 namespace {
@@ -81,7 +81,7 @@ Number quotient(const Number& a, const Number& b) {
   return normalised(negative, a.exponent - b.exponent + 8, found << 0 | (rest != 0));
 }
 
-// -1, 0, 1; 2 where they cannot be compared.
+// -1, 0 or 1; 2 if they are unordered.
 int compared(QuadType x, QuadType y) {
   const Number a = Quad::unpack(x), b = Quad::unpack(y);
   if (a.kind == Kind::kNan || b.kind == Kind::kNan) return 2;

@@ -1,4 +1,4 @@
-// Rounding to numbers of 16 bits that the processor has no instruction for.
+// Rounding to 16-bit numbers where the processor has no instruction for it.
 #pragma once
 
 #include <hip16/platform.h>
@@ -7,8 +7,8 @@ HIP16_BEGIN
 
 namespace hip16 {
 
-// Rounds to a neighbouring float with an odd last bit where x is not a float. Rounding that once
-// more, to a narrower format, gives what rounding x directly would have given.
+// Rounds to a neighbouring float with an odd last bit if x is not a float. Rounding that again, to
+// a narrower format, gives the same as rounding x directly.
 HIP16_INLINE float narrow_to_odd(double x) {
   const float nearest = static_cast<float>(x);
   const double back = nearest;

@@ -1,5 +1,5 @@
-// Numbers of 16 bits, and pairs of them. What a number calculates in, and how 16 bits stand for
-// it, is its format's to say; every result is rounded once.
+// 16-bit numbers, and pairs of them. The format defines the bits and the type that a number
+// calculates in; every result is rounded once.
 #pragma once
 
 #include <hip16/formats.h>
@@ -11,7 +11,7 @@ namespace hip16 {
 template <class Format>
 struct SmallFloat;
 
-// What an operator with a small float and a T yields: T if that is wider, else the small float.
+// The result type of an operator on a small float and a T: T if it is wider, else the small float.
 template <class T, class Small>
 struct Mixed {};
 template <class Small>
@@ -76,8 +76,8 @@ HIP16_MIXED(unsigned long long)
     return SmallFloat(expression);       \
   }
 
-/// A number of 16 bits. It converts to and from every arithmetic type; conversions and operators
-/// round to nearest, ties to even. HIP's functions on it are found by the type of an argument.
+/// A 16-bit number. It converts to and from every arithmetic type; conversions and operators round
+/// to nearest, ties to even. HIP's functions on it are found by the type of an argument.
 template <class Format>
 struct SmallFloat {
   using Storage = typename Format::Storage;
@@ -104,7 +104,7 @@ struct SmallFloat {
   static SmallFloat from_bits(uint16_t bits) { return of(__builtin_bit_cast(Storage, bits)); }
 
   operator float() const { return Format::decode(data); }
-  // What it calculates in.
+  // The type that it calculates in.
   typename Format::Wide wide() const { return Format::wide(data); }
   uint16_t bits() const { return __builtin_bit_cast(uint16_t, data); }
   bool is_nan() const { return (bits() & 0x7fff) > Format::kInfinity; }
@@ -139,7 +139,7 @@ struct SmallFloat {
   friend SmallFloat __hneg(SmallFloat a) { return -a; }
   friend SmallFloat __habs(SmallFloat a) { return from_bits(a.bits() & 0x7fff); }
 
-  // The other operand where one is not a number.
+  // The other operand if one is NaN.
   friend SmallFloat __hmax(SmallFloat a, SmallFloat b) {
     return of(Format::larger(a.wide(), b.wide()));
   }

@@ -1,5 +1,5 @@
-// What a compiler's start-up code would bring: clang has the bundle taken back by `atexit`, which
-// must also happen when the library is unloaded before the process ends.
+// Stands in for a compiler's start-up code: clang unregisters the bundle by `atexit`, which must
+// also happen if the library is unloaded before the process ends.
 extern "C" {
 
 __attribute__((visibility("hidden"))) void* __dso_handle = &__dso_handle;

@@ -1,6 +1,6 @@
-// The cooperative groups inside a block: the block itself, and tiles of a wave. Groups that span
-// a grid need all of its blocks to be resident, which this platform does not promise; the compiler
-// driver refuses them by name.
+// Cooperative groups within a block: the block itself, and tiles of a wave. Groups of a grid need
+// all of its blocks to be resident. This platform does not guarantee that, so the compiler driver
+// refuses them by name.
 #pragma once
 
 #include <hip/hip_runtime.h>

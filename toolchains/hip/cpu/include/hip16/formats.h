@@ -1,5 +1,5 @@
-// How 16 bits stand for a number: IEEE binary16, and bfloat16, the upper half of a float. Both are
-// kept as they are and calculate in float.
+// The 16-bit formats: IEEE binary16, and bfloat16, the upper half of a float. Both are stored as
+// bits and calculate in float.
 #pragma once
 
 #include <hip16/rounding.h>
@@ -23,8 +23,8 @@ struct HalfFormat {
     if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00 | (bits >> 13 & 0x3ff));
     if (magnitude >= 0x47800000) return static_cast<uint16_t>(sign | kInfinity);
     if (magnitude < 0x38800000) {
-      // Below the normal numbers a half is a multiple of 2^-24. The addition aligns the last
-      // bit of the sum with that, so that it rounds.
+      // A subnormal half is a multiple of 2^-24. The addition aligns the last bit of the sum with
+      // that, so that it rounds.
       const float sum = bits_float(magnitude) + 0.5f;
       return static_cast<uint16_t>(sign | (float_bits(sum) - float_bits(0.5f)));
     }
@@ -60,8 +60,8 @@ struct HalfFormat {
   static uint16_t larger(float x, float y) { return encode(__builtin_fmaxf(x, y)); }
   static uint16_t smaller(float x, float y) { return encode(__builtin_fminf(x, y)); }
 
-  // The product of two halves is exact in double, and so is every sum that can lie on the border
-  // between two halves: one rounding.
+  // Rounds once: the product of two halves is exact in double, and so is every sum on the border
+  // between two halves.
   static uint16_t fma(float x, float y, float z) {
     return encode(narrow_to_odd(static_cast<double>(x) * y + z));
   }
@@ -84,7 +84,7 @@ struct Bfloat16Format {
   static uint16_t larger(float x, float y) { return encode(__builtin_fmaxf(x, y)); }
   static uint16_t smaller(float x, float y) { return encode(__builtin_fminf(x, y)); }
 
-  // As the device does it: fused in float, then rounded.
+  // As on the device: fused in float, then rounded.
   static uint16_t fma(float x, float y, float z) { return encode(__builtin_fmaf(x, y, z)); }
 };
 

@@ -1,4 +1,4 @@
-// What numbers of 16 bits need of this platform.
+// What 16-bit numbers need on this platform.
 #pragma once
 
 #include <hip/hip_runtime.h>

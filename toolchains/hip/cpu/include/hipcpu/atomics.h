@@ -5,7 +5,7 @@
 
 namespace hipcpu {
 
-// Replaces *address by update(*address), whatever other threads do; returns the old value.
+// Atomically replaces *address by update(*address); returns the old value.
 template <class T, class F>
 HIPCPU_INLINE T atomic_update(T* address, F update) {
   T expected;

@@ -4,7 +4,7 @@
 #include <hipcpu/context.h>
 
 extern "C" {
-/// Waits until every thread of the block that has not returned waits too.
+/// Waits until all threads of the block that have not returned wait too.
 void hipcpu_barrier() noexcept;
 /// The same, and combines `value != 0` over those threads.
 int hipcpu_barrier_or(int value) noexcept;
@@ -21,7 +21,7 @@ HIPCPU_INLINE int __syncthreads_count(int predicate) { return hipcpu_barrier_cou
 
 HIPCPU_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 HIPCPU_INLINE void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-// The threads of a block share a host thread: only the compiler may reorder their accesses.
+// The threads of a block share a host thread, so only the compiler may reorder their accesses.
 HIPCPU_INLINE void __threadfence_block() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
 HIPCPU_INLINE void __trap() { hipcpu_fail("a thread executed __trap()"); }

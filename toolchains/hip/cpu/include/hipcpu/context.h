@@ -1,5 +1,5 @@
-// Who the running thread is. The runtime owns one Context per host thread and rewrites it whenever
-// another GPU thread continues there.
+// The identity of the running GPU thread. The runtime owns one Context per host thread and rewrites
+// it whenever another GPU thread continues there.
 #pragma once
 
 #include <hipcpu/vector_types.h>
@@ -22,8 +22,8 @@ struct Context {
 
 }  // namespace hipcpu
 
-// initial-exec: one instruction per access, instead of a call; the structure is small enough for
-// the static TLS space that the loader keeps free.
+// initial-exec: an access is one instruction instead of a call. The structure is small enough for
+// the loader's static TLS space.
 extern "C" __thread hipcpu::Context hipcpu_context __attribute__((tls_model("initial-exec")));
 
 #define threadIdx (static_cast<const uint3&>(hipcpu_context.thread))

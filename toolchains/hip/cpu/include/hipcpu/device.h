@@ -1,4 +1,4 @@
-// The one device of this platform, and what may be asked about it.
+// The one device of this platform, and its properties.
 #pragma once
 
 #include <hipcpu/errors.h>
@@ -75,8 +75,8 @@ hipError_t hipcpu_device_properties(hipDeviceProp_t* properties, int device,
                                     int wave_size) noexcept;
 hipError_t hipcpu_device_attribute(int* value, hipDeviceAttribute_t attribute, int device,
                                    int wave_size) noexcept;
-/// Blocks of `threads` threads and `shared_bytes` that one worker can hold: a model of 2048
-/// threads and 64 KiB of shared memory, since a host has no such limits.
+/// How many blocks of `threads` threads and `shared_bytes` one worker can hold. A host has no such
+/// limits; this assumes 2048 threads and 64 KiB of shared memory.
 hipError_t hipcpu_occupancy(int* blocks, int threads, size_t shared_bytes) noexcept;
 }
 

@@ -36,10 +36,10 @@ typedef enum hipError_t { HIPCPU_ERRORS(HIPCPU_ENUMERATOR) } hipError_t;
 #define hipErrorInvalidResourceHandle hipErrorInvalidHandle
 
 extern "C" {
-/// The last error of the calling host thread, which is then forgotten. A launch failure stays
-/// until hipDeviceReset: what a failed kernel left in memory means nothing.
+/// Returns the last error of the calling host thread and clears it. A launch failure stays until
+/// hipDeviceReset, since memory after a failed kernel is undefined.
 hipError_t hipGetLastError(void) noexcept;
-/// The same without forgetting.
+/// The same without clearing it.
 hipError_t hipPeekAtLastError(void) noexcept;
 const char* hipGetErrorName(hipError_t error) noexcept;
 const char* hipGetErrorString(hipError_t error) noexcept;

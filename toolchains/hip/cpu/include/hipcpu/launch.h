@@ -13,7 +13,7 @@ hipError_t hipcpu_launch(const dim3* grid, const dim3* block, size_t shared_byte
                          uint32_t wave_size) noexcept;
 
 /// Makes the next thread of the block, or the first of another block, current on this fiber.
-/// False when this fiber has nothing left to run.
+/// False if nothing is left for this fiber to run.
 bool hipcpu_next_thread() noexcept;
 }
 
@@ -26,17 +26,17 @@ struct LaunchShape {
   hipStream_t stream;
 };
 
-// What stands between `<<<` and `>>>`.
+// The launch parameters between `<<<` and `>>>`.
 HIPCPU_INLINE LaunchShape launch_shape(dim3 grid, dim3 block, size_t shared_bytes = 0,
                                        hipStream_t stream = nullptr) {
   return {grid, block, shared_bytes, stream};
 }
 
 #ifndef HIPCPU_SANITIZE
-// Runs threads one after the other on the calling fiber until one of them waits: from then on the
-// others run on fibers of their own. The inner loop counts in registers, so a kernel without
-// barriers is an ordinary loop over threadIdx.x that the compiler may vectorise. There is one call
-// of the thread: each would be another copy of the kernel to compile.
+// Runs threads one after the other on the calling fiber until one of them waits; then the others
+// run on fibers of their own. The inner loop counts in registers, so a kernel without barriers is
+// an ordinary loop over threadIdx.x that the compiler may vectorise. The thread is called in one
+// place only, since each call would compile another copy of the kernel.
 template <class Thread>
 void run_threads(const void* arguments) {
   const Thread thread = *static_cast<const Thread*>(arguments);
@@ -54,7 +54,7 @@ void run_threads(const void* arguments) {
   } while (hipcpu_next_thread());
 }
 #else
-// The sanitizer has to be told of every thread: nothing may be moved out of the loop over them.
+// The sanitizer is told of every thread, so nothing may be moved out of the loop over them.
 template <class Thread>
 void run_threads(const void* arguments) {
   const Thread thread = *static_cast<const Thread*>(arguments);

@@ -1,10 +1,10 @@
-// Mathematics under HIP's names. The host's libm computes it: a device's fast variants are as
-// accurate here as the others.
+// Mathematics under HIP's names, computed by the host's libm: fast variants are as accurate here
+// as the others.
 #pragma once
 
 #include <hipcpu/platform.h>
 #if __has_include(<bits/c++config.h>)
-// libstdc++: the special functions of C++17 cost 0.2 s in every <math.h>.
+// libstdc++'s special functions of C++17 cost 0.2 s in every <math.h>.
 #include <bits/c++config.h>
 #undef _GLIBCXX_USE_STD_SPEC_FUNCS
 #endif

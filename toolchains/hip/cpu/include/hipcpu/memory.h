@@ -1,4 +1,4 @@
-// Memory. Device memory is host memory; copies are done when the call returns, in stream order.
+// Memory. Device memory is host memory. A copy is done, in stream order, when its call returns.
 #pragma once
 
 #include <hipcpu/errors.h>
@@ -23,7 +23,7 @@ typedef void* hipDeviceptr_t;
 extern "C" {
 /// 256-byte aligned memory, not initialised. Zero bytes give a null pointer.
 hipError_t hipcpu_malloc(void** pointer, size_t bytes) noexcept;
-/// Frees what hipMalloc gave; anything else but null is hipErrorInvalidValue.
+/// Frees memory of hipMalloc or null; anything else is hipErrorInvalidValue.
 hipError_t hipFree(void* pointer) noexcept;
 hipError_t hipMemcpy(void* to, const void* from, size_t bytes, hipMemcpyKind kind) noexcept;
 hipError_t hipMemset(void* to, int value, size_t bytes) noexcept;

@@ -1,4 +1,4 @@
-// What the compiler must know to read HIP as ordinary C++: qualifiers, versions, wave size.
+// What makes HIP ordinary C++: qualifiers, versions, wave size.
 #pragma once
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #define __HIP__ 1
 #define __HIPCC__ 1
 #define __HIP_PLATFORM_AMD__ 1  // sources choose between AMD and NVIDIA; this is the AMD dialect
-#define __HIP_PLATFORM_CPU__ 1  // and this says that the threads are fibers of a host process
+#define __HIP_PLATFORM_CPU__ 1  // threads are fibers of a host process
 
 #define HIP_VERSION_MAJOR 7
 #define HIP_VERSION_MINOR 1
@@ -21,10 +21,10 @@ static_assert(HIPCPU_WAVE_SIZE == 32 || HIPCPU_WAVE_SIZE == 64, "the wave size i
 
 #define HIPCPU_INLINE static inline __attribute__((always_inline))
 
-// A kernel is inlined into the loop over its threads. Unused out-of-line copies of it would be
-// compiled for nothing, so the compilers that can make it local to the object do so.
+// A kernel is inlined into the loop over its threads. Compilers that can make it local to the
+// object do, so that they need not compile unused out-of-line copies.
 #if defined(HIPCPU_SANITIZE)
-// What is inlined into our headers loses its lines: the sanitizer has them left out.
+// Code that is inlined into our headers loses its lines, so the sanitizer leaves out the headers.
 #define __global__ __attribute__((internal_linkage, noinline))
 #elif defined(__clang__)
 #define __global__ __attribute__((internal_linkage, always_inline))
@@ -36,8 +36,8 @@ static_assert(HIPCPU_WAVE_SIZE == 32 || HIPCPU_WAVE_SIZE == 64, "the wave size i
 #define __constant__
 #define __managed__
 #define __grid_constant__
-// One block runs on one host thread, so memory of a block is memory of a host thread. `__thread`,
-// not `thread_local`: the latter calls an initialisation wrapper at each access.
+// A block runs on one host thread, so shared memory is thread-local. `__thread`, not
+// `thread_local`: the latter calls an initialisation wrapper at each access.
 #ifndef HIPCPU_SANITIZE
 #define __shared__ static __thread
 #else

@@ -1,16 +1,16 @@
-// Only in checked builds: what a kernel's library tells the sanitizing runtime about itself.
+// Only in checked builds: a kernel's library describes itself to the sanitizing runtime.
 #pragma once
 
 #include <hipcpu/barrier.h>
 #include <hipcpu/launch.h>
 
 extern "C" {
-/// The image of the library, and in it the variables that are __shared__.
+/// The image of the library, and its __shared__ variables.
 void hipcpu_sanitizer_module(const char* begin, const char* end, const char* shared_begin,
                              const char* shared_end) noexcept;
-/// How the source calls the kernel that is launched next.
+/// The name in the source of the kernel that is launched next.
 void hipcpu_sanitizer_kernel(const char* name) noexcept;
-/// Where in the source the barrier stands that the thread comes to next.
+/// The place in the source of the barrier that the thread enters next.
 void hipcpu_sanitizer_barrier(const char* file, uint32_t line) noexcept;
 
 // The linker's.
@@ -22,7 +22,7 @@ extern const char hipcpu_shared_end[] __attribute__((visibility("hidden")));
 
 namespace hipcpu {
 
-// The linker's script puts the __shared__ variables behind this section, which so is never empty.
+// The linker's script puts the __shared__ variables after this section, so that it is never empty.
 __attribute__((used, section(".data"))) static char before_shared = 0;
 
 __attribute__((constructor)) static void announce_module() {
@@ -48,8 +48,8 @@ HIPCPU_INLINE int barrier_count_at(const char* file, uint32_t line, int predicat
 
 }  // namespace hipcpu
 
-// The place is an argument: a compiler may merge two calls that are equal, and with them two
-// barriers that are not the same.
+// The place is an argument, because a compiler may merge two equal calls, and with them two
+// different barriers.
 #define HIPCPU_PLACE __builtin_FILE(), __builtin_LINE()
 #define __syncthreads() hipcpu::barrier_at(HIPCPU_PLACE)
 #define __syncthreads_or(...) hipcpu::barrier_or_at(HIPCPU_PLACE, (__VA_ARGS__))

@@ -159,7 +159,7 @@ HIPCPU_VECTOR_TYPE(float, float)
 HIPCPU_VECTOR_TYPE(double, double)
 #undef HIPCPU_VECTOR_TYPE
 
-/// Extents of a grid or a block; what is left out is 1.
+/// Extents of a grid or a block; each is 1 by default.
 struct dim3 {
   uint32_t x, y, z;
   constexpr dim3(uint32_t x = 1, uint32_t y = 1, uint32_t z = 1) : x(x), y(y), z(z) {}

@@ -1,9 +1,9 @@
 // Shuffles, votes and the rest of the communication between the lanes of a wave.
 //
-// All of it rests on one operation: every participating lane posts 64 bits and gets to see what
-// the others posted. Lanes meet when they stand at the same site, a number taken from the place of
-// the call in the source; where lanes diverge, the group at the smallest site goes first, as on a
-// GPU that reconverges at the smallest program counter.
+// All of it rests on one operation: every participating lane posts 64 bits and sees what the
+// others posted. Lanes meet at the same site, a number for the place of the call in the source. If
+// lanes diverge, the group at the smallest site goes first, as on a GPU that reconverges at the
+// smallest program counter.
 #pragma once
 
 #include <hipcpu/context.h>
@@ -15,7 +15,7 @@ using LaneMask = unsigned long long;
 constexpr LaneMask kAllLanes = ~0ull;
 constexpr uint32_t kLaneBits = HIPCPU_WAVE_SIZE - 1;
 
-/// What the lanes that met have posted, by lane, and which lanes they are.
+/// The lanes that met, and the values that they posted, by lane.
 struct Exchange {
   const uint64_t* values;
   LaneMask lanes;
@@ -23,8 +23,8 @@ struct Exchange {
 
 }  // namespace hipcpu
 
-/// Posts `value` and waits for the lanes in `wanted`, as long as they can come: not for those that
-/// have returned, nor for those that wait elsewhere.
+/// Posts `value` and waits for the lanes in `wanted`, except those that have returned or wait
+/// elsewhere.
 extern "C" hipcpu::Exchange hipcpu_exchange(uint64_t value, uint32_t site,
                                             hipcpu::LaneMask wanted) noexcept;
 
@@ -47,7 +47,7 @@ HIPCPU_INLINE T from_bits(uint64_t bits) {
   return value;
 }
 
-// A masked operation on AMD takes 64-bit masks; a 32-bit one would silently leave out lanes.
+// Masked operations take 64-bit masks on AMD; a 32-bit mask would silently leave out lanes.
 template <class Mask>
 HIPCPU_INLINE LaneMask lane_mask(Mask mask) {
   static_assert(HIPCPU_WAVE_SIZE == 32 || sizeof(Mask) == 8,

@@ -1,4 +1,4 @@
-// The groups are CUDA's own, with their meaning: HIP copied it.
+// CUDA's own groups, whose meaning HIP has copied.
 #pragma once
 
 #include <cooperative_groups.h>

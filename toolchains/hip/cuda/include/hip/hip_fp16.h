@@ -1,4 +1,4 @@
-// IEEE half precision: CUDA's type, and the names that only HIP has.
+// IEEE half precision: CUDA's type, and HIP's additional names.
 #pragma once
 
 #include <cuda_fp16.h>

@@ -1,4 +1,4 @@
-// Atomic operations that HIP has and CUDA has not.
+// Atomic operations of HIP that CUDA lacks.
 #pragma once
 
 #include <hipcuda/platform.h>
@@ -13,7 +13,7 @@ struct Identity {
 template <class T>
 using Value = typename Identity<T>::type;
 
-// Replaces *address by update(*address), whatever other threads do; returns the old value.
+// Atomically replaces *address by update(*address); returns the old value.
 template <class T, class Bits, class F>
 HIPCUDA_DEVICE T atomic_update(T* address, F update) {
   static_assert(sizeof(T) == sizeof(Bits), "the bits of the value");
@@ -45,7 +45,7 @@ HIPCUDA_ATOMIC_FLOAT(atomicMin, double, unsigned long long, fmin)
 HIPCUDA_ATOMIC_FLOAT(atomicMax, double, unsigned long long, fmax)
 #undef HIPCUDA_ATOMIC_FLOAT
 
-// `unsigned long` is another type than `unsigned long long`, of the same size here.
+// `unsigned long` and `unsigned long long` are different types of the same size here.
 #define HIPCUDA_ATOMIC_LONG(name)                                                         \
   HIPCUDA_DEVICE unsigned long name(unsigned long* address, unsigned long value) {        \
     return name(reinterpret_cast<unsigned long long*>(address),                           \
@@ -82,7 +82,7 @@ HIPCUDA_DEVICE void atomicAddNoRet(T* address, hipcuda::Value<T> value) {
   atomicAdd(address, value);
 }
 
-// Scopes; what a wave shares, a block shares too. CUDA wants literals, hence its own names here.
+// Scopes. A wave has its block's scope. CUDA needs literals, hence its own names here.
 #define __HIP_MEMORY_SCOPE_SINGLETHREAD __NV_THREAD_SCOPE_THREAD
 #define __HIP_MEMORY_SCOPE_WAVEFRONT __NV_THREAD_SCOPE_BLOCK
 #define __HIP_MEMORY_SCOPE_WORKGROUP __NV_THREAD_SCOPE_BLOCK

@@ -25,7 +25,7 @@
 #define __builtin_nontemporal_load(address) (__ldcs(address))
 #define __builtin_nontemporal_store(value, address) (__stcs((address), (value)))
 
-/// Nanoseconds since the device started: HIP's clock that does not follow the frequency.
+/// Nanoseconds since the device started: HIP's clock of constant frequency.
 HIPCUDA_DEVICE long long wall_clock64() {
   long long nanoseconds;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds));

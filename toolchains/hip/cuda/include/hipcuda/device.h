@@ -1,4 +1,4 @@
-// Devices: what HIP says of them, from what CUDA says.
+// Devices: HIP's properties, from CUDA's.
 #pragma once
 
 #include <hipcuda/errors.h>
@@ -33,7 +33,7 @@ using hipDeviceAttribute_t = cudaDeviceAttr;
 #define hipDeviceAttributeMultiprocessorCount cudaDevAttrMultiProcessorCount
 #define hipDeviceAttributeWarpSize cudaDevAttrWarpSize
 
-/// The first context is made by the first call that needs it.
+/// The first call that needs a context makes it.
 HIPCUDA_HOST hipError_t hipInit(unsigned) { return cudaFree(nullptr); }
 
 // HIP's structure: CUDA's has lost the clocks.

@@ -1,4 +1,4 @@
-// Launches, what limits them, and what they are asked about.
+// Launches, their limits, and the attributes of kernels.
 #pragma once
 
 #include <hipcuda/errors.h>

@@ -1,4 +1,4 @@
-// Memory: CUDA's, and the few functions that only HIP has.
+// Memory: CUDA's functions, and the few that only HIP has.
 #pragma once
 
 #include <hipcuda/errors.h>

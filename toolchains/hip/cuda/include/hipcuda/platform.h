@@ -1,4 +1,4 @@
-// Which HIP this is. The compiler has included cuda_runtime.h before the source.
+// The version of HIP and its platform. The compiler has included cuda_runtime.h before the source.
 #pragma once
 
 #include <stddef.h>
@@ -22,7 +22,7 @@
 #define HIPCUDA_ANYWHERE static __host__ __device__ __forceinline__
 
 namespace hipcuda {
-/// What `warpSize` means in a source: CUDA's variable cannot size an array, this can.
+/// `warpSize` in a source: this can be the size of an array, CUDA's variable cannot.
 constexpr int kWaveSize = 32;
 }  // namespace hipcuda
 

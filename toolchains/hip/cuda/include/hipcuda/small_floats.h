@@ -1,6 +1,6 @@
-// Operators of a 16-bit number with a number of another type. CUDA has them for two 16-bit numbers
-// only, and finds all others ambiguous. As in HIP on other platforms, a float or double wins, and
-// an integer becomes a 16-bit number.
+// Operators between a 16-bit number and another type. CUDA has them for two 16-bit numbers only;
+// all others are ambiguous there. As in HIP on other platforms, a float or double wins, and an
+// integer becomes a 16-bit number.
 #pragma once
 
 #include <hipcuda/platform.h>

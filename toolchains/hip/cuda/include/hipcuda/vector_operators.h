@@ -1,4 +1,4 @@
-// The element-wise operators that HIP defines on float2, int4 and the like, and CUDA does not.
+// The element-wise operators on float2, int4 and the like, which HIP has and CUDA lacks.
 #pragma once
 
 #include <hipcuda/platform.h>

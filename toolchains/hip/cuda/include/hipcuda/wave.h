@@ -1,7 +1,7 @@
 // Shuffles, votes and the rest of the communication between the lanes of a wave.
 //
-// HIP's operations without a mask concern all active lanes; CUDA wants to be told which these
-// are. Types that CUDA does not exchange go through integers of their size.
+// HIP's operations without a mask concern all active lanes; CUDA's need the mask of those. Types
+// that CUDA does not exchange go through integers of their size.
 #pragma once
 
 #include <hipcuda/platform.h>
@@ -10,9 +10,9 @@ namespace hipcuda {
 
 using LaneMask = unsigned long long;
 
-// Code for waves of 64 lanes asks for more than there are. The driver says so where it shows in
-// the source; what is known only here stops the kernel, since its results would be wrong. For a
-// constant, nothing of this is left.
+// Code for waves of 64 lanes asks for lanes that do not exist. The driver reports what it sees in
+// the source; this stops the kernel at run time, since its results would be wrong. A constant
+// costs nothing.
 HIPCUDA_DEVICE void require_lanes(unsigned lanes) {
   if (lanes > kWaveSize) __trap();
 }
@@ -119,15 +119,15 @@ HIPCUDA_DEVICE hipcuda::LaneMask __ballot_sync(Mask mask, int predicate) {
   return hipcuda::ballot(static_cast<unsigned>(mask), predicate);
 }
 
-// The driver puts these in the place of __ballot, __any and __all: CUDA still declares functions
-// of those names, and libraries use them for others.
+// The driver replaces __ballot, __any and __all with these: CUDA still declares functions of those
+// names, and libraries use the names for others.
 #define hipcuda_ballot(predicate) (::hipcuda::ballot(__activemask(), (predicate)))
 #define hipcuda_any(predicate) (__any_sync(__activemask(), (predicate)))
 #define hipcuda_all(predicate) (__all_sync(__activemask(), (predicate)))
 
 namespace hipcuda {
 
-// Combines the values of the lanes in order, one after the other: for what has no instruction.
+// Combines the values of the lanes one after the other, in order, for lack of an instruction.
 template <class T, class F>
 HIPCUDA_DEVICE T reduce(unsigned lanes, T value, F combine) {
   T result = shuffle(lanes, value, __ffs(lanes) - 1, kWaveSize);

@@ -1,6 +1,6 @@
-// HIP for AMD's processors, where no ROCm is installed. The runtime's interface and most device
-// functions are AMD's own headers, which Triton's distribution carries; what these leave to clang's
-// or to headers that are not there (the grid, mathematics, 16-bit floats) is in hiprocm/.
+// HIP for AMD's processors without an installed ROCm. The runtime's interface and most device
+// functions are AMD's own headers, from Triton's distribution. These rely on headers of clang and
+// of ROCm for the grid, mathematics and 16-bit floats; hiprocm/ replaces those.
 #pragma once
 
 #ifndef __HIP_PLATFORM_AMD__

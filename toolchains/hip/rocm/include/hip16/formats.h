@@ -1,5 +1,5 @@
-// How 16 bits stand for a number: IEEE binary16, and bfloat16, the upper half of a float. Both are
-// the compiler's own types.
+// The 16-bit formats: IEEE binary16, and bfloat16, the upper half of a float. Both are the
+// compiler's own types.
 #pragma once
 
 #include <hip16/rounding.h>

@@ -1,4 +1,4 @@
-// What numbers of 16 bits need of this platform: to be called by the host and on the device.
+// What 16-bit numbers need on this platform: functions for the host and the device.
 #pragma once
 
 #include <hip/hip_runtime.h>

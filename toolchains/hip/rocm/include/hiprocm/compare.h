@@ -1,4 +1,4 @@
-// abs, min, max and what is known of a number, under the names that need no namespace.
+// abs, min, max and the classification of numbers, under their names without a namespace.
 #pragma once
 
 #include <math.h>

@@ -1,4 +1,4 @@
-// Where a thread is, how many there are, and how kernels are declared and launched.
+// A thread's place and the sizes of grid and block; how kernels are declared and launched.
 #pragma once
 
 #include <hip/hip_runtime_api.h>

@@ -1,5 +1,5 @@
-// Mathematics on the device: the C library's names, HIP's own, and those of std. AMD's library of
-// device code (ocml) computes it.
+// Mathematics on the device, under the names of the C library, HIP and std. AMD's device library
+// (ocml) computes it.
 #pragma once
 
 #include <hip/amd_detail/hip_fp16_math_fwd.h>
@@ -84,7 +84,7 @@ HIPROCM_BINARY(remainder)
 #undef HIPROCM_UNARY
 #undef HIPROCM_BINARY
 
-// Names that HIP has and the C library mostly has not.
+// HIP's own names, most of which the C library lacks.
 #define HIPROCM_EXTRA(name, ocml)                                             \
   HIPROCM_DEVICE float name##f(float x) { return __ocml_##ocml##_f32(x); }    \
   HIPROCM_DEVICE double name(double x) { return __ocml_##ocml##_f64(x); }

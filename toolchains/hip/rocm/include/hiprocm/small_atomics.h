@@ -1,11 +1,11 @@
-// Atomic addition to numbers of 16 bits, by exchanging the 32 bits that they lie in.
+// Atomic addition to 16-bit numbers, by exchanging the 32-bit words that hold them.
 #pragma once
 
 #include <hip16/small_float.h>
 
 namespace hiprocm {
 
-// Exchanges a word until nobody has changed it in between; returns what it was.
+// Exchanges a word until no other thread has changed it in between; returns the old value.
 template <class Change>
 __device__ inline uint32_t change_word(uint32_t* word, Change change) {
   uint32_t seen = __hip_atomic_load(word, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);

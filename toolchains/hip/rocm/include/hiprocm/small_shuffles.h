@@ -1,4 +1,4 @@
-// Shuffles of numbers of 16 bits and of pairs of them, as the 32 bits that shuffles move.
+// Shuffles of 16-bit numbers and pairs of them, as the 32 bits that shuffles move.
 #pragma once
 
 #include <hip16/small_float.h>

@@ -31,6 +31,8 @@ def test_a_report_changes_nothing_that_counts(reported):
 def test_what_is_shorter_than_an_empty_batch_counts_as_one():
     assert clock().counted_ns(batch(0.01, 0.32)) == EMPTY * MS
     assert clock().trusted_ns(batch(0.01, 0.30)) == 0.01 * MS
+    assert clock().even_ns(batch(0.01, 0.30)) == EMPTY * MS
+    assert clock().even_ns(batch(9.9, 10.31)) == 10 * MS
 
 
 @pytest.mark.parametrize(

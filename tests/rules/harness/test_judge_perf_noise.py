@@ -77,3 +77,43 @@ def test_time_that_nobody_else_had_stays_unexplained(tmp_path):
     verdict, _, _ = judge(tmp_path, clock=unexplained(5_000_000), max_slots=1)
 
     assert (verdict.outcome, verdict.reason) == ("REJECTED", "CLOCK_MISMATCH")
+
+
+def tiny(times):
+    """A clock of batches of some microseconds by side, where messages take 200."""
+
+    def clock(program, calls):
+        reported = times[side_of(program)] * 1000 if calls else 0
+        return reported, reported + 200_000
+
+    return clock
+
+
+@pytest.mark.parametrize(
+    ("candidate", "speedup", "low"),
+    [(80, 1.0, 0.4), (160, 1.0, 0.4), (400, 0.5, 0.2), (20, 1.0, 0.4)],
+)
+def test_what_hides_among_the_messages_is_no_slower_but_might_be(tmp_path, candidate, speedup, low):
+    """80 us of the baseline count as 200: nobody is faster by that, and equals are equal."""
+    clock = tiny({"baseline": 80, "candidate": candidate})
+    verdict, _, _ = judge(tmp_path, clock=clock, max_slots=1)
+
+    assert verdict.extra["stop"]["reason"] == "half_width"
+    for case in verdict.cases:
+        assert (case["speedup"], case["low"]) == pytest.approx((speedup, low))
+        assert not case["faster"]
+
+
+def test_both_sides_get_the_same_requests(tmp_path):
+    """Or one of them would have slept more, and a busy processor would be given to it sooner."""
+    sizes: dict[str, list[int]] = {"candidate": [], "baseline": []}
+
+    def clock(program, calls):
+        sizes[side_of(program)].append(calls)
+        each = 10_000_000
+        return calls * each, calls * each + 100_000
+
+    _, samples, _ = judge(tmp_path, clock=clock, max_slots=2, processes=3, max_processes=3)
+
+    empty = {side: made.count(0) for side, made in sizes.items()}
+    assert empty["candidate"] == empty["baseline"] == len(samples["empty_ns"])

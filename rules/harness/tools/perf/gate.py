@@ -44,7 +44,7 @@ class Stop:
     Attributes:
         reason: ``half_width``, all intervals being narrow enough; ``budget``, the time being up;
             or ``max_processes``.
-        half_width: of the widest interval.
+        half_width: of the widest interval, as far as it comes from noise.
         wanted: the policy's half width.
         processes: fresh ones that were timed on each side.
     """
@@ -148,7 +148,7 @@ class PerfGate:
     def _stop(self, plans: Sequence[Plan], rounds: int, round_seconds: float) -> Stop | None:
         """Why to measure no more; None where another round is worth it."""
         policy = self._policy
-        widest = max(self._timing(plan).ratio.half_width for plan in plans)
+        widest = max(self._timing(plan).figures.noise for plan in plans)
         if widest <= policy.half_width:
             return Stop("half_width", widest, policy.half_width, rounds)
         if rounds >= policy.max_processes:

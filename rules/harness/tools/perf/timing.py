@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -21,29 +21,41 @@ class Figures:
     """Times per call in ns, and their ratio.
 
     Attributes:
+        baseline_ns: like the candidate's, for batches no shorter than an empty one.
         charged_ns: of the candidate's, what it did not report itself.
+        ratio: its low end is that of the baseline's true times.
+        noise: half the interval of the log ratio, as far as more samples make it narrower.
     """
 
     candidate_ns: float
     baseline_ns: float
     charged_ns: float
     ratio: Ratio
+    noise: float
 
     @classmethod
     def of(cls, plan: Plan, series: Series, clock: Clock) -> Figures:
-        """The figures by the judge's clock, for both sides."""
+        """The figures by the judge's clock, for both sides.
+
+        What is shorter than an empty batch counts as one on both sides, or equal programs would
+        differ. It may have been shorter, by as much as the low end of the interval tells.
+        """
         candidate = [[clock.counted_ns(s) / s.slots for s in p] for p in series.candidate]
-        baseline = [[clock.trusted_ns(s) / s.slots for s in p] for p in series.baseline]
+        true = [[clock.trusted_ns(s) / s.slots for s in p] for p in series.baseline]
+        baseline = [[clock.even_ns(s) / s.slots for s in p] for p in series.baseline]
         unreported = [
             clock.counted_ns(sample) - sample.reported_ns
             for sample in chain.from_iterable(series.candidate)
         ]
         seed = int.from_bytes(derive("bootstrap", plan.config.name)[:8], "big")
+        ratio = confidence.ratio(candidate, baseline, seed)
+        low = ratio.low if true == baseline else confidence.ratio(candidate, true, seed).low
         return cls(
             confidence.typical_time(candidate),
             confidence.typical_time(baseline),
             max(0.0, statistics.median(unreported)) / plan.slots,
-            confidence.ratio(candidate, baseline, seed),
+            replace(ratio, low=min(low, ratio.low)),
+            ratio.half_width,
         )
 
     def to_json(self) -> dict[str, Any]:

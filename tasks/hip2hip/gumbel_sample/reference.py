@@ -1,0 +1,48 @@
+"""Oracle of the gumbel_sample task: places in summed probabilities, and the sums themselves."""
+
+import torch
+
+
+def inputs(config, generator):
+    """Draw logits of rows that are sure and unsure, what is allowed, and a seed.
+
+    Tokens are numbered by frequency, so that later columns are less likely, and a wrong temperature
+    shifts draws along the columns. Column 0 is padding, which no row may draw. In every fourth row
+    about half of the others are forbidden as well, also likely ones.
+    """
+    rows, vocab = config["rows"], config["vocab"]
+    spread = 0.5 + 2.0 * torch.rand(rows, 1, generator=generator)
+    usual = -torch.log1p(torch.arange(vocab, dtype=torch.float32))
+    logits = usual + spread * torch.randn(rows, vocab, generator=generator)
+    forbidden = torch.rand(rows, vocab, generator=generator) < 0.5
+    forbidden &= (torch.arange(rows) % 4 == 3)[:, None]
+    forbidden[:, 0], forbidden[:, 1] = True, False
+    return {
+        "logits": logits.to(config["dtype"]),
+        "allowed": (~forbidden).to(torch.uint8),
+        "seed": torch.randint(2**62, (1,), generator=generator),
+    }
+
+
+def reference(logits, allowed, seed, temperature, rows, vocab, **_):
+    """Return token [rows]."""
+    total = summed(logits, allowed, temperature)
+    generator = torch.Generator().manual_seed(int(seed))
+    drawn = torch.rand(rows, 1, generator=generator, dtype=torch.float64).to(logits.device)
+    token = torch.searchsorted(total, drawn * total[:, -1:], right=True)
+    return {"token": token[:, 0].clamp_max(vocab - 1).to(torch.int32)}
+
+
+def summed(logits, allowed, temperature):
+    """The probability of each column and all before it."""
+    likely = (logits / temperature).masked_fill(allowed == 0, -torch.inf)
+    return torch.softmax(likely, dim=-1).cumsum(-1)
+
+
+def cdf(outputs, logits, allowed, temperature, vocab, **_):
+    """Return how probable it is that token is at most what it is."""
+    token = outputs["token"]
+    total = summed(logits, allowed, temperature)
+    known = total.gather(-1, token.clamp(0, vocab - 1)[:, None])[:, 0]
+    below = torch.where(token < 0, 0.0, known)
+    return {"token": torch.where((token < -1) | (token >= vocab), float("nan"), below)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
 from threading import Lock
@@ -57,6 +58,15 @@ class Terms:
     def include(self, action: Action) -> bool:
         """Whether anything of ``action`` may leave this machine."""
         return not action.secrets and str(action.label) not in self.private
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What a trusted entry states of an action, and the trees that it names."""
+
+    prepared: Prepared
+    entry: bytes
+    trees: Sequence[Digest]
 
 
 class SharedCache:
@@ -116,15 +126,13 @@ class SharedCache:
         """
         terms = self._terms
         shared = [p for p in wanted if p.hermetic and terms.include(p.action)]
-        by_key = {prepared.key: prepared for prepared in shared}
-        keys = [*by_key] if terms.accept else []
-        for at in range(0, len(keys), WAVE):
-            if self._is_off or self._stopped():
-                return
-            try:
-                self._fetch({key: by_key[key] for key in keys[at : at + WAVE]})
-            except KabuildError as error:
-                self._give_up(error)
+        asked = [*{p.key: p for p in shared}.values()] if terms.accept else []
+        waves = [asked[at : at + WAVE] for at in range(0, len(asked), WAVE)]
+        try:
+            with ThreadPoolExecutor(1, "kabuild-import") as importer:
+                self._fetch(waves, importer)
+        except KabuildError as error:
+            self._give_up(error)
 
     def offer(self, prepared: Prepared, result: ActionResult) -> None:
         """Send a result that was made here, if it may leave; returns at once."""
@@ -135,37 +143,48 @@ class SharedCache:
         entry = encode(result, self._store.cas, ended=self._clock.wall())
         self._uploader.send(Parcel(prepared.key, entry, Digest.of(prepared.command)))
 
-    def _fetch(self, wanted: Mapping[Digest, Prepared]) -> None:
-        """Import one wave. Raises RemoteError and StoreError."""
-        server, cas = self._connected(), self._store.cas
-        said = self._trusted([*wanted], server.results.get_many([*wanted]))
-        trees = {key: named_by(entry)[1] for key, entry in said.items()}
-        lost = server.blobs.fetch(cas.missing(chain.from_iterable(trees.values())), self._store)
-        results: dict[Digest, ActionResult] = {}
-        for key, entry in said.items():
-            if self._has_all(trees[key], lost) and (result := self._decoded(entry)):
-                results[key] = result
-        needed = {key: [*blobs_of(result)] for key, result in results.items()}
-        lost = server.blobs.fetch(cas.missing(chain.from_iterable(needed.values())), self._store)
-        for key, result in results.items():
-            if self._has_all(needed[key], lost):
-                self._keep(wanted[key], result)
+    def _fetch(self, waves: Sequence[Sequence[Prepared]], importer: Executor) -> None:
+        """Ask for each wave while the one before it is imported. Raises RemoteError, StoreError."""
+        importing: Future[None] | None = None
+        for wave in waves:
+            if self._is_off or self._stopped():
+                break
+            keys = [prepared.key for prepared in wave]
+            found = self._trusted(wave, self._connected().results.get_many(keys))
+            if importing:
+                importing.result()
+            importing = importer.submit(self._import, found)
+        if importing:
+            importing.result()
 
-    def _trusted(
-        self, keys: Sequence[Digest], entries: Sequence[bytes | None]
-    ) -> dict[Digest, bytes]:
-        """What the entries that count state, by their keys."""
-        now, found = self._clock.wall(), dict[Digest, bytes]()
-        for key, entry in zip(keys, entries, strict=True):
+    def _import(self, found: Sequence[_Said]) -> None:
+        """Take over results of which all blobs come. Raises as ``_fetch``."""
+        server, cas = self._connected(), self._store.cas
+        trees = chain.from_iterable(said.trees for said in found)
+        lost = server.blobs.fetch(cas.missing(trees), self._store)
+        results = [
+            (said.prepared, result)
+            for said in found
+            if self._has_all(said.trees, lost) and (result := self._decoded(said.entry))
+        ]
+        needed = chain.from_iterable(blobs_of(result) for _, result in results)
+        lost = server.blobs.fetch(cas.missing(needed), self._store)
+        self._keep([item for item in results if self._has_all(blobs_of(item[1]), lost)])
+
+    def _trusted(self, wave: Sequence[Prepared], entries: Sequence[bytes | None]) -> list[_Said]:
+        """What the entries that count state."""
+        now, found = self._clock.wall(), list[_Said]()
+        for prepared, entry in zip(wave, entries, strict=True):
             if entry is None:
                 continue
-            said = self._terms.trusted.check(key, entry, now)
-            if not isinstance(said, Distrust) and not _is_readable(said):
-                said = Distrust.DAMAGED
+            said = self._terms.trusted.check(prepared.key, entry, now)
             if isinstance(said, Distrust):
-                self._refused[said.value] += 1
-            else:
-                found[key] = said
+                self._count(said.value)
+                continue
+            try:
+                found.append(_Said(prepared, said, named_by(said)[1]))
+            except ValueError:
+                self._count(Distrust.DAMAGED.value)
         return found
 
     def _decoded(self, entry: bytes) -> ActionResult | None:
@@ -175,7 +194,7 @@ class SharedCache:
         except ValueError:
             result = None
         if result is None or result.exit_code:
-            self._refused[Distrust.DAMAGED.value] += 1
+            self._count(Distrust.DAMAGED.value)
             return None
         return result
 
@@ -186,17 +205,25 @@ class SharedCache:
             return True
         damaged = [digest for digest in gone if lost[digest] is Loss.DAMAGED]
         self._damaged += damaged
-        self._refused[(Loss.DAMAGED if damaged else Loss.GONE).value] += 1
+        self._count((Loss.DAMAGED if damaged else Loss.GONE).value)
         return False
 
-    def _keep(self, prepared: Prepared, result: ActionResult) -> None:
-        """Store a result, and what its key is made of, so that it can be told and exported."""
+    def _keep(self, results: Sequence[tuple[Prepared, ActionResult]]) -> None:
+        """Store results, and what their keys are made of, so that they can be told and exported."""
         cas = self._store.cas
-        cas.put(prepared.message)
-        cas.put(prepared.command)
-        for directory in prepared.root.all_directories():
-            cas.put(directory.wire)
-        self._store.actions.put(prepared.key, result)
+        commands = {prepared.command for prepared, _ in results}
+        roots = {prepared.root.digest: prepared.root for prepared, _ in results}
+        directories = {d.wire for root in roots.values() for d in root.all_directories()}
+        for blob in commands | directories:
+            cas.put(blob)
+        for prepared, result in results:
+            cas.put(prepared.message)
+            self._store.actions.put(prepared.key, result)
+
+    def _count(self, why: str) -> None:
+        """One result did not count."""
+        with self._guard:
+            self._refused[why] += 1
 
     def _connected(self) -> RemoteCache:
         """The server, once it has said what it can do. Raises RemoteError."""
@@ -235,11 +262,3 @@ class SharedCache:
         named = abridged([f"blob {digest}" for digest in dict.fromkeys(self._damaged)])
         where = f"; damaged on the server: {named}" if named else ""
         return f"{noun} of the shared cache {self._terms.name} did not count ({why}){where}"
-
-
-def _is_readable(said: bytes) -> bool:
-    try:
-        named_by(said)
-    except ValueError:
-        return False
-    return True

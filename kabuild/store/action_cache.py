@@ -131,7 +131,7 @@ class DiskActionCache:
         message = encode(result, self._cas, ended=self._clock.wall())
         data = sealed(message, key.hash, self._seal)
         with writing(self._root):
-            temporary = str(self._scratch.path("entry"))
+            temporary = self._scratch.name("entry")
             try:
                 write_new(temporary, data)
                 replace_in(temporary, self.path_of(key))

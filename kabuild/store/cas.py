@@ -149,7 +149,7 @@ class DiskCas:
         digest = Digest.of(data)
         if self._stat(digest) is None or not self._holds(digest):
             with writing(self._root):
-                temporary = str(self._scratch.path("blob"))
+                temporary = self._scratch.name("blob")
                 try:
                     status = write_new(temporary, data, BLOB_MODE)
                     self._rename(temporary, digest, status)

@@ -148,6 +148,39 @@ def test_result_of_one_element_is_admitted(launcher, tmp_path):
     assert verdict.outcome == "PASS", verdict.detail
 
 
+@pytest.mark.parametrize(("keeps", "reason"), [("* 0", ""), ("* 1", "SEEDS_IGNORED")])
+def test_memory_that_is_overwritten_may_hold_the_same(launcher, tmp_path, keeps, reason):
+    """What an updated input held may be zero each time, unless results depend on it."""
+    form = {
+        "inputs": {"x": "T[n]", "held": "T[n]"},
+        "outputs": {},
+        "updates": ("held",),
+        "dims": {"n": "1..64"},
+        "configs": [{"n": 48}],
+        "call": "add(x, held)",
+        "reference": f"""
+            import torch
+            def inputs(config, generator):
+                n = config["n"]
+                return {{
+                    "x": torch.randn(n, generator=generator),
+                    "held": torch.zeros(n),
+                }}
+            def reference(x, held, **_):
+                return {{"held": x + held {keeps}}}
+            """,
+        "right": f"def add(x, held): held.copy_(x + held {keeps})",
+    }
+    spec = spec_of(tmp_path, form, "")
+    policy = {"samples": 1, "expert": False, "brief": "word " * 20, "declared": spec["configs"]}
+
+    verdict = admission.run(parse_spec({**spec, "gate": "admission", "policy": policy}), launcher)
+
+    found = {case["check"]: case["reason"] for case in verdict.cases}
+    assert found["SEEDS_IGNORED"] == reason, verdict.detail
+    assert found["INPUT_IGNORED"] == "", verdict.detail
+
+
 def test_constant_state_is_not_admitted(launcher, tmp_path):
     fixed = str(FORMS["linear"]["reference"]).replace("def state(", "def drawn(")
     fixed += """

@@ -254,7 +254,7 @@ def test_pointers_to_bool_are_read_and_written():
 
 @triton.jit
 def eight_bits(x):
-    tl.store(x, tl.load(x).to(tl.float8e5).to(tl.float32))
+    tl.store(x, tl.load(x).to(tl.float8e4b15).to(tl.float32))
 
 
 @triton.jit
@@ -271,7 +271,7 @@ def unknown_function(x):
 @pytest.mark.parametrize(
     ("kernel", "name"),
     [
-        (eight_bits, "float8e5"),
+        (eight_bits, "fp8e4b15"),
         (assembly, "inline_asm_elementwise"),
         (unknown_function, "libdevice.y0"),
     ],

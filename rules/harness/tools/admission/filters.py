@@ -6,7 +6,7 @@ property holds for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -18,7 +18,10 @@ LEAST = 0.01
 
 
 def seeds_ignored(subject: Subject) -> str:
-    """The input that does not depend on the generator's seed alone."""
+    """The input that does not depend on the generator's seed alone.
+
+    Memory that a call overwrites may hold the same before each call.
+    """
     for config in subject.configs:
         first, again = subject.inputs(config, 0), subject.inputs(config, 0)
         for name, tensor in first.items():
@@ -26,7 +29,8 @@ def seeds_ignored(subject: Subject) -> str:
                 return f"input '{name}' differs between two draws of one seed ({config.name})"
     for argument in subject.signature.inputs:
         seen = [o for o in subject.observed if argument.name not in o.config.absent]
-        if seen and all(_fixed(observed, argument.name) for observed in seen):
+        fixed = seen and all(_fixed(observed, argument.name) for observed in seen)
+        if fixed and not _overwritten(subject, seen, argument.name):
             return f"input '{argument.name}' is the same for {DRAWS} seeds on every visible config"
     state = [a.name for a in subject.signature.state]
     if state and all(_fixed(observed, name) for observed in subject.observed for name in state):
@@ -80,8 +84,8 @@ def axis_constant(subject: Subject) -> str:
 
 
 def input_ignored(subject: Subject) -> str:
-    """The input that may be redrawn without changing any output."""
-    for argument in subject.signature.inputs:
+    """The input that may be redrawn without changing any output; an updated one is an output."""
+    for argument in subject.signature.kept:
         seen = [o for o in subject.observed if argument.name not in o.config.absent]
         spreads = [_redrawn(subject, observed, argument.name) for observed in seen]
         if spreads and max(spreads) < LEAST:
@@ -95,6 +99,23 @@ def input_ignored(subject: Subject) -> str:
 def _by_output(subject: Subject) -> Iterator[tuple[str, list[Tensor]]]:
     for argument in subject.signature.results:
         yield argument.name, [seen.outputs[argument.name] for seen in subject.observed]
+
+
+def _overwritten(subject: Subject, seen: Sequence[Observed], name: str) -> bool:
+    """Whether calls update an input, and no result depends on what it held before."""
+    if name not in subject.signature.updates:
+        return False
+    for observed in seen:
+        call = observed.calls[0]
+        held = call.inputs[name]
+        make = torch.zeros_like if bool(held.double().any()) else torch.ones_like
+        try:
+            results = subject.expected(observed.config, {**call.inputs, name: make(held)})
+        except TaskFault:
+            return False
+        if not all(_equal(results[one], call.expected[one]) for one in results):
+            return False
+    return True
 
 
 def _redrawn(subject: Subject, observed: Observed, name: str) -> float:

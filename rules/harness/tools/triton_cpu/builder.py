@@ -1,4 +1,4 @@
-"""The operations of Triton's interpreter, corrected: checked memory, real bfloat16, GPU rounding.
+"""The operations of Triton's interpreter, corrected: checked memory, small floats, GPU rounding.
 
 Triton's front end emits each operation of a kernel through a builder; the interpreter's builder
 computes it at once with NumPy. This one inherits the operations that are right and replaces the
@@ -16,14 +16,17 @@ from triton._C.libtriton import interpreter as native
 from triton._C.libtriton import ir
 from triton.runtime import interpreter
 
-from triton_cpu import bf16
+from triton_cpu import bf16, fp8
 from triton_cpu.bounds import Memory
 
 Handle = interpreter.TensorHandle
 
 _COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
-_FP8 = ("fp8e4b15", "fp8e4b8", "fp8e4nv", "fp8e5", "fp8e5b16")
+_UNKNOWN = "fp8e4b15"
+"""A format that neither PyTorch nor later GPUs have."""
 _FLOAT32 = np.dtype(np.float32)
+_NARROW: dict[str, Any] = {tl.bfloat16.name: bf16, **fp8.FORMATS}
+"""Types that NumPy lacks: by name, what converts their patterns and rounds to them."""
 # Triton builds its table anew at every question.
 _storage: dict[str, Any] = {}
 _upstream_numpy_dtype = interpreter._get_np_dtype  # noqa: SLF001 - the interpreter has no public API
@@ -38,13 +41,15 @@ class UnsupportedOperationError(Exception):
 
 
 def numpy_dtype(dtype: Any) -> Any:
-    """Give the NumPy dtype in which values of a Triton type are held: float32 for bf16."""
-    return _FLOAT32 if dtype.scalar == tl.bfloat16 else storage_dtype(dtype)
+    """Give the NumPy dtype in which values of a Triton type are held: float32 for narrow ones."""
+    return _FLOAT32 if dtype.scalar.name in _NARROW else storage_dtype(dtype)
 
 
 def storage_dtype(dtype: Any) -> Any:
-    """Give the NumPy dtype of one element in memory: uint16 for bf16."""
+    """Give the NumPy dtype of one element in memory: uint16 for bf16, uint8 for fp8."""
     name = dtype.scalar.name
+    if name == _UNKNOWN:
+        raise UnsupportedOperationError(str(dtype.scalar))
     found = _storage.get(name)
     if found is None:
         found = _storage.setdefault(name, _upstream_numpy_dtype(dtype.scalar))
@@ -52,8 +57,8 @@ def storage_dtype(dtype: Any) -> Any:
 
 
 def fits(values: Any, dtype: Any) -> bool:
-    """Say whether a handle may hold `values` as `dtype` (no wider than the type, bf16 apart)."""
-    if isinstance(dtype, tl.pointer_type) or dtype.scalar == tl.bfloat16:
+    """Say whether a handle may hold `values` as `dtype` (no wider than it, narrow ones apart)."""
+    if isinstance(dtype, tl.pointer_type) or dtype.scalar.name in _NARROW:
         return True
     return bool(values.itemsize * 8 <= max(dtype.primitive_bitwidth, 8))
 
@@ -61,26 +66,27 @@ def fits(values: Any, dtype: Any) -> bool:
 def conformed(values: Any, dtype: Any) -> Any:
     """Make a handle of a computed array, rounded to its type."""
     scalar = dtype.scalar
-    if scalar == tl.bfloat16:
-        return Handle(bf16.rounded(values), scalar)
+    if narrow := _NARROW.get(scalar.name):
+        return Handle(narrow.rounded(values), scalar)
     return Handle(np.asarray(values).astype(numpy_dtype(scalar), copy=False), scalar)
 
 
 def _to_storage(handle: Any, dtype: Any) -> Any:
-    if dtype == tl.bfloat16:
-        return bf16.to_bits(handle.data)
+    if narrow := _NARROW.get(dtype.name):
+        return narrow.to_bits(handle.data)
     return np.ascontiguousarray(handle.data, dtype=storage_dtype(dtype))
 
 
 def _from_storage(raw: Any, dtype: Any) -> Any:
-    return Handle(bf16.from_bits(raw) if dtype == tl.bfloat16 else raw, dtype)
+    narrow = _NARROW.get(dtype.name)
+    return Handle(narrow.from_bits(raw) if narrow else raw, dtype)
 
 
 def _undefined(shape: tuple[int, ...], dtype: Any) -> Any:
     """Values of lanes that a load masks off without `other`: NaN, so that use of them shows."""
     storage = storage_dtype(dtype)
-    if dtype == tl.bfloat16:
-        return np.full(shape, 0x7FC0, dtype=storage)
+    if narrow := _NARROW.get(dtype.name):
+        return np.broadcast_to(narrow.to_bits(np.array([np.nan], dtype=np.float32)), shape)
     return np.full(shape, np.nan if dtype.is_floating() else 0, dtype=storage)
 
 
@@ -109,29 +115,6 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
         """Make a bf16 constant."""
         return Handle(bf16.rounded(np.array([value], dtype=np.float32)), tl.bfloat16)
 
-    def get_fp8e4nv_ty(self) -> NoReturn:
-        """Refuse fp8: the interpreter's conversions round wrongly."""
-        self._refuse_fp8("float8e4nv")
-
-    def get_fp8e4b8_ty(self) -> NoReturn:
-        """Refuse fp8: the interpreter's conversions round wrongly."""
-        self._refuse_fp8("float8e4b8")
-
-    def get_fp8e4b15_ty(self) -> NoReturn:
-        """Refuse fp8: the interpreter's conversions round wrongly."""
-        self._refuse_fp8("float8e4b15")
-
-    def get_fp8e5_ty(self) -> NoReturn:
-        """Refuse fp8: the interpreter's conversions round wrongly."""
-        self._refuse_fp8("float8e5")
-
-    def get_fp8e5b16_ty(self) -> NoReturn:
-        """Refuse fp8: the interpreter's conversions round wrongly."""
-        self._refuse_fp8("float8e5b16")
-
-    def _refuse_fp8(self, name: str) -> NoReturn:
-        raise UnsupportedOperationError(name, "its interpreter rounds 8-bit floats wrongly")
-
     # Memory.
 
     def create_masked_load(  # noqa: PLR0917 - Triton's parameters
@@ -144,7 +127,7 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
         is_volatile: Any,  # noqa: ARG002
     ) -> Any:
         """Load one element a lane, after the bounds check."""
-        dtype = self._element(ptrs)
+        dtype = ptrs.get_element_ty()
         storage = storage_dtype(dtype)
         lanes = _lanes(mask, ptrs)
         self.memory.check("load", ptrs.data, lanes, storage.itemsize, self.grid_idx)
@@ -162,7 +145,7 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
         self, ptrs: Any, value: Any, mask: Any, _cache: Any, _eviction: Any
     ) -> None:
         """Store one element a lane, after the bounds check."""
-        dtype = self._element(ptrs)
+        dtype = ptrs.get_element_ty()
         data = np.broadcast_to(_to_storage(value, dtype), ptrs.data.shape)
         lanes = _lanes(mask, ptrs)
         self.memory.check("store", ptrs.data, lanes, data.itemsize, self.grid_idx)
@@ -215,12 +198,6 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
             old[lane] = before.data[0]
         return Handle(old.reshape(ptr.data.shape), dtype)
 
-    def _element(self, ptrs: Any) -> Any:
-        dtype = ptrs.get_element_ty()
-        if dtype.name in _FP8:
-            self._refuse_fp8(str(dtype))
-        return dtype
-
     # Casts.
 
     def cast_impl(self, src: Any, dst_type: Any) -> Any:
@@ -231,8 +208,9 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
         """Narrow a float with a stated rounding."""
         scalar = dst_type.scalar
         towards_zero = rounding_mode == ir.ROUNDING_MODE.RTZ
-        if scalar == tl.bfloat16 and towards_zero:
-            return Handle(bf16.truncated(src.data), scalar)
+        narrow = _NARROW.get(scalar.name)
+        if narrow and towards_zero:
+            return Handle(narrow.truncated(src.data), scalar)
         nearest = conformed(src.data, scalar)
         if not towards_zero:
             return nearest
@@ -245,9 +223,10 @@ class CheckedBuilder(interpreter.InterpreterBuilder):  # type: ignore[misc]  # T
     def create_bitcast(self, src: Any, dst_type: Any) -> Any:
         """Reinterpret bit patterns."""
         scalar = dst_type.scalar
-        held = bf16.to_bits(src.data) if src.dtype.scalar == tl.bfloat16 else src.data
-        if scalar == tl.bfloat16:
-            return Handle(bf16.from_bits(np.ascontiguousarray(held)), scalar)
+        narrow = _NARROW.get(src.dtype.scalar.name)
+        held = narrow.to_bits(src.data) if narrow else src.data
+        if narrow := _NARROW.get(scalar.name):
+            return Handle(narrow.from_bits(np.ascontiguousarray(held)), scalar)
         return Handle(np.ascontiguousarray(held).view(storage_dtype(dst_type)), scalar)
 
     create_int_to_ptr = create_bitcast

@@ -15,12 +15,18 @@ from triton.language.semantic import TritonSemantic
 _NO_SHAPE = tl.tuple([])
 _ONE = tl.constexpr(1)
 _upstream_broadcast = TritonSemantic.broadcast_impl_value
+_UNNAMED = ("fp8e4b8", "fp8e5b16")
+"""Element types that Triton's interpreter has no name for."""
 
 
 def install() -> None:
     """Replace the constructor of tensors and the derivations of block types."""
     tl.tensor.__init__ = _make_tensor
     tl.block_type.to_ir = _host_type
+    upstream = tl.dtype.to_ir
+    tl.dtype.to_ir = lambda kind, builder: (
+        kind if kind.name in _UNNAMED else upstream(kind, builder)
+    )
     tl.block_type.with_element_ty = _with_element_type
     tl.block_type.__eq__ = _equal
     tl.block_type.__hash__ = lambda kind: hash(kind.name)

@@ -65,6 +65,7 @@ class Stage:
         given: what takes the place of the call's tensors, before the script computes what it
             expects.
         briefly: whether the script ends with the call.
+        noting: whether ``births`` of what is seen are noted down, which takes a while.
         replies: what the call returns and leaves in its ``updates``, by name.
     """
 
@@ -75,6 +76,7 @@ class Stage:
     exact: bool
     births: Births = field(default_factory=dict)
     briefly: bool = False
+    noting: bool = False
     replies: Mapping[str, Tensor] | None = None
     running: bool = False
     fillers: dict[str, Tensor] = field(default_factory=dict)
@@ -96,17 +98,18 @@ class Stage:
 
     def operated(self, *tensors: Any) -> None:
         """Note down which tensors an operation changed, before the call, or change them."""
-        if self.seen.entry or not self.running:
+        if self.seen.entry or not self.running or not (self.noting or self.births):
             return
         self.operations += 1
-        for place, tensor in enumerate(tensors):
-            if not isinstance(tensor, Tensor):
-                continue
-            at = self.operations, place
-            if self.given is None:
-                self._changed(tensor, at)
-            for name in (name for name, birth in self.births.items() if birth == at):
-                _put(tensor, (self.given or {})[name], exact=self.exact)
+        with torch._C.DisableTorchFunction():  # noqa: SLF001 - its only name
+            for place, tensor in enumerate(tensors):
+                if not isinstance(tensor, Tensor):
+                    continue
+                at = self.operations, place
+                if self.noting:
+                    self._changed(tensor, at)
+                for name in (name for name, birth in self.births.items() if birth == at):
+                    _put(tensor, (self.given or {})[name], exact=self.exact)
 
     def _changed(self, tensor: Tensor, at: tuple[int, int]) -> None:
         """Remember where a tensor got its contents; it is kept, so that its id stays its own."""

@@ -33,6 +33,9 @@ ROUNDS = 3
 SEEDS = 8
 """With which a script is run, to find out whether it draws sizes."""
 
+FEWEST = 3
+"""With how many of them at least, where the script is slow."""
+
 SAMPLES = 3
 """How many configs are drawn for each dim, besides those at the ends of the ranges."""
 
@@ -40,7 +43,7 @@ FURTHEST = 4
 """How many times a dim's own size is tried, where a case of the script has as much."""
 
 LONGEST = 30.0
-"""Seconds of computing, after which no further sizes are tried."""
+"""Seconds of computing, after which no further sizes are tried: the script's own stay."""
 
 Sizes = Mapping[str, int]
 
@@ -110,7 +113,10 @@ class Learning:
         strided = any(not t.is_contiguous() for t in tensors(self.first.values).values())
         names = [name for name in self.base if not FIXED.search(name) and not strided]
         for _ in range(ROUNDS if self._fits(names) else 0):
-            space, members = self.explored(names)
+            try:
+                space, members = self.explored(names)
+            except LeftOutError:
+                break
             small = space.small
             try:
                 self._prove({**self.base, **self._sizes(small, members)})
@@ -132,6 +138,11 @@ class Learning:
         self._prove(self.base)
         return self._told_of(space, members)
 
+    @property
+    def _late(self) -> bool:
+        """Whether no further sizes are to be tried."""
+        return time.process_time() - self._began > LONGEST
+
     def _loaded(self) -> types.ModuleType:
         try:
             return self.script.module(run=True)
@@ -142,10 +153,11 @@ class Learning:
     def _check_sizes(self) -> None:
         """Raises LeftOutError where sizes depend on what is drawn."""
         first = shapes_of(self.first)
-        seeds = range(2, 2 + SEEDS)
-        drawn = (self.watch(self.base, seed, briefly=True) for seed in seeds)
-        if any(shapes_of(seen) != first for seen in drawn):
-            raise LeftOutError("SIZES_DRAWN", "it draws sizes together with values")
+        for seed in range(2, 2 + SEEDS):
+            if shapes_of(self.watch(self.base, seed, briefly=True)) != first:
+                raise LeftOutError("SIZES_DRAWN", "it draws sizes together with values")
+            if self._late and seed >= 1 + FEWEST:
+                break
 
     def _fits(self, names: list[str]) -> bool:
         """Whether the call can be declared with these dims."""
@@ -171,12 +183,17 @@ class Learning:
         return self.script.watch(sizes, "cpu", **more)
 
     def explored(self, names: list[str]) -> tuple[Space, dict[str, list[str]]]:
-        """The shape space of the sizes ``names``, and which sizes each dim is."""
+        """The shape space of the sizes ``names``, and which sizes each dim is.
+
+        Raises LeftOutError where there is no time left to search for it.
+        """
         taken = {name.lower() for name in (*self.first.values, *tensors(self.first.values))}
         shown = [f"{name}_size" if name.lower() in taken else name for name in names]
         values = [self.base[name] for name in names]
 
         def probe(moved: Any) -> Shapes | None:
+            if names and self._late:
+                raise LeftOutError("TOO_SLOW", "its script takes too long to try other sizes")
             try:
                 sizes = {**self.base, **dict(zip(names, moved, strict=True))}
                 return shapes_of(self.watch(sizes, briefly=True))
@@ -260,7 +277,7 @@ class Learning:
         return shapes == shapes_of(seen) and floats_of(seen) == floats_of(self.first)
 
     def _bears(self, dims: Sizes, members: Mapping[str, list[str]]) -> bool:
-        if time.process_time() - self._began > LONGEST:
+        if self._late:
             return False
         try:
             self._prove({**self.base, **self._sizes(dims, members)})

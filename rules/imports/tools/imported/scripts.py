@@ -70,6 +70,7 @@ class Script:
         exact: bool = False,
         early: bool = False,
         briefly: bool = False,
+        noting: bool = False,
         replies: Mapping[str, Tensor] | None = None,
     ) -> Seen:
         """Run the check for some sizes, with the salt of the global generator's seed.
@@ -82,9 +83,11 @@ class Script:
         """
         seen = Seen()
         births = (
-            self.watch(sizes, device, briefly=True).births if early and given is not None else {}
+            self.watch(sizes, device, briefly=True, noting=True).births
+            if early and given is not None
+            else {}
         )
-        stage = Stage(seen, given, updates, matches or {}, exact, births, briefly, replies)
+        stage = Stage(seen, given, updates, matches or {}, exact, births, briefly, noting, replies)
         with as_on_a_gpu(device), salted(), instead_of_cuda(device), _Watch(stage, exact=exact):
             names = self._prepared(stage, sizes)
             for name, value in [*names.items()]:

@@ -1,0 +1,211 @@
+"""Tasks of our own writing in the forms of AgentKernelArena's."""
+
+from __future__ import annotations
+
+FUNCTIONAL = """
+import torch
+import torch.nn as nn
+
+def scaled_fn(x, weight, factor, training):
+    return nn.functional.dropout(x * weight * factor, 0.5, training)
+
+class Scaled(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+    def forward(self, x, fn=scaled_fn):
+        return fn(x, self.weight, 0.5, self.training)
+
+def get_inputs():
+    for rows in (8, 16):
+        yield [torch.randn(rows, 24)]
+
+def get_init_inputs():
+    return [[], {"width": 24}]
+"""
+IN_PLACE = FUNCTIONAL.replace(
+    "nn.functional.dropout(x * weight * factor, 0.5, training)", "x.mul_(weight)"
+)
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+@triton.jit
+def _row(x, y, cols, add: tl.constexpr, BLOCK: tl.constexpr):
+    row, lanes = tl.program_id(0), tl.arange(0, BLOCK)
+    value = tl.load(x + row * cols + lanes, mask=lanes < cols, other=0.0) * 2.0
+    if add:
+        value += tl.load(y + row * cols + lanes, mask=lanes < cols, other=0.0)
+    tl.store(y + row * cols + lanes, value, mask=lanes < cols)
+
+def twice(x, scale=None):
+    assert x.is_cuda
+    y = torch.empty_like(x)
+    with torch.cuda.device(x.device.index):
+        _row[(x.shape[0],)](x, y, x.shape[1], False, triton.next_power_of_2(x.shape[1]))
+    return y
+
+def add_twice(x, sums):
+    _row[(x.shape[0],)](x, sums, x.shape[1], True, triton.next_power_of_2(x.shape[1]))
+
+@triton.jit
+def _tens(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n, other=0.0).to(tl.float32) * 10.0
+    tl.store(y + at, libdevice.round(value).to(tl.int8), mask=at < n)
+
+def rounded(x):
+    y = torch.empty(x.shape, dtype=torch.int8, device=x.device)
+    _tens[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), 64)
+    return y
+
+def scaled(x, factor):
+    y = torch.zeros_like(x)
+    _row[(x.shape[0],)](x * (factor / 2), y, x.shape[1], False, triton.next_power_of_2(x.shape[1]))
+    return y
+
+def kind_of_eight_bits():
+    try:
+        torch.zeros(1, device="cuda", dtype=torch.float8_e4m3fnuz)
+        return torch.float8_e4m3fnuz
+    except Exception:
+        return torch.float8_e4m3fn
+
+@triton.jit
+def _eight_bits(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n, other=0.0).to(tl.float32) * 8.0
+    tl.store(y + at, value.to(y.dtype.element_ty), mask=at < n)
+
+def eight_bits(x):
+    y = torch.empty(x.shape, dtype=kind_of_eight_bits(), device=x.device)
+    _eight_bits[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), 64)
+    return y
+
+def other(x):
+    return x * 2.0
+"""
+RUNNER = """
+import importlib.util, os, sys
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+os.chdir(HERE)
+TEST_SHAPES = [(4, 24), (8, 48), (8, 17)]
+
+def load_module():
+    found = importlib.util.spec_from_file_location("kernel", os.path.join(HERE, "source/kernel.py"))
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+def reference_twice(x):
+    return (x.float() * 2.0).to(x.dtype)
+
+def run_correctness():
+    import torch
+    try:
+        mod = load_module()
+    except Exception as error:
+        return False, str(error)
+    device = "cuda"
+    for i, (rows, cols) in enumerate(TEST_SHAPES):
+        try:
+            torch.manual_seed(42 + i)
+            x = torch.randn(rows, cols, device=device, dtype=torch.float16)
+            CHECK
+        except Exception as error:
+            return False, f"Shape {i + 1}: {error}"
+    return True, None
+"""
+RETURNED = """result = mod.twice(x, scale=None)
+            torch.cuda.synchronize()
+            if not torch.allclose(result, reference_twice(x), atol=1e-2):
+                return False, "wrong\""""
+INLINE = """sums = torch.randn(rows, cols, device=device, dtype=torch.float16)
+            ref = sums.clone()
+            mod.add_twice(x, sums)
+            ref += x * 2.0
+            if (sums - ref).abs().max().item() > 1e-2:
+                return False, "wrong\""""
+PARTLY = """result = mod.twice(x)
+            expected = reference_twice(x)
+            for row in range(rows):
+                if not torch.equal(result[row, :2], expected[row, :2]):
+                    return False, "wrong\""""
+UNCHECKED = """result = mod.other(x)
+            assert result.abs().sum().item() > 0"""
+WRONG = RETURNED.replace("reference_twice(x)", "x * 3.0")
+DRAWN = RETURNED.replace(
+    "result =", "x = x[: int(torch.randint(1, rows, ()).item())]\n            result ="
+)
+SEVERAL = RETURNED + "\n            mod.other(x)"
+UNCALLED = "pass"
+FOOLED = """result = mod.twice(x)
+            if bool((result.abs() > 2.001 * x.abs()).any()):
+                return False, "wrong\""""
+EARLY = """expected = x.clone() * 2.0
+            result = mod.twice(x)
+            if not torch.allclose(result, expected, atol=1e-2):
+                return False, "wrong\""""
+ROUNDED = """result = mod.rounded(x)
+            expected = torch.round(x.float() * 10.0).to(torch.int8)
+            if not torch.allclose(result.float(), expected.float(), atol=1.0):
+                return False, "wrong\""""
+EIGHT_BITS = """kind = mod.kind_of_eight_bits()
+            result = mod.eight_bits(x)
+            expected = (x.float() * 8.0).to(kind)
+            if not torch.allclose(result.float(), expected.float()):
+                return False, "wrong\""""
+SCALED = """result = mod.scaled(x, 1.0 / cols)
+            if not torch.allclose(result, x / cols, atol=1e-2):
+                return False, "wrong\""""
+TESTED = """
+import pytest, torch, triton, triton.language as tl
+
+@triton.jit
+def halve(x, y, n, SIZE: tl.constexpr):
+    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    tl.store(y + at, tl.load(x + at, mask=at < n) * 0.5, mask=at < n)
+
+LINE
+import numpy
+from performance_utils_pytest import PytestBenchmarker
+
+def halve_wrapper(x, y, n, size):
+    halve[lambda meta: (triton.cdiv(n, meta["SIZE"]),)](x, y, n, SIZE=size, num_warps=4)
+
+@pytest.mark.skipif(torch.cuda.get_device_capability()[0] < 9, reason="an old GPU")
+@pytest.mark.parametrize("kind", ["float16", "float32"])
+@pytest.mark.parametrize("n, size", [(4096, 1024), (100, 64), (1, 64)])
+def test_halve(n, size, kind, request, device="cuda"):
+    seed = numpy.random.RandomState(17)
+    x = torch.from_numpy(seed.randn(n)).to(dtype=getattr(torch, kind), device=device)
+    y = torch.empty_like(x)
+    halve_wrapper(x, y, n, size)
+    assert request.node.name
+    CHECK
+
+def test_performance(n):
+    PytestBenchmarker(n).run()
+""".replace("LINE", "#" * 120)
+TIMING = "class PytestBenchmarker:\n    pass\n"
+WHOLE = TESTED.replace("CHECK", "torch.testing.assert_close(y, x / 2, atol=1e-2, rtol=1e-2)")
+IN_PART = TESTED.replace("CHECK", "assert torch.all(y[:10] == x[:10] / 2)")
+
+SCRIPTED = {
+    "returned": RETURNED,
+    "inline": INLINE,
+    "partly": PARTLY,
+    "unchecked": UNCHECKED,
+    "wrong": WRONG,
+    "drawn": DRAWN,
+    "several": SEVERAL,
+    "uncalled": UNCALLED,
+    "fooled": FOOLED,
+    "early": EARLY,
+    "rounded": ROUNDED,
+    "scaled": SCALED,
+    "eight_bits": EIGHT_BITS,
+}

@@ -72,7 +72,7 @@ def _suite(stages: Stages) -> str:
         "for the largest "
         "config of a task that memory bounds, with its share of a copy of as many bytes behind "
         "it; of matrix products, of the speed of the vendor's library. *spread* is how far the "
-        "processes of the expert are apart, of which there are three to five."
+        "processes of the expert are apart, of which there are three to twelve."
     )
     figures = _figures(suite, stages.get("roofline", {}))
     return "\n\n".join(["## Suite", said, legend, figures, _compiling(stages), _compiled(suite)])

@@ -1,7 +1,12 @@
-"""The uncertainty of a measured speedup: a bootstrap interval of the log ratio."""
+"""The uncertainty of a measured speedup: intervals of the log ratio.
+
+``ratio`` is for a noisy clock, by which some processes are far slower than the others: it takes
+medians, and a bootstrap. ``mean_ratio`` is for a quiet clock: it takes means, and Welch's t.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import statistics
@@ -10,10 +15,25 @@ from dataclasses import dataclass
 
 from terms.speedup import Speedup
 
+_LEAST = 2  # processes of a side: one has no spread
 RESAMPLES = 1000
 LEVEL = 0.95
 # Quantiles of Student's t at 97.5 % for 1 ... 10 degrees of freedom, over the normal's 1.96.
 _STUDENT = (6.48, 2.20, 1.62, 1.42, 1.31, 1.25, 1.21, 1.18, 1.15, 1.14)
+_QUANTILES = (
+    (1.0, 12.7062),
+    (2.0, 4.3027),
+    (3.0, 3.1824),
+    (4.0, 2.7764),
+    (5.0, 2.5706),
+    (6.0, 2.4469),
+    (8.0, 2.3060),
+    (10.0, 2.2281),
+    (15.0, 2.1314),
+    (30.0, 2.0423),
+    (math.inf, 1.9600),
+)
+"""Degrees of freedom, and Student's t at 97.5 %."""
 
 Samples = Sequence[Sequence[float]]
 
@@ -58,6 +78,27 @@ def typical_time(samples: Samples) -> float:
     return math.exp(typical(_logarithms(samples)))
 
 
+def mean_time(samples: Samples) -> float:
+    """The geometric mean over processes of their medians."""
+    return math.exp(statistics.fmean(per_process(_logarithms(samples))))
+
+
+def mean_ratio(candidate: Samples, baseline: Samples) -> Ratio:
+    """The ratio of the sides' ``mean_time``, from times per call by process.
+
+    The interval is Welch's, for the difference of two means of which each has its own spread. It
+    assumes that the logarithms of a process's times are normally distributed. A side of one process
+    has no spread; the interval is then that of ``ratio``. Raises as that does.
+    """
+    logs = [per_process(_logarithms(side)) for side in (candidate, baseline)]
+    point = statistics.fmean(logs[1]) - statistics.fmean(logs[0])
+    if min(map(len, logs)) < _LEAST:
+        half = ratio(candidate, baseline, seed=0).half_width
+    else:
+        half = _welch(*logs)
+    return Ratio(math.exp(point), math.exp(point - half), math.exp(point + half))
+
+
 def ratio(candidate: Samples, baseline: Samples, seed: int) -> Ratio:
     """The speedup of ``candidate`` over ``baseline``, times per call by process.
 
@@ -78,6 +119,25 @@ def ratio(candidate: Samples, baseline: Samples, seed: int) -> Ratio:
     low = point - (point - draws[cut]) * widening
     high = point + (draws[-1 - cut] - point) * widening
     return Ratio(math.exp(point), math.exp(min(low, point)), math.exp(max(high, point)))
+
+
+def _welch(one: Sequence[float], other: Sequence[float]) -> float:
+    """Half the 95 % interval of the difference of two means."""
+    errors = [statistics.variance(side) / len(side) for side in (one, other)]
+    weight = sum(
+        error * error / (len(side) - 1) for error, side in zip(errors, (one, other), strict=True)
+    )
+    total = sum(errors)
+    return _quantile(total * total / weight) * math.sqrt(total) if weight else 0.0
+
+
+def _quantile(freedom: float) -> float:
+    """Student's t at 97.5 %, at most 2 % too large between the whole degrees of freedom."""
+    for (fewer, high), (more, low) in itertools.pairwise(_QUANTILES):
+        if freedom <= more:
+            share = (1.0 / freedom - 1.0 / more) / (1.0 / fewer - 1.0 / more)
+            return low + share * (high - low)
+    raise AssertionError(freedom)
 
 
 def _logarithms(side: Samples) -> list[list[float]]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from base.seeds import derive
 from terms.verdict import number
 
 from perf import confidence
@@ -47,12 +46,11 @@ class DeviceFigures:
         times = {side: [_times(one, warm=warm) for one in taken[side]] for side in SIDES}
         times = {side: [process for process in times[side] if process] for side in SIDES}
         candidate = [[time + charged for time in process] for process in times["candidate"]]
-        seed = int.from_bytes(derive("bootstrap", plan.config.name)[:8], "big")
         return cls(
-            confidence.typical_time(candidate),
-            confidence.typical_time(times["baseline"]),
+            confidence.mean_time(candidate),
+            confidence.mean_time(times["baseline"]),
             charged,
-            widened(confidence.ratio(candidate, times["baseline"], seed), spread),
+            widened(confidence.mean_ratio(candidate, times["baseline"]), spread),
         )
 
     def to_json(self) -> dict[str, Any]:

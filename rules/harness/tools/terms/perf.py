@@ -10,7 +10,7 @@ from .policy import JudgingPolicy
 
 ON_DEVICE: Mapping[str, Any] = {
     "max_slots": 128,
-    "max_processes": 5,
+    "max_processes": 12,
     "min_batch_ms": 0.5,
     "half_width": 0.01,
     "budget_seconds": 15.0,
@@ -40,8 +40,8 @@ class PerfPolicy(JudgingPolicy):
         warm: whether calls on inputs that are in the caches are timed, too. Nothing is decided by
             those times.
         memory_share: of a device's memory, that the judge and its runners take together at most.
-        machine_spread: half an interval of the log ratio that other machines of the same kind
-            differ by, on a device; it is part of every interval.
+        machine_spread: half the 95 % interval of the log ratio that other machines of the same
+            kind add to it, on a device; it is part of every interval.
         draw: the randomness of the timed inputs, as ``samples.json`` of an earlier judging has
             it; 0 for new.
     """
@@ -59,5 +59,5 @@ class PerfPolicy(JudgingPolicy):
     readings: int = 1
     warm: bool = True
     memory_share: float = 0.25
-    machine_spread: float = 0.0075
+    machine_spread: float = 0.006
     draw: int = 0

@@ -152,3 +152,23 @@ def test_a_server_that_is_killed_costs_one_warning(
 
     assert two.ran == 6
     assert len(two.warnings) == 1
+
+
+def test_a_server_whose_disk_is_full_costs_one_warning(tmp_path: Path) -> None:
+    """What it has no room for stays here, and is made again elsewhere."""
+    with running(tmp_path / "casd", disk="2m") as casd:
+        endpoint = replace(Endpoint.of(casd.url), retries=1, timeout=20.0)
+        with RemoteCache.connect(endpoint) as cache, Store.open(tmp_path / "full") as store:
+            source = random.Random(3)
+            sizes = [1 << 19] * 8
+            with pytest.raises(RemoteError):
+                cache.blobs.upload([store.cas.put(source.randbytes(n)) for n in sizes], store.cas)
+        one, two = Machine(tmp_path / "one", endpoint), Machine(tmp_path / "two", endpoint)
+
+        first = one.build(WRITER).settled
+        second = two.build(READER).settled
+
+    assert one.ran == 6
+    assert all(item.outcome is Outcome.DONE for item in (*first.values(), *second.values()))
+    assert len(one.warnings) == 1
+    assert "results are not sent to the shared cache" in one.warnings[0]

@@ -46,17 +46,30 @@ class Casd:
 
 
 @contextmanager
-def running(root: Path) -> Iterator[Casd]:
-    """A server on a free port, until the end."""
+def running(root: Path, *, disk: str = "") -> Iterator[Casd]:
+    """A server on a free port, until the end; with a ``disk`` of its own of this size, if given."""
     casd = program()
     assert casd
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
     with (root.parent / "casd.log").open("wb") as log:
-        process = subprocess.Popen(
-            [casd, f"--bind=127.0.0.1:{port}", str(root)], stdout=log, stderr=log
-        )
+        argv = [casd, f"--bind=127.0.0.1:{port}", str(root)]
+        if disk:
+            root.mkdir()
+            mounted = f'mount -t tmpfs -o size={disk} none "$0" && exec "$@"'
+            argv = [
+                "unshare",
+                "--user",
+                "--map-root-user",
+                "--mount",
+                "sh",
+                "-c",
+                mounted,
+                str(root),
+                *argv,
+            ]
+        process = subprocess.Popen(argv, stdout=log, stderr=log)
     try:
         _wait(port, process)
         yield Casd(port, root, process)

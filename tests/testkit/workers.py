@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from kabuild.base.clock import Clock
 from kabuild.execution.fleet import Fleet, FleetTerms
 from kabuild.execution.inputs import Inputs
 from kabuild.execution.placement import Placement
@@ -69,6 +71,7 @@ class Fixture:
         endpoint: Endpoint | None = None,
         queued: float = 30.0,
         away: float = 10.0,
+        clock: Clock | None = None,
     ) -> Fleet:
         where = endpoint or self.server.endpoint(retries=1)
         terms = FleetTerms(
@@ -80,7 +83,13 @@ class Fixture:
             program=str(self.program),
         )
         return self.clients.enter_context(
-            Fleet(self.store, terms, lambda: RemoteCache.connect(where), pause=lambda _: None)
+            Fleet(
+                self.store,
+                terms,
+                lambda: RemoteCache.connect(where),
+                clock=clock,
+                pause=lambda _: None,
+            )
         )
 
     def prepared(self, action: Action) -> Prepared:
@@ -106,8 +115,13 @@ def a_fleet(
     toolchains: Mapping[str, Toolchain] | None = None,
     slots: int = 2,
     watcher: Watcher | None = None,
+    clock: Clock | None = None,
+    credentials: Any = None,
 ) -> Iterator[Fixture]:
-    """A fleet below ``root`` whose one node runs actions by ``strategy``."""
+    """A fleet below ``root`` whose one node runs actions by ``strategy``.
+
+    ``clock`` is the node's; ``credentials`` are gRPC's, for a server with TLS.
+    """
     offer = Offer({platform.name: platform}, Devices(), toolchains or {}, slots)
     turns = Turns(slots, FileLeases(node_store.leases), {})
     said: list[str] = []
@@ -121,11 +135,16 @@ def a_fleet(
         said=said.append,
         watcher=watcher,
         tidy=lambda: tidied.append(len(said)),
+        clock=clock,
     )
     socket = root / "node.sock"
     program = install_program(root / "bin", socket)
     stop = threading.Event()
-    with ReapiServer() as server, Store.open(root / "client") as store, ExitStack() as stack:
+    with (
+        ReapiServer(credentials) as server,
+        Store.open(root / "client") as store,
+        ExitStack() as stack,
+    ):
         worker = stack.enter_context(WorkerServer(socket, node, node_store.cas))
         threading.Thread(target=worker.serve, args=(stop.is_set,), daemon=True).start()
         stack.callback(stop.set)

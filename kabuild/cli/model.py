@@ -16,6 +16,7 @@ from kabuild.base.printing import escaped
 from kabuild.builder import Builder
 from kabuild.cli.completion import complete_agents
 from kabuild.cli.flags import KeyFlags, RunFlags, SaltFlags, WhereFlags
+from kabuild.cli.model_optimise import command as optimise
 from kabuild.cli.null_build import style
 from kabuild.cli.options import argument, flag, takes
 from kabuild.cli.presentation import JsonFlags
@@ -36,11 +37,15 @@ def command() -> None:
     kabuild model profile tasks/models/llama_tiny.py
     kabuild model profile my_model.py -o profile.html
     kabuild model extract my_model.py --top=5 -o tasks/my_model
-    kabuild model verify tasks/my_model --agent=claude_code
+    kabuild model optimise tasks/my_model --agent=claude_code --budget=4h
+    kabuild model verify tasks/my_model --agent=optimised
 
     A model file defines build(), which returns a torch.nn.Module with random weights, and
     inputs(generator), which returns a tuple of tensors: one call's arguments.
     """
+
+
+command.add_command(optimise)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,32 @@ LONGEST_NUMBER = 18
 """Digits of a number that is only an identifier, such as that of a rerun."""
 
 _MACHINES = {"ENOSPC", "EDQUOT", "EFBIG", "EIO", "EMFILE", "ENFILE", "ENOMEM"}
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]
+    """A time in seconds, minutes or hours: ``90s``, ``30m``, ``4h``, ``1h30m``."""
+
+    name = "time"
+    _number = r"(\d{1,8}(?:\.\d{1,3})?)"
+    _form = re.compile(f"(?:{_number}h)?(?:{_number}m)?(?:{_number}s)?", re.ASCII)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Seconds."""
+        if isinstance(value, float):
+            return value
+        found = self._form.fullmatch(str(value))
+        hours, minutes, seconds = (
+            (float(text or 0) for text in found.groups()) if found else (0, 0, 0)
+        )
+        total = 3600 * hours + 60 * minutes + seconds
+        if not total:
+            self.fail(f"'{value}' is not a time such as 30m or 4h", param, ctx)
+        return total
+
+
+DURATION = Duration()
 
 
 class InputPath(click.Path):

@@ -186,12 +186,14 @@ class Place:
 
     Attributes:
         share: of the time of the model's operators, as the profile had it.
+        roof_share: the least time that the machine allows, as a share of the part's own.
         calls: how often each config occurs in one call of the model, in the order of ``configs``.
         kernel: the text of its file, as PyTorch computes it.
         is_task: whether it was admitted.
     """
 
     share: float
+    roof_share: float
     calls: tuple[int, ...]
     kernel: str = field(repr=False)
     is_task: bool
@@ -220,6 +222,7 @@ class Known:
             "parts": {
                 name: {
                     "share": part.share,
+                    "roof_share": part.roof_share,
                     "calls": list(part.calls),
                     "kernel": part.kernel,
                     "is_task": part.is_task,
@@ -257,7 +260,8 @@ class Known:
 
 def _place(value: Mapping[str, Any]) -> Place:
     calls = tuple(map(int, value["calls"]))
-    return Place(float(value["share"]), calls, _text(value["kernel"]), value["is_task"] is True)
+    shares = (float(value["share"]), float(value["roof_share"]))
+    return Place(*shares, calls, _text(value["kernel"]), value["is_task"] is True)
 
 
 def _check(attrs: Mapping[str, Any]) -> None:

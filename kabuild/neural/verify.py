@@ -210,7 +210,7 @@ def _replaced(known: Known, judged: Summary, store: Store) -> list[Replaced]:
         kernel = _kernel(result, judged, store) if result.passed else None
         if kernel is not None:
             part = known.parts[name]
-            speedup = _weighted(result.cases, part.calls)
+            speedup = weighted(result.cases, part.calls)
             found.append(Replaced(name, result, part.share, speedup, kernel))
     return found
 
@@ -225,7 +225,7 @@ def _kernel(result: TaskResult, judged: Summary, store: Store) -> str | None:
     return None
 
 
-def _weighted(cases: Sequence[Mapping[str, Any]], calls: Sequence[int]) -> float | None:
+def weighted(cases: Sequence[Mapping[str, Any]], calls: Sequence[int]) -> float | None:
     """The speedup of all calls in one call of the model; cases are in the order of configs."""
     before = [positive(case, "baseline_ns") for case in cases]
     after = [positive(case, "candidate_ns") for case in cases]

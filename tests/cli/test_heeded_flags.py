@@ -45,10 +45,10 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """How each command with typed options is called, in this order; one publishes what one replays."""
 
-ELSEWHERE = {"watch", "import", "model profile", "model extract", "model verify"}
+ELSEWHERE = {"watch", "import", "model profile", "model extract", "model optimise", "model verify"}
 """Not called here. ``watch`` does not end by itself; its options are those of ``test`` but for how
-one build ends. ``import`` runs a benchmark's own code, ``model`` a user's: test_import.py and
-test_model.py do."""
+one build ends. ``import`` runs a benchmark's own code, ``model`` a user's: test_import.py,
+test_model.py and test_model_optimise.py do."""
 
 COPIES = {"replace", "refine", "identity", "check_numbers", "__init__", "__eq__", "__hash__"}
 """Who reads a field to hand it on or to check it, which is no heeding."""

@@ -29,6 +29,7 @@ from . import protocol
 from .bare import fork_bare
 from .command import execute, run_script
 from .compiled import CompiledFiles
+from .huge_pages import use_huge_pages
 from .inheritance import settle
 from .limits import UNLIMITED, require_limits
 from .namespaces import Bind, Limits, View, fork_contained
@@ -59,6 +60,7 @@ def main(channel_fd: int, preload: list[str]) -> None:
     if "" in sys.path:
         sys.path.remove("")  # -c put the working directory there; a script's goes there later
     writes_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    gc.disable()  # it would look for garbage again and again, where everything stays
     try:
         for name in preload:
             importlib.import_module(name)
@@ -67,8 +69,11 @@ def main(channel_fd: int, preload: list[str]) -> None:
         return
     sys.dont_write_bytecode = writes_bytecode
     _keep_what_was_imported()
+    gc.enable()
     gc.collect()
     gc.freeze()  # the collector would otherwise touch, hence copy, every page in every fork
+    if preload:
+        use_huge_pages()
     protocol.send(channel, {"ready": True})
     Zygote(channel).serve()
 

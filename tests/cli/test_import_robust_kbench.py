@@ -223,3 +223,49 @@ def test_settings_are_part_of_what_was_imported(imported: CliWorkspace, tmp_path
     tested = copy.run("test", "@rkb//norm", "--agent=none")
     assert tested.code == 1
     assert "../bench/tasks/norm/config_forward.json changed since it was imported" in tested.err
+
+
+CHECK = """
+import torch
+from robust_kbench.utils import easy_to_device, set_seed
+
+class TestEvalResult(dict):
+    pass
+
+def check_forward_correctness(model, forward_fn, fn, get_inputs, inputs, init):
+    set_seed(42)
+    drawn = easy_to_device(get_inputs(**inputs))
+    one = easy_to_device(model(**init))
+    set_seed(42)
+    drawn, other = easy_to_device(get_inputs(**inputs)), easy_to_device(model(**init))
+    wrong = (one(*drawn, fn=forward_fn) - other(*drawn, fn=fn)).abs().max().item()
+    return TestEvalResult(correct=wrong < 1e-3, max_diff=wrong)
+"""
+UTILITIES = """
+import torch
+
+def set_seed(seed):
+    torch.manual_seed(seed)
+
+def easy_to_device(value):
+    return value
+"""
+
+
+def test_buffers_that_a_model_draws_are_the_originals(tmp_path: Path) -> None:
+    """A call changes them, so that they are inputs; the model draws them after its inputs."""
+    workspace = CliWorkspace.make(tmp_path)
+    drawn = STATISTICS.replace("torch.zeros(width)", "torch.randn(width)")
+    for path, text in (
+        ("tasks/statistics/func_forward.py", drawn.replace("torch.ones(", "0.5 + torch.rand(")),
+        ("tasks/statistics/config_forward.json", _configs({})),
+        ("robust_kbench/sandbox/correct_forward_fn.py", CHECK),
+        ("robust_kbench/utils.py", UTILITIES),
+    ):
+        workspace.write(f"../bench/{path}", text)
+    workspace.run("import", "robust_kbench", "../bench", "--name=rkb")
+
+    ran = workspace.run("import", "--prove", "@rkb")
+
+    assert ran.code == 0, ran.out + ran.err
+    assert "1 of 1 tasks mean what their originals do" in ran.out

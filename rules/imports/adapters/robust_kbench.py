@@ -114,17 +114,24 @@ def reference(**given: Any) -> dict[str, Any]:
 def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> Table:
     """What the original draws under these seeds, and computes."""
     import torch
-    from imported.functions import listen, sized, tensors
+    from imported.functions import listen, placed, sized, tensors
     from imported.original_functions import results_of
 
     told: Table = json.loads((HERE / "parameters.json").read_text())
     names, settings = _load(told["file"]), sized(told, config)
+
+    def passed() -> Values:
+        model = names["Model"](**_taken(names["Model"].__init__, settings))
+        return listen(names[_FUNCTION], lambda stand_in: model(*drawn, fn=stand_in))
+
     torch.manual_seed(seeds["inputs"])
     drawn = names[_INPUTS](**_taken(names[_INPUTS], settings))
+    first = tensors(passed())  # a model's buffers that calls change are inputs, too
     torch.manual_seed(seeds["state"])
-    model = names["Model"](**_taken(names["Model"].__init__, settings))
-    values = listen(names[_FUNCTION], lambda stand_in: model(*drawn, fn=stand_in))
-    found = {name: tensor.detach().clone() for name, tensor in tensors(values).items()}
+    values = passed()
+    named = {**tensors(values), **{name: first[name] for name in told["inputs"]}}
+    found = {name: tensor.detach().clone() for name, tensor in named.items()}
+    values = {name: placed(value, name, named) for name, value in values.items()}
     results = results_of(names[_FUNCTION], values, told)
     parts = {part: {n: found[n] for n in told[part]} for part in ("inputs", "state")}
     return {**parts, "results": results}

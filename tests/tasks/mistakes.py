@@ -58,6 +58,9 @@ MISTAKES = {
     "hip2hip/moe_permute": Mistake("next += sums[kThreads - 1]", "next += 1"),
     "hip2hip/nms": Mistake("(suppressed[own / 64] >> (own % 64) & 1)", "false"),
     "hip2hip/radix_sort": Mistake("digits[other] == digit", "digits[other] <= digit"),
+    "hip2hip/acoustic_wave": Mistake("up + down - 4.0f * here", "up - 3.0f * here"),
+    "hip2hip/gat_aggregate": Mistake("0.2f * score", "score"),
+    "hip2hip/stft_magnitude": Mistake("a * c - b * s", "a * c + b * s"),
     "triton2triton/adamw": Mistake("/ c2", ""),
     "triton2triton/add_rmsnorm": Mistake("/ cols + eps", "/ cols"),
     "triton2triton/argmax": Mistake("value > best", "value >= best"),
@@ -108,4 +111,7 @@ MISTAKES = {
     "triton2triton/gemm_int8": Mistake("* down[:, None]", ""),
     "triton2triton/group_norm_backward": Mistake("- normal * slope", ""),
     "triton2triton/vector_quantise": Mistake("start + place", "place"),
+    "triton2triton/paged_attention": Mistake("known = token < end", "known = token <= end"),
+    "triton2triton/speculative_verify": Mistake("going & (tl.load", "(tl.load"),
+    "triton2triton/ssd_chunk_state": Mistake("reverse=True) - step", "reverse=True)"),
 }

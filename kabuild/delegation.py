@@ -37,10 +37,10 @@ def delegation(
     own_salt: str,
     stop: threading.Event,
 ) -> Iterator[Fleet | None]:
-    """The fleet that ``request`` names; None where it names none.
+    """The fleet that ``request`` names, if any.
 
     Nothing is connected before something has to run. ``own_salt`` is a salt that the workspace does
-    not tell; what knows it runs here. Raises as ``sharing.sharing``, and UsageError where the
+    not tell; what knows it runs here. Raises as ``sharing.sharing``, and UsageError if the
     workspace has pools, but none for an action.
     """
     remote = request.remote

@@ -51,11 +51,11 @@ def sharing(
     warn: Callable[[str], None],
     stop: threading.Event,
 ) -> Iterator[SharedCache | None]:
-    """The shared cache that ``request`` names; None where it names none.
+    """The shared cache that ``request`` names, if any.
 
     Nothing is connected before something is looked up that the store lacks. ``own_salt`` is a salt
     that the workspace does not tell; what knows it stays here. Raises UsageError and LoadError for
-    what is wrong in flags and files, SandboxError where this machine has no sandbox, and
+    what is wrong in flags and files, SandboxError if this machine has no sandbox, and
     InfraError where Python packages are missing.
     """
     remote = request.remote

@@ -54,7 +54,7 @@ def configure(
     apply to every label; the target's attributes keep the label that it declared.
 
     Raises UNKNOWN_PACKAGE or UNKNOWN_TARGET at the attribute's line, AnalysisError
-    (UNKNOWN_PLATFORM, NO_TOOLCHAIN) where a default label has no target on the platform,
+    (UNKNOWN_PLATFORM, NO_TOOLCHAIN) if a default label has no target on the platform,
     UsageError(UNKNOWN_AGENT).
     """
     rule = loader.rule(target)

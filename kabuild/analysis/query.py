@@ -197,7 +197,7 @@ class _Evaluation:
         return frozenset(found)
 
     def _somepath(self, start: Expression, end: Expression) -> Labels:
-        """The labels of one shortest path; none where there is no path."""
+        """The labels of one shortest path; none if there is no path."""
         starts = self.evaluate(start)
         ends, parts = self._without_parts(self.evaluate(end), _closure(starts, self._next))
         came_from: dict[Label, Label | None] = dict.fromkeys(sorted(starts))

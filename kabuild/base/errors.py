@@ -246,7 +246,7 @@ class RemoteError(InfraError):
     """A server does not answer (REMOTE_UNAVAILABLE), refuses what was asked of it
     (REMOTE_REFUSED), or lacks it (REMOTE_MISSING).
 
-    ``status`` is gRPC's name for it, such as ``PERMISSION_DENIED``; empty where gRPC has none.
+    ``status`` is gRPC's name for it, such as ``PERMISSION_DENIED``; empty if gRPC has none.
     """
 
     def __init__(self, reason: Reason, message: str, *, status: str = "", hint: str = "") -> None:

@@ -218,7 +218,7 @@ def is_inside(path: str) -> bool:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a directory with all in it, read-only or not; nothing where there is none.
+    """Remove a directory with all in it, read-only or not; nothing if there is none.
 
     Raises ``OSError``.
     """

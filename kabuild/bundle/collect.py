@@ -33,7 +33,7 @@ def collect(
     """The manifest of the ``actions`` that have results, dependencies first.
 
     ``owners`` maps gates to tasks; ``withheld`` names outputs that are not published. Raises
-    BundleError(NOT_PUBLISHABLE) where a key or an input is no longer stored.
+    BundleError(NOT_PUBLISHABLE) if a key or an input is no longer stored.
     """
     records: list[Record] = []
     blobs: dict[str, int] = {}

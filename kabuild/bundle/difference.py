@@ -33,7 +33,7 @@ class Difference:
 def difference(name: str, then: bytes, here: bytes, *, first: Collection[str] = ()) -> Difference:
     """Between fingerprints of the toolchain ``name``; ``first`` are distributions to name first.
 
-    ``then`` may come from anyone: of what it says, plain names and versions alone are repeated.
+    ``then`` may come from anyone, so only plain names and versions of it are repeated.
     """
     old, new = _fields(then), _fields(here)
     kind = old.get("kind")
@@ -82,7 +82,7 @@ def _install(pins: Mapping[str, str]) -> str:
 
 
 def _of_distribution(old: Fields, new: Fields) -> str:
-    """Such as ``numpy 2.3.5 there, 2.4.0 here``; empty where both are one."""
+    """Such as ``numpy 2.3.5 there, 2.4.0 here``; empty if both are one."""
     name = _plain(new.get("name") or old.get("name"))
     if old.get("version") != new.get("version"):
         return _pair(name, old.get("version"), new.get("version"))

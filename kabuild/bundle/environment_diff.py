@@ -29,7 +29,7 @@ class EnvironmentDifference:
 
 
 def other_processor(then: str, here: str) -> EnvironmentDifference | None:
-    """Where vectors have other instructions: last digits may differ, and no key says so."""
+    """The difference in vector instructions, which may change last digits and is in no key."""
     if not then or then == here:
         return None
     return EnvironmentDifference(

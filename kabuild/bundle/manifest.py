@@ -71,7 +71,7 @@ class Manifest:
             salt. Older bundles do not name kinds and gates.
         records: the actions, each after those that made its inputs.
         blobs: size in bytes by SHA-256.
-        instructions: the level of the processor that published it; empty where unknown.
+        instructions: the level of the processor that published it; empty if unknown.
     """
 
     kabuild: str

@@ -50,14 +50,14 @@ def left_out(manifest: Manifest, get: Get, known: Gates) -> Mapping[str, tuple[s
 
 
 def kind_of(manifest: Manifest, task: Label) -> str:
-    """The kind of a task, as its publisher says; empty where that is not known."""
+    """The kind of a task, as its publisher says; empty if that is not known."""
     kinds = manifest.request.get("kinds")
     found = kinds.get(task.in_trial(1).short) if isinstance(kinds, Mapping) else None
     return found if isinstance(found, str) else ""
 
 
 def asked_for(manifest: Manifest) -> tuple[str, ...]:
-    """The gates that its publisher says were asked for; empty where that is not known."""
+    """The gates that its publisher says were asked for; empty if that is not known."""
     gates = manifest.request.get("gates")
     return tuple(map(str, gates)) if isinstance(gates, list) else ()
 

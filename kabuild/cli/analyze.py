@@ -92,7 +92,7 @@ def command(options: AnalyzeFlags) -> None:
 
 
 def _read(gate: GateResult, summary: Summary, store: Store) -> dict[str, Any] | None:
-    """What the gate counted; None where it did not get that far."""
+    """The gate's counts; None if it stopped before counting."""
     item = summary.settled.get(gate.label)
     file = item.result.file(_FILE) if item and item.result else None
     if file is None:

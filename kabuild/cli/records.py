@@ -116,7 +116,7 @@ def records_file() -> Path | None:
 
 
 def records_in(file: Path | None) -> Sequence[Record]:
-    """The records so far; none where the file does not exist yet. Raises UsageError."""
+    """The records so far; none if the file does not exist yet. Raises UsageError."""
     try:
         return read_records(file) if file else ()
     except FileNotFoundError:

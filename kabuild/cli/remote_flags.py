@@ -104,7 +104,7 @@ class ServerFlags(Options):
     )
 
     def server(self) -> RemoteRequest | None:
-        """The servers that were named; None where none was."""
+        """The named servers; None if there are none."""
         if not (self.remote_cache or self.remote_executor):
             return None
         return RemoteRequest(

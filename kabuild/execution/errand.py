@@ -58,7 +58,7 @@ class Server(Protocol):
 
 
 class NodeError(Exception):
-    """A worker failed, and says so by an exit code and a text."""
+    """A worker failed, with an exit code and a text."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(code, text)
@@ -103,7 +103,7 @@ class Errand:
         self._attempt = 0
 
     def bring(self, read: Callable[[Answer], T], *, remembered: bool) -> T:
-        """What ``read`` makes of the answer; ``remembered``: the server's memory will do.
+        """The answer, as ``read`` parses it; with ``remembered``, the server's cached one suffices.
 
         Raises RemoteError, InfraError, StoreError and Interrupted.
         """

@@ -39,13 +39,13 @@ WAVE = 512
 
 @dataclass(frozen=True)
 class Terms:
-    """What a build shares, and with whom.
+    """The results that a build shares, and the server that it shares them with.
 
     Attributes:
         name: the cache, for people.
         trusted: whose results count.
         accept: whether results are taken over from it.
-        signer: signs what is sent to it; None where nothing is.
+        signer: signs the results that are sent; None if none are.
         private: the labels of actions that stay on this machine, besides those with secrets.
     """
 
@@ -253,7 +253,7 @@ class SharedCache:
             self._warn(f"results are not sent to the shared cache {self._terms.name}: {error}")
 
     def _told(self) -> str:
-        """Which results did not count; empty where all did."""
+        """Which results did not count; empty if all did."""
         total = self._refused.total()
         if not total:
             return ""

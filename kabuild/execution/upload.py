@@ -59,7 +59,7 @@ class Uploader:
         self._parcels.put(parcel)
 
     def finish(self, stopped: Callable[[], bool]) -> None:
-        """Wait until all is sent, or sending failed, or ``stopped`` says so."""
+        """Wait until all is sent, sending has failed, or ``stopped`` returns true."""
         self._parcels.put(None)
         while self._thread and self._thread.is_alive() and not stopped():
             self._thread.join(_POLL)

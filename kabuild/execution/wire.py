@@ -1,6 +1,6 @@
 """The wire action: an action of kabuild, put so that a worker of any REAPI server can run it.
 
-An engine's worker knows nothing of toolchains, limits and devices. So it is told to start one small
+An engine's worker does not know toolchains, limits and devices. So it starts one small
 program, which hands its directory on to the node's own kabuild (``kabuild.worker``)::
 
     wire.json       the note: the key action's messages, and what is outside of the key

@@ -62,7 +62,7 @@ class Adapter:
 def find_adapter(workspace: Path, name: str) -> Adapter:
     """The adapter ``name``: the workspace's own, or the one that ships.
 
-    Raises UsageError where there is none, LoadError where its module is wrong.
+    Raises UsageError if there is none, LoadError if its module is wrong.
     """
     homes: dict[str, tuple[str, Path]] = {}
     for root, base in (("builtin", builtin_root()), ("workspace", workspace)):

@@ -19,7 +19,7 @@ def walk(
 
     Each with whether it is a package. Skips dot directories, ``out`` at the root, virtual
     environments and other workspaces; unreadable directories are passed to ``left_out``. Raises
-    ``OSError``, also where there are too many.
+    ``OSError``, also if there are too many.
     """
     stack = [start]
     for count in itertools.count():

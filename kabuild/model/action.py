@@ -119,7 +119,7 @@ class Name:
 
     Actions see files under fixed names, so that equal files have equal keys whatever their names.
     ``lines`` is an output with a JSON list: for each line of what the action saw, the line of
-    ``file``; None where these are the same.
+    ``file``; None if these are the same.
     """
 
     name: str

@@ -4,7 +4,7 @@ A platform is a directory ``toolchains/platforms/NAME``:
 
     platform.toml         its names, and facts about its devices for the judge
     architectures.toml    a table for each architecture
-    devices.py            finds, watches and shows its devices; absent where it has none
+    devices.py            finds, watches and shows its devices; absent if it has none
 
 ``devices.py`` ends with ``DRIVER``, a ``Driver``::
 

@@ -23,7 +23,7 @@ class Remark:
     Attributes:
         name: what the line is about, such as a library.
         found: what there is of it.
-        good: True where it works, False where it is broken, None where it is absent.
+        good: True if it works, False if it is broken, None if it is absent.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Driver(Protocol):
         ...
 
     def lost(self, device: Device) -> str:
-        """Why the device does not answer any more; empty where it does."""
+        """Why the device no longer answers; empty if it answers."""
         ...
 
     def users(self, device: Device) -> tuple[int, ...]:
@@ -56,12 +56,12 @@ class Driver(Protocol):
 
 
 def missing(nodes: tuple[str, ...]) -> str:
-    """Which device file there is not; empty where there are all."""
+    """The first missing device file; empty if none is missing."""
     return next((f"{node} is missing" for node in nodes if not os.path.lexists(node)), "")
 
 
 def unreadable(nodes: tuple[str, ...]) -> str:
-    """Which device file this process cannot use, and why; empty where it can use all."""
+    """The first device file that this process cannot use, and why; empty if it can use all."""
     closed = (node for node in nodes if not os.access(node, os.R_OK | os.W_OK))
     return missing(nodes) or next((f"this user may not open {node}" for node in closed), "")
 

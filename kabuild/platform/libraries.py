@@ -51,7 +51,7 @@ def find_library(
     *,
     places: Sequence[str] = (),
 ) -> Library | None:
-    """The library that a program with ``env`` would load, or that lies in one of ``places``.
+    """The library that a program with ``env`` would load, or that is in one of ``places``.
 
     These are the directories where a platform's driver puts it, besides those of every loader.
     One for other processors than this Python's is none: drivers also bring theirs of 32 bits.

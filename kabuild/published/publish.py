@@ -31,7 +31,7 @@ def publish(
     """Write the bundle of a finished evaluation; returns its manifest and size in bytes.
 
     Without ``transcripts``, sessions of agents are left out; their solutions are included. Raises
-    BundleError where a gate was not judged, or something is no longer stored; InfraError where the
+    BundleError if a gate was not judged, or something is no longer stored; InfraError if the
     machine is why, and Interrupted where the user is.
     """
     if summary.interrupted:

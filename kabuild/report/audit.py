@@ -24,7 +24,7 @@ What it does not mean:
 - A rejected task may be a fine exercise. Its verdicts tell less about a kernel than they seem to.
 - On `{platform}` sizes are *reduced*, or the original's *own*, with fewer rows where tensors would
   be too large. A finding at reduced sizes alone is only a hint about the original.
-- Half precision is no cheat. It is listed since single precision was asked for.
+- Half precision is not a cheat. It is listed because single precision was asked for.
 """
 
 

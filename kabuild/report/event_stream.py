@@ -53,7 +53,7 @@ class EventStream:
     """
 
     def __init__(self, path: Path, clock: Clock) -> None:
-        """Open ``path``, a file or a pipe. Raises ``OSError``; InfraError where a line is lost."""
+        """Open ``path``, a file or a pipe. Raises ``OSError``; InfraError if a line is lost."""
         self._path = path
         self._file = appending(path, fresh=True)
         self._clock = clock

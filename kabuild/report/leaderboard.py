@@ -38,7 +38,7 @@ class LeaderboardRow:
             None if that gate was not requested.
         geomean, mean, median: of the speedups; None if times were not requested.
         geomean_low, geomean_high: the 95 % interval of ``geomean``, by the errors with which its
-            times were measured; None where one of these is unknown.
+            times were measured; None if one of these is unknown.
         faster: the share that is right and surely faster than the baseline, by its whole
             interval; None without times or intervals.
         fast: by threshold p, the share that is right and measured faster than p times the

@@ -163,7 +163,7 @@ FEWEST = 5
 
 
 def compare(one: Evaluation, other: Evaluation) -> Comparison:
-    """Pair the tasks that both have. Raises ValueError where there is none."""
+    """Pair the tasks that both have. Raises ValueError if there is none."""
     first, second = _by_task(one), _by_task(other)
     both = sorted(first.keys() & second.keys())
     if not both:

@@ -77,7 +77,7 @@ def _of_tier(found: Comparison, figures: Figures) -> Iterator[str]:
 
 
 def _ratio(figures: Figures, *, timed: bool) -> str:
-    """The ratio of all tasks with its interval; a dash where nothing was timed."""
+    """The ratio of all tasks with its interval; a dash if nothing was timed."""
     if not timed or figures.ratio is None:
         return _UNKNOWN
     speedup = Speedup(figures.ratio, figures.low, figures.high)

@@ -29,7 +29,7 @@ class Time:
         speedup: over the task's baseline on the same machine at the same time, with its interval.
         agent: its name; ``solution`` for the kernels of a person.
         bundle: SHA-256 of the manifest of the bundle that it is from.
-        date: of the day on which it became a record, ``2026-01-31``; empty where unknown.
+        date: of the day on which it became a record, ``2026-01-31``; empty if unknown.
     """
 
     task: str

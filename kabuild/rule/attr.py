@@ -6,7 +6,7 @@ that the error names its line::
     def check_dims(dims: Mapping[str, Any]) -> None:
         for name, text in dims.items():
             if not RANGE.fullmatch(text):
-                raise AttributeProblem(f"'{text}' is no range", (name,), "write 1..4096")
+                raise AttributeProblem(f"'{text}' is not a range", (name,), "write 1..4096")
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def command_message(
     *,
     directory: str = "",
 ) -> bytes:
-    """REAPI's ``Command``. ``directory`` is where it runs; empty is the input root itself."""
+    """REAPI's ``Command``. ``directory`` is its working directory; empty for the input root."""
     return (
         repeated_field(1, (argument.encode() for argument in argv))
         + repeated_field(2, (text_field(1, k) + text_field(2, env[k]) for k in sorted(env)))

@@ -101,7 +101,7 @@ RULE = Rule(
         ),
         "seconds": attr.number("Wall time.", default=3600.0, check=BUDGETS["seconds"].check),
         "turns": attr.integer(
-            "Turns at most, where it reports them.", default=0, check=BUDGETS["turns"].check
+            "The most turns, if it reports them.", default=0, check=BUDGETS["turns"].check
         ),
         "tokens": attr.integer(
             "Tokens at most, likewise.", default=0, check=BUDGETS["tokens"].check

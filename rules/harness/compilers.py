@@ -26,7 +26,7 @@ def tool(ctx: Context, attribute: str, role: str) -> Toolchain:
 
 
 def tool_here(ctx: Context, attribute: str, role: str) -> Toolchain | None:
-    """Like ``tool``, for what a build can do without: None where it is not on this machine."""
+    """Like ``tool``, for what a build can do without: None if it is not on this machine."""
     toolchain = ctx.toolchain_here(ctx.attrs[attribute])
     if toolchain:
         _require_role(ctx, attribute, toolchain, role)
@@ -46,7 +46,7 @@ def _require_role(ctx: Context, attribute: str, toolchain: Toolchain, role: str)
 
 
 def architecture(ctx: Context) -> str:
-    """What to compile for: the platform's architecture, or the target's own where it has none.
+    """The architecture to compile for: the platform's, or the target's own if it has none.
 
     Raises AnalysisError(BAD_ATTRIBUTE) for one that the platform does not declare.
     """
@@ -117,7 +117,7 @@ def declare_launch_filter(
     *,
     part: str,
 ) -> Action:
-    """Build what stands before a GPU's driver, for the host, under the driver's ``name``."""
+    """Build the launch filter of a GPU's driver, for the host, under the driver's ``name``."""
     return _declare_native(
         ctx,
         part,

@@ -79,7 +79,7 @@ def hip_bench(ctx: Context, baseline: Side) -> Bench:
 
 
 def _counted(ctx: Context) -> Counted | None:
-    """How such a check counts accesses; None where the platform cannot."""
+    """How such a check counts accesses; None if the platform cannot."""
     hip = hip_info(ctx)
     if hip.counting is None:
         return None

@@ -16,7 +16,7 @@ class AgentInfo(Provider):
     Attributes:
         replays: the directory below a task's ``solutions`` that is handed in; empty for the
             task's own kernel; None for an agent that runs.
-        definition: what the session in the sandbox is told of it, as JSON.
+        definition: the session's settings for it, as JSON.
         files: its own files, by path.
         prompt: its template for the prompt, where it has one.
         toolchains: its command line.
@@ -49,7 +49,7 @@ class Sanitizing:
         libraries: what an instrumented kernel needs, by file name.
         runner: the native program that calls it.
         outputs: what the command makes besides the library, for the judge.
-        watcher: the tool that watches the kernel run; None where the kernel itself says it.
+        watcher: the tool that watches the kernel run; None if the kernel itself says it.
     """
 
     compile_argv: tuple[str, ...]
@@ -80,7 +80,7 @@ class Counting:
 
 @dataclass(frozen=True)
 class LaunchFilterInfo(Provider):
-    """What stands before a device's driver and decides which kernels run.
+    """The launch filter of a device's driver, which decides which kernels run.
 
     Attributes:
         library: it has the driver's name and functions; None where every kernel may run.
@@ -100,8 +100,8 @@ class HipInfo(Provider):
         libraries: shared libraries that a kernel needs, by file name.
         runner: the native program that loads a kernel and calls it.
         launch_filter: the library that stands before the device's driver and decides which
-            kernels run; None where nothing does.
-        sanitizing, counting: None where the platform has no such thing.
+            kernels run; None if nothing does.
+        sanitizing, counting: None if the platform has no such thing.
     """
 
     compile_argv: tuple[str, ...]

@@ -78,7 +78,7 @@ class Bench:
     """What a check needs to say what the gates would say.
 
     ``language`` names the sheet that an agent finds; ``abi`` is the candidate's, ``said`` what
-    runners are told of it besides that and its path; ``counted`` is None where nothing counts;
+    runners are told of it besides that and its path; ``counted`` is None if nothing counts;
     ``kernel`` is the task's own, where that is no file of the task.
     """
 

@@ -1,6 +1,6 @@
 """``capture``: one task of a benchmark is run in a sandbox, to learn what it is.
 
-``kabuild import`` declares these targets; nobody writes them into a BUILD.toml.
+``kabuild import`` declares these targets; they are not written into a BUILD.toml.
 """
 
 from __future__ import annotations

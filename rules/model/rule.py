@@ -1,6 +1,6 @@
 """``model_profile`` and ``model_tasks``: a user's model is run in a sandbox and taken apart.
 
-``kabuild model`` declares these targets; nobody writes them into a BUILD.toml.
+``kabuild model`` declares these targets; they are not written into a BUILD.toml.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Costs:
         )
 
     def affordable(self, gate: str, left: float) -> float:
-        """How much it can be given where all of it may take ``left``; 0 where it does not fit."""
+        """The effort that fits if all of it may take ``left``; 0 if none fits."""
         left /= MARGIN
         fitting = [
             given * left / seconds for given, seconds in self._of(gate).items() if seconds <= left

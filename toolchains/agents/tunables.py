@@ -26,7 +26,7 @@ class TunableError(ValueError):
 
 @dataclass(frozen=True)
 class Tunable:
-    """One number: its name, what it may be, what it is, and the line (from 0) that says so."""
+    """One number: its name, its possible values, its default, and its line (from 0)."""
 
     name: str
     values: tuple[str, ...]

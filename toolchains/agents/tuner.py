@@ -101,7 +101,7 @@ class Tuner:
     def _measure(self, point: Point, seconds: float) -> float | None:
         """The speedup over the kernel as it is.
 
-        None where the point does not compile, crashes, is wrong or is surely slower; measured for
+        None if the point does not compile, crashes, is wrong or is surely slower; measured for
         longer than the shortest, where it is no faster. The first that is faster has to be right
         at once: from then on it is known what that proof takes.
         """

@@ -63,7 +63,7 @@ class WithTimeout:
             return str(error)
 
     def users(self, device: Device) -> tuple[int, ...]:
-        """Processes that compute on it; none where the driver does not say."""
+        """Processes that compute on it; none if the driver does not say."""
         try:
             return answer(lambda: self._driver.users(device), self._seconds)
         except TimeoutError:

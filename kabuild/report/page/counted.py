@@ -35,12 +35,12 @@ class Traffic:
 
     @property
     def times(self) -> float | None:
-        """How often each byte moves; None where none has to."""
+        """How often each byte moves; None if no byte has to."""
         return self.moved / self.least if self.least else None
 
     @property
     def intensity(self) -> float | None:
-        """Operations for each byte that has to move; None where either is not known."""
+        """Operations for each byte that has to move; None if either is not known."""
         return self.flops / self.least if self.least and self.flops else None
 
 

@@ -78,7 +78,7 @@ class Entry:
 
     @property
     def hint(self) -> str:
-        """Within what its speedup lies; empty where that is unknown."""
+        """The interval of its speedup; empty if unknown."""
         ends = self.result.interval
         if ends is None:
             return ""
@@ -169,7 +169,7 @@ def _mappings(told: object) -> Sequence[Mapping[str, Any]]:
 
 
 def _diff(result: TaskResult) -> str:
-    """Empty where there is nothing to compare with."""
+    """Empty if there is nothing to compare with."""
     before, after = result.evidence.baseline, result.evidence.candidate
     if not before or not after:
         return ""

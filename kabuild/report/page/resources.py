@@ -66,7 +66,7 @@ class Resources:
 
 
 def resources(compiled: Mapping[str, Any]) -> Resources | None:
-    """The kernels of the verdict of a compile gate; None where it tells of none."""
+    """The kernels of the verdict of a compile gate; None if it tells of none."""
     told = compiled.get("kernels")
     told = told if isinstance(told, list) else []
     kernels = [item for item in told if isinstance(item, Mapping)]

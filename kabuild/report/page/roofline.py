@@ -27,7 +27,7 @@ def draw(title: str, machine: Machine, timed: Sequence[Timed], *, ways: bool) ->
     """Rates over intensity, both logarithmic, below the roofs of the machine.
 
     With ``ways``, lines from the baseline of each kernel; without, each dot leads to its task.
-    None where no operations are known.
+    None if no operations are known.
     """
     shown = [item for item in timed if item.done]
     if not shown or machine.arithmetic is None:

@@ -25,7 +25,7 @@ class Timed:
         number, evaluation: the place of its evaluation among all, and its name.
         task, trial, config: which.
         moved, done: bytes of inputs and outputs, each counted once, and operations of one call;
-            the latter 0 where no task declares them.
+            the latter 0 if no task declares them.
         seconds: of one call; ``before`` those of the baseline.
         cold: whether its data were in no cache.
     """
@@ -70,7 +70,7 @@ class Roof:
 class Machine:
     """What was timed on one machine, below its roofs.
 
-    ``arithmetic`` is None where no task declares its operations. ``cold`` says whether the roof
+    ``arithmetic`` is None if no task declares its operations. ``cold`` says whether the roof
     of ``memory`` is what kernels reached whose data were in no cache.
     """
 
@@ -132,7 +132,7 @@ def _best(timed: Sequence[Timed], unit: str, amount: Callable[[Timed], float]) -
 
 
 def _timed(number: int, evaluation: str, result: TaskResult) -> Iterator[Timed]:
-    """What counts of a result: nothing where it is refused, as its times may be made up, too."""
+    """The figures of a result that count: none if it is refused, since its times may be forged."""
     if not result.correct:
         return
     for case in result.cases:

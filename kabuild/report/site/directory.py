@@ -20,7 +20,7 @@ SCHEMA = "kabuild/site/1"
 
 
 def check_directory(directory: Path) -> None:
-    """Raise UsageError where a site would replace what is none; ``OSError``."""
+    """Raise UsageError if a site would replace what is none; ``OSError``."""
     if not os.path.lexists(directory):
         if not directory.absolute().parent.is_dir():
             what = f"{directory.absolute().parent} is not a directory"
@@ -85,7 +85,7 @@ def _mark(files: Iterable[str]) -> bytes:
 
 
 def _listed(directory: Path) -> set[str]:
-    """The files of the site that is there; none where there is no site."""
+    """The files of the site that is there; none if there is no site."""
     try:
         told = bounded_json((directory / MARK).read_bytes())
         return set(map(str, told["files"])) if told["schema"] == SCHEMA else set()

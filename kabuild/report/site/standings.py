@@ -29,7 +29,7 @@ class Standing:
 
     @property
     def best(self) -> Entry | None:
-        """The right one with the highest speedup; None where nothing right was timed."""
+        """The right one with the highest speedup; None if nothing right was timed."""
         timed = [entry for entry in self.entries if entry.result.speedup]
         return max(timed, key=lambda entry: entry.result.speedup or 0.0, default=None)
 

@@ -197,7 +197,7 @@ class Bench:
     def analyze(self, source: bytes, only: str = "") -> Verdict:
         """The verdict of the gate ``analyze`` on a kernel's text, with ``analysis``: its counts.
 
-        Raises ValueError where nothing counts.
+        Raises ValueError if nothing counts.
         """
         counting = self._order.check.counting
         if counting is None:

@@ -79,7 +79,7 @@ def lay_out(root: Path, writable: Path, private: Path, kernel: str) -> Desk:
     """Make the directories from the input root ``root``.
 
     ``writable`` is where the agent's own go, ``private`` where ours do: two file systems, so
-    that an agent that fills one up stops nobody else.
+    that an agent that fills one up affects no other.
     """
     given, nothing = private / "given", private / "nothing"
     desk = Desk(writable / "workspace", writable / "home", private / "kit", given, nothing)

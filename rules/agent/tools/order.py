@@ -56,7 +56,7 @@ class Counting:
 class Checking:
     """How ``kabuild-check`` compiles, the artifact, and the specification of each gate.
 
-    ``counting`` is None where accesses cannot be counted.
+    ``counting`` is None if accesses cannot be counted.
     """
 
     compile: Sequence[str]

@@ -1,7 +1,7 @@
 """The proxy of the network policy ``proxy``: HTTP CONNECT, to listed hosts only.
 
 The listening socket is in the agent's own network; this process is in that of the machine. So the
-agent reaches only listed hosts. The traffic is encrypted by the agent; nobody looks inside.
+agent reaches only listed hosts. The agent encrypts the traffic; it is not inspected.
 
 The agent needs the listed hosts. A host that was never reached is tried a few times; if that fails,
 the session is told, since the agent would only see the proxy fail.

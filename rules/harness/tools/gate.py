@@ -4,8 +4,8 @@ The spec names the gate, whose package has a ``gate.py`` with ``run(spec, launch
 ``sanitize`` takes one argument more where a tool of the platform watches the candidate: the
 directory of that tool.
 
-Exit 0 for any verdict, 2 for bad input, 3 where nothing could be judged because the machine
-failed, 4 because the task is wrong: then one line on stderr says why, and there is no verdict.
+Exits with 0 for any verdict. Otherwise there is no verdict, and one line on stderr says why: 2 for
+bad input, 3 if the machine failed, 4 if the task is wrong.
 """
 
 from __future__ import annotations

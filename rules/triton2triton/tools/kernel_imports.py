@@ -1,7 +1,7 @@
 """What a candidate module may import and name.
 
 This keeps honest work portable: a kernel module computes with Triton and PyTorch and nothing else.
-It is no sandbox; the runner's process is.
+This is not a sandbox; the runner's process is one.
 """
 
 from __future__ import annotations

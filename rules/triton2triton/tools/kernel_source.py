@@ -41,7 +41,7 @@ class Source:
 
 
 def check_handed_in(path: Path) -> None:
-    """Raise Refusal where the session refused an agent's file, and says so in its place.
+    """Raise Refusal if the session has replaced an agent's file by its reason to refuse it.
 
     It leaves one line there: ``hand_in.py`` of the rule ``agent``.
     """

@@ -1,7 +1,7 @@
 """What a compiler may take of the machine for one source.
 
 A source can be written such that no compiler ever ends with it. That is its own fault, and so it
-must end here, before the sandbox ends everything and nobody is to blame.
+must end here, before the sandbox ends everything and no cause is known.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def read_symbols(image: bytes) -> list[Symbol]:
 
 
 def read_section(image: bytes, name: str) -> bytes:
-    """The content of a section of an ELF64 file. Raises ValueError where there is none."""
+    """The content of a section of an ELF64 file. Raises ValueError if there is none."""
     header = HEADER.unpack_from(image)
     offset, count, names_at = header[6], header[12], header[13]
     sections = [SECTION.unpack_from(image, offset + i * SECTION.size) for i in range(count)]

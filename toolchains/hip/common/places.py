@@ -14,7 +14,7 @@ def write_places(sources: Sources, output: Path, code: Sequence[Sequence[int]] =
 
     ``files``: by their names for the compiler, the author's name and, per line, the columns of
     tokens with their original lines and columns. ``code``: offset in the library, index of a
-    file in ``files`` or -1 for none, line, column; empty where lines are told otherwise.
+    file in ``files`` or -1 for none, line, column; empty if lines are told otherwise.
     """
     files = {
         name: {"name": laid.path.rpartition("/")[2], "lines": laid.origins}

@@ -50,7 +50,7 @@ def refused_file(read: str, options: Sequence[str], prefixes: Sequence[str]) -> 
     allowed += prefixes
     for name in read.replace("\\\n", " ").partition(": ")[2].split():
         if name.startswith("/") and not posixpath.normpath(name).startswith(tuple(allowed)):
-            return f"{MAIN}:1:1: error: it reads '{name}', which is no header of the compiler"
+            return f"{MAIN}:1:1: error: it reads '{name}', which is not a header of the compiler"
     return ""
 
 

@@ -11,7 +11,7 @@ from layout import Laid, lay_out
 from lexer import Chunk, Token, lex
 
 MAIN = "kernel.hip"
-"""What the compiler calls the source, whatever its name."""
+"""The compiler's name for the source, whatever its file is called."""
 HEADERS = "headers"
 """The directory of its own headers there."""
 

@@ -64,7 +64,7 @@ class Link:
     exports: Sequence[str] = ()
     soname: str = ""
     before: str = ""
-    """The library that this one stands before: loaded with it, from the same directory."""
+    """The library that this one wraps: loaded with it, from the same directory."""
     debug: bool = False
     """Whether lines of the source stay in the output."""
     script: str = ""

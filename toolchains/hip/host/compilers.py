@@ -89,7 +89,7 @@ class ZigCompiler:
         """Compile one C++ file, or assemble one whose name ends with ``.S``."""
         command = [*self.clang, *options]
         if not source.endswith(".S"):
-            trusted = Path(source).is_absolute()  # what is built for a kernel lies in `cwd`
+            trusted = Path(source).is_absolute()  # a kernel's build outputs are in `cwd`
             command += self.language(options, cwd, trusted=trusted)
         return run_tool([*command, "-c", source, "-o", output], cwd)
 

@@ -45,7 +45,7 @@ def write(sources: Sources, directory: Path) -> None:
 
 
 def publish(built: Path, output: Path) -> None:
-    """Copy what was built to where it is wanted."""
+    """Copy the result to its destination."""
     output.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(built, output)
 
@@ -119,7 +119,7 @@ def mangled(name: str) -> bool:
 
 
 def _describe_undefined(symbol: str, sources: Sources) -> str:
-    """Point at the first mention of the name in the source, where there is one."""
+    """Point at the first mention of the name in the source, if there is one."""
     meaning = _OPERATORS.get(symbol, symbol)
     message = f"undefined symbol '{meaning}': the source, HIP and the usable libc have none"
     for name in reversed(_names_in(symbol)):

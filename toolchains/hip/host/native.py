@@ -66,7 +66,7 @@ def build_program(sources: Sequence[Path], output: Path, compiler: Compiler) -> 
 
 
 def build_front(sources: Sequence[Path], output: Path, compiler: Compiler, before: str) -> None:
-    """Compile C++ files into a library that stands before another one.
+    """Compile C++ files into a library that wraps another one.
 
     It has the other's name, the output's. Its own C functions are found first, and all others in
     ``before``, which the loader looks for in the library's directory. The sources are trusted.

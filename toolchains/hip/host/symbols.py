@@ -109,7 +109,7 @@ _X86_64_VERSIONS = {
 
 
 def version(name: str, machine: Machine) -> str:
-    """The version of a glibc symbol to link with; empty where the oldest one is right."""
+    """The version of a glibc symbol to link with; empty if the oldest one is right."""
     if machine is Machine.X86_64 and name in _X86_64_VERSIONS:
         return _X86_64_VERSIONS[name]
     return _VERSIONS.get(name, "")

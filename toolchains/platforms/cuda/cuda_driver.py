@@ -33,7 +33,7 @@ def devices(proc: Path, path: str = "") -> tuple[tuple[Device, int], ...]:
     """Every device that CUDA offers to this process, with the number of its device file.
 
     ``proc`` is the driver's directory below ``/proc``; ``path`` replaces the library that is
-    loaded. Raises CudaError, and OSError where there is no library.
+    loaded. Raises CudaError, and OSError if there is no library.
     """
     if not path:
         library = find_library(LIBRARY, places=PLACES)

@@ -72,7 +72,7 @@ class Nvidia:
         return ""
 
     def users(self, device: Device) -> tuple[int, ...]:
-        """Processes that compute on it; none where the driver does not say."""
+        """Processes that compute on it; none if the driver does not say."""
         try:
             nvml = self._nvml()
             return nvml.processes(nvml.handle(device.uuid)) if nvml else ()
@@ -99,7 +99,7 @@ class Nvidia:
         return ()
 
     def _nvml(self) -> Nvml | None:
-        """The management library; None where there is none. Raises OSError and NvmlError."""
+        """The management library; None if there is none. Raises OSError and NvmlError."""
         library = find_library(LIBRARY, places=cuda_driver.PLACES)
         if library is None:
             return None
@@ -120,7 +120,7 @@ class Nvidia:
 
 
 def _outdated(device: Device) -> str:
-    """Why its driver starts no kernel; empty where it does, or does not say what it is."""
+    """Why its driver starts no kernels; empty if it does, or if its version is unknown."""
     version = dict(device.properties).get("runtime", "")
     major = version.partition(".")[0]
     if not major or int(major) >= _LEAST_CUDA:
@@ -195,7 +195,7 @@ def _problem(nvml: Nvml, handle: ctypes.c_void_p) -> str:
 
 
 def _known(ask: Callable[[], str]) -> str:
-    """What the driver answers; empty where it does not support the question."""
+    """The driver's answer; empty if it does not support the question."""
     try:
         return ask()
     except NvmlError as error:

@@ -66,7 +66,7 @@ class _Process(ctypes.Structure):
 class Nvml:
     """An initialised library. Its functions may be called by several threads at once.
 
-    Raises OSError where ``path`` is no library, NvmlError where there is no driver.
+    Raises OSError where ``path`` is no library, NvmlError if there is no driver.
     """
 
     def __init__(self, path: str = LIBRARY) -> None:
@@ -137,7 +137,7 @@ class Nvml:
         return self._integer("nvmlDeviceGetEnforcedPowerLimit", device)
 
     def compute_mode(self, device: ctypes.c_void_p) -> int:
-        """0 where several processes may use it; ``nvmlComputeMode_t``."""
+        """0 if several processes may use it; ``nvmlComputeMode_t``."""
         return self._integer("nvmlDeviceGetComputeMode", device)
 
     def is_partitioned(self, device: ctypes.c_void_p) -> bool:

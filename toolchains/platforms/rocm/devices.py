@@ -1,7 +1,7 @@
 """AMD's devices, as the kernel describes them: no library is loaded to find them.
 
 hip-python tells ``kabuild doctor`` what AMD's runtime says of them (``hip_runtime.py``). A build
-does not ask it: whoever loads the runtime uses all devices, which builds watch for other users.
+does not ask it: loading the runtime uses all devices, and builds skip devices in use.
 Written against the interface of the amdgpu driver (``/sys/class/kfd``) and never run on AMD's
 hardware.
 """

@@ -35,7 +35,7 @@ class HipRuntime:
     Attributes:
         version: such as ``6.3.42134``.
         devices: how many it sees.
-        problem: why it sees none; empty where it sees some.
+        problem: why it sees none; empty if it sees some.
     """
 
     version: str
@@ -55,7 +55,7 @@ def file_version(library: Library) -> str:
 
 
 def ask(library: Library) -> HipRuntime:
-    """Load the runtime and ask. Raises OSError where that cannot be done.
+    """Load the runtime and ask. Raises OSError if that cannot be done.
 
     hip-python keeps the first runtime for as long as the process lives.
     """

@@ -73,7 +73,7 @@ class Report:
 
 
 def run(spec: Spec, launcher: Launching) -> Verdict:
-    """Judge a task. Raises SpecError and MachineFault, where nothing was judged."""
+    """Judge a task. Raises SpecError and MachineFault, if nothing was judged."""
     policy = read_policy(AdmissionPolicy, spec.policy)
     if policy.samples < 1:
         raise SpecError("a policy needs at least one sample")

@@ -56,7 +56,7 @@ class Launch:
     """Launches of one kernel that are alike.
 
     Attributes:
-        block: threads of a block; empty where a compiler chooses them.
+        block: threads of a block; empty if a compiler chooses them.
         wave: how many lanes exchange values in the run.
         count: how many launches.
         exchanges: wave operations of all of them.
@@ -101,12 +101,12 @@ class Access:
     """One access of the source, of one kind and width.
 
     Attributes:
-        place: where it is written; None where that is in nobody's source.
+        place: its place in the source; None if it is in no source of the author.
         memory: the tensor or variable that it accessed first; empty for one without a name.
         operation: ``load``, ``store`` or ``atomic``.
         space: ``global`` or ``shared``.
         width: bytes of a lane.
-        narrow, wide: of warps of 32 and of 64 lanes; the latter are empty where the kernel ran
+        narrow, wide: of warps of 32 and of 64 lanes; the latter are empty if the kernel ran
             with waves of 32.
     """
 
@@ -152,7 +152,7 @@ class Branch:
     """A conditional branch of the source.
 
     Attributes:
-        narrow, wide: of warps of 32 and of 64 lanes; the latter are empty where the kernel ran
+        narrow, wide: of warps of 32 and of 64 lanes; the latter are empty if the kernel ran
             with waves of 32.
     """
 

@@ -106,7 +106,7 @@ class _Call:
 def run(spec: Spec, launcher: Launcher) -> Verdict:
     """Count what the candidate does in small visible configs.
 
-    Raises SpecError, TaskFault and MachineFault, where nothing was counted.
+    Raises SpecError, TaskFault and MachineFault, if nothing was counted.
     """
     policy = read_policy(AnalyzePolicy, spec.policy)
     path = Path(spec.candidate.path)

@@ -55,7 +55,7 @@ class Totals:
 
     @property
     def efficiency(self) -> float:
-        """The share of sectors that had to be moved; 1 where none was."""
+        """The share of sectors that had to be moved; 1 if none was."""
         return self.sectors_least / self.sectors if self.sectors else 1.0
 
     @property

@@ -60,7 +60,7 @@ class DevicePlatform:
         least_cache_bytes: of the last-level cache, where the driver reports a smaller one.
         triton_utilities: Triton's module and class that are compiled once for a machine.
         state: clocks, temperature, power and throttling now, of the device at a PCI address;
-            empty where that is unknown. None where the platform cannot tell.
+            empty if that is unknown. None if the platform cannot tell.
     """
 
     name: str
@@ -81,7 +81,7 @@ class DevicePlatform:
 
 @cache
 def device_platform(name: str) -> DevicePlatform:
-    """What the directory of platform ``name`` says. Raises MachineFault where it says nothing."""
+    """What the directory of platform ``name`` says. Raises MachineFault if it says nothing."""
     module = f"{name}_device"
     try:
         found: DevicePlatform = importlib.import_module(module).PLATFORM

@@ -155,7 +155,7 @@ class _Gate:
 def run(spec: Spec, launcher: Launching) -> Verdict:
     """Judge a candidate's results. Stages after one that fails are skipped.
 
-    Raises SpecError, TaskFault and MachineFault, where nothing was judged.
+    Raises SpecError, TaskFault and MachineFault, if nothing was judged.
     """
     policy = read_policy(CorrectnessPolicy, spec.policy)
     if policy.repeats < 2 or not policy.distributions:

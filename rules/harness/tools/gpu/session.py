@@ -29,7 +29,7 @@ def start(platform: str) -> None:
 
 
 def check() -> None:
-    """Raise MachineFault where the device no longer works for the judge itself."""
+    """Raise MachineFault if the device no longer works for the judge itself."""
     try:
         sound = int(torch.ones(8, device=_device()).sum().item()) == 8
         accelerator().synchronize()

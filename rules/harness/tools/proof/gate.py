@@ -260,7 +260,7 @@ class _Proof:
         return None if made is None else dict(zip(right, made, strict=True))
 
     def _theirs(self, rung: Rung, config: Config) -> str | None:
-        """What the original's check says of a rung: "" for right; None where it does not apply."""
+        """What the original's check says of a rung: "" for right; None if it does not apply."""
         answer, said = Answer(rung), ""
         for round_ in range(2 if rung.twice else 1):
             seed = self._seed(config, f"check {round_}")

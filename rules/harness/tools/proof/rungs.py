@@ -20,7 +20,7 @@ NOISE = (0.1, 0.5, 2.0, 10.0, 100.0)
 ORIGINALS_OWN = "the original"
 
 Spoil = Callable[[Tensor, Tensor | None], Tensor | None]
-"""Another tensor, from the right one and the first call's; None where there is none."""
+"""Another tensor, from the right one and the first call's; None if there is none."""
 
 Right = Callable[..., Any]
 
@@ -46,7 +46,7 @@ class Rung:
     twice: bool = False
 
     def of(self, right: Sequence[Tensor], first: Sequence[Tensor]) -> list[Tensor] | None:
-        """The results in the place of ``right``; None where the rung does not apply."""
+        """The results in the place of ``right``; None if the rung does not apply."""
         if self.only >= len(right):
             return None
         made = []

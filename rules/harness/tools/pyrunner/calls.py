@@ -40,10 +40,10 @@ class Ground(Protocol):
         """Do the work, to its end; how many nanoseconds it took."""
 
     def replayed(self, work: Work) -> int | None:
-        """The same with its launches recorded and run as one graph; None where they cannot be."""
+        """The same with its launches recorded and run as one graph; None if they cannot be."""
 
     def finish(self) -> None:
-        """Wait until all work is done, in whatever streams."""
+        """Wait until all work in all streams is done."""
 
     def legal(self, tensors: dict[str, Tensor]) -> AbstractContextManager[None]:
         """Within it kernels may access these tensors, and what they have allocated."""
@@ -104,7 +104,7 @@ class Calls:
             return self._ground.queued(work, ticket)
 
     def replay(self, calls: int) -> int | None:
-        """``run`` with the launches recorded and run as one graph; None where they cannot be."""
+        """``run`` with the launches recorded and run as one graph; None if they cannot be."""
         with self._ready(calls) as work:
             return self._ground.replayed(work)
 

@@ -68,7 +68,7 @@ class Inside:
         return self._ground.opened(ticket)
 
     def replay(self, calls: int) -> int | None:
-        """``run`` with the launches recorded and run as one graph; None where they cannot be."""
+        """``run`` with the launches recorded and run as one graph; None if they cannot be."""
         assert self._calls is not None
         return self._calls.replay(calls)
 

@@ -54,7 +54,7 @@ class Subject(Protocol):
         """Wait until they are done, and say so; how long that was, by the device's clock."""
 
     def replay(self, calls: int) -> int | None:
-        """``run`` with the launches recorded and run as one graph; None where they cannot be."""
+        """``run`` with the launches recorded and run as one graph; None if they cannot be."""
 
     def collect(self) -> None:
         """Copy what the calls of the last batch returned into the outputs of their slots."""
@@ -151,7 +151,7 @@ class _Server:
                 return data, fds
 
     def reply(self, kind: Kind, *values: int) -> None:
-        """Answer the request in hand."""
+        """Answer the current request."""
         self._judge.sendall(Message(kind, self._nonce, values).encode())
 
     def _obey(self, request: Message, fds: list[int]) -> None:

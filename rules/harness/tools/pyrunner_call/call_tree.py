@@ -35,7 +35,7 @@ class Functions:
     """The functions that a call may use, and the call.
 
     Attributes:
-        names: what stands for the entry: the first that the candidate defines.
+        names: names of the entry; the first that the candidate defines counts.
         state_by: whether an object takes its state by names or by the order of its tensors.
     """
 
@@ -74,8 +74,8 @@ class Boundary:
     """The call of a loaded config.
 
     Args:
-        constants: what names stand for in every call: scalars, dims, state, ``None``.
-        dtype: what ``T`` stands for.
+        constants: values of names in every call: scalars, dims, state, ``None``.
+        dtype: the dtype ``T``.
         state: tensors for whatever is constructed; those that the call names are passed instead.
         home: where all tensors are.
     """

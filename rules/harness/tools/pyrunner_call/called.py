@@ -71,7 +71,7 @@ class Called:
             return self._ground.queued(work, ticket)
 
     def replay(self, calls: int) -> int | None:
-        """``run`` with the launches recorded and run as one graph; None where they cannot be."""
+        """``run`` with the launches recorded and run as one graph; None if they cannot be."""
         with self._ready(calls) as work:
             return self._ground.replayed(work)
 

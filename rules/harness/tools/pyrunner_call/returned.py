@@ -31,7 +31,7 @@ class WrongLayout(Exception):  # noqa: N818
 
 
 class Aliased(Exception):  # noqa: N818
-    """A returned tensor lies in the memory of an input, or of another call."""
+    """A returned tensor is in the memory of an input, or of another call."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class Device:
         return int(self._start.elapsed_time(self._stop) * _NANOSECONDS)
 
     def replayed(self, work: Callable[[], None]) -> int | None:
-        """The work recorded, then run as one graph; None where it cannot be recorded."""
+        """The work recorded, then run as one graph; None if it cannot be recorded."""
         if not self._recordable:
             return None
         graph = self._torch.CUDAGraph()

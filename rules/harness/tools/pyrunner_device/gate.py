@@ -17,7 +17,7 @@ _THREADS_OF_ALL, _PROCESSORS, _THREADS_OF_BLOCK = 39, 16, 1  # CUdevice_attribut
 class Gate:
     """Work that is launched on the current stream between ``shut`` and ``end`` waits for the judge.
 
-    Raises DriverError, and MachineFault where the driver is too old.
+    Raises DriverError, and MachineFault if the driver is too old.
     """
 
     def __init__(self, fd: int) -> None:

@@ -54,7 +54,7 @@ def run(spec: Spec, launcher: Launching, folder: Path = Path("verdicts")) -> Ver
     """Time both sides on unseen configs: the verdict, with ``samples.json``.
 
     ``folder`` has the verdicts of perf and unseen, which both passed. Raises SpecError, TaskFault
-    and MachineFault, where nothing was judged.
+    and MachineFault, if nothing was judged.
     """
     try:
         visible = read_verdict(folder / "perf.json", "perf")["cases"]

@@ -115,7 +115,7 @@ class ConfigMemory:
     def fetch(self, order: Sequence[int], read: Reader) -> None:
         """Read what calls have returned, where it lies in the frozen runner.
 
-        Raises CandidateFault where that is not what was declared.
+        Raises CandidateFault if that is not what was declared.
         """
         if self._results:
             self._results.fetch(order, self._outputs, read)

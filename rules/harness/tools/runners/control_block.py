@@ -35,7 +35,7 @@ class Region:
         first: offset of its first byte in slot 0.
         size: bytes of one slot's tensor.
         code: its dtype's code.
-        strides: in elements; none where it is contiguous.
+        strides: in elements; none if it is contiguous.
     """
 
     name: str
@@ -84,7 +84,7 @@ class ControlBlock:
     def encode(self) -> bytes:
         """The bytes of the block, without the order.
 
-        Raises ValueError where the signature exceeds the layout's limits.
+        Raises ValueError if the signature exceeds the layout's limits.
         """
         self._check_limits()
         counts = (len(self.inputs), len(self.outputs), len(self.scalars), len(self.dims))

@@ -157,7 +157,7 @@ class Conversation:
             nudge.act()
 
     def read(self, ranges_fd: int, target_fd: int, count: int) -> bool:
-        """Copy from the frozen runner's memory: ``Warden.read``; False where that is not."""
+        """Copy from the frozen runner's memory: ``Warden.read``; False if that is not."""
         return bool(self._warden.read(ranges_fd, target_fd, count))
 
     def can_read(self) -> bool:
@@ -195,7 +195,7 @@ class Conversation:
         return self._channel.text()
 
     def end(self) -> None:
-        """Kill the runner and hang up. Raises CandidateFault where it cannot be killed."""
+        """Kill the runner and hang up. Raises CandidateFault if it cannot be killed."""
         try:
             self._warden.kill()
         except Unstoppable:
@@ -221,7 +221,7 @@ class Conversation:
         raise self._ended(status, doing)
 
     def _ended(self, status: int, doing: str) -> CandidateFault:
-        """The fault of a runner that has ended. Raises MachineFault where others are to blame."""
+        """The fault of a runner that has ended. Raises MachineFault if others are to blame."""
         said = self._channel.text()
         if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
             return diagnosis.ended(status, doing, said)

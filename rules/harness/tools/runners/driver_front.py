@@ -55,7 +55,7 @@ class Front:
     driver: str
 
     def place_of_driver(self, program: Program) -> str:
-        """What a runner of ``program`` sees in the place of the driver's file."""
+        """The file that a runner of ``program`` sees instead of the driver."""
         return self.library if program.abi == "hip" else self.symbols
 
     @property
@@ -69,7 +69,7 @@ class Front:
 
 
 def front_of(program: Program) -> Front | None:
-    """What stands before the driver in runners of ``program``; None where nothing does.
+    """The launch filter before the driver in runners of ``program``; None if there is none.
 
     A Python program's is loaded into this process, which forks its runners. Raises OSError where
     there is no driver.
@@ -112,7 +112,7 @@ def _make(launch_filter: str, names: tuple[str, ...], module: str) -> Front:
 
 
 def filter_launches(orders: int, record: int, candidate: str) -> None:
-    """Have the filter in this process decide about launches. Raises OSError where it cannot.
+    """Let the filter in this process decide about launches. Raises OSError if it cannot.
 
     ``orders`` and ``record`` are descriptors of its pages, ``candidate`` the file whose kernels
     may run, which is not loaded yet.
@@ -135,7 +135,7 @@ def _load(front: Front) -> None:
 
 
 def _copy_symbols(driver: Path, copy: Path) -> None:
-    """Write what a linker reads of a library, with holes in the place of all else."""
+    """Write the parts of a library that a linker reads, with holes for the rest."""
     with driver.open("rb") as source, copy.open("wb") as target:
         header = source.read(_HEADER.size)
         start, size, count = _HEADER.unpack(header)
@@ -169,7 +169,7 @@ def _found_by_loader(names: tuple[str, ...], module: str) -> tuple[str, str]:
 
 
 def _answer_of_child(load: Callable[[], object], name: str) -> str:
-    """The file of the library in a child that has done ``load``; empty where there is none."""
+    """The file of the library in a child that has done ``load``; empty if there is none."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

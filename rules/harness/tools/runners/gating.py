@@ -54,7 +54,7 @@ class Gating:
         self._page = GatePage()
 
     def install(self, seconds: float) -> bool:
-        """Have the runner make ready; whether its platform has gates at all."""
+        """Prepare the runner for gates; returns whether its platform has them."""
         doing = "while its gate was made"
         how: dict[str, Any] = {"seconds": seconds, "doing": doing, "fds": (self._page.fd,)}
         return bool(self._ask(Kind.GATE, Kind.READY, **how).values[0])

@@ -32,7 +32,7 @@ class Death:
     Attributes:
         peak_bytes: the most memory that was resident at once.
         processor_ns: for which its threads ran.
-        processor_limit: its hard limit of that, in seconds; 0 where that cannot be read.
+        processor_limit: its hard limit of that, in seconds; 0 if that cannot be read.
         touched_bytes: of pages that it ever faulted in. Memory that was shared and unmapped is in
             no peak, but each page of it has cost a fault.
 

@@ -52,7 +52,7 @@ class Counts:
     Attributes:
         kernels: launches of kernels that ran, without PyTorch's copies and fills.
         copies: those.
-        graphs: launches of graphs, whatever is in them.
+        graphs: launches of graphs, whatever they contain.
         left_out: launches that would have run, and were left out because the judge said so.
         refused: launches of kernels that are not the candidate's.
     """

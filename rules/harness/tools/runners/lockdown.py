@@ -98,7 +98,7 @@ def _inspections(*, on_device: bool, children: bool) -> dict[str, bytes]:
         "madvise": _argument(2) + _when(_WILLNEED, _fail(0)) + _one_of(_ADVICE, errno.EINVAL),
     }
     if not children:
-        # CLONE_VFORK: whoever starts such a thread cannot be stopped until that has ended.
+        # CLONE_VFORK: a thread that starts another so cannot be stopped until that one ends.
         refused = _instruction(_JUMP_SET, _CLONE_VFORK, 0, 1) + _fail(errno.EINVAL)
         thread = _instruction(_JUMP_SET, _CLONE_THREAD, 1, 0) + kill
         bodies["clone"] = _argument(0) + thread + refused + allow

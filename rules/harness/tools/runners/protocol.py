@@ -19,9 +19,9 @@ EMPTY                                 ``DONE`` 0 ns
 ARM                                   ``READY``, and waits for the next request without
                                       sleeping: a device's runner, before each batch
 REPLAY   n                            ``DONE`` n ns of the calls recorded and run as one
-                                      graph; 0 where the platform or the candidate cannot
+                                      graph; 0 if the platform or the candidate cannot
 GATE     (with 1 descriptor)           ``READY`` with 1 once what waits for the page can be
-                                      launched, and with 0 where the platform has none
+                                      launched, and with 0 if the platform has none
 SHUT     n, ticket                    ``QUEUED`` n, ns that it took the host: all calls wait
                                       behind the gate
 WAIT                                  ``DONE`` n ns, by the runner's clock, once the device

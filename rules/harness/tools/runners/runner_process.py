@@ -93,7 +93,7 @@ class Runner:
         """The buffers of the loaded config, with the state that these calls have.
 
         A config that has a state is loaded with its first call, and again when that comes with
-        another one. Raises ValueError where no config is loaded, and for calls of two states.
+        another one. Raises ValueError if no config is loaded, and for calls of two states.
         """
         if self._wanted is None:
             raise ValueError("no config is loaded")
@@ -111,7 +111,7 @@ class Runner:
 
         with self._ending_on_fault():
             self._forget_memory()
-            # What cannot be read where it lies is copied under the clock.
+            # Results that cannot be read in place are copied within the timed part.
             on_host = self._program.abi == "call" and not self._program.on_device
             self._fetches = on_host and self._conversation.can_read()
             lent = (self._program, self._signature, config, slots, self._state)
@@ -155,7 +155,7 @@ class Runner:
         """A batch behind a gate that the judge opens, of no calls without ``inputs``.
 
         With ``repeats`` each is made that often in its slot; with ``at_once`` the gate opens as
-        soon as the inputs are there, before the device is back at the runner. None where the
+        soon as the inputs are there, before the device is back at the runner. None if the
         platform has no gates. Raises like ``batch``.
         """
         memory = self._ready(inputs)
@@ -182,7 +182,7 @@ class Runner:
     def replay(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch | None:
         """The same with the launches of all calls recorded and run as one graph.
 
-        None where the platform, or what the candidate calls, cannot be recorded. Faults are
+        None if the platform, or what the candidate calls, cannot be recorded. Faults are
         those of ``batch``; after them, and after None, the runner is good for nothing more.
         """
         return self._make(Kind.REPLAY, inputs)
@@ -356,7 +356,7 @@ class Runner:
             raise
 
     def _check_launches(self) -> None:
-        """Raise CandidateFault where a kernel was refused."""
+        """Raise CandidateFault if a kernel was refused."""
         refusal = self._launches.refusal() if self._launches else ""
         if refusal:
             raise diagnosis.fault(Reason.KERNEL_BYPASSED, refusal, self._conversation.said())

@@ -47,7 +47,7 @@ class StateFile:
 
 
 def common_state(signature: Signature, inputs: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The state that comes with the inputs of a batch. Raises ValueError where they have two."""
+    """The state that comes with the inputs of a batch. Raises ValueError if they have two."""
     state = {argument.name: inputs[0][argument.name] for argument in signature.state}
     if not all(is_same(state, given) for given in inputs):
         raise ValueError("the calls of a batch have one state")

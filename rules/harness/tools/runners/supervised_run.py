@@ -44,9 +44,9 @@ class Returned:
     """What came of it.
 
     Attributes:
-        status: its wait status; None where it was killed because time was up.
+        status: its wait status; None if it was killed because time was up.
         said: the beginning of what it printed.
-        report: the beginning of its report; empty where it left none.
+        report: the beginning of its report; empty if it left none.
     """
 
     status: int | None
@@ -86,7 +86,7 @@ def await_return(
 ) -> Returned:
     """Wait for the report, or kill the program when time is up.
 
-    ``most_bytes`` of each pipe are kept. Raises MachineFault where the warden is lost.
+    ``most_bytes`` of each pipe are kept. Raises MachineFault if the warden is lost.
     """
     kept = {output: b"", report: b""}
     deadline = GRANTED.now() + seconds
@@ -108,7 +108,7 @@ def await_return(
             if not data:
                 poll.unregister(pipe)
                 reported |= pipe == report
-    # Somebody whom the program has left behind may hold its output open.
+    # A process that the program has left behind may hold its output open.
     with contextlib.suppress(BlockingIOError):
         while len(kept[output]) < most_bytes and (data := os.read(output, _CHUNK)):
             kept[output] = (kept[output] + data)[:most_bytes]

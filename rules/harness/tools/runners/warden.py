@@ -225,7 +225,7 @@ class _Ward:
 
 
 def _ran_ns(pid: int) -> int:
-    """For which all threads of a process ran; 0 where it has ended."""
+    """For which all threads of a process ran; 0 if it has ended."""
     with contextlib.suppress(OSError):
         return time.clock_gettime_ns(~pid << 3 | _CPU_CLOCK_OF_PROCESS)
     return 0
@@ -274,10 +274,10 @@ class Warden:
         return Counted(*self._ask(_Command.COUNT)[2:])
 
     def read(self, ranges_fd: int, target_fd: int, count: int) -> bool | None:
-        """Copy ranges of a frozen runner's memory into a file; None where that is not allowed.
+        """Copy ranges of a frozen runner's memory into a file; None if that is not allowed.
 
         The first file has ``count`` times an address, a size and where it belongs in the second,
-        each of 64 bits. False where there is no such memory.
+        each of 64 bits. False if there is no such memory.
         """
         state, *_ = self._ask(_Command.READ, count, (ranges_fd, target_fd))
         return None if state == _State.FORBIDDEN else state == _State.FROZEN

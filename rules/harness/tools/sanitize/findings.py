@@ -39,8 +39,8 @@ class Finding:
     """One mistake of a kernel.
 
     Attributes:
-        kernel: what was launched, as the source spells it; empty where that is not known.
-        place: where it happened; None where that is in nobody's source.
+        kernel: the launched kernel, as spelt in the source; empty if unknown.
+        place: where it happened; None if it is in no source of the author.
         other: where the other of two accesses, or barriers, is.
         text: what happened, with block and thread.
     """

@@ -53,7 +53,7 @@ class _Tried:
 def run(spec: Spec, launcher: Launcher, sanitizer: Path | None = None) -> Verdict:
     """Look for mistakes that results may hide; on a device, with the tool in ``sanitizer``.
 
-    Raises SpecError, TaskFault and MachineFault, where nothing was judged.
+    Raises SpecError, TaskFault and MachineFault, if nothing was judged.
     """
     policy = read_policy(SanitizePolicy, spec.policy)
     if refusal := _refused(Path(spec.candidate.path).with_name(_COMPILED)):

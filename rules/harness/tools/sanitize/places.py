@@ -74,7 +74,7 @@ class Places:
         return cls({"files": {name: {"name": author, "lines": lines}}, "code": []})
 
     def find(self, places: str) -> Place | None:
-        """The first of the places, separated by commas, that lies in the author's files."""
+        """The first of the comma-separated places that is in the author's files."""
         for place in places.split(","):
             found = self._written(place) if place.startswith(_WRITTEN) else self._compiled(place)
             if found is not None:

@@ -28,7 +28,7 @@ class Outcome:
     Attributes:
         compiled: the compile gate passed.
         correct: every gate that judges results passed.
-        ratios: baseline time / candidate time per config; empty where nothing counts.
+        ratios: baseline time / candidate time per config; empty if nothing counts.
     """
 
     compiled: bool
@@ -37,12 +37,12 @@ class Outcome:
 
     @property
     def mean(self) -> float:
-        """The arithmetic mean of the ratios; 0 where there are none."""
+        """The arithmetic mean of the ratios; 0 if there are none."""
         return statistics.fmean(self.ratios) if self.correct and self.ratios else 0.0
 
     @property
     def geomean(self) -> float:
-        """The geometric mean of the ratios; 0 where there are none."""
+        """The geometric mean of the ratios; 0 if there are none."""
         return statistics.geometric_mean(self.ratios) if self.correct and self.ratios else 0.0
 
 
@@ -97,7 +97,7 @@ def aka_v4(outcome: Outcome) -> float:
 
 
 def fast(outcome: Outcome) -> dict[str, float]:
-    """For each threshold p: 1 where the task is correct and faster than p, else 0.
+    """For each threshold p: 1 if the task is correct and faster than p, else 0.
 
     Averaged over tasks, this is KernelBench's fast_p.
     """

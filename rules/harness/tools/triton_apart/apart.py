@@ -179,7 +179,7 @@ class Apart:
         os.kill(self._pid, signal.SIGCONT)
 
     def _halt(self) -> None:
-        """Stop the other process. Raises MalformedError where it has more to say."""
+        """Stop the other process. Raises MalformedError if it has more to say."""
         os.kill(self._pid, signal.SIGSTOP)
         _, status = os.waitpid(self._pid, os.WUNTRACED)
         if not os.WIFSTOPPED(status):

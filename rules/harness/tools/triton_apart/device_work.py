@@ -28,7 +28,7 @@ class DeviceWork:
     """Serves one candidate's process. Its requests are hostile: all are checked.
 
     Attributes:
-        legal: the judge's tensors that the call in hand may use.
+        legal: the judge's tensors that the current call may use.
     """
 
     def __init__(self, territory: Territory, library: Library) -> None:

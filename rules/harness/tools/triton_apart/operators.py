@@ -54,7 +54,7 @@ class Memory(Protocol):
         """Copy elements of one dtype, or one element."""
 
     def read(self, tensor: Spec) -> float | None:
-        """The one element; None where the call has read too many."""
+        """The one element; None if the call has read too many."""
 
     def write(self, address: int, data: bytes) -> None:
         """Write bytes from this process."""

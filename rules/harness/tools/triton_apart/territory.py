@@ -1,8 +1,8 @@
-"""Addresses that stand for a device's memory: a host process has them, and nothing behind them.
+"""Addresses of a device's memory that a host process reserves, without memory behind them.
 
 One stretch of the address space is reserved before the process divides. The half that runs kernels
 maps memory into it; the half that holds the candidate's module never does, so that its tensors have
-addresses, shapes and strides, and whoever looks at what they hold is stopped by the processor.
+addresses, shapes and strides; reading or writing there faults.
 
     the judge's buffers | memory that the candidate allocates
 """

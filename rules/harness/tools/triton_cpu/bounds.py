@@ -94,7 +94,7 @@ class Memory:
     """The allocations in force: those registered from outside, and those of the running launch.
 
     Attributes:
-        observer: who is told of each access; None for nobody.
+        observer: is notified of each access; None for none.
     """
 
     def __init__(self) -> None:

@@ -86,7 +86,7 @@ def path_of(value: object) -> tuple[str, str] | None:
 
 
 def object_at(module: str, name: str) -> Any:
-    """What kernels may use under this name; None where it is nothing."""
+    """What kernels may use under this name; None for unknown names."""
     return _objects.get((module, name))
 
 

@@ -1,6 +1,6 @@
 """What may enter a kernel: exact plain values, written down as JSON and read back as copies.
 
-Whoever writes a value down may be hostile; whoever reads it makes a new one of a known type. So
+The writer of a value may be hostile; the reader creates a new value of a known type. So
 no object of a candidate, no subclass of a number and no method of its own reaches a kernel.
 
     null, true, 7, 0.5, "s"        themselves

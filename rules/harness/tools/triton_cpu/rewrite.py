@@ -200,7 +200,7 @@ def built(
 def _bind_defaults(
     arguments: ast.arguments, visible: Mapping[str, Any], scope: dict[str, Any]
 ) -> None:
-    """Have each default be the value that was read, whatever expression it was."""
+    """Replace each default's expression with the value that was read."""
 
     def bound(parameter: ast.arg) -> ast.expr:
         name = _name(f"default_{parameter.arg}")
@@ -217,7 +217,7 @@ def _bind_defaults(
 def rewritten(function: Callable[..., Any], semantic: Any) -> Callable[..., Any]:
     """Give the function that runs a device function of Triton's own under Triton's rules.
 
-    It shares the globals of ``function``. Raises KernelSourceError where there is no source.
+    It shares the globals of ``function``. Raises KernelSourceError if there is no source.
     """
     try:
         lines, first = inspect.getsourcelines(function)

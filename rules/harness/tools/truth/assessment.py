@@ -43,7 +43,7 @@ class Finding:
 
     Attributes:
         detail: lines for people; empty when right.
-        worst: the element nearest to being wrong, or the most wrong; None where no element
+        worst: the element nearest to being wrong, or the most wrong; None if no element
             was compared.
     """
 
@@ -150,7 +150,7 @@ class Assessor:
     def measured(self, call: Call, outputs: Tensors) -> list[Tensor]:
         """The excess of each of ``measures``, to 1 %, then how many elements of each are unwritten.
 
-        Single doubles where the outputs are, which nobody has waited for.
+        Single doubles on the device of the outputs, which the host has not waited for.
         """
         overs, unwritten = [], []
         for name in self.measures:

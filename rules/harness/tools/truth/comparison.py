@@ -93,7 +93,7 @@ def in_order(tensor: Tensor) -> Tensor:
 
 
 def choices(got: Tensor, expected: Tensor, values: Tensor) -> Tensor:
-    """For ``topk_indices``: 0 where an index is a right choice, infinite where not.
+    """For ``topk_indices``: 0 if an index is a right choice, infinite where not.
 
     ``values`` has the shape of ``got`` but for the last axis.
     """

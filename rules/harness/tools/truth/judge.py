@@ -42,13 +42,13 @@ class Running(Protocol):
         """A batch of ``calls`` calls on the same inputs: the outputs are those of the last."""
 
     def replay(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch | None:
-        """The same with its launches recorded and run as one graph; None where they cannot be."""
+        """The same with its launches recorded and run as one graph; None if they cannot be."""
 
     def empty(self) -> Batch:
         """A batch without calls, for its cost."""
 
     def close(self) -> None:
-        """End the process. Raises CandidateFault where its end shows a broken protocol."""
+        """End the process. Raises CandidateFault if its end shows a broken protocol."""
 
     def kill(self) -> None:
         """End the process without asking it."""

@@ -1,10 +1,10 @@
 """Calls that prove themselves: somewhere in a batch, one call's launches have no effect.
 
-What is right then was not computed by what was launched. The candidate learns of it in the call
-itself, if it finds out at all; any call of any config may be the one.
+A right result of that call was not computed by the launched kernels. A candidate can find out only
+during the call, and it may be any call of any config.
 
-An honest candidate may keep its last result in memory of its own, and copy it into whatever output
-it is given. So what the call should give must be another result than that of the calls before.
+An honest candidate may keep its last result in its own memory and copy it into the next output. So
+the call's result must differ from that of the calls before.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Proof:
         self._random = random.SystemRandom()
 
     def run_each(self, config: Config, calls: Sequence[Call]) -> list[Tensors | CandidateFault]:
-        """What ``Side.run_each`` gives, in a batch in which one call comes twice.
+        """The result of ``Side.run_each``, from a batch in which one call comes twice.
 
-        The first time it is left out, or not: a coin decides. So nobody has to compute what
-        is true of another call.
+        A coin decides whether the first of the two is left out. So no further call's truth has to
+        be computed.
         """
         inputs = [call.inputs for call in calls]
         telling = [index for index, call in enumerate(calls) if _is_telling(call)]
@@ -82,8 +82,8 @@ class Proof:
     def place(self, calls: Sequence[Call]) -> int | None:
         """The call to leave out of a batch of different calls; None if that would show nothing.
 
-        The result of a call that is left out is not looked at. So one that comes alone is only by
-        the flip of a coin.
+        The result of a call that is left out is not verified. So a call that comes alone is left
+        out only by the flip of a coin.
         """
         telling = [index for index, call in enumerate(calls) if _is_telling(call)]
         if not self._asks or not telling or (len(calls) == 1 and self._random.random() < 0.5):
@@ -95,7 +95,7 @@ class Proof:
         self._asks = False
 
     def check(self, call: Call, outputs: Tensors) -> None:
-        """Raise CandidateFault where the outputs of a call that was left out are right."""
+        """Raise CandidateFault if the outputs of a call that was left out are right."""
         share = self._assessor.share_right(call, outputs)
         if share > SHARE:
             what = f"{share:.0%} of an output is right although no launched kernel ran"

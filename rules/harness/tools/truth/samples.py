@@ -58,7 +58,7 @@ class Samples:
         self._drawn = {name: Draws() for name in seeds}
 
     def complaint(self, asked: Asked, name: str, got: Tensor) -> str:
-        """What is wrong with one output of a call; empty where nothing is. Raises TaskFault."""
+        """What is wrong with one output of a call; empty if nothing is. Raises TaskFault."""
         levels = self._levels(asked, name, got)
         if isinstance(levels, str):
             return levels

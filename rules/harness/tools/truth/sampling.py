@@ -185,7 +185,7 @@ def _pairs(levels: Tensor, distance: int) -> tuple[Tensor, Tensor]:
 
 
 def _surprise(share: float, expected: float) -> float:
-    """How unexpected a share is, in nats for each draw (Chernoff); 0 where it is not too large."""
+    """How unexpected a share is, in nats for each draw (Chernoff); 0 if it is not too large."""
     if share <= expected:
         return 0.0
     if expected <= 0.0:

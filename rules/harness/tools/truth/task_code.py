@@ -23,7 +23,7 @@ class TaskFault(Exception):  # noqa: N818 (the task's fault, beside the candidat
 class TaskCode:
     """The module at ``path``, and calls of its functions.
 
-    Messages begin with the path as it was given, and the line where there is one.
+    Messages begin with the given path, and with the line if known.
     """
 
     def __init__(self, path: str, seconds: float = CALL_SECONDS) -> None:
@@ -33,7 +33,7 @@ class TaskCode:
         self._module = self._load()
 
     def find(self, name: str) -> Callable[..., Any] | None:
-        """The function ``name``; None where there is none."""
+        """The function ``name``; None if there is none."""
         function = getattr(self._module, name, None)
         return function if callable(function) else None
 

@@ -134,7 +134,7 @@ def unwritten(got: Tensor, expected: Tensor, dtype: str) -> Tensor:
 def _root_mean_square(magnitude: Tensor, limit: float) -> Tensor:
     """Of the non-negative numbers up to ``limit``, whose squares may overflow: one element.
 
-    It stays where the numbers are: nobody waits for a device because of it.
+    It stays on the device of the numbers, so the host does not wait for it.
     """
     counted = magnitude <= limit
     kept = torch.where(counted, magnitude, 0.0)

@@ -63,7 +63,7 @@ class Tried:
 def run(spec: Spec, launcher: Launching) -> Verdict:
     """Draw unseen configs under the salt and judge both sides on each.
 
-    Raises SpecError, TaskFault and MachineFault, where nothing was judged.
+    Raises SpecError, TaskFault and MachineFault, if nothing was judged.
     """
     policy = read_policy(UnseenPolicy, spec.policy)
     if policy.cycles < 1:
@@ -126,7 +126,7 @@ def _outcome(finding: Finding) -> tuple[str, str]:
 
 
 def conditional_correctness(quadrants: Mapping[str, int]) -> float | str | None:
-    """P(candidate passes | baseline passes); None where the baseline never does."""
+    """P(candidate passes | baseline passes); None if the baseline never does."""
     base = quadrants["both_pass"] + quadrants["opt_regression"]
     return number(quadrants["both_pass"] / base) if base else None
 

@@ -30,7 +30,7 @@ class Row:
 
 
 def line_rows(image: bytes) -> list[Row]:
-    """The rows of all units of an ELF64 library, by address. Raises ValueError where none are."""
+    """The rows of all units of an ELF64 library, by address. Raises ValueError if none are."""
     table = read_section(image, ".debug_line")
     strings = read_section(image, ".debug_line_str")
     rows: list[Row] = []

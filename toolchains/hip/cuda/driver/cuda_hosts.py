@@ -20,7 +20,7 @@ from sources import MAIN
 
 _ASSEMBLY = "host.S"
 HOST_SOURCE = "host.cpp"
-"""What NVIDIA's front end makes of a source."""
+"""The output of NVIDIA's front end for a source."""
 _DEFINES = (
     # Which compilers NVIDIA's headers expect is not for them to say here.
     "-D__NV_NO_HOST_COMPILER_CHECK=1",

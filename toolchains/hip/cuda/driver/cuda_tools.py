@@ -42,7 +42,7 @@ class CudaTools:
     version: tuple[int, int]
 
     def preprocessing(self) -> list[str]:
-        """What sources are told of the compiler."""
+        """The compiler's version macros for sources."""
         major, minor = self.version
         defines = [
             "__CUDACC__",
@@ -109,7 +109,7 @@ class CudaTools:
 def _embed_without_assembly(file: Path) -> None:
     """Make data of the one thing that NVIDIA has written in assembly, so that none need be there.
 
-    Raises ToolchainFault where it is written in another way.
+    Raises ToolchainFault if it is written in another way.
     """
     text = file.read_text()
     found = _ASSEMBLY.search(text)
@@ -135,7 +135,7 @@ def _forget_where(ptx: Path, cwd: Path) -> None:
 
 
 def _front_end(host: CudaHost) -> list[str]:
-    """What both readers of C++ are told, so that they agree on the names of kernels."""
+    """The options of both C++ front ends, so that they agree on the names of kernels."""
     options = ["--c++17", "--static-host-stub", "--device-hidden-visibility", *host.dialect]
     options += ["--display_error_number", "--allow_managed"]
     # As in HIP: lambdas of the device, and constexpr functions on both sides.
@@ -148,7 +148,7 @@ def find_cuda(choice: str) -> CudaTools:
     kind, _, path = choice.partition(":")
     directory = Path(path).absolute()
     if kind != "nvcc":
-        raise ToolchainFault(f"'{choice}' is no compiler for CUDA; expected nvcc:DIR")
+        raise ToolchainFault(f"'{choice}' is not a compiler for CUDA; expected nvcc:DIR")
     for tool in ("bin/cudafe++", "nvvm/bin/cicc", "bin/ptxas", "bin/fatbinary"):
         if not (directory / tool).is_file():
             raise ToolchainFault(f"no {tool} in {directory}")

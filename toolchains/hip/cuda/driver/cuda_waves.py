@@ -95,7 +95,7 @@ def _statement_end(tokens: Sequence[Token], index: int) -> int:
 
 
 def _arguments(tokens: Sequence[Token], index: int) -> list[list[Token]]:
-    """The arguments of a call whose ``(`` stands at ``index``; none where there is no call."""
+    """The arguments of a call whose ``(`` stands at ``index``; none if there is no call."""
     if _text(tokens, index) != "(":
         return []
     parts: list[list[Token]] = [[]]

@@ -39,10 +39,10 @@ site: setup
 	$(VENV)/bin/kabuild site $(OURS) -o out/site --title='kabuild: CPU and H200'
 
 # Each part in a process of its own: some load native libraries, which stay loaded. Cheats that lie
-# about time are told from a busy machine's noise where nothing else runs. The others go in pairs,
-# the longest first. The seconds of each part are printed at the end; those of each test are in
-# out/tests/PART.xml.
-tests-cli-1 := $(wildcard tests/cli/test_[a-h]*.py)
+# about time are told from a busy machine's noise where nothing else runs. The others run side by
+# side, the longest first: one more than there are processors, as tests wait for time to pass. The
+# seconds of each part are printed at the end; those of each test are in out/tests/PART.xml.
+tests-cli-1 := $(wildcard tests/cli/test_[a-i]*.py)
 tests-cli-2 := $(filter-out $(tests-cli-1),$(wildcard tests/cli/test_*.py))
 tests-timed-cheats := tests/cheats -m 'not untimed'
 tests-untimed-cheats := tests/cheats -m untimed
@@ -50,12 +50,13 @@ PARTS := tests-cli-1 tests-cli-2 tests/rules tests/kabuild tests-untimed-cheats 
          tests/tasks lint tests/conformance tests/hostile tests/device tests/test_layering.py
 KEPT  := $(or $(KABUILD_TEST_STORE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kabuild-tests)
 SPENT := out/tests/seconds
+JOBS  := $(shell echo $$(($$(nproc) + 1)))
 begun  = out/tests/$(notdir $@).begun
 
 test: setup
 	@rm -f $(SPENT)
 	@$(MAKE) --no-print-directory tests-timed-cheats || failed=$$?; \
-	  $(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target $(PARTS) || failed=$$?; \
+	  $(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) --output-sync=target $(PARTS) || failed=$$?; \
 	  echo 'Seconds of each part:'; sort -rn $(SPENT); exit $${failed:-0}
 
 test-all: setup

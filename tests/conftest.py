@@ -42,5 +42,9 @@ sys.path.append(str(ROOT / "kabuild" / "sandbox"))
 # key alone.
 os.environ["XDG_DATA_HOME"] = str(USER_DATA)
 
+# As gates compute. Several threads of torch would wait for each other by spinning, and take ten
+# times as long where others want the processors.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 settings.register_profile("kabuild", deadline=None)
 settings.load_profile("kabuild")

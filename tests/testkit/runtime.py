@@ -31,14 +31,19 @@ def add_runtime(workspace: CliWorkspace) -> None:
 def judged_store() -> Path:
     """The kept store of verdicts, which has the runtime; other builds may be using it."""
     judged = kept_store("judged")
+    link_runtime(judged)
+    return judged
+
+
+def link_runtime(target: Path) -> None:
+    """Give a kept store the runtime, whose blobs it shares; builds may be using it."""
     with _made() as store:
         for file in (file for part in _PARTS for file in (store / part).rglob("*")):
             if file.is_file():
-                target = judged / file.relative_to(store)
-                target.parent.mkdir(parents=True, exist_ok=True)
+                link = target / file.relative_to(store)
+                link.parent.mkdir(parents=True, exist_ok=True)
                 with contextlib.suppress(FileExistsError):
-                    os.link(file, target)
-    return judged
+                    os.link(file, link)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
-"""``capture.py TASK.json OUT.json``: what one task of a benchmark is, found out by running it.
+"""``capture.py TASK.json OUT.json``: learns what one task of a benchmark is, by running it.
 
-The task's own code runs in here, in a sandbox; what is written is data, and is validated as a
-declaration is before anything comes of it.
+The task's own code runs here, in a sandbox. The output is data, and is validated like a declaration
+before it is used.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from typing import Any
 from imported.boundary import LeftOutError
 
 SECONDS = 75.0
-"""Of computing, on one core: so that a busy machine imports the same tasks as an idle one."""
+"""Seconds of processor time on one core, so that a busy machine imports the same tasks."""
 
 
 class TooSlowError(BaseException):
-    """The capture computed for too long. No benchmark takes it for an error of its own."""
+    """The capture computed for too long. No benchmark's code catches it as its own error."""
 
 
 def main(task_file: str, out_file: str) -> int:
-    """Write the facts of one task, or why there are none."""
+    """Write the facts of one task, or why it is left out."""
     task = json.loads(Path(task_file).read_text())
     warnings.simplefilter("ignore")
     output = os.dup(1)

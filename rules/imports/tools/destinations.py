@@ -1,6 +1,6 @@
-"""The boundary of tasks whose solutions return results, or write them into memory that they get.
+"""The boundary of tasks whose solutions return results, or write them into given memory.
 
-It stands beside the solution in the runner, as a task's ``adapter.py``.
+It is beside the solution in the runner, as a task's ``adapter.py``.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def destinations(
 ) -> Callable[..., Any]:
     """The solution's ``run`` as a function that returns its results.
 
-    Where ``run`` takes as many arguments as there are ``inputs`` and ``outputs``, it writes the
-    results into new memory, which is ``zeroed`` or not. Axes of outputs are expressions of
+    If ``run`` takes as many arguments as there are ``inputs`` and ``outputs``, it writes the
+    results into new memory, which is zero if ``zeroed``. Axes of outputs are expressions of
     ``sizes``.
     """
     run = candidate.run
@@ -46,7 +46,7 @@ def destinations(
 
 
 def ordered(found: Any, kinds: Mapping[str, torch.dtype]) -> Any:
-    """Results in the order of ``kinds``: from a dict, too, and with tensors for numbers."""
+    """Results in the order of ``kinds``, also from a dict; numbers become tensors."""
     if isinstance(found, dict):
         found = tuple(found[name] for name in kinds)
     if not isinstance(found, tuple | list):
@@ -63,7 +63,7 @@ def _number(value: Any) -> bool:
 
 
 def _parameters(run: Callable[..., Any]) -> int:
-    """How many arguments a function takes by position; 0 where that is not known."""
+    """How many arguments a function takes by position; 0 if unknown."""
     try:
         parameters = inspect.signature(run).parameters.values()
     except (TypeError, ValueError):

@@ -1,6 +1,6 @@
-"""The boundary of tasks that ask for gradients: ``backward`` of a solution, else PyTorch's own.
+"""The boundary of tasks that ask for gradients: a solution's ``backward``, else PyTorch's.
 
-It stands beside the solution in the runner, as a task's ``adapter.py``.
+It is beside the solution in the runner, as a task's ``adapter.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The boundary of tasks whose solutions define several functions; all are called.
 
-It stands beside the solution in the runner, as a task's ``adapter.py``.
+It is beside the solution in the runner, as a task's ``adapter.py``.
 """
 
 from __future__ import annotations

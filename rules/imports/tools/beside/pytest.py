@@ -1,6 +1,6 @@
-"""Beside a kernel whose file has its tests, too, which are dropped: it may import pytest.
+"""Stands in for pytest beside a kernel whose file also had tests, which are dropped.
 
-Such files ask what the GPU can do where they are imported, hence the stand-in for one.
+Such files query the GPU when they are imported, hence the stand-in for a GPU.
 """
 
 import stand_in  # type: ignore[import-not-found]  # noqa: F401

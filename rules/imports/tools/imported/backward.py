@@ -1,4 +1,4 @@
-"""What a ``torch.autograd.Function`` passes to the backward function that it is given."""
+"""The call that a ``torch.autograd.Function`` makes of the backward function that it gets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from imported.boundary import LeftOutError
 from imported.functions import Values
 
 GIVEN = "grad_output"
-"""What the gradient of the result is called among the values of a call."""
+"""The name of the result's gradient among the values of a call."""
 
 _MOST = 8
 
@@ -24,8 +24,8 @@ class Backward:
 
     Attributes:
         forward: the arguments of the forward function, by name.
-        more: what the backward function gets that is neither among these nor ``GIVEN``.
-        arguments: what it gets: names of values, some of them in tuples.
+        more: arguments of the backward function that are neither among these nor ``GIVEN``.
+        arguments: all its arguments: names of values, some of them in tuples.
         wanted: which arguments of the forward function it returns gradients of, in its order.
     """
 
@@ -43,7 +43,7 @@ class Backward:
 
     @property
     def values(self) -> Values:
-        """All that a call of ``gradients`` is made of, by name."""
+        """All parts of a call of ``gradients``, by name."""
         return {**self.forward, GIVEN: self.given, **self.more}
 
     def text(self, parts: Mapping[str, str]) -> str:
@@ -71,7 +71,7 @@ class Backward:
 
 
 def listen_backward(kind: Any, function: Callable[..., Any], forward: Values) -> Backward:
-    """What ``kind``, an ``AutogradFunction``, passes on for a call of ``function``.
+    """The call that ``kind``, an ``AutogradFunction``, makes of ``function``.
 
     Raises LeftOutError.
     """
@@ -93,7 +93,7 @@ def listen_backward(kind: Any, function: Callable[..., Any], forward: Values) ->
 
 
 class _Context:
-    """Keeps what the forward pass leaves for the backward pass."""
+    """Stores what the forward pass saves for the backward pass."""
 
     saved_tensors: tuple[Any, ...] = ()
 

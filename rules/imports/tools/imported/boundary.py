@@ -1,4 +1,4 @@
-"""What crosses the boundary between a benchmark and a candidate, in the words of a declaration."""
+"""Describes in a declaration what a benchmark and a candidate pass to each other."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LeftOutError(Exception):
 
 
 class Named(dict[str, torch.Tensor]):
-    """Results with names of their own, in the order in which a call returns them."""
+    """Named results, in the order in which a call returns them."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Arguments:
     Attributes:
         tensors: by name, in the order of the call.
         scalars: floats by name.
-        integers: what to write for each integer that is met: a literal, or a dim's name.
+        integers: the text for each integer in order: a literal, or a dim's name.
     """
 
     integers: Iterator[str] = field(default_factory=lambda: iter(()))
@@ -55,7 +55,7 @@ class Arguments:
     scalars: dict[str, float] = field(default_factory=dict)
 
     def text(self, value: Any, name: str) -> str:  # noqa: PLR0911 - one for each type
-        """``value`` as an expression; ``name`` is what it is called. Raises LeftOutError."""
+        """``value`` as an expression, under ``name``. Raises LeftOutError."""
         if isinstance(value, torch.Tensor):
             self.tensors[name] = value
             return name
@@ -92,7 +92,7 @@ class Arguments:
 
 
 def below(name: str, key: Any) -> str:
-    """What a value in a container is called."""
+    """The name of a value in a container."""
     return re.sub(r"\W", "_", f"{name}_{key}")
 
 
@@ -147,7 +147,7 @@ def flat(value: Any) -> Iterator[torch.Tensor]:
 
 
 def sources(adapter: str, files: Sequence[str]) -> dict[str, Any]:
-    """What a declaration says of where a task of an adapter comes from; the first is the kernel."""
+    """The declared origin of an adapter's task; the first file is the kernel."""
     return {
         "kernel": files[0],
         "reference": f"//rules/imports/adapters/{adapter}.py",
@@ -157,7 +157,7 @@ def sources(adapter: str, files: Sequence[str]) -> dict[str, Any]:
 
 
 def needing_packages(run: Callable[[], Any]) -> Any:
-    """What ``run`` returns; a package that is not there leaves the task out."""
+    """The result of ``run``; a missing package leaves the task out."""
     try:
         return run()
     except ModuleNotFoundError as error:

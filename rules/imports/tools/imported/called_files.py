@@ -21,7 +21,7 @@ from imported.modules import first_line, identical
 from imported.pytests import UNTIL
 
 MOST_MOVED = 0.125
-"""The part of its value that a written number is lowered by at most."""
+"""The largest part of its value by which a literal number is lowered."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class CalledFile:
 
     @classmethod
     def read(cls, path: Path) -> CalledFile:
-        """The function of a file that what is below the line calls. Raises LeftOutError."""
+        """The function of a file that the code below the line calls. Raises LeftOutError."""
         lines = path.read_text().splitlines(keepends=True)
         at = next((n for n, line in enumerate(lines) if line.startswith(UNTIL)), len(lines))
         above, below = "".join(lines[:at]), "\n" * at + "".join(lines[at:])
@@ -68,7 +68,7 @@ class CalledFile:
         return {name: _moved(value, most) for name, value in heard.items()}
 
     def check(self) -> None:
-        """Raises LeftOutError where the call does not work, or does for one set of values only."""
+        """Raises LeftOutError if the call fails, or works for one set of values only."""
         try:
             self._run(self.first_call("cpu", 0.0))
         except LeftOutError:

@@ -1,4 +1,4 @@
-"""The integers of a module that may be sizes, and the same module with others in their place."""
+"""The integers of a module that may be sizes, and the same module with other integers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Module:
     """A module whose integers are looked up in a table.
 
     Attributes:
-        values: the integers, as they stand in the text.
-        names: what each is called: the name that it is assigned to, or a function's.
+        values: the integers, as in the text.
+        names: the name of each: that of its variable, or of its function.
         origin: digest material: the syntax of ``of`` without docstrings and positions.
         source: the module's text.
         places: line, first and last byte of each of the integers in it.
@@ -37,7 +37,7 @@ class Module:
     places: tuple[tuple[int, int, int], ...] = ()
 
     def written(self, values: Sequence[int]) -> str:
-        """The module's own text, with ``values`` written in the place of its integers."""
+        """The module's own text, with its integers replaced by ``values``."""
         lines = self.source.encode().splitlines(keepends=True)
         for (line, begin, end), value in sorted(zip(self.places, values, strict=True))[::-1]:
             text = lines[line - 1]
@@ -45,7 +45,7 @@ class Module:
         return b"".join(lines).decode()
 
     def load(self, values: Sequence[int]) -> dict[str, Any]:
-        """The module's names, with ``values`` in the place of its integers."""
+        """The module's names, with its integers replaced by ``values``."""
         names: dict[str, Any] = {"__name__": "imported_task", _TABLE: tuple(values)}
         exec(self.code, names)  # noqa: S102 - the task's own code is what is looked at
         return names
@@ -54,8 +54,8 @@ class Module:
 def read_module(path: Path, *, functions: Sequence[str], of: str) -> Module:
     """The module at ``path``: integers of its assignments, and of ``functions``.
 
-    ``of`` names the class that says what is computed. Integers that the rest of the module reads by
-    name are no sizes: a solution, which is a module of its own, has them as they are.
+    ``of`` names the class that defines the computation. Integers that the rest of the module reads
+    by name are not sizes: a solution, which is a module of its own, has them unchanged.
     """
     source = path.read_text()
     tree = ast.parse(source)
@@ -91,7 +91,7 @@ class _Finder(ast.NodeTransformer):
         return changed
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        """A lookup in the place of an integer."""
+        """A lookup that replaces an integer."""
         if type(node.value) is not int or node.value < LEAST:
             return node
         self.values.append(node.value)

@@ -16,7 +16,7 @@ _EMPTY = ("empty", "empty_like", "new_empty", "empty_strided")
 
 @contextlib.contextmanager
 def instead_of_cuda(device: str) -> Iterator[None]:
-    """What is asked of ``cuda`` is done on ``device``; nothing changes where that is a GPU."""
+    """Runs on ``device`` what the code asks of ``cuda``; no change if that is a GPU."""
     if device.startswith("cuda"):
         yield
         return
@@ -25,10 +25,10 @@ def instead_of_cuda(device: str) -> Iterator[None]:
 
 
 class ZeroedMemory(TorchFunctionMode):
-    """Where unwritten memory is zero, so that equal draws are equal."""
+    """A context in which unwritten memory is zero, so that equal draws are equal."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The call, with zeros for what it would leave undefined."""
+        """The call, with zeros instead of undefined values."""
         del types
         result = func(*args, **(kwargs or {}))
         if getattr(func, "__name__", "") in _EMPTY and isinstance(result, torch.Tensor):

@@ -1,4 +1,4 @@
-"""A reference in double precision, whatever its own casts say."""
+"""Runs a reference in double precision, in spite of its own casts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class InDoubles(TorchFunctionMode):
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The call with doubles in the place of narrower types."""
+        """The call with doubles instead of narrower types."""
         del types
         name, keywords = getattr(func, "__name__", ""), kwargs or {}
         if name in _CASTS and isinstance(args[0], torch.Tensor):

@@ -1,4 +1,4 @@
-"""Integer expressions through points: what a declaration can say of a size."""
+"""Fits integer expressions, as declarations have them, to sizes at some points."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Point:
 
 
 def fit_axis(points: Sequence[Point]) -> str | None:
-    """An expression through all points, the simplest one first; None where none is known."""
+    """The simplest known expression through all points; None if there is none."""
     candidates = (text for text in _candidates(points) if _holds(text, points))
     return next(candidates, None)
 

@@ -31,7 +31,7 @@ _RESULTS = ("y", "out", "result", "results")
 
 
 class _CalledError(BaseException):
-    """The function was called. No code of a benchmark takes it for an error of its own."""
+    """The function was called. No benchmark's code catches it as its own error."""
 
     def __init__(self, values: Values) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ def learn(
     checked: bool = False,
     fixed: re.Pattern[str] | None = FIXED,
 ) -> Learnt:
-    """Find out what crosses the boundary of ``function``. Raises LeftOutError.
+    """Find out what ``function`` takes and returns. Raises LeftOutError.
 
     ``call`` makes the arguments of one call; ``sizes`` are those of its settings that may be dims;
     ``entry`` is what a candidate defines, and ``text`` says how it is called, if not with the
@@ -251,7 +251,7 @@ def run(
 
 
 def _refuse(function: Callable[..., Any], values: Callable[[], Values], device: str) -> NoReturn:
-    """Say why there are no shapes on a device."""
+    """Raise LeftOutError, with the reason why there are no shapes on a device."""
     if device == "meta":
         raise LeftOutError("NO_SHAPES", "its shapes depend on data, or it fails without data")
     try:
@@ -336,7 +336,7 @@ def _read(function: Callable[..., Any], values: Values, passed: Sequence[str]) -
 
 
 def result_name(values: Values) -> str:
-    """What to call the result: no argument's name."""
+    """A name for the result that no argument has."""
     taken = {*values, *tensors(values)}
     return next(name for name in _RESULTS if name not in taken)
 
@@ -351,7 +351,7 @@ def _named(value: Any, name: str) -> Iterator[tuple[str, Tensor]]:
 
 
 def placed(value: Any, name: str, given: Mapping[str, Any]) -> Any:
-    """An argument with the tensors of ``given`` in the place of its own, wherever they are."""
+    """An argument with its tensors, at any depth, replaced by those of ``given``."""
     if isinstance(value, Tensor):
         return given[name]
     if isinstance(value, list | tuple):

@@ -22,7 +22,7 @@ class _Marks:
 
     @staticmethod
     def parametrize(names: str | Sequence[str], values: Iterable[Any], **_: Any) -> Function:
-        """Note down the values of some parameters, for each combination with others."""
+        """Record the values of some parameters, for each combination with others."""
         keys = [n.strip() for n in names.split(",")] if isinstance(names, str) else [*names]
 
         def marked(function: Function) -> Function:

@@ -20,7 +20,7 @@ from imported.precision import doubled, excess
 from imported.shape_space import INTEGERS, Shapes, Space
 
 LONGEST = 20.0
-"""Seconds of one call with small sizes, beyond which a task is not judged on a CPU."""
+"""The most seconds of one call with small sizes for a task to be judged on a CPU."""
 
 SPREAD = 0.25
 _SIZE_MAY_MATTER = ("RANDOM_RESULTS", "DOES_NOT_RUN")
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ModuleCall:
-    """What crosses the boundary of a module.
+    """The inputs, weights and results of a module.
 
     Attributes:
         init, arguments, targets: text of a declaration's ``call``.
@@ -71,7 +71,7 @@ def build(kind: Callable[..., torch.nn.Module], init: Any) -> torch.nn.Module:
 
 
 def under_seed(generator: torch.Generator, draw: Callable[[], T]) -> T:
-    """What ``draw`` returns on the generator's device; it seeds all global generators."""
+    """The result of ``draw`` on the generator's device; seeds all global generators."""
     device = generator.device
     seed = int(torch.randint(0, 2**31 - 1, (1,), generator=generator, device=device))
     with torch.random.fork_rng([device] if device.type == "cuda" else []), device:
@@ -189,7 +189,7 @@ class Drawn:
         return self._results(self.given, seed)
 
     def excess(self) -> float:
-        """How far the results are from those in double precision, in tolerances."""
+        """The distance from the results in double precision, in tolerances."""
         return excess(self.call(1), self._results(doubled(self.given), 1))
 
     def _results(self, given: Mapping[str, Tensor], seed: int) -> dict[str, Tensor]:
@@ -199,7 +199,7 @@ class Drawn:
 
 
 def check_execution(call: Callable[[int], Mapping[str, Tensor]], hidden: str = "") -> None:
-    """Call with data under two seeds. Raises LeftOutError where that cannot be judged.
+    """Call with data under two seeds. Raises LeftOutError if the results cannot be judged.
 
     ``hidden`` is a tensor that may be why results differ.
     """
@@ -333,6 +333,6 @@ def _placed(value: Any, here: Path, paths: Mapping[str, Path], given: Mapping[st
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message, without addresses."""
+    """An error's first line, without addresses."""
     text = str(error).strip().partition("\n")[0]
     return re.sub(r"0x[0-9a-f]+", "0x...", f"{type(error).__name__}: {text}")[:200]

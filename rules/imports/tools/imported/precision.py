@@ -1,7 +1,7 @@
 """Sizes at which single precision can tell a right result from a wrong one.
 
-Small sizes may leave a norm two values to take a mean of. What a deep network makes of such means
-is chance in single precision, and the original itself is wrong beside its double precision.
+With small sizes, a norm may take the mean of only two values. In single precision, a deep network's
+results from such means are random, and the original itself differs from its double precision.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ATOL, RTOL = 1e-5, 1e-4
 """The judge's tolerance of f32: ``ATOL`` times the root mean square, and ``RTOL``."""
 
 ENOUGH = 4.0
-"""Tolerances that the original may be off by. The judge forgives four times as much."""
+"""How far the original may be off, in tolerances. The judge allows four times as much."""
 
 MOST = ENOUGH * RTOL / ATOL
 """Beyond this a task is left out. Up to it, its own tolerance is wider: at most twice ``RTOL``."""

@@ -19,12 +19,12 @@ _OPTION, _EITHER = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_
 
 
 class DoneError(BaseException):
-    """All was seen. No script takes it for an error of its own."""
+    """All was seen. No script catches it as its own error."""
 
 
 @dataclass
 class Seen:
-    """What one run of a script showed.
+    """The observations of one run of a script.
 
     Attributes:
         entry: the function that was called, or the kernel that was launched; ``""`` for none.

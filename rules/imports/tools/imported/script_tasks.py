@@ -1,4 +1,4 @@
-"""What a task is whose script compares the results of one call with what it expects."""
+"""Learns a task whose script compares the results of one call with what it expects."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class Learning:
         return True
 
     def watch(self, sizes: Sizes, seed: int = 1, **more: Any) -> Seen:
-        """What the script shows under a seed."""
+        """The observations of a run of the script under a seed."""
         torch.manual_seed(seed)
         return self.script.watch(sizes, "cpu", **more)
 
@@ -327,7 +327,7 @@ class Learning:
         raise wrong
 
     def _measure(self, computed: Mapping[str, Tensor], said: Seen, *, exact: bool) -> None:
-        """Note how far the kernel is off in single precision, in tolerances."""
+        """Record the kernel's error in single precision, in tolerances."""
         answers = {name: said.answers[at] for name, at in self._told["answers"].items()}
         known = {
             name: truth.double()

@@ -2,7 +2,7 @@
 
 For each call the script runs twice on the judge's side. First it makes the arguments, with a
 stand-in for the module; the candidate computes its results elsewhere. Then it runs under the same
-seed again, with these results in the place of the module's, and what it says is the verdict.
+seed again, with these results instead of the module's, and its answer is the verdict.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FORGIVEN = {
 """Classes of tasks that a script can judge all the same."""
 
 _TRIES = 400
-"""How many draws are made until one has the declared sizes."""
+"""The most draws to find one with the declared sizes."""
 
 _seeds: dict[bytes, int] = {}
 """By the digest of a call's tensors, the seed that the script made them under."""

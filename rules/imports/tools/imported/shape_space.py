@@ -1,8 +1,8 @@
-"""From integers of a module to a shape space, by moving them one at a time.
+"""Finds the shape space of a module, by changing its integers one at a time.
 
-Nothing is computed: sizes are looked at on the meta device, where tensors have shapes and no
-data. An integer that can be moved, and that some shape follows, is a dim. Each axis of each tensor
-is then fitted with an expression that a declaration knows.
+Nothing is computed: shapes come from the meta device, where tensors have no data. An integer that
+can be changed, and that some shape follows, is a dim. Each axis of each tensor is then fitted with
+an expression that declarations can have.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from imported.fitting import Point, evaluate, fit_axis
 
 Shapes = Mapping[str, tuple[int, ...]]
 Probe = Callable[[Sequence[int]], Shapes | None]
-"""The shapes of all tensors for some integers; None where the module refuses these."""
+"""The shapes of all tensors for some integers; None if the module refuses these."""
 
 STEPS = (1, 2, 4, 8, 16, 32, 64, 128)
 SMALL = 1 << 16
-"""Elements of all tensors together, for a config that costs little on a CPU."""
+"""Elements of all tensors together, for a cheap config on a CPU."""
 
 INTEGERS = "="
 """The prefix of names in "shapes" that are integer arguments, not sizes of tensors."""

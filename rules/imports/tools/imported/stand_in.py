@@ -1,4 +1,4 @@
-"""Beside a benchmark's kernel on a platform without GPU: tensors say that they are on one.
+"""Makes tensors claim to be on a GPU, beside a benchmark's kernel on a platform without one.
 
 Kernels ask for it before they launch; on ``cpu`` Triton's interpreter runs the launches. Tensors
 that are asked for on ``cuda`` are made where the others are. Where there is a GPU, nothing changes.

@@ -105,6 +105,18 @@ def test_a_space_without_unseen_configs_is_the_task_s_fault(tmp_path):
         judge(tmp_path, softmax, space=space, configs=SPEC["configs"][:1])
 
 
+def test_tensors_that_are_above_the_cap_anyway_leave_room(tmp_path):
+    """As weights of fixed sizes do: a hidden config may be as large as the smallest visible one."""
+    limits = {"elements": 4}
+
+    verdict = judge(tmp_path, softmax, limits=limits)
+
+    largest = min(c["dims"]["rows"] * c["dims"]["cols"] for c in SPEC["configs"])
+    drawn = [case["dims"] for case in verdict.cases]
+    assert verdict.outcome == "PASS"
+    assert max(dims["rows"] * dims["cols"] for dims in drawn) <= largest
+
+
 def test_more_cycles_draw_more(tmp_path):
     assert len(judge(tmp_path, softmax, policy={"cycles": 3}).cases) == 24
     with pytest.raises(SpecError):

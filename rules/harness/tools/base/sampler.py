@@ -79,8 +79,14 @@ class Ground:
 
     @classmethod
     def of(cls, spec: Spec) -> Ground:
-        """The ground of a task."""
-        return cls(spec.signature, spec.space, spec.elements, spec.configs, spec.extent)
+        """The ground of a task.
+
+        Where fixed axes make a tensor of all visible configs larger than the cap, such as weights,
+        the cap is the smallest of these: else no config would be under it.
+        """
+        shown = [largest_tensor(spec.signature, config.dims) for config in spec.configs]
+        elements = max(spec.elements, min(shown, default=0))
+        return cls(spec.signature, spec.space, elements, spec.configs, spec.extent)
 
     def identity(self) -> str:
         """Everything besides the salt that drawn configs depend on, as text."""

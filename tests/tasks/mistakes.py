@@ -61,6 +61,7 @@ MISTAKES = {
     "hip2hip/acoustic_wave": Mistake("up + down - 4.0f * here", "up - 3.0f * here"),
     "hip2hip/gat_aggregate": Mistake("0.2f * score", "score"),
     "hip2hip/stft_magnitude": Mistake("a * c - b * s", "a * c + b * s"),
+    "hip2hip/roi_align": Mistake("0.5f * (float)down", "0.4f * (float)down"),
     "triton2triton/adamw": Mistake("/ c2", ""),
     "triton2triton/add_rmsnorm": Mistake("/ cols + eps", "/ cols"),
     "triton2triton/argmax": Mistake("value > best", "value >= best"),
@@ -114,4 +115,5 @@ MISTAKES = {
     "triton2triton/paged_attention": Mistake("known = token < end", "known = token <= end"),
     "triton2triton/speculative_verify": Mistake("going & (tl.load", "(tl.load"),
     "triton2triton/ssd_chunk_state": Mistake("reverse=True) - step", "reverse=True)"),
+    "triton2triton/sparse_attention": Mistake("if other >= 0", "if other >= 1"),
 }

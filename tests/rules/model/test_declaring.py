@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -127,6 +128,34 @@ def test_sizes_of_recurrent_layers_stay() -> None:
     units = find_units(export(UserModel(Recurrent().eval(), draw, "cpu")))
     (unit,) = [unit for unit in units if unit.operators == ("lstm",)]
     assert not configs_of(unit).dims
+
+
+def test_a_part_of_fixed_sizes_draws_its_inputs() -> None:
+    """A mask beside queries keeps all sizes from varying."""
+
+    class Attends(nn.Module):
+        def forward(self, x: Tensor, seen: Tensor) -> Tensor:
+            mask = seen[:, None, None]
+            return nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=mask)
+
+    def draw(seed: int) -> tuple[Tensor, ...]:
+        x = torch.randn(2, 3, 5, 4, generator=torch.Generator().manual_seed(seed))
+        return x, torch.arange(5) < torch.tensor([[3], [5]])
+
+    units = find_units(export(UserModel(Attends(), draw, "cpu")))
+    unit = next(unit for unit in units if "scaled_dot_product_attention" in unit.operators)
+    known = {"quantiles": [-2.0, *([0.0] * 9), 2.0], "mean": 0.0, "std": 1.0}
+    kinds = [node.meta["val"].dtype for node in unit.parts[0].inputs]
+    ranges = [{"share": 0.9} if kind is torch.bool else known for kind in kinds]
+    task = part_task(unit, ranges, "net")
+    names: dict[str, Any] = {}
+    exec(task["reference"], names)
+
+    assert task["attrs"]["dims"] == {"draw": "1..8"}
+    config = {"draw": 1, "dtype": torch.float32}
+    drawn = names["inputs"](config, torch.Generator().manual_seed(1))
+    found = names["reference"](**drawn)
+    assert all(tensor.isfinite().all() for tensor in found.values())
 
 
 def test_names_that_mean_something_else_are_not_used() -> None:

@@ -207,7 +207,7 @@ def _fixed(tensor: Tensor) -> str:
 def _dims(configs: Configs) -> str:
     names = [*configs.dims]
     if not names:
-        return "del config"
+        return "# All sizes are fixed: a config's number stands for other values."
     values = (f'config["{name}"]' for name in names)
     return f"{', '.join(names)} = {', '.join(values)}"
 

@@ -2,8 +2,8 @@
 
 Every call is a new process with directory, environment and streams of its own, as is the program
 when it is started; but what any build begins with, above all an interpreter that imports torch,
-is there already. Interpreters that a call had to start are started again in the first process,
-for the calls to come. Whoever tests how the program starts, is stopped or dies starts it.
+is there already. An interpreter that a call lacks is started by the first process, for it and for
+the calls to come. Whoever tests how the program starts, is stopped or dies starts it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import contextlib
 import functools
 import gc
 import importlib
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -29,7 +29,7 @@ from kabuild.loading.roots import builtin_root
 from kabuild.loading.rule_index import RULES, RuleIndex
 from kabuild.sandbox import protocol
 from kabuild.sandbox.process import Spawner
-from kabuild.sandbox.zygote_process import ZygoteProcess
+from kabuild.sandbox.zygote_process import PreloadRefused, ZygoteLost, ZygoteProcess
 from tests.testkit.modules import modules
 
 ROOT = Path(__file__).parents[2]
@@ -37,25 +37,60 @@ _AT_START = ("LD_", "PYTHON")  # what a process heeds only as it starts
 _END_SECONDS = 10.0
 
 
+class LentZygote(ZygoteProcess):
+    """A zygote that the first process has started."""
+
+    def __init__(self, key: Any, channel: socket.socket) -> None:
+        super().__init__(key[0], key[1], dict(key[2]))
+        self._channel = channel
+
+    def start(self) -> None:
+        """Do nothing: it is ready."""
+
+
 class KeptSpawner(Spawner):
     """Lasts for all calls: those that use it do not close it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.wanted = -1
+        self._lender: socket.socket | None = None
+        self._asked: set[Any] = set()
+        self._asking = threading.Lock()
+
+    def borrow(self, lender: socket.socket) -> None:
+        """Ask the process at the other end for what is missing, once for each key."""
+        self._lender = lender
+
+    def lend(self, borrower: socket.socket, key: Any) -> None:
+        """Start the interpreter ``key`` for this call and those to come."""
+        zygote = self._zygotes.setdefault(key, ZygoteProcess(key[0], key[1], dict(key[2])))
+        try:
+            zygote.start()
+        except (PreloadRefused, ZygoteLost):
+            protocol.send(borrower, {"lent": False})  # the call finds out by itself
+        else:
+            assert zygote._channel is not None
+            protocol.send(borrower, {"lent": True}, [zygote._channel.fileno()])
+
+    def make_room(self) -> None:
+        """End interpreters beyond those that a spawner keeps; when no call uses them."""
+        for idle in self._surplus():
+            idle.close()
 
     def close(self) -> None:
         """Leave all as it is: what a call started itself ends with its process."""
 
-    def start(self, key: Any) -> None:
-        """Have the interpreter ``key`` ready."""
-        zygote = self._take(key)
-        zygote.start()
-        zygote.users -= 1
-
     def _take(self, key: Any) -> ZygoteProcess:
-        if key not in self._zygotes and self.wanted >= 0:
-            os.write(self.wanted, json.dumps(key).encode() + b"\n")
+        with self._asking:
+            if self._lender and key not in self._zygotes and key not in self._asked:
+                self._asked.add(key)
+                protocol.send(self._lender, {"key": key})
+                answer = protocol.receive(self._lender)
+                assert answer is not None, "the first process is gone"
+                if answer[0]["lent"]:
+                    zygote = LentZygote(key, socket.socket(fileno=answer[1][0]))
+                    with self._lock:
+                        self._zygotes[key] = zygote
         return super()._take(key)
 
 
@@ -135,20 +170,28 @@ def serve(channel: socket.socket) -> None:
     gc.freeze()  # so that no fork touches, hence copies, what is there already
     while (received := protocol.receive(channel)) is not None:
         message, streams = received
-        wanted, spawner.wanted = os.pipe()
+        ours, theirs = socket.socketpair()
         if not (pid := os.fork()):
             channel.close()
-            os.close(wanted)
+            ours.close()
+            spawner.borrow(theirs)
             _call(message, streams)
-        for fd in (spawner.wanted, *streams):
+        for fd in streams:
             os.close(fd)
-        spawner.wanted = -1
+        theirs.close()
+        with ours, contextlib.suppress(OSError):  # a call may be killed as it asks
+            while (asked := protocol.receive(ours)) is not None:
+                spawner.lend(ours, _key(asked[0]["key"]))
         _, status = os.waitpid(pid, 0)
         protocol.send(channel, {"code": os.waitstatus_to_exitcode(status)})
-        with open(wanted) as lines:
-            for interpreter, preload, env in map(json.loads, lines):
-                spawner.start((interpreter, tuple(preload), tuple(map(tuple, env))))
+        spawner.make_room()
     Spawner.close(spawner)
+
+
+def _key(plain: Any) -> Any:
+    """A key of zygotes, as it was before it was sent."""
+    interpreter, preload, env = plain
+    return interpreter, tuple(preload), tuple(map(tuple, env))
 
 
 def _import_rules() -> None:

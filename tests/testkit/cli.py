@@ -101,8 +101,9 @@ class CliWorkspace:
         return [*PROGRAM, *arguments]
 
     def environment(self) -> dict[str, str]:
-        """The environment of one call."""
-        return {**os.environ, "KABUILD_CACHE": str(self.store), "NO_COLOR": "1", **self.env}
+        """The environment of one call, without the size of the terminal that runs the tests."""
+        own = {name: os.environ[name] for name in os.environ if name not in ("COLUMNS", "LINES")}
+        return {**own, "KABUILD_CACHE": str(self.store), "NO_COLOR": "1", **self.env}
 
     def run(self, *arguments: str, cwd: str = ".", timeout: float = 300.0) -> Ran:
         """Call the program and wait for it; in a process that was warm, unless it cannot be."""

@@ -43,7 +43,7 @@ from kabuild.store import Store
 Solution = Path | str | Mapping[str, str]
 """A file or directory (``Path``), the kernel's text (``str``), or texts by name.
 
-A text is never taken for a path, whatever it looks like: it may come from an untrusted agent.
+A text is never used as a path, because it may come from an untrusted agent.
 """
 
 
@@ -59,13 +59,13 @@ class Options(TypedDict, total=False):
     Attributes:
         platform: ``NAME`` or ``NAME:ARCH``, such as ``cpu``.
         devices: numbers of the devices to use; empty means all of one model.
-        agent: whose solutions are judged where none is given: a name or a label.
+        agent: a name or label; its solution is judged if none is given.
         policy: the scoring policy.
-        samples: drawn configs on which the gate admission tries kernels.
+        samples: the number of drawn configs on which the gate admission tries kernels.
         salt_file: the file with the salt of unseen configs.
         read_cached_gates: False judges again what was judged before.
         fresh: True judges again the gates that are asked for.
-        hermetic: False runs without sandboxes; nothing may be concluded from such verdicts.
+        hermetic: False runs without sandboxes; such verdicts prove nothing.
         keep_sandboxes: True keeps the directories of failed actions.
         locked: True refuses toolchains that differ from the lock.
         fetch: False never downloads a pinned toolchain.
@@ -217,7 +217,11 @@ def evaluate(
     workspace: Path | str = ".",
     **options: Unpack[Options],
 ) -> Evaluation:
-    """Judge one solution; see ``Evaluator``, which is faster for many."""
+    """Judge one solution; ``Evaluator`` is faster for many.
+
+    Raises TypeError for an unknown option, KabuildError for an invalid request, BrokenTaskError
+    for a broken task, and InfraFailureError if the machine failed.
+    """
     with Evaluator(workspace, **options) as evaluator:
         return evaluator.evaluate(task, solution, gates=gates)
 

@@ -71,7 +71,7 @@ class Toolchain:
     place of its files on this machine is not: equal content is the same toolchain.
 
     Attributes:
-        name: what ``${toolchain:NAME}`` in an argv stands for.
+        name: its NAME in ``${toolchain:NAME}`` in an argv.
         role: what rules ask for, such as ``python`` or ``hip-compiler``.
         fingerprint: identifies the content.
         home: absolute host path that replaces the token.
@@ -134,13 +134,12 @@ class Action:
     In the key: ``argv`` and ``env`` (what runs), ``inputs`` (what it reads), ``outputs``
     (what counts of what it writes), the fingerprints of ``toolchains`` (what it runs
     with), ``platform`` (where), ``limits`` (how much it may use), ``network`` and ``secrets``
-    (whom it reaches, and as whom).
+    (what it reaches, with which credentials).
 
     Outside the key: ``label`` and ``mnemonic`` (display), ``gate`` and ``requires`` (order),
     ``resources`` (scheduling), ``preload`` (a warm start that gives the same bytes), ``journal``
-    (what a run of the same key had found out before it was interrupted), ``names`` (how messages
-    are shown), ``advice`` (a hint), ``sandboxed`` (what runs
-    without a sandbox has another key anyway).
+    (what an interrupted run of the same key had found out), ``names`` (how messages are shown),
+    ``advice`` (a hint), ``sandboxed`` (actions without a sandbox have other keys anyway).
 
     Attributes:
         label: the sub-target that this action is; unique in a graph.
@@ -150,17 +149,17 @@ class Action:
         requires: gates that must have passed, else this action is skipped.
         preload: Python modules that a warm process may have imported already.
         nestable: whether the command puts processes of its own into inner sandboxes.
-        network: whether it reaches what this machine reaches; else it reaches nothing.
+        network: whether it has this machine's network; without it, it has none.
         secrets: variables of the user's environment that it gets. Their names are in the key;
-            their values are in nothing that is kept.
-        facts: an output with a JSON object that reports may show, or ``""``. What it runs may
-            fail, and it says so there; that it fails itself is the machine's fault.
-        journal: whether it finds the file ``/journal``, empty at first, which it may write: a run
-            that is interrupted leaves it to the next run of the same action.
+            their values are never stored.
+        facts: an output with a JSON object that reports may show, or ``""``. It also says whether
+            the program that the command runs failed; if the command fails, the machine is at fault.
+        journal: whether it has the file ``/journal``, empty at first, which it may write. The next
+            run of the same action gets what an interrupted run has written.
         advice: what to do if one of its sources is missing.
         names: the names of the user's files in its messages.
-        sandboxed: whether it never runs without a sandbox, as the session of an agent, which lays
-            out its own at fixed paths and runs foreign programs there.
+        sandboxed: whether it never runs without a sandbox, like the session of an agent, which
+            runs foreign programs at fixed paths.
     """
 
     label: Label

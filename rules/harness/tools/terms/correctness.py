@@ -12,11 +12,11 @@ class CorrectnessPolicy(JudgingPolicy):
     """The settings of this gate that a task may change.
 
     Attributes:
-        distributions: which values to try; names that are not ours are the task's own.
-        deterministic: whether equal calls must give equal bits. Where not, as with atomic
+        distributions: the distributions of inputs to try; unknown names are the task's own.
+        deterministic: whether equal calls must give equal bits. If not, as with atomic
             additions, each repeat must still be within tolerance.
-        repeats: how many equal calls are compared.
-        edges: how many edge configs are tried.
+        repeats: the number of equal calls that are compared.
+        edges: the number of edge configs.
         reduced_elements: cap on tensors where values matter and sizes do not; 0 for the
             platform's own.
     """

@@ -1,8 +1,8 @@
 """The gates, in the order of judging.
 
 A gate is its package in ``tools/``, whose ``gate.py`` judges; its name here; and in
-``rules/harness`` its files (``judge_files.py``), its action, and what kabuild is told of it, which
-knows no gate by itself (``gates.py``).
+``rules/harness`` its files (``judge_files.py``), its action and its declaration for kabuild, which
+knows no gates itself (``gates.py``).
 """
 
 from __future__ import annotations

@@ -23,23 +23,22 @@ class PerfPolicy(JudgingPolicy):
     """The settings of this gate that a task may change.
 
     Attributes:
-        processes: fresh processes a side, at least; more follow while the budget lasts and
-            some interval is wider than ``half_width``.
-        max_processes: at most.
+        processes: the least number of fresh processes a side; more follow while the budget lasts
+            and some interval is wider than ``half_width``.
+        max_processes: the most fresh processes a side.
         samples: timed batches in each process.
         half_width: half the confidence interval of the log ratio that is precise enough.
         budget_seconds: for all configs together; 0 for the default of the kind of program. On a
-            device without the time that it takes to choose a baseline.
-            The least number of processes and samples is taken whatever it costs.
-        min_batch_ms: how long a batch should be at least.
-        max_slots: calls of one batch, at most.
-        memory_bytes: of the tensors of one batch, at most.
+            device it excludes the time to choose a baseline. The least number of processes and
+            samples may exceed it.
+        min_batch_ms: the least duration of a batch.
+        max_slots: the most calls of one batch.
+        memory_bytes: the most bytes of the tensors of one batch.
         clock_ms, clock_share: unexplained time that the audit allows, whichever is more.
-        readings: of each batch, at most, until the clocks agree: beside short batches the
-            machine's noise is large, and is counted on either side.
-        warm: whether calls on inputs that are in the caches are timed, too. Nothing is decided by
-            those times.
-        memory_share: of a device's memory, that the judge and its runners take together at most.
+        readings: the most readings of each batch, until the clocks agree. In short batches the
+            machine's noise is large, and may be counted on either side.
+        warm: whether calls on cached inputs are timed, too. Those times decide nothing.
+        memory_share: the largest share of a device's memory for the judge and its runners.
         machine_spread: half the 95 % interval of the log ratio that other machines of the same
             kind add to it, on a device; it is part of every interval.
         draw: the randomness of the timed inputs, as ``samples.json`` of an earlier judging has

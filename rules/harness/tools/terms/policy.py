@@ -29,9 +29,9 @@ class JudgingPolicy:
 
     Attributes:
         tolerance: atol and rtol by dtype, ``{"f16": {"atol": 1e-3, "rtol": 1e-3}}``.
-        baseline_factor: how many times the baseline's own error is forgiven.
-        call_seconds: how long one call may take.
-        total_seconds: how long all calls of the candidate may take together; less than a gate.
+        baseline_factor: the allowed error, as a multiple of the baseline's own.
+        call_seconds: the longest time of one call.
+        total_seconds: the longest time of all the candidate's calls together; less than a gate's.
     """
 
     tolerance: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

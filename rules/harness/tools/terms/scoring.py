@@ -1,8 +1,8 @@
 """Scores from speedups, under named policies.
 
-A policy takes what happened (compiled, correct, the ratios baseline time / candidate time,
-one per config) and gives one number. All fail closed: a task without usable times is a task
-that gained nothing, never one that is left out.
+A policy turns a result (compiled, correct, the ratios baseline time / candidate time, one per
+config) into one number. All fail closed: a task without usable times counts as no speedup, and is
+never left out.
 """
 
 from __future__ import annotations

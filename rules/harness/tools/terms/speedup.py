@@ -1,8 +1,8 @@
 """A speedup as one figure with its uncertainty: the same wherever it is shown.
 
 A config's is baseline time / candidate time, with a 95 % interval; a task's is the mean over its
-configs, between the means of their ends. Where the ends of an interval differ by more than
-``WIDEST``, its middle is no measurement: its lower end counts, and is shown with a ``~``.
+configs, between the means of their ends. If the ends of an interval differ by more than ``WIDEST``,
+its middle measures nothing: its lower end counts, and is shown with a ``~``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Verdicts of gates, with one canonical form: equal content has equal bytes.
 
-All gates write it here, those of compilers too, and whoever reads one in a sandbox reads it here.
+All gates, also those of compilers, write it here, and programs in sandboxes read it here.
 """
 
 from __future__ import annotations

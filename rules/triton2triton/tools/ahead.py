@@ -88,6 +88,7 @@ def compile_ahead(text: str, spec: Path) -> Compiled:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, Path(MODULE).name)
         source.write_text(text, "utf-8")
+        os.utime(source, (0, 0))  # ptxas writes it into line tables
         ready, report, limit = _contained(source, json.loads(spec.read_text("utf-8")))
     if ready != _READY:
         said = (ready + report).decode("utf-8", "replace")

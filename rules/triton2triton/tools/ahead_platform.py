@@ -49,11 +49,14 @@ class AheadPlatform:
         device: a device of one of them.
         resources: what a launch of a compiled kernel takes of a processor of an architecture: the
             same figures as for a HIP kernel.
+        handed_on: the suffixes of the files that a runner's Triton needs of a compiled kernel;
+            empty where its cache has other names for them if Triton is installed elsewhere.
     """
 
     architectures: tuple[str, ...]
     device: Callable[[str], AheadDevice]
     resources: Callable[[Any, str], dict[str, Any]]
+    handed_on: tuple[str, ...] = ()
 
 
 def ahead_platform(name: str) -> AheadPlatform:

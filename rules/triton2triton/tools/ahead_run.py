@@ -23,8 +23,6 @@ from triton.runtime.errors import OutOfResources
 
 _MODULE = "candidate"
 _BINARY_BYTES = 32 << 20
-_LOADED = (".json", ".cubin", ".hsaco")
-"""What Triton reads of a kernel in its cache; the rest is there for people."""
 
 
 def prepare(path: Path, spec: Mapping[str, Any], cache: Path) -> Callable[[], dict[str, Any]]:
@@ -48,7 +46,7 @@ def _report(
     said: dict[str, Any] = {"error": "", "line": 0, "left_out": "", "binaries": {}}
     try:
         _call_all(path, spec)
-        said["binaries"] = _binaries(cache)
+        said["binaries"] = _binaries(cache, platform.handed_on)
     except CompilationError as error:
         said["line"], said["error"] = _placed(error, path)
     except OutOfResources as error:
@@ -59,12 +57,12 @@ def _report(
     return said
 
 
-def _binaries(cache: Path) -> dict[str, str]:
+def _binaries(cache: Path, suffixes: tuple[str, ...]) -> dict[str, str]:
     """The compiled kernels as their runners find them; none if they are too large to hand on.
 
     Nothing in them says where this machine has its compiler.
     """
-    files = sorted(path for path in cache.glob("*/*") if path.suffix in _LOADED)
+    files = sorted(path for path in cache.glob("*/*") if path.suffix in suffixes)
     data = {path.relative_to(cache).as_posix(): _portable(path) for path in files}
     if sum(map(len, data.values())) > _BINARY_BYTES:
         return {}

@@ -75,6 +75,7 @@ MODULES = {
     "exits": "    os._exit(0)",
     "eats": "    whole = bytearray(1 << 40)",
     "looks": "    raise OSError(str(sorted(os.listdir('/') + os.listdir('/candidate'))))",
+    "dates": "    raise OSError(os.stat(__file__).st_mtime_ns, 'ns')",
     "searches": "    tuned[(rows,)](x, y)",
 }  # fmt: skip
 TUNED = (
@@ -118,13 +119,17 @@ def compiling() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What came of each module, compiled for gfx942."""
-    directory = tmp_path_factory.mktemp("ahead")
-    (directory / "ahead.json").write_text(spec("rocm", "gfx942"))
+    return compiled(tmp_path_factory.mktemp("ahead"), spec("rocm", "gfx942"), *MODULES)
+
+
+def compiled(directory: Path, ahead: str, *names: str) -> dict[str, Any]:
+    """What comes of the modules of these names."""
+    (directory / "ahead.json").write_text(ahead)
     paths = []
-    for name, body in MODULES.items():
+    for name in names:
         path = directory / f"{name}.py"
         head = HEAD.replace("\n\ndef copy", f"{TUNED}\n\ndef copy") if name == "searches" else HEAD
-        path.write_text(head + body + "\n")
+        path.write_text(head + MODULES[name] + "\n")
         paths.append(str(path))
     done = subprocess.run(
         [sys.executable, str(CASES), str(tools(directory)), str(directory / "ahead.json"), *paths],
@@ -154,50 +159,81 @@ def test_a_kernel_that_does_not_compile_is_refused_at_its_line(found: dict[str, 
 
     assert found["wrong"]["line"] == line
     assert "128" in found["wrong"]["error"]
-    assert found["wrong"]["binaries"] == {}
 
 
-def test_compiled_kernels_are_handed_on_as_any_machine_makes_them(found: dict[str, Any]) -> None:
-    kernels = {p: base64.b64decode(d) for p, d in found["good"]["binaries"].items()}
+@pytest.fixture(scope="module")
+def on_cuda(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What came of some modules, compiled for sm_90."""
+    names = ("good", "same", "sums", "wrong", "data", "exits")
+    return compiled(tmp_path_factory.mktemp("cuda"), spec("cuda", "sm_90"), *names)
+
+
+def test_compiled_kernels_are_handed_on_as_any_machine_makes_them(on_cuda: dict[str, Any]) -> None:
+    kernels = {p: base64.b64decode(d) for p, d in on_cuda["good"]["binaries"].items()}
 
     assert {Path(path).name for path in kernels} == {
         "kernel.json",
         "__grp__kernel.json",
-        "kernel.hsaco",
+        "kernel.cubin",
     }
     assert len(kernels) == 3 * 2  # of two specialisations
     packages = str(Path(triton.__file__).parents[1]).encode()
     for path, data in kernels.items():
         assert packages not in data
-        # The launch filter of a device knows a candidate's kernels by this.
-        assert not path.endswith(".hsaco") or b"/candidate\0" in data
-    assert found["same"]["binaries"] == found["good"]["binaries"]
-    assert found["sums"]["binaries"]
-    assert all(packages not in base64.b64decode(d) for d in found["sums"]["binaries"].values())
+        # By its folder the launch filter knows a candidate's kernels. After the file's name come
+        # the number of the folder and the time of the file, which ptxas writes into line tables.
+        assert not path.endswith(".cubin") or b"/candidate\0\0kernel.py\0\1\0" in data
+    assert on_cuda["same"]["binaries"] == on_cuda["good"]["binaries"]
 
 
-def test_kernels_are_handed_on_only_when_all_are_compiled(found: dict[str, Any]) -> None:
-    for name in ("wrong", "greedy", "data", "hangs", "exits"):
-        assert found[name]["binaries"] == {}
+def test_functions_of_triton_have_the_same_name_on_any_machine(on_cuda: dict[str, Any]) -> None:
+    files = {p: base64.b64decode(d) for p, d in on_cuda["sums"]["binaries"].items()}
+    (cubin,) = (data for path, data in files.items() if path.endswith(".cubin"))
+
+    assert b"/candidate\0/triton/language\0" in cubin
+    packages = str(Path(triton.__file__).parents[1]).encode()
+    assert all(packages not in data for data in files.values())
 
 
+def test_kernels_of_rocm_are_not_handed_on(found: dict[str, Any]) -> None:
+    assert len(found["good"]["kernels"]) == 2
+    assert found["good"]["binaries"] == {}
+
+
+def test_the_age_of_the_module_is_nothing_that_it_can_see(found: dict[str, Any]) -> None:
+    assert found["dates"]["left_out"] == "without a GPU it raises OSError: [Errno 0] ns"
+
+
+def test_kernels_are_handed_on_only_when_all_are_compiled(on_cuda: dict[str, Any]) -> None:
+    for name in ("wrong", "data", "exits"):
+        assert on_cuda[name]["binaries"] == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "cached"),
+    [
+        ("good", "handed", [True, True]),
+        ("sums", "handed", [True]),
+        ("good", "alone", [False, False]),
+    ],
+)
 def test_a_runner_that_was_handed_its_kernels_compiles_none(
-    found: dict[str, Any], tmp_path: Path
+    on_cuda: dict[str, Any], tmp_path: Path, name: str, how: str, cached: list[bool]
 ) -> None:
-    (tmp_path / "kernel.py").write_text(HEAD + MODULES["good"] + "\n")
-    (tmp_path / "kernels.json").write_text(json.dumps(found["good"]["binaries"]))
-    (tmp_path / "ahead.json").write_text(spec("rocm", "gfx942"))
+    (tmp_path / "kernel.py").write_text(HEAD + MODULES[name] + "\n")
+    (tmp_path / "kernels.json").write_text(json.dumps(on_cuda[name]["binaries"]))
+    (tmp_path / "ahead.json").write_text(spec("cuda", "sm_90"))
     script = CASES.with_name("ahead_runner.py")
-    command = [sys.executable, str(script), str(tools(tmp_path)), str(tmp_path)]
-    cached = {}
-    for how in ("handed", "alone"):
-        done = subprocess.run(
-            [*command, how], env=compiling(), capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        cached[how] = json.loads(done.stdout)
+    done = subprocess.run(
+        [sys.executable, str(script), str(tools(tmp_path)), str(tmp_path), how],
+        env=compiling(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
-    assert cached == {"handed": [True, True], "alone": [False, False]}
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == cached
 
 
 def test_a_launch_beyond_the_shared_memory_is_refused_where_it_is(found: dict[str, Any]) -> None:

@@ -48,4 +48,4 @@ def _resources(kernel: Any, arch: str) -> dict[str, Any]:
     return found.to_json()
 
 
-PLATFORM = AheadPlatform(tuple(ARCHITECTURES), _device, _resources)
+PLATFORM = AheadPlatform(tuple(ARCHITECTURES), _device, _resources, handed_on=(".json", ".cubin"))

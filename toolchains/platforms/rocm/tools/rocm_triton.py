@@ -39,4 +39,5 @@ def _resources(kernel: Any, arch: str) -> dict[str, Any]:
     return found.to_json()
 
 
+# No kernels are handed on: their names in Triton's cache depend on where Triton is installed.
 PLATFORM = AheadPlatform(tuple(ARCHITECTURES), _device, _resources)

@@ -103,20 +103,11 @@ class RealFleet:
 
 
 @contextmanager
-def a_real_fleet(root: Path, workspace: Path, *, pool: str = "cpu") -> Iterator[RealFleet]:
-    """A fleet below ``root`` with one node, which serves ``workspace``; until the end."""
-    with ExitStack() as stack:
-
-        def supervise(name: str, *argv: str, cwd: Path = root) -> Supervised:
-            one = Supervised(argv, root / f"{name}.log", cwd)
-            stack.callback(one.end)
-            return one
-
-        place = stack.enter_context(TemporaryDirectory(prefix="kabuild-postgres-"))
+def a_server(root: Path, program: Path) -> Iterator[RealFleet]:
+    """BuildGrid below ``root``, without workers, which lets clients start ``program``."""
+    with TemporaryDirectory(prefix="kabuild-postgres-") as place, ExitStack() as stack:
         database = stack.enter_context(_database(Path(place)))
-        door, port = root / "node.sock", free_port()
-        program = install_program(root / "bin", door)
-        config = root / "bgd.yml"
+        port, config = free_port(), root / "bgd.yml"
         site = Site(
             host="127.0.0.1",
             port=port,
@@ -127,7 +118,26 @@ def a_real_fleet(root: Path, workspace: Path, *, pool: str = "cpu") -> Iterator[
         text = files_of("buildgrid", site)["buildgrid.yaml"]
         config.write_text(text.replace(f"{_KEEPALIVE}10", f"{_KEEPALIVE}5"))  # dead ones are missed
         subprocess.run(["bgd", "migrate", "apply", database], check=True, capture_output=True)
-        fleet = RealFleet(port, program, supervise("bgd", "bgd", "server", "start", str(config)))
+        argv = ("bgd", "server", "start", str(config))
+        server = Supervised(argv, root / "bgd.log", root)
+        stack.callback(server.end)
+        _wait(lambda: _answers(port), "the server does not answer")
+        yield RealFleet(port, program, server)
+
+
+@contextmanager
+def a_real_fleet(root: Path, workspace: Path, *, pool: str = "cpu") -> Iterator[RealFleet]:
+    """A fleet below ``root`` with one node, which serves ``workspace``; until the end."""
+    with ExitStack() as stack:
+
+        def supervise(name: str, *argv: str, cwd: Path = root) -> Supervised:
+            one = Supervised(argv, root / f"{name}.log", cwd)
+            stack.callback(one.end)
+            return one
+
+        door = root / "node.sock"
+        program = install_program(root / "bin", door)
+        fleet = stack.enter_context(a_server(root, program))
         key = root / "node.key"
         key.write_bytes(private_key(NODE))
         serve = (sys.executable, "-m", "kabuild", "worker", "serve", f"--signing_key={key}")
@@ -137,12 +147,11 @@ def a_real_fleet(root: Path, workspace: Path, *, pool: str = "cpu") -> Iterator[
         finally:
             del os.environ["KABUILD_CACHE"]
         cas = f"unix:{root}/cas.sock"
-        remote = f"http://127.0.0.1:{port}"
+        remote = f"http://127.0.0.1:{fleet.port}"
         supervise(
             "casd", "buildbox-casd", f"--bind={cas}", f"--cas-remote={remote}", f"{root}/wcas"
         )
         _wait(door.exists, "no node serves")
-        _wait(lambda: _answers(port), "the server does not answer")
         for number in range(2):
             argv = [
                 *("buildbox-worker", f"--bots-remote={remote}", f"--cas-remote={cas}"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.testkit.cli import CliWorkspace
+from tests.testkit.visitors import visited
 
 HEAD = "import torch\nimport torch.nn as nn\n"
 SCALED = (
@@ -324,3 +325,8 @@ def test_a_path_that_can_be_none_is_refused(tmp_path: Path, path: str, said: str
     assert ran.code == 2
     assert said in ran.err
     assert (workspace.root / "WORKSPACE.toml").read_text() == before
+
+
+def test_an_agent_works_on_an_imported_task(imported: CliWorkspace) -> None:
+    """It sees the original's file, and no file that only the judge has."""
+    assert "1_Scaled.py" in visited(imported, "@kb//level1/1_Scaled", "compile,correctness")

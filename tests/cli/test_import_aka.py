@@ -20,6 +20,7 @@ from tests.cli.aka_tasks import (
     WHOLE,
 )
 from tests.testkit.cli import CliWorkspace
+from tests.testkit.visitors import visited
 
 ROOT = Path(__file__).parents[2]
 
@@ -240,3 +241,7 @@ def test_a_file_that_changed_or_is_missing_is_named(
     assert f"{file} changed since it was imported" in said[0].err
     assert file in said[1].err
     assert "Traceback" not in said[1].err
+
+
+def test_an_agent_works_on_an_imported_task(imported: CliWorkspace) -> None:
+    assert "kernel.py" in visited(imported, "@aka//triton2triton/vllm/returned")

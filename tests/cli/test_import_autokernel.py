@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.testkit.cli import CliWorkspace
+from tests.testkit.visitors import visited
 
 REFERENCE = """
 import torch
@@ -140,3 +141,7 @@ def test_a_starter_without_its_bench_is_an_error_that_names_it(imported: CliWork
     assert ran.code == 1
     assert "reference.py" in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_an_agent_works_on_an_imported_task(imported: CliWorkspace) -> None:
+    assert "BRIEF.md" in visited(imported, "@ak//triton/scale")

@@ -25,6 +25,7 @@ from tests.testkit.definitions import (
     TOLERANCE,
     workloads_of,
 )
+from tests.testkit.visitors import visited
 
 CORE = "../sol/src/sol_execbench/core"
 FI = "../fi/flashinfer_bench/bench"
@@ -211,3 +212,7 @@ def test_a_data_set_of_traces_is_imported_judged_and_proved(flashinfer: CliWorks
     ran = flashinfer.run("import", "--prove", "@fi")
     assert ran.code == 0, ran.out + ran.err
     assert "1 of 1 tasks mean what their originals do" in ran.out
+
+
+def test_an_agent_works_on_an_imported_task(sol: CliWorkspace) -> None:
+    assert "BRIEF.md" in visited(sol, "@sol//examples/gemm")

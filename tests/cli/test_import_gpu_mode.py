@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.testkit.cli import CliWorkspace
+from tests.testkit.visitors import visited
 
 UTILS = "def match(reference):\n    return lambda data, output: output.equal(reference(data))\n"
 HEAD = "import torch\nfrom task import Data\nfrom utils import match\n"
@@ -247,3 +248,7 @@ def test_memory_that_nothing_is_written_to_is_the_same_in_equal_draws(
     assert rows["the original"] == ["reduced", "1", "1", "0", "0", "0"], ran.out
     assert rows["zeros"] == ["reduced", "1", "0", "0", "0", "1"], ran.out
     assert "findings" not in ran.out
+
+
+def test_an_agent_works_on_an_imported_task(imported: CliWorkspace) -> None:
+    assert "BRIEF.md" in visited(imported, "@gm//one/add")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.testkit.cli import CliWorkspace
+from tests.testkit.visitors import visited
 
 HEAD = "import json\nimport os\nimport numpy as np\nimport torch\nimport torch.nn as nn\n"
 PLAIN = (
@@ -147,3 +148,7 @@ def test_a_file_that_changed_or_is_missing_is_named(
     assert tested.code == 1
     assert said in tested.err
     assert "Traceback" not in tested.err
+
+
+def test_an_agent_works_on_an_imported_task(imported: CliWorkspace) -> None:
+    assert "BRIEF.md" in visited(imported, "@mkb//matmul/exponential")

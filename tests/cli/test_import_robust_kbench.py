@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.testkit.cli import CliWorkspace
+from tests.testkit.visitors import visited
 
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
 SCALED_NORM = (
@@ -269,3 +270,7 @@ def test_buffers_that_a_model_draws_are_the_originals(tmp_path: Path) -> None:
 
     assert ran.code == 0, ran.out + ran.err
     assert "1 of 1 tasks mean what their originals do" in ran.out
+
+
+def test_an_agent_works_on_an_imported_task(imported: CliWorkspace) -> None:
+    assert "func_forward.py" in visited(imported, "@rkb//norm")

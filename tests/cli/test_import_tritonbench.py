@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.testkit.cli import CliWorkspace
+from tests.testkit.visitors import visited
 
 FUNCTION = """
 import torch
@@ -108,3 +109,7 @@ def test_a_file_that_changed_is_named(imported: CliWorkspace) -> None:
     assert ran.code == 1
     assert "scaled_add.py changed since it was imported" in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_an_agent_works_on_an_imported_task(imported: CliWorkspace) -> None:
+    assert "BRIEF.md" in visited(imported, "@tritonbench//T/scaled_add")

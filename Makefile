@@ -87,7 +87,8 @@ fleet: setup
 	  $(KUBE)/bin/pip -q install kubernetes-validate==1.37.0; }
 	PATH="$(abspath $(GRID)/bin):$(abspath $(KUBE)/bin):$$PATH" BUILDBOX_CASD=$(abspath $(CASD)) \
 	  KABUILD_FLEET=1 $(VENV)/bin/python -m pytest -rs tests/conformance/test_fleet_files.py \
-	  tests/conformance/test_reapi_servers.py tests/conformance/test_executors.py
+	  tests/conformance/test_reapi_servers.py tests/conformance/test_fleet_tls.py \
+	  tests/conformance/test_executors.py
 
 # Checkouts of public benchmarks, imported and judged: PATHS="kernelbench=../KernelBench".
 test-imports: setup

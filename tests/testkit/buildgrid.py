@@ -103,8 +103,11 @@ class RealFleet:
 
 
 @contextmanager
-def a_server(root: Path, program: Path) -> Iterator[RealFleet]:
-    """BuildGrid below ``root``, without workers, which lets clients start ``program``."""
+def a_server(root: Path, program: Path, *, tls: Path | None = None) -> Iterator[RealFleet]:
+    """BuildGrid below ``root``, without workers, which lets clients start ``program``.
+
+    ``tls`` has the certificates of a server that wants one of its clients.
+    """
     with TemporaryDirectory(prefix="kabuild-postgres-") as place, ExitStack() as stack:
         database = stack.enter_context(_database(Path(place)))
         port, config = free_port(), root / "bgd.yml"
@@ -114,8 +117,9 @@ def a_server(root: Path, program: Path) -> Iterator[RealFleet]:
             database=database,
             program=str(program),
             storage=str(root),
+            tls=tls is not None,
         )
-        text = files_of("buildgrid", site)["buildgrid.yaml"]
+        text = files_of("buildgrid", site)["buildgrid.yaml"].replace("/etc/kabuild/tls", str(tls))
         config.write_text(text.replace(f"{_KEEPALIVE}10", f"{_KEEPALIVE}5"))  # dead ones are missed
         subprocess.run(["bgd", "migrate", "apply", database], check=True, capture_output=True)
         argv = ("bgd", "server", "start", str(config))

@@ -111,6 +111,27 @@ def test_a_call_that_is_refused_is_a_clear_failure(fleet: Fleet, method: str) ->
     assert not fleet.strategy.ran
 
 
+def test_a_server_without_room_is_a_clear_failure(fleet: Fleet) -> None:
+    """As one whose disk is full: it refuses each upload."""
+    fleet.fixture.server.faults["BatchUpdateBlobs"] = lambda _: EXHAUSTED
+
+    error = fleet.failure(endpoint=fleet.fixture.server.endpoint(retries=0), away=0.0)
+
+    assert error.reason is Reason.REMOTE_UNAVAILABLE
+    assert "BatchUpdateBlobs: RESOURCE_EXHAUSTED" in error.message
+    assert not fleet.strategy.ran
+
+
+def test_a_wrong_instance_is_a_clear_failure(fleet: Fleet) -> None:
+    server = fleet.fixture.server
+
+    error = fleet.failure(endpoint=replace(server.endpoint(), instance="none"))
+
+    assert error.reason is Reason.REMOTE_REFUSED
+    assert "no instance 'none'" in error.message
+    assert fleet.is_right()
+
+
 @pytest.mark.parametrize("code", [UNAVAILABLE, EXHAUSTED])
 def test_an_engine_that_is_overloaded_is_asked_again(fleet: Fleet, code: grpc.StatusCode) -> None:
     fleet.fixture.engine.refuse = lambda n: (int(code.value[0]), "busy") if n < 2 else None

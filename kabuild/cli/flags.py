@@ -371,3 +371,18 @@ class GateFlags(RequestFlags):
     def refine(self, request: Request) -> Request:
         """Add the gates."""
         return super().refine(replace(request, gates=self.gates))
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictFlags(RequestFlags):
+    """Whether cached verdicts count."""
+
+    cache_test_results: bool = flag(
+        "--cache_test_results/--nocache_test_results",
+        default=True,
+        help="Use cached verdicts.  [default: yes]",
+    )
+
+    def refine(self, request: Request) -> Request:
+        """Add --cache_test_results."""
+        return super().refine(replace(request, read_cached_gates=self.cache_test_results))

@@ -13,12 +13,12 @@ import click
 
 from kabuild.base.errors import Reason, UsageError
 from kabuild.base.printing import in_line
-from kabuild.bundle.archive import TOTAL_LIMIT
+from kabuild.cli.bundle_flags import UnpackFlags
 from kabuild.cli.evaluations import known_gates
 from kabuild.cli.listing import listed
 from kabuild.cli.options import argument, flag, takes
 from kabuild.cli.presentation import JsonFlags
-from kabuild.cli.types import BYTES, InputPath, unwritable
+from kabuild.cli.types import InputPath, unwritable
 from kabuild.loading import find_workspace, load_workspace
 from kabuild.report.records import Of, Record, Time, records
 from kabuild.report.records_file import document, read_records, to_json, write_records
@@ -42,7 +42,7 @@ def _date(_: click.Context, __: click.Parameter, value: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordsFlags(JsonFlags):
+class RecordsFlags(JsonFlags, UnpackFlags):
     """The options of ``kabuild records``."""
 
     bundles: tuple[Path, ...] = argument(metavar="[BUNDLE]...", nargs=-1, type=InputPath())
@@ -59,13 +59,6 @@ class RecordsFlags(JsonFlags):
         callback=_date,
         metavar="DATE",
         help="The date of new records.  [default: today, in UTC]",
-    )
-    max_bytes: int = flag(
-        "--max_bytes",
-        type=BYTES,
-        default=TOTAL_LIMIT,
-        show_default=True,
-        help="Refuse a bundle that unpacks to more bytes.",
     )
 
 

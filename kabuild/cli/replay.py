@@ -9,21 +9,21 @@ from pathlib import Path
 import click
 
 from kabuild.base.errors import ExitCode, Reason, UsageError
-from kabuild.bundle.archive import TOTAL_LIMIT
 from kabuild.bundle.compare import Word
+from kabuild.cli.bundle_flags import UnpackFlags
 from kabuild.cli.evaluations import known_gates
 from kabuild.cli.flags import read_gates
 from kabuild.cli.options import argument, flag, takes
 from kabuild.cli.presentation import JsonFlags
 from kabuild.cli.session import builder
-from kabuild.cli.types import BYTES, COUNT, JOBS, InputPath
+from kabuild.cli.types import COUNT, JOBS, InputPath
 from kabuild.cli.verify import lacking, whose
 from kabuild.model.digest import Digest
 from kabuild.published.replay import Replayed, replay_file
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplayFlags(JsonFlags):
+class ReplayFlags(JsonFlags, UnpackFlags):
     """The options of ``kabuild replay``."""
 
     bundle: Path = argument(type=InputPath())
@@ -35,13 +35,6 @@ class ReplayFlags(JsonFlags):
     )
     jobs: int | None = flag(
         "--jobs", "-j", type=JOBS, help="Actions to run at once, in cores.  [default: all cores]"
-    )
-    max_bytes: int = flag(
-        "--max_bytes",
-        type=BYTES,
-        default=TOTAL_LIMIT,
-        show_default=True,
-        help="Refuse a bundle that unpacks to more bytes.",
     )
 
 

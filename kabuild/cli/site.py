@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from kabuild.bundle.archive import TOTAL_LIMIT
+from kabuild.cli.bundle_flags import UnpackFlags
 from kabuild.cli.evaluations import known_gates
 from kabuild.cli.listing import listed
-from kabuild.cli.options import Options, argument, flag, takes
-from kabuild.cli.types import BYTES, InputPath, unwritable
+from kabuild.cli.options import argument, flag, takes
+from kabuild.cli.types import InputPath, unwritable
 from kabuild.report.site.addresses import bundle_file
 from kabuild.report.site.directory import check_directory, write_site
 from kabuild.report.site.listed import Listed, listed_once
@@ -20,7 +20,7 @@ from kabuild.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
-class SiteFlags(Options):
+class SiteFlags(UnpackFlags):
     """The options of ``kabuild site``."""
 
     bundles: tuple[Path, ...] = argument(
@@ -36,13 +36,6 @@ class SiteFlags(Options):
     )
     title: str = flag(
         "--title", default="Kernel leaderboard", show_default=True, help="The title of the site."
-    )
-    max_bytes: int = flag(
-        "--max_bytes",
-        type=BYTES,
-        default=TOTAL_LIMIT,
-        show_default=True,
-        help="Refuse a bundle that unpacks to more bytes.",
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import click
 
-from kabuild.cli.flags import GateFlags, SolverFlags
+from kabuild.cli.flags import GateFlags, SolverFlags, VerdictFlags
 from kabuild.cli.judging_flags import JudgingFlags
 from kabuild.cli.null_build import answer
 from kabuild.cli.options import flag, takes
@@ -17,7 +17,7 @@ from kabuild.loading.request import Request
 
 
 @dataclass(frozen=True, kw_only=True)
-class TestFlags(SolverFlags, GateFlags, JudgingFlags, PresentationFlags):
+class TestFlags(SolverFlags, GateFlags, JudgingFlags, PresentationFlags, VerdictFlags):
     """The options of ``kabuild test``."""
 
     keep_going: bool = flag(
@@ -39,20 +39,14 @@ class TestFlags(SolverFlags, GateFlags, JudgingFlags, PresentationFlags):
         metavar="N",
         help="Run each gate N times without the cache, and report verdicts that differ.",
     )
-    cache_test_results: bool = flag(
-        "--cache_test_results/--nocache_test_results",
-        default=True,
-        help="Use cached verdicts.  [default: yes]",
-    )
 
     def refine(self, request: Request) -> Request:
-        """Add repetitions, --keep_going and --cache_test_results."""
+        """Add repetitions and --keep_going."""
         return super().refine(
             replace(
                 request,
                 keep_going=self.keep_going,
                 runs_per_gate=self.runs_per_test,
-                read_cached_gates=self.cache_test_results,
             )
         )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import click
 
 from kabuild.base.version import __version__
-from kabuild.cli.flags import KeyFlags, RunFlags, SaltFlags, TargetFlags, WhereFlags
+from kabuild.cli.flags import KeyFlags, RunFlags, SaltFlags, TargetFlags, VerdictFlags, WhereFlags
 from kabuild.cli.null_build import style
 from kabuild.cli.options import flag, takes
 from kabuild.cli.presentation import JsonFlags
@@ -24,7 +24,9 @@ from kabuild.report.scoreboard import render_admission, render_totals
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValidateFlags(TargetFlags, WhereFlags, SaltFlags, KeyFlags, RunFlags, RemoteFlags, JsonFlags):
+class ValidateFlags(
+    TargetFlags, WhereFlags, SaltFlags, KeyFlags, RunFlags, RemoteFlags, JsonFlags, VerdictFlags
+):
     """The options of ``kabuild validate``."""
 
     samples: int | None = flag(
@@ -32,11 +34,6 @@ class ValidateFlags(TargetFlags, WhereFlags, SaltFlags, KeyFlags, RunFlags, Remo
         type=SAMPLES,
         metavar="N",
         help="Sampled configs to run the task's own kernels on.  [default: 200]",
-    )
-    cache_test_results: bool = flag(
-        "--cache_test_results/--nocache_test_results",
-        default=True,
-        help="Use cached verdicts.  [default: yes]",
     )
 
     def refine(self, request: Request) -> Request:
@@ -46,7 +43,6 @@ class ValidateFlags(TargetFlags, WhereFlags, SaltFlags, KeyFlags, RunFlags, Remo
                 request,
                 pick=Pick.VALIDATE,
                 samples=self.samples,
-                read_cached_gates=self.cache_test_results,
             )
         )
 

@@ -30,6 +30,7 @@ FAMILIES = {
     "torch2hip": ["gelu", "rope", "topk", "attention_decode"],
 }
 TASKS = [Task.load(family, name) for family, names in FAMILIES.items() for name in names]
+BASELINES = [task for task in TASKS if task.family == "hip2hip"]
 PORTS = [task for task in TASKS if task.family == "torch2hip"]
 TASK = {task.name: task for task in TASKS}
 
@@ -113,16 +114,18 @@ def compiler(tmp_path_factory: pytest.TempPathFactory) -> Compiler:
 
 
 def _have_built(workspace: CliWorkspace, directory: Path) -> None:
-    """Put the experts' libraries that the program compiles where ``Compiler`` looks for them."""
+    """Put the libraries that the program compiles where ``Compiler`` looks for them."""
     packages = {task.name: f"tasks/{task.family}/{task.name}" for task in TASKS}
     for package in packages.values():
         workspace.adopt(package)
-    targets = (f"//{package}:{name}.compile" for name, package in packages.items())
-    built = workspace.run("build", *targets, "--agent=expert")
+    targets = {f"{task.name}.expert": f"{task.name}.compile" for task in TASKS}
+    targets |= {f"{task.name}.kernel": f"{task.name}.baseline.compile" for task in BASELINES}
+    labels = {own: f"{packages[own.partition('.')[0]]}:{name}" for own, name in targets.items()}
+    built = workspace.run("build", *(f"//{label}" for label in labels.values()), "--agent=expert")
     assert built.code == 0, built.err
-    for name, package in packages.items():
-        made = workspace.root / "out" / package / f"{name}.compile" / "kernel.so"
-        shutil.copyfile(made, directory / f"{name}.expert.{WAVES[0]}.so")
+    for own, label in labels.items():
+        made = workspace.root / "out" / label.replace(":", "/") / "kernel.so"
+        shutil.copyfile(made, directory / f"{own}.{WAVES[0]}.so")
 
 
 def dims_of(task: Task, shape: tuple[int, ...]) -> dict[str, int]:

@@ -69,9 +69,15 @@ def read_model(path: Path) -> ModelFile:
 
 
 def run_tool(
-    kind: str, model: ModelFile, attrs: Mapping[str, Any], request: Request, builds: Builder
+    kind: str,
+    model: ModelFile,
+    attrs: Mapping[str, Any],
+    request: Request,
+    builds: Builder,
+    *,
+    subtargets: tuple[str, ...] = (),
 ) -> Answer:
-    """What the tool ``kind`` says of a model.
+    """What the tool ``kind``, a rule with these sub-targets, says of a model.
 
     Raises LoadError where the model is refused, InfraError where the machine failed.
     """
@@ -79,7 +85,7 @@ def run_tool(
     loader = Loader(load_workspace(find_workspace(request.cwd)))
     label = Label(f"{PACKAGE}/{model.name}", kind)
     position = Position(str(model.path))
-    target = Target(label, kind, {"model": Literal(model.text), **attrs}, position)
+    target = Target(label, kind, {"model": Literal(model.text), **attrs}, position, subtargets)
     loader.add(Package(label.package, "workspace", {label.name: target}, str(model.path)))
     planned = plan(request, settle(request, loader, (label,)), builds.store)
     item = builds.execute(request, planned).settled[label]

@@ -14,11 +14,13 @@ from kabuild.loading import find_workspace
 from kabuild.loading.request import Request
 from kabuild.model.figure import positive
 from kabuild.model.gate import Pick
+from kabuild.model.platform import CPU
 from kabuild.model.speedup import Speedup
 from kabuild.model.task_result import TaskResult
 from kabuild.neural.assemble import assemble
+from kabuild.neural.likeness import Likeness, has_logits, likeness_of
 from kabuild.neural.packages import WHOLE, Known, package_of
-from kabuild.neural.running import PACKAGE, read_model
+from kabuild.neural.running import PACKAGE, ModelFile, read_model
 from kabuild.pipeline import Summary
 from kabuild.report.table import Style, plain, text_table
 from kabuild.store import Store
@@ -73,6 +75,7 @@ class Verified:
         unsolved: by part, why its task has no passing solution.
         predicted: the speedup of the operators by Amdahl's law; None where nothing was measured.
         variants: ``all`` first.
+        likeness: of the logits of ``all``; None of a model that has none.
     """
 
     replaced: tuple[Replaced, ...]
@@ -80,6 +83,13 @@ class Verified:
     predicted: float | None
     variants: tuple[Variant, ...]
     summaries: tuple[Summary, ...] = field(repr=False)
+    likeness: Likeness | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the model with all kernels is right, its logits included."""
+        whole = self.variant(ALL)
+        return bool(whole and whole.result.passed) and not (self.likeness and self.likeness.wrong)
 
     def variant(self, name: str) -> Variant | None:
         """The variant called ``name``."""
@@ -93,6 +103,7 @@ class Verified:
         """The form for programs."""
         return {
             "predicted": self.predicted,
+            "likeness": self.likeness.to_json() if self.likeness else None,
             "unsolved": dict(self.unsolved),
             "parts": [
                 {
@@ -148,7 +159,14 @@ def verify(directory: Path, request: Request, builds: Builder, *, alone: bool) -
         summary = builds.run(replace(whole, agent=None))
         summaries.append(summary)
         variants.append(Variant(name, file, summary.table[0]))
-    return Verified(parts, unsolved, predicted(parts), tuple(variants), tuple(summaries))
+    found = Verified(parts, unsolved, predicted(parts), tuple(variants), tuple(summaries))
+    on_cpu = (request.platform or CPU).partition(":")[0] == CPU
+    if found.passed and on_cpu and has_logits(model):
+        text = assemble(known, model, kernels).encode()
+        made = ModelFile(variants[0].file, known.name, text)
+        reference = read_model(directory / WHOLE / "reference.py").text
+        return replace(found, likeness=likeness_of(made, reference, request, builds))
+    return found
 
 
 def predicted(parts: Sequence[Replaced]) -> float | None:
@@ -195,6 +213,8 @@ def render(found: Verified, style: Style = plain) -> str:
         verdicts.append((_said(item.name), word, str(item.speedup or "-")))
     if found.variants:
         lines.append(text_table(verdicts, style))
+    if found.likeness:
+        lines.append(f"\n{found.likeness}")
     if found.replaced and found.predicted:
         measured = over(found.variant(ALL), found.variant(NONE))
         lines.append(f"\npredicted for the operators, by their shares: {found.predicted:.2f}x")

@@ -1,4 +1,4 @@
-"""``model_profile`` and ``model_tasks``: a user's model is run in a sandbox and taken apart.
+"""``model_profile``, ``model_tasks``, ``model_likelihood``: a user's model is run in a sandbox.
 
 ``kabuild model`` declares these targets; they are not written into a BUILD.toml.
 """
@@ -11,6 +11,7 @@ from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, judging_resources, portabl
 from ..harness.judge_files import DEVICE, TOOLS, platform_file
 
 FACTS = "facts.json"
+ANSWERS = "answers"
 RUNNING = Limits(timeout=600.0, memory=12 << 30, processes=256, scratch=2 << 30)
 PRELOAD = ("numpy", "torch", "torch._dynamo")
 _DEVICE_FILES = ("base", "terms")
@@ -58,6 +59,39 @@ def tasks(ctx: Context) -> None:
     )
 
 
+def likelihood(ctx: Context) -> None:
+    """Compare a language model's logits with the true ones, in another process than it runs in."""
+    reference, binary = ctx.attrs["reference"], f"{ANSWERS}.bin"
+    answers = ctx.action(
+        ANSWERS,
+        argv=(PYTHON, "tools/model_answers.py", "model.py", "reference.py", f"out/{binary}"),
+        inputs={
+            "model.py": ctx.attrs["model"],
+            "reference.py": reference,
+            **_tools(ctx, "model_answers.py"),
+        },
+        outputs=(binary,),
+        mnemonic="Answer",
+        toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
+        limits=RUNNING,
+        preload=PRELOAD,
+    )
+    ctx.action(
+        "",
+        argv=(PYTHON, "tools/model_likelihood.py", "reference.py", binary, f"out/{FACTS}"),
+        inputs={
+            "reference.py": reference,
+            binary: answers.output(binary),
+            **_tools(ctx, "model_likelihood.py"),
+        },
+        outputs=(FACTS,),
+        mnemonic="Compare",
+        toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
+        limits=RUNNING,
+        preload=PRELOAD,
+    )
+
+
 def _tools(ctx: Context, program: str) -> dict[str, Artifact]:
     names = (program, "modelled")
     return {f"tools/{name}": ctx.builtin(f"rules/model/tools/{name}") for name in names}
@@ -80,5 +114,15 @@ RULES = (
             "parts": attr.strings("The parts, by the names in the profile."),
             "title": attr.string("What the model is called."),
         },
+    ),
+    Rule(
+        kind="model_likelihood",
+        doc="Compare the logits of a model with the true ones.",
+        implement=likelihood,
+        attrs={
+            "model": _MODEL,
+            "reference": attr.file("The oracle of the whole model.", required=True),
+        },
+        subtargets=(ANSWERS,),
     ),
 )

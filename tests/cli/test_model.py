@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 import torch
 
+from kabuild.cli.session import builder
+from kabuild.loading.request import Request
 from kabuild.neural.assemble import assemble
+from kabuild.neural.likeness import likeness_of
 from kabuild.neural.packages import Extracted, Known, remove_package, write_packages
+from kabuild.neural.running import ModelFile
 from tests.testkit.cli import CliWorkspace, Ran
 
 from .conftest import QUICK
@@ -42,6 +46,9 @@ class Net(nn.Module):
         for norm, layer in zip(self.norms, self.layers):
             x = layer(norm(x))
         return x, x - x
+
+
+LOGITS = 0
 
 
 def build():
@@ -213,6 +220,31 @@ def test_a_model_with_a_passing_kernel_passes(place: CliWorkspace, verified: Ran
     assert found["predicted"] == pytest.approx(1 / (1 - part["share"] * (1 - 1 / part["speedup"])))
 
 
+def test_logits_are_compared_with_the_true_ones(verified: Ran) -> None:
+    found = verified.json["likeness"]
+
+    assert found["model"]["positions"] == found["eager"]["positions"] == 8 * 8
+    assert 0 <= found["model"]["divergence"] < 1e-9
+    assert (found["model"]["agreement"], found["wrong"]) == (1.0, "")
+
+
+def test_a_slightly_wrong_kernel_is_told_by_the_logits(
+    place: CliWorkspace, verified: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alone, whatever the comparison of elements says."""
+    monkeypatch.setenv("KABUILD_CACHE", str(place.store))
+    known = Known.load(place.root / "tasks/net")
+    text = assemble(known, MODEL, {"norm": WRONG.replace("1.01", "1.1")}).encode()
+    reference = (place.root / "tasks/net/whole/reference.py").read_bytes()
+
+    with builder() as builds:
+        model = ModelFile(Path("wrong.py"), "net", text)
+        found = likeness_of(model, reference, Request((), cwd=place.root), builds)
+
+    assert "nats, where 1e-06 are allowed" in found.wrong
+    assert f"too far off: {found.wrong}" in str(found)
+
+
 def test_a_model_is_verified_from_the_cache(place: CliWorkspace, verified: Ran) -> None:
     again = place.run("model", "verify", "tasks/net")
 
@@ -220,6 +252,7 @@ def test_a_model_is_verified_from_the_cache(place: CliWorkspace, verified: Ran) 
     assert not again.executed
     rows = [line.split() for line in again.out.splitlines()]
     assert ["all", "kernels", "PASS"] in [row[:3] for row in rows]
+    assert "logits at 64 positions: divergence" in again.out
 
 
 def test_a_kernel_that_fails_its_task_is_not_put_in(place: CliWorkspace, verified: Ran) -> None:

@@ -1,0 +1,59 @@
+"""``model_likelihood.py REFERENCE.py ANSWERS OUT.json``: how far logits are from the true ones.
+
+What is true is the model's own code in double precision. Its own code in its own precision, which
+is measured beside it, says what nobody has to beat.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from modelled.facts import write_facts
+from modelled.likelihood import drawn, likeness, logits_of, module_at
+from torch import Tensor
+
+
+def judged(reference: Path, answers: Path) -> dict[str, Any]:
+    """The likeness of the answers, and of the model's own. Raises ValueError for others."""
+    told = module_at(reference)
+    data = answers.read_bytes()
+    true, own = [], []
+    with torch.no_grad():
+        for state, arguments in drawn(told):
+            true.append(_logits(told, _wide(state), _wide(arguments)))
+            own.append(_logits(told, state, arguments))
+    count = sum(logits.numel() for logits in true)
+    if len(data) != 8 * count:
+        raise ValueError(f"{len(data) // 8} logits, expected {count}")
+    given = torch.frombuffer(bytearray(data), dtype=torch.float64)
+    parts = torch.split(given, [logits.numel() for logits in true])
+    shaped = [part.view(logits.shape) for part, logits in zip(parts, true, strict=True)]
+    found, beside = likeness(shaped, true), likeness(own, true)
+    return {"model": found.to_json(), "eager": beside.to_json(), "wrong": found.wrong(beside)}
+
+
+def _logits(told: Any, state: Mapping[str, Tensor], arguments: Mapping[str, Tensor]) -> Tensor:
+    values = [*told.reference(state, **arguments).values()]
+    return logits_of(told, values).double()
+
+
+def _wide(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: _widened(tensor) for name, tensor in tensors.items()}
+
+
+def _widened(tensor: Tensor) -> Tensor:
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def main(reference: str, answers: str, out: str) -> int:
+    """Write the facts."""
+    write_facts(Path(out), lambda: judged(Path(reference), Path(answers)))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))

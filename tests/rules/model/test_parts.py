@@ -165,6 +165,9 @@ FILE = "import torch\nbuild = lambda: {}\ninputs = lambda generator: {}\n"
         (FILE.format("torch.nn.Dropout()", "[torch.ones(99)]"), "NOT_REPEATABLE"),
         (FILE.format("torch.nn.ReLU(inplace=True)", "[-torch.ones(9)]"), "CHANGES_ARGUMENTS"),
         (FILE.format("torch.nn.LSTM(2, 2)", "[torch.ones(3, 2)]"), "RESULT_NOT_TENSORS"),
+        (FILE.format("torch.nn.ReLU()", "[torch.ones(3, 2)]") + "LOGITS = 1", "BAD_LOGITS"),
+        (FILE.format("torch.nn.ReLU()", "[torch.ones(3, 2)]") + "LOGITS = 'y'", "BAD_LOGITS"),
+        (FILE.format("torch.nn.ReLU()", "[torch.ones(3)]") + "LOGITS = 0", "BAD_LOGITS"),
     ],
 )
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str, reason: str) -> None:

@@ -74,7 +74,7 @@ def load(path: Path, device: str = "cpu") -> UserModel:
         what = f"build() returned a {type(module).__name__}, expected a torch.nn.Module"
         raise ModelError("NO_MODULE", what)
     model = UserModel(module.to(device), lambda seed: _arguments(inputs, seed, device), device)
-    _check(model)
+    _check_logits(getattr(code, "LOGITS", None), _check(model))
     return model
 
 
@@ -109,8 +109,23 @@ def _arguments(inputs: Callable[..., Any], seed: int, device: str) -> tuple[Tens
     return tuple(tensor.to(device) for tensor in found)
 
 
-def _check(model: UserModel) -> None:
-    """Refuse a model that fails, or whose equal calls differ. Raises ModelError."""
+def _check_logits(index: Any, found: Sequence[Tensor]) -> None:
+    """Refuse an index of no result, or of one without tokens. Raises ModelError."""
+    if index is None:
+        return
+    if type(index) is not int or not 0 <= index < len(found):
+        what = f"LOGITS is {index!r:.50}, expected the number of a result, below {len(found)}"
+        raise ModelError("BAD_LOGITS", what)
+    if not found[index].is_floating_point() or found[index].dim() < 2:
+        what = f"result {index} is a {found[index].dtype} with {found[index].dim()} axes"
+        raise ModelError("BAD_LOGITS", f"{what}, expected floats with at least two axes")
+
+
+def _check(model: UserModel) -> list[Tensor]:
+    """What a call returns. Refuse a model that fails, or whose equal calls differ.
+
+    Raises ModelError.
+    """
     try:
         arguments = model.arguments
         before = [tensor.clone() for tensor in arguments]
@@ -128,3 +143,4 @@ def _check(model: UserModel) -> None:
     if not all(alike):
         what = "equal calls differ, as with dropout; build() should return the module in eval mode"
         raise ModelError("NOT_REPEATABLE", what)
+    return first

@@ -42,7 +42,7 @@ site: setup
 # about time are told from a busy machine's noise where nothing else runs. The others run side by
 # side, the longest first: one more than there are processors, as tests wait for time to pass. The
 # seconds of each part are printed at the end; those of each test are in out/tests/PART.xml.
-tests-cli-1 := $(wildcard tests/cli/test_[a-i]*.py)
+tests-cli-1 := $(wildcard tests/cli/test_[a-h]*.py tests/cli/test_im*.py)
 tests-cli-2 := $(filter-out $(tests-cli-1),$(wildcard tests/cli/test_*.py))
 tests-timed-cheats := tests/cheats -m 'not untimed'
 tests-untimed-cheats := tests/cheats -m untimed

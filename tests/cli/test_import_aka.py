@@ -53,7 +53,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         workspace.write(f"../bench/tasks/{home}/performance_utils_pytest.py", TIMING)
     ran = workspace.run("import", "aka", "../bench")
     assert ran.code == 0, ran.err
-    assert "@aka: 12 of 19 tasks imported\n  licence: Apache-2.0" in ran.out, (
+    assert "@aka: 13 of 20 tasks imported\n  licence: Apache-2.0" in ran.out, (
         ran.out + workspace.run("import", "--list", "@aka").out
     )
     return workspace
@@ -71,7 +71,10 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
         "torch2hip/gpumode/1_Scaled",
         "hip2hip/gpumode/InPlace",
         *(f"{vllm}/{name}" for name in ("returned", "inline", "partly")),
-        *(f"{vllm}/{name}" for name in ("early", "rounded", "scaled", "eight_bits")),
+        *(
+            f"{vllm}/{name}"
+            for name in ("early", "rounded", "scaled", "eight_bits", "eight_bits_partly")
+        ),
         "triton2triton/rocmbench/easy/halve",
         "triton2triton/rocmbench/easy/in_part",
         f"{vllm}/drawn",
@@ -86,7 +89,7 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
         ("hip2hip/others/boxes", "SCRIPT  its script judges the whole program"),
     ):
         assert listed[name].startswith(said), listed[name]
-    assert len(listed) == 19
+    assert len(listed) == 20
 
 
 def test_the_lock_says_what_the_scripts_and_models_pass(imported: CliWorkspace) -> None:
@@ -127,6 +130,7 @@ def test_the_lock_says_what_the_scripts_and_models_pass(imported: CliWorkspace) 
         ("triton2triton/vllm/early", KERNEL, ("* 2.0\n    if", "* 2.1\n    if"), "WRONG_RESULT"),
         ("triton2triton/vllm/rounded", KERNEL, ("* 10.0", "* 11.0"), "WRONG_RESULT"),
         ("triton2triton/vllm/eight_bits", KERNEL, ("* 8.0", "* 9.0"), "WRONG_RESULT"),
+        ("triton2triton/vllm/eight_bits_partly", KERNEL, ("* 8.0", "* 9.0"), "WRONG_RESULT"),
         ("triton2triton/rocmbench/easy/halve", WHOLE, ("* 0.5", "* 0.6"), "WRONG_RESULT"),
         ("torch2hip/gpumode/1_Scaled", FUNCTIONAL, ("x * weight *", "x *"), "WRONG_RESULT"),
         ("hip2hip/gpumode/InPlace", IN_PLACE, ("x.mul_(weight)", "x.mul_(1.0)"), "WRONG_RESULT"),

@@ -94,8 +94,10 @@ def verdict(
     if seed is None:
         return "its script did not draw these inputs, and cannot judge their results"
     for name, tensor in outputs.items():
-        known = truth[name].isfinite() if truth[name].is_floating_point() else None
-        if known is not None and bool((known & ~tensor.isfinite()).any()):
+        if not truth[name].is_floating_point():
+            continue
+        finite, known = (one.double().isfinite() for one in (tensor, truth[name]))
+        if bool((known & ~finite).any()):
             return f"'{name}' is not finite where the original's is"
     for name in told["unchecked"]:
         if not close(outputs[name], truth[name]):

@@ -1,8 +1,10 @@
-"""How many actions a second BuildGrid hands out, to workers that do nothing.
+"""How many actions a second BuildGrid hands out to workers that do nothing, and casd executes.
 
-    python tests/bench/bench_dispatch.py [ACTIONS] [WORKERS] [CAPACITY]
+    python tests/bench/bench_dispatch.py buildgrid [ACTIONS] [WORKERS] [CAPACITY]
+    python tests/bench/bench_dispatch.py casd [ACTIONS] [JOBS]
 
-Server, database, workers and clients are on this machine. Needs what ``make fleet`` needs, with
+Server, database, workers and clients are on this machine. casd has no workers: it starts a runner
+and ``true`` for each action. Needs what ``make fleet`` needs, with
 BuildGrid's ``bgd`` on the PATH.
 """
 
@@ -27,6 +29,7 @@ from kabuild.remote.endpoint import Endpoint
 from kabuild.remote.patience import Patience
 from kabuild.store import Store, merkle
 from tests.testkit.buildgrid import a_server
+from tests.testkit.casd import running
 
 CLIENTS = 64
 PROPERTIES = [("OSFamily", "linux"), ("pool", "cpu")]
@@ -52,19 +55,21 @@ def spent(idle: int) -> dict[str, float]:
         line = " ".join(process.info["cmdline"] or ())
         is_server = "bgd server start" in line
         part = "bgd" if is_server else "postgres" if line.startswith("postgres:") else ""
+        part = "casd" if "buildbox-casd" in line else part
         part = "workers" if process.info["pid"] == idle else part
         if part and process.info["cpu_times"]:
-            seconds[part] += process.info["cpu_times"].user + process.info["cpu_times"].system
+            times = process.info["cpu_times"]
+            seconds[part] += times.user + times.system
+            seconds[part] += times.children_user + times.children_system
     return seconds
 
 
-def main(count: int, workers: int, capacity: int) -> None:
+def buildgrid(count: int = 500, workers: int = 8, capacity: int = 8) -> None:
+    """Have so many workers end ``count`` actions."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         root.chmod(0o755)
-        program = root / "bin/kabuild-worker-exec"
-        with a_server(root, program) as fleet, Store.open(root / "store") as store:
-            made = actions(program, count, store)
+        with a_server(root, root / "kabuild-worker-exec") as fleet:
             idle = subprocess.Popen(
                 [
                     sys.executable,
@@ -73,12 +78,24 @@ def main(count: int, workers: int, capacity: int) -> None:
                 ]
             )
             try:
-                with RemoteCache.connect(Endpoint.of(fleet.url)) as server:
-                    server.blobs.upload([*made, *_commands(made, store)], store.cas)
-                    run(server, made, idle.pid, workers, capacity)
+                measure(root, fleet.url, fleet.program, count, idle.pid)
             finally:
                 idle.kill()
                 idle.wait()
+
+
+def casd(count: int = 500, jobs: int = 8) -> None:
+    """Have casd execute ``count`` actions."""
+    with tempfile.TemporaryDirectory() as name, running(Path(name) / "casd", jobs=jobs) as server:
+        measure(Path(name), server.url, Path("/bin/true"), count, 0)
+
+
+def measure(root: Path, url: str, program: Path, count: int, idle: int) -> None:
+    """Send ``count`` actions to a server, and run them."""
+    with Store.open(root / "store") as store, RemoteCache.connect(Endpoint.of(url)) as server:
+        made = actions(program, count, store)
+        server.blobs.upload([*made, *_commands(made, store)], store.cas)
+        run(server, made, idle)
 
 
 def _commands(made: Sequence[Digest], store: Store) -> list[Digest]:
@@ -87,9 +104,7 @@ def _commands(made: Sequence[Digest], store: Store) -> list[Digest]:
     return [digest for digest in found if digest not in {*made}]
 
 
-def run(
-    server: RemoteCache, made: Sequence[Digest], idle: int, workers: int, capacity: int
-) -> None:
+def run(server: RemoteCache, made: Sequence[Digest], idle: int) -> None:
     """Print how fast ``made`` ends, and who used the processors meanwhile."""
     before = spent(idle)
     began = time.perf_counter()
@@ -104,11 +119,18 @@ def run(
     used = {name: value - before.get(name, 0.0) for name, value in spent(idle).items()}
     shown = ", ".join(f"{name} {1e3 * value / len(made):.1f}" for name, value in used.items())
     print(
-        f"{len(made)} actions by {workers} workers of {capacity}: {seconds:.1f} s, "
+        f"{len(made)} actions: {seconds:.1f} s, "
         f"{len(made) / seconds:.1f}/s; processor ms for each: {shown}"
     )
 
 
+def main(server: str, *numbers: str) -> None:
+    """Measure one of the two servers."""
+    if server == "casd":
+        casd(*map(int, numbers))
+    else:
+        buildgrid(*map(int, numbers))
+
+
 if __name__ == "__main__":
-    given = [int(argument) for argument in sys.argv[1:4]]
-    main(*(given + [500, 8, 8][len(given) :]))
+    main(*(sys.argv[1:] or ["buildgrid"]))

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -67,7 +68,10 @@ def work(channel: grpc.Channel, name: str, capacity: int) -> None:
     """One session, until the process ends."""
     create, update = (channel.unary_unary(method) for method in (_CREATE, _UPDATE))
     fixed = text_field(2, name) + int_field(3, _OK) + message_field(4, worker(capacity))
-    answer: bytes = create(message_field(2, fixed), timeout=_LONGEST)
+    answer = b""
+    while not answer:
+        with suppress(grpc.RpcError):  # the server may still be starting
+            answer = create(message_field(2, fixed), timeout=_LONGEST)
     while True:
         said: dict[int, list[int | bytes]] = {}
         for number, value in parse_fields(answer):

@@ -46,15 +46,21 @@ class Casd:
 
 
 @contextmanager
-def running(root: Path, *, disk: str = "") -> Iterator[Casd]:
-    """A server on a free port, until the end; with a ``disk`` of its own of this size, if given."""
+def running(root: Path, *, disk: str = "", jobs: int = 0) -> Iterator[Casd]:
+    """A server on a free port, until the end.
+
+    ``disk`` is the size of a disk of its own; with ``jobs``, it executes so many actions at once.
+    """
     casd = program()
     assert casd
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
     with (root.parent / "casd.log").open("wb") as log:
-        argv = [casd, f"--bind=127.0.0.1:{port}", str(root)]
+        argv = [casd, f"--bind=127.0.0.1:{port}"]
+        if jobs:
+            argv += [f"--buildbox-run={shutil.which('buildbox-run-hosttools')}", f"--jobs={jobs}"]
+        argv.append(str(root))
         if disk:
             root.mkdir()
             mounted = f'mount -t tmpfs -o size={disk} none "$0" && exec "$@"'

@@ -364,8 +364,8 @@ def _require_named(request: Request, tasks: Tasks, declared: Sequence[Gate], whe
         raise UsageError(
             Reason.UNKNOWN_GATE,
             f"{name} is not available on {where} for {' '.join(request.patterns)}",
-            hint="leave it out, choose another --platform, or fetch what it takes "
-            "('kabuild toolchain list' has it)",
+            hint="leave it out, choose another --platform, or fetch its toolchain "
+            "(see 'kabuild toolchain list')",
         )
 
 

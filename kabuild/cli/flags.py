@@ -151,7 +151,7 @@ def _read_rerun(_: click.Context, __: click.Parameter, text: str) -> int:
         raise UsageError(
             Reason.BAD_FLAG,
             f"--agent_rerun must be an integer, got '{text}'",
-            hint="for new trials write --agent_rerun last; --json says which number they got",
+            hint="for new trials, put --agent_rerun last; --json shows their number",
         )
     return int(text)
 

@@ -205,7 +205,7 @@ def render(found: Verified, style: Style = plain) -> str:
             for part in found.replaced
         ]
         lines += [text_table(rows, right=(1,)), ""]
-    lines += [f"{name} stays as it is: {why}" for name, why in found.unsolved.items()]
+    lines += [f"{name} is unchanged: {why}" for name, why in found.unsolved.items()]
     verdicts = [("the model with", "verdict", "speedup over eager")]
     for item in found.variants:
         problem = item.result.problem

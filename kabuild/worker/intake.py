@@ -73,7 +73,7 @@ class _Taking:
 
     def directory(self, directory: int, shown: str, depth: int) -> Directory:
         if depth > _MOST_DEPTH:
-            what = f"more than {_MOST_DEPTH} directories lie in each other"
+            what = f"directories are nested deeper than {_MOST_DEPTH}"
             raise ForeignDirectoryError(what)
         files: dict[str, FileNode] = {}
         directories: dict[str, Directory] = {}

@@ -204,7 +204,7 @@ def test_what_an_adapter_cannot_read_at_all_is_kept_as_it_was_printed(quick: Cli
     assert ran.code == 0, ran.err
     facts, transcript = _made(quick)
     assert facts["state"] == "failed"
-    assert facts["message"].startswith("what it left cannot be read: ZeroDivisionError")
+    assert facts["message"].startswith("its output cannot be read: ZeroDivisionError")
     assert [entry["text"] for entry in transcript[1:]] == ["nonsense"]
 
 

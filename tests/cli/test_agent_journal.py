@@ -67,7 +67,7 @@ def test_a_killed_run_leaves_its_journal_to_the_next(quick: CliWorkspace) -> Non
     entries = map(json.loads, (made / "transcript.jsonl").read_text().splitlines()[1:])
     said = [entry["text"] for entry in entries]
     assert said[0] == "True half of it"
-    refused = "kabuild-check: the kernel is refused: what it is compared with does not compile"
+    refused = "kabuild-check: the kernel is refused: the kernel to compare with does not compile"
     assert said[1].startswith(f"2 {refused}")
     assert any(text.startswith("0 compile: PASS") for text in said)
     assert said[-1].endswith("it is binary: byte 0 is zero")

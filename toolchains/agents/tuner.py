@@ -2,7 +2,7 @@
 
     tuner.py KERNEL --seconds=300 --seed=1
 
-Successive halving over at most ``--points`` of the grid, each timed against the kernel as it is.
+Successive halving over at most ``--points`` of the grid, each timed against the initial kernel.
 The order follows from the seed; the times are the judge's, with all their noise. The best is
 written to the kernel where it is right and, measured once more and longer, faster by its whole
 interval: the best of many is partly the luckiest. Where nothing is, the kernel stays.
@@ -84,7 +84,7 @@ class Tuner:
         for point, speedup in ranked:
             if speedup > 1.0 and self._is_proven(point):
                 return self._kernel(point)
-        say("nothing surely beats the kernel as it is")
+        say("no variant is surely faster than the initial kernel")
         return self._text
 
     def _is_late(self, point: Point, seconds: float) -> bool:
@@ -99,7 +99,7 @@ class Tuner:
         return self._costs.bound(CORRECTNESS) + max(longer, self._costs.bound(PERF, seconds))
 
     def _measure(self, point: Point, seconds: float) -> float | None:
-        """The speedup over the kernel as it is.
+        """The speedup over the initial kernel.
 
         None if the point does not compile, crashes, is wrong or is surely slower; measured for
         longer than the shortest, where it is no faster. The first that is faster has to be right
@@ -154,7 +154,7 @@ class Tuner:
         return self._right[point]
 
     def _is_faster(self, point: Point) -> bool:
-        """Whether it beats the kernel as it is, measured once more, by its whole interval."""
+        """Whether it beats the initial kernel, measured once more, by its whole interval."""
         seconds = min(LAST, self._costs.affordable(PERF, self._end - self._now()))
         if seconds < SHORTEST:
             return False
@@ -241,7 +241,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"{options.kernel.name}: {error}", file=sys.stderr)
         return 1
     if not find(text):
-        say("the kernel declares no tunables: it is handed in as it is")
+        say("the kernel declares no tunables: handing it in unchanged")
         return 0
     try:
         options.kernel.write_text(tuner.search(options.points, options.seed))

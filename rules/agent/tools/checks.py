@@ -135,7 +135,7 @@ def _compile_other(bench: Bench, text: str) -> Path | None:
         return None
     verdict, artifact = bench.compile(check_text(text.encode()))
     if verdict["verdict"] != "PASS":
-        raise RefusedError(f"what it is compared with does not compile: {verdict['summary']}")
+        raise RefusedError(f"the kernel to compare with does not compile: {verdict['summary']}")
     return artifact
 
 

@@ -264,7 +264,7 @@ class Session:
             report = self._adapter.read(captured)
         except adapter.UNREADABLE as error:
             # An adapter reads the agent's files, which may hold anything.
-            said = f"what it left cannot be read: {type(error).__name__}: {error}"
+            said = f"its output cannot be read: {type(error).__name__}: {error}"
             printed = adapter.load("plain").read(captured).transcript
             ended_as = State.FAILED if state is State.FINISHED else state
             return Report(ended_as, budget.usage, printed, said)

@@ -44,7 +44,7 @@ def capture(name: str, files: Sequence[str]) -> Table:
     from imported.pytests import UNTIL
 
     if name.startswith("G/"):
-        what = "nothing says what its kernel computes, save the kernel itself"
+        what = "only its kernel defines what it computes, so there is no oracle"
         raise LeftOutError("NO_ORACLE", what)
     file = needing_packages(lambda: _file(files[0]))
     file.check()

@@ -95,7 +95,7 @@ class Search:
         """Search until something ends it."""
         self._transcript.say("system", prompts.system(self._task))
         if problem := self._begin():
-            return End("unavailable", f"the kernel as it is cannot be judged: {problem}")
+            return End("unavailable", f"the initial kernel cannot be judged: {problem}")
         for generation in range(1, self._settings.generations + 1):
             if end := self._generation(generation):
                 return end
@@ -126,7 +126,7 @@ class Search:
         first = Candidate(self._original, digest, 1.0, proved, timed, gained=gained)
         self._population.keep(first)
         self._planner.begin(first)
-        self._transcript.say("tool", f"the kernel as it is:\n{prompts.measured(timed)}")
+        self._transcript.say("tool", f"the initial kernel:\n{prompts.measured(timed)}")
         return timed.problem
 
     def _generation(self, generation: int) -> End | None:

@@ -153,9 +153,9 @@ class Returned:
         address = tensor.data_ptr()
         inputs, outputs = self._arenas
         if address in inputs:
-            raise Aliased(f"'{name}' lies in an input")
+            raise Aliased(f"'{name}' is in the memory of an input")
         if address in outputs and (address - outputs.start) // self._stride != slot:
-            raise Aliased(f"'{name}' lies in an output of another call")
+            raise Aliased(f"'{name}' is in the memory of another call's output")
         return address
 
 

@@ -34,7 +34,7 @@ class StateFile:
             tensor = state[region.name]
             wanted = torch_dtype(shapes.dtype_name(argument, config))
             if tensor.dtype != wanted or tuple(tensor.shape) != region.shape:
-                raise ValueError(f"the state '{region.name}' is not as it is declared")
+                raise ValueError(f"the state '{region.name}' differs from its declaration")
             if region.size:
                 flat = tensor.detach().cpu().contiguous().view(-1).view(torch.uint8)
                 memory[region.first : region.first + region.size] = flat.numpy().tobytes()

@@ -261,7 +261,7 @@ def _refuse(function: Callable[..., Any], values: Callable[[], Values], device: 
     except Exception as error:  # noqa: BLE001 - whatever the benchmark's code raises
         why = f"its own code fails on a CPU: {first_line(error)}"
         raise LeftOutError("NEEDS_GPU", why) from None
-    raise LeftOutError("NOT_REPEATABLE", "it fails at times")
+    raise LeftOutError("NOT_REPEATABLE", "it fails in some runs")
 
 
 def _memory(like: Tensor, known: Sequence[Tensor]) -> Tensor:

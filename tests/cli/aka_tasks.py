@@ -84,6 +84,11 @@ def eight_bits(x):
     _eight_bits[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), 64)
     return y
 
+def with_scratch(x):
+    scratch = torch.empty(2 * x.shape[0], x.shape[1], dtype=x.dtype, device=x.device)
+    scratch[: x.shape[0]] = x
+    return twice(x), scratch
+
 def other(x):
     return x * 2.0
 """
@@ -162,6 +167,9 @@ EIGHT_BITS_PARTLY = EIGHT_BITS.replace(
     "if not torch.allclose(result.float(), expected.float()):",
     "if not torch.equal(result[:, :2].float(), expected[:, :2].float()):",
 )
+UNWRITTEN = """result, _ = mod.with_scratch(x)
+            if not torch.equal(result[:, :2], (x * 2.0)[:, :2]):
+                return False, "wrong\""""
 SCALED = """result = mod.scaled(x, 1.0 / cols)
             if not torch.allclose(result, x / cols, atol=1e-2):
                 return False, "wrong\""""
@@ -213,4 +221,5 @@ SCRIPTED = {
     "scaled": SCALED,
     "eight_bits": EIGHT_BITS,
     "eight_bits_partly": EIGHT_BITS_PARTLY,
+    "unwritten": UNWRITTEN,
 }

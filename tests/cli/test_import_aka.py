@@ -53,7 +53,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         workspace.write(f"../bench/tasks/{home}/performance_utils_pytest.py", TIMING)
     ran = workspace.run("import", "aka", "../bench")
     assert ran.code == 0, ran.err
-    assert "@aka: 13 of 20 tasks imported\n  licence: Apache-2.0" in ran.out, (
+    assert "@aka: 13 of 21 tasks imported\n  licence: Apache-2.0" in ran.out, (
         ran.out + workspace.run("import", "--list", "@aka").out
     )
     return workspace
@@ -81,6 +81,10 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
     }
     for name, said in (
         (f"{vllm}/unchecked", "CHECK_FOOLED  its script accepts the results of another call"),
+        (
+            f"{vllm}/unwritten",
+            "OUTPUT_UNCHECKED  its script does not look at 'y1', which its kernel",
+        ),
         (f"{vllm}/fooled", "CHECK_FOOLED  its script accepts zeros"),
         (f"{vllm}/wrong", "REFERENCE_DIFFERS  its script refuses its own kernel: wrong"),
         (f"{vllm}/several", "SEVERAL_CALLS  its check calls the module more than once"),
@@ -89,7 +93,7 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
         ("hip2hip/others/boxes", "SCRIPT  its script judges the whole program"),
     ):
         assert listed[name].startswith(said), listed[name]
-    assert len(listed) == 20
+    assert len(listed) == 21
 
 
 def test_the_lock_says_what_the_scripts_and_models_pass(imported: CliWorkspace) -> None:

@@ -25,14 +25,21 @@ def instead_of_cuda(device: str) -> Iterator[None]:
 
 
 class ZeroedMemory(TorchFunctionMode):
-    """A context in which unwritten memory is zero, so that equal draws are equal."""
+    """A context in which unwritten memory is zero, or all of another value.
+
+    So equal draws are equal.
+    """
+
+    def __init__(self, value: float = 0.0) -> None:
+        super().__init__()
+        self._value = value
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The call, with zeros instead of undefined values."""
+        """The call, with the value instead of undefined ones."""
         del types
         result = func(*args, **(kwargs or {}))
         if getattr(func, "__name__", "") in _EMPTY and isinstance(result, torch.Tensor):
-            result.zero_()
+            result.fill_(self._value)
         return result
 
 

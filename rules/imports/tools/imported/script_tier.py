@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from imported.boundary import LeftOutError
+from imported.devices import ZeroedMemory
 from imported.functions import placed, tensors
 from imported.modules import first_line, identical
 from imported.script_declared import Told, declaration, floats_of, shapes_of
@@ -131,6 +132,9 @@ def _judged_by_script(learning: Learning) -> tuple[dict[str, Any], Told]:
     if wrong:
         raise LeftOutError("REFERENCE_DIFFERS", f"its script refuses its own kernel: {wrong}"[:200])
     unchecked = [name for name in known if not said({name: _garbage(known[name])})]
+    if unwritten := _unwritten(learning, seen, unchecked):
+        what = f"its script does not look at '{unwritten[0]}', which its kernel writes in part"
+        raise LeftOutError("OUTPUT_UNCHECKED", what)
     fakes = {
         "zeros": {name: torch.zeros_like(t) for name, t in known.items()},
         "the results of another call": {name: stale[name] for name in known},
@@ -162,6 +166,15 @@ def _computed(learning: Learning, seen: Seen) -> dict[str, Tensor]:
     held = {t.untyped_storage().data_ptr() for t in left.values()}
     named = results(outcome).items()
     return {**{n: t for n, t in named if t.untyped_storage().data_ptr() not in held}, **left}
+
+
+def _unwritten(learning: Learning, seen: Seen, names: Sequence[str]) -> list[str]:
+    """Those of the results that depend on what their memory held before."""
+    ran = []
+    for value in (0.0, 1.0):
+        with ZeroedMemory(value):
+            ran.append(_computed(learning, seen))
+    return [name for name in names if not identical(ran[0][name], ran[1][name])]
 
 
 def _steady(

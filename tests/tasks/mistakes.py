@@ -106,7 +106,6 @@ MISTAKES = {
     ),
     "triton2triton/moe_grouped_gemm": Mistake("(expert * n + column)", "column"),
     "triton2triton/newton_schulz": Mistake("polynomial, gamma, beta", "polynomial, gamma, 0.0"),
-    "triton2triton/attention_backward": Mistake("p * (dp - product[:, None])", "p * dp"),
     "triton2triton/conv2d_relu": Mistake("(col + right >= 0) & (col + right < width)", "True"),
     "triton2triton/distill_loss": Mistake("temperature * (q - p)", "q - p"),
     "triton2triton/gemm_int8": Mistake("* down[:, None]", ""),

@@ -100,7 +100,6 @@ MISTAKES = {
     "triton2triton/dropout_add": Mistake(">= p", ">= 2.0 * p"),
     "triton2triton/gated_delta_rule": Mistake("value.to(tl.float32) - known", "value - 0.0"),
     "triton2triton/gemm_w4a16": Mistake("(pair & 15)", "(pair >> 4)"),
-    "triton2triton/lightning_attention": Mistake("* (step + 1))", "* step)"),
     "triton2triton/mla_decode": Mistake(
         'score += tl.dot(q_turned, tl.trans(key), input_precision="ieee")', "score += 0.0"
     ),

@@ -28,8 +28,8 @@ def reference(logits, allowed, seed, temperature, rows, vocab, **_):
     """Return token [rows]."""
     total = summed(logits, allowed, temperature)
     generator = torch.Generator().manual_seed(int(seed))
-    drawn = torch.rand(rows, 1, generator=generator, dtype=torch.float64).to(logits.device)
-    token = torch.searchsorted(total, drawn * total[:, -1:], right=True)
+    drawn = torch.rand(rows, 1, generator=generator, dtype=torch.float64, device="cpu")
+    token = torch.searchsorted(total, drawn.to(total.device) * total[:, -1:], right=True)
     return {"token": token[:, 0].clamp_max(vocab - 1).to(torch.int32)}
 
 

@@ -16,8 +16,8 @@ def inputs(config, generator):
 def reference(x, residual, seed, p, **_):
     """Return y [rows, cols]."""
     generator = torch.Generator().manual_seed(int(seed))
-    kept = torch.rand(x.shape, generator=generator, dtype=torch.float64).to(x.device) >= p
-    return {"y": residual + torch.where(kept, x / (1.0 - p), 0.0)}
+    drawn = torch.rand(x.shape, generator=generator, dtype=torch.float64, device="cpu")
+    return {"y": residual + torch.where(drawn.to(x.device) >= p, x / (1.0 - p), 0.0)}
 
 
 def cdf(outputs, x, residual, p, **_):

@@ -15,6 +15,7 @@ from kabuild.base.reading import read_bounded
 from kabuild.cli.new import say_written
 from kabuild.cli.options import Options, argument, flag, takes
 from kabuild.cli.types import JOBS, InputPath, WholeNumber, unwritable
+from kabuild.loading.platform_index import PlatformIndex
 
 _MOST_BYTES = 1 << 20
 KINDS = ("systemd", "compose", "kubernetes", "buildgrid")
@@ -136,6 +137,13 @@ def config(options: ConfigFlags) -> None:
     """
     from kabuild.worker.setup import Site, files_of
 
+    spec = PlatformIndex.around(Path.cwd()).spec(options.platform.partition(":")[0])
+    if options.gpus and not spec.resource:
+        raise UsageError(
+            Reason.BAD_FLAG,
+            f"--gpus={options.gpus}: nodes of platform '{spec.name}' have no GPUs",
+            hint="say which platform they offer: --platform=NAME; its platform.toml has 'resource'",
+        )
     site = Site(
         host=options.host,
         port=options.port,
@@ -144,6 +152,8 @@ def config(options: ConfigFlags) -> None:
         pool=options.pool,
         platform=options.platform,
         gpus=options.gpus,
+        groups=" ".join(spec.groups),
+        resource=spec.resource,
         jobs=options.jobs,
         workspace=options.workspace,
         kabuild=options.kabuild,

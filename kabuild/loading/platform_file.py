@@ -68,6 +68,8 @@ ATTRS: Mapping[str, Attr] = {
         "Compilers that can be adopted for it.", check=_check_installations
     ),
     "packages": attr.tables("Python packages that it can use.", check=_check_packages),
+    "groups": attr.strings("The groups whose members may use its devices."),
+    "resource": attr.string("Its devices, as Kubernetes names them.", default=""),
 }
 
 

@@ -81,6 +81,8 @@ class PlatformSpec:
         pytorch_build: what such a build is called.
         installations: compilers that can be adopted for it.
         packages: Python packages that it can use.
+        groups: whose members may use its devices.
+        resource: its devices, as Kubernetes names them; empty if it does not.
     """
 
     name: str
@@ -95,6 +97,8 @@ class PlatformSpec:
     pytorch_build: str = ""
     installations: tuple[Installation, ...] = ()
     packages: tuple[Package, ...] = ()
+    groups: tuple[str, ...] = ()
+    resource: str = ""
 
 
 CPU_SPEC = PlatformSpec(CPU)

@@ -34,8 +34,17 @@ kubernetes = pytest.mark.skipif(
 SITES = [
     Site(host="grid.example"),
     Site(host="grid.example", tls=True),
-    Site(host="grid.example", pool="h200", platform="cuda:sm_90", gpus=8),
-    Site(host="grid.example", pool="mi300x", platform="rocm", gpus=8),
+    Site(
+        host="grid.example", pool="h200", platform="cuda:sm_90", gpus=8, resource="nvidia.com/gpu"
+    ),
+    Site(
+        host="grid.example",
+        pool="mi300x",
+        platform="rocm",
+        gpus=8,
+        groups="video render",
+        resource="amd.com/gpu",
+    ),
 ]
 
 

@@ -54,7 +54,7 @@ def clock(stages: Stages) -> str:
         ),
         (
             f"intervals of at most ±1 %: {_of([width <= 1 for width in half])}; ±1.5 %: "
-            f"{_of([width <= 1.5 for width in half])}. 0.6 % of each is what machines differ by"
+            f"{_of([width <= 1.5 for width in half])}. What machines differ by is part of each"
         ),
     ]
     return "## The clock\n\n" + "\n".join(f"- {line}" for line in lines)

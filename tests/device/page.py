@@ -72,10 +72,22 @@ def _suite(stages: Stages) -> str:
         "for the largest "
         "config of a task that memory bounds, with its share of a copy of as many bytes behind "
         "it; of matrix products, of the speed of the vendor's library. *spread* is how far the "
-        "processes of the expert are apart, of which there are three to twelve."
+        f"processes of the expert are apart, of which there are three to {_processes(suite)}."
     )
     figures = _figures(suite, stages.get("roofline", {}))
     return "\n\n".join(["## Suite", said, legend, figures, _compiling(stages), _compiled(suite)])
+
+
+def _processes(suite: Any) -> str:
+    """In words, how many processes any config of a suite had at most."""
+    counts = [
+        len(times)
+        for task in suite["tasks"].values()
+        for sides in task["processes_ns"].values()
+        for times in sides.values()
+    ]
+    words = ["three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+    return words[max(counts) - 3]
 
 
 def _figures(suite: Any, shares: Any) -> str:

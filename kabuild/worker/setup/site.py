@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from kabuild.execution.wire import PROGRAM
 from kabuild.worker.shim_text import SOCKET
 
-_GROUPS = {"rocm": "video render"}
-_RESOURCES = {"cuda": "nvidia.com/gpu", "rocm": "amd.com/gpu"}
 _TLS = {"server-cert": "ca.pem", "client-key": "node.key", "client-cert": "node.pem"}
 
 
@@ -23,6 +21,8 @@ class Site:
         pool: the property by which actions reach the nodes.
         platform: offered by the nodes besides ``cpu``, as ``worker serve --platform`` has it.
         gpus: devices of one node.
+        groups: whose members may use the devices, separated by spaces.
+        resource: the devices, as Kubernetes names them.
         jobs: CPU slots of one node.
         workspace: the workspace's directory on a node.
         kabuild: the program on a node.
@@ -36,6 +36,8 @@ class Site:
     pool: str = "cpu"
     platform: str = "cpu"
     gpus: int = 0
+    groups: str = "video"
+    resource: str = ""
     jobs: int = 8
     workspace: str = "/srv/kabuild"
     kabuild: str = "/opt/kabuild/bin/kabuild"
@@ -60,16 +62,6 @@ class Site:
     def concurrent(self) -> int:
         """Actions that a node's engine takes at once: one more than devices, or one per slot."""
         return self.gpus + 1 if self.gpus else self.jobs
-
-    @property
-    def groups(self) -> str:
-        """The groups whose members may use the devices."""
-        return _GROUPS.get(self.vendor, "video")
-
-    @property
-    def resource(self) -> str:
-        """The devices, as Kubernetes names them."""
-        return _RESOURCES.get(self.vendor, f"{self.vendor}.example/gpu")
 
     def certificates(self, service: str) -> tuple[str, ...]:
         """Flags of buildbox-casd (``cas``) and buildbox-worker (``bots``); empty without TLS."""

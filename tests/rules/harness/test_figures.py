@@ -66,7 +66,12 @@ def test_no_time_is_shorter_than_an_empty_batch() -> None:
     assert found.candidate_ns == pytest.approx(EMPTY / PLAN.slots)
 
 
-def test_the_baseline_is_no_slower_for_being_short() -> None:
+def test_a_short_baseline_counts_as_an_empty_batch_and_its_true_time_is_in_the_interval() -> None:
+    """So that equal programs have equal times, and none that is slower is surely not."""
     found = figures({}, true={"candidate": 1_000_000, "baseline": 10})
 
-    assert found.baseline_ns == pytest.approx(10 / PLAN.slots)
+    assert found.baseline_ns == pytest.approx(EMPTY / PLAN.slots)
+    assert found.ratio.low == pytest.approx(10 / 1_000_000, rel=0.1)
+    equal = figures({}, true={"candidate": 10, "baseline": 10})
+    assert equal.candidate_ns == equal.baseline_ns
+    assert equal.ratio.low <= equal.ratio.value == 1.0

@@ -162,7 +162,7 @@ struct Message {
   int64_t values[6];
 };
 constexpr uint32_t kMagic = 0x3152424B;
-constexpr uint32_t kRun = 4, kBye = 6, kReady = 16, kDone = 17, kFault = 18, kGone = 19;
+constexpr uint32_t kRun = 4, kEmpty = 5, kBye = 6, kReady = 16, kDone = 17, kFault = 18, kGone = 19;
 constexpr int kControl = 3;
 
 // The request in hand still lies on the runner's stack.

@@ -8,6 +8,7 @@ config, and belongs to its class.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from terms.dtypes import ELEMENT, FLOATING
@@ -82,9 +83,13 @@ class Ground:
         """The ground of a task.
 
         Where fixed axes make a tensor of all visible configs larger than the cap, such as weights,
-        the cap is the smallest of these: else no config would be under it.
+        the cap is the smallest of these: else no config would be under it. A config that has no
+        valid shape does not count; admission names it.
         """
-        shown = [largest_tensor(spec.signature, config.dims) for config in spec.configs]
+        shown: list[int] = []
+        for config in spec.configs:
+            with suppress(shapes.ShapeError):
+                shown.append(largest_tensor(spec.signature, config.dims))
         elements = max(spec.elements, min(shown, default=0))
         return cls(spec.signature, spec.space, elements, spec.configs, spec.extent)
 

@@ -61,7 +61,7 @@ def test_every_file_is_a_task_or_left_out_for_a_reason(imported: CliWorkspace) -
 
     for line in (
         "@tritonbench//T/scaled_add  imported",
-        "@tritonbench//G/kernel  NO_ORACLE  nothing says what its kernel computes",
+        "@tritonbench//G/kernel  NO_ORACLE  only its kernel defines what it computes",
         "@tritonbench//T/integers  VALUES_FIXED  its inputs are integers or zeros that its test",
         "@tritonbench//T/near  VALUES_FIXED  it works for the numbers that its test writes down",
         "@tritonbench//T/wrong  DOES_NOT_RUN  its function fails on a CPU without gradients",

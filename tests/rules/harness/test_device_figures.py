@@ -56,11 +56,14 @@ def test_calls_of_many_launches_get_fewer_slots(launches, slots):
 
 def test_nobody_takes_more_than_a_share_or_than_others_leave():
     assert Budget.of(140 * GIB, 139 * GIB, 0.25).allowed_bytes == 35 * GIB
+    assert Budget.of(140 * GIB, 139 * GIB, 0.25).most_bytes == 70 * GIB
     assert Budget.of(140 * GIB, 20 * GIB, 0.25).allowed_bytes == 20 * GIB
+    assert Budget.of(140 * GIB, 20 * GIB, 0.25).most_bytes == 20 * GIB
 
 
 def test_what_does_not_fit_is_said_before_anything_runs():
-    budget = Budget.of(8 * GIB, 8 * GIB, 0.5)
+    budget = Budget.of(8 * GIB, 8 * GIB, 0.25)
+    assert budget.tensor_bytes == 0
     budget.demand("f32 n=1", 2 * GIB)
 
     with pytest.raises(MachineFault) as raised:

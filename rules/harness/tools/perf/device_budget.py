@@ -20,17 +20,22 @@ class Budget:
         total_bytes: of the device.
         free_bytes: nobody had when the judging began.
         allowed_bytes: for all that the judge and its runners hold together.
+        most_bytes: the same for a config of which not even one call fits into that.
         peak_bytes: that were taken at most, whenever ``note`` was called.
     """
 
     total_bytes: int
     free_bytes: int
     allowed_bytes: int
+    most_bytes: int
     peak_bytes: int = 0
 
     @classmethod
     def of_device(cls, share: float) -> Budget:
-        """A budget of at most ``share`` of the device, and of what is free."""
+        """A budget of at most ``share`` of the device, and of what is free.
+
+        A config of large tensors may take twice the share for one call at a time.
+        """
         free, total = accelerator().mem_get_info()
         own = accelerator().memory_reserved()
         return cls.of(total, free + own, share)
@@ -38,20 +43,20 @@ class Budget:
     @classmethod
     def of(cls, total: int, free: int, share: float) -> Budget:
         """A budget from figures."""
-        return cls(total, free, min(int(total * share), free))
+        return cls(total, free, min(int(total * share), free), min(int(2 * total * share), free))
 
     @property
     def tensor_bytes(self) -> int:
-        """The bytes for tensors."""
+        """The bytes for the tensors of a batch of several calls."""
         return max(0, self.allowed_bytes - RESERVE)
 
     def demand(self, config: str, needed: int) -> None:
-        """Raise MachineFault if a config does not fit the budget."""
-        if needed > self.tensor_bytes:
+        """Raise MachineFault if not even one call of a config fits."""
+        if needed > self.most_bytes - RESERVE:
             raise MachineFault(
                 f"DEVICE_MEMORY: {config} needs {_gib(needed + RESERVE)} of the device; "
                 f"{_gib(self.free_bytes)} of {_gib(self.total_bytes)} are free, "
-                f"{_gib(self.allowed_bytes)} may be taken"
+                f"{_gib(self.most_bytes)} may be taken"
             )
 
     def note(self) -> None:

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from kabuild.base import threads
 from kabuild.base.errors import KabuildError, Reason
 from kabuild.builder import Builder
 from kabuild.loading.request import Request
@@ -127,7 +128,7 @@ class _Build:
     def __init__(self, work: Callable[[threading.Event], None]) -> None:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=work, args=(self._stop,), name="build")
-        self._thread.start()
+        threads.start(self._thread)
 
     def cancel(self) -> None:
         """Stop it, and wait until it has stopped."""

@@ -156,7 +156,7 @@ class _Analyzer:
         except KabuildError as error:
             error.position = error.position or target.position
             raise
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, MemoryError):  # neither is the rule's fault
             raise
         except BaseException as error:  # SystemExit, too: it would look like success
             raise self._bad_rule(target, described(error), error) from error

@@ -34,4 +34,7 @@ def main() -> NoReturn:
             raise
         os.write(2, f"error: {text}\n".encode())
         code = _ENVIRONMENT
+    except (MemoryError, SystemError):  # as what Python makes of no memory during an import
+        os.write(2, b"error: no memory is left to start\n  free some, or raise 'ulimit -v'\n")
+        code = _ENVIRONMENT
     sys.exit(code)

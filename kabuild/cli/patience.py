@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 import click
 
+from kabuild.base import threads
+
 PATIENCE = 3.0
 
 
@@ -23,7 +25,7 @@ def said_when_slow(what: str, patience: float = PATIENCE) -> Iterator[None]:
             click.echo(f"{what}: {time.monotonic() - began:.0f} s so far", err=True)
 
     thread = threading.Thread(target=say, daemon=True)
-    thread.start()
+    threads.start(thread)
     try:
         yield
     finally:

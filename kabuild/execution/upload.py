@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kabuild.base import threads
 from kabuild.base.errors import KabuildError
 from kabuild.model.digest import Digest
 from kabuild.remote.signing import Signer
@@ -55,7 +56,7 @@ class Uploader:
         """Send a result, some time before ``finish`` returns."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="kabuild-upload", daemon=True)
-            self._thread.start()
+            threads.start(self._thread)
         self._parcels.put(parcel)
 
     def finish(self, stopped: Callable[[], bool]) -> None:

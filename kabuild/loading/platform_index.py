@@ -135,7 +135,7 @@ def import_driver(directory: Path) -> Driver:
     try:
         module = importlib.import_module(f"{package.__name__}.{Path(DRIVER_FILE).stem}")
         driver: Driver = module.DRIVER
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:  # SystemExit, too: it would look like success
         raise _driver_failure(directory, error) from error

@@ -125,7 +125,7 @@ class RuleIndex:
         assert file is not None
         try:
             module = importlib.import_module(f"{self._package_name()}.{directory}.rule")
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, MemoryError):
             raise
         except BaseException as error:  # also SystemExit, which would pass for success
             raise LoadError(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from kabuild.base import threads
+
 _POLL = 0.2
 """Seconds between looks at whether calls are still wanted."""
 
@@ -40,7 +42,7 @@ class Watch:
                 self._thread = threading.Thread(
                     target=self._look, name="kabuild-watch", daemon=True
                 )
-                self._thread.start()
+                threads.start(self._thread)
         try:
             yield
         finally:

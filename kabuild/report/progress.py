@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
+from kabuild.base import threads
 from kabuild.base.clock import Clock
 from kabuild.model.event import (
     ActionExecuting,
@@ -78,9 +79,10 @@ class PlainProgress:
         if self._ended is None:
             self._ended = threading.Event()
             name = "kabuild-progress"
-            threading.Thread(
-                target=self._name_slow, args=(self._ended,), name=name, daemon=True
-            ).start()
+            arguments = (self._ended,)
+            threads.start(
+                threading.Thread(target=self._name_slow, args=arguments, name=name, daemon=True)
+            )
 
     def _name_slow(self, ended: threading.Event) -> None:
         while not ended.wait(self._patience):

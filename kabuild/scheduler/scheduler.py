@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kabuild.base import threads
 from kabuild.base.clock import Clock, SystemClock
 from kabuild.base.errors import InternalError, Reason
 from kabuild.model.event import BuildFinished, BuildStarted, EventSink
@@ -146,7 +147,7 @@ class Scheduler:
             if run := self._workers.wait(left):
                 build.let_go(run)
         if build.running:
-            threading.Thread(target=self._let_go_later, args=(build,), daemon=True).start()
+            threads.start(threading.Thread(target=self._let_go_later, args=(build,), daemon=True))
 
     def _let_go_later(self, build: Build) -> None:
         while build.running and (run := self._workers.wait(None)):

@@ -7,8 +7,9 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from kabuild.base import threads
 from kabuild.base.clock import Clock
-from kabuild.base.errors import InfraError, KabuildError, Reason
+from kabuild.base.errors import KabuildError
 from kabuild.execution.prepared import Prepared
 from kabuild.model.action import Action
 from kabuild.model.result import ActionResult, Settled
@@ -85,15 +86,10 @@ class ThreadWorkers:
         self._running = 0
 
     def start(self, run: Run, executor: Executor, cancel: threading.Event, clock: Clock) -> None:
-        """Begin ``run`` at once."""
+        """Begin ``run`` at once. Raises InfraError if there is no room for a thread."""
         if self._running == self._threads:
             name = f"kabuild-worker-{self._threads + 1}"
-            try:
-                threading.Thread(target=self._work, name=name, daemon=True).start()
-            except RuntimeError as error:  # Python's exception for EAGAIN
-                what = f"no thread can be started: {error}"
-                hint = "see 'ulimit -u', or run fewer at a time with --jobs"
-                raise InfraError(Reason.NO_RESOURCES, what, hint=hint) from None
+            threads.start(threading.Thread(target=self._work, name=name, daemon=True))
             self._threads += 1
         self._running += 1
         self._todo.put((run, executor, cancel, clock))

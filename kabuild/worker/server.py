@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, Self
 
+from kabuild.base import threads
 from kabuild.base.errors import InfraError, Reason, described
 from kabuild.store.cas import Cas
 from kabuild.worker.node import FAILED, STOPPING, Report
@@ -70,7 +71,7 @@ class WorkerServer:
             thread = threading.Thread(target=self._handle, args=(connection,), daemon=True)
             with self._guard:
                 self._running.add(thread)
-            thread.start()
+            threads.start(thread)
 
     def close(self) -> None:
         """Take no more connections, wait for what runs, and then end it."""
@@ -109,7 +110,7 @@ class WorkerServer:
             watcher = threading.Thread(
                 target=self._watch, args=(connection, cancel, over), daemon=True
             )
-            watcher.start()
+            threads.start(watcher)
             try:
                 report = self._run(fds[0], cancel)
             finally:

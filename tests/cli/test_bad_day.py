@@ -243,6 +243,18 @@ def test_few_open_files(workspace: CliWorkspace, files: int) -> None:
         assert_plain(ran, 36)
 
 
+@pytest.mark.parametrize("limit", [resource.RLIMIT_AS, resource.RLIMIT_DATA])
+@pytest.mark.parametrize("megabytes", [*range(60, 130, 10), 200, 600])
+def test_little_memory_for_threads(workspace: CliWorkspace, limit: int, megabytes: int) -> None:
+    """It ends, whatever found no room: CPython would wait for ever for a thread that did not."""
+    how: dict[str, Any] = {"preexec_fn": limited(limit, megabytes << 20)}
+
+    ran = spoken(workspace, "test", TASK, *ANEW, **how)
+
+    if ran.code:
+        assert_plain(ran, 36)
+
+
 def without_override() -> None:
     """Give up CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: PR_CAPBSET_DROP, before exec."""
     for capability in (1, 2):

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from kabuild.base import threads
 from kabuild.model.device import Device, Devices, Exposure
 from kabuild.platform import Driver, Remark
 
@@ -30,7 +31,7 @@ def answer(ask: Callable[[], T], seconds: float = TIMEOUT_S) -> T:
             errors.append(error)
 
     thread = threading.Thread(target=wait, name="driver", daemon=True)
-    thread.start()
+    threads.start(thread)
     thread.join(seconds)
     if errors:
         raise errors[0]

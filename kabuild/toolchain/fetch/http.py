@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -13,8 +15,8 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 TIMEOUT = 60.0
 """Seconds of silence after which a request fails."""
 
-FAILURES = (urllib.error.URLError, OSError)
-"""The exceptions of ``open`` and reading if the network or the server fails."""
+FAILURES = (urllib.error.URLError, OSError, http.client.HTTPException)
+"""The exceptions of ``open`` and reading if the network, the server or a URL is at fault."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,12 @@ class Http:
         A user name in the URL goes into a header; proxies are those of the environment.
         Raises ``FAILURES``; an answer of 400 or above is a ``urllib.error.HTTPError``.
         """
+        try:
+            return self._opened(url, method, headers)
+        except ValueError as error:  # of a malformed URL, which is found out at various places
+            raise urllib.error.URLError(str(error)) from None
+
+    def _opened(self, url: str, method: str, headers: Mapping[str, str]) -> Any:
         plain, credentials = split_credentials(url)
         request = urllib.request.Request(plain, method=method)  # noqa: S310 - schemes are checked
         request.add_header("User-Agent", "kabuild")
@@ -56,7 +64,10 @@ def split_credentials(url: str) -> tuple[str, str]:
 
 def shown(url: str) -> str:
     """A URL for messages, without user name and password."""
-    return split_credentials(url)[0]
+    try:
+        return split_credentials(url)[0]
+    except ValueError:  # it is malformed
+        return url.rpartition("@")[2]
 
 
 def why(error: BaseException) -> str:

@@ -15,11 +15,10 @@ import numpy as np
 from triton_cpu.bounds import Addresses, Allocation
 
 from triton_counted import requests
-from triton_counted.requests import Totals
+from triton_counted.requests import SECTOR_BITS, Totals
 
 _PREFIX = "kabuild-counts"
 _NARROW, _WIDE = 32, 64
-_SECTOR = 32
 _MOST_OUTPUT = 3 << 20  # bytes of a process; the judge keeps more
 _MOST_SECTORS = 1 << 22  # of one launch, read or written
 _Site = tuple[int, str, str, int]
@@ -63,7 +62,7 @@ class Counter:
         if not active.any():
             return
         if memory is not None:  # each tensor begins at a whole sector
-            lanes = lanes - np.uint64(memory.start % _SECTOR)
+            lanes = lanes - np.uint64(memory.start % (1 << SECTOR_BITS))
         atomic = operation == "atomic"
         found = tuple(
             requests.totals(lanes, active, width, warp, atomic=atomic) for warp in (_NARROW, _WIDE)
@@ -76,7 +75,7 @@ class Counter:
             if known
             else (found[0], found[1])
         )
-        sectors = np.unique(lanes[active] >> np.uint64(5))
+        sectors = np.unique(lanes[active] >> np.uint64(SECTOR_BITS))
         if operation != "store":
             self._read.add(sectors)
         if operation != "load":

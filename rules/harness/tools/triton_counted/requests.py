@@ -22,7 +22,7 @@ MOST = np.array([8, 10])
 """Those that are the largest of a request; all others are sums."""
 
 _NONE = np.uint64(2**64 - 1)
-_SECTOR_BITS = 5
+SECTOR_BITS = 5
 """Of an address, those within a sector of 32 bytes."""
 
 
@@ -62,8 +62,8 @@ def totals(
     if not lanes.size:
         return found
     taking = (lanes != _NONE).sum(axis=1)
-    sectors = np.where(lanes == _NONE, _NONE, lanes >> np.uint64(_SECTOR_BITS))
-    least = -(-_distinct(lanes) * width >> _SECTOR_BITS)
+    sectors = np.where(lanes == _NONE, _NONE, lanes >> np.uint64(SECTOR_BITS))
+    least = -(-_distinct(lanes) * width >> SECTOR_BITS)
     found[:6] = (
         len(lanes),
         (taking < warp).sum(),

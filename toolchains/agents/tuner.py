@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -69,7 +70,6 @@ class Tuner:
         self._costs = Costs()
         self._compiles: dict[Point, bool] = {}
         self._right: dict[Point, bool] = {}
-        self._failed = False
         self._tunables = find(text)
         self._points: list[Point] = []
 
@@ -99,11 +99,12 @@ class Tuner:
         return self._costs.bound(CORRECTNESS) + max(longer, self._costs.bound(PERF, seconds))
 
     def _measure(self, point: Point, seconds: float) -> float | None:
-        """The speedup over the initial kernel.
+        """The speedup over the initial kernel, by the middle of its interval.
 
-        None if the point does not compile, crashes, is wrong or is surely slower; measured for
-        longer than the shortest, where it is no faster. The first that is faster has to be right
-        at once: from then on it is known what that proof takes.
+        The judge's own figure of a wide interval is its lower end: by that, one disturbed process
+        would end the search. None if the point does not compile, crashes, is wrong or is surely
+        slower; measured for longer than the shortest, where it is no faster. The first that is
+        faster has to be right at once: from then on it is known what that proof takes.
         """
         if point not in self._compiles:
             self._compile_from(point)
@@ -113,7 +114,7 @@ class Tuner:
         self._tell(point, f"{seconds:g} s: {_shown(answer)}")
         if not answer.passed or answer.interval is None or answer.interval[1] < 1.0:
             return None
-        speedup = answer.speedup or 0.0
+        speedup = math.sqrt(math.prod(answer.interval))
         if speedup <= 1.0:
             return speedup if seconds == SHORTEST else None
         return speedup if self._right or self._is_right(point) else None
@@ -163,21 +164,25 @@ class Tuner:
         return answer.passed and answer.interval is not None and answer.interval[0] > 1.0
 
     def _ask(self, point: Point, gate: str, seconds: float = 0.0) -> Answer:
-        """The verdict of a gate. Where the machine fails twice in a row: raises CheckError."""
+        """The verdict of a gate, asked for again where the machine failed: then raises CheckError.
+
+        Only a check that succeeds says what the next one takes.
+        """
+        try:
+            return self._check(point, gate, seconds)
+        except CheckError as error:
+            if not error.machine:
+                raise
+            self._tell(point, f"{gate}: {error}; asking once more")
+            return self._check(point, gate, seconds)
+
+    def _check(self, point: Point, gate: str, seconds: float) -> Answer:
         self.checks += 1
         against = self._text if gate == PERF else ""
         began = self._now()
-        try:
-            answer = self._judge.check(
-                self._kernel(point), gates=(gate,), budget=seconds, against=against
-            )
-        except CheckError as error:
-            if self._failed or not error.machine:
-                raise
-            self._failed = True
-            said = {"gate": gate, "verdict": "INFRA", "summary": str(error)}
-            return Answer((said,))
-        self._failed = False
+        answer = self._judge.check(
+            self._kernel(point), gates=(gate,), budget=seconds, against=against
+        )
         self._costs.note(gate, self._now() - began, seconds)
         return answer
 

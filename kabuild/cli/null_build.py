@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 import click
 
 from kabuild.base.errors import ExitCode
 from kabuild.base.seal import user_seal
+from kabuild.cli.streams import has_colours
 from kabuild.incremental.recall import Recalled, recall
 from kabuild.loading.request import Request
 from kabuild.loading.roots import find_workspace
@@ -40,6 +40,5 @@ def answer(request: Request, began: float) -> Recalled | None:
 
 
 def style() -> Style:
-    """Colours, if the terminal has them and the user has not turned them off."""
-    refused = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb"
-    return coloured if os.isatty(1) and not refused else plain
+    """Colours, if stdout has them."""
+    return coloured if has_colours(1) else plain

@@ -11,6 +11,7 @@ import click
 from kabuild.base.errors import ExitCode, InfraError, KabuildError, LoadError, Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.cli.missing import text_of
+from kabuild.cli.streams import in_colour
 
 _INTERNAL = (
     "internal error: this is a bug in kabuild; no kernel was judged by it\n"
@@ -47,7 +48,7 @@ def tell(problem: Exception) -> ExitCode:
 
 
 def _say(text: str) -> None:
-    click.echo(f"{click.style('error', fg='red')}: {text}", err=True)
+    click.echo(f"{in_colour('error', 'red')}: {text}", err=True)
 
 
 def _of_command_line(problem: click.ClickException) -> str:

@@ -131,7 +131,7 @@ def run() -> int:
     gc.set_threshold(_GARBAGE)
     mend()
     try:
-        _check_completion(os.environ)
+        _prepare_completion(os.environ)
         # The returned value is the code of the command's ``Exit``.
         return int(cli.main(prog_name="kabuild", standalone_mode=False) or ExitCode.OK)
     except click.Abort:  # as click converts it
@@ -144,9 +144,17 @@ def run() -> int:
         return int(tell(problem))
 
 
-def _check_completion(environment: Mapping[str, str]) -> None:
-    """Prepare for completion. Raises UsageError without the words of a command line."""
+def _prepare_completion(environment: Mapping[str, str]) -> None:
+    """Register the shells. Raises UsageError without the words of a command line."""
     wanted = environment.get(_COMPLETION, "")
+    if not wanted:
+        return
+    from click.shell_completion import add_completion_class
+
+    from kabuild.cli.shells import Bash, Fish, Zsh
+
+    for shell in (Bash, Zsh, Fish):
+        add_completion_class(shell)
     if not wanted.endswith("_complete"):
         return
     place = environment.get("COMP_CWORD", "")
@@ -157,12 +165,6 @@ def _check_completion(environment: Mapping[str, str]) -> None:
             f"{_COMPLETION}={wanted} without the shell's COMP_WORDS and COMP_CWORD",
             hint=f"unset {_COMPLETION}: only a shell sets it, to complete a command line",
         )
-    if wanted.startswith("bash"):
-        from click.shell_completion import add_completion_class
-
-        from kabuild.cli.bash_completion import WholeWords
-
-        add_completion_class(WholeWords)
 
 
 def _follows_interrupt(problem: BaseException) -> bool:

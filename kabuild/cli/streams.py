@@ -9,6 +9,8 @@ import os
 import sys
 from typing import TextIO
 
+import click
+
 from kabuild.base.errors import InfraError, Reason
 from kabuild.base.printing import guarded
 
@@ -91,3 +93,14 @@ def _wrapped(raw: Output, before: TextIO, *, line_buffering: bool = False) -> io
         errors="backslashreplace",
         line_buffering=line_buffering or raw.isatty(),
     )
+
+
+def has_colours(descriptor: int) -> bool:
+    """Whether it is a terminal with colours, and the user has not turned them off."""
+    refused = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb"
+    return os.isatty(descriptor) and not refused
+
+
+def in_colour(word: str, colour: str) -> str:
+    """A word for stderr, in a colour if stderr has them."""
+    return click.style(word, fg=colour) if has_colours(2) else word

@@ -21,6 +21,7 @@ from kabuild.base.errors import (
     UsageError,
 )
 from kabuild.cli.patience import said_when_slow
+from kabuild.cli.streams import in_colour
 from kabuild.cli.toolchain_context import ToolchainContext, declared, users
 from kabuild.cli.types import InputPath
 from kabuild.model.digest import Digest
@@ -238,7 +239,7 @@ def verify(*, names: tuple[str, ...]) -> None:
 def _fail(problems: Sequence[KabuildError]) -> None:
     """Print all problems, if any, and exit with the code of the first."""
     for problem in problems:
-        click.echo(f"{click.style('error', fg='red')}: {problem}", err=True)
+        click.echo(f"{in_colour('error', 'red')}: {problem}", err=True)
     if problems:
         raise click.exceptions.Exit(int(problems[0].exit_code))
 

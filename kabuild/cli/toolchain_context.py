@@ -13,6 +13,7 @@ import click
 
 from kabuild.base.errors import KabuildError, Reason, UsageError
 from kabuild.base.suggest import suggest
+from kabuild.cli.streams import in_colour
 from kabuild.loading import Loader, find_workspace, load_workspace
 from kabuild.loading.toolchain_rule import TOOLCHAIN
 from kabuild.model.label import Label
@@ -135,7 +136,7 @@ def declared() -> Iterator[ToolchainContext]:
 
     def note(package: str, problem: KabuildError) -> None:
         broken.add(package)
-        click.echo(f"{click.style('left out', fg='yellow')}: {problem}", err=True)
+        click.echo(f"{in_colour('left out', 'yellow')}: {problem}", err=True)
 
     known = (*declarations(loader), *declarations_elsewhere(loader, note))
     with (

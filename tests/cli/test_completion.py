@@ -71,6 +71,41 @@ def test_words_that_bash_breaks_at_colons_and_equals_signs_are_completed(
     assert completed(two, *pieces) == offered
 
 
+@pytest.mark.parametrize(
+    ("word", "offered"),
+    [
+        ("--agent=mi", ["--agent=mine", "--agent=mini_swe"]),
+        ("--solution=ker", ["--solution=kernels"]),
+        ("//kernels/double:double.comp", ["//kernels/double:double.compile"]),
+    ],
+)
+def test_fish_is_offered_whole_words(two: CliWorkspace, word: str, offered: list[str]) -> None:
+    asked = {
+        "_KABUILD_COMPLETE": "fish_complete",
+        "COMP_WORDS": f"kabuild test {word}",
+        "COMP_CWORD": word,
+    }
+    ran = CliWorkspace(two.root, two.store, {**two.env, **asked}).start()
+
+    assert ran.err == ""
+    assert ran.out.split() == [f"plain,{name}" for name in offered]
+
+
+def test_zsh_is_offered_whole_words_and_keeps_a_flag_before_a_file(two: CliWorkspace) -> None:
+    asked = {
+        "_KABUILD_COMPLETE": "zsh_complete",
+        "COMP_WORDS": "kabuild test --agent=mi",
+        "COMP_CWORD": "2",
+    }
+    ran = CliWorkspace(two.root, two.store, {**two.env, **asked}).start()
+    assert ran.out.split() == ["plain", "--agent=mine", "_", "plain", "--agent=mini_swe", "_"]
+
+    asked = {"_KABUILD_COMPLETE": "zsh_source"}
+    script = CliWorkspace(two.root, two.store, {**two.env, **asked}).start().out
+    body = script.partition("_kabuild_completion() {\n")[2]
+    assert body.startswith("    compset -P 1 '-*='\n")
+
+
 def test_outside_of_a_workspace_nothing_is_offered_and_nothing_said(two: CliWorkspace) -> None:
     (two.root / "WORKSPACE.toml").unlink()
     assert completed(two, "test", "//k") == []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kabuild.cli.null_build import style
+from kabuild.cli.streams import in_colour
 from kabuild.cli.verify import _times
 from kabuild.report.fetch_progress import LiveFetch, PlainFetch, make_fetch_progress
 from kabuild.report.progress import LiveProgress, PlainProgress, make_progress
@@ -44,6 +45,7 @@ def test_a_terminal_gets_what_it_can_show(
     monkeypatch.setattr(os, "isatty", lambda _: True)
 
     assert style() is colours
+    assert (in_colour("error", "red") == "error") is (colours is plain)
     progress = make_progress(FakeClock(), stream=Terminal())
     assert type(progress) is (LiveProgress if redraws else PlainProgress)
     assert type(make_fetch_progress(Terminal())) is (LiveFetch if redraws else PlainFetch)

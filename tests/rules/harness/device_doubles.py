@@ -12,11 +12,13 @@ from perf import device_budget, device_gate  # isort: skip
 from perf.device_budget import GIB, Budget  # isort: skip
 from perf.device_gate import DeviceGate  # isort: skip
 from perf.gate_samples import GateSample, SidePlan, Taken  # isort: skip
+from perf.oracle_memory import Verification  # isort: skip
 from perf.plan import SIDES  # isort: skip
 from truth.judge import Judge  # isort: skip
 
 SIGNATURE = Signature((Argument("x", "T", ("n",)),), (Argument("y", "T", ("n",)),), (), ("n",))
 SLOTS = 10
+MIB = 1 << 20
 
 
 def config(name: str) -> Config:
@@ -57,6 +59,7 @@ def timed(monkeypatch, meter, names, policy):
     monkeypatch.setattr(session, "cache_bytes", lambda: 1 << 20)
     monkeypatch.setattr(device_budget, "give_back", lambda: None)
     monkeypatch.setattr(Judge, "assemble", lambda *_: None)
+    monkeypatch.setattr(Verification, "of", lambda *_: Verification(MIB, counted=True))
     for name, double in (
         ("Asides", SimpleNamespace(prepare=lambda: None)),
         ("GatedMeter", meter),

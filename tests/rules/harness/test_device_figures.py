@@ -21,12 +21,13 @@ SIGNATURE = Signature(
 )
 CONFIG = Config("f32", {"rows": 1024, "cols": 1024}, "f32", {})
 MIB = 1 << 20
+NEED = Need.of(SIGNATURE, CONFIG, 48 * MIB)
 PLAN = DevicePlan(CONFIG, {"candidate": 32, "baseline": 32})
 
 
 def wishes(**changes):
     usual = {"batch_ns": 5e5, "cold_bytes": 180 * MIB, "most_slots": 128, "tensor_bytes": 30 * GIB}
-    return Wishes(**{**usual, **changes})
+    return Wishes(**{**usual, "needs": {CONFIG.name: NEED}, **changes})
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ def wishes(**changes):
         (5_000.0, {}, 100),  # long enough
         (100_000.0, {}, 23),  # cold: 8 MiB a call
         (1_000.0, {}, 128),  # no more than that
-        (1_000.0, {"tensor_bytes": Need.of(SIGNATURE, CONFIG).bytes(7)}, 7),
+        (1_000.0, {"tensor_bytes": NEED.bytes(7)}, 7),
         (1_000.0, {"tensor_bytes": 0}, 1),
     ],
 )
@@ -74,10 +75,9 @@ def test_what_does_not_fit_is_said_before_anything_runs():
 
 
 def test_the_most_that_a_config_needs_grows_with_its_slots():
-    need = Need.of(SIGNATURE, CONFIG)
-
-    assert need.slot == 3 * 4 * MIB + 2 * 4 * MIB
-    assert need.bytes(3) - need.bytes(2) == need.slot
+    assert NEED.slot == 3 * 4 * MIB + 2 * 4 * MIB
+    assert NEED.bytes(3) - NEED.bytes(2) == NEED.slot
+    assert NEED.fixed == 48 * MIB + 4 * 4 * MIB
 
 
 def test_a_candidate_gains_nothing_by_slow_empty_batches():

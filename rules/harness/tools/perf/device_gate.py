@@ -26,6 +26,7 @@ from perf.device_plan import Need, Wishes
 from perf.gate_samples import DevicePlan, SidePlan
 from perf.gate_turn import Held
 from perf.gated import GatedMeter
+from perf.oracle_memory import Verification
 from perf.pilot import Pilot
 from perf.plan import SIDES, SideName
 
@@ -64,11 +65,19 @@ class DeviceGate:
         self._taken: dict[str, BySide] = {
             config.name: {side: [] for side in SIDES} for config in spec.configs
         }
+        self._verifying = {
+            config.name: Verification.of(judge, spec.signature, config) for config in spec.configs
+        }
+        self._needs = {
+            config.name: Need.of(spec.signature, config, self._verifying[config.name].bytes)
+            for config in spec.configs
+        }
         wishes = Wishes(
             policy.min_batch_ms * 1e6,
             COLD_FACTOR * session.cache_bytes(),
             policy.max_slots,
             self._budget.tensor_bytes,
+            self._needs,
         )
         self._pilot = Pilot(self._meter, spec.signature, wishes)
         self._plans: dict[tuple[SideName, str], SidePlan] = {}
@@ -81,8 +90,7 @@ class DeviceGate:
         Raises CandidateFault, TaskFault and MachineFault.
         """
         for config in self._spec.configs:
-            needed = Need.of(self._spec.signature, config).bytes(1)
-            self._budget.demand(config.name, needed)
+            self._budget.demand(config.name, self._needs[config.name].bytes(1))
         self._choose_baselines()
         self._asides.prepare()
         device_budget.give_back()
@@ -116,7 +124,10 @@ class DeviceGate:
                 "baselines": self._baselines,
                 "graphs": self._meter.graphs,
                 "empty": {side: asdict(one) for side, one in self._meter.empties.sides.items()},
-                "device_memory": self._budget.to_json(),
+                "device_memory": {
+                    **self._budget.to_json(),
+                    "verifying": {name: asdict(one) for name, one in self._verifying.items()},
+                },
                 "draw": self._drawn,
                 "machine": {
                     "cores": os.cpu_count(),

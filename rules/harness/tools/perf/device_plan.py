@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from base import shapes
-from base.program import Argument, Config, Signature
+from base.program import Config, Signature
 
 from perf import plausibility
 
@@ -17,7 +16,6 @@ DELIVERED_BYTES = 1 << 30
 """Inputs of one batch at most, where a call has no more: they are delivered within one slice of the
 device's time, in which no runner can see them come."""
 
-_ORACLE_COPIES = 6  # doubles that the oracle and the comparison hold at a time, for each element
 PILOT_SLOTS = 8
 
 
@@ -29,16 +27,13 @@ class Need:
     slot: int
 
     @classmethod
-    def of(cls, signature: Signature, config: Config) -> Need:
-        """The need of judge and runner together."""
+    def of(cls, signature: Signature, config: Config, verifying: int) -> Need:
+        """The need of judge and runner together; ``verifying`` bytes are taken to verify a call."""
         taken = plausibility.traffic(Signature(signature.inputs, (), (), ()), config)
         made = plausibility.traffic(Signature((), signature.results, (), ()), config)
-        largest = max(
-            _elements(argument, config) for argument in (*signature.inputs, *signature.outputs)
-        )
         slot = COPIES_OF_INPUTS * taken + COPIES_OF_OUTPUTS * made
         # What an eager program holds in between is about what it returns.
-        return cls(_ORACLE_COPIES * 8 * largest + 4 * made, slot)
+        return cls(verifying + 4 * made, slot)
 
     def bytes(self, slots: int) -> int:
         """The bytes for a number of slots."""
@@ -54,16 +49,18 @@ class Wishes:
         cold_bytes: that the calls of a batch should touch, so that caches help none of them.
         most_slots: of any batch.
         tensor_bytes: of the device, for everything that one config takes.
+        needs: by config, the memory that it takes.
     """
 
     batch_ns: float
     cold_bytes: int
     most_slots: int
     tensor_bytes: int
+    needs: Mapping[str, Need] = field(default_factory=dict, hash=False)
 
     def slots(self, signature: Signature, config: Config, call_ns: float) -> int:
         """The slots for calls of a duration; at least 1."""
-        need = Need.of(signature, config)
+        need = self.needs[config.name]
         touched = plausibility.traffic(signature, config) or 1
         delivered = plausibility.traffic(Signature(signature.inputs, (), (), ()), config) or 1
         wanted = max(self.batch_ns / max(call_ns, 1.0), self.cold_bytes / touched)
@@ -84,10 +81,3 @@ def fitting(wanted: int, fits: Callable[[int], bool]) -> int:
     while slots and not fits(slots):
         slots //= 2
     return slots
-
-
-def _elements(argument: Argument, config: Config) -> int:
-    total = 1
-    for extent in shapes.shape(argument, config.dims):
-        total *= extent
-    return total

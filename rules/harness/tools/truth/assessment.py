@@ -115,13 +115,13 @@ class Assessor:
 
     def excesses(self, call: Call, outputs: Tensors) -> dict[str, float]:
         """The largest error of each output, in allowances; measured for baselines."""
-        return {
-            argument.name: tolerance.largest(
-                self._compare(call, argument.name, outputs[argument.name]).over
-            )
-            for argument in self._signature.results
-            if argument.name not in self.sampled
-        }
+        names = [a.name for a in self._signature.results if a.name not in self.sampled]
+        return {n: tolerance.largest(self._compare(call, n, outputs[n]).over) for n in names}
+
+    def overs(self, call: Call, outputs: Tensors) -> list[Tensor]:
+        """The largest error of each of ``measures``, exactly, as an element on its device."""
+        found = [self._compare(call, name, outputs[name]).over for name in self.measures]
+        return [over.max() for over in found if over.numel()]
 
     def assess(self, call: Call, outputs: Tensors, baseline: Mapping[str, float]) -> Finding:
         """Judge one call's outputs, given the baseline's error of ``baseline`` allowances.

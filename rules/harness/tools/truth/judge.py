@@ -247,7 +247,7 @@ class Judge:
         self.baseline = baseline
         self.proof = Proof(candidate, assessor)
         self.assessor = assessor
-        self._oracle = oracle
+        self.oracle = oracle
         self._answers = LazyOutputs(oracle)
         self._on_device = on_device
         self._updates = updates
@@ -300,13 +300,13 @@ class Judge:
         generator = self._seeds.generator(
             f"{case.stage}/{case.distribution}", case.config.name, case.round
         )
-        inputs = self._oracle.inputs(case.config, generator, case.distribution)
+        inputs = self.oracle.inputs(case.config, generator, case.distribution)
         inputs |= self._state(case)
         if self._on_device:
             accelerator().synchronize()  # so that whoever times this call times its work
             answer = self._answers.to(case.config, inputs)
             return Call(case.config, case.distribution, inputs, answer)
-        expected = self._oracle.expected(case.config, inputs)
+        expected = self.oracle.expected(case.config, inputs)
         return Call(case.config, case.distribution, inputs, expected)
 
     def _state(self, case: Case) -> Tensors:
@@ -316,7 +316,7 @@ class Judge:
         found = self._states.get(name)
         if found is None or found[0] != (stage, epoch):
             generator = self._seeds.generator(f"state/{stage}", name, epoch)
-            self._states[name] = (stage, epoch), self._oracle.state(case.config, generator)
+            self._states[name] = (stage, epoch), self.oracle.state(case.config, generator)
         return self._states[name][1]
 
     def judge(self, cases: Sequence[Case]) -> list[Judged]:

@@ -20,6 +20,9 @@ __all__ = ["Oracle", "TaskFault", "Tensors", "size"]
 
 Tensors = Mapping[str, Tensor]
 _PERTURBATIONS = 8  # the largest of two movements is often half of what there is
+SLICE = 1 << 24
+"""The most elements of which doubles are made for a moment only: temporaries of more would fill a
+device."""
 
 
 class Oracle:
@@ -129,7 +132,11 @@ class Oracle:
 
     def expected(self, config: Config, inputs: Tensors) -> dict[str, Tensor]:
         """The outputs for ``inputs``, floating ones in double precision. Raises TaskFault."""
-        tensors = self.compute(config, {name: _upcast(tensor) for name, tensor in inputs.items()})
+        return self._exact(config, {name: _own_double(t) for name, t in inputs.items()})
+
+    def _exact(self, config: Config, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The same for inputs in double precision, which may be changed."""
+        tensors = self._computed(config, inputs)
         for argument in self._signature.results:
             wanted = torch_dtype(shapes.dtype_name(argument, config))
             found = tensors[argument.name]
@@ -140,20 +147,24 @@ class Oracle:
 
     def compute(self, config: Config, inputs: Tensors) -> dict[str, Tensor]:
         """The outputs of ``reference`` in the precision of ``inputs``. Raises TaskFault."""
+        return self._computed(config, {name: tensor.clone() for name, tensor in inputs.items()})
+
+    def _computed(self, config: Config, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The same for inputs that may be changed."""
         given = self._arguments(config, inputs)
         with torch.no_grad():
             made = self._code.call(self._reference, **given, **config.scalars, **config.dims)
         return self._validated(self._reference, made, self._signature.results, config)
 
     def _arguments(self, config: Config, tensors: Tensors) -> dict[str, Any]:
-        """Copies of these tensors as the task's functions take them: lists, ``None``, the state."""
+        """These tensors as the task's functions take them: lists, ``None``, the state."""
         signature = self._signature
         given: dict[str, Any] = dict.fromkeys(config.absent)
         for argument in signature.of(config).inputs:
-            tensor = tensors[argument.name].clone()
+            tensor = tensors[argument.name]
             given[argument.name] = list(tensor.unbind(0)) if argument.listed else tensor
         if signature.state:
-            state = {argument.name: tensors[argument.name].clone() for argument in signature.state}
+            state = {argument.name: tensors[argument.name] for argument in signature.state}
             given |= {**state, "state": state}
         return given
 
@@ -167,7 +178,8 @@ class Oracle:
         moved = {name: torch.zeros(value.shape).double() for name, value in expected.items()}
         for _ in range(_PERTURBATIONS):
             near = {name: _nudged(tensor, generator) for name, tensor in inputs.items()}
-            other = self.expected(config, near)
+            other = self._exact(config, near)
+            del near
             for name, value in expected.items():
                 difference = (other[name].double() - value.double()).abs()
                 finite = torch.nan_to_num(difference, nan=0.0, posinf=0.0)
@@ -198,7 +210,7 @@ class Oracle:
         is no such value. Raises TaskFault.
         """
         assert self._cdf is not None
-        given = self._arguments(config, {name: _upcast(t) for name, t in inputs.items()})
+        given = self._arguments(config, {name: _own_double(t) for name, t in inputs.items()})
         copies = {name: tensor.clone() for name, tensor in outputs.items()}
         with torch.no_grad():
             made = self._code.call(self._cdf, copies, **given, **config.scalars, **config.dims)
@@ -274,16 +286,27 @@ def _upcast(tensor: Tensor) -> Tensor:
     return tensor.double() if tensor.is_floating_point() else tensor
 
 
+def _own_double(tensor: Tensor) -> Tensor:
+    """A copy in double precision, where the tensor is floating."""
+    upcast = _upcast(tensor)
+    return upcast.clone() if upcast is tensor else upcast
+
+
 def _dtype(tensor: Tensor) -> str:
     return str(tensor.dtype).rpartition(".")[2]
 
 
 def _nudged(tensor: Tensor, generator: Generator) -> Tensor:
-    """Every element up or down by one rounding, in the precision that kernels compute in."""
+    """A copy, every element up or down by one rounding, in the precision that kernels compute in.
+
+    The temporaries are those of a slice.
+    """
     if not tensor.is_floating_point():
-        return tensor
+        return tensor.clone()
     computed = torch.float64 if tensor.dtype == torch.float64 else torch.float32
     limits = torch.finfo(computed)
-    up = torch.randint(0, 2, tensor.shape, generator=generator).double() * 2.0 - 1.0
-    exact = tensor.double()
-    return exact + up * (exact.abs() * limits.eps + limits.tiny)
+    moved = tensor.to(torch.float64, copy=True, memory_format=torch.contiguous_format)
+    for exact in torch.split(moved.view(-1), SLICE):
+        up = torch.randint(0, 2, exact.shape, generator=generator).double() * 2.0 - 1.0
+        exact.add_(up * (exact.abs() * limits.eps + limits.tiny))
+    return moved

@@ -1,0 +1,150 @@
+"""What verifying a call takes of a device's memory, counted without data and then with them."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from judging_doubles import REFERENCE, SPEC
+from torch.profiler import ProfilerActivity, profile
+
+from tests.testkit.own_tasks import ROOT
+
+from base.program import Argument, Config, MachineFault, Signature  # isort: skip
+from base.spec import parse_spec  # isort: skip
+from perf.device_budget import GIB, Budget  # isort: skip
+from perf.device_plan import Need  # isort: skip
+from perf.oracle_memory import UNCOUNTED_COPIES, Verification  # isort: skip
+from terms.tolerance import bounds  # isort: skip
+from truth import comparison  # isort: skip
+from truth.assessment import Assessor, Call  # isort: skip
+from truth.oracle import Oracle  # isort: skip
+
+LOGITS = Signature(
+    (Argument("logits", "T", ("rows", "vocab")), Argument("target", "i64", ("rows",))),
+    (Argument("loss", "f32", ("rows",)),),
+    (("ignore_index", -100),),
+    ("rows", "vocab"),
+)
+LARGEST = Config("large", {"rows": 4096, "vocab": 128256}, "bf16", {"ignore_index": -100})
+SMALL = Config("small", {"rows": 64, "vocab": 4096}, "bf16", {"ignore_index": -100})
+CROSS_ENTROPY = ROOT / "tasks/triton2triton/cross_entropy/reference.py"
+
+
+def judge_of(path, signature):
+    oracle = Oracle(str(path), signature)
+    names = tuple(argument.name for argument in signature.results)
+    assessor = Assessor(oracle, signature, bounds({}), comparison.read({}, names))
+    return SimpleNamespace(oracle=oracle, assessor=assessor)
+
+
+def softmax(tmp_path, text=REFERENCE):
+    (tmp_path / "reference.py").write_text(text)
+    return judge_of(tmp_path / "reference.py", parse_spec(SPEC).signature)
+
+
+def taken(work):
+    """The most bytes that the CPU's allocator has given out at a time, by its own events."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
+        work()
+    held = most = 0
+    for event in recorded.profiler.kineto_results.events():
+        if event.name() == "[memory]":
+            held += event.nbytes()
+            most = max(most, held)
+    return most
+
+
+def verified(judge, config, seed=1):
+    """What verifying a call does, with data."""
+    inputs = judge.oracle.inputs(config, torch.Generator().manual_seed(seed))
+
+    def work():
+        answer = judge.oracle.expected(config, inputs)
+        call = Call(config, "default", inputs, answer)
+        results = {name: tensor.float() for name, tensor in answer.items()}
+        judge.assessor.measured(call, results)
+        judge.assessor.overs(call, results)
+
+    return work
+
+
+def test_the_largest_config_of_cross_entropy_fits_where_20_gib_are_free():
+    judge = judge_of(CROSS_ENTROPY, LOGITS)
+    found = Verification.of(judge, LOGITS, LARGEST)
+
+    elements = 4096 * 128256
+    assert found.counted
+    assert 2 * 8 * elements <= found.bytes < 3.2 * 8 * elements  # doubles, and their exponentials
+    Budget.of(140 * GIB, 20 * GIB, 0.25).demand(
+        LARGEST.name, Need.of(LOGITS, LARGEST, found.bytes).bytes(1)
+    )
+
+
+def test_what_does_not_fit_is_refused_with_its_figures():
+    judge = judge_of(CROSS_ENTROPY, LOGITS)
+    need = Need.of(LOGITS, LARGEST, Verification.of(judge, LOGITS, LARGEST).bytes)
+
+    with pytest.raises(
+        MachineFault, match=r"DEVICE_MEMORY: large needs 1\d\.\d\d GiB .* 9\.00 GiB"
+    ):
+        Budget.of(140 * GIB, 9 * GIB, 0.25).demand(LARGEST.name, need.bytes(1))
+
+
+def test_the_count_holds_what_the_allocator_gives_out():
+    judge = judge_of(CROSS_ENTROPY, LOGITS)
+    counted = Verification.of(judge, LOGITS, SMALL).bytes
+    most = taken(verified(judge, SMALL))
+
+    assert 2 * 8 * 64 * 4096 < most <= counted < 10 * 8 * 64 * 4096
+
+
+def test_outputs_are_compared_within_the_count(tmp_path):
+    judge, signature = softmax(tmp_path), parse_spec(SPEC).signature
+    config = Config("c", {"rows": 256, "cols": 1024}, "f32", {"scale": 1.0})
+    counted = Verification.of(judge, signature, config)
+    most = taken(verified(judge, config))
+
+    assert counted.counted
+    assert 4 * 8 * 256 * 1024 < most <= counted.bytes
+
+
+def test_an_oracle_may_hold_far_more_than_its_largest_tensor(tmp_path):
+    """Scores of attention, which are no tensor of the signature."""
+    pairs = "(x[:, None, :] * x[:, :, None]).softmax(-1).sum(-1)"
+    judge = softmax(tmp_path, REFERENCE.replace("torch.softmax(x * scale, dim=-1)", pairs))
+    config = Config("c", {"rows": 512, "cols": 4096}, "f32", {"scale": 1.0})
+    found = Verification.of(judge, parse_spec(SPEC).signature, config)
+
+    assert found.counted
+    assert found.bytes > 2 * 8 * 512 * 4096 * 4096  # 128 GiB
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        "torch.softmax(x * float(x.max()), dim=-1)",
+        "sum((x for _ in range(9000)), start=x)",
+    ],
+)
+def test_an_oracle_that_needs_data_or_very_long_is_held_for_greedy(tmp_path, asks):
+    judge = softmax(tmp_path, REFERENCE.replace("torch.softmax(x * scale, dim=-1)", asks))
+    config = Config("c", {"rows": 8, "cols": 64}, "f32", {"scale": 1.0})
+    found = Verification.of(judge, parse_spec(SPEC).signature, config)
+
+    assert found == Verification(UNCOUNTED_COPIES * 8 * 8 * 64, counted=False)
+
+
+def test_an_oracle_may_change_what_it_is_given(tmp_path):
+    """It gets its own doubles, and inputs of any dtype stay as they were."""
+    judge = softmax(tmp_path, REFERENCE.replace("torch.softmax(x * scale, dim=-1)", "x.mul_(2)"))
+    config = Config("c", {"rows": 8, "cols": 64}, "f32", {"scale": 1.0})
+    for dtype in (torch.float32, torch.float64):
+        x = torch.ones(8, 64, dtype=dtype)
+        assert judge.oracle.expected(config, {"x": x})["y"].unique().tolist() == [2.0]
+        assert judge.oracle.compute(config, {"x": x})["y"].unique().tolist() == [2.0]
+        judge.oracle.sensitivity(config, {"x": x}, {"y": x.double()})
+        assert x.unique().tolist() == [1.0]

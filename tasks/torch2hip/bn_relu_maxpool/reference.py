@@ -1,0 +1,37 @@
+"""Oracle and PyTorch baseline of the bn_relu_maxpool task."""
+
+import torch
+from torch.nn.functional import batch_norm, max_pool2d, unfold
+
+
+def inputs(config, generator):
+    """Draw responses of filters with a mean and a size a channel, and a normalisation that fits.
+
+    Shifts are such that about a third of the windows have nothing above zero. One scale in eight
+    is negative, so that a channel's smallest element counts.
+    """
+    images, channels = config["images"], config["channels"]
+    shape = (images, channels, config["height"], config["width"])
+    mean = torch.randn(channels, generator=generator)
+    size = 0.5 + 2.0 * torch.rand(channels, generator=generator)
+    x = mean[:, None, None] + size[:, None, None] * torch.randn(shape, generator=generator)
+    gamma = 0.5 + torch.rand(channels, generator=generator)
+    gamma = torch.where(torch.rand(channels, generator=generator) < 1 / 8, -gamma, gamma)
+    beta = -1.2 + 0.5 * torch.randn(channels, generator=generator)
+    scale = gamma / size
+    return {"x": x.to(config["dtype"]), "scale": scale, "shift": beta - mean * scale}
+
+
+def reference(x, scale, shift, images, channels, height, width, **_):
+    """Return y: the largest element of each window's column."""
+    a = torch.relu(x * scale[:, None, None] + shift[:, None, None])
+    windows = unfold(a.reshape(-1, 1, height, width), 3, padding=1, stride=2)
+    size = (height - 1) // 2 + 1, (width - 1) // 2 + 1
+    return {"y": windows.amax(dim=1).reshape(images, channels, *size)}
+
+
+def baseline(x, scale, shift, channels, **_):
+    """PyTorch's own kernels: normalisation, ReLU in place, and pooling."""
+    zeros, ones = x.new_zeros(channels, dtype=scale.dtype), torch.ones_like(scale)
+    normal = batch_norm(x, zeros, ones, scale, shift, eps=0.0)
+    return {"y": max_pool2d(torch.relu_(normal), 3, 2, 1)}

@@ -1,0 +1,54 @@
+"""Oracle and PyTorch baseline of the qkv_rope_backward task."""
+
+import torch
+
+BASE = 10000.0
+
+
+def inputs(config, generator):
+    """Draw gradients with a size a head, tables of angles, and positions of packed sequences.
+
+    Positions start anew in the middle, at any place, and end where the table does.
+    """
+    tokens, heads, kv_heads = config["tokens"], config["heads"], config["kv_heads"]
+    half, places, dtype = config["half"], config["places"], config["dtype"]
+
+    def gradients(count):
+        size = 0.2 + torch.rand(count, 1, generator=generator)
+        return (size * torch.randn(tokens, count, 2 * half, generator=generator)).to(dtype)
+
+    turn = 0.9 + 0.2 * torch.rand(half, generator=generator)
+    angle = torch.arange(places)[:, None] * turn * BASE ** (-torch.arange(half) / half)
+    first = torch.randint(0, places, (2,), generator=generator)
+    second_half = (torch.arange(tokens) >= tokens // 2).long()
+    return {
+        "dq": gradients(heads),
+        "dk": gradients(kv_heads),
+        "dv": gradients(kv_heads),
+        "cos": angle.cos(),
+        "sin": angle.sin(),
+        "position": ((first[second_half] + torch.arange(tokens)) % places).to(torch.int32),
+    }
+
+
+def reference(dq, dk, dv, cos, sin, position, half, **_):
+    """Return dqkv, rotated back as complex numbers."""
+    turn = torch.complex(cos, -sin)[position.long()][:, None]
+    parts = []
+    for gradient in (dq, dk):
+        turned = torch.complex(gradient[..., :half], gradient[..., half:]) * turn
+        parts.append(torch.cat((turned.real, turned.imag), dim=-1).flatten(1))
+    return {"dqkv": torch.cat((*parts, dv.flatten(1)), dim=1)}
+
+
+def baseline(dq, dk, dv, cos, sin, position, half, **_):
+    """Elementwise kernels in float32 for queries and keys, and a concatenation."""
+    places = position.long()
+    c, s = cos[places][:, None], sin[places][:, None]
+
+    def back(gradient):
+        low, high = gradient[..., :half], gradient[..., half:]
+        turned = torch.cat((low * c + high * s, high * c - low * s), dim=-1)
+        return turned.to(gradient.dtype).flatten(1)
+
+    return {"dqkv": torch.cat((back(dq), back(dk), dv.flatten(1)), dim=1)}

@@ -123,7 +123,36 @@ def check(solution, kinds):
     x, classes, given = generate_inputs(ROWS, kinds)
     return solution.loss_forward(x, classes).isfinite().all()
 """
+MEMORY = ADD.replace("output[...] = a + b\n    return output", "return a + b")
+WIDE = (
+    HEAD
+    + """
+def ref_kernel(data):
+    x, output = data
+    return torch.cumsum(x.double(), 0)
+
+def generate_input(size: int, seed: int) -> Data:
+    torch.manual_seed(seed)
+    x = torch.randn(size, device="cuda")
+    return x, torch.empty_like(x)
+
+def check_implementation(data, output):
+    return bool((output - ref_kernel(data)).abs().amax() < 1e-3)
+"""
+)
+WRITING = """
+import torch
+
+def custom_kernel(data):
+    *values, output = data
+    output[...] = DONE
+    return output
+
+custom_kernel = torch.compile(custom_kernel, mode="reduce-overhead")
+"""
 TASKS = {
+    "one/memory": (MEMORY, ('{"size": 12, "seed": 1}', '{"size": 40, "seed": 2}')),
+    "one/wide": (WIDE, ('{"size": 300, "seed": 1}',)),
     "one/unread": (UNREAD, ('{"size": 12, "seed": 1}',)),
     "one/routed": (ROUTED, ('{"rows": 128, "width": 64, "kinds": 16, "seed": 1}',)),
     "one/loss_py": (PARTS, ('{"kinds": 40}',)),
@@ -159,7 +188,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         workspace.write(f"{home}/task.yml", "".join(lines))
     ran = workspace.run("import", "gpu_mode", "../bench", "--name=gm")
     assert ran.code == 0, ran.err
-    assert "@gm: 5 of 9 tasks imported" in ran.out, ran.out + ran.err
+    assert "@gm: 7 of 11 tasks imported" in ran.out, ran.out + ran.err
     assert "bundles may not include its files" in ran.out
     return workspace
 
@@ -185,6 +214,9 @@ def test_the_lock_tells_memory_to_write_to_from_inputs(imported: CliWorkspace) -
         "configs = [{ size = 40 }, { size = 12 }]",
         "(data_0, {'proj.weight': data_1_proj_weight}, {'scale': data_2_scale}))",
         'inputs = { data_0 = "T[rows, width]", data_1_proj_weight = "T[width, 24]" }',
+        'call = "data_2 = custom_kernel((data_0, data_1, data_2))"',
+        'call = "data_1 = narrowed((data_0, data_1), f32)"',
+        'outputs = { data_1 = "f32[size]" }',
         "several('loss', {'forward': (x, classes,), 'backward': (x, classes, given,)})",
         "configs = [{ batch_size = 1024, kinds = 40 }]",
     ):
@@ -219,6 +251,26 @@ def test_an_imported_kernel_is_judged(imported: CliWorkspace, task: str, text: s
         flags = ("--solution=kernel.py", "--gates=compile,correctness", "--json")
         ran = imported.run("test", f"@gm//one/{task}", *flags)
         assert (ran.code, ran.gate("correctness")["verdict"]) == (code, verdict), ran.out
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "done"),
+    [("memory", MEMORY, "values[0] + values[1]"), ("wide", WIDE, "torch.cumsum(values[0], 0)")],
+)
+def test_a_solution_may_return_the_memory_that_it_is_given(
+    imported: CliWorkspace, task: str, text: str, done: str
+) -> None:
+    """The reference returns memory of its own. On ``cpu``, nothing is compiled."""
+    for kernel, code, reason in (
+        (text.replace("ref_kernel", "custom_kernel"), 0, ""),
+        (WRITING.replace("DONE", done), 0, ""),
+        (WRITING.replace("DONE", f"({done}) * 1.1"), 3, "WRONG_RESULT"),
+        (WRITING.replace("output[...] = DONE", "pass"), 3, "INCOMPLETE_OUTPUT"),
+    ):
+        imported.write("kernel.py", kernel)
+        flags = ("--solution=kernel.py", "--gates=compile,correctness", "--json")
+        ran = imported.run("test", f"@gm//one/{task}", *flags)
+        assert (ran.code, ran.gate("correctness")["reason"]) == (code, reason), ran.out
 
 
 def test_all_functions_of_a_solution_are_judged(imported: CliWorkspace) -> None:

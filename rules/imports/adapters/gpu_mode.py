@@ -57,7 +57,7 @@ def capture(name: str, files: Sequence[str]) -> Table:
     """What the lock says of a task. Raises LeftOutError."""
     from imported.boundary import LeftOutError, needing_packages, sources
     from imported.constants import read_module
-    from imported.problems import ENTRY, GENERATE, REFERENCE
+    from imported.problems import ENTRY, GENERATE, REFERENCE, narrowed
     from imported.starting_points import first_steady
 
     text = (HERE / "original" / files[1]).read_text()
@@ -80,7 +80,7 @@ def capture(name: str, files: Sequence[str]) -> Table:
     return {
         "origin": read_module(HERE / "original" / files[0], functions=(), of="").origin,
         "attrs": {
-            **learnt.declared(settings),
+            **narrowed(learnt.declared(settings)),
             **sources("gpu_mode", files),
             **problem.attrs,
             "check": [*files[:1]] * (problem.entry == ENTRY),
@@ -107,6 +107,7 @@ def _learn(problem: Problem, settings: Table, *, checked: bool) -> Learnt:
         devices=("meta", "cpu"),
         text=problem.text,
         checked=checked,
+        memory=True,
     )
 
 

@@ -27,6 +27,8 @@ from pyrunner.host import Host
 from pyrunner.inside import Inside
 
 _FDS = 5
+_UNCOMPILED = {"TORCHDYNAMO_DISABLE": "1"}
+"""On a CPU ``torch.compile`` would start a compiler, which the sandbox does not have."""
 
 
 class Subject(Protocol):
@@ -72,6 +74,7 @@ def run(program: Program, policy: RunnerPolicy, control: int, output: int, *page
     subject = _apart(program, policy)
     confinement.limit_address_space(program, policy)
     if program.abi == "call" and not program.on_device:
+        os.environ |= _UNCOMPILED
         _interpret(program)
     if subject is None:
         # What runs on a device is compiled when it is first called, by programs.

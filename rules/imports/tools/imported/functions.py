@@ -48,7 +48,7 @@ class Learnt:
             stay as they are; and by name, the tensors that are ``inputs`` of a call, ``state``,
             that is weights, ``updates``, those of the inputs that a call changes, and ``passed``,
             what it writes to and returns. ``returned`` is whether there are other results than
-            these.
+            these. ``unread`` is an argument that a solution may write its result to, and return.
         attrs: what a declaration says.
     """
 
@@ -99,6 +99,7 @@ def learn(
     keywords: bool = False,
     text: Text | None = None,
     checked: bool = False,
+    memory: bool = False,
     fixed: re.Pattern[str] | None = FIXED,
 ) -> Learnt:
     """Find out what ``function`` takes and returns. Raises LeftOutError.
@@ -107,7 +108,8 @@ def learn(
     ``entry`` is what a candidate defines, and ``text`` says how it is called, if not with the
     arguments in their order; with ``keywords`` all are passed by name. Shapes are looked at on the
     first of ``devices`` that can say them. Where results are ``checked`` by the task itself, there
-    are several right ones, in any layout. Sizes whose names are ``fixed`` are no dims.
+    are several right ones, in any layout. With ``memory`` an argument that nothing reads may be for
+    the result. Sizes whose names are ``fixed`` are no dims.
     """
     stay = {name for name in sizes if fixed and fixed.search(name)}
     names = [name for name, value in sizes.items() if value > 0 and name not in stay]
@@ -147,7 +149,8 @@ def learn(
         told["passed"], told["updates"] = [], [*dict.fromkeys((*passed, *changed))]
     fresh = {*map(id, drawn), *(id(given[name]) for name in told["updates"])}
     told["state"] = [name for name, tensor in given.items() if id(tensor) not in fresh]
-    taken = {*told["passed"], *told["state"]}
+    told["unread"] = _unread(function, small, told, space) if memory else ""
+    taken = {*told["passed"], *told["state"], told["unread"]}
     told["inputs"] = [name for name in given if name not in taken]
     check_execution(lambda seed: run(function, small, given, told, seed=seed))
 
@@ -244,8 +247,9 @@ def run(
     }
     arguments = {name: placed(value, name, copies) for name, value in values.items()}
     torch.manual_seed(seed)
+    name = told.get("unread") or result_name(values)
     with torch.no_grad(), numbers_like(known):
-        results = returned(function(**arguments), result_name(values))[1]
+        results = returned(function(**arguments), name)[1]
     left = {name: copies[name] for name in (*told["passed"], *told["updates"])}
     return {**results, **left} if told["returned"] and not told["passed"] else left
 
@@ -284,9 +288,11 @@ def _attributes(
     said = Arguments(iter(space.shapes[f"{INTEGERS}in"]))
     parts = {name: said.text(value, name) for name, value in values.items()}
     with torch.no_grad():
-        targets, outputs = returned(function(**values), result_name(values))
+        targets, outputs = returned(function(**values), told["unread"] or result_name(values))
     kinds = {n: declared(t, space.shapes[f"tensors.{n}"]) for n, t in said.tensors.items()}
-    results = {n: declared(t, space.shapes[f"outputs.{n}"]) for n, t in outputs.items()}
+    places = {told["unread"]: f"tensors.{told['unread']}"}
+    axes = {name: space.shapes[places.get(name, f"outputs.{name}")] for name in outputs}
+    results = {name: declared(tensor, axes[name]) for name, tensor in outputs.items()}
     if told["passed"] or not told["returned"]:
         targets, results = "_", {name: kinds[name] for name in told["passed"]}
     return {
@@ -333,6 +339,28 @@ def _read(function: Callable[..., Any], values: Values, passed: Sequence[str]) -
     blank = {n: torch.zeros_like(t) if n in passed else t for n, t in given.items()}
     one, other = run(function, values, given, told), run(function, values, blank, told)
     return not all(identical(one[name], other[name]) for name in passed)
+
+
+def _unread(function: Callable[..., Any], values: Values, told: Told, space: Space) -> str:
+    """The last argument, if it is memory of the only result's form that nothing reads; else ""."""
+    given, last = tensors(values), next(reversed(tensors(values)), "")
+    if told["passed"] or told["updates"] or not told["returned"] or last in told["state"]:
+        return ""
+    found = run(function, values, given, told)
+    (name, result), *others = found.items()
+    memory = given[last]
+    axes = (space.shapes.get(f"tensors.{last}"), space.shapes.get(f"outputs.{name}"))
+    fits = memory.dtype == result.dtype or (
+        memory.is_floating_point() and result.dtype is torch.float64
+    )
+    same = axes[0] == axes[1] and memory.shape == result.shape
+    if others or len(given) == 1 or not (fits and same):
+        return ""
+    for value in (1.0, 0.0):
+        blank = {**given, last: torch.full_like(memory, value)}
+        if not identical(run(function, values, blank, told)[name], result):
+            return ""
+    return last
 
 
 def result_name(values: Values) -> str:

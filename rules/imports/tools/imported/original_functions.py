@@ -38,7 +38,7 @@ def results_of(function: Callable[..., Any], values: Values, told: Told) -> dict
     changed = {name: left[name] for name in (*told["passed"], *told["updates"])}
     if not told["returned"] or told["passed"]:
         return changed
-    return {**returned(found, result_name(values))[1], **changed}
+    return {**returned(found, told.get("unread") or result_name(values))[1], **changed}
 
 
 def checked_data(module: Any, settings: Values, device: str, answer: Answer) -> str:

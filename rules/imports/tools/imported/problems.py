@@ -16,6 +16,7 @@ from typing import Any
 
 GENERATE, REFERENCE, ENTRY = "generate_input", "ref_kernel", "custom_kernel"
 GENERATE_PARTS, PREFIX = "generate_inputs", "reference_"
+_WIDE = "f64"
 _CONSTANT = re.compile(r"^(\w+) = ([\d_]+)$", re.MULTILINE)
 
 
@@ -61,6 +62,26 @@ def read_problem(reference: ModuleType, stem: str, evaluation: str) -> Problem |
     if GENERATE_PARTS not in names or len(parts) < 2 or not evaluation:
         return None
     return _of_parts(names[GENERATE_PARTS], parts, stem, evaluation)
+
+
+def narrowed(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """A declaration whose result is in single precision, where the data is, too.
+
+    References compute some sums in double precision and return that; solutions need not.
+    """
+    (name, form), *others = attrs["outputs"].items()
+    start = f"{name} = {ENTRY}("
+    wide = [one for one in attrs["inputs"].values() if one.startswith(_WIDE)]
+    if others or wide or not form.startswith(_WIDE) or not attrs["call"].startswith(start):
+        return dict(attrs)
+    data = attrs["call"].removeprefix(start).removesuffix(")")
+    return {
+        **attrs,
+        "outputs": {name: form.replace(_WIDE, "f32", 1)},
+        "call": f"{name} = narrowed({data}, f32)",
+        "entry": ENTRY,
+        "adapter": "//rules/imports/tools/narrowed.py",
+    }
 
 
 def _of_parts(

@@ -23,6 +23,7 @@ from kabuild.cli.presentation import JsonFlags
 from kabuild.cli.session import builder
 from kabuild.cli.types import COUNT, SAMPLES, InputPath, OutputFile, say_of, unwritable
 from kabuild.loading.request import Request
+from kabuild.neural.compiled import compiled_of, render_compiled
 from kabuild.neural.extract import chosen, destination, extract, profile_of
 from kabuild.neural.profile import render_profile
 from kabuild.neural.running import read_model
@@ -63,6 +64,11 @@ class ProfileFlags(WhereFlags, KeyFlags, RunFlags, JsonFlags):
     output: Path | None = flag(
         "--output", "-o", type=OutputFile(), help="Also write a page with a flame graph."
     )
+    compiled: bool = flag(
+        "--compiled/--nocompiled",
+        default=False,
+        help="Also show what torch.compile makes of it, on cpu.  [default: no]",
+    )
 
 
 @command.command("profile", context_settings={"show_default": False})
@@ -75,19 +81,24 @@ def profile(options: ProfileFlags) -> None:
 
     \b
     kabuild model profile my_model.py
+    kabuild model profile my_model.py --compiled
     kabuild model profile my_model.py --platform=cpu --json
     """
     model = read_model(options.file)
     with _warm() as builds:
         found = profile_of(model, options.request(), builds)
+        made = compiled_of(model, options.request(), builds) if options.compiled else None
     if options.output:
         from kabuild.neural.page import render_page
 
-        _write(options.output, render_page(found, model.name))
+        _write(options.output, render_page(found, model.name, made))
     if options.as_json:
-        click.echo(json.dumps(found.facts, sort_keys=True))
+        told = {"compiled": made.to_json()} if made else {}
+        click.echo(json.dumps({**found.facts, **told}, sort_keys=True))
     else:
         click.echo(escaped(render_profile(found, model.name, options.top)))
+        if made:
+            click.echo(escaped(f"\n{render_compiled(made, options.top)}"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +203,8 @@ def verify_(options: VerifyFlags) -> None:
 
     Judges the tasks that 'kabuild model extract' wrote, puts the solutions that pass into the
     model, and compares it with the model's own code in double precision, on fresh arguments and
-    weights. Times it against the model's own code, and without each kernel.
+    weights. Times it against the model's own code, against what torch.compile makes of that, and
+    without each kernel.
 
     \b
     kabuild model verify tasks/my_model --agent=claude_code

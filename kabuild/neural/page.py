@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kabuild.neural.compiled import Compiled
 from kabuild.neural.profile import Profile, frames, gain_of, quantity, seconds, shown
 from kabuild.report.page.environment import environment
 
@@ -11,8 +12,11 @@ _LETTER = 7.0
 _COLOURS = 6
 
 
-def render_page(profile: Profile, title: str) -> str:
-    """One self-contained HTML file; no script is needed to read it."""
+def render_page(profile: Profile, title: str, compiled: Compiled | None = None) -> str:
+    """One self-contained HTML file; no script is needed to read it.
+
+    ``compiled`` is what ``torch.compile`` makes of the model, if that was asked for.
+    """
     whole = profile.flame.seconds or 1.0
     boxes = [
         {
@@ -35,6 +39,7 @@ def render_page(profile: Profile, title: str) -> str:
         .render(
             title=f"{title}: where the time goes",
             profile=profile,
+            compiled=compiled,
             boxes=boxes,
             size=(_WIDTH, height, _HEIGHT),
             gain=gain_of(profile, profile.parts),

@@ -18,6 +18,7 @@ from kabuild.model.platform import CPU
 from kabuild.model.speedup import Speedup
 from kabuild.model.task_result import TaskResult
 from kabuild.neural.assemble import assemble
+from kabuild.neural.compiled import Compiled, compiled_of
 from kabuild.neural.likeness import Likeness, has_logits, likeness_of
 from kabuild.neural.packages import WHOLE, Known, package_of
 from kabuild.neural.running import PACKAGE, ModelFile, read_model
@@ -76,6 +77,7 @@ class Verified:
         predicted: the speedup of the operators by Amdahl's law; None where nothing was measured.
         variants: ``all`` first.
         likeness: of the logits of ``all``; None of a model that has none.
+        compiled: what ``torch.compile`` makes of the model's own code; None if nothing is compared.
     """
 
     replaced: tuple[Replaced, ...]
@@ -84,6 +86,7 @@ class Verified:
     variants: tuple[Variant, ...]
     summaries: tuple[Summary, ...] = field(repr=False)
     likeness: Likeness | None = None
+    compiled: Compiled | None = None
 
     @property
     def passed(self) -> bool:
@@ -99,10 +102,15 @@ class Verified:
         """How much faster the whole is with a part's kernel than without it."""
         return over(self.variant(ALL), self.variant(name if len(self.replaced) > 1 else NONE))
 
+    def over_compiled(self, variant: Variant) -> Speedup | None:
+        """How much faster a variant is than what ``torch.compile`` makes of the model's code."""
+        return quotient(variant.speedup, self.compiled.speedup if self.compiled else None)
+
     def to_json(self) -> dict[str, Any]:
         """The form for programs."""
         return {
             "predicted": self.predicted,
+            "compiled": self.compiled.to_json() if self.compiled else None,
             "likeness": self.likeness.to_json() if self.likeness else None,
             "unsolved": dict(self.unsolved),
             "parts": [
@@ -121,6 +129,7 @@ class Verified:
                     "passed": item.result.passed,
                     "reason": gate.reason if (gate := item.result.problem) else "",
                     "speedup": _json(item.speedup),
+                    "over_compiled": _json(self.over_compiled(item)),
                 }
                 for item in self.variants
             ],
@@ -160,6 +169,9 @@ def verify(directory: Path, request: Request, builds: Builder, *, alone: bool) -
         summaries.append(summary)
         variants.append(Variant(name, file, summary.table[0]))
     found = Verified(parts, unsolved, predicted(parts), tuple(variants), tuple(summaries))
+    if variants:
+        own = replace(read_model(directory / WHOLE / "model.py"), name=known.name)
+        found = replace(found, compiled=compiled_of(own, request, builds))
     on_cpu = (request.platform or CPU).partition(":")[0] == CPU
     if found.passed and on_cpu and has_logits(model):
         text = assemble(known, model, kernels).encode()
@@ -179,7 +191,11 @@ def predicted(parts: Sequence[Replaced]) -> float | None:
 
 def over(one: Variant | None, other: Variant | None) -> Speedup | None:
     """The speedup of one variant over another, from their speedups over the same baseline."""
-    first, second = one and one.speedup, other and other.speedup
+    return quotient(one.speedup if one else None, other.speedup if other else None)
+
+
+def quotient(first: Speedup | None, second: Speedup | None) -> Speedup | None:
+    """One speedup over another, both over the same baseline; the interval is that of both."""
     if not first or not second:
         return None
     value = first.value / second.value
@@ -206,13 +222,16 @@ def render(found: Verified, style: Style = plain) -> str:
         ]
         lines += [text_table(rows, right=(1,)), ""]
     lines += [f"{name} is unchanged: {why}" for name, why in found.unsolved.items()]
-    verdicts = [("the model with", "verdict", "speedup over eager")]
+    verdicts = [("the model with", "verdict", "over eager", "over torch.compile")]
     for item in found.variants:
         problem = item.result.problem
         word = problem.reason or problem.word if problem else "PASS"
-        verdicts.append((_said(item.name), word, str(item.speedup or "-")))
+        figures = (str(item.speedup or "-"), str(found.over_compiled(item) or "-"))
+        verdicts.append((_said(item.name), word, *figures))
     if found.variants:
         lines.append(text_table(verdicts, style))
+    if found.compiled:
+        lines.append(f"\n{found.compiled}")
     if found.likeness:
         lines.append(f"\n{found.likeness}")
     if found.replaced and found.predicted:

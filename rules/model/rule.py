@@ -1,4 +1,4 @@
-"""``model_profile``, ``model_tasks``, ``model_likelihood``: a user's model is run in a sandbox.
+"""``model_profile``, ``model_compiled`` and others: a user's model is run in a sandbox.
 
 ``kabuild model`` declares these targets; they are not written into a BUILD.toml.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from kabuild.rule import Artifact, Context, Limits, Rule, attr
 
+from ..harness.compilers import home
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, judging_resources, portable
 from ..harness.judge_files import DEVICE, TOOLS, platform_file
 
@@ -15,6 +16,10 @@ ANSWERS = "answers"
 RUNNING = Limits(timeout=600.0, memory=12 << 30, processes=256, scratch=2 << 30)
 PRELOAD = ("numpy", "torch", "torch._dynamo")
 _DEVICE_FILES = ("base", "terms")
+_STATISTICS = (
+    *("perf/__init__.py", "perf/confidence.py"),
+    *("terms/__init__.py", "terms/speedup.py"),
+)
 
 
 def profile(ctx: Context) -> None:
@@ -32,6 +37,30 @@ def profile(ctx: Context) -> None:
         outputs=(FACTS,),
         mnemonic="Profile",
         toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
+        limits=RUNNING,
+        resources=judging_resources(ctx.platform, timed=True),
+        preload=PRELOAD,
+    )
+
+
+def compiled(ctx: Context) -> None:
+    """Time what ``torch.compile`` makes of the model, beside the model, on the processor."""
+    clang = ctx.toolchain("//toolchains/zig")
+    statistics = {f"tools/{name}": ctx.builtin(f"{TOOLS}/{name}") for name in _STATISTICS}
+    ctx.action(
+        "",
+        argv=(PYTHON, "tools/model_compiled.py", "model.py", home(clang), f"out/{FACTS}"),
+        inputs={
+            "model.py": ctx.attrs["model"],
+            **_tools(ctx, "model_compiled.py"),
+            "tools/inductor": ctx.builtin("rules/model/tools/inductor"),
+            "hip/host": ctx.builtin("toolchains/hip/host"),
+            "hip/common": ctx.builtin("toolchains/hip/common"),
+            **statistics,
+        },
+        outputs=(FACTS,),
+        mnemonic="Compile",
+        toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN), clang),
         limits=RUNNING,
         resources=judging_resources(ctx.platform, timed=True),
         preload=PRELOAD,
@@ -103,6 +132,12 @@ RULES = (
         kind="model_profile",
         doc="Time the operators of a model.",
         implement=profile,
+        attrs={"model": _MODEL},
+    ),
+    Rule(
+        kind="model_compiled",
+        doc="Time what torch.compile makes of a model.",
+        implement=compiled,
         attrs={"model": _MODEL},
     ),
     Rule(

@@ -102,6 +102,37 @@ def test_a_profile_is_cached_and_shown(place: CliWorkspace, profiled: Ran) -> No
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
 
 
+@pytest.fixture(scope="module")
+def compiled(place: CliWorkspace, profiled: Ran) -> Ran:
+    return place.run("model", "profile", "net.py", "--compiled", "--json")
+
+
+def test_a_profile_shows_what_torch_compile_makes_of_a_model(compiled: Ran) -> None:
+    """By the pinned clang, in the sandbox: it never falls back to eager."""
+    found = compiled.json["compiled"]
+
+    assert found["absent"] == "", compiled.err
+    assert 0 < found["speedup_low"] <= found["speedup"] <= found["speedup_high"]
+    kernels = {kernel["name"]: kernel for kernel in found["kernels"]}
+    assert kernels["aten::mm"]["calls"] == 2
+    assert not kernels["aten::mm"]["fused"]
+    fused = [name for name, kernel in kernels.items() if kernel["fused"]]
+    assert any("mean_mul_pow_rsqrt" in name for name in fused)
+    assert sum(kernel["share"] for kernel in kernels.values()) == pytest.approx(1)
+
+
+def test_kernels_of_torch_compile_are_shown(place: CliWorkspace, compiled: Ran) -> None:
+    ran = place.run("model", "profile", "net.py", "--compiled", "-o", "page.html")
+
+    assert not ran.executed
+    assert "torch.compile over eager: " in ran.out
+    rows = [line.split() for line in ran.out.splitlines()]
+    assert ["aten::mm", "PyTorch"] in [[row[0], row[-1]] for row in rows if row]
+    page = (place.root / "page.html").read_text()
+    assert "After torch.compile" in page
+    assert "mean_mul_pow_rsqrt" in page
+
+
 def test_facts_of_another_form_are_refused(place: CliWorkspace) -> None:
     """A hostile file may write the answer itself, and end the process."""
     forged = '{"schema": 1, "device": "cpu", "parts": [], "eager_seconds": -1}'
@@ -201,7 +232,7 @@ WRONG = FASTER.replace("1e-5)", "1e-5) * 1.01")
 
 
 @pytest.fixture(scope="module")
-def verified(place: CliWorkspace, extracted: Ran) -> Ran:
+def verified(place: CliWorkspace, extracted: Ran, compiled: Ran) -> Ran:
     for name in ("norm", "whole"):
         file = place.root / f"tasks/net/{name}/BUILD.toml"
         file.write_text(file.read_text() + QUICK)
@@ -218,6 +249,12 @@ def test_a_model_with_a_passing_kernel_passes(place: CliWorkspace, verified: Ran
     assert part["name"] == "norm"
     assert part["contribution"]["speedup_low"] <= part["contribution"]["speedup"]
     assert found["predicted"] == pytest.approx(1 / (1 - part["share"] * (1 - 1 / part["speedup"])))
+    compiled = found["compiled"]
+    for variant in found["variants"]:
+        ends = [variant["over_compiled"][f"speedup_{end}"] for end in ("low", "high")]
+        low = variant["speedup"]["speedup_low"] / compiled["speedup_high"]
+        high = variant["speedup"]["speedup_high"] / compiled["speedup_low"]
+        assert ends == [pytest.approx(low), pytest.approx(high)]
 
 
 def test_logits_are_compared_with_the_true_ones(verified: Ran) -> None:
@@ -253,6 +290,8 @@ def test_a_model_is_verified_from_the_cache(place: CliWorkspace, verified: Ran) 
     rows = [line.split() for line in again.out.splitlines()]
     assert ["all", "kernels", "PASS"] in [row[:3] for row in rows]
     assert "logits at 64 positions: divergence" in again.out
+    assert "over torch.compile" in again.out
+    assert "torch.compile over eager: " in again.out
 
 
 def test_a_kernel_that_fails_its_task_is_not_put_in(place: CliWorkspace, verified: Ran) -> None:

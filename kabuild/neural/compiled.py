@@ -1,0 +1,125 @@
+"""What ``torch.compile`` makes of a model: its kernels, and how fast it is beside eager."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from kabuild.base.errors import LoadError
+from kabuild.builder import Builder
+from kabuild.loading.request import Request
+from kabuild.model.platform import CPU
+from kabuild.model.speedup import Speedup
+from kabuild.neural.running import ModelFile, run_tool, unreadable
+from kabuild.report.table import text_table
+from kabuild.report.times import nanoseconds
+
+SCHEMA = 1
+_MOST_KERNELS = 20_000
+_LONGEST = 44
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of a compiled model; figures are of one call of the model.
+
+    ``fused`` are those that Inductor wrote, others are operators of PyTorch's.
+    """
+
+    name: str
+    fused: bool
+    calls: int
+    seconds: float
+    share: float
+
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> Self:
+        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        figures = (float(value["seconds"]), float(value["share"]))
+        if not isinstance(value["name"], str) or not all(map(math.isfinite, figures)):
+            raise TypeError("expected a name and figures")
+        return cls(value["name"], value["fused"] is True, int(value["calls"]), *figures)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A model after ``torch.compile``.
+
+    Attributes:
+        absent: why there are no figures; empty if there are.
+        speedup: over the model's own code, eager.
+        seconds: of a call.
+        facts: all of it, as it was written.
+    """
+
+    absent: str
+    speedup: Speedup | None = None
+    seconds: float = 0.0
+    kernels: tuple[Kernel, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
+
+    @classmethod
+    def read(cls, facts: Mapping[str, Any]) -> Self:
+        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        if facts["schema"] != SCHEMA or not isinstance(facts["absent"], str):
+            raise ValueError("another schema")
+        if facts["absent"]:
+            return cls(facts["absent"], facts=facts)
+        speedup, taken = Speedup.read(facts), float(facts["seconds"])
+        if speedup is None or not math.isfinite(taken) or len(facts["kernels"]) > _MOST_KERNELS:
+            raise ValueError("no figures")
+        return cls("", speedup, taken, tuple(map(Kernel.read, facts["kernels"])), facts)
+
+    def to_json(self) -> dict[str, Any]:
+        """The form for programs."""
+        return dict(self.facts) or {"schema": SCHEMA, "absent": self.absent}
+
+    def __str__(self) -> str:
+        """For people: one line."""
+        if self.absent:
+            return f"no figures of torch.compile: {self.absent}"
+        taken = nanoseconds(self.seconds * 1e9)
+        return f"torch.compile over eager: {self.speedup}, {taken} a call"
+
+
+def compiled_of(model: ModelFile, request: Request, builds: Builder) -> Compiled:
+    """What ``torch.compile`` makes of a model, perhaps from the cache. Raises KabuildError."""
+    platform = (request.platform or CPU).partition(":")[0]
+    if platform != CPU:
+        what = f"it is compared on cpu alone; the sandbox on {platform} has no compiler for it"
+        return Compiled(what)
+    try:
+        facts = run_tool("model_compiled", model, {}, request, builds).facts
+    except LoadError as error:
+        return Compiled(error.message)
+    try:
+        return Compiled.read(facts)
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise unreadable(model, error) from None
+
+
+def render_compiled(found: Compiled, most: int = 20) -> str:
+    """The figures as text: a line, and a table of the ``most`` slowest kernels."""
+    if found.absent:
+        return str(found)
+    rows = [("kernel", "calls", "time", "share", "of")]
+    rows += [
+        (
+            _short(kernel.name),
+            str(kernel.calls),
+            nanoseconds(kernel.seconds * 1e9),
+            f"{kernel.share:.1%}",
+            "Inductor" if kernel.fused else "PyTorch",
+        )
+        for kernel in found.kernels[:most]
+    ]
+    lines = [str(found), text_table(rows, right=(1, 2, 3))]
+    if len(found.kernels) > most:
+        lines.append(f"and {len(found.kernels) - most} more kernels; --json has all")
+    return "\n".join(lines)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST // 2]}…{name[1 - _LONGEST // 2 :]}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kabuild.report.page.symbols import readable
@@ -49,7 +50,7 @@ def _call(call: Mapping[str, Any], warp: int) -> list[str]:
         )
         lines.append(f"  incomplete: {why}")
     lines += [f"  {_launch(launch)}" for launch in call["launches"][:_MOST_KERNELS]]
-    lines += [f"  {line}" for line in _traffic(call)]
+    lines += [f"  {line}" for line in (*_traffic(call), *_arithmetic(call["arithmetic"]))]
     counted = [access for access in call["accesses"] if f"warp{warp}" in access]
     if len(counted) < len(call["accesses"]):
         lines.append(f"  not counted for warps of {warp}: the kernel ran with waves of 32")
@@ -118,11 +119,28 @@ def _traffic(call: Mapping[str, Any]) -> Iterable[str]:
         f"moves at least {read:,} bytes from memory and {written:,} to it; "
         f"requests move {asked / (read + written):.1f} times as much"
     )
+    by_blocks = [launch["sectors_read_by_blocks"] for launch in launches]
+    if read and None not in by_blocks:
+        most = max(launch["sectors_most_of_block"] for launch in launches)
+        yield (
+            f"blocks load these bytes {_SECTOR * sum(by_blocks) / read:.1f} times, if each keeps "
+            f"what it has accessed: at most {_SECTOR * most:,} bytes"
+        )
     if call["flops"]:
         yield (
             f"computes {call['flops']:,} operations by the task's declaration: "
             f"{call['flops'] / (read + written):.2f} for each of these bytes"
         )
+
+
+def _arithmetic(arithmetic: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+    """Operations by kind, and the line that has most of the most frequent kind."""
+    kinds: Counter[str] = Counter()
+    for one in arithmetic:
+        kinds[one["kind"]] += one["operations"]
+    if not kinds:
+        return
+    yield f"counted: {', '.join(f'{count:,} {kind}' for kind, count in kinds.most_common())}"
 
 
 def _branches(branches: Iterable[Mapping[str, Any]], width: str) -> Iterable[str]:

@@ -22,7 +22,7 @@ from ..harness.providers import Counting, HipInfo, Sanitizing
 SOURCES = "toolchains/hip"
 RUNNER = ("runner", "runner_host")
 COUNTING = "hip/cpu/counting"
-COUNTED_KERNEL = ("counted_kernel.py", "whole_copies.py", "branches.py")
+COUNTED_KERNEL = ("counted_kernel.py", "whole_copies.py", "branches.py", "arithmetic.py")
 """What compiles a kernel whose accesses are counted, besides the usual driver."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,9 @@ def test_it_counts_by_line(analyzed: Ran) -> None:
     assert found["warp64"]["requests"] == 17
     (launch,) = call["launches"]
     assert (launch["sectors_read"], launch["sectors_written"], call["flops"]) == (131, 131, 1048)
+    assert (launch["sectors_read_by_blocks"], launch["sectors_most_of_block"]) == (131, 64)
+    (doubled,) = [one for one in call["arithmetic"] if one["kind"] != "integer"]
+    assert (doubled["kind"], doubled["line"], doubled["operations"]) == ("f32", 5, 1048)
     (branch,) = call["branches"]
     assert branch["line"] == 5
     ways = {"requests": 40, "partial": 0, "lanes": 1280, "divergent": 1}
@@ -107,6 +111,8 @@ def test_people_see_a_table_and_sentences(workspace: CliWorkspace) -> None:
     assert ran.code == 0
     assert "//right: counted in 1 call on the CPU, not timed" in ran.out
     assert "double.hip:5  twice   load    x           4        33   31.8  4.0 sectors" in ran.out
+    assert "blocks load these bytes 1.0 times, if each keeps what it has accessed" in ran.out
+    assert re.search(r"counted: [\d,]+ integer, 1,048 f32$", ran.out, re.MULTILINE)
     assert "nothing stands out for warps of 32" in ran.out
     assert "moves at least 4,192 bytes from memory and 4,192 to it; requests move" in ran.out
     assert "computes 1,048 operations by the task's declaration: 0.12 for each" in ran.out

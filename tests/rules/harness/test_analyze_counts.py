@@ -23,6 +23,8 @@ LAUNCH = (
 ACCESS = "kabuild-counts access {place} x; load global 4 narrow{totals} wide" + NONE
 TOTALS = " 2 0 64 256 16 8 0 0 0 0 0"
 FOOTPRINT = "kabuild-counts footprint sectors 16 {written} whole {whole}"
+BY_BLOCKS = FOOTPRINT.replace("whole", "blocks {by_blocks} {most} whole", 1)
+ARITHMETIC = "kabuild-counts arithmetic {place}; {kind} {operations}"
 BRANCH = "kabuild-counts branch {place}; narrow{ways} wide 0 0 0 0"
 WAYS = " 6 2 150 3"
 BARRIER = "kabuild-counts barrier at:kernel.hip:2:1,10; 5"
@@ -69,6 +71,44 @@ def test_a_launch_has_its_branches_and_what_moves_at_least() -> None:
     assert branch.narrow == Ways(requests=12, partial=4, lanes=300, divergent=6)
     assert branch.to_json()["warp32"]["divergent"] == 6
     assert "warp64" not in branch.to_json()
+
+
+def test_launches_have_what_their_blocks_load_if_all_say_so() -> None:
+    def launch(footprint: str) -> tuple[str, ...]:
+        return LAUNCH.format(lost=0), footprint, END
+
+    few = launch(BY_BLOCKS.format(written=9, by_blocks=32, most=20, whole=1))
+    many = launch(BY_BLOCKS.format(written=9, by_blocks=48, most=25, whole=1))
+    silent = launch(FOOTPRINT.format(written=9, whole=1))
+
+    (told,) = said(*many, *few).launches
+    assert (told.sectors_read_by_blocks, told.sectors_most_of_block) == (80, 25)
+    (untold,) = said(*many, *silent).launches
+    assert (untold.sectors_read_by_blocks, untold.sectors_most_of_block) == (None, None)
+
+
+def test_arithmetic_is_added_up_by_line_and_kind() -> None:
+    def line(kind: str, place: str = "10", operations: str = "64") -> str:
+        return ARITHMETIC.format(place=place, kind=kind, operations=operations)
+
+    counts = said(LAUNCH.format(lost=0), line("f32"), line("f32"), line("special"), END)
+
+    assert counts.whole
+    assert [(one.kind, one.operations) for one in counts.arithmetic] == [
+        ("f32", 128),
+        ("special", 64),
+    ]
+    assert counts.arithmetic[0].to_json() == {
+        "kernel": "fill<float>",
+        "file": "mine.hip",
+        "line": 3,
+        "column": 1,
+        "kind": "f32",
+        "operations": 128,
+    }
+    assert not said(line("f32"), LAUNCH.format(lost=0), END).whole
+    for wrong in (line("f33"), line("f32", operations="-1"), line("f32", operations="9" * 20)):
+        assert said(LAUNCH.format(lost=0), wrong, END).arithmetic == ()
 
 
 def test_launches_of_a_kernel_are_added_up() -> None:

@@ -135,6 +135,7 @@ def test_an_edit_of_the_cpu_s_sanitizer_compiles_nothing_again_for_gpus(
     [
         ("requests.cpp", {"analyze.runtime"}),
         ("whole_copies.py", {"analyze.runtime", "analyze.compile"}),
+        ("arithmetic.py", {"analyze.runtime", "analyze.compile"}),
     ],
 )
 def test_the_counters_are_in_no_key_but_those_of_the_analysis(

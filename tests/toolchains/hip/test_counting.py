@@ -265,6 +265,59 @@ def test_each_sector_moves_at_least_once(
     assert (launch.sectors_read, launch.sectors_written) == (read, written)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "by_blocks", "most"),
+    [
+        ("strided<1, 0>", 8, 16),
+        ("strided<32, 0>", 64, 72),
+        ("behind_a_barrier", 3 * 16, 24),
+        ("banks<32>", 0, 8),
+        ("adds<1>", 0, 1),
+    ],
+)
+def test_each_block_loads_its_sectors_once(
+    counts: Counts, kernel: str, by_blocks: int, most: int
+) -> None:
+    """Three blocks that load the same do so three times; atomic operations load nothing."""
+    (launch,) = [item for item in counts.launches if item.kernel == kernel]
+
+    assert (launch.sectors_read_by_blocks, launch.sectors_most_of_block) == (by_blocks, most)
+
+
+def computed(counts: Counts, kernel: str, mark: str) -> dict[str, int]:
+    """Operations by kind on the line with a mark, but for integers."""
+    lines = SOURCE.read_text().splitlines()
+    return {
+        one.kind: one.operations
+        for one in counts.arithmetic
+        if one.kernel == kernel
+        and one.kind != "integer"
+        and one.place is not None
+        and lines[one.place.line - 1].endswith(f"// {mark}")
+    }
+
+
+@pytest.mark.parametrize(
+    ("kernel", "mark", "operations"),
+    [
+        ("computes", "two", {"f32": 2 * 8 * 128}),
+        ("computes", "two special, and one", {"f32": 8 * 128, "special": 2 * 8 * 128}),
+        ("computes", "one wide, converted twice", {"f64": 128, "conversion": 128}),
+        ("computes_little", "fused, and one special", {"f32": 2 * 16, "special": 16}),
+    ],
+)
+def test_arithmetic_by_line_and_kind(
+    counts: Counts, kernel: str, mark: str, operations: dict[str, int]
+) -> None:
+    """Of all lanes that take part: the branch around it leaves a quarter."""
+    assert computed(counts, kernel, mark) == operations
+
+
+def test_who_computes_nothing_has_no_arithmetic_but_of_integers(counts: Counts) -> None:
+    assert {one.kind for one in counts.arithmetic if one.kernel == "rows"} <= {"integer"}
+    assert {one.kernel for one in counts.arithmetic if one.kind == "f64"} == {"computes"}
+
+
 def test_calls_of_a_function_are_apart(counts: Counts) -> None:
     found = access(counts, "two_calls", "load x").narrow
 

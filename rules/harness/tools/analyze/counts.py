@@ -6,6 +6,7 @@ known form, cut short. It decides nothing but what is shown of that candidate.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +15,10 @@ from typing import Any, TypeVar
 from sanitize.places import Place, Places
 
 from analyze.totals import BRANCH_FIELDS, FIELDS, Totals, Ways
+
+KINDS = ("f64", "f32", "f16", "special", "conversion", "integer")
+"""Of arithmetic: floating-point operations by type, divisions and functions such as ``exp``,
+conversions from and to floating point, and integer operations without those on addresses."""
 
 _NUMBER = r"\d{1,18}"
 _TOTALS = rf"(?:\ {_NUMBER}){{{FIELDS}}}"
@@ -32,7 +37,7 @@ _ACCESS = re.compile(
 )
 _FOOTPRINT = re.compile(
     rf"""kabuild-counts\ footprint\ sectors\ (?P<read>{_NUMBER})\ (?P<written>{_NUMBER})
-    \ whole\ (?P<whole>[01])""",
+    (?:\ blocks\ (?P<by_blocks>{_NUMBER})\ (?P<most>{_NUMBER}))?\ whole\ (?P<whole>[01])""",
     re.VERBOSE | re.ASCII,
 )
 _WAYS = rf"(?:\ {_NUMBER}){{{BRANCH_FIELDS}}}"
@@ -40,6 +45,11 @@ _BRANCH = re.compile(
     rf"""kabuild-counts\ branch\ (?P<place>\S{{1,300}});
     \ narrow(?P<narrow>{_WAYS})\ wide(?P<wide>{_WAYS})""",
     re.VERBOSE | re.ASCII,
+)
+_ARITHMETIC = re.compile(
+    rf"kabuild-counts arithmetic (?P<place>\S{{1,300}}); (?P<kind>{'|'.join(KINDS)}) "
+    rf"(?P<operations>{_NUMBER})",
+    re.ASCII,
 )
 _BARRIER = re.compile(
     rf"kabuild-counts barrier (?P<place>\S{{1,300}}); (?P<passed>{_NUMBER})", re.ASCII
@@ -63,6 +73,10 @@ class Launch:
         uncounted: accesses and branches for which there was no room.
         sectors_read, sectors_written: of 32 bytes of global memory, each once a launch: what has
             to move at least, if nothing is left in a cache by another launch.
+        sectors_read_by_blocks: each once for every block that loads it: what blocks ask of the
+            cache that they share, if each has one of its own that is large enough. None where
+            that was not counted.
+        sectors_most_of_block: that one block accesses: how large that is. None likewise.
     """
 
     kernel: str
@@ -75,6 +89,8 @@ class Launch:
     uncounted: int = 0
     sectors_read: int = 0
     sectors_written: int = 0
+    sectors_read_by_blocks: int | None = None
+    sectors_most_of_block: int | None = None
 
     @property
     def key(self) -> object:
@@ -89,6 +105,12 @@ class Launch:
             uncounted=self.uncounted + other.uncounted,
             sectors_read=self.sectors_read + other.sectors_read,
             sectors_written=self.sectors_written + other.sectors_written,
+            sectors_read_by_blocks=_both(
+                operator.add, self.sectors_read_by_blocks, other.sectors_read_by_blocks
+            ),
+            sectors_most_of_block=_both(
+                max, self.sectors_most_of_block, other.sectors_most_of_block
+            ),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -181,6 +203,30 @@ class Branch:
 
 
 @dataclass(frozen=True)
+class Arithmetic:
+    """Operations of one kind on one line of the source, of all lanes; ``kind`` is of ``KINDS``."""
+
+    kernel: str
+    place: Place | None
+    kind: str
+    operations: int
+
+    @property
+    def key(self) -> object:
+        """What makes two of them the same: a line, whatever the columns are."""
+        place = (self.place.file, self.place.line) if self.place else None
+        return self.kernel, place, self.kind
+
+    def __add__(self, other: Arithmetic) -> Arithmetic:
+        return replace(self, operations=self.operations + other.operations)
+
+    def to_json(self) -> dict[str, Any]:
+        """As in ``analysis.json``."""
+        told = {"kernel": self.kernel, **place_json(self.place)}
+        return {**told, "kind": self.kind, "operations": self.operations}
+
+
+@dataclass(frozen=True)
 class Barrier:
     """A barrier of the source, and how often blocks have passed it."""
 
@@ -212,6 +258,7 @@ class Counts:
     launches: tuple[Launch, ...] = ()
     accesses: tuple[Access, ...] = ()
     branches: tuple[Branch, ...] = ()
+    arithmetic: tuple[Arithmetic, ...] = ()
     barriers: tuple[Barrier, ...] = ()
     whole: bool = True
 
@@ -240,6 +287,7 @@ def read_counts(said: str, places: Places) -> Counts:
     launches: list[Launch] = []
     accesses: list[Access] = []
     branches: list[Branch] = []
+    arithmetic: list[Arithmetic] = []
     barriers: list[Barrier] = []
     kernel: str | None = None
     whole = True
@@ -253,13 +301,16 @@ def read_counts(said: str, places: Places) -> Counts:
             whole &= kernel is not None and access.plausible
             accesses += [access] if access.plausible else []
         elif (match := _FOOTPRINT.fullmatch(line)) and kernel is not None:
-            read, written = int(match["read"]), int(match["written"])
-            launches[-1] = replace(launches[-1], sectors_read=read, sectors_written=written)
+            launches[-1] = _with_footprint(launches[-1], match.groupdict())
             whole &= match["whole"] == "1"
         elif match := _BRANCH.fullmatch(line):
             branch = _branch(kernel or "", match.groupdict(), places)
             whole &= kernel is not None and branch.plausible
             branches += [branch] if branch.plausible else []
+        elif match := _ARITHMETIC.fullmatch(line):
+            whole &= kernel is not None
+            place, operations = places.find(match["place"]), int(match["operations"])
+            arithmetic.append(Arithmetic(kernel or "", place, match["kind"], operations))
         elif match := _BARRIER.fullmatch(line):
             place = places.find(match["place"])
             barriers.append(Barrier(kernel or "", place, int(match["passed"])))
@@ -271,6 +322,7 @@ def read_counts(said: str, places: Places) -> Counts:
         tuple(_merged(launches, lambda launch: launch.key)),
         tuple(_merged(accesses, lambda access: access.key)),
         tuple(_merged(branches, lambda branch: branch.key)),
+        tuple(_merged(arithmetic, lambda one: one.key)),
         tuple(_merged(barriers, lambda barrier: barrier.key)),
         whole,
     )
@@ -286,6 +338,21 @@ def _launch(kernel: str, said: Mapping[str, str | Any]) -> Launch:
         exchanges=int(said["exchanges"]),
         uncounted=int(said["uncounted"]),
     )
+
+
+def _with_footprint(launch: Launch, said: Mapping[str, str | Any]) -> Launch:
+    return replace(
+        launch,
+        sectors_read=int(said["read"]),
+        sectors_written=int(said["written"]),
+        sectors_read_by_blocks=int(said["by_blocks"]) if said["by_blocks"] else None,
+        sectors_most_of_block=int(said["most"]) if said["most"] else None,
+    )
+
+
+def _both(join: Callable[[int, int], int], one: int | None, other: int | None) -> int | None:
+    """What two launches have together; None where either is not known."""
+    return None if one is None or other is None else join(one, other)
 
 
 def _access(kernel: str, said: Mapping[str, str], places: Places) -> Access:

@@ -99,6 +99,7 @@ class _Call:
             "launches": [launch.to_json() for launch in self.counts.launches],
             "accesses": [access.to_json() for access in self.counts.accesses],
             "branches": [branch.to_json() for branch in self.counts.branches],
+            "arithmetic": [one.to_json() for one in self.counts.arithmetic],
             "barriers": [barrier.to_json() for barrier in self.counts.barriers],
         }
 

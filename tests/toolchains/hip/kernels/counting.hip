@@ -148,6 +148,26 @@ __global__ void parts_by_warp(const float* x, float* y) {
   }
 }
 
+// --- arithmetic ---
+
+// Each thread goes round eight times: a multiplication and an addition, a square root, a division.
+__global__ void computes(const float* x, float* y) {
+  float value = x[threadIdx.x];
+  for (int i = 0; i < 8; ++i) {
+    value = value * 1.5f + x[threadIdx.x];  // two
+    value = sqrtf(value) / (value + 2.0f);  // two special, and one
+  }
+  const double wide = value * 0.1;          // one wide, converted twice
+  y[threadIdx.x] = (float)wide;
+}
+
+// Only every fourth thread computes.
+__global__ void computes_little(const float* x, float* y) {
+  float value = x[threadIdx.x];
+  if (threadIdx.x % 4 == 0) value = fmaf(value, value, expf(value));  // fused, and one special
+  y[threadIdx.x] = value;
+}
+
 }  // namespace
 
 extern "C" hipError_t run(const float* x, float* y, int* counts) {
@@ -178,5 +198,7 @@ extern "C" hipError_t run(const float* x, float* y, int* counts) {
   in_shared<<<1, 64>>>(counts);
   parts<<<1, 64>>>(x, y);
   parts_by_warp<<<1, 64>>>(x, y);
+  computes<<<2, 64>>>(x, y);
+  computes_little<<<1, 64>>>(x, y);
   return hipDeviceSynchronize();
 }

@@ -2,7 +2,8 @@
 
     python counted_kernel.py --source SRC.hip --wave 64 --compiler zig:DIR
 
-It is the sanitizer's build of a kernel, except that copies of vectors stay whole. Writes
+It is the sanitizer's build of a kernel, except that copies of vectors stay whole, and that it tells
+of branches and arithmetic. Writes
 ``out/verdict.json`` and, on PASS, ``out/kernel.so`` with ``out/kernel.places.json``. Exits 0 for
 any verdict, 2 for bad usage, 3 when the tool chain failed.
 """
@@ -17,21 +18,13 @@ from pathlib import Path
 sys.path += [str(Path(__file__).resolve().parents[2] / part) for part in ("common", "host")]
 sys.path += [str(Path(__file__).resolve().parents[2] / part) for part in ("driver", "cpu/driver")]
 
+from arithmetic import told_arithmetic
+from branches import told_branches
 from compile_gate import LIBRARY, OUT, PLACES, Compiled, judge
 from compiler import host_machine
 from compilers import ZigCompiler, compiler_choice
-from sanitized import build_sanitized
-
-_WRAPPER = Path(__file__).resolve().with_name("whole_copies.py")
-
-
-class WholeCopies(ZigCompiler):
-    """The pinned clang, which leaves the copies of vectors whole."""
-
-    @property
-    def clang(self) -> list[str]:
-        """Clang as a command that makes code for this processor."""
-        return [sys.executable, str(_WRAPPER), *super().clang]
+from sanitized import Edits, build_sanitized
+from whole_copies import whole_copies
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -42,8 +35,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _build(options: argparse.Namespace) -> Compiled:
     OUT.mkdir(exist_ok=True)
-    compiler = WholeCopies(Path(options.compiler.partition(":")[2]), host_machine())
-    build_sanitized(options.source, LIBRARY, PLACES, compiler, wave_size=options.wave)
+    compiler = ZigCompiler(Path(options.compiler.partition(":")[2]), host_machine())
+    edits = Edits(whole_copies, lambda code: told_branches(told_arithmetic(code)))
+    build_sanitized(options.source, LIBRARY, PLACES, compiler, wave_size=options.wave, edits=edits)
     return Compiled(f"{LIBRARY.stat().st_size} bytes", {})
 
 

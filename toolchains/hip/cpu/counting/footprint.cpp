@@ -7,31 +7,39 @@ namespace hipcpu {
 namespace {
 
 constexpr uint64_t kLeastRoom = 1ull << 12;
-constexpr uint64_t kMostRoom = 1ull << 24;  // 128 MB
+constexpr uint64_t kMostRoom = 1ull << 23;  // 128 MB
 constexpr uint64_t kRead = 1;
 constexpr uint64_t kWritten = 2;
 
-// Sectors by open addressing: the sector's number, shifted by two bits for read and written.
-uint64_t* table;
+struct Sector {
+  uint64_t number_and_done;  // shifted by two bits, for read and written; 0 for an empty slot
+  uint32_t loaded_in;        // the last block that loaded it, counted from 1
+  uint32_t accessed_in;
+};
+
+Sector* table;               // open addressing
 uint64_t room;
 uint64_t used;
-Footprint sums = {0, 0, true};
+uint32_t block;
+uint64_t accessed;           // by this block
+Footprint sums = {0, 0, 0, 0, true};
 
-uint64_t* slot_of(uint64_t* slots, uint64_t count, uint64_t sector) {
-  uint64_t at = (sector * 0x9e3779b97f4a7c15ull) >> 32;
+Sector* slot_of(Sector* slots, uint64_t count, uint64_t number) {
+  uint64_t at = (number * 0x9e3779b97f4a7c15ull) >> 32;
   for (;; ++at) {
-    uint64_t& slot = slots[at & (count - 1)];
-    if (slot == 0 || slot >> 2 == sector) return &slot;
+    Sector& slot = slots[at & (count - 1)];
+    if (slot.number_and_done == 0 || slot.number_and_done >> 2 == number) return &slot;
   }
 }
 
 bool grow() {
   const uint64_t count = room == 0 ? kLeastRoom : 2 * room;
   if (count > kMostRoom) return false;
-  uint64_t* slots = static_cast<uint64_t*>(calloc(count, sizeof *slots));
+  Sector* slots = static_cast<Sector*>(calloc(count, sizeof *slots));
   if (slots == nullptr) return false;
   for (uint64_t i = 0; i < room; ++i) {
-    if (table[i] != 0) *slot_of(slots, count, table[i] >> 2) = table[i];
+    const uint64_t number = table[i].number_and_done >> 2;
+    if (table[i].number_and_done != 0) *slot_of(slots, count, number) = table[i];
   }
   free(table);
   table = slots;
@@ -46,25 +54,39 @@ void begin_footprint() {
   table = nullptr;
   room = 0;
   used = 0;
-  sums = {0, 0, true};
+  block = 1;
+  accessed = 0;
+  sums = {0, 0, 0, 0, true};
 }
 
-void note_sector(uint64_t sector, Operation operation) {
+void begin_block_footprint() {
+  ++block;
+  accessed = 0;
+}
+
+void note_sector(uint64_t number, Operation operation) {
   if (2 * used >= room && !grow()) {
     sums.whole = false;
     return;
   }
-  uint64_t& slot = *slot_of(table, room, sector);
-  if (slot == 0) {
-    slot = sector << 2;
+  Sector& slot = *slot_of(table, room, number);
+  if (slot.number_and_done == 0) {
+    slot.number_and_done = number << 2;
     ++used;
   }
   const uint64_t done = operation == Operation::kLoad    ? kRead
                         : operation == Operation::kStore ? kWritten
                                                          : kRead | kWritten;
-  sums.read += (done & ~slot & kRead) != 0;
-  sums.written += (done & ~slot & kWritten) != 0;
-  slot |= done;
+  sums.read += (done & ~slot.number_and_done & kRead) != 0;
+  sums.written += (done & ~slot.number_and_done & kWritten) != 0;
+  slot.number_and_done |= done;
+  if (operation == Operation::kLoad && slot.loaded_in != block) {
+    slot.loaded_in = block;
+    ++sums.read_by_blocks;
+  }
+  if (slot.accessed_in == block) return;
+  slot.accessed_in = block;
+  if (++accessed > sums.most_of_block) sums.most_of_block = accessed;
 }
 
 Footprint footprint() { return sums; }

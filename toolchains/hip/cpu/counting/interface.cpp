@@ -129,7 +129,13 @@ void __tsan_atomic_thread_fence(int) {}
 void __tsan_atomic_signal_fence(int) {}
 void __ubsan_handle_out_of_bounds(const void*, uintptr_t) {}
 void __tsan_init() {}
-void __tsan_vptr_read(const void*) {}
+// What no object's address can be is arithmetic: its kind, and how much (see arithmetic.py).
+void __tsan_vptr_read(const void* told) {
+  const uint64_t code = reinterpret_cast<uintptr_t>(told);
+  if (code >> 63 == 0 || !hipcpu_context.in_kernel) return;
+  count_arithmetic(static_cast<uint32_t>(code >> 32) & 0xff, static_cast<uint32_t>(code),
+                   HIPCPU_CALLER);
+}
 // Without an object this is a branch, and `value` says whether it is taken (see branches.py).
 void __tsan_vptr_update(const void* object, const void* value) {
   if (object != nullptr || !hipcpu_context.in_kernel) return;

@@ -2,9 +2,10 @@
 // judge reads from standard error once it has ended:
 //
 //   kabuild-counts launch KERNEL; grid X Y Z block X Y Z shared BYTES wave LANES ...
-//   kabuild-counts footprint sectors READ WRITTEN whole 0|1
+//   kabuild-counts footprint sectors READ WRITTEN blocks READ MOST whole 0|1
 //   kabuild-counts access PLACE MEMORY; OPERATION SPACE BYTES narrow 11 totals wide 11 totals
 //   kabuild-counts branch PLACE; narrow 4 totals wide 4 totals
+//   kabuild-counts arithmetic PLACE; KIND operations of all lanes
 //   kabuild-counts barrier PLACE; how often a block has passed it
 //   kabuild-counts end
 //   kabuild-counts full, instead of a launch for which there is no room
@@ -77,7 +78,17 @@ void say_branch(const Totals& totals) {
   for (uint64_t value : values) say(" %llu", static_cast<unsigned long long>(value));
 }
 
+// In the order of arithmetic.py.
+const char* kind_of(uint32_t kind) {
+  const char* kinds[] = {"f64", "f32", "f16", "special", "conversion", "integer"};
+  return kind < sizeof kinds / sizeof *kinds ? kinds[kind] : "-";
+}
+
 void say(const Site& site) {
+  if (site.operation == Operation::kArithmetic) {
+    return say("kabuild-counts arithmetic %s; %s %llu\n", or_dash(site.place.text),
+               kind_of(site.bytes), static_cast<unsigned long long>(site.computed));
+  }
   if (site.operation == Operation::kBranch) {
     say("kabuild-counts branch %s; narrow", or_dash(site.place.text));
     say_branch(site.narrow);
@@ -110,9 +121,11 @@ void report(const Job& job) {
   say(" shared %zu wave %u exchanges %llu uncounted %llu\n", job.shared_bytes, job.wave_size,
       static_cast<unsigned long long>(exchanges), static_cast<unsigned long long>(uncounted()));
   const Footprint sectors = footprint();
-  say("kabuild-counts footprint sectors %llu %llu whole %d\n",
+  say("kabuild-counts footprint sectors %llu %llu blocks %llu %llu whole %d\n",
       static_cast<unsigned long long>(sectors.read),
-      static_cast<unsigned long long>(sectors.written), sectors.whole ? 1 : 0);
+      static_cast<unsigned long long>(sectors.written),
+      static_cast<unsigned long long>(sectors.read_by_blocks),
+      static_cast<unsigned long long>(sectors.most_of_block), sectors.whole ? 1 : 0);
   for (uint32_t i = 0; i < site_count(); ++i) say(sites()[i]);
   for (uint32_t i = 0; i < barrier_count; ++i) {
     const Barrier& barrier = barriers[i];
@@ -139,6 +152,7 @@ void observe_end(const Job& job) {
 
 void observe_block(const Worker& worker, uint64_t block) {
   settle_block();
+  begin_block_footprint();
   if (block != 0) return;
   remove_region(worker.dynamic_shared);
   if (worker.job->shared_bytes != 0) {

@@ -197,6 +197,15 @@ void count_branch(bool taken, const Caller& caller) {
   join_site(site_of(caller, 0, Operation::kBranch, Space::kNowhere, nullptr), taken ? 1 : 0);
 }
 
+void count_arithmetic(uint32_t kind, uint32_t operations, const Caller& caller) {
+  const uint32_t site = site_of(caller, kind, Operation::kArithmetic, Space::kNowhere, nullptr);
+  if (site == kNone) {
+    ++lost;
+  } else {
+    all_sites[site].computed += operations;
+  }
+}
+
 void count_atomic_load(uintptr_t address, size_t bytes, const Caller& caller) {
   settle_load();
   note_thread();

@@ -17,7 +17,7 @@ constexpr uint32_t kMostCallers = 4;    // callers that tell two calls of one fu
 constexpr uint32_t kSectorShift = 5;    // memory is fetched in sectors of 32 bytes
 constexpr uint32_t kBanks = 32;         // of shared memory, each of 4 bytes
 
-enum class Operation : uint8_t { kLoad, kStore, kAtomic, kBranch };
+enum class Operation : uint8_t { kLoad, kStore, kAtomic, kBranch, kArithmetic };
 enum class Space : uint8_t { kGlobal, kShared, kNowhere };
 
 /// The requests of waves of one width at one place. Lanes and bytes are sums over requests.
@@ -37,14 +37,15 @@ struct Totals {
 };
 
 /// One access in the code, as one kind of operation of one width, in one of the two spaces; or a
-/// conditional branch.
+/// conditional branch; or arithmetic of one kind.
 struct Site {
   uint64_t key;
   PlaceText place;
   char memory[64];         // what it accessed first
   Operation operation;
   Space space;
-  uint32_t bytes;          // of a lane
+  uint32_t bytes;          // of a lane; the kind of arithmetic
+  uint64_t computed;       // arithmetic: operations of all lanes
   Totals narrow;           // waves of 32 lanes
   Totals wide;             // of 64; nothing where the kernel was compiled for 32
 };
@@ -55,6 +56,8 @@ void count_access(uintptr_t address, size_t bytes, Operation operation, const Ca
 void count_atomic_load(uintptr_t address, size_t bytes, const Caller& caller);
 /// The current thread is about to branch, and does so if `taken`.
 void count_branch(bool taken, const Caller& caller);
+/// The current thread has computed so many operations of one kind.
+void count_arithmetic(uint32_t kind, uint32_t operations, const Caller& caller);
 
 /// All lanes of the wave, or of all waves of the block, have met or returned.
 void settle_wave(uint32_t wave);

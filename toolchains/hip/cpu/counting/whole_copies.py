@@ -1,25 +1,14 @@
-"""Clang for kernels that are counted: ``python whole_copies.py CLANG OPTION...``.
-
-It does not take the copies of vectors apart, and tells of branches (``branches.py``).
+"""Keeps the copies of vectors whole, in intermediate code that is not optimised yet.
 
 A device moves a ``float4`` in one piece. Clang's optimiser moves its parts wherever they are used
-on their own, and then there are as many accesses as parts. So where its intermediate code is
-about to be optimised, copies of a known size become loads and stores of the widest vectors that
-their alignment allows, which stay whole.
+on their own, and then there are as many accesses as parts. So copies of a known size become loads
+and stores of the widest vectors that their alignment allows, which stay whole.
 """
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-from collections.abc import Sequence
-from pathlib import Path
 
-from branches import told_branches
-
-_UNOPTIMISED = "-disable-llvm-passes"
-_LAST = "-fsanitize=thread"
 _COPY = re.compile(
     r"^  call void @llvm\.memcpy\.p0\.p0\.i64\("
     r"ptr (?:\w+ )*?align (?P<to_align>\d+) (?P<to>%[\w.]+), "
@@ -31,18 +20,6 @@ _LINE = re.compile(r"!dbg !\d+")
 _TYPES = {1: "i8", 2: "i16", 4: "<2 x i16>", 8: "<2 x i32>", 16: "<4 x i32>"}
 """By bytes; of the widths of vectors, types that are not split."""
 _MOST_BYTES = 128
-
-
-def main(command: Sequence[str]) -> int:
-    """Run clang; intermediate code is edited before it is optimised, and before the last step."""
-    if _LAST in command:
-        path = Path(command[command.index("ir") + 1])
-        path.write_text(told_branches(path.read_text("utf-8")), "utf-8")
-    done = subprocess.run(command, check=False)
-    if done.returncode == 0 and _UNOPTIMISED in command:
-        output = Path(command[command.index("-o") + 1])
-        output.write_text(whole_copies(output.read_text("utf-8")), "utf-8")
-    return done.returncode
 
 
 def whole_copies(code: str) -> str:
@@ -72,7 +49,3 @@ def _piece(copy: re.Match[str], name: str, at: int, size: int) -> str:
             f"  store {kind} %{name}.value, ptr %{name}.to, align {size}{place}",
         )
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

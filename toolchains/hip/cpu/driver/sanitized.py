@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bounds import FOR_HOSTS
@@ -30,10 +31,30 @@ from places import write_places
 from sources import MAIN, Sources, load
 
 _SCRIPT = "shared.ld"
+Edit = Callable[[str], str]
+"""Changes intermediate code."""
+
+
+def _as_it_is(code: str) -> str:
+    return code
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What else is done to a kernel's intermediate code: before it is optimised, and after."""
+
+    unoptimised: Edit = _as_it_is
+    optimised: Edit = _as_it_is
 
 
 def build_sanitized(
-    source: Path, output: Path, places: Path, compiler: Compiler, *, wave_size: int
+    source: Path,
+    output: Path,
+    places: Path,
+    compiler: Compiler,
+    *,
+    wave_size: int,
+    edits: Edits = Edits(),
 ) -> None:
     """Compile a HIP source with a call to the sanitizer before each access to memory.
 
@@ -50,7 +71,7 @@ def build_sanitized(
         options += [f"-ffile-prefix-map={path}=hip" for path in INCLUDES]
         options.append("-fdebug-compilation-dir=.")
         with FOR_HOSTS.around(source):
-            done = _instrument(compiler, KERNEL_OBJECT, options, directory)
+            done = _instrument(compiler, options, directory, edits)
         if done.returncode:
             prefixes = (*HEADERS, *compiler.prefixes)
             raise SourceFault(translate(done.messages, sources, prefixes))
@@ -65,28 +86,33 @@ def build_sanitized(
         write_places(sources, places, code)
 
 
-def _instrument(compiler: ZigCompiler, output: str, options: Sequence[str], cwd: Path) -> Completed:
+def _instrument(
+    compiler: ZigCompiler, options: Sequence[str], cwd: Path, edits: Edits
+) -> Completed:
     """Compile the kernel such that the sanitizer hears of its accesses to memory.
 
     LLVM checks indices in the first of three steps, instruments variables in the second and
     accesses in the third.
     """
     clang = compiler.clang
-    checked, padded = f"{output}.ll", f"{output}.padded.ll"
+    checked, padded = f"{KERNEL_OBJECT}.ll", f"{KERNEL_OBJECT}.padded.ll"
     language = compiler.language(options, cwd)
     done = run_tool([*clang, *language, *options, *CHECKS, MAIN, "-o", checked], cwd)
     if done.returncode:
         return done
-    _edit(cwd / checked, keep_variables)
+    _edit(cwd / checked, edits.unoptimised, keep_variables)
     done = run_tool([*clang, *GAPS, "-x", "ir", checked, "-o", padded], cwd)
     if done.returncode:
         return done
-    _edit(cwd / padded, pass_on)
-    return run_tool([*clang, *ACCESSES, "-x", "ir", padded, "-o", output], cwd)
+    _edit(cwd / padded, pass_on, edits.optimised)
+    return run_tool([*clang, *ACCESSES, "-x", "ir", padded, "-o", KERNEL_OBJECT], cwd)
 
 
-def _edit(path: Path, change: Callable[[str], str]) -> None:
-    path.write_text(change(path.read_text("utf-8")), "utf-8")
+def _edit(path: Path, *edits: Edit) -> None:
+    code = path.read_text("utf-8")
+    for edit in edits:
+        code = edit(code)
+    path.write_text(code, "utf-8")
 
 
 def _code(sources: Sources, rows: list[Row]) -> list[list[int]]:

@@ -7,6 +7,7 @@ modules are found there, as in the input root of a gate. No test fails for being
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -48,3 +49,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 settings.register_profile("kabuild", deadline=None)
 settings.load_profile("kabuild")
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what all modules have made: it stays until the end."""
+    gc.collect()
+    gc.freeze()

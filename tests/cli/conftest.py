@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.tasks.declared import starters
 from tests.testkit.cli import CliWorkspace, copy_store
 from tests.testkit.runtime import add_runtime, judged_store
 
@@ -102,15 +101,6 @@ def module_workspace(tmp_path_factory: pytest.TempPathFactory, runtime_store: Pa
 def kept_workspace(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
     """An empty workspace whose store is kept between test runs: for verdicts, not for times."""
     return CliWorkspace.make(tmp_path_factory.mktemp("kept"), judged_store())
-
-
-@pytest.fixture(scope="session")
-def own_tasks(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
-    """The starter tasks, with a store that is kept between test runs."""
-    workspace = CliWorkspace.make(tmp_path_factory.mktemp("own"), judged_store())
-    for task in starters():
-        workspace.adopt(task.label.removeprefix("//"))
-    return workspace
 
 
 @pytest.fixture

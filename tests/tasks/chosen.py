@@ -7,11 +7,18 @@ was last judged or first seen. With no record only the sample is judged, and
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import os
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.tasks.declared import REPOSITORY, Declared
+from tests.testkit.kept import ROOT
 
 SAMPLE = 2
 """Tasks that are judged in turn, whether they changed or not."""
@@ -44,11 +51,42 @@ def choose(
     """Choose among the labels of ``digests``; ``turn`` names the commit or day of the sample."""
     if every:
         return Choice(tuple(digests), ())
-    ranked = sorted(digests, key=lambda label: _rank(turn, label))
+    sample = first_in_turn(digests, SAMPLE, turn)
     changed: Sequence[str] = ()
     if recorded is not None:
         changed = [label for label in digests if recorded.get(label) != digests[label]]
-    return Choice(tuple(changed[:MOST]), tuple(ranked[:SAMPLE]), tuple(changed[MOST:]))
+    return Choice(tuple(changed[:MOST]), tuple(sample), tuple(changed[MOST:]))
+
+
+def first_in_turn(labels: Iterable[str], count: int, turn: str) -> list[str]:
+    """The first ``count`` of ``labels``, in an order that is that of ``turn``."""
+    return sorted(labels, key=lambda label: _rank(turn, label))[:count]
+
+
+@contextlib.contextmanager
+def judged_in_turn(name: str, tasks: Sequence[Declared]) -> Iterator[tuple[Declared, ...]]:
+    """Those of ``tasks`` that this run judges. They count as judged unless the block raises.
+
+    ``name`` is that of the record: each kind of judging has its own.
+    """
+    record = ROOT / f"{name}.json"
+    recorded = read_record(record)
+    digests = {task.label: digest(task.package) for task in tasks}
+    choice = choose(digests, recorded, turn(), every=every())
+    yield tuple(task for task in tasks if task.label in choice.labels)
+    record.write_text(json.dumps(to_record(digests, recorded, choice, failed=[]), indent=1))
+
+
+def turn() -> str:
+    """The commit that is tested; the day where there is no repository."""
+    head = ["git", "rev-parse", "HEAD"]
+    done = subprocess.run(head, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or time.strftime("%Y-%m-%d")
+
+
+def every() -> bool:
+    """Whether all are judged: by ``make test-all``."""
+    return os.environ.get("KABUILD_TEST_SUITE") == "all"
 
 
 def to_record(

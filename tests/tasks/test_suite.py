@@ -6,16 +6,24 @@ No clock decides anything here: perf is left to ``kabuild test``, ``make demo`` 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.tasks.chosen import MOST, SAMPLE, Choice, choose, digest, read_record, to_record
-from tests.tasks.declared import REPOSITORY, Declared, all_tasks
+from tests.tasks.chosen import (
+    MOST,
+    SAMPLE,
+    Choice,
+    choose,
+    digest,
+    every,
+    judged_in_turn,
+    read_record,
+    to_record,
+    turn,
+)
+from tests.tasks.declared import Declared, all_tasks
 from tests.tasks.mistakes import mistake_in
 from tests.testkit.cli import CliWorkspace, Ran
 from tests.testkit.kept import ROOT
@@ -28,13 +36,6 @@ STAGES = {"admission", "none", "expert", "mistakes", "gpu"}
 TIMEOUT = 7200.0
 LABELS = {task.label: task for task in all_tasks()}
 MANY = {f"//tasks/f/t{number}": f"digest {number}" for number in range(40)}
-
-
-def turn() -> str:
-    """The commit that is tested; the day where there is no repository."""
-    head = ["git", "rev-parse", "HEAD"]
-    done = subprocess.run(head, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or time.strftime("%Y-%m-%d")
 
 
 class Suite:
@@ -66,8 +67,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
     record = ROOT / "tasks.json"  # for all versions of kabuild
     recorded = read_record(record)
     digests = {label: digest(task.package) for label, task in LABELS.items()}
-    every = os.environ.get("KABUILD_TEST_SUITE") == "all"
-    choice = choose(digests, recorded, turn(), every=every)
+    choice = choose(digests, recorded, turn(), every=every())
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         print(f"\ntasks {choice}")
@@ -191,6 +191,28 @@ def test_a_failing_sample_is_judged_again_although_it_did_not_change() -> None:
     after = to_record(MANY, MANY, choice, failed=choice.sample[:1])
 
     assert choose(MANY, after, "x", every=False).changed == choice.sample[:1]
+
+
+def test_what_is_judged_in_turn_is_judged_again_unless_it_was_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.tasks.chosen.ROOT", tmp_path)
+    tasks, record = all_tasks(), tmp_path / "kind.json"
+    with judged_in_turn("kind", tasks) as first:
+        assert record.exists() is False
+    record.write_text(record.read_text().replace(digest(tasks[0].package), "before"))
+
+    with pytest.raises(ValueError, match="wrong"), judged_in_turn("kind", tasks) as second:
+        raise ValueError("wrong")
+    with judged_in_turn("kind", tasks) as third:
+        pass
+    with judged_in_turn("kind", tasks) as fourth:
+        pass
+
+    assert len(first) == len(fourth) == len({*tasks} if every() else {*first})
+    assert tasks[0] in second
+    assert second == third
+    assert every() or {*third} == {tasks[0], *fourth}
 
 
 def test_every_edit_of_a_task_changes_its_digest(tmp_path: Path) -> None:

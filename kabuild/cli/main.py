@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 
@@ -37,4 +38,22 @@ def main() -> NoReturn:
     except (MemoryError, SystemError):  # as what Python makes of no memory during an import
         os.write(2, b"error: no memory is left to start\n  free some, or raise 'ulimit -v'\n")
         code = _ENVIRONMENT
-    sys.exit(code)
+    _end(code)
+
+
+def _end(code: int) -> NoReturn:
+    """Exit as Python does, but leave it to the kernel to free what the modules have made.
+
+    Python frees it object by object, which takes longer than some commands.
+    """
+    try:
+        if threading := sys.modules.get("threading"):
+            threading._shutdown()  # noqa: SLF001 - there is no public name: it waits for threads
+        atexit._run_exitfuncs()  # noqa: SLF001 - there is no public name for this, either
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except KeyboardInterrupt:
+        os._exit(say_interrupted())
+    except Exception:  # noqa: BLE001 - whatever cannot be written, Python tells it as it ends
+        sys.exit(code)
+    os._exit(code)

@@ -62,6 +62,16 @@ MISTAKES = {
     "hip2hip/gat_aggregate": Mistake("0.2f * score", "score"),
     "hip2hip/stft_magnitude": Mistake("a * c - b * s", "a * c + b * s"),
     "hip2hip/roi_align": Mistake("0.5f * (float)down", "0.4f * (float)down"),
+    "hip2hip/attention_backward": Mistake(
+        "head < (blockIdx.y + 1) * group", "head <= blockIdx.y * group"
+    ),
+    "hip2hip/attention_prefill": Mistake("total * kept + share", "total + share"),
+    "hip2hip/bilateral": Mistake("(float)(reach * reach)", "(float)reach"),
+    "hip2hip/equalize": Mistake("(sums[value] - own + step / 2)", "(sums[value] + step / 2)"),
+    "hip2hip/gemm_fp8": Mistake("ldexpf((float)mantissa, -9)", "0.0f"),
+    "hip2hip/gray_scott": Mistake("row > 0 ? row - 1 : rows - 1", "row > 0 ? row - 1 : 0"),
+    "hip2hip/swiglu_mlp": Mistake("opened / (1.0f + expf(-opened)) * value", "opened * value"),
+    "hip2hip/token_partition": Mistake("= (int32_t)(first + i)", "= (int32_t)i"),
     "hip2hip/gemv_mxfp4": Mistake("i / kBytesOfGroup]", "i / (2 * kBytesOfGroup)]"),
     "hip2hip/chamfer": Mistake("(b, a, near_b, m, n)", "(b, a, near_b, m, 1)"),
     "hip2hip/correlation": Mistake("c >= 0 && c < width", "true"),

@@ -72,6 +72,13 @@ MISTAKES = {
     "hip2hip/gray_scott": Mistake("row > 0 ? row - 1 : rows - 1", "row > 0 ? row - 1 : 0"),
     "hip2hip/swiglu_mlp": Mistake("opened / (1.0f + expf(-opened)) * value", "opened * value"),
     "hip2hip/token_partition": Mistake("= (int32_t)(first + i)", "= (int32_t)i"),
+    "hip2hip/block_sparse_matmul": Mistake("column[block] * kTile", "(block - begin[out]) * kTile"),
+    "hip2hip/conv2d_weight_backward": Mistake("col >= 0 && col < width", "true"),
+    "hip2hip/reduce_axis": Mistake("fmaxf(largest, fabsf(value))", "fmaxf(largest, value)"),
+    "hip2hip/rmsnorm": Mistake("offset + to_float(weight[col])", "to_float(weight[col])"),
+    "hip2hip/top_p_sample": Mistake(
+        "top_p * block_sum(total, scratch)", "block_sum(total, scratch)"
+    ),
     "hip2hip/gemv_mxfp4": Mistake("i / kBytesOfGroup]", "i / (2 * kBytesOfGroup)]"),
     "hip2hip/chamfer": Mistake("(b, a, near_b, m, n)", "(b, a, near_b, m, 1)"),
     "hip2hip/correlation": Mistake("c >= 0 && c < width", "true"),

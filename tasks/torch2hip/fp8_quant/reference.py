@@ -10,7 +10,7 @@ def inputs(config, generator):
     """Draw activations with a size a row and a few outlier columns; one row in 32 is zero.
 
     Nothing is nearly half of the least value of the format: in e4m3fnuz the bits on both sides of
-    that tie are not neighbours. A tenth of the elements lies below, as behind a ReLU.
+    that tie are not neighbours. A tenth of the elements lies far below.
     """
     rows, cols = config["rows"], config["cols"]
     size = 0.2 + 3.0 * torch.rand(rows, 1, generator=generator)

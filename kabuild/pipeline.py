@@ -34,6 +34,7 @@ from kabuild.loading import (
 )
 from kabuild.loading.request import Request
 from kabuild.loading.workspace import DEFAULT_AGENT, Workspace
+from kabuild.model.action import AGENT_FACTS
 from kabuild.model.device import Devices
 from kabuild.model.event import EventSink, Warned
 from kabuild.model.gate import Gate, Pick, choose, merged, named
@@ -238,13 +239,13 @@ def execute(
 
 
 def _telling(planned: Plan) -> dict[Label, Label]:
-    """By task and trial, the action whose facts reports show."""
+    """By task and trial, the session of its agent, whose facts reports show."""
     targets = planned.analysis.targets
     return {
         task: action.label
         for task in planned.tasks
         for action in targets[task.in_trial(1)].actions
-        if action.facts and action.label.trial == task.trial
+        if action.facts == AGENT_FACTS and action.label.trial == task.trial
     }
 
 

@@ -26,7 +26,7 @@ def conclude(prepared: Prepared, execution: Execution, cas: Cas) -> Settled:
     mistake of ours, which is never blamed on the candidate: InfraError(ACTION_CRASHED, or
     OUTPUT_MISSING for a PASS without its outputs). A gate that reports a broken task
     has failed: neither the machine nor the candidate is at fault. The same holds for an action with
-    facts, which report failures of what it runs. Other actions fail as data.
+    facts, which reports failures of what it runs by itself. Other actions fail as data.
     """
     action, result = prepared.action, execution.result
     problem = execution.fault or (f"exit code {result.exit_code}" if result.exit_code else "")
@@ -47,6 +47,9 @@ def conclude(prepared: Prepared, execution: Execution, cas: Cas) -> Settled:
     if not problem and (lacking := _lacking(action, result)):
         problem = f"the command succeeded but did not make '{lacking}'"
     if problem and action.facts:
+        if not execution.fault and result.exit_code == DECLARED_WRONGLY:
+            message = _declared_wrongly(action, result, cas)
+            return Settled(action.label, Outcome.FAILED, prepared.key, result, message=message)
         raise _crashed(action, problem, result, cas)
     if problem:
         message = "\n".join(filter(None, (problem, marked(tail(result.stderr, cas)))))

@@ -23,6 +23,9 @@ DECLARED_WRONGLY = 4
 The last line of its stderr is a message for people; paths in it are those of its inputs.
 """
 
+AGENT_FACTS = "agent.json"
+"""The facts of an agent's session, which reports show beside the results of its task."""
+
 OUTPUT_ROOT = "out"
 """The directory for outputs, below the working directory."""
 

@@ -23,7 +23,7 @@ from kabuild.rule import (
 )
 
 from .expressions import read_ranges
-from .judge_files import judge_files
+from .judge_files import BASELINE, judge_files
 from .originals import PRELOAD_OF_ORIGINALS, reference_files
 from .policy import gate_policy
 from .signature import Signature, read_signature
@@ -33,6 +33,12 @@ from .terms import gates
 PYTHON = "${toolchain:python}/bin/python3"
 PYTHON_TOOLCHAIN = "//toolchains/python"
 PRELOAD = ("numpy", "torch", "triton")
+CHOICE: Mapping[str, str] = {
+    "choice": "choice/baseline.json",
+    "compiled": "choice/compiled.json",
+}
+"""By what a specification calls it, where a gate finds what a baseline is timed as."""
+
 SCRIPT_TIER = "script"
 """The tier of tasks whose own script decides about results."""
 
@@ -103,10 +109,17 @@ def kernel_name(ctx: Context) -> str:
 
 
 def declare_judging(
-    ctx: Context, compiled: Action, candidate: Side, baseline: Side, runtime: Runtime
+    ctx: Context,
+    compiled: Action,
+    candidate: Side,
+    baseline: Side,
+    runtime: Runtime,
+    *,
+    chosen: Action | None = None,
 ) -> None:
     """``.correctness``, ``.perf``, ``.unseen`` and ``.score`` after ``.compile``.
 
+    ``chosen`` is the action that says what the baseline is timed as, where it has several forms.
     Also ``.retention``, on which no score depends. Where no config can be hidden, there are neither
     ``.unseen`` nor ``.retention``.
     """
@@ -116,6 +129,10 @@ def declare_judging(
     perf = judged.gate(
         gates.PERF,
         requires=(compiled, correctness),
+        inputs={path: chosen.output(path.rpartition("/")[2]) for path in CHOICE.values()}
+        if chosen
+        else {},
+        said=CHOICE if chosen else {},
         outputs=("samples.json",),
         resources=judging_resources(ctx.platform, timed=True),
         platform=ctx.platform,
@@ -136,6 +153,16 @@ def declare_judging(
     _declare_score(ctx, (compiled, correctness, perf, unseen))
 
 
+def declare_choice(ctx: Context, baseline: Side, runtime: Runtime) -> Action:
+    """``.baseline``: what a PyTorch baseline is timed as. No candidate has a part in it.
+
+    It runs behind the launch filter, where there is one, as it does beside candidates.
+    """
+    files = {path: file for path, file in runtime.files.items() if path == runtime.launch_filter}
+    filtered = Runtime(files, launch_filter=runtime.launch_filter)
+    return Judging(ctx, read_signature(ctx.attrs), baseline, baseline, filtered).choice()
+
+
 @dataclass(frozen=True)
 class Judging:
     """The common parts of one task's judging gates."""
@@ -153,14 +180,65 @@ class Judging:
         requires: tuple[Action, ...],
         policy: Mapping[str, Any] | None = None,
         inputs: Mapping[str, Artifact] | None = None,
+        said: Mapping[str, Any] | None = None,
         arguments: tuple[str, ...] = (),
         toolchains: tuple[Toolchain, ...] = (),
         **rest: Any,
     ) -> Action:
         """Declare one judging gate, by default with the task's policy for it.
 
-        ``inputs``, ``arguments`` and ``toolchains`` are additional ones.
+        ``inputs``, ``arguments`` and ``toolchains`` are additional ones; ``said`` is what the
+        specification says besides.
         """
+        ctx = self.ctx
+        return ctx.gate(
+            gate,
+            argv=(PYTHON, "tools/gate.py", "spec.json", *arguments),
+            inputs=self._files(gate, policy, inputs or {}, said or {}),
+            mnemonic=gate.capitalize(),
+            toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN), *toolchains),
+            limits=JUDGING,
+            requires=requires,
+            preload=_preload(ctx),
+            nestable=True,
+            names=self.candidate.names,
+            **{
+                "platform": portable(ctx.platform),
+                "resources": judging_resources(ctx.platform),
+                **rest,
+            },
+        )
+
+    def choice(self) -> Action:
+        """``.baseline``: what a PyTorch baseline is timed as, for every candidate of the task.
+
+        No gate: nothing is judged. Both sides are the baseline. Its inputs are drawn at random, so
+        the salt is not in its key.
+        """
+        ctx = self.ctx
+        return ctx.action(
+            BASELINE,
+            argv=(PYTHON, "tools/gate.py", "spec.json"),
+            inputs=self._files(BASELINE, gate_policy(ctx.attrs, gates.PERF), {}, {"salt": ""}),
+            outputs=(VERDICT_FILE, *(path.rpartition("/")[2] for path in CHOICE.values())),
+            mnemonic=BASELINE.capitalize(),
+            toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
+            limits=JUDGING,
+            preload=_preload(ctx),
+            nestable=True,
+            facts=CHOICE["choice"].rpartition("/")[2],
+            platform=ctx.platform,
+            resources=judging_resources(ctx.platform, timed=True),
+        )
+
+    def _files(
+        self,
+        gate: str,
+        policy: Mapping[str, Any] | None,
+        inputs: Mapping[str, Artifact],
+        said: Mapping[str, Any],
+    ) -> dict[str, Artifact]:
+        """The inputs of a judge."""
         ctx = self.ctx
         spec = judge_spec(
             ctx,
@@ -175,33 +253,16 @@ class Judging:
             policy=gate_policy(ctx.attrs, gate) if policy is None else policy,
         )
         abis = {self.candidate.program["abi"], self.baseline.program["abi"]}
-        needed: dict[str, Artifact] = {
-            **(inputs or {}),
+        return {
+            **inputs,
             **judge_files(ctx, "tools", [gate], abis),
             **ctx.sandbox_kit("tools"),
             **reference_files(ctx),
-            "spec.json": ctx.literal(spec),
+            "spec.json": ctx.literal({**spec, **said}),
             **self.runtime.files,
             **self.candidate.files,
             **self.baseline.files,
         }
-        return ctx.gate(
-            gate,
-            argv=(PYTHON, "tools/gate.py", "spec.json", *arguments),
-            inputs=needed,
-            mnemonic=gate.capitalize(),
-            toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN), *toolchains),
-            limits=JUDGING,
-            requires=requires,
-            preload=_preload(ctx),
-            nestable=True,
-            names=self.candidate.names,
-            **{
-                "platform": portable(ctx.platform),
-                "resources": judging_resources(ctx.platform),
-                **rest,
-            },
-        )
 
 
 def _preload(ctx: Context) -> tuple[str, ...]:

@@ -16,9 +16,9 @@ from .terms import gates
 TOOLS = "rules/harness/tools"
 DEVICE = "device"
 """What judges ask of a platform: ``tools/base/device_platform.py``."""
-ANALYZE, PROOF = "analyze", "proof"
-"""The gates that count accesses and that prove imports. No file of the judge names them, so they
-are not among its terms."""
+ANALYZE, PROOF, BASELINE = "analyze", "proof", "baseline"
+"""The gates that count accesses and that prove imports, and the action that chooses what a baseline
+is timed as. No file of the judge names them, so they are not among its terms."""
 
 
 def _terms(*names: str) -> tuple[str, ...]:
@@ -39,6 +39,7 @@ GATE_FILES: Mapping[str, tuple[str, ...]] = {
     gates.CORRECTNESS: (*_COMPARING, *_terms("correctness"), "correctness"),
     gates.PERF: _TIMING,
     gates.UNSEEN: (*_COMPARING, *_terms("unseen"), "unseen"),
+    BASELINE: (*_TIMING, "baseline"),
     gates.RETENTION: (*_TIMING, "retention"),
     gates.ADMISSION: (*_COMPARING, *_EDGES, "correctness/determinism.py", "admission"),
     PROOF: (*_COMPARING, "proof"),

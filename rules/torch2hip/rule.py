@@ -6,7 +6,7 @@ from kabuild.rule import Context, Rule
 
 from ..harness.admission import declare_admission
 from ..harness.analyze import ANALYZE, ANALYZE_COMPILE, declare_analyze
-from ..harness.gates import GATES, Side, declare_judging
+from ..harness.gates import GATES, Side, declare_choice, declare_judging
 from ..harness.hip import (
     HIP_ATTRS,
     check_kernel_suffix,
@@ -16,6 +16,7 @@ from ..harness.hip import (
     hip_runtime,
     hip_side,
 )
+from ..harness.judge_files import BASELINE
 from ..harness.sanitize import SANITIZE, SANITIZE_COMPILE, declare_sanitize
 from ..harness.solution import declare_solution, trials
 from ..harness.task import SUBTARGETS, TASK_ATTRS, check_task
@@ -26,11 +27,12 @@ def implement(ctx: Context) -> None:
     check_kernel_suffix(ctx, ".hip")
     baseline = Side({"abi": "torch", "path": "task/reference.py", "entry": "baseline"}, {})
     runtime = hip_runtime(ctx)
+    chosen = declare_choice(ctx, baseline, runtime)
     for trial in trials(ctx):
         kernel = declare_solution(trial, hip_bench(trial, baseline))
         candidate = declare_compile(trial, "compile", kernel)
         ours = hip_side(trial, "candidate", candidate)
-        declare_judging(trial, candidate, ours, baseline, runtime)
+        declare_judging(trial, candidate, ours, baseline, runtime, chosen=chosen)
         declare_sanitize(trial, candidate, kernel)
         declare_analyze(trial, candidate, kernel)
     declare_admission(ctx, baseline, hip_expert(ctx), runtime)
@@ -41,7 +43,7 @@ RULE = Rule(
     doc="Write a HIP kernel for a PyTorch operation.",
     implement=implement,
     attrs={**TASK_ATTRS, **HIP_ATTRS},
-    subtargets=(*SUBTARGETS, SANITIZE_COMPILE, ANALYZE_COMPILE),
+    subtargets=(*SUBTARGETS, SANITIZE_COMPILE, ANALYZE_COMPILE, BASELINE),
     gates=(*GATES, SANITIZE, ANALYZE),
     check=check_task,
 )

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import agreement
 import analysis
+import baselines
 import bundles
 import cheat_suite
 import counted
@@ -30,7 +31,7 @@ import sanitizer
 import throughput
 import tuned
 from description import describe
-from workplace import ROOT, Ran, Workplace, finish
+from workplace import PLATFORM, ROOT, Ran, Workplace, finish
 
 HERE = Path(__file__).parent
 TASKS = "//tasks/..."
@@ -46,6 +47,7 @@ LIMITS = {
     "agreement": 300.0,
     "durations": 200.0,
     "memory": 240.0,
+    "baselines": 300.0,
     "tuner": 300.0,
     "api": 120.0,
     "sanitize": 180.0,
@@ -161,6 +163,14 @@ class Evaluation:
     def memory(self, workplace: Workplace) -> Any:
         """The suite beside somebody who has most of the memory."""
         return memory.measure(workplace, self._tasks)
+
+    def baselines(self, workplace: Workplace) -> Any:
+        """What PyTorch is timed as, chosen once; and whether the count of memory holds."""
+        name = PLATFORM.removeprefix("--platform=").partition(":")[0]
+        return {
+            "choices": baselines.measure(workplace, self._tasks),
+            "memory": baselines.held(workplace, self._asked or [TASKS], name),
+        }
 
     def tuner(self, workplace: Workplace) -> Any:
         """The offline agent, on the tasks that declare tunables."""

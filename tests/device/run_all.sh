@@ -4,10 +4,10 @@
 #     tests/device/run_all.sh OUT [STAGE...]
 #
 # Writes OUT/<stage>.json as soon as a stage is done. Stages: machine, build, suite, bundle,
-# side_by_side, cheats, extension, agreement, durations, memory, tuner, api, sanitize, refusals,
-# roofline, analysis; each has a limit of its own, so that one that hangs does not cost the others.
-# The repository is copied first, and adopts the compilers of the machine there. Several devices are
-# all used.
+# side_by_side, cheats, extension, agreement, durations, memory, baselines, tuner, api, sanitize,
+# refusals, roofline, analysis; each has a limit of its own, so that one that hangs does not cost the
+# others. The repository is copied first, and adopts the compilers of the machine there. Several
+# devices are all used.
 #
 # bundle leaves OUT/expert.kab, too, and tuner OUT/tuner.kab; the tuner works for 120 s at each task,
 # or for --tuner_seconds. --task //tasks/... chooses tasks, --seconds is for all stages together.

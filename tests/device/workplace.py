@@ -152,6 +152,19 @@ class Workplace:
         left = max(1.0, self.deadline - started)
         return finish(self.start(*arguments, env=env), started, min(timeout, left))
 
+    def program(self, *command: str) -> Ran:
+        """Run another program that finds the copy's kabuild, and wait for it."""
+        started = time.monotonic()
+        process = subprocess.Popen(
+            command,
+            cwd=self.root,
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        return finish(process, started, self.deadline - started)
+
     def test(self, *arguments: str, timeout: float = 600.0) -> Ran:
         """``kabuild test`` on the devices of this machine, as JSON."""
         given = ("test", *arguments, PLATFORM, "--json", *self.flags)

@@ -35,6 +35,7 @@ class Meter:
     def __init__(self, draw):
         self._draw = draw
         self.rounds = []
+        self.modes = {}
         self.graphs, self.empties = {}, SimpleNamespace(sides={})
         self.seconds = 0.0
 
@@ -53,8 +54,11 @@ class Meter:
         return Taken([GateSample(SLOTS, "gate", time, time, time, 0) for time in times])
 
 
-def timed(monkeypatch, meter, names, policy):
-    """What the gate finds for configs of these names: timings, why it stopped, rounds."""
+def timed(monkeypatch, meter, names, policy, choice=""):
+    """What the gate finds for configs of these names: timings, why it stopped, rounds.
+
+    With ``choice``, the file that says what a PyTorch baseline is timed as.
+    """
     monkeypatch.setattr(Budget, "of_device", lambda _: Budget.of(8 * GIB, 8 * GIB, 1.0))
     monkeypatch.setattr(session, "cache_bytes", lambda: 1 << 20)
     monkeypatch.setattr(device_budget, "give_back", lambda: None)
@@ -70,6 +74,7 @@ def timed(monkeypatch, meter, names, policy):
         configs=tuple(map(config, names)),
         signature=SIGNATURE,
         flops="0",
-        baseline=SimpleNamespace(abi="hip"),
+        baseline=SimpleNamespace(abi="torch" if choice else "hip"),
+        choice=choice,
     )
     return DeviceGate(spec, None, policy, now=lambda: meter.seconds).measure()

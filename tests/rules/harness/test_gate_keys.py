@@ -17,6 +17,10 @@ TOOLS = "rules/harness/tools"
 GATES = ("compile", "correctness", "perf", "unseen", "retention", "sanitize", "analyze", "score")
 
 
+WATCHED = ("sanitize", "analyze")
+INSTRUMENTED = tuple(f"{gate}.compile" for gate in WATCHED)
+
+
 def composition(action: Action) -> dict[str, Any]:
     """Everything that the key of an action is made of; of files only where they come from.
 
@@ -94,7 +98,18 @@ def changed(family: str, copied: Path, path: str, platform: str = "cpu") -> set[
         (
             "torch2hip",
             "kabuild/sandbox/seccomp.py",
-            {"correctness", "perf", "unseen", "retention", "admission", "sanitize", "analyze"},
+            {
+                *("baseline", "correctness", "perf", "unseen", "retention", "admission"),
+                *("sanitize", "analyze"),
+            },
+        ),
+        ("torch2hip", f"{TOOLS}/baseline/gate.py", {"baseline"}),
+        ("torch2hip", f"{TOOLS}/perf/chooser.py", {"baseline", "perf", "retention"}),
+        ("torch2hip", "tasks/torch2hip/gelu/gelu.hip", {"compile", *INSTRUMENTED}),
+        (
+            "torch2hip",
+            "tasks/torch2hip/gelu/reference.py",
+            {"baseline", "correctness", "perf", "unseen", "retention", *WATCHED, "admission"},
         ),
     ],
 )

@@ -139,6 +139,14 @@ def test_a_gate_has_what_it_imports(family: str, platform: str, gate: str) -> No
     assert names(has - needed) == [], "listed in rules/harness/judge_files.py, and not imported"
 
 
+@pytest.mark.parametrize("platform", ["cpu", "cuda"])
+def test_the_choice_of_a_baseline_has_what_it_imports(platform: str) -> None:
+    needed = closure(
+        "gate.py", "baseline/gate.py", *RUNNERS["torch2hip", platform], *told(platform)
+    )
+    assert names(needed ^ given(action_of("torch2hip", platform, "baseline"))) == []
+
+
 def test_a_score_is_arithmetic() -> None:
     has = given(action_of("hip2hip", "cpu", "score"))
     assert names(has) == names(closure("score.py"))
@@ -184,6 +192,7 @@ def test_every_module_of_the_judge_is_used_by_some_gate() -> None:
         for path in given(action_of(family, "cpu", gate))
     }
     used |= given(action_of("hip2hip", "cpu", "score"))
+    used |= given(action_of("torch2hip", "cpu", "baseline"))
     used |= set((TOOLS / "proof").rglob("*.py"))
     assert names(set(TOOLS.rglob("*.py")) - used) == []
 

@@ -58,6 +58,9 @@ class Spec:
         extent: cap on every dim of a drawn config, unless a visible one has more.
         compare: by output, how it is compared; the others by the tolerance of their dtype.
         policy: the task's changes to the gate's defaults; each gate reads its own.
+        choice: a file that says what a PyTorch baseline is timed as; empty where the gate has to
+            find that out.
+        compiled: a file of what was compiled for that; empty for none.
     """
 
     gate: str
@@ -75,6 +78,8 @@ class Spec:
     salt: str
     policy: Mapping[str, Any]
     compare: Mapping[str, Any] = field(default_factory=dict)
+    choice: str = ""
+    compiled: str = ""
 
 
 def read_spec(path: Path) -> Spec:
@@ -120,6 +125,8 @@ def parse_spec(value: Any) -> Spec:
         salt=_text(value, "salt"),
         policy=dict(value.get("policy") or {}),
         compare=dict(value.get("compare") or {}),
+        choice=_text(value, "choice"),
+        compiled=_text(value, "compiled"),
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from base import shapes
@@ -16,10 +17,11 @@ from gpu import session
 from terms.perf import PerfPolicy
 from terms.verdict import canonical_json
 from truth.judge import Judge, Launching
-from truth.oracle import TaskFault
 
 from perf import device_budget, machine, plausibility
 from perf.asides import Asides
+from perf.choice import Choice
+from perf.chooser import Chooser
 from perf.device_budget import Budget
 from perf.device_figures import BySide, DeviceTiming
 from perf.device_plan import Need, Wishes
@@ -31,10 +33,6 @@ from perf.pilot import Pilot
 from perf.plan import SIDES, SideName
 
 COLD_FACTOR = 3
-EAGER = "eager"
-COUNTED = ("", "max-autotune-no-cudagraphs")
-RECORDED = ("max-autotune",)  # copies its inputs into its graphs: shown, but not a baseline to beat
-_LINES = 4  # of why a mode cannot be had
 
 
 class DeviceGate:
@@ -52,7 +50,7 @@ class DeviceGate:
         self._now = now
         self._drawn = policy.draw or secrets.randbits(48)
         self._budget = Budget.of_device(policy.memory_share)
-        judge = Judge.assemble(spec, launcher, policy)
+        judge = self._judge = Judge.assemble(spec, launcher, policy)
         self._asides = Asides(judge, spec, self._drawn)
         self._meter = GatedMeter(
             judge,
@@ -81,7 +79,7 @@ class DeviceGate:
         )
         self._pilot = Pilot(self._meter, spec.signature, wishes)
         self._plans: dict[tuple[SideName, str], SidePlan] = {}
-        self._baselines: dict[str, dict[str, Any]] = {}
+        self._baselines: Mapping[str, Mapping[str, Any]] = {}
         self._host = [machine.reading()]
 
     def measure(self) -> tuple[list[DeviceTiming], str, int]:
@@ -89,9 +87,10 @@ class DeviceGate:
 
         Raises CandidateFault, TaskFault and MachineFault.
         """
-        for config in self._spec.configs:
-            self._budget.demand(config.name, self._needs[config.name].bytes(1))
-        self._choose_baselines()
+        self.demand_memory()
+        choice = self.choose_baseline()
+        self._meter.modes.update(choice.modes)
+        self._baselines = choice.evidence
         self._asides.prepare()
         device_budget.give_back()
         rounds, inexact, started = 0, self._spec.configs, self._now()
@@ -146,48 +145,29 @@ class DeviceGate:
             for name, sides in self._taken.items()
         }
 
-    def _choose_baselines(self) -> None:
-        """Choose the fastest form of a PyTorch baseline.
-
-        As it is it competes with ``torch.compile``; the mode with graphs is looked at for the
-        first config.
-        """
+    def choose_baseline(self) -> Choice:
+        """Choose the fastest form of a PyTorch baseline, if it is one; others have one form."""
         if self._spec.baseline.abi != "torch":
-            return
+            return Choice()
         configs = self._spec.configs
-        times: dict[str, dict[str, float]] = {config.name: {} for config in configs}
-        self._baselines = {config.name: {} for config in configs}
-        for mode in (*COUNTED, *RECORDED):
-            left = list(configs if mode in COUNTED else configs[:1])
-            while left:
-                left = self._try_mode(mode, left, times)
-        for name, found in times.items():
-            fastest = min(found, key=lambda mode: found[mode])
-            self._meter.modes[name] = fastest
-            self._baselines[name]["counted"] = fastest or EAGER
+        if self._spec.choice:
+            return Choice.read(Path(self._spec.choice), configs)
+        return self.chooser().choose()
 
-    def _try_mode(
-        self, mode: str, configs: Sequence[Config], times: dict[str, dict[str, float]]
-    ) -> list[Config]:
-        """What a mode takes for each config, or why it cannot be had; those not come to."""
-        waiting = list(configs)
-        for config in configs:
-            self._meter.modes[config.name] = mode
-        try:
-            with self._meter.running("baseline", configs[0]) as runner:
-                while waiting:
-                    plan = self._pilot.look("baseline", runner, waiting[0])
-                    name = waiting.pop(0).name
-                    self._baselines[name][mode or EAGER] = plan.call_ns
-                    if mode in COUNTED:
-                        times[name][mode] = plan.call_ns
-        except TaskFault as fault:
-            if not mode:
-                raise
-            if waiting:
-                said = "; ".join(str(fault).splitlines()[:_LINES])
-                self._baselines[waiting.pop(0).name][mode] = said
-        return waiting
+    def chooser(self) -> Chooser:
+        """What looks at the forms of a PyTorch baseline."""
+        configs = self._spec.configs
+        return Chooser(self._meter, self._pilot, self._judge.assessor, configs)
+
+    @property
+    def baseline_cache(self) -> str:
+        """The directory where the baseline's compilers keep what they make."""
+        return self._judge.baseline.cache
+
+    def demand_memory(self) -> None:
+        """Raise MachineFault if some config does not fit the device."""
+        for config in self._spec.configs:
+            self._budget.demand(config.name, self._needs[config.name].bytes(1))
 
     def _planned(self, side: SideName, runner: Held, config: Config) -> SidePlan:
         """The plan of a side of a config, made in the first process that reaches it."""

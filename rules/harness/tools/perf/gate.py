@@ -24,6 +24,7 @@ from truth.judge import Judge, Launching
 from perf import machine, plausibility
 from perf.asides import Asides
 from perf.audit import Clock
+from perf.choice import Choice
 from perf.device_figures import DeviceTiming
 from perf.device_gate import DeviceGate
 from perf.measure import Meter
@@ -78,6 +79,7 @@ class PerfGate:
         self._clock = Clock(policy.clock_ms * 1e6, policy.clock_share)
         self._judge = Judge.assemble(spec, launcher, policy)
         self._drawn = policy.draw or secrets.randbits(48)
+        self._choice = Choice.of_host(spec)
         self._meter = Meter(
             self._judge, self._clock, self._drawn, warm=policy.warm, readings=policy.readings
         )
@@ -181,6 +183,7 @@ class PerfGate:
         return canonical_json(
             {
                 "schema": 1,
+                "baselines": self._choice.evidence,
                 "configs": {name: asdict(series) for name, series in self._series.items()},
                 "warm": {name: asdict(series) for name, series in self._meter.warm.items()},
                 "draw": self._drawn,
@@ -199,15 +202,21 @@ def run(spec: Spec, launcher: Launching) -> Verdict:
 
     Raises SpecError, TaskFault and MachineFault, where nothing was judged.
     """
+    policy = policy_of(spec)
+    if spec.candidate.on_device:
+        return _run_on_device(spec, launcher, policy)
+    return PerfGate(spec, launcher, policy).run()
+
+
+def policy_of(spec: Spec) -> PerfPolicy:
+    """The policy of a spec. Raises SpecError for one that cannot be followed."""
     on_device = spec.candidate.on_device
     policy = read_policy(PerfPolicy, {**(ON_DEVICE if on_device else {}), **spec.policy})
     if policy.processes < 3 or policy.samples < 2 or policy.max_slots < 1:
         raise SpecError("a policy needs at least 3 processes, 2 samples and 1 slot")
     if policy.max_processes < policy.processes:
         raise SpecError("max_processes is less than processes")
-    if on_device:
-        return _run_on_device(spec, launcher, policy)
-    return PerfGate(spec, launcher, policy).run()
+    return policy
 
 
 def _run_on_device(spec: Spec, launcher: Launching, policy: PerfPolicy) -> Verdict:

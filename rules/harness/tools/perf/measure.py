@@ -143,7 +143,7 @@ class Meter:
     ) -> Process:
         made = Process(side, number)
         try:
-            with _running(self._side(side)) as runner:
+            with running(self._side(side)) as runner:
                 for plan in plans:
                     self._time(made, runner, plan, calls[plan.config.name])
         except CandidateFault as fault:
@@ -231,7 +231,7 @@ def _inputs(calls: Sequence[Call]) -> list[Tensors]:
 
 
 @contextmanager
-def _running(side: Side) -> Iterator[Running]:
+def running(side: Side) -> Iterator[Running]:
     """A fresh runner that ends with the block. Raises CandidateFault for a bad end."""
     with side.spending():
         runner = side.open()

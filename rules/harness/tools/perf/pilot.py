@@ -27,6 +27,11 @@ class Pilot:
         sample = self._first(side, runner, config, slots)
         return SidePlan(sample.per_call_ns, sample.slots, sample.clock)
 
+    def again(self, side: SideName, runner: Held, config: Config, seen: SidePlan) -> SidePlan:
+        """Run another such batch in the same runner, which has the config loaded."""
+        sample = self._first(side, runner, config, seen.slots)
+        return SidePlan(sample.per_call_ns, sample.slots, sample.clock)
+
     def plan(self, side: SideName, runner: Held, config: Config) -> SidePlan:
         """The plan: as many calls as wished for, if all of them can wait behind the gate."""
         seen = self.look(side, runner, config)

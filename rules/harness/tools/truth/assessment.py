@@ -118,6 +118,18 @@ class Assessor:
         names = [a.name for a in self._signature.results if a.name not in self.sampled]
         return {n: tolerance.largest(self._compare(call, n, outputs[n]).over) for n in names}
 
+    def wrong_by_itself(self, call: Call, outputs: Tensors) -> str:
+        """How wrong a baseline's outputs are, given its own error, in one line; empty if right.
+
+        A task's own check allows no error.
+        """
+        own = {} if self._oracle.structured else self.excesses(call, outputs)
+        finding = self.assess(call, outputs, own)
+        if finding.reason is None:
+            return ""
+        lines = (finding.detail or finding.reason.value).splitlines()
+        return f"{'; '.join(line.strip() for line in lines)}, in {call.config.name}"
+
     def overs(self, call: Call, outputs: Tensors) -> list[Tensor]:
         """The largest error of each of ``measures``, exactly, as an element on its device."""
         found = [self._compare(call, name, outputs[name]).over for name in self.measures]

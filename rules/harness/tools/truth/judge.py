@@ -22,7 +22,7 @@ from terms.reasons import Reason
 from terms.tolerance import bounds
 from torch import Tensor
 
-from truth import comparison
+from truth import comparison, compiled_cache
 from truth.assessment import Assessor, Call, Finding, Tensors
 from truth.lazy_outputs import LazyOutputs
 from truth.oracle import Oracle
@@ -121,6 +121,11 @@ class Side:
         self._loaded: tuple[Config, int] | None = None
 
     @property
+    def cache(self) -> str:
+        """The directory where its compilers keep what they make; empty for none."""
+        return self._policy.cache
+
+    @property
     def may_prove(self) -> bool:
         """Whether a call's launches can be left out, to show what they compute.
 
@@ -203,7 +208,9 @@ class Side:
     def in_mode(self, mode: str) -> Side:
         """The same program through ``torch.compile`` in one of its modes; as it is for ''."""
         program = replace(self._program, mode=mode)
-        return Side(self._launcher, program, self._signature, self._policy, self._total_seconds)
+        cache = compiled_cache.folder_of(self._policy.cache, mode)
+        policy = replace(self._policy, cache=cache)
+        return Side(self._launcher, program, self._signature, policy, self._total_seconds)
 
     def close(self) -> None:
         """End the runner, if there is one. Raises CandidateFault if it ends badly."""
@@ -223,6 +230,11 @@ def _remembering(policy: RunnerPolicy, spec: Spec) -> RunnerPolicy:
     if not spec.baseline.on_device or spec.baseline.abi == "hip":
         return policy
     _CACHES.append(folder := tempfile.TemporaryDirectory(prefix="baseline-"))
+    if spec.compiled:
+        try:
+            compiled_cache.lay_out(Path(spec.compiled), folder.name)
+        except (OSError, ValueError) as error:
+            raise SpecError(f"what was compiled of the baseline: {error}") from None
     return replace(policy, cache=folder.name)
 
 

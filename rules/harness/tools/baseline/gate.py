@@ -1,0 +1,106 @@
+"""Chooses what a task's PyTorch baseline is timed as: once, for all candidates.
+
+``baseline.json`` says for each config which mode counts, and what each takes; ``compiled.json`` has
+what the compiler made for the modes that count, so that nobody has to compile it again. The spec
+names the baseline on both sides: there is no candidate.
+"""
+
+from __future__ import annotations
+
+import secrets
+import statistics
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from base.program import CandidateFault, Config, MachineFault
+from base.spec import Spec
+from perf.choice import COUNTED, EAGER, Choice, Looks
+from perf.chooser import LOOKS
+from perf.device_gate import DeviceGate
+from perf.gate import policy_of
+from perf.measure import running
+from terms.perf import PerfPolicy
+from terms.verdict import PASS, Verdict, canonical_json, number
+from truth import compiled_cache
+from truth.judge import Case, Judge, Launching, Running
+from truth.oracle import TaskFault
+
+GATE = "baseline"
+CHOICE, COMPILED = "baseline.json", "compiled.json"
+ELSEWHERE = 1.05
+"""How much longer or shorter other processes and machines of the same kind may take."""
+
+_EMPTY_BATCHES = 5
+
+
+def run(spec: Spec, launcher: Launching) -> Verdict:
+    """Choose: the verdict, which is PASS, with both files beside it.
+
+    Raises SpecError; TaskFault where the baseline fails as it is; MachineFault where it is wrong.
+    """
+    policy = policy_of(spec)
+    compiled: Mapping[str, str] = {}
+    if spec.baseline.on_device:
+        gate = DeviceGate(spec, launcher, policy)
+        gate.demand_memory()
+        chooser = gate.chooser()
+        choice, looks = chooser.choose(), chooser.looks
+        used = sorted(set(choice.modes.values()) - {""})
+        compiled = compiled_cache.collected(gate.baseline_cache, used)
+    else:
+        looks = _on_host(spec, launcher, policy)
+        choice = Choice.fastest(spec.configs, looks)
+    return _verdict(choice, looks, compiled)
+
+
+def _on_host(spec: Spec, launcher: Launching, policy: PerfPolicy) -> dict[str, Looks]:
+    """Looks at the baseline as it is: on the processor nothing is compiled for it."""
+    judge = Judge.assemble(spec, launcher, policy)
+    drawn = policy.draw or secrets.randbits(48)
+    looks = {}
+    try:
+        with running(judge.baseline) as runner:
+            for config in spec.configs:
+                looks[config.name] = _look(judge, runner, config, drawn)
+    except CandidateFault as fault:
+        raise TaskFault(f"the baseline fails when timed: {fault}") from fault
+    return looks
+
+
+def _look(judge: Judge, runner: Running, config: Config, drawn: int) -> Looks:
+    """Time and verify single calls. Raises MachineFault for a wrong one."""
+    runner.load(config, 1)
+    empty = statistics.median(runner.empty().wall_ns for _ in range(_EMPTY_BATCHES))
+    times = []
+    for number_ in range(LOOKS + 1):  # the first one allocates
+        call = judge.call(Case(GATE, config, round=drawn << 8 | number_, epoch=drawn))
+        batch = runner.batch([call.inputs])
+        if wrong := judge.assessor.wrong_by_itself(call, batch.outputs[0]):
+            raise MachineFault(f"the baseline gives wrong results here: {wrong}")
+        times.append(float(max(1, round(batch.wall_ns - empty))))
+    return Looks({"": times[1:]})
+
+
+def _verdict(choice: Choice, looks: Mapping[str, Looks], compiled: Mapping[str, str]) -> Verdict:
+    cases = [
+        {"config": name, "times": dict(told), **_gain(looks[name])}
+        for name, told in choice.evidence.items()
+    ]
+    counts = Counter(mode or EAGER for mode in choice.modes.values())
+    summary = ", ".join(f"{mode} for {count}" for mode, count in sorted(counts.items()))
+    configs = f"{len(cases)} config{'s' if len(cases) > 1 else ''}"
+    files = {CHOICE: canonical_json(choice.to_json()), COMPILED: canonical_json(dict(compiled))}
+    return Verdict(GATE, PASS, summary=f"{summary} of {configs}", cases=cases, files=files)
+
+
+def _gain(looks: Looks) -> dict[str, Any]:
+    """How much faster compiling makes the baseline, and between which bounds; empty if unknown."""
+    eager, compiled = (looks.times.get(mode) for mode in COUNTED)
+    if not eager or not compiled:
+        return {}
+    return {
+        "speedup": number(statistics.median(eager) / statistics.median(compiled)),
+        "low": number(min(eager) / max(compiled) / ELSEWHERE),
+        "high": number(max(eager) / min(compiled) * ELSEWHERE),
+    }

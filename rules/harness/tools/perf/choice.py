@@ -1,0 +1,92 @@
+"""What a PyTorch baseline is timed as for each config: as it is, or compiled in some mode."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from base.program import Config
+from base.spec import Spec, SpecError
+
+EAGER = "eager"
+COUNTED = ("", "max-autotune-no-cudagraphs")
+RECORDED = ("max-autotune",)  # copies its inputs into its graphs: shown, but not a baseline to beat
+_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The mode of each config that counts, with its evidence.
+
+    Attributes:
+        modes: by config; empty for eager.
+        evidence: by config and mode, ns a call, or why the mode cannot be had; and, as
+            ``counted``, the mode that counts.
+    """
+
+    modes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    evidence: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def fastest(cls, configs: Sequence[Config], looks: Mapping[str, Looks]) -> Choice:
+        """For each config the mode with the least median of those that may count."""
+        modes, evidence = {}, {}
+        for config in configs:
+            seen = looks[config.name]
+            counting = {mode: times for mode, times in seen.times.items() if mode in COUNTED}
+            fastest = min(counting, key=lambda mode: statistics.median(counting[mode]))
+            modes[config.name] = fastest
+            told = {mode or EAGER: statistics.median(times) for mode, times in seen.times.items()}
+            evidence[config.name] = {**told, **seen.refused, "counted": fastest or EAGER}
+        return cls(modes, evidence)
+
+    @classmethod
+    def read(cls, path: Path, configs: Sequence[Config]) -> Choice:
+        """The choice in a file, for ``configs``. Raises SpecError for a malformed one."""
+        try:
+            value = json.loads(path.read_bytes())
+            if value["schema"] != _SCHEMA:
+                raise ValueError("it is not of schema 1")
+            evidence = {config.name: dict(value["baselines"][config.name]) for config in configs}
+            counted = {name: str(found["counted"]) for name, found in evidence.items()}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SpecError(f"{path.name} is no choice of a baseline: {error}") from None
+        modes = {name: "" if mode == EAGER else mode for name, mode in counted.items()}
+        if unknown := set(modes.values()) - set(COUNTED):
+            raise SpecError(f"{path.name} has the mode {min(unknown)!r}, which never counts")
+        return cls(modes, evidence)
+
+    @classmethod
+    def of_host(cls, spec: Spec) -> Choice:
+        """The choice of a spec whose programs run on the processor, as they are.
+
+        Raises SpecError for one of another form, which is timed on devices only.
+        """
+        choice = cls.read(Path(spec.choice), spec.configs) if spec.choice else cls()
+        if compiled := set(choice.modes.values()) - {""}:
+            raise SpecError(f"{spec.choice} has the mode {min(compiled)!r}: nothing is compiled")
+        return choice
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``read`` reads it."""
+        return {
+            "schema": _SCHEMA,
+            "baselines": {name: dict(found) for name, found in self.evidence.items()},
+        }
+
+
+@dataclass
+class Looks:
+    """The looks at one config.
+
+    Attributes:
+        times: by mode, ns a call of each look.
+        refused: by mode, why it cannot be had.
+    """
+
+    times: dict[str, list[float]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,62 @@
+"""What a baseline's compiler keeps, handed on from one action to another.
+
+Both have it below the same path of their runners' sandboxes, since compilers note absolute paths.
+Nothing here reads what is in the files; only the baseline's own runners see them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from pathlib import Path
+
+MOST_BYTES = 64 << 20
+"""Beyond that nothing is handed on, and each judging compiles for itself."""
+
+FOLDERS = ("inductor", "triton")
+_EAGER = "eager"
+_PART = re.compile(r"[\w+=.-]{1,200}", re.ASCII)
+_UNFINISHED = (".lock", ".tmp")
+
+
+def folder_of(cache: str, mode: str) -> str:
+    """The part of a baseline's cache for one mode; empty without a cache."""
+    if not cache:
+        return ""
+    folder = Path(cache) / (mode or _EAGER)
+    folder.mkdir(exist_ok=True)
+    return str(folder)
+
+
+def collected(cache: str, modes: list[str]) -> dict[str, str]:
+    """The files of ``modes`` by path, in base64; empty if they are too large."""
+    found: dict[str, bytes] = {}
+    for mode in modes:
+        root = Path(folder_of(cache, mode))
+        for path in sorted(file for name in FOLDERS for file in (root / name).rglob("*")):
+            kept = path.is_file() and not path.is_symlink() and path.suffix not in _UNFINISHED
+            if kept and _is_plain(place := path.relative_to(cache).as_posix()):
+                found[place] = path.read_bytes()
+    if sum(map(len, found.values())) > MOST_BYTES:
+        return {}
+    return {place: base64.b64encode(content).decode() for place, content in found.items()}
+
+
+def lay_out(file: Path, cache: str) -> None:
+    """Put collected files where runners look for them. Raises ValueError for anything else."""
+    value = json.loads(file.read_bytes())
+    if not isinstance(value, dict):
+        raise ValueError(f"{file.name} is no table of files")
+    for place, content in value.items():
+        if not _is_plain(place) or not isinstance(content, str):
+            raise ValueError(f"{file.name} has {place!r}, which is no file of a compiler's cache")
+        path = Path(cache) / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(base64.b64decode(content, validate=True))
+
+
+def _is_plain(place: str) -> bool:
+    mode, *parts = place.split("/")
+    names = all(_PART.fullmatch(part) and part.strip(".") for part in (mode, *parts))
+    return names and len(parts) > 1 and parts[0] in FOLDERS

@@ -1,0 +1,289 @@
+"""What a PyTorch baseline is timed as: chosen once, right, and handed on."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="arg-type"
+
+from __future__ import annotations
+
+import base64
+import json
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import device_doubles
+import pytest
+from judging_doubles import Doubles, judge, softmax, write_spec
+
+from kabuild.model.action import Literal
+from tests.testkit.own_tasks import action_of
+
+from base.program import CandidateFault, MachineFault  # isort: skip
+from base.spec import SpecError, parse_spec  # isort: skip
+from baseline import gate  # isort: skip
+from perf.choice import EAGER, Choice, Looks  # isort: skip
+from perf.chooser import Chooser  # isort: skip
+from perf.gate_samples import SidePlan  # isort: skip
+from terms.perf import PerfPolicy  # isort: skip
+from terms.reasons import Reason  # isort: skip
+from truth import compiled_cache  # isort: skip
+from truth.judge import Judge  # isort: skip
+from truth.oracle import TaskFault  # isort: skip
+
+COMPILED, GRAPHS = "max-autotune-no-cudagraphs", "max-autotune"
+CONFIGS = [device_doubles.config(f"f32 n={n}") for n in (1, 2)]
+FIRST, SECOND = (config.name for config in CONFIGS)
+
+
+# on the processor
+
+
+def chosen(folder, baseline, **changes):
+    value = write_spec(folder, gate="baseline", salt="", **changes)
+    spec = parse_spec({**value, "candidate": value["baseline"]})
+    return gate.run(spec, Doubles({"baseline": baseline}))
+
+
+def test_a_baseline_on_the_processor_is_timed_as_it_is(tmp_path):
+    verdict = chosen(tmp_path, softmax)
+
+    assert (verdict.outcome, verdict.summary) == ("PASS", "eager for 2 of 2 configs")
+    told = json.loads(verdict.files["baseline.json"])
+    names = ["f16 rows=3 cols=257", "f32 rows=8 cols=64"]
+    assert sorted(told["baselines"]) == names
+    for found in told["baselines"].values():
+        assert found["counted"] == EAGER
+        assert found["eager"] > 0
+    assert json.loads(verdict.files["compiled.json"]) == {}
+
+
+def wrong(x, y, **_):
+    softmax(x, y, **_)
+    y[0, 3] += 0.5
+
+
+def fails(**_):
+    raise ValueError("no such thing")
+
+
+def test_a_wrong_baseline_is_no_choice(tmp_path):
+    with pytest.raises(
+        MachineFault, match=r"gives wrong results here: .* at \[0, 3\].*, in f32 rows=8"
+    ):
+        chosen(tmp_path, wrong)
+
+
+def test_a_baseline_that_fails_is_the_task_s_fault(tmp_path):
+    with pytest.raises(TaskFault, match="the baseline fails when timed"):
+        chosen(tmp_path, fails)
+
+
+# on a device
+
+
+class Meter:
+    """Runners of modes, of which some fail and some are wrong."""
+
+    def __init__(self, failing=(), incorrect=()):
+        self.modes = {}
+        self.opened = []
+        self._failing, self._incorrect = failing, incorrect
+
+    @contextmanager
+    def running(self, side, config):
+        mode = self.modes[config.name]
+        self.opened.append(mode)
+        try:
+            yield SimpleNamespace(batch=lambda _: SimpleNamespace(outputs=[mode]))
+        except CandidateFault as fault:
+            raise TaskFault(f"the baseline fails when timed: {fault}") from fault
+
+    def draw(self, number, config, batch, size):
+        return [SimpleNamespace(inputs={}, config=config)]
+
+    def wrong_by_itself(self, call, outputs):
+        return "far off" if outputs in self._incorrect else ""
+
+    def look(self, side, runner, config, seen=None):
+        mode = self.modes[config.name]
+        if (mode, config.name) in self._failing:
+            raise CandidateFault(Reason.EXCEPTION, "cannot be compiled")
+        times = {FIRST: {"": 100.0, COMPILED: 40.0}, SECOND: {"": 100.0, COMPILED: 150.0}}
+        return SidePlan(times[config.name].get(mode, 10.0), 8, "gate")
+
+    again = look
+
+
+def choose(meter):
+    return Chooser(meter, meter, meter, CONFIGS).choose()
+
+
+def test_the_fastest_mode_of_each_config_counts():
+    meter = Meter()
+    choice = choose(meter)
+
+    assert choice.modes == {FIRST: COMPILED, SECOND: ""}
+    assert choice.evidence[FIRST] == {EAGER: 100, COMPILED: 40, GRAPHS: 10, "counted": COMPILED}
+    assert choice.evidence[SECOND] == {EAGER: 100, COMPILED: 150, "counted": EAGER}
+    assert meter.opened == ["", COMPILED, GRAPHS]
+
+
+def test_a_mode_that_fails_or_is_wrong_does_not_count_and_says_why():
+    failing = choose(Meter(failing=[(COMPILED, FIRST)]))
+    assert failing.modes == {FIRST: "", SECOND: ""}
+    assert "cannot be compiled" in failing.evidence[FIRST][COMPILED]
+    assert failing.evidence[SECOND][COMPILED] == 150
+
+    off = choose(Meter(incorrect=[COMPILED]))
+    assert off.modes[FIRST] == ""
+    assert off.evidence[FIRST][COMPILED] == "gives wrong results: far off"
+
+
+def test_what_is_wrong_as_it_is_is_no_baseline():
+    with pytest.raises(MachineFault, match="the baseline gives wrong results here: far off"):
+        choose(Meter(incorrect=[""]))
+
+
+def test_a_gain_has_the_bounds_that_a_replay_is_compared_by():
+    looks = {FIRST: Looks({"": [100.0, 99.0, 101.0], COMPILED: [50.0, 49.0, 52.0]})}
+    (case,) = gate._verdict(Choice.fastest(CONFIGS[:1], looks), looks, {}).cases
+
+    assert case["times"]["counted"] == COMPILED
+    assert case["low"] < 99 / 52 < case["speedup"] == 2.0 < 101 / 49 < case["high"]
+
+
+def test_a_gate_that_knows_the_choice_looks_at_nothing(tmp_path, monkeypatch):
+    file = tmp_path / "baseline.json"
+    file.write_text(json.dumps(choose(Meter()).to_json()))
+    meter = device_doubles.Meter(lambda *_: [1e5, 1e5])
+    names = (FIRST, SECOND)
+    device_doubles.timed(
+        monkeypatch, meter, names, PerfPolicy(half_width=1.0), choice=str(file)
+    )  # its pilot has no looks
+
+    assert meter.modes == {FIRST: COMPILED, SECOND: ""}
+
+
+# what is handed on
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{",
+        b"[]",
+        b'{"schema": 2, "baselines": {}}',
+        b'{"schema": 1, "baselines": {}}',
+        b'{"schema": 1, "baselines": {"f32 n=1": {"eager": 1}}}',
+        b'{"schema": 1, "baselines": {"f32 n=1": {"counted": "max-autotune"}}}',
+        b'{"schema": 1, "baselines": {"f32 n=1": {"counted": "../x"}}}',
+    ],
+)
+def test_a_file_that_is_no_choice_is_refused(tmp_path, content):
+    (tmp_path / "baseline.json").write_bytes(content)
+
+    with pytest.raises(SpecError, match=r"baseline\.json"):
+        Choice.read(tmp_path / "baseline.json", CONFIGS[:1])
+
+
+def test_perf_on_the_processor_shows_what_it_is_timed_against(tmp_path):
+    counted = {name: {"counted": EAGER, EAGER: 5} for name in ("f32 rows=8 cols=64",)}
+    counted["f16 rows=3 cols=257"] = {"counted": COMPILED}
+    file = tmp_path / "baseline.json"
+    file.write_text(json.dumps({"schema": 1, "baselines": counted}))
+    spec = parse_spec(write_spec(tmp_path, choice=str(file)))
+
+    with pytest.raises(SpecError, match="nothing is compiled"):
+        Choice.of_host(spec)
+    counted["f16 rows=3 cols=257"] = {"counted": EAGER, EAGER: 7}
+    file.write_text(json.dumps({"schema": 1, "baselines": counted}))
+    assert Choice.of_host(spec).evidence == counted
+    assert judge(tmp_path)[1]["baselines"] == {}
+
+
+def test_what_was_compiled_is_laid_out_where_it_was(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    other.mkdir()
+    files = {
+        f"{COMPILED}/inductor/ab/cab.py": b"kernel",
+        f"{COMPILED}/inductor/fxgraph/x/y/entry": b"\x80graph",
+        f"{COMPILED}/triton/K/kernel.cubin": b"\x7fELF",
+    }
+    left_out = (f"{COMPILED}/inductor/x.lock", "eager/triton/K/k", f"{COMPILED}/other/file")
+    for place, content in {**files, **dict.fromkeys(left_out, b"")}.items():
+        (one / place).parent.mkdir(parents=True, exist_ok=True)
+        (one / place).write_bytes(content)
+    (one / COMPILED / "inductor/link").symlink_to("/etc/passwd")
+    (tmp_path / "compiled.json").write_text(
+        json.dumps(compiled_cache.collected(str(one), [COMPILED]))
+    )
+    compiled_cache.lay_out(tmp_path / "compiled.json", str(other))
+
+    found = {str(p.relative_to(other)): p.read_bytes() for p in other.rglob("*") if p.is_file()}
+    assert found == files
+    assert compiled_cache.folder_of(str(other), COMPILED) == str(other / COMPILED)
+    assert compiled_cache.folder_of("", COMPILED) == ""
+
+
+def test_too_much_is_not_handed_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled_cache, "MOST_BYTES", 5)
+    (tmp_path / COMPILED / "triton").mkdir(parents=True)
+    (tmp_path / COMPILED / "triton/k").write_bytes(b"123456")
+
+    assert compiled_cache.collected(str(tmp_path), [COMPILED]) == {}
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["../inductor/a", "m/inductor/../../a", "/m/inductor/a", "m/other/a", "m/inductor", "m//a", ""],
+)
+def test_nothing_is_laid_out_elsewhere(tmp_path, place):
+    (tmp_path / "below").mkdir()
+    (tmp_path / "compiled.json").write_text(json.dumps({place: base64.b64encode(b"x").decode()}))
+
+    with pytest.raises(ValueError, match="no file of a compiler's cache"):
+        compiled_cache.lay_out(tmp_path / "compiled.json", str(tmp_path / "below"))
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["compiled.json"]
+
+
+def test_only_the_baseline_s_runners_see_what_was_compiled(tmp_path):
+    place, file = f"{COMPILED}/inductor/ab/cab.py", tmp_path / "compiled.json"
+    file.write_text(json.dumps({place: base64.b64encode(b"kernel").decode()}))
+    value = write_spec(tmp_path, gate="perf", platform="cuda", compiled=str(file))
+    value["baseline"] |= {"abi": "torch"}
+    sides = Judge.assemble(parse_spec(value), None, PerfPolicy())
+
+    cache = sides.baseline.in_mode(COMPILED).cache
+    assert cache == f"{sides.baseline.cache}/{COMPILED}"
+    assert Path(cache, "inductor/ab/cab.py").read_bytes() == b"kernel"
+    assert not list(Path(sides.baseline.in_mode("").cache).iterdir())
+    assert sides.candidate.cache == sides.candidate.in_mode(COMPILED).cache == ""
+
+    file.write_text("[]")
+    with pytest.raises(SpecError, match="what was compiled of the baseline"):
+        Judge.assemble(parse_spec(value), None, PerfPolicy())
+
+
+# as actions
+
+
+@pytest.mark.parametrize("platform", ["cpu", "cuda"])
+def test_no_candidate_has_a_part_in_the_choice(platform):
+    """Nothing of it is an input, and whoever hands in has the same action."""
+    action = action_of("torch2hip", platform, "baseline")
+
+    assert action == action_of("torch2hip", platform, "baseline", "expert")
+    assert not [path for path, _ in action.inputs if path.startswith("candidate")]
+    perf = dict(action_of("torch2hip", platform, "perf").inputs)
+    for name in ("baseline.json", "compiled.json"):
+        assert perf[f"choice/{name}"] == action.output(name)
+    assert isinstance(perf["spec.json"], Literal)
+    assert json.loads(perf["spec.json"].data)["choice"] == "choice/baseline.json"
+
+
+@pytest.mark.parametrize("part", ["correctness", "unseen", "retention", "agent"])
+def test_only_perf_waits_for_the_choice(part):
+    agent = "random" if part == "agent" else "none"
+    inputs = dict(action_of("torch2hip", "cpu", part, agent).inputs)
+
+    assert not [path for path in inputs if "baseline.json" in path]

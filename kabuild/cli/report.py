@@ -115,8 +115,9 @@ def _audit(options: ReportFlags, files: Sequence[str], builds: Builder) -> None:
         raise UsageError(Reason.BAD_FLAG, what, hint="name tasks: @kernelbench//...")
     request = replace(options.request(), samples=options.samples)
     text, code = audit(request, builds)
-    _write(text, options.form, options.output)
-    if code == ExitCode.ENVIRONMENT:
+    if code != ExitCode.INTERRUPTED:
+        _write(text, options.form, options.output)
+    if code in (ExitCode.ENVIRONMENT, ExitCode.INTERRUPTED):
         raise click.exceptions.Exit(code)
 
 

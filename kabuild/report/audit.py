@@ -110,8 +110,11 @@ def _counts(found: AuditedBenchmark) -> Iterator[tuple[str, int]]:
     if found.copies:
         yield "of another's origin", sum(len(labels) - 1 for labels in found.copies)
     for name in dict.fromkeys(name for task in found.imported for name in task.gates):
-        judged = [task.gates[name] for task in found.imported if name in task.gates]
+        gates = [task.gates[name] for task in found.imported if name in task.gates]
+        judged = [gate for gate in gates if gate.verdict]
         yield f"judged by `{name}`", len(judged)
+        if len(judged) < len(gates):
+            yield f"not judged by `{name}`, which did not end", len(gates) - len(judged)
         yield f"passed `{name}`", sum(gate.passed for gate in judged)
         against = Counter(gate.reason for gate in judged if not gate.passed)
         for reason, count in sorted(against.items()):

@@ -15,7 +15,15 @@ from kabuild.imports.adapter import find_adapter
 from kabuild.loading.import_lock import ImportLock, read_import_lock
 from tests.testkit.cli import CliWorkspace
 
-FLOORS = {"kernelbench": 245, "robust_kbench": 215, "sol_execbench": 19, "flashinfer_bench": 1}
+from .known import FAST, known
+
+FLOORS = {
+    "kernelbench": 245,
+    "robust_kbench": 215,
+    "gpu_mode": 30,
+    "sol_execbench": 19,
+    "flashinfer_bench": 1,
+}
 """How many tasks of a benchmark have to be imported."""
 
 HOURS = 3600.0
@@ -75,3 +83,16 @@ def test_every_imported_task_passes_with_the_solution_that_it_came_with(
 
     failed = [(e["label"], e["reason"]) for e in ran.json["targets"] if e["verdict"] != "PASS"]
     assert (ran.code, failed) == (0, []), ran.err
+
+
+def test_known_solutions_are_judged_as_what_they_are(checkout: Checkout) -> None:
+    differs = []
+    for one in known(checkout.adapter, checkout.path):
+        checkout.workspace.write("known.py", one.text)
+        flags = ("--solution=known.py", f"--gates={FAST}", "--json")
+        ran = checkout.workspace.start("test", f"@{checkout.adapter}//{one.task}", *flags)
+        gate = ran.gate("correctness")
+        right = gate["reason"] in one.reasons if one.reasons else gate["verdict"] == "PASS"
+        if not right:
+            differs.append((one.name, gate["verdict"], gate["reason"], gate["summary"]))
+    assert not differs

@@ -23,6 +23,18 @@ from tests.testkit.cli import CliWorkspace
 from tests.testkit.visitors import visited
 
 ROOT = Path(__file__).parents[2]
+SCHEMA_2 = """\
+schema_version: 2
+description: Double each element.
+candidate:
+  language: triton
+  editable:
+  - source/kernel.py
+  entrypoints:
+  - {file: source/kernel.py, kind: function, symbol: _row}
+evaluation:
+  runner: [python3, evaluate.py]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +61,17 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
     tested = {f"triton2triton/rocmbench/easy/{name}" for name in ("halve", "in_part")}
     for home in homes | tested | {"torch2flydsl/softmax"}:
         workspace.write(f"../bench/tasks/{home}/config.yaml", "task_type: any\n")
+    home = "../bench/tasks/triton2triton/vllm/returned"
+    workspace.write(f"{home}/config.yaml", SCHEMA_2)
+    workspace.write(
+        f"{home}/source/a_part.py", "raise RuntimeError('a part that is not editable')\n"
+    )
+    workspace.write("../bench/tasks/triton2triton/vllm/later/config.yaml", "schema_version: 3\n")
     for home in tested:
         workspace.write(f"../bench/tasks/{home}/performance_utils_pytest.py", TIMING)
     ran = workspace.run("import", "aka", "../bench")
     assert ran.code == 0, ran.err
-    assert "@aka: 13 of 21 tasks imported\n  licence: Apache-2.0" in ran.out, (
+    assert "@aka: 13 of 22 tasks imported\n  licence: Apache-2.0" in ran.out, (
         ran.out + workspace.run("import", "--list", "@aka").out
     )
     return workspace
@@ -90,10 +108,11 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
         (f"{vllm}/several", "SEVERAL_CALLS  its check calls the module more than once"),
         (f"{vllm}/uncalled", "NO_ENTRY  its script calls no function with tensors"),
         ("torch2flydsl/softmax", "NEEDS_PACKAGE  its kernels are written in FlyDSL"),
+        (f"{vllm}/later", "UNKNOWN_SCHEMA  its config.yaml has schema_version 3"),
         ("hip2hip/others/boxes", "SCRIPT  its script judges the whole program"),
     ):
         assert listed[name].startswith(said), listed[name]
-    assert len(listed) == 21
+    assert len(listed) == 22
 
 
 def test_the_lock_says_what_the_scripts_and_models_pass(imported: CliWorkspace) -> None:

@@ -7,6 +7,7 @@ The rest runs where tasks are captured and judged, beside ``library`` and ``orig
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,9 +22,10 @@ sys.path.insert(0, str(HERE / "library"))
 
 TERMS = {"licence": "Apache-2.0", "redistribute": True}
 MARK = "tasks/triton2triton"
-"""What a checkout of this benchmark has."""
 
 _FUNCTIONS, _SCRIPTS = "pytorch_code_functional/*_func.py", "scripts/task_runner.py"
+_SCHEMA, _KNOWN = re.compile(r"^schema_version: *(\S+)", re.MULTILINE), ("1", "2")
+_EDITABLE = re.compile(r"^  editable:(.*(?:\n  (?:  )?- .*(?:\n    +\w.*)*)*)", re.MULTILINE)
 _TIMING = "performance_utils_pytest.py"
 """What files with a kernel and its tests import; it measures."""
 
@@ -42,11 +44,10 @@ def tasks(root: Path) -> Iterator[Table]:
     for path in sorted(root.glob("tasks/**/config.yaml")):
         home = path.parent
         name = home.relative_to(root / "tasks").as_posix()
-        main = [*sorted(home.glob(_FUNCTIONS)), *sorted(home.glob("source/*.py"))][:1]
-        main += (
-            sorted(home.glob("*.py"), key=lambda file: file.name == _TIMING)
-            * (home / _TIMING).is_file()
-        )
+        editable = [home / name for name in _editable(path.read_text())]
+        main = [*sorted(home.glob(_FUNCTIONS)), *editable, *sorted(home.glob("source/*.py"))][:1]
+        if (timing := home / _TIMING).is_file():
+            main = [*(main or sorted({*home.glob("*.py")} - {timing})), timing]
         files = [*main, *home.glob(_SCRIPTS), path]
         yield {
             "name": name,
@@ -55,10 +56,19 @@ def tasks(root: Path) -> Iterator[Table]:
         }
 
 
+def _editable(config: str) -> list[str]:
+    """The Python files that a config of schema 2 has a solution replace; none in schema 1."""
+    found = _EDITABLE.search(config)
+    return re.findall(r"[\w./-]+\.py\b", found[1]) if found else []
+
+
 def capture(name: str, files: Sequence[str]) -> Table:
     """What the lock says of a task. Raises LeftOutError."""
     from imported.boundary import LeftOutError, needing_packages, sources
 
+    config = (HERE / "original" / files[-1]).read_text()
+    if version := next((v for v in _SCHEMA.findall(config) if v not in _KNOWN), ""):
+        raise LeftOutError("UNKNOWN_SCHEMA", f"its config.yaml has schema_version {version}")
     found = next(((c, why) for part, c, why in _LEFT_OUT if part in f"{name}/"), None)
     if found:
         raise LeftOutError(*found)

@@ -38,20 +38,26 @@ def known(adapter: str, checkout: Path) -> list[Known]:
 
 
 _SOLUTIONS = "problems/*/*/solutions/*/*.py"
-_WRONG = ("INCOMPLETE_OUTPUT", "WRONG_RESULT")
+_WRONG = ("INCOMPLETE_OUTPUT", "WRONG_RESULT", "NON_FINITE")
+"""What memory is that was never written may differ from run to run."""
+
 _REFUSED = {
     "pmpp/vectoradd_py/correct/submission_cuda_inline.py": (NO_COMPILER,),
     "pmpp_v2/vectoradd_py/correct/submission_cuda_inline.py": (NO_COMPILER,),
     "pmpp_v2/vectorsum_py/correct/pytorch.py": ("WRONG_SHAPE",),
+    "pmpp/histogram_py/wrong/empty.py": ("WRONG_DTYPE",),
 }
-"""Right ones that are not judged on ``cpu``, or that the benchmark's own check refuses, too."""
+"""Right ones that are not judged on ``cpu``, or that the benchmark's own check refuses, too.
+
+And a wrong one of another type than its reference.
+"""
 
 
 def _gpu_mode(checkout: Path) -> Iterator[Known]:
     for path in sorted(checkout.glob(_SOLUTIONS)):
         task = path.parents[2].relative_to(checkout / "problems").as_posix()
         name = f"{task}/{path.parent.name}/{path.name}"
-        reasons = _WRONG if path.parent.name == "wrong" else _REFUSED.get(name, ())
+        reasons = _REFUSED.get(name, _WRONG if path.parent.name == "wrong" else ())
         yield Known(name, task, path.read_text(), reasons)
 
 

@@ -31,7 +31,7 @@ MIXED = (
     + """
 def ref_kernel(data):
     x, weights, config = data
-    return x @ weights["proj.weight"] * config["scale"]
+    return (x @ weights["proj.weight"] * config["scale"]).T
 
 def generate_input(rows: int, width: int, seed: int) -> Data:
     torch.manual_seed(seed)
@@ -217,6 +217,7 @@ def test_the_lock_tells_memory_to_write_to_from_inputs(imported: CliWorkspace) -
         'call = "data_2 = custom_kernel((data_0, data_1, data_2))"',
         'call = "data_1 = narrowed((data_0, data_1), f32)"',
         'outputs = { data_1 = "f32[size]" }',
+        'layout = { y = "dense" }',
         "several('loss', {'forward': (x, classes,), 'backward': (x, classes, given,)})",
         "configs = [{ batch_size = 1024, kinds = 40 }]",
     ):

@@ -173,8 +173,8 @@ def learn(
     sizes_shown = {d.name: start[d.members[0]] for d in space.dims}
     shown = call(sized(told, sizes_shown), device)[0]
     attrs = _attributes(function, shown, told, text or _plain(entry, keywords=keywords), space)
-    if checked:
-        attrs["layout"] = dict.fromkeys(attrs["outputs"], "dense")
+    if checked or (memory and told["returned"] and not (told["passed"] or told["unread"])):
+        attrs["layout"] = dict.fromkeys(attrs["outputs"], "dense")  # values alone are compared
     return Learnt(space, told, attrs)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from tests.testkit import launch_driver
 from tests.testkit.forks import Forks
 from tests.testkit.launch_driver import images
+from tests.testkit.launch_driver.programs import Run, filtered_forks, runs_in
 
 ROOT = Path(__file__).parents[3]
 # Kernels of PyTorch 2.11, by their names in its library, and names that only look like them.
@@ -33,8 +33,6 @@ SUM_OF_FILLS = FILL.replace("NS0_11FillFunctorIfEE", "NS0_9SumFunctorINS0_11Fill
 OWN_LOOP = FILL.replace("29vectorized_elementwise_kernel", "13reduce_kernel")
 BEHIND = f"_Z6matmul{COPY}"
 
-Run = Callable[[str], str]
-
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -49,39 +47,22 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:
-    """Processes that have PyTorch imported."""
-    paths = f"{ROOT}:{ROOT / 'rules/harness/tools'}:{ROOT / 'kabuild/sandbox'}"
-    with Forks("runners.launch_pages", env={"PYTHONPATH": paths, "LD_LIBRARY_PATH": ""}) as forks:
+    with filtered_forks() as forks:
         yield forks
 
 
 @pytest.fixture
 def run(place: Path, forks: Forks) -> Run:
     """Runs a program in a process with the filter; what it prints."""
-
-    def run(program: str) -> str:
-        setting = f"""\
-            import ctypes, os, sys
-            from pathlib import Path
-            from base.program import RunnerPolicy
-            from runners.launch_pages import EVERY, Kind, LaunchPages
-            from tests.testkit.launch_driver.process import NOT_PERMITTED, Process, symbol_of
-
-            PLACE = Path({str(place)!r})
-            it = Process(PLACE / "libcuda.so.1")
-            own = lambda: LaunchPages(RunnerPolicy(own_kernels=True))
-            cubin = lambda of: Path(PLACE, of, "kernel.py.code").read_bytes()
-
-            def image(library, name):
-                loaded = ctypes.CDLL(str(PLACE / library))
-                it.kept.append(loaded)
-                return ctypes.addressof(ctypes.c_char.in_dll(loaded, name))
+    return runs_in(
+        forks,
+        place,
         """
-        done = forks.run(textwrap.dedent(setting) + textwrap.dedent(program))
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
+        import os, sys
+        from tests.testkit.launch_driver.process import NOT_PERMITTED, Process, symbol_of
+        it = Process(PLACE / "libcuda.so.1")
+        """,
+    )
 
 
 def test_every_function_of_the_driver_is_there(run: Run) -> None:
@@ -158,10 +139,10 @@ def test_only_kernels_of_the_candidates_module_are_launched(run: Run) -> None:
         it.filter(pages, str(PLACE / "candidate/kernel.py"))
         torch = it.library(image("torch/lib/libtorch_cuda.so", "wrapper"))
         other = it.library(image("elsewhere/libother.so", "sealed"))
-        mine = it.function(it.module(cubin("candidate")), "doubled")
+        mine = it.function(it.module(code("candidate")), "doubled")
         print("mine", it.launch(mine), it.launch(mine))
-        print("elsewhere", it.launch(it.function(it.module(cubin("elsewhere")), "doubled")))
-        made = cubin("candidate").replace(b".debug_line", b".other_line")
+        print("elsewhere", it.launch(it.function(it.module(code("elsewhere")), "doubled")))
+        made = code("candidate").replace(b".debug_line", b".other_line")
         print("made at run time", it.launch(it.function(it.module(made), "doubled")))
         for name in {[FILL, COPY]!r}:
             print("copy", it.launch(it.kernel(torch, name), blocks=1000))
@@ -205,8 +186,8 @@ def test_every_way_to_launch_is_refused(run: Run) -> None:
     said = run("""
         pages = own()
         it.filter(pages, str(PLACE / "candidate/kernel.py"))
-        mine = it.function(it.module(cubin("candidate")), "doubled")
-        foreign = it.function(it.module(cubin("elsewhere")), "doubled")
+        mine = it.function(it.module(code("candidate")), "doubled")
+        foreign = it.function(it.module(code("elsewhere")), "doubled")
         grid = (1,) * 6
         first = lambda f: (ctypes.c_void_p * 9)(f.value)
         second = lambda f: (ctypes.c_void_p * 9)(None, *(0,) * 6, f.value)
@@ -253,7 +234,7 @@ def test_launches_are_left_out_when_the_judge_says_so(run: Run) -> None:
     said = run(f"""
         pages = LaunchPages(RunnerPolicy(own_kernels=True, launches=False))
         it.filter(pages, str(PLACE / "candidate/kernel.py"))
-        mine = it.function(it.module(cubin("candidate")), "doubled")
+        mine = it.function(it.module(code("candidate")), "doubled")
         copy = it.kernel(it.library(image("torch/lib/libtorch_cuda.so", "sealed")), {FILL!r})
         graph = it.module(b"a graph, for the double")
         def launch(times=3):
@@ -288,7 +269,7 @@ def test_handles_that_the_driver_gives_again_are_others(run: Run) -> None:
     """A module that is gone takes its functions with it."""
     said = run("""
         it.filter(own(), str(PLACE / "candidate/kernel.py"))
-        module = it.module(cubin("candidate"))
+        module = it.module(code("candidate"))
         mine = it.function(module, "doubled")
         print(it.launch(mine))
         it.front.cuModuleUnload(module)
@@ -329,7 +310,7 @@ def test_a_library_launches_what_its_file_holds(run: Run) -> None:
         sealed = ctypes.string_at(image("candidate/kernel.so", "sealed"), 80)
         copied = ctypes.create_string_buffer(sealed)
         print(it.launch(it.kernel(it.library(ctypes.addressof(copied)), "k")))
-        print(it.launch(it.function(it.module(cubin("candidate")), "doubled")))
+        print(it.launch(it.function(it.module(code("candidate")), "doubled")))
     """)
 
     assert said.split() == [*["0"] * 3, *["800"] * 3, "800", "800", "800"]

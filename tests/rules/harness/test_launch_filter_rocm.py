@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from tests.testkit import launch_driver
 from tests.testkit.forks import Forks
 from tests.testkit.launch_driver import images
+from tests.testkit.launch_driver.programs import Run, filtered_forks, runs_in
 
 ROOT = Path(__file__).parents[3]
 FUNCTIONS = ROOT / "rules/harness/tools/launch_filter_rocm/functions.h"
@@ -67,8 +67,6 @@ static_assert(hipEnablePerThreadDefaultStream == 2 && hipGraphNodeTypeKernel == 
 static_assert(hipStreamCaptureStatusActive == 1);
 """
 
-Run = Callable[[str], str]
-
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -83,45 +81,26 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:
-    """Processes that have PyTorch imported."""
-    paths = f"{ROOT}:{ROOT / 'rules/harness/tools'}:{ROOT / 'kabuild/sandbox'}"
-    with Forks("runners.launch_pages", env={"PYTHONPATH": paths, "LD_LIBRARY_PATH": ""}) as forks:
+    with filtered_forks() as forks:
         yield forks
 
 
 @pytest.fixture
 def run(place: Path, forks: Forks) -> Run:
     """Runs a program in a process with the filter; what it prints."""
-
-    def run(program: str) -> str:
-        setting = f"""\
-            import ctypes
-            from pathlib import Path
-            from base.program import RunnerPolicy
-            from runners.launch_pages import Kind, LaunchPages
-            from tests.testkit.launch_driver import names_of_hip
-            from tests.testkit.launch_driver.process import Dim3, HipProcess, symbol_of
-
-            PLACE = Path({str(place)!r})
-            it = HipProcess(PLACE / "libamdhip64.so")
-            own = lambda: LaunchPages(RunnerPolicy(own_kernels=True))
-            code = lambda of: Path(PLACE, of, "kernel.py.code").read_bytes()
-
-            def image(library, name):
-                loaded = ctypes.CDLL(str(PLACE / library))
-                it.kept.append(loaded)
-                return ctypes.addressof(ctypes.c_char.in_dll(loaded, name))
-
-            TORCH, MINE, OTHER = (
-                f"{{where}}.so"
-                for where in ("torch/lib/libtorch_hip", "candidate/kernel", "elsewhere/libother")
-            )
+    return runs_in(
+        forks,
+        place,
         """
-        done = forks.run(textwrap.dedent(setting) + textwrap.dedent(program))
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
+        from tests.testkit.launch_driver import names_of_hip
+        from tests.testkit.launch_driver.process import Dim3, HipProcess, symbol_of
+        it = HipProcess(PLACE / "libamdhip64.so")
+        TORCH, MINE, OTHER = (
+            f"{where}.so"
+            for where in ("torch/lib/libtorch_hip", "candidate/kernel", "elsewhere/libother")
+        )
+        """,
+    )
 
 
 def test_what_the_filter_declares_is_what_hips_headers_say(tmp_path: Path) -> None:

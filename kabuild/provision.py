@@ -58,7 +58,7 @@ def provision(
         consulted=consulted,
         has_secret=_has_secret,
     )
-    with store.upkeep(), writing(str(store.root)):
+    with store.best_effort(), writing(str(store.root)):
         records.save()
 
 

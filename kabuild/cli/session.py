@@ -73,7 +73,7 @@ def build(request: Request, wanted: PresentationFlags, recalled: Recalled | None
         if built.table:
             reports["test.xml"] = render_junit(built.table)
         leave_views(out, summary, store, sink, reports)
-        with store.upkeep():
+        with store.best_effort():
             remember(request, BuildMemos(store.memories, store.seal), built, recalled, began_ns)
     seconds = time.monotonic() - began
     if stream:

@@ -20,7 +20,7 @@ from kabuild.base.errors import (
     ToolchainError,
     UsageError,
 )
-from kabuild.cli.patience import said_when_slow
+from kabuild.cli.heartbeat import said_when_slow
 from kabuild.cli.streams import in_colour
 from kabuild.cli.toolchain_context import ToolchainContext, declared, users
 from kabuild.cli.types import InputPath

@@ -10,6 +10,7 @@ from typing import Self
 
 from kabuild.base.seal import Seal, user_seal
 from kabuild.store.action_cache import ActionCache, DiskActionCache
+from kabuild.store.best_effort import BestEffort
 from kabuild.store.cas import Cas, DiskCas
 from kabuild.store.contents import BLOBS
 from kabuild.store.faults import writing
@@ -18,7 +19,6 @@ from kabuild.store.journals import Journals
 from kabuild.store.paths import INDEX, LEASES, MEMORIES, SCRATCH, default_path, journals_of
 from kabuild.store.scratch import Scratch
 from kabuild.store.sealed_entry import Distrusted
-from kabuild.store.upkeep import Upkeep
 from kabuild.store.usage import Tally, Usage
 from kabuild.store.user_settings import read_user_settings
 
@@ -44,7 +44,7 @@ class Store:
     warn: Callable[[str], None] = field(default=lambda _: None, compare=False)
     distrusted: Distrusted = field(default_factory=Distrusted, compare=False)
     added: Tally = field(default_factory=Tally, compare=False)
-    remembering: Upkeep = field(default_factory=Upkeep, compare=False)
+    remembering: BestEffort = field(default_factory=BestEffort, compare=False)
 
     @classmethod
     def open(
@@ -117,7 +117,7 @@ class Store:
         finally:
             temporary.unlink(missing_ok=True)
 
-    def upkeep(self) -> AbstractContextManager[None]:
+    def best_effort(self) -> AbstractContextManager[None]:
         """Wraps writes that only help later builds: failures give a single warning."""
         return self.remembering(self.warn)
 
@@ -138,9 +138,9 @@ class Store:
         """
         try:
             self.distrusted.tell(self.warn)
-            with self.upkeep():
+            with self.best_effort():
                 self.index.save()
-            with self.upkeep():
+            with self.best_effort():
                 self.tell()
         finally:
             self.scratch.close()

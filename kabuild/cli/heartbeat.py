@@ -11,17 +11,17 @@ import click
 
 from kabuild.base import threads
 
-PATIENCE = 3.0
+EVERY = 3.0
 
 
 @contextmanager
-def said_when_slow(what: str, patience: float = PATIENCE) -> Iterator[None]:
-    """Print ``what`` on stderr every ``patience`` seconds while the block runs."""
+def said_when_slow(what: str, every: float = EVERY) -> Iterator[None]:
+    """Print ``what`` on stderr every ``every`` seconds while the block runs."""
     done = threading.Event()
     began = time.monotonic()
 
     def say() -> None:
-        while not done.wait(patience):
+        while not done.wait(every):
             click.echo(f"{what}: {time.monotonic() - began:.0f} s so far", err=True)
 
     thread = threading.Thread(target=say, daemon=True)

@@ -9,7 +9,7 @@ from threading import Lock
 from kabuild.base.errors import StoreError
 
 
-class Upkeep:
+class BestEffort:
     """Warns the user once that a store cannot be written, however many writes fail.
 
     For memories of files and builds, in a store that is read-only, full or another user's. Results

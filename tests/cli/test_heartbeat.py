@@ -6,15 +6,15 @@ import time
 
 import pytest
 
-from kabuild.cli.patience import said_when_slow
+from kabuild.cli.heartbeat import said_when_slow
 
 
 def test_only_what_takes_long_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    with said_when_slow("reading", patience=60):
+    with said_when_slow("reading", every=60):
         pass
     assert capsys.readouterr().err == ""
 
-    with said_when_slow("reading //toolchains/python", patience=0.01):
+    with said_when_slow("reading //toolchains/python", every=0.01):
         deadline = time.monotonic() + 10
         said = ""
         while not said and time.monotonic() < deadline:

@@ -47,7 +47,7 @@ class AnalyzeFlags(SolverFlags, TargetFlags, TrialFlags, SaltFlags, KeyFlags, Ru
 @click.command("analyze", context_settings={"show_default": False})
 @takes(AnalyzeFlags)
 def command(options: AnalyzeFlags) -> None:
-    """Show what kernels ask memory for, by line of source, without a GPU.
+    """Count the memory accesses of kernels, by line of source, without a GPU.
 
     Runs each kernel once per visible config on the CPU, with a counter at every access. Large
     configs are reduced. Counts sectors of global memory, bank conflicts of shared memory,

@@ -78,14 +78,14 @@ class ServerFlags(Options):
         type=click.FloatRange(min=0.1, max=_LONGEST_TIMEOUT),
         default=60.0,
         metavar="SECONDS",
-        help="Give a server up that does not answer for so long.  [default: 60]",
+        help="Give up on a server that does not answer for this long.  [default: 60]",
     )
     remote_retries: int = flag(
         "--remote_retries",
         type=WholeNumber(min=0, max=_MOST_RETRIES),
         default=5,
         metavar="N",
-        help="Try a call again so often when the server is not available.  [default: 5]",
+        help="Retry a call this often while the server is unavailable.  [default: 5]",
     )
 
     remote_queue_timeout: float = flag(
@@ -100,7 +100,7 @@ class ServerFlags(Options):
         default="",
         callback=_read_program,
         metavar="PATH",
-        help=f"What workers start.  [default: {PROGRAM}]",
+        help=f"The program that workers start.  [default: {PROGRAM}]",
     )
 
     def server(self) -> RemoteRequest | None:
@@ -139,7 +139,7 @@ class RemoteFlags(ServerFlags, RequestFlags):
     remote_signing_key: Path | None = flag(
         "--remote_signing_key",
         type=InputPath(),
-        help="Sign them with this Ed25519 key of OpenSSH.",
+        help="Sign sent results with this Ed25519 key of OpenSSH.",
     )
 
     remote_jobs: int = flag(
@@ -147,7 +147,7 @@ class RemoteFlags(ServerFlags, RequestFlags):
         type=WholeNumber(min=1, max=_MOST_JOBS),
         default=200,
         metavar="N",
-        help="How many actions the fleet has at a time.  [default: 200]",
+        help="Actions to run on the fleet at once.  [default: 200]",
     )
 
     def refine(self, request: Request) -> Request:

@@ -33,12 +33,12 @@ class Forecast:
 
     @property
     def word(self) -> str:
-        """``cached``, ``would run``, ``unknown yet`` or ``cannot run``."""
+        """``cached``, ``would run``, ``not known yet`` or ``cannot run``."""
         if self.settled:
             return "cached"
         if self.prepared:
             return "would run"
-        return "cannot run" if self.problem else "unknown yet"
+        return "cannot run" if self.problem else "not known yet"
 
 
 def forecast(

@@ -15,7 +15,7 @@ class RemoteRequest:
     ``url`` is the cache's, ``executor`` the fleet's; one may be empty. ``header`` has
     ``NAME=VALUE`` or ``NAME=env:VARIABLE``; paths are those of PEM files and of the key that signs
     what is sent. ``timeout`` and ``queue_timeout``, which an action may wait for a worker, are in
-    seconds. ``jobs`` is how many actions the fleet has at a time; workers start ``program``.
+    seconds. ``jobs`` is how many actions the fleet runs at once; workers start ``program``.
     """
 
     url: str = ""

@@ -18,6 +18,7 @@ from kabuild.report.table import Style, plain, text_table
 
 _MOST_COLUMNS = 100
 """Characters that are printed of an agent's own message."""
+_WIDE = "~: the 95 % interval is too wide for a figure; this is its lower end"
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,9 @@ def render_table(table: Sequence[TaskResult], style: Style = plain) -> str:
     shown = columns(table)
     figures = ("speedup", "score") if any(result.scored for result in table) else ()
     body = [_texts(result, shown, scored=bool(figures)) for result in table]
-    return text_table([["task", *shown, *figures, ""], *body], style)
+    drawn = text_table([["task", *shown, *figures, ""], *body], style)
+    wide = bool(figures) and any(result.measured and result.measured.wide for result in table)
+    return f"{drawn}\n{_WIDE}" if wide else drawn
 
 
 def columns(table: Iterable[TaskResult]) -> list[str]:

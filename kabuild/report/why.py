@@ -90,7 +90,7 @@ def _reasons(item: Forecast, history: KeyHistory, cas: Cas) -> Iterator[str]:
             return
         yield f"the last build here had another key, {last.hash}"
     elif last is None:
-        yield "no earlier result of it in this workspace's out/"
+        yield "no earlier result in this workspace's out/"
         return
     elif last == key:
         yield "its key did not change, but its result is not stored"
@@ -156,7 +156,7 @@ def _what(item: Settled) -> str:
 
 def _why(key: Digest, last: Digest | None, cas: Cas) -> Iterator[str]:
     if last is None:
-        yield "no earlier result of it in this workspace's out/"
+        yield "no earlier result in this workspace's out/"
         return
     if last == key:
         yield "its key did not change: a rerun was requested, or the result was evicted"

@@ -49,7 +49,7 @@ def test_a_change_is_told_with_its_lines_at_the_first_cause(workspace: CliWorksp
     edit(workspace, "// kernel 0\n// another\n")
     ran = workspace.run("why", "//tasks/family0/t0")
     lines = ran.out.splitlines()
-    assert "//tasks/family0/t0:t0.score: unknown yet" in lines
+    assert "//tasks/family0/t0:t0.score: not known yet" in lines
     assert f"  its inputs depend on {COMPILE}" in lines
     assert lines.count(f"{COMPILE}: would run") == 1
     assert lines[-1] == "    +// another"
@@ -79,7 +79,7 @@ def test_a_build_is_compared_with_the_last_one_of_its_own_agent(quick: CliWorksp
 def test_without_an_earlier_build_it_says_so(tmp_path: Path) -> None:
     generate(tmp_path / "work", 1, shared=1)
     ran = CliWorkspace(tmp_path / "work", tmp_path / "store").run("why", COMPILE)
-    assert "no earlier result of it" in ran.out
+    assert "no earlier result in this workspace's out/" in ran.out
 
 
 def test_a_missing_source_cannot_run(workspace: CliWorkspace) -> None:

@@ -81,6 +81,7 @@ def test_a_figure_is_shown_with_its_uncertainty(ends: tuple[float, float], shown
     table = table_of(*PASSED[:2], score)
 
     assert shown in render_table(table)
+    assert ("\n~: " in render_table(table)) is shown.startswith("~")
     assert shown in render_summary(table, totals(table, ()), ())
     speedup = table[0].measured
     assert speedup is not None

@@ -209,6 +209,13 @@ class Loader:
     def _unknown_package(self, name: str, position: Position | None) -> KabuildError:
         """A hint: a target of the parent, packages below, one beside it, or a mistyped parent."""
         parent, _, last = name.rpartition("/")
+        if any((base / name).is_file() for _, base in self._search(name)):
+            above = next(self._packages_above(name), None)
+            hint = "list the targets: kabuild query '//...'"
+            if above is not None:
+                hint = f"did you mean '//{above}'? Pass solutions as --solution={name}"
+            message = f"'//{name}' is a file; a label names a package or a target"
+            return _unknown(Reason.UNKNOWN_PACKAGE, message, position, hint)
         declared = self._packages.get(parent)
         hint = f"did you mean '//{parent}:{last}'?" if declared and declared.find(last) else ""
         if not hint and any(self.packages_below(name)):
@@ -218,6 +225,13 @@ class Loader:
         hint = hint or "list the targets: kabuild query '//...'"
         message = f"no package '//{name}': {name or '.'}/{BUILD_FILE} does not exist"
         return _unknown(Reason.UNKNOWN_PACKAGE, message, position, hint)
+
+    def _packages_above(self, name: str) -> Iterator[str]:
+        """The packages in the directories above ``name``, the nearest first."""
+        while name:
+            name = name.rpartition("/")[0]
+            if name and self.has_package(name):
+                yield name
 
 
 def _unknown(reason: Reason, message: str, position: Position | None, hint: str) -> KabuildError:

@@ -32,8 +32,8 @@ def walk(
         try:
             with os.scandir(directory) as entries:
                 found = {entry.name: entry for entry in entries}
-        except FileNotFoundError:
-            continue  # removed meanwhile
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # removed or replaced meanwhile, or a start that is none
         except PermissionError as error:
             left_out(directory, error)
             continue

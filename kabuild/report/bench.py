@@ -52,7 +52,7 @@ def render_bench(label: str, bench: Mapping[str, Any], ramp: str = BLOCKS) -> st
 
 def _stop(stop: Mapping[str, Any]) -> str:
     """Why sampling stopped."""
-    reached = f"half-width {stop['half_width']:.3f} of {stop['wanted']:g} wanted"
+    reached = f"half-width {stop['half_width']:.3f}, wanted {stop['wanted']:g}"
     return f"{stop['processes']} processes a side, ended by {stop['reason']}: {reached}"
 
 

@@ -88,7 +88,7 @@ def measured(
 def test_the_state_of_the_machine_is_shown_and_what_is_not_readable_is_said() -> None:
     nothing = {"mhz": None, "throttled": None, "stolen_ms": None}
     shown = measured(nothing, nothing)
-    assert "4 processes a side, ended by budget: half-width 0.067 of 0.05 wanted" in shown
+    assert "4 processes a side, ended by budget: half-width 0.067, wanted 0.05" in shown
     assert "2 cores, load 1.00 2.00 3.00 when measured, frequency not readable, " in shown
     assert shown.endswith("throttling not readable")
 

@@ -58,6 +58,14 @@ def test_shared_packages_are_looked_up_in_the_workspace_first(project: Project) 
         ("//toolchains/cd", Reason.UNKNOWN_PACKAGE, "no package", "did you mean '//toolchains/cc'"),
         ("//toolchain/cc", Reason.UNKNOWN_PACKAGE, "no package", "mean '//toolchains/cc'?"),
         ("//toolchains", Reason.UNKNOWN_PACKAGE, "no package", "mean '//toolchains/...'?"),
+        (
+            "//toolchains/cc/BUILD.toml",
+            Reason.UNKNOWN_PACKAGE,
+            "is a file",
+            "mean '//toolchains/cc'",
+        ),
+        ("//WORKSPACE.toml", Reason.UNKNOWN_PACKAGE, "is a file", "query '//...'"),
+        ("//WORKSPACE.toml/x", Reason.UNKNOWN_PACKAGE, "no package", "query '//...'"),
         ("//zzz", Reason.UNKNOWN_PACKAGE, "zzz/BUILD.toml does not exist", "query '//...'"),
     ],
 )

@@ -27,6 +27,7 @@ from kabuild.neural.compiled import compiled_of, render_compiled
 from kabuild.neural.extract import chosen, destination, extract, profile_of
 from kabuild.neural.profile import render_profile
 from kabuild.neural.running import read_model
+from kabuild.neural.training import has_loss
 from kabuild.sandbox import Spawner
 
 
@@ -42,7 +43,8 @@ def command() -> None:
     kabuild model verify tasks/my_model --agent=optimised
 
     A model file defines build(), which returns a torch.nn.Module with random weights, and
-    inputs(generator), which returns a tuple of tensors: one call's arguments.
+    inputs(generator), which returns a tuple of tensors: one call's arguments. With
+    loss(result, *arguments), 'verify' also compares training steps.
     """
 
 
@@ -171,6 +173,8 @@ def extract_(options: ExtractFlags) -> None:
         for name, why in found.left_out.items():
             click.echo(escaped(f"{name} left out: {why}"))
         click.echo(escaped(f"//{found.package}/whole  the model itself"))
+        if has_loss(model.text.decode()):
+            click.echo("backward pass and optimiser: no tasks, extract takes calls only")
     raise click.exceptions.Exit(int(code))
 
 

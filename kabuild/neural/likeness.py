@@ -70,11 +70,11 @@ class Likeness:
         }
 
     def __str__(self) -> str:
-        """For people: one line, and a second one if they are too far off."""
+        """For people: two lines, and a third one if they are too far off."""
         text = (
             f"logits at {self.model.positions} positions: divergence {_nats(self.model)} "
-            f"(own code {_nats(self.eager)}), the likeliest token agrees in "
-            f"{self.model.agreement:.2%}"
+            f"(own code {_nats(self.eager)})\n"
+            f"the likeliest token agrees in {self.model.agreement:.2%}"
         )
         return f"{text}\ntoo far off: {self.wrong}" if self.wrong else text
 

@@ -22,6 +22,7 @@ from kabuild.neural.compiled import Compiled, compiled_of
 from kabuild.neural.likeness import Likeness, has_logits, likeness_of
 from kabuild.neural.packages import WHOLE, Known, package_of
 from kabuild.neural.running import PACKAGE, ModelFile, read_model
+from kabuild.neural.training import Training, has_loss, training_of
 from kabuild.pipeline import Summary
 from kabuild.report.table import Style, plain, text_table
 from kabuild.store import Store
@@ -78,6 +79,7 @@ class Verified:
         variants: ``all`` first.
         likeness: of the logits of ``all``; None of a model that has none.
         compiled: what ``torch.compile`` makes of the model's own code; None if nothing is compared.
+        training: how ``all`` trains; None of a model whose file has no loss.
     """
 
     replaced: tuple[Replaced, ...]
@@ -87,12 +89,14 @@ class Verified:
     summaries: tuple[Summary, ...] = field(repr=False)
     likeness: Likeness | None = None
     compiled: Compiled | None = None
+    training: Training | None = None
 
     @property
     def passed(self) -> bool:
-        """Whether the model with all kernels is right, its logits included."""
+        """Whether the model with all kernels is right, its logits and training included."""
         whole = self.variant(ALL)
-        return bool(whole and whole.result.passed) and not (self.likeness and self.likeness.wrong)
+        wrong = [judged.wrong for judged in (self.likeness, self.training) if judged]
+        return bool(whole and whole.result.passed) and not any(wrong)
 
     def variant(self, name: str) -> Variant | None:
         """The variant called ``name``."""
@@ -112,6 +116,7 @@ class Verified:
             "predicted": self.predicted,
             "compiled": self.compiled.to_json() if self.compiled else None,
             "likeness": self.likeness.to_json() if self.likeness else None,
+            "training": self.training.to_json() if self.training else None,
             "unsolved": dict(self.unsolved),
             "parts": [
                 {
@@ -173,11 +178,14 @@ def verify(directory: Path, request: Request, builds: Builder, *, alone: bool) -
         own = replace(read_model(directory / WHOLE / "model.py"), name=known.name)
         found = replace(found, compiled=compiled_of(own, request, builds))
     on_cpu = (request.platform or CPU).partition(":")[0] == CPU
-    if found.passed and on_cpu and has_logits(model):
+    if found.passed and on_cpu:
         text = assemble(known, model, kernels).encode()
         made = ModelFile(variants[0].file, known.name, text)
         reference = read_model(directory / WHOLE / "reference.py").text
-        return replace(found, likeness=likeness_of(made, reference, request, builds))
+        if has_logits(model):
+            found = replace(found, likeness=likeness_of(made, reference, request, builds))
+        if has_loss(model):
+            found = replace(found, training=training_of(made, reference, request, builds))
     return found
 
 
@@ -232,8 +240,7 @@ def render(found: Verified, style: Style = plain) -> str:
         lines.append(text_table(verdicts, style))
     if found.compiled:
         lines.append(f"\n{found.compiled}")
-    if found.likeness:
-        lines.append(f"\n{found.likeness}")
+    lines += [f"\n{judged}" for judged in (found.likeness, found.training) if judged]
     if found.replaced and found.predicted:
         measured = over(found.variant(ALL), found.variant(NONE))
         lines.append(f"\npredicted for the operators, by their shares: {found.predicted:.2f}x")

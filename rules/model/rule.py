@@ -12,7 +12,7 @@ from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, judging_resources, portabl
 from ..harness.judge_files import DEVICE, TOOLS, platform_file
 
 FACTS = "facts.json"
-ANSWERS = "answers"
+ANSWERS, STEPS = "answers", "steps"
 RUNNING = Limits(timeout=600.0, memory=12 << 30, processes=256, scratch=2 << 30)
 PRELOAD = ("numpy", "torch", "torch._dynamo")
 _DEVICE_FILES = ("base", "terms")
@@ -90,31 +90,45 @@ def tasks(ctx: Context) -> None:
 
 def likelihood(ctx: Context) -> None:
     """Compare a language model's logits with the true ones, in another process than it runs in."""
-    reference, binary = ctx.attrs["reference"], f"{ANSWERS}.bin"
+    _compare(ctx, ANSWERS, ("model_answers.py", "Answer"), ("model_likelihood.py", "Compare"))
+
+
+def training(ctx: Context) -> None:
+    """Compare training steps with the true ones, in another process than the model runs in."""
+    _compare(ctx, STEPS, ("model_steps.py", "Train"), ("model_training.py", "Compare"))
+
+
+def _compare(
+    ctx: Context, written: str, answering: tuple[str, str], judging: tuple[str, str]
+) -> None:
+    """Have one program write what a model does, and another judge it: file and mnemonic of both."""
+    reference, binary = ctx.attrs["reference"], f"{written}.bin"
+    program, mnemonic = answering
     answers = ctx.action(
-        ANSWERS,
-        argv=(PYTHON, "tools/model_answers.py", "model.py", "reference.py", f"out/{binary}"),
+        written,
+        argv=(PYTHON, f"tools/{program}", "model.py", "reference.py", f"out/{binary}"),
         inputs={
             "model.py": ctx.attrs["model"],
             "reference.py": reference,
-            **_tools(ctx, "model_answers.py"),
+            **_tools(ctx, program),
         },
         outputs=(binary,),
-        mnemonic="Answer",
+        mnemonic=mnemonic,
         toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
         limits=RUNNING,
         preload=PRELOAD,
     )
+    program, mnemonic = judging
     ctx.action(
         "",
-        argv=(PYTHON, "tools/model_likelihood.py", "reference.py", binary, f"out/{FACTS}"),
+        argv=(PYTHON, f"tools/{program}", "reference.py", binary, f"out/{FACTS}"),
         inputs={
             "reference.py": reference,
             binary: answers.output(binary),
-            **_tools(ctx, "model_likelihood.py"),
+            **_tools(ctx, program),
         },
         outputs=(FACTS,),
-        mnemonic="Compare",
+        mnemonic=mnemonic,
         toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
         limits=RUNNING,
         preload=PRELOAD,
@@ -150,14 +164,30 @@ RULES = (
             "title": attr.string("What the model is called."),
         },
     ),
-    Rule(
-        kind="model_likelihood",
-        doc="Compare the logits of a model with the true ones.",
-        implement=likelihood,
-        attrs={
-            "model": _MODEL,
-            "reference": attr.file("The oracle of the whole model.", required=True),
-        },
-        subtargets=(ANSWERS,),
+    *(
+        Rule(
+            kind=kind,
+            doc=doc,
+            implement=implement,
+            attrs={
+                "model": _MODEL,
+                "reference": attr.file("The oracle of the whole model.", required=True),
+            },
+            subtargets=(written,),
+        )
+        for kind, doc, implement, written in (
+            (
+                "model_likelihood",
+                "Compare a model's logits with the true ones.",
+                likelihood,
+                ANSWERS,
+            ),
+            (
+                "model_training",
+                "Compare a model's training steps with the true ones.",
+                training,
+                STEPS,
+            ),
+        )
     ),
 )

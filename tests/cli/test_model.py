@@ -16,6 +16,7 @@ from kabuild.neural.assemble import assemble
 from kabuild.neural.likeness import likeness_of
 from kabuild.neural.packages import Extracted, Known, remove_package, write_packages
 from kabuild.neural.running import ModelFile
+from kabuild.neural.training import training_of
 from tests.testkit.cli import CliWorkspace, Ran
 
 from .conftest import QUICK
@@ -57,6 +58,10 @@ def build():
 
 def inputs(generator):
     return (torch.randn(8, 16, generator=generator),)
+
+
+def loss(results, x):
+    return (results[0] - x).pow(2).mean()
 '''
 
 
@@ -265,6 +270,33 @@ def test_logits_are_compared_with_the_true_ones(verified: Ran) -> None:
     assert (found["model"]["agreement"], found["wrong"]) == (1.0, "")
 
 
+def test_training_steps_are_compared_with_the_true_ones(verified: Ran) -> None:
+    found = verified.json["training"]
+
+    assert found["steps"] == 20
+    assert found["last"] < found["first"]
+    assert 0 < found["gradient"] < 1e-5
+    assert found["wrong"] == ""
+
+
+def test_a_kernel_without_a_gradient_is_told_by_training(
+    place: CliWorkspace, verified: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its results are right, so no other comparison tells."""
+    monkeypatch.setenv("KABUILD_CACHE", str(place.store))
+    known = Known.load(place.root / "tasks/net")
+    detached = FASTER.replace("rms_norm(x,", "rms_norm(x.detach(),")
+    text = assemble(known, MODEL, {"norm": detached}).encode()
+    reference = (place.root / "tasks/net/whole/reference.py").read_bytes()
+
+    with builder() as builds:
+        model = ModelFile(Path("detached.py"), "net", text)
+        found = training_of(model, reference, Request((), cwd=place.root), builds)
+
+    assert "'norms.0.weight' gets no gradient in step 1" in found.wrong
+    assert f"too far off: {found.wrong}" in str(found)
+
+
 def test_a_slightly_wrong_kernel_is_told_by_the_logits(
     place: CliWorkspace, verified: Ran, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,6 +323,8 @@ def test_a_model_is_verified_from_the_cache(place: CliWorkspace, verified: Ran) 
     assert ["all", "kernels", "PASS"] in [row[:3] for row in rows]
     assert "logits at 64 positions: divergence" in again.out
     assert "over torch.compile" in again.out
+    assert "20 training steps, loss " in again.out
+    assert all(len(line) <= 100 for line in again.out.splitlines())
     assert "torch.compile over eager: " in again.out
 
 

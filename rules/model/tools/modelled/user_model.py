@@ -74,7 +74,10 @@ def load(path: Path, device: str = "cpu") -> UserModel:
         what = f"build() returned a {type(module).__name__}, expected a torch.nn.Module"
         raise ModelError("NO_MODULE", what)
     model = UserModel(module.to(device), lambda seed: _arguments(inputs, seed, device), device)
-    _check_logits(getattr(code, "LOGITS", None), _check(model))
+    found = _check(model)
+    _check_logits(getattr(code, "LOGITS", None), found)
+    if hasattr(code, "loss"):
+        _check_loss(_function(code, "loss"), model)
     return model
 
 
@@ -119,6 +122,22 @@ def _check_logits(index: Any, found: Sequence[Tensor]) -> None:
     if not found[index].is_floating_point() or found[index].dim() < 2:
         what = f"result {index} is a {found[index].dtype} with {found[index].dim()} axes"
         raise ModelError("BAD_LOGITS", f"{what}, expected floats with at least two axes")
+
+
+def _check_loss(loss: Callable[..., Any], model: UserModel) -> None:
+    """Refuse a loss that is no number, or that no weight can lower. Raises ModelError."""
+    arguments = model.arguments
+    try:
+        found = loss(model.module(*arguments), *arguments)
+    except Exception as error:
+        raise ModelError("BAD_LOSS", described(error)) from error
+    if not isinstance(found, Tensor) or found.dim() or not found.is_floating_point():
+        kind = (
+            f"{found.dtype} with {found.dim()} axes" if isinstance(found, Tensor) else type(found)
+        )
+        raise ModelError("BAD_LOSS", f"loss() returned {kind}, expected a tensor of one float")
+    if not found.requires_grad:
+        raise ModelError("BAD_LOSS", "loss() depends on no weight that is trained")
 
 
 def _check(model: UserModel) -> list[Tensor]:

@@ -1,0 +1,81 @@
+"""Whether a model with other kernels trains as its own code does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from kabuild.builder import Builder
+from kabuild.loading.request import Request
+from kabuild.model.action import Literal
+from kabuild.neural.running import ModelFile, run_tool, unreadable
+
+_LOSS = re.compile(r"^def loss\(", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Training:
+    """Training steps of a model, beside true ones in double precision.
+
+    Attributes:
+        loss, gradient: how far off they are in the worst step, as shares; gradients by norm, of
+            the worst parameter; None if infinite. ``eager_``: the same of the model's own code.
+        first, last: the true losses.
+        wrong: what is too far off; empty if nothing is.
+    """
+
+    steps: int
+    loss: float | None
+    gradient: float | None
+    eager_loss: float
+    eager_gradient: float
+    first: float
+    last: float
+    wrong: str
+
+    @classmethod
+    def read(cls, facts: Mapping[str, Any]) -> Self:
+        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        if not isinstance(facts["wrong"], str):
+            raise TypeError("expected a text")
+        names = ("eager_loss", "eager_gradient", "first", "last")
+        figures = {name: float(facts[name]) for name in names}
+        loss, gradient = (
+            None if facts[name] is None else float(facts[name]) for name in ("loss", "gradient")
+        )
+        return cls(int(facts["steps"]), loss, gradient, **figures, wrong=facts["wrong"])
+
+    def to_json(self) -> dict[str, Any]:
+        """The form for programs."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        """For people: two lines, and a third one if something is too far off."""
+        text = (
+            f"{self.steps} training steps, loss {self.first:.4g} to {self.last:.4g}\n"
+            f"loss off by {_share(self.loss)} (own code {self.eager_loss:.1g}), "
+            f"gradients by {_share(self.gradient)} (own code {self.eager_gradient:.1g})"
+        )
+        return f"{text}\ntoo far off: {self.wrong}" if self.wrong else text
+
+
+def has_loss(text: str) -> bool:
+    """Whether a model's file says how it is trained."""
+    return bool(_LOSS.search(text))
+
+
+def training_of(model: ModelFile, reference: bytes, request: Request, builds: Builder) -> Training:
+    """Judge training steps of a model by the oracle of the whole. Raises KabuildError."""
+    attrs = {"reference": Literal(reference)}
+    kind, parts = "model_training", ("steps",)
+    facts = run_tool(kind, model, attrs, request, builds, subtargets=parts).facts
+    try:
+        return Training.read(facts)
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise unreadable(model, error) from None
+
+
+def _share(value: float | None) -> str:
+    return "infinitely much" if value is None else f"{value:.1g}"

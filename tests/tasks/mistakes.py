@@ -79,6 +79,10 @@ MISTAKES = {
     "hip2hip/top_p_sample": Mistake(
         "top_p * block_sum(total, scratch)", "block_sum(total, scratch)"
     ),
+    "hip2hip/ctc_loss": Mistake("s % 2 && kind != spelled[s / 2 - 1]", "s % 2"),
+    "hip2hip/kmeans_update": Mistake(
+        "own > 0 ? sums[i] / (float)own : old[i]", "sums[i] / (float)(own > 0 ? own : 1)"
+    ),
     "hip2hip/gemv_mxfp4": Mistake("i / kBytesOfGroup]", "i / (2 * kBytesOfGroup)]"),
     "hip2hip/chamfer": Mistake("(b, a, near_b, m, n)", "(b, a, near_b, m, 1)"),
     "hip2hip/correlation": Mistake("c >= 0 && c < width", "true"),

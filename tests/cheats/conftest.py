@@ -1,7 +1,8 @@
 """Judges all cheats and twins that were selected, in as few builds as possible.
 
 What is not ``untimed`` runs alone: there, a lying clock has to be told from a neighbour's noise.
-Verdicts that no clock decides are kept between test runs. Every run times anew.
+Verdicts that no clock decides are kept between test runs, and recorded (``recorded.py``). Every run
+times anew.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tests.testkit.kept import kept_alone
 from tests.testkit.runtime import link_runtime
 
 from .candidates import Candidate, declare
+from .recorded import Record
 
 Entry = Mapping[str, Any]
 TIMED = "perf"
@@ -31,15 +33,25 @@ class Judged:
 
     def __init__(self, workspace: CliWorkspace, candidates: list[Candidate]) -> None:
         self.workspace = workspace
-        self._candidates = candidates
-        self._entries: dict[str, dict[str, Entry]] = {}
         for candidate in candidates:
             declare(workspace, candidate)
+        untimed = [candidate.package for candidate in candidates if TIMED not in candidate.gates]
+        self._record = Record(workspace.root, untimed)
+        self._entries: dict[str, dict[str, Entry]] = self._record.known()
+        self._candidates = [c for c in candidates if c.package not in self._entries]
 
-    def judge(self, without: str = "") -> None:
-        """Judge all candidates by all of their gates, but one where wanted."""
+    def judge_untimed(self) -> None:
+        """Judge all that are not recorded by the gates that no clock decides."""
+        self._judge_all(self._candidates, TIMED)
+        self._record.accept(self._entries)
+
+    def judge_timed(self) -> None:
+        """Judge those that are timed by all of their gates; what was judged is recalled."""
+        self._judge_all([c for c in self._candidates if TIMED in c.gates])
+
+    def _judge_all(self, candidates: list[Candidate], without: str = "") -> None:
         groups = defaultdict[tuple[str, ...], list[Candidate]](list)
-        for candidate in self._candidates:
+        for candidate in candidates:
             groups[tuple(gate for gate in candidate.gates if gate != without)].append(candidate)
         for gates, group in sorted(groups.items(), key=lambda item: item[0]):
             self._judge(group, gates)
@@ -96,25 +108,30 @@ def candidates(request: pytest.FixtureRequest) -> list[Candidate]:
 
 
 @pytest.fixture(scope="session")
-def workspace(
-    tmp_path_factory: pytest.TempPathFactory, candidates: list[Candidate]
-) -> CliWorkspace:
-    """Where all candidates are declared; its store has their verdicts but for those of times."""
+def untimed(tmp_path_factory: pytest.TempPathFactory, candidates: list[Candidate]) -> Judged:
+    """All candidates, declared, and judged but for their times; in a store of this run's own."""
     directory = tmp_path_factory.mktemp("cheats")
     with kept_alone("cheats") as kept:
         workspace = CliWorkspace.make(directory, kept / "store")
         link_runtime(workspace.store)
-        Judged(workspace, candidates).judge(without=TIMED)
+        judged = Judged(workspace, candidates)
+        judged.judge_untimed()
         copy_store(workspace.store, directory / "store")
-    return CliWorkspace(workspace.root, directory / "store")
+    judged.workspace = CliWorkspace(workspace.root, directory / "store")
+    return judged
 
 
 @pytest.fixture(scope="session")
-def judged(workspace: CliWorkspace, candidates: list[Candidate]) -> Judged:
+def workspace(untimed: Judged) -> CliWorkspace:
+    """Where all candidates are declared; its store has their verdicts but for those of times."""
+    return untimed.workspace
+
+
+@pytest.fixture(scope="session")
+def judged(untimed: Judged) -> Judged:
     """Every candidate that a selected test asks for, judged."""
-    judged = Judged(workspace, candidates)
-    judged.judge()
-    return judged
+    untimed.judge_timed()
+    return untimed
 
 
 def _candidate(item: pytest.Item) -> Candidate | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -10,6 +11,9 @@ from tests.testkit.cli import CliWorkspace
 from tests.testkit.kept import kept_alone
 
 from .candidates import HERE
+from .recorded import Entry, Record
+
+Judged = dict[str, dict[str, Entry]]
 
 pytestmark = [pytest.mark.slow, pytest.mark.untimed]  # what is drawn decides, under a clock, too
 
@@ -166,8 +170,8 @@ PACKAGE = "samplers"
 
 
 @pytest.fixture(scope="module")
-def judged(workspace: CliWorkspace) -> dict[str, dict[str, str]]:
-    """What each candidate got, by gate."""
+def judged(workspace: CliWorkspace) -> Judged:
+    """What each candidate got, by gate; from the record where it is known (``recorded.py``)."""
     for sampler in (*CHEATS, *TWINS):
         folder = f"{PACKAGE}/{sampler.name}"
         workspace.write(f"{folder}/BUILD.toml", BUILD.replace("NAME", sampler.name))
@@ -176,36 +180,41 @@ def judged(workspace: CliWorkspace) -> dict[str, dict[str, str]]:
         workspace.write(f"{folder}/solutions/expert/sample.hip", sampler.source)
     timed = ["replays_once_it_is_timed", *(twin.name for twin in TWINS)]
     others = [cheat.name for cheat in CHEATS if cheat.gate == "correctness"]
+    record = Record(workspace.root, [f"{PACKAGE}/{name}" for name in others])
     with kept_alone("cheats") as kept:
         untimed = CliWorkspace(workspace.root, kept / "store")
-        found = _judge(untimed, others, "compile,correctness")
-    return found | _judge(workspace, timed, "compile,correctness,perf")
+        found = _judge(untimed, record.due, "compile,correctness")
+    record.accept(found)
+    timed_packages = [f"{PACKAGE}/{name}" for name in timed]
+    found |= record.known() | _judge(workspace, timed_packages, "compile,correctness,perf")
+    return {name.rpartition("/")[2]: gates for name, gates in found.items()}
 
 
-def _judge(workspace: CliWorkspace, names: list[str], gates: str) -> dict[str, dict[str, str]]:
-    targets = [f"//{PACKAGE}/{name}" for name in names]
+def _judge(workspace: CliWorkspace, packages: Sequence[str], gates: str) -> Judged:
+    targets = [f"//{package}" for package in packages]
     ran = workspace.run("test", *targets, f"--gates={gates}", "--json")
     assert ran.json["totals"]["infra"] == 0, ran.out + ran.err
-    return {f"{e['task'].rpartition(':')[2]} {e['gate']}": e for e in ran.json["targets"]}
+    found: Judged = {package: {} for package in packages}
+    for entry in ran.json["targets"]:
+        found[entry["task"].partition(":")[0].removeprefix("//")][entry["gate"]] = entry
+    return found
 
 
 @pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.name)
-def test_what_is_not_drawn_is_refused(judged: dict[str, dict[str, str]], cheat: Sampler) -> None:
-    found = judged[f"{cheat.name} {cheat.gate}"]
+def test_what_is_not_drawn_is_refused(judged: Judged, cheat: Sampler) -> None:
+    found = judged[cheat.name][cheat.gate]
 
     assert (found["verdict"], found["reason"]) == ("FAIL", cheat.reason), found
     assert cheat.said in found["summary"], found
 
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
-def test_any_right_sampler_is_accepted(judged: dict[str, dict[str, str]], twin: Sampler) -> None:
+def test_any_right_sampler_is_accepted(judged: Judged, twin: Sampler) -> None:
     for gate in ("correctness", "perf"):
-        assert judged[f"{twin.name} {gate}"]["verdict"] == "PASS", judged[f"{twin.name} {gate}"]
+        assert judged[twin.name][gate]["verdict"] == "PASS", judged[twin.name][gate]
 
 
-def test_such_a_task_is_admitted(
-    workspace: CliWorkspace, judged: dict[str, dict[str, str]]
-) -> None:
+def test_such_a_task_is_admitted(workspace: CliWorkspace, judged: Judged) -> None:
     """Nothing that nobody drew passes its comparison."""
     assert judged
     task = f"//{PACKAGE}/{TWINS[0].name}"

@@ -78,12 +78,19 @@ def _hold(fd: int) -> None:
     _held.append(fd)
 
 
-def _version() -> str:
-    code = hashlib.sha256(platform.platform().encode())
+@cache
+def digest_of_runners() -> str:
+    """A digest of what runs actions, which is in no key."""
+    code = hashlib.sha256()
     for package in _RUN_BY:
         for file in sorted((REPOSITORY / "kabuild" / package).rglob("*.py")):
             code.update(file.read_bytes())
-    return code.hexdigest()[:16]
+    return code.hexdigest()
+
+
+def _version() -> str:
+    said = f"{platform.platform()} {digest_of_runners()}"
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 def _lock(directory: Path, how: int) -> int:

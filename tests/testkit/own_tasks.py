@@ -66,12 +66,14 @@ def action_of(family: str, platform: str, part: str, agent: str = "none") -> Act
     return next(a for a in graph if a.label.name.endswith(f".{part}"))
 
 
-def keys(analysis: Analysis, root: Path) -> Mapping[str, str]:
-    """By label, the key of each action: its sources are below ``root``.
+def keys(analysis: Analysis, root: Path, shipped: Path | None = None) -> Mapping[str, str]:
+    """By label, the key of each action: its sources are below ``root``, what ships in ``shipped``.
 
     What earlier actions made is stood in for by the name of what they made.
     """
-    inputs = Inputs({"workspace": root, "builtin": root, "kabuild": root / "kabuild"}, NoIndex())
+    shipped = shipped or root
+    roots = {"workspace": root, "builtin": shipped, "kabuild": shipped / "kabuild"}
+    inputs = Inputs(roots, NoIndex())
     wanted: dict[str, set[str]] = {}
     for action in analysis.graph:
         for _, item in action.inputs:

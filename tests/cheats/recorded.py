@@ -1,0 +1,99 @@
+"""Verdicts of candidates that no clock decides, by the keys that they follow from.
+
+``verdicts.json`` has what came of each candidate, and under which key. A run judges those whose key
+is another one, and a third of the others, which the commit chooses; ``make test-all`` judges all.
+``KABUILD_TEST_ACCEPT=1`` records what a run has judged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kabuild.analysis import analyze
+from kabuild.loading import Loader, expand, load_workspace
+from kabuild.model.options import Options
+from tests.tasks.chosen import every, first_in_turn, turn
+from tests.testkit.kept import REPOSITORY, digest_of_runners
+from tests.testkit.own_tasks import PLATFORMS, keys
+from tests.testkit.toolchains import any_toolchain
+
+Entry = Mapping[str, Any]
+FILE = Path(__file__).with_name("verdicts.json")
+WHEELS = "toolchains/python/requirements.txt"
+SHARE = 3
+FIELDS = ("verdict", "reason", "summary")
+
+
+class Record:
+    """What is known of the packages below ``root``, and which of them are judged in this run."""
+
+    def __init__(self, root: Path, packages: Sequence[str], file: Path = FILE) -> None:
+        self._file = file
+        self._keys = keys_of(root, packages)
+        self._known = _read(file)
+        chosen = first_in_turn(packages, -(-len(packages) // SHARE), turn())
+        self.due = [name for name in packages if every() or name in chosen or self._changed(name)]
+        """Those that are judged."""
+
+    def known(self) -> dict[str, dict[str, Entry]]:
+        """By package and gate, what is recorded of those that are not judged."""
+        return {
+            name: {
+                gate: {**dict(zip(FIELDS, said, strict=True)), "detail": "as recorded"}
+                for gate, said in self._known[name]["gates"].items()
+            }
+            for name in self._keys
+            if name not in self.due
+        }
+
+    def accept(self, found: Mapping[str, Mapping[str, Entry]]) -> None:
+        """Record what was judged, where that is wanted."""
+        if os.environ.get("KABUILD_TEST_ACCEPT") != "1":
+            return
+        self._known |= {
+            name: {
+                "key": self._keys[name],
+                "gates": {
+                    gate: [entry[field] for field in FIELDS] for gate, entry in found[name].items()
+                },
+            }
+            for name in self.due
+        }
+        self._file.write_text(json.dumps(self._known, indent=1, sort_keys=True) + "\n")
+
+    def _changed(self, name: str) -> bool:
+        return self._known.get(name, {}).get("key") != self._keys[name]
+
+
+def keys_of(root: Path, packages: Sequence[str]) -> dict[str, str]:
+    """By package, a digest of all that its verdicts follow from.
+
+    That is the keys of its actions and of what these build on, the wheels, and what runs them.
+    """
+    if not packages:
+        return {}
+    loader = Loader(load_workspace(root))
+    options = Options(PLATFORMS["cpu"], loader.workspace.agent_label("expert"))
+    targets = expand(loader, [f"//{name}" for name in packages])
+    parts = defaultdict[str, list[str]](list)
+    analysis = analyze(loader, targets, options, resolve=any_toolchain)
+    for label, key in sorted(keys(analysis, root, REPOSITORY).items()):
+        package = label.partition(":")[0].removeprefix("//")
+        parts[package if package in packages else ""].append(f"{label} {key}")
+    shared = [digest_of_runners(), (REPOSITORY / WHEELS).read_text(), *parts[""]]
+    return {name: _digest([*shared, *parts[name]]) for name in packages}
+
+
+def _digest(parts: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def _read(file: Path) -> dict[str, Any]:
+    known: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    return known

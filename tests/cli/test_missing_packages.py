@@ -51,7 +51,7 @@ def test_it_is_named_with_the_command_that_installs_it(
     tmp_path: Path, package: str, requirement: str, words: tuple[str, ...]
 ) -> None:
     began = time.monotonic()
-    ran = without(tmp_path, package).run(*words, timeout=30)
+    ran = without(tmp_path, package).run(*words, timeout=120)
 
     assert ran.code == 36
     told = [line for line in ran.err.splitlines() if not line.startswith("[")]
@@ -59,4 +59,4 @@ def test_it_is_named_with_the_command_that_installs_it(
     assert told[0] == f"error: the Python package '{name}', which kabuild needs, is not installed"
     assert f" -m pip install '{requirement}" in told[1]
     assert len(told) == 2
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 100

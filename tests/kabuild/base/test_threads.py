@@ -44,7 +44,7 @@ def test_a_thread_runs() -> None:
 
     threads.start(thread)
 
-    assert ran.wait(10)
+    assert ran.wait(120)
 
 
 def test_without_room_it_is_an_error_and_no_endless_wait() -> None:

@@ -76,12 +76,12 @@ def test_a_slow_server_costs_one_timeout(
     server: ReapiServer, writer: Machine, reader: Machine
 ) -> None:
     server.slow = {"GetActionResult"}
-    reader.endpoint = server.endpoint(timeout=0.3)
+    reader.endpoint = server.endpoint(timeout=1.5)
 
     reader.build(READER)
 
     assert reader.ran == 6
-    assert "DEADLINE_EXCEEDED: no answer in 0.3 s" in reader.warnings[0]
+    assert "DEADLINE_EXCEEDED: no answer in 1.5 s" in reader.warnings[0]
     assert len(reader.warnings) == 1
 
 

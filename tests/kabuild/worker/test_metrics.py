@@ -46,7 +46,7 @@ FAR, ELSEWHERE = Resources(1, "cuda"), Platform("cuda", (("arch", "sm_90"),))
 
 def numbers(url: str) -> dict[str, float]:
     """Samples by name, with their labels as Prometheus writes them."""
-    with urllib.request.urlopen(url, timeout=20) as answer:
+    with urllib.request.urlopen(url, timeout=120) as answer:
         text = answer.read().decode()
     return {
         sample.name + "".join(f" {k}={v}" for k, v in sorted(sample.labels.items())): sample.value
@@ -88,7 +88,7 @@ def test_what_waits_runs_and_is_leased_is_read_when_asked() -> None:
             pass
         during = numbers(url)
         waits.set()
-        alone.join(20)
+        alone.join(120)
         turns.withdraw(TWO.lease)
         after = numbers(url)
 

@@ -36,7 +36,7 @@ def test_a_device_is_leased_to_one_at_a_time() -> None:
 
     threads = [background(run) for _ in range(6)]
     for thread in threads:
-        thread.join(20)
+        thread.join(120)
 
     assert len(got) == 6
     assert {*got} <= {"cuda-0", "cuda-1"}
@@ -65,7 +65,7 @@ def test_an_action_that_takes_all_slots_runs_alone_and_is_not_passed() -> None:
         first.wait(0.05)
         assert order == []
     for thread in waiting:
-        thread.join(20)
+        thread.join(120)
     assert order == ["all", "later"]
 
 

@@ -31,7 +31,7 @@ def _post(server: ModelServer, path: str, body: dict[str, Any], key: str = KEY) 
     request = urllib.request.Request(
         f"{server.url}{path}", json.dumps(body).encode(), {"Authorization": f"Bearer {key}"}
     )
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=120) as response:
         data: bytes = response.read()
         return data
 

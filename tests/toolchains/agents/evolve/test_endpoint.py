@@ -197,7 +197,7 @@ def test_a_limit_of_tokens_is_told_and_noticed(protocol: str) -> None:
 
 def test_proposals_are_asked_for_at_once(tmp_path: Path) -> None:
     """Neither is answered before both are there."""
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=120)
 
     class Together(ModelServer):
         def take(self, depth: Callable[[], int], key: str) -> tuple[Turn, int]:

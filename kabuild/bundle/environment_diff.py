@@ -29,7 +29,7 @@ class EnvironmentDifference:
 
 
 def other_processor(then: str, here: str) -> EnvironmentDifference | None:
-    """The difference in vector instructions, which may change last digits and is in no key."""
+    """The difference in vector instructions, which may change last digits and is not in the key."""
     if not then or then == here:
         return None
     return EnvironmentDifference(
@@ -45,7 +45,7 @@ def find_environment_difference(
     *,
     first: Collection[str] = (),
 ) -> EnvironmentDifference | None:
-    """The toolchains that are other ones here, else what the platform has another of.
+    """The toolchains that differ on this machine; if none does, the platform's differences.
 
     ``root`` is the action's input root, in which the fingerprints of its toolchains lie, and
     ``get`` has its files. ``first`` are distributions to name first. Raises whatever ``get``
@@ -56,7 +56,7 @@ def find_environment_difference(
     for toolchain in action.toolchains:
         digest = recorded.get(f"{TOOLCHAINS}/{toolchain.name}.json")
         if digest is None:
-            texts.append(f"toolchain {toolchain.name} is in no key")
+            texts.append(f"toolchain {toolchain.name} is not in the key")
         elif digest != Digest.of(toolchain.fingerprint):
             found = difference(toolchain.name, get(digest), toolchain.fingerprint, first=first)
             texts.append(f"toolchain {toolchain.name} differs on this machine: {found.text}")

@@ -117,7 +117,7 @@ def _shaken(door: socket.socket, host: str, remote: RemoteRequest, who: str) -> 
             until = (safe.getpeercert() or {}).get("notAfter", "an unknown time")
             return Finding(f"{who} TLS", State.OK, f"{safe.version()}, valid until {until}")
     except ssl.SSLCertVerificationError as error:
-        advice = "--tls_certificate=FILE names who signs it, if no public authority does"
+        advice = "for a private authority, pass its certificate: --tls_certificate=FILE"
         return Finding(f"{who} TLS", State.PROBLEM, error.verify_message, advice)
     except (OSError, ValueError) as error:
         advice = "check that this port has TLS; without TLS, use grpc://"

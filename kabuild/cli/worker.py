@@ -101,7 +101,7 @@ at_socket = click.option(
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="When told to stop, wait so long for running actions.",
+    help="When stopped, wait this long for running actions.",
 )
 @click.option(
     "--metrics",

@@ -183,7 +183,7 @@ class _Run:
 
 
 def surely_faster(result: TaskResult) -> bool:
-    """Whether the whole interval of a speedup is above 1: what noise may explain is no progress."""
+    """Whether the whole interval of a speedup is above 1, so that noise does not explain it."""
     interval = result.interval
     return interval is None or interval[0] > 1.0
 

@@ -32,7 +32,7 @@ class PlainFetch:
 
     def started(self, name: str, size: int, done: int) -> None:
         """``done`` bytes are there from an earlier attempt."""
-        rest = f", {megabytes(done)} of it are here" if done else ""
+        rest = f", {megabytes(done)} already here" if done else ""
         self._write(f"fetching {name} ({megabytes(size)}{rest})")
 
     def advanced(self, name: str, size: int) -> None:

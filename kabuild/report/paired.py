@@ -92,8 +92,8 @@ class Figures:
             from a paired bootstrap over tasks, in which each has its error of measurement. None
             where there is no pair, since nothing that both have was judged. The interval is None
             where there is one pair alone, whose error is unknown.
-        p_value: of the exact two-sided sign test: how often a fair coin is as uneven as the wins.
-            1.0 if there are only ties.
+        p_value: of the exact two-sided sign test: the chance that a fair coin is as uneven as the
+            wins. 1.0 if there are only ties.
         wins, losses, ties: of the first agent.
     """
 

@@ -96,7 +96,7 @@ def _reasons(item: Forecast, history: KeyHistory, cas: Cas) -> Iterator[str]:
         yield "its key did not change, but its result is not stored"
         return
     if history.own(item.action.label) is None:
-        yield "no build of it with this agent or solution is known here; the last one had another"
+        yield "no earlier build with this agent or solution; compared with the last of another"
     old, new = read_key(cas, last), read_key(cas, key)
     if old is None or new is None:
         yield f"its key was {last.hash}; its inputs are no longer stored"

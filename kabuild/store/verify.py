@@ -156,7 +156,7 @@ def _promised(root: Path, item: Item, bad: Container[str], seal: Seal) -> Iterat
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
-        yield "", f"cannot be believed: {error}"
+        yield "", f"not trusted: {error}"
         return
     for digest in (*files, *trees):
         yield digest.hash, "" if get.has(digest) else f"its blob {digest} is not in the store"

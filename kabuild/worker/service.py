@@ -51,7 +51,7 @@ def require_sandboxes() -> None:
     if why := probe():
         raise SandboxError(
             Reason.SANDBOX_UNAVAILABLE,
-            f"a node runs everything in sandboxes, and there are none: {why}",
+            f"a node runs everything in sandboxes, and this machine has none: {why}",
             hint="'kabuild doctor' says how to get them",
         )
 

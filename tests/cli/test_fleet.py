@@ -281,7 +281,7 @@ def test_a_node_without_a_key_does_not_start(site: Site) -> None:
 def test_a_machine_without_sandboxes_is_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kabuild.worker.service.probe", lambda: "this is a test")
 
-    with pytest.raises(SandboxError, match="and there are none: this is a test"):
+    with pytest.raises(SandboxError, match="and this machine has none: this is a test"):
         require_sandboxes()
 
 

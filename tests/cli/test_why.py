@@ -73,7 +73,7 @@ def test_a_build_is_compared_with_the_last_one_of_its_own_agent(quick: CliWorksp
     changed = [line for line in lines if line.startswith(("    -", "    +"))]
     assert changed[-2:] == ["    -// first", "    +// second"]
     other = quick.run("why", label, "--solution=double/solutions/expert").out
-    assert "no build of it with this agent or solution is known here" in other
+    assert "no earlier build with this agent or solution" in other
 
 
 def test_without_an_earlier_build_it_says_so(tmp_path: Path) -> None:

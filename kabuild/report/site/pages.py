@@ -208,7 +208,7 @@ class Pages:
 
 
 def _rank(row: LeaderboardRow) -> tuple[str, int, float]:
-    """By machine; on each, who solved more tasks first, then who is faster."""
+    """Sorted by machine, then by number of solved tasks, then by speedup."""
     return row.machine, -row.tasks, -(row.geomean or 0.0)
 
 

@@ -75,7 +75,7 @@ def test_verify_finds_and_removes_a_forged_result(told: Told, by: str) -> None:
     told.entry(KEY).write_bytes(entry)
 
     word = "not sealed" if by == "nobody" else "sealed with another key"
-    assert told.problems() == [f"cannot be believed: it is {word}"]
+    assert told.problems() == [f"not trusted: it is {word}"]
     assert told.problems(remove=True)
     assert told.problems() == []
     assert told.get(OTHER) == FAST
@@ -88,7 +88,7 @@ def test_a_seal_does_not_move_to_another_key_or_result(told: Told) -> None:
     for forged in (swapped, message + swapped[len(message) : -40] + seal, swapped[:-1] + b"x"):
         told.entry(KEY).write_bytes(forged)
 
-        assert told.problems() == ["cannot be believed: it is changed after it was sealed"]
+        assert told.problems() == ["not trusted: it is changed after it was sealed"]
         assert told.get(KEY) is None
         assert not told.entry(KEY).exists(), "of no use to anyone"
     assert "changed after it was sealed" in told.warnings[0]

@@ -7,7 +7,7 @@ from typing import Any
 from kabuild.rule import Action, Context, Source
 
 from .configs import read_configs
-from .gates import Judging, Runtime, Side, kernel_name
+from .gates import SCRIPT_TIER, Judging, Runtime, Side, kernel_name
 from .policy import gate_policy
 from .signature import Signature, read_signature
 from .terms import gates
@@ -39,6 +39,7 @@ def declare_admission(
         "expert": expert is not None,
         "brief": ctx.attrs["brief"],
         "declared": declared_configs(ctx, signature),
+        **({"script": True} if ctx.attrs.get("tier") == SCRIPT_TIER else {}),
     }
     return judging.gate(gates.ADMISSION, requires=(), policy=policy)
 

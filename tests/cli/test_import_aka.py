@@ -249,6 +249,16 @@ def test_a_script_refuses_what_only_it_looks_at(imported: CliWorkspace) -> None:
         assert ran.code == code, ran.out
 
 
+def test_what_a_script_accepts_decides_whether_its_task_is_admitted(
+    imported: CliWorkspace,
+) -> None:
+    """The original's results, which are in half precision, are not what it compares with."""
+    for task, reason in (("vllm/drawn", ""), ("rocmbench/easy/in_part", "TOO_TOLERANT")):
+        what = f"@aka//triton2triton/{task}"
+        ran = imported.run("validate", what, "--samples=2", "--json")
+        assert ran.gate("admission")["reason"] == reason, ran.out
+
+
 @pytest.mark.parametrize("file", ["scripts/task_runner.py", "source/kernel.py"])
 def test_a_file_that_changed_or_is_missing_is_named(
     imported: CliWorkspace, tmp_path: Path, file: str

@@ -37,6 +37,7 @@ class AdmissionPolicy(JudgingPolicy):
         expert: whether the candidate is the task's expert, tried besides the baseline.
         brief: the task's text for agents.
         declared: the visible configs of all platforms, as in the spec.
+        script: whether a script judges results, so that the reference is no oracle.
     """
 
     deterministic: bool = True
@@ -44,6 +45,7 @@ class AdmissionPolicy(JudgingPolicy):
     expert: bool = True
     brief: str = ""
     declared: tuple[Mapping[str, Any], ...] = ()
+    script: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,7 @@ class _Admission:
     def _oracle(self) -> Sequence[Check]:
         subject = self._subject
         sampled = set(self._judge.assessor.sampled)
+        exact = Check("ORACLE_NOT_FLOAT64", lambda: exactness.not_float64(subject, sampled))
         return (
             Check("SEEDS_IGNORED", lambda: filters.seeds_ignored(subject)),
             Check("NOT_FINITE", lambda: filters.not_finite(subject)),
@@ -142,7 +145,7 @@ class _Admission:
             Check("SEED_INSENSITIVE", lambda: filters.seed_insensitive(subject)),
             Check("AXIS_CONSTANT", lambda: filters.axis_constant(subject)),
             Check("INPUT_IGNORED", lambda: filters.input_ignored(subject)),
-            Check("ORACLE_NOT_FLOAT64", lambda: exactness.not_float64(subject, sampled)),
+            *([] if self._policy.script else [exact]),
             Check(
                 "ORACLE_REJECTED", lambda: wrong_outputs.truth_fails(subject, self._judge.assessor)
             ),

@@ -139,13 +139,19 @@ def _rounded_output(output: str) -> Fake:
 
 
 def _from_half(subject: Subject, call: Call) -> Tensors | None:
-    """Everything computed exactly, from inputs in half precision."""
+    """Everything computed exactly, from inputs in half precision; None if they already are."""
     given = {name: _halved(t) if t.is_floating_point() else t for name, t in call.inputs.items()}
+    if all(_same(given[name], tensor) for name, tensor in call.inputs.items()):
+        return None
     try:
         expected = subject.expected(call.config, given)
     except TaskFault:
         return None
     return true(subject, Call(call.config, call.distribution, call.inputs, expected))
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return bool(((one == other) | ((one != one) & (other != other))).all())  # noqa: PLR0124 - NaN
 
 
 def _halved(tensor: Tensor) -> Tensor:

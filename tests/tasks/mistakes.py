@@ -138,4 +138,10 @@ MISTAKES = {
     "triton2triton/speculative_verify": Mistake("going & (tl.load", "(tl.load"),
     "triton2triton/ssd_chunk_state": Mistake("reverse=True) - step", "reverse=True)"),
     "triton2triton/sparse_attention": Mistake("if other >= 0", "if other >= 1"),
+    "triton2triton/adam_8bit": Mistake("(tl.sqrt(v / c2) + eps)", "(tl.sqrt(v) + eps)"),
+    "triton2triton/batch_norm_train": Mistake("total / (count - 1)", "total / count"),
+    "triton2triton/qk_norm_rope_backward": Mistake(
+        "back_high = second * across - first", "back_high = second * across + first"
+    ),
+    "triton2triton/weight_norm_backward": Mistake("gain * inverse * (", "gain * ("),
 }

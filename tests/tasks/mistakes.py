@@ -144,4 +144,5 @@ MISTAKES = {
         "back_high = second * across - first", "back_high = second * across + first"
     ),
     "triton2triton/weight_norm_backward": Mistake("gain * inverse * (", "gain * ("),
+    "triton2triton/focal_loss": Mistake("2.0 * rest * soft + likely", "2.0 * soft + likely"),
 }

@@ -145,4 +145,6 @@ MISTAKES = {
     ),
     "triton2triton/weight_norm_backward": Mistake("gain * inverse * (", "gain * ("),
     "triton2triton/focal_loss": Mistake("2.0 * rest * soft + likely", "2.0 * soft + likely"),
+    "triton2triton/gae": Mistake("lam * going * running", "lam * running"),
+    "triton2triton/merge_attention": Mistake("largest + tl.log(total)", "tl.log(total)"),
 }

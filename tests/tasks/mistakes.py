@@ -147,4 +147,22 @@ MISTAKES = {
     "triton2triton/focal_loss": Mistake("2.0 * rest * soft + likely", "2.0 * soft + likely"),
     "triton2triton/gae": Mistake("lam * going * running", "lam * running"),
     "triton2triton/merge_attention": Mistake("largest + tl.log(total)", "tl.log(total)"),
+    "triton2triton/adafactor": Mistake(" / tl.load(mean)", ""),
+    "triton2triton/batch_norm_backward": Mistake(
+        "other=0) > 0, gradient, 0.0", "other=0) > 0, gradient, gradient"
+    ),
+    "triton2triton/bert_embeddings": Mistake(
+        "apart = tl.where(inside, value - centre, 0.0)", "apart = value - centre"
+    ),
+    "triton2triton/gemm_fp8_block": Mistake("col // 128 * depth", "tl.program_id(1) * depth"),
+    "triton2triton/gemm_mxfp4": Mistake(
+        "exponent == 0, small, large", "exponent < 0, small, large"
+    ),
+    "triton2triton/linear_weight_gradient": Mistake(
+        "total += tl.load(before + place", "total += 0.0 * tl.load(before + place"
+    ),
+    "triton2triton/lora_bgmv": Mistake("(own * n + col)", "col"),
+    "triton2triton/masked_softmax": Mistake("tl.minimum(query + 1,", "tl.minimum(seq + 0 * query,"),
+    "triton2triton/ppo_loss": Mistake("tl.where((free <= held) & ", "tl.where("),
+    "triton2triton/rmsnorm_fp8": Mistake("/ 448.0", "/ 480.0"),
 }

@@ -1,0 +1,53 @@
+"""Oracle of the ppo_loss task: terms of all tokens, and gradients by PyTorch's clamps."""
+
+import torch
+
+
+def inputs(config, generator):
+    """Draw answers of all lengths, log-probabilities of three models, and advantages.
+
+    Most tokens are nearly certain. The models drift apart by row, so that ratios are clipped in
+    some rows and hardly in others. Log-probabilities lie on a grid of 1 / 1024, so that no ratio
+    is within a rounding of a clip. Prompts and padding do not count; some rows have no token.
+    """
+    rows, seq = config["rows"], config["seq"]
+    surprise = torch.empty(rows, seq).exponential_(generator=generator)
+    old = -3.0 * surprise * torch.rand(rows, seq, generator=generator) ** 3
+    drift = 0.02 + 0.4 * torch.rand(rows, 1, generator=generator) ** 2
+    logp = old + drift * torch.randn(rows, seq, generator=generator)
+    ref = logp + 2.0 * drift * torch.randn(rows, seq, generator=generator)
+    begin = (0.3 * seq * torch.rand(rows, 1, generator=generator)).long()
+    length = (seq * torch.rand(rows, 1, generator=generator)).long() + 1
+    length = length.masked_fill(torch.rand(rows, 1, generator=generator) < 0.05, 0)
+    length[[0, -1]] = seq
+    place = torch.arange(seq)
+    counts = (place >= begin) & (place < begin + length)
+    advantage = torch.randn(rows, generator=generator)
+    grid = [(1024.0 * value).round() / 1024.0 for value in (logp, old, ref)]
+    return {
+        "logp": grid[0],
+        "old": grid[1],
+        "ref": grid[2],
+        "mask": counts.to(torch.uint8),
+        "advantage": torch.where(advantage < 0, advantage - 0.2, advantage + 0.2),
+    }
+
+
+def reference(logp, old, ref, mask, advantage, low, high, beta, **_):
+    """Return loss [rows], dlogp [rows, seq] and used [rows]."""
+    counts = mask > 0
+    used = counts.sum(dim=-1)
+    share = counts / used.clamp_min(1)[:, None]
+    step, away = logp - old, ref - logp
+    ratio, grown = torch.exp(step.clamp(-20, 20)), torch.exp(away.clamp(-20, 20))
+    gain = advantage[:, None]
+    clipped = ratio.clamp(1 - low, 1 + high) * gain
+    token = beta * (grown - away.clamp(-20, 20) - 1) - torch.minimum(ratio * gain, clipped)
+    follows = (ratio * gain <= clipped) & (step.abs() <= 20)
+    slope = -(ratio * gain).masked_fill(~follows, 0)
+    slope = slope + (beta * (1 - grown)).masked_fill(away.abs() > 20, 0)
+    return {
+        "loss": (token * share).sum(dim=-1),
+        "dlogp": slope * share,
+        "used": used.to(torch.int32),
+    }

@@ -165,4 +165,7 @@ MISTAKES = {
     "triton2triton/masked_softmax": Mistake("tl.minimum(query + 1,", "tl.minimum(seq + 0 * query,"),
     "triton2triton/ppo_loss": Mistake("tl.where((free <= held) & ", "tl.where("),
     "triton2triton/rmsnorm_fp8": Mistake("/ 448.0", "/ 480.0"),
+    "triton2triton/decode_kv_int8": Mistake("weight *= of_value[None, :]", "weight *= 1.0"),
+    "triton2triton/hadamard_quant": Mistake("    both ^= both >> 4\n", ""),
+    "triton2triton/wkv6": Mistake("-tl.exp(tl.minimum(speed, 8.0))", "-tl.abs(speed)"),
 }

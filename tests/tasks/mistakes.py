@@ -168,4 +168,16 @@ MISTAKES = {
     "triton2triton/decode_kv_int8": Mistake("weight *= of_value[None, :]", "weight *= 1.0"),
     "triton2triton/hadamard_quant": Mistake("    both ^= both >> 4\n", ""),
     "triton2triton/wkv6": Mistake("-tl.exp(tl.minimum(speed, 8.0))", "-tl.abs(speed)"),
+    "triton2triton/dot_interaction_backward": Mistake(
+        "inside & (high > low)", "inside & (row > column)"
+    ),
+    "triton2triton/fused_mlp": Mistake("g * tl.sigmoid(g) * u", "g * tl.sigmoid(u) * u"),
+    "triton2triton/lightning_attention": Mistake("(step + 1).to", "step.to"),
+    "triton2triton/linear_cross_entropy": Mistake("total * tl.exp(peak - higher)", "total"),
+    "triton2triton/mamba_state_update": Mistake("result * z * tl.sigmoid(z)", "result * z"),
+    "triton2triton/moe_weight_gradient": Mistake(
+        "tl.load(begin + expert + 1)", "tl.load(begin + expert + 1) - 1"
+    ),
+    "triton2triton/segment_softmax": Mistake("tl.where(whole > 0.0, whole, 1.0)", "whole"),
+    "triton2triton/window_attention": Mistake("window % kinds * places", "window * 0"),
 }

@@ -1,0 +1,32 @@
+"""Oracle of the lightning_attention task: one position after another, for all heads at once."""
+
+import torch
+
+
+def inputs(config, generator):
+    """Draw q, k and v after their activations, and rates in the steps that such models have.
+
+    Queries and keys are mostly positive. Some heads forget within two positions, and others within
+    hundreds.
+    """
+    batch, heads, seq, dim = (config[name] for name in ("batch", "heads", "seq", "dim"))
+    shape, dtype = (batch, heads, seq, dim), config["dtype"]
+    q, k, v = (torch.randn(shape, generator=generator) for _ in range(3))
+    slope = 2.0 ** (-8.0 * (torch.arange(heads) + torch.rand(heads, generator=generator)) / heads)
+    return {
+        "q": torch.nn.functional.silu(1.5 * q).to(dtype),
+        "k": (torch.nn.functional.silu(1.5 * k) / dim**0.5).to(dtype),
+        "v": (0.3 + v).to(dtype),
+        "rate": slope,
+    }
+
+
+def reference(q, k, v, rate, seq, dim, **_):
+    """Return y [batch, heads, seq, dim] and last [batch, heads, dim, dim]."""
+    keep = torch.exp(-rate.abs())[:, None, None]
+    state = q.new_zeros(*q.shape[:2], dim, dim)
+    y = torch.empty_like(q)
+    for t in range(seq):
+        state = keep * state + k[:, :, t, :, None] * v[:, :, t, None, :]
+        y[:, :, t] = (q[:, :, t, None, :] @ state)[:, :, 0]
+    return {"y": y, "last": state}

@@ -180,4 +180,11 @@ MISTAKES = {
     ),
     "triton2triton/segment_softmax": Mistake("tl.where(whole > 0.0, whole, 1.0)", "whole"),
     "triton2triton/window_attention": Mistake("window % kinds * places", "window * 0"),
+    "triton2triton/jagged_dense_bmm": Mistake("bias + sequence * n + column", "bias + column"),
+    "triton2triton/lightning_attention_backward": Mistake(
+        "since = tl.exp(fade * (step + 1).to", "since = tl.exp(fade * step.to"
+    ),
+    "triton2triton/linear_gelu": Mistake(
+        "value += tl.load(bias + i % n, mask=inside, other=0.0).to(tl.float32)", "value += 0.0"
+    ),
 }

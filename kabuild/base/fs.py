@@ -45,9 +45,11 @@ def write_new(path: str, data: bytes, mode: int | None = None) -> os.stat_result
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(file, rest) :]
-        if mode is not None:
+        status = os.fstat(file)
+        if mode is not None and stat.S_IMODE(status.st_mode) != mode:  # the umask took from it
             os.fchmod(file, mode)
-        return os.fstat(file)
+            status = os.fstat(file)
+        return status
     finally:
         os.close(file)
 

@@ -42,7 +42,7 @@ from kabuild.remote.execution_messages import Answer, Code, WorkerResult
 from kabuild.remote.patience import Patience
 from kabuild.remote.signing import Distrust, TrustedKeys
 from kabuild.store.action_cache import blobs_of, decode
-from kabuild.store.result_closure import named_by
+from kabuild.store.result_closure import trees_named_by
 from kabuild.store.store import Store
 from kabuild.store.trees import parse_tree
 
@@ -264,7 +264,7 @@ class Fleet:
         if isinstance(said, Distrust):
             raise DistrustedError(said)
         try:
-            _, trees = named_by(said)
+            trees = trees_named_by(said)
             self._fetch(trees)
             result = decode(said, cas)
         except ValueError as error:

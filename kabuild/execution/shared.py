@@ -27,7 +27,7 @@ from kabuild.model.result import ActionResult
 from kabuild.remote.loss import Loss
 from kabuild.remote.signing import Distrust, Signer, TrustedKeys
 from kabuild.store.action_cache import blobs_of, decode, encode
-from kabuild.store.result_closure import named_by
+from kabuild.store.result_closure import trees_named_by
 from kabuild.store.store import Store
 
 if TYPE_CHECKING:
@@ -149,27 +149,27 @@ class SharedCache:
         for wave in waves:
             if self._is_off or self._stopped():
                 break
-            keys = [prepared.key for prepared in wave]
-            found = self._trusted(wave, self._connected().results.get_many(keys))
+            entries = self._connected().results.get_many([prepared.key for prepared in wave])
             if importing:
                 importing.result()
-            importing = importer.submit(self._import, found)
+            importing = importer.submit(self._import, wave, entries)
         if importing:
             importing.result()
 
-    def _import(self, found: Sequence[_Said]) -> None:
-        """Take over results of which all blobs come. Raises as ``_fetch``."""
+    def _import(self, wave: Sequence[Prepared], entries: Sequence[bytes | None]) -> None:
+        """Take over results that count and of which all blobs come. Raises as ``_fetch``."""
+        found = self._trusted(wave, entries)
         server, cas = self._connected(), self._store.cas
         trees = chain.from_iterable(said.trees for said in found)
         lost = server.blobs.fetch(cas.missing(trees), self._store)
         results = [
-            (said.prepared, result)
+            (said, result)
             for said in found
             if self._has_all(said.trees, lost) and (result := self._decoded(said.entry))
         ]
         needed = chain.from_iterable(blobs_of(result) for _, result in results)
         lost = server.blobs.fetch(cas.missing(needed), self._store)
-        self._keep([item for item in results if self._has_all(blobs_of(item[1]), lost)])
+        self._keep([said for said, result in results if self._has_all(blobs_of(result), lost)])
 
     def _trusted(self, wave: Sequence[Prepared], entries: Sequence[bytes | None]) -> list[_Said]:
         """What the entries that count state."""
@@ -182,7 +182,7 @@ class SharedCache:
                 self._count(said.value)
                 continue
             try:
-                found.append(_Said(prepared, said, named_by(said)[1]))
+                found.append(_Said(prepared, said, trees_named_by(said)))
             except ValueError:
                 self._count(Distrust.DAMAGED.value)
         return found
@@ -204,21 +204,22 @@ class SharedCache:
         if not gone:
             return True
         damaged = [digest for digest in gone if lost[digest] is Loss.DAMAGED]
-        self._damaged += damaged
+        with self._guard:
+            self._damaged += damaged
         self._count((Loss.DAMAGED if damaged else Loss.GONE).value)
         return False
 
-    def _keep(self, results: Sequence[tuple[Prepared, ActionResult]]) -> None:
+    def _keep(self, results: Sequence[_Said]) -> None:
         """Store results, and what their keys are made of, so that they can be told and exported."""
         cas = self._store.cas
-        commands = {prepared.command for prepared, _ in results}
-        roots = {prepared.root.digest: prepared.root for prepared, _ in results}
+        commands = {said.prepared.command for said in results}
+        roots = {said.prepared.root.digest: said.prepared.root for said in results}
         directories = {d.wire for root in roots.values() for d in root.all_directories()}
         for blob in commands | directories:
             cas.put(blob)
-        for prepared, result in results:
-            cas.put(prepared.message)
-            self._store.actions.put(prepared.key, result)
+        for said in results:
+            cas.put(said.prepared.message)
+            self._store.actions.put_message(said.prepared.key, said.entry)
 
     def _count(self, why: str) -> None:
         """One result did not count."""

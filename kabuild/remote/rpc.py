@@ -11,8 +11,9 @@ import queue
 import random
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -23,6 +24,7 @@ from kabuild.base.errors import Reason, RemoteError
 from kabuild.base.version import __version__
 from kabuild.remote.endpoint import Endpoint
 from kabuild.remote.watch import Watch
+from kabuild.remote.wave import Wave
 
 T = TypeVar("T")
 
@@ -96,33 +98,24 @@ class Rpc:
         Raises RemoteError as soon as one has another error that stays.
         """
         stub = self._stub(method, "unary_unary")
-        answers: list[bytes | None] = [None] * len(requests)
+        start = partial(stub.future, timeout=self._seconds(None), metadata=self._metadata)
+        wave = Wave(requests, start, lambda: self._window)
         attempts: Counter[int] = Counter()
-        ended: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
-        waiting, flying = deque(range(len(requests))), dict[int, Any]()
         try:
-            while waiting or flying:
-                while waiting and len(flying) < self._window:
-                    index = waiting.popleft()
-                    flying[index] = future = stub.future(
-                        requests[index], timeout=self._seconds(None), metadata=self._metadata
-                    )
-                    future.add_done_callback(lambda done, index=index: ended.put((index, done)))
-                index, future = self._next(ended)
-                del flying[index]
-                try:
-                    answers[index] = future.result()
-                except (grpc.RpcError, grpc.FutureCancelledError) as error:
-                    failure = self._error(method, error)
-                    if failure.reason is Reason.REMOTE_MISSING:
-                        continue
-                    self._give_way(failure, attempts[index])
+            wave.fill()
+            while not wave.is_complete:
+                news = self._next(wave.news)
+                if isinstance(news, Exception):
+                    raise news
+                if news:
+                    index, error = news
+                    self._give_way(self._error(method, error), attempts[index])
                     attempts[index] += 1
-                    waiting.append(index)
+                    wave.again(index)
+                wave.fill()
         finally:
-            for future in flying.values():
-                future.cancel()
-        return answers
+            wave.close()
+        return wave.answers
 
     def write(self, method: str, requests: Callable[[], Iterator[bytes]], seconds: float) -> bytes:
         """The answer to a stream of requests, which takes at most ``seconds``.
@@ -219,11 +212,11 @@ class Rpc:
             else:
                 return answer
 
-    def _next(self, ended: queue.SimpleQueue[tuple[int, Any]]) -> tuple[int, Any]:
+    def _next(self, news: queue.SimpleQueue[T]) -> T:
         while True:
             self._check_stopped()
             try:
-                return ended.get(timeout=_POLL)
+                return news.get(timeout=_POLL)
             except queue.Empty:
                 continue
 

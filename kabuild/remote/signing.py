@@ -12,11 +12,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from kabuild.base.canonical import (
@@ -34,13 +36,17 @@ _KIND = b"ssh-ed25519"
 _HASH = b"sha512"
 _MAGIC = b"SSHSIG"
 _PUBLIC_SIZE = 32
+_SIGNATURE_SIZE = 64
 _TYPE = "type.googleapis.com/kabuild.v1.ResultSignature"
 _METADATA, _AUXILIARY = 9, 11
-_STATED = (2, 3, 4, 6, 8)
+_STATED = frozenset({2, 3, 4, 6, 8})
 """Of an ``ActionResult``: files, directories, exit code, stdout and stderr."""
 
-_TIMED = (1, 3, 4, 7, 8)
+_TIMED = frozenset({1, 3, 4, 7, 8})
 """Of its metadata: the worker, and when it and the command began and ended."""
+
+_Fields = list[tuple[int, int | bytes]]
+"""What ``parse_fields`` returns."""
 
 _WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
 _OPTION = re.compile(r'(?P<name>[a-z-]+)(?:="(?P<value>[^"]*)")?')
@@ -111,8 +117,9 @@ class TrustedKeys:
         Only what is in the statement may be read. ``now`` is the time of day.
         """
         try:
-            said = statement(entry)
-            signatures = [_parsed(blob) for blob in _signatures(entry)]
+            fields, metadata = _read(entry)
+            said = _stated(fields, metadata)
+            signatures = [_parsed(blob) for blob in _signatures(metadata)]
         except ValueError:
             return Distrust.DAMAGED
         worst = Distrust.UNKNOWN if signatures else Distrust.UNSIGNED
@@ -185,17 +192,12 @@ def statement(entry: bytes) -> bytes:
 
     Raises ``ValueError`` if it is not an ``ActionResult``, or has no metadata.
     """
-    fields = parse_fields(entry)
-    metadata = [value for number, value in fields if number == _METADATA]
-    if not metadata or isinstance(metadata[-1], int):
-        raise ValueError("no execution metadata")
-    times = _in_order(parse_fields(metadata[-1]), _TIMED)
-    return _in_order(fields, _STATED) + message_field(_METADATA, times)
+    return _stated(*_read(entry))
 
 
 def armoured(entry: bytes) -> str:
     """The first signature of an entry as ssh-keygen has it in files. Raises ``ValueError``."""
-    blob = next(iter(_signatures(entry)), None)
+    blob = next(_signatures(_read(entry)[1]), None)
     if blob is None:
         raise ValueError("not signed")
     text = base64.encodebytes(blob).decode()
@@ -207,14 +209,30 @@ def signed_message(key: Digest, entry: bytes) -> bytes:
     return _signed(key, statement(entry))
 
 
-def _in_order(fields: list[tuple[int, int | bytes]], numbers: tuple[int, ...]) -> bytes:
+def _read(entry: bytes) -> tuple[_Fields, list[_Fields]]:
+    """The fields of an entry, and those of each of its metadata. Raises ``ValueError``."""
+    fields = parse_fields(entry)
+    metadata = [value for number, value in fields if number == _METADATA]
+    if not metadata or isinstance(metadata[-1], int):
+        raise ValueError("no execution metadata")
+    return fields, [parse_fields(value) for value in metadata if isinstance(value, bytes)]
+
+
+def _stated(fields: _Fields, metadata: list[_Fields]) -> bytes:
+    """See ``statement``; of several metadata the last counts, as protobuf has it."""
+    times = _in_order(metadata[-1], _TIMED)
+    return _in_order(fields, _STATED) + message_field(_METADATA, times)
+
+
+def _in_order(fields: _Fields, numbers: frozenset[int]) -> bytes:
+    """Those of ``fields`` with such numbers, by number; equal ones stay in their order."""
     return b"".join(
         int_field(number, value)
         if isinstance(value, int)
         else bytes_field(number, value, keep_empty=True)
-        for wanted in numbers
-        for number, value in fields
-        if number == wanted
+        for number, value in sorted(
+            (field for field in fields if field[0] in numbers), key=itemgetter(0)
+        )
     )
 
 
@@ -225,30 +243,39 @@ def _halves(said: bytes) -> tuple[bytes, bytes]:
     return said[: len(said) - len(message_field(_METADATA, metadata))], metadata
 
 
-def _signatures(entry: bytes) -> Iterable[bytes]:
-    """The signatures in an entry, of whatever worth. Raises ``ValueError``."""
-    for number, metadata in parse_fields(entry):
-        if number != _METADATA or isinstance(metadata, int):
+def _signatures(metadata: list[_Fields]) -> Iterator[bytes]:
+    """The signatures in an entry's metadata, of whatever worth. Raises ``ValueError``."""
+    for number, packed in chain.from_iterable(metadata):
+        if number != _AUXILIARY or isinstance(packed, int):
             continue
-        for inner, packed in parse_fields(metadata):
-            if inner != _AUXILIARY or isinstance(packed, int):
-                continue
-            parts = dict(parse_fields(packed))
-            value = parts.get(2, b"")
-            if parts.get(1) == _TYPE.encode() and isinstance(value, bytes):
-                blob = dict(parse_fields(value)).get(1, b"")
-                if isinstance(blob, bytes):
-                    yield blob
+        parts = dict(parse_fields(packed))
+        value = parts.get(2, b"")
+        if parts.get(1) == _TYPE.encode() and isinstance(value, bytes):
+            blob = dict(parse_fields(value)).get(1, b"")
+            if isinstance(blob, bytes):
+                yield blob
 
 
 def _parsed(blob: bytes) -> tuple[bytes, bytes]:
     """The public key and the signature of OpenSSH's blob. Raises ``ValueError``."""
-    if blob[: len(_MAGIC) + 4] != _MAGIC + (1).to_bytes(4, "big"):
+    return _public_of(blob[:-_SIGNATURE_SIZE]), blob[-_SIGNATURE_SIZE:]
+
+
+@lru_cache(maxsize=256)
+def _public_of(head: bytes) -> bytes:
+    """The public key in a blob without its signature: the same for all of one signer.
+
+    Raises ``ValueError``.
+    """
+    if head[: len(_MAGIC) + 4] != _MAGIC + (1).to_bytes(4, "big"):
         raise ValueError("not a signature of OpenSSH")
-    key, namespace, reserved, algorithm, signature = _strings(blob[len(_MAGIC) + 4 :], 5)
+    blob = head[len(_MAGIC) + 4 :] + bytes(_SIGNATURE_SIZE)
+    key, namespace, reserved, algorithm, signature = _strings(blob, 5)
     if (namespace, reserved, algorithm) != (NAMESPACE.encode(), b"", _HASH):
         raise ValueError("a signature of something else")
-    return _ed25519(key), _ed25519(signature)
+    if len(_ed25519(signature)) != _SIGNATURE_SIZE:
+        raise ValueError("a signature of another size")
+    return _ed25519(key)
 
 
 def _ed25519(data: bytes) -> bytes:

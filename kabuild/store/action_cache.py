@@ -46,6 +46,13 @@ class ActionCache(Protocol):
         """Store ``result``, whose blobs are in the CAS. Raises StoreError."""
         ...
 
+    def put_message(self, key: Digest, message: bytes) -> None:
+        """Store a result as ``decode`` reads it; its blobs and trees are in the CAS.
+
+        Raises StoreError.
+        """
+        ...
+
 
 class DiskActionCache:
     """An ActionCache laid out as Bazel's disk cache: ``ac/ab/abcd...`` beside ``cas/``.
@@ -128,7 +135,10 @@ class DiskActionCache:
 
     def put(self, key: Digest, result: ActionResult) -> None:
         """Remember ``result``, whose blobs are in the CAS."""
-        message = encode(result, self._cas, ended=self._clock.wall())
+        self.put_message(key, encode(result, self._cas, ended=self._clock.wall()))
+
+    def put_message(self, key: Digest, message: bytes) -> None:
+        """Remember a result as ``decode`` reads it; its blobs and trees are in the CAS."""
         data = sealed(message, key.hash, self._seal)
         with writing(self._root):
             temporary = self._scratch.name("entry")

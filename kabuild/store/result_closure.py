@@ -83,6 +83,15 @@ def named_by(entry: bytes) -> tuple[list[Digest], list[Digest]]:
     return files, trees
 
 
+def trees_named_by(entry: bytes) -> list[Digest]:
+    """The trees in an entry itself. Raises ``ValueError``."""
+    return [
+        _digest(value, 3)
+        for number, value in parse_fields(entry)
+        if number == 3 and isinstance(value, bytes)
+    ]
+
+
 def files_of(tree: Digest, get: Get) -> Iterator[Digest]:
     """The files in an output directory. Raises as ``read_promise``."""
     yield from (node.digest for _, node in parse_tree(get(tree)).walk())

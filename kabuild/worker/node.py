@@ -31,7 +31,7 @@ from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult, Outcome
 from kabuild.remote.signing import Signer
 from kabuild.store.action_cache import encode
-from kabuild.store.result_closure import named_by
+from kabuild.store.result_closure import trees_named_by
 from kabuild.store.store import Store
 from kabuild.worker.intake import ForeignDirectoryError, Intake, read_staged_note, take_in
 from kabuild.worker.offer import Offer
@@ -224,7 +224,7 @@ class Node:
         signed = self._signer.sign(
             report_key(key, fresh, ended.fault, remembered=remembered), entry
         )
-        _, trees = named_by(entry)
+        trees = trees_named_by(entry)
         kept = {RESULT: cas.put(signed), FAULT: cas.put(ended.fault.encode())}
         kept |= {"stdout": result.stdout, "stderr": result.stderr}  # type: ignore[dict-item]
         kept |= {f"{TREES}/{tree.hash}": tree for tree in trees}

@@ -85,4 +85,7 @@ class MemoryActionCache:
         return result
 
     def put(self, key: Digest, result: ActionResult) -> None:
-        self.entries[key.hash] = encode(result, self._cas, ended=1_700_000_000.0)
+        self.put_message(key, encode(result, self._cas, ended=1_700_000_000.0))
+
+    def put_message(self, key: Digest, message: bytes) -> None:
+        self.entries[key.hash] = message

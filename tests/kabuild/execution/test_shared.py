@@ -19,6 +19,7 @@ from kabuild.model.verdict import Verdict
 from kabuild.store import Store
 from kabuild.store.action_cache import encode
 from kabuild.store.merkle import build
+from kabuild.store.sealed_entry import parts
 from tests.testkit.actions import command, gate
 from tests.testkit.execution import ScriptedStrategy
 from tests.testkit.fleet import require_fleet
@@ -27,6 +28,7 @@ from tests.testkit.reapi import parse
 require_fleet()
 
 from kabuild.remote.client import RemoteCache
+from kabuild.remote.signing import statement
 from tests.testkit.machines import READER, WRITER, Machine
 from tests.testkit.reapi_server import ReapiServer
 from tests.testkit.signers import signer
@@ -275,3 +277,14 @@ def test_neither_asked_for_nor_sent_is_a_result_without_a_sandbox(
             shared.offer(contained, replace(made, hermetic=False))
 
     assert not server.calls
+
+
+def test_an_imported_entry_is_what_was_signed(
+    server: ReapiServer, writer: Machine, reader: Machine
+) -> None:
+    """It says when the other machine ran it. The seal is this user's."""
+    reader.build(READER)
+
+    for key, entry in server.results.items():
+        path = reader.root / "ac" / key[:2] / key
+        assert parts(path.read_bytes())[0] == statement(entry)

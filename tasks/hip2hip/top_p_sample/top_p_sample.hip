@@ -57,7 +57,7 @@ template <class T>
 __global__ void draw(const T* logits, const int64_t* seed, int32_t* token, float temperature,
                      float top_p, int64_t vocab) {
   __shared__ float scratch[kThreads];
-  __shared__ float sums[kThresholds][kThreads];
+  __shared__ float sums[kThresholds][kThreads + 1];
   const int64_t row = blockIdx.x;
   const T* in = logits + row * vocab;
 
@@ -88,15 +88,17 @@ __global__ void draw(const T* logits, const int64_t* seed, int32_t* token, float
       sums[i][threadIdx.x] = above[i];
     }
     __syncthreads();
-    for (int half = kThreads / 2; half > 0; half /= 2) {
-      for (int i = 0; i < kThresholds && threadIdx.x < half; ++i) {
-        sums[i][threadIdx.x] += sums[i][threadIdx.x + half];
+    if (threadIdx.x < kThresholds) {
+      float all = 0.0f;
+      for (int i = 0; i < kThreads; ++i) {
+        all += sums[threadIdx.x][i];
       }
-      __syncthreads();
+      scratch[threadIdx.x] = all;
     }
+    __syncthreads();
     uint32_t next = below;
     for (int i = 0; i < kThresholds; ++i) {
-      if (sums[i][0] < wanted) {
+      if (scratch[i] < wanted) {
         enough = below + i * step < enough ? below + i * step : enough;
         break;
       }

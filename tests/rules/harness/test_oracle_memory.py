@@ -123,19 +123,39 @@ def test_an_oracle_may_hold_far_more_than_its_largest_tensor(tmp_path):
     assert found.bytes > 2 * 8 * 512 * 4096 * 4096  # 128 GiB
 
 
-@pytest.mark.parametrize(
-    "asks",
-    [
-        "torch.softmax(x * float(x.max()), dim=-1)",
-        "sum((x for _ in range(9000)), start=x)",
-    ],
-)
-def test_an_oracle_that_needs_data_or_very_long_is_held_for_greedy(tmp_path, asks):
+def test_an_oracle_that_is_very_long_is_held_for_greedy(tmp_path):
+    asks = "sum((x for _ in range(9000)), start=x)"
     judge = softmax(tmp_path, REFERENCE.replace("torch.softmax(x * scale, dim=-1)", asks))
     config = Config("c", {"rows": 8, "cols": 64}, "f32", {"scale": 1.0})
     found = Verification.of(judge, parse_spec(SPEC).signature, config)
 
     assert found == Verification(UNCOUNTED_COPIES * 8 * 8 * 64, counted=False)
+
+
+NEEDS_VALUES = "x.repeat_interleave(int(x.abs().max() * 0) + 16, dim=0).view(16, *x.shape)"
+
+
+def test_an_oracle_that_needs_values_is_run_with_them(tmp_path):
+    """Its temporaries have 16 times the elements of its largest tensor."""
+    text = REFERENCE.replace("torch.softmax(x * scale, dim=-1)", f"({NEEDS_VALUES} * 2).mean(0)")
+    judge = softmax(tmp_path, text)
+    config = Config("c", {"rows": 64, "cols": 512}, "f32", {"scale": 1.0})
+    found = Verification.of(judge, parse_spec(SPEC).signature, config)
+    most = taken(verified(judge, config))
+
+    assert found.counted
+    assert 2 * 16 * 8 * 64 * 512 < most <= found.bytes < 2.5 * most
+
+
+def test_no_memory_for_the_values_is_a_fault_of_the_machine(tmp_path):
+    raising = "_full(float(x.max()))"
+    text = REFERENCE.replace("torch.softmax(x * scale, dim=-1)", raising)
+    text += "\n\ndef _full(_):\n    raise torch.OutOfMemoryError('no 9 GiB of 4')\n"
+    judge = softmax(tmp_path, text)
+    config = Config("c", {"rows": 8, "cols": 64}, "f32", {"scale": 1.0})
+
+    with pytest.raises(MachineFault, match=r"DEVICE_MEMORY: c does not fit: no 9 GiB of 4"):
+        Verification.of(judge, parse_spec(SPEC).signature, config)
 
 
 def test_an_oracle_may_change_what_it_is_given(tmp_path):

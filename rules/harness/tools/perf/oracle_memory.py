@@ -1,7 +1,8 @@
-"""The memory of a device that verifying one call takes, found out without any data.
+"""The memory of a device that verifying one call takes, mostly found out without any data.
 
 PyTorch's device ``meta`` has tensors without contents. There the inputs are drawn, the oracle
 computes, and its outputs are compared, as for a call; what is alive at each operation is counted.
+An oracle that needs values is run once with them, where the call's tensors will be.
 """
 
 from __future__ import annotations
@@ -14,22 +15,25 @@ from typing import Any
 
 import torch
 from base import shapes
-from base.program import Argument, Config, Signature
+from base.program import Argument, Config, MachineFault, Signature
+from base.seeds import Seeds
 from base.tensors import torch_dtype
 from terms.policy import DEFAULT
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from truth.assessment import Call
+from truth.assessment import Call, Tensors
 from truth.judge import Judge
 from truth.oracle import SLICE, TaskFault
 
+STAGE = "memory"
 UNCOUNTED_COPIES = 6
-"""Doubles for each element of the largest tensor, where the oracle needs data to be run."""
+"""Doubles for each element of the largest tensor, where the oracle is too long to be counted."""
 
 _DRAWN_BYTES = 12  # for each element of the largest input, where drawing it needs data
 _MOST_OPERATIONS = 5000
 _NUDGED = 6  # doubles for each element of a slice whose elements are moved by one rounding
+_TESTED = 4  # copies of what is drawn, when its distribution is tested
 _BESIDE = 4  # copies of the outputs that are held while the oracle runs on moved inputs
 _DOUBLE = 8
 
@@ -40,7 +44,7 @@ class Verification:
 
     Attributes:
         bytes: at most.
-        counted: whether they were counted; else they are ``UNCOUNTED_COPIES``, or more where more
+        counted: whether all were counted; else they are ``UNCOUNTED_COPIES``, or more where more
             was seen before the count ended.
     """
 
@@ -49,19 +53,29 @@ class Verification:
 
     @classmethod
     def of(cls, judge: Judge, signature: Signature, config: Config) -> Verification:
-        """Count for one config. Takes no memory of the device."""
-        largest = max(map(_elements, _empty(signature.of(config), config).values()))
+        """Count for one config.
+
+        Raises MachineFault if that takes values, and there is no memory for them; TaskFault.
+        """
         ledger = _Ledger()
-        try:
-            with _counted(ledger):
-                _verify(judge, signature, config, ledger)
-        except (TaskFault, RuntimeError, _TooLongError):  # it asks for values, which are not there
-            bound = UNCOUNTED_COPIES * _DOUBLE * largest
-            return cls(max(bound, ledger.peak), counted=False)
-        return cls(max(ledger.peak, _drawn(judge, signature, config)), counted=True)
+        for device in ("meta", torch.get_default_device()):
+            ledger = _Ledger()
+            try:
+                found = _count(judge, signature, config, device, ledger)
+                return cls(max(found, _drawn(judge, signature, config)), counted=True)
+            except torch.OutOfMemoryError as error:
+                said = str(error).partition("\n")[0]
+                raise MachineFault(f"DEVICE_MEMORY: {config.name} does not fit: {said}") from error
+            except (TaskFault, RuntimeError):
+                if ledger.full:
+                    break
+                if device != "meta":
+                    raise  # else it asks for values, which are not there
+        largest = max(map(_elements, _empty(signature.of(config), config).values()))
+        return cls(max(UNCOUNTED_COPIES * _DOUBLE * largest, ledger.peak), counted=False)
 
 
-class _TooLongError(Exception):
+class _TooLongError(RuntimeError):
     """More operations than are worth counting."""
 
 
@@ -76,6 +90,7 @@ class _Ledger(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self.held = 0
         self.peak = 0
+        self.full = False
         self._operations = 0
         self._tensors: dict[int, int] = {}  # how many are alive, by the address of their storage
 
@@ -84,6 +99,7 @@ class _Ledger(TorchDispatchMode):
     ) -> Any:
         self._operations += 1
         if self._operations > _MOST_OPERATIONS:
+            self.full = True
             raise _TooLongError
         made = function(*args, **(kwargs or {}))
         given = [item for item in tree_leaves((args, kwargs)) if isinstance(item, Tensor)]
@@ -116,14 +132,32 @@ class _Ledger(TorchDispatchMode):
 
 
 @contextmanager
-def _counted(ledger: _Ledger) -> Iterator[None]:
-    with torch.device("meta"), torch.no_grad(), ledger:
+def _counted(ledger: _Ledger, device: str | torch.device) -> Iterator[None]:
+    with torch.device(device), torch.no_grad(), ledger:
         yield
 
 
-def _verify(judge: Judge, signature: Signature, config: Config, ledger: _Ledger) -> None:
-    """What is done with the outputs of one call. Raises TaskFault where that needs data."""
-    inputs = _empty(signature.of(config), config)
+def _count(
+    judge: Judge, signature: Signature, config: Config, device: str | torch.device, ledger: _Ledger
+) -> int:
+    """The bytes besides the call's own. Raises TaskFault or RuntimeError if it needs values."""
+    with _counted(ledger, device):
+        if device == "meta":
+            inputs = _empty(signature.of(config), config)
+        else:
+            generator = Seeds("", "", STAGE).generator(STAGE, config.name, 0)
+            inputs = judge.oracle.inputs(config, generator)
+            inputs = {**inputs, **judge.oracle.state(config, generator)}
+        drawing, own = ledger.peak, ledger.held
+        ledger.peak = own
+        _verify(judge, signature, config, inputs, ledger)
+    return max(drawing, ledger.peak - own)
+
+
+def _verify(
+    judge: Judge, signature: Signature, config: Config, inputs: Tensors, ledger: _Ledger
+) -> None:
+    """What is done with the outputs of one call. Raises TaskFault where that needs values."""
     answer = judge.oracle.expected(config, inputs)
     outputs = {argument.name: _tensor(argument, config) for argument in signature.results}
     written = sum(_DOUBLE * _elements(tensor) for tensor in answer.values())
@@ -133,8 +167,9 @@ def _verify(judge: Judge, signature: Signature, config: Config, ledger: _Ledger)
     judge.assessor.overs(call, outputs)
     if judge.oracle.structured:  # its check gets copies
         ledger.note(sum(map(_held, (*inputs.values(), *outputs.values(), *answer.values()))))
-    if judge.assessor.sampled:
-        raise TaskFault("what is drawn is tested with its values")
+    if drawn := {name: _wide(outputs[name]) for name in judge.assessor.sampled}:
+        judge.oracle.cdf(config, inputs, drawn)
+        ledger.note(_TESTED * sum(map(_held, drawn.values())))
     sizes = [_elements(tensor) for tensor in inputs.values()]
     moving = _NUDGED * _DOUBLE * min(SLICE, max(sizes, default=0))
     again = computing + moving + _BESIDE * written
@@ -145,9 +180,9 @@ def _drawn(judge: Judge, signature: Signature, config: Config) -> int:
     """The bytes that drawing the inputs takes."""
     ledger = _Ledger()
     try:
-        with _counted(ledger):
+        with _counted(ledger, "meta"):
             judge.oracle.inputs(config, torch.Generator("cpu"))
-    except (TaskFault, RuntimeError, _TooLongError):
+    except (TaskFault, RuntimeError):
         taken = _empty(signature.of(config), config)
         largest = max((_elements(taken[a.name]) for a in signature.of(config).inputs), default=0)
         return max(ledger.peak, _DRAWN_BYTES * largest)
@@ -157,12 +192,18 @@ def _drawn(judge: Judge, signature: Signature, config: Config) -> int:
 def _empty(signature: Signature, config: Config) -> Mapping[str, Tensor]:
     """Inputs and state without contents."""
     arguments = (*signature.inputs, *signature.state)
-    return {argument.name: _tensor(argument, config) for argument in arguments}
+    with torch.device("meta"):
+        return {argument.name: _tensor(argument, config) for argument in arguments}
 
 
 def _tensor(argument: Argument, config: Config) -> Tensor:
     dtype = torch_dtype(shapes.dtype_name(argument, config))
-    return torch.empty(shapes.shape(argument, config.dims), dtype=dtype, device="meta")
+    return torch.zeros(shapes.shape(argument, config.dims), dtype=dtype)
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    """As outputs are given to a distribution function."""
+    return tensor.double() if tensor.is_floating_point() else tensor.long()
 
 
 def _elements(tensor: Tensor) -> int:

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
+import torch
+
 CALL_SECONDS = 120.0
 """How long one call may take, and the import."""
 
@@ -45,7 +47,7 @@ class TaskCode:
         return function
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """Call a function and return its result. Raises TaskFault and ``MemoryError``."""
+        """Call a function and return its result. Raises TaskFault and both errors of memory."""
         return self._call(f"{function.__name__}()", function, *arguments, **named)
 
     def refuse(self, function: Callable[..., Any], what: str) -> NoReturn:
@@ -68,8 +70,8 @@ class TaskCode:
         try:
             with _limited(self._seconds):
                 return function(*arguments, **named)
-        except MemoryError:
-            raise
+        except (MemoryError, torch.OutOfMemoryError):
+            raise  # the machine's, not the task's
         except _LateError as error:
             place = self._place(error)
             raise TaskFault(f"{place}: {what} did not end within {self._seconds:g} s") from None

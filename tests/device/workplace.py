@@ -152,7 +152,7 @@ class Workplace:
         left = max(1.0, self.deadline - started)
         return finish(self.start(*arguments, env=env), started, min(timeout, left))
 
-    def program(self, *command: str) -> Ran:
+    def program(self, *command: str, timeout: float = 600.0) -> Ran:
         """Run another program that finds the copy's kabuild, and wait for it."""
         started = time.monotonic()
         process = subprocess.Popen(
@@ -163,7 +163,8 @@ class Workplace:
             stderr=subprocess.PIPE,
             text=True,
         )
-        return finish(process, started, self.deadline - started)
+        left = max(1.0, self.deadline - started)
+        return finish(process, started, min(timeout, left))
 
     def test(self, *arguments: str, timeout: float = 600.0) -> Ran:
         """``kabuild test`` on the devices of this machine, as JSON."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from kabuild.neural.step import TrainingStep, render_step
 from kabuild.report.table import text_table
 from kabuild.report.times import nanoseconds
 
@@ -89,6 +90,7 @@ class Profile:
     Attributes:
         eager_seconds: of a call of the module.
         graph_seconds: of its operators, one by one; shares are of this.
+        training: of a training step; None of a model whose file has no loss.
         facts: all of it, as it was written.
     """
 
@@ -100,6 +102,7 @@ class Profile:
     throughput: Mapping[str, float] = field(hash=False)
     parts: tuple[Row, ...]
     flame: Frame
+    training: TrainingStep | None
     facts: Mapping[str, Any] = field(hash=False, repr=False)
 
     @classmethod
@@ -119,6 +122,7 @@ class Profile:
             },
             parts=tuple(map(Row.read, facts["parts"])),
             flame=Frame.read(facts["flame"]),
+            training=TrainingStep.read(facts["training"]) if facts["training"] else None,
             facts=facts,
         )
 
@@ -144,6 +148,8 @@ def render_profile(profile: Profile, title: str, most: int = 20) -> str:
         f"roofs, measured here: {quantity(profile.bandwidth)}B/s" + (f", {roofs}" if roofs else ""),
         f"gain: the model's speedup if that part reached its roof; all together {together:.2f}x",
     ]
+    if profile.training:
+        lines += ["", render_step(profile.training, most)]
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from kabuild.cli.session import builder
 from kabuild.loading.request import Request
 from kabuild.neural.assemble import assemble
 from kabuild.neural.likeness import likeness_of
-from kabuild.neural.packages import Extracted, Known, remove_package, write_packages
+from kabuild.neural.packages import Known
 from kabuild.neural.running import ModelFile
 from kabuild.neural.training import training_of
 from tests.testkit.cli import CliWorkspace, Ran
@@ -92,6 +92,18 @@ def test_a_profile_has_each_part_once(profiled: Ran) -> None:
     assert found["flame"]["seconds"] == pytest.approx(found["graph_seconds"])
 
 
+def test_a_training_step_has_three_phases_and_their_operators(profiled: Ran) -> None:
+    found = profiled.json["training"]
+
+    assert [phase["name"] for phase in found["phases"]] == ["forward", "backward", "optimiser"]
+    assert sum(phase["share"] for phase in found["phases"]) == pytest.approx(1)
+    calls = {(row["phase"], row["name"]): row["calls"] for row in found["operators"]}
+    assert calls["forward", "linear"] == 2
+    assert calls["backward", "mm"] == 4
+    assert {phase for phase, _ in calls} == {"forward", "backward", "optimiser"}
+    assert sum(row["share"] for row in found["operators"]) == pytest.approx(1)
+
+
 def test_a_profile_is_cached_and_shown(place: CliWorkspace, profiled: Ran) -> None:
     ran = place.run("model", "profile", "net.py", "-o", "page.html")
 
@@ -103,6 +115,9 @@ def test_a_profile_is_cached_and_shown(place: CliWorkspace, profiled: Ran) -> No
     ]
     page = (place.root / "page.html").read_text()
     assert "norms.0 Norm" in page
+    assert "a training step: " in ran.out
+    assert ["backward", "mm", "4"] in [row[:3] for row in rows]
+    assert "A training step" in page
     assert "default-src 'none'" in page
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
 
@@ -373,27 +388,3 @@ def test_a_directory_without_a_model_is_one_error(
 
     assert ran.code == code
     assert said in ran.err
-
-
-def test_solutions_stay_where_packages_are_written_and_removed(tmp_path: Path) -> None:
-    attrs = {"configs": [{"n": 4}], "dims": {"n": "1..4"}}
-    graph = {"forward": "", "held": [], "constants": [], "others": {}}
-    facts = {
-        "schema": 1,
-        "parts": [{"name": "norm", "attrs": attrs, "kernel": "k", "reference": "r", "calls": [2]}],
-        "left_out": [],
-        "whole": {"attrs": attrs, "reference": "r"},
-        "graph": graph,
-    }
-    solution = tmp_path / "norm/solutions/expert/norm.py"
-    solution.parent.mkdir(parents=True)
-    solution.write_text("kept")
-
-    write_packages(tmp_path, b"model", Extracted.read(facts))
-    assert "{ n = 4 },  # 2 in a call" in (tmp_path / "norm/BUILD.toml").read_text()
-    remove_package(tmp_path, "norm")
-
-    assert solution.read_text() == "kept"
-    assert not (tmp_path / "norm/BUILD.toml").exists()
-    with pytest.raises(ValueError, match="not a Python identifier"):
-        Extracted.read({**facts, "graph": {**graph, "others": {"../x": ""}}})

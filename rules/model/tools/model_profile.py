@@ -16,6 +16,7 @@ from modelled.clocks import bandwidth, clock_of, throughput
 from modelled.facts import write_facts
 from modelled.graph import Graph, Kind, bytes_of, export, kind_of, name_of, path_of
 from modelled.measuring import measure, node_operations
+from modelled.step_profile import step_profile
 from modelled.units import Unit, find_units, traffic
 from modelled.user_model import load
 from torch.fx import Node
@@ -54,6 +55,7 @@ def profile(path: Path, device: str) -> dict[str, Any]:
         "parts": sorted(rows, key=lambda row: (-row["seconds"], row["name"])),
         "operators": _operators(graph, seconds, total),
         "flame": _flame(graph, seconds),
+        "training": step_profile(model, clock) if hasattr(model.code, "loss") else None,
     }
 
 

@@ -34,11 +34,13 @@ class UserModel:
         module: with random weights, on ``device``.
         draw: the arguments of a call under a seed.
         device: of PyTorch, such as ``cpu``.
+        code: the module of its file, which may have ``loss`` and ``optimiser``.
     """
 
     module: torch.nn.Module
     draw: Callable[[int], tuple[Tensor, ...]]
     device: str
+    code: Any = None
 
     @property
     def arguments(self) -> tuple[Tensor, ...]:
@@ -73,7 +75,9 @@ def load(path: Path, device: str = "cpu") -> UserModel:
     if not isinstance(module, torch.nn.Module):
         what = f"build() returned a {type(module).__name__}, expected a torch.nn.Module"
         raise ModelError("NO_MODULE", what)
-    model = UserModel(module.to(device), lambda seed: _arguments(inputs, seed, device), device)
+    model = UserModel(
+        module.to(device), lambda seed: _arguments(inputs, seed, device), device, code
+    )
     found = _check(model)
     _check_logits(getattr(code, "LOGITS", None), found)
     if hasattr(code, "loss"):

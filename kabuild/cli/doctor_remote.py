@@ -122,6 +122,9 @@ def _shaken(door: socket.socket, host: str, remote: RemoteRequest, who: str) -> 
     except (OSError, ValueError) as error:
         advice = "check that this port has TLS; without TLS, use grpc://"
         why = getattr(error, "reason", None) or str(error)
+        if why == "WRONG_VERSION_NUMBER":  # what OpenSSL makes of bytes that are not TLS
+            why = "the server answers without TLS"
+            advice = "use grpc:// in place of grpcs://"
         return Finding(f"{who} TLS", State.PROBLEM, str(why), advice)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -137,3 +139,29 @@ def test_without_tls_a_server_with_it_is_one_warning(
     assert done.err.count(WITHOUT) == 1
     assert not server.calls
     assert (said["state"], said["advice"][:17]) == ("PROBLEM", "try TLS (grpcs://")
+
+
+def test_tls_where_there_is_none_is_named(place: CliWorkspace) -> None:
+    """The server's first bytes are those of HTTP/2 without TLS."""
+    with socket.create_server(("127.0.0.1", 0)) as door, ThreadPoolExecutor(1) as pool:
+        served = pool.submit(_speak_plainly, door)
+        port = door.getsockname()[1]
+        (said,) = [
+            item
+            for item in place.run(
+                "doctor", "--json", f"--remote_cache=grpcs://127.0.0.1:{port}"
+            ).json
+            if item["name"] == "cache TLS"
+        ]
+        served.result()
+
+    assert (said["state"], said["found"]) == ("PROBLEM", "the server answers without TLS")
+    assert said["advice"] == "use grpc:// in place of grpcs://"
+
+
+def _speak_plainly(door: socket.socket) -> None:
+    client, _ = door.accept()
+    with client, suppress(OSError):
+        client.sendall(bytes.fromhex("000000040000000000"))  # an empty SETTINGS frame
+        while client.recv(4096):
+            pass

@@ -23,7 +23,7 @@ from tests.testkit.workers import NODE, install_program
 
 PROGRAMS = ("bgd", "buildbox-casd", "buildbox-worker", "buildbox-run-hosttools", "psql")
 VARIABLE = "KABUILD_FLEET"
-GET_IT = "no BuildGrid: 'make fleet' gets it, and needs PostgreSQL and buildbox"
+GET_IT = "'make fleet' gets BuildGrid; install PostgreSQL, and buildbox of Debian testing"
 _PATIENCE = 60.0
 _KEEPALIVE = "bot-session-keepalive-timeout: "
 
@@ -34,7 +34,7 @@ def lacking() -> str:
         return "takes minutes: 'make fleet' runs it"
     absent = [name for name in PROGRAMS if not shutil.which(name)]
     absent += [] if _postgres() else ["initdb"]
-    return f"{GET_IT} ({', '.join(absent)} not found)" if absent else ""
+    return f"not found: {', '.join(absent)}. {GET_IT}" if absent else ""
 
 
 def _postgres() -> Path | None:

@@ -12,7 +12,7 @@ from kabuild.loading.request import Request
 from kabuild.model.action import Literal
 from kabuild.neural.running import ModelFile, run_tool, unreadable
 
-_LOSS = re.compile(r"^def loss\(", re.MULTILINE)
+_LOSS = re.compile(r"^(?:def loss\(|loss\s*=)", re.MULTILINE)
 
 
 @dataclass(frozen=True)

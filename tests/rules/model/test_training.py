@@ -17,7 +17,16 @@ sys.path[:0] = [str(ROOT / "rules/model/tools"), str(ROOT / "rules/imports/tools
 
 from model_steps import main as train
 from model_training import judged
-from modelled.training import STEPS, Distance, Step, distance, drawn, precision, steps
+from modelled.training import (
+    STEPS,
+    Distance,
+    Step,
+    distance,
+    drawn,
+    optimiser_of,
+    precision,
+    steps,
+)
 from modelled.user_model import ModelError, load
 
 Kernel = Callable[[Tensor], Tensor]
@@ -248,3 +257,16 @@ def test_a_loss_that_trains_nothing_is_refused(tmp_path: Path, loss: str, said: 
 
     with pytest.raises(ModelError, match=f"BAD_LOSS: {said}"):
         load(file)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda parameters: 5, "returned a int, expected a torch.optim.Optimizer"),
+        (lambda parameters: torch.optim.SGD(parameters, lr=-1.0), "Invalid learning rate"),
+        (3, "TypeError"),
+    ],
+)
+def test_an_optimiser_that_is_none_is_refused(make: object, said: str) -> None:
+    with pytest.raises(ModelError, match=f"BAD_OPTIMISER: .*{said}"):
+        optimiser_of(SimpleNamespace(optimiser=make), nn.Linear(2, 2))

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from modelled.user_model import ModelError, described
+
 STEPS = 20
 _SEED = 20260804
 _LEAST = 2.0**-20  # of a norm: eight times the rounding unit of single precision
@@ -32,12 +34,18 @@ class Step:
 
 
 def optimiser_of(told: Any, module: nn.Module) -> torch.optim.Optimizer:
-    """That of the model's file, or descent with momentum."""
+    """That of the model's file, or descent with momentum. Raises ModelError."""
     parameters = [tensor for tensor in module.parameters() if tensor.requires_grad]
     make = getattr(told, "optimiser", None)
-    made: torch.optim.Optimizer = (
-        make(parameters) if make else torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
-    )
+    if make is None:
+        return torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
+    try:
+        made = make(parameters)
+    except Exception as error:
+        raise ModelError("BAD_OPTIMISER", described(error)) from error
+    if not isinstance(made, torch.optim.Optimizer):
+        what = f"optimiser() returned a {type(made).__name__}, expected a torch.optim.Optimizer"
+        raise ModelError("BAD_OPTIMISER", what)
     return made
 
 

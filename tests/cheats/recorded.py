@@ -17,15 +17,19 @@ from typing import Any
 
 from kabuild.analysis import analyze
 from kabuild.loading import Loader, expand, load_workspace
+from kabuild.model.action import Output
+from kabuild.model.graph import ActionGraph
 from kabuild.model.options import Options
 from tests.tasks.chosen import every, first_in_turn, turn
-from tests.testkit.kept import REPOSITORY, digest_of_runners
+from tests.testkit.kept import REPOSITORY, digest_of
 from tests.testkit.own_tasks import PLATFORMS, keys
 from tests.testkit.toolchains import any_toolchain
 
 Entry = Mapping[str, Any]
 FILE = Path(__file__).with_name("verdicts.json")
+RUN_BY = ("sandbox", "execution")
 WHEELS = "toolchains/python/requirements.txt"
+UNTIMED = ("compile", "correctness", "unseen")
 SHARE = 3
 FIELDS = ("verdict", "reason", "summary")
 
@@ -74,7 +78,8 @@ class Record:
 def keys_of(root: Path, packages: Sequence[str]) -> dict[str, str]:
     """By package, a digest of all that its verdicts follow from.
 
-    That is the keys of its actions and of what these build on, the wheels, and what runs them.
+    That is the keys of the gates that no clock decides and of what these build on, the wheels, and
+    what runs and confines them.
     """
     if not packages:
         return {}
@@ -83,11 +88,26 @@ def keys_of(root: Path, packages: Sequence[str]) -> dict[str, str]:
     targets = expand(loader, [f"//{name}" for name in packages])
     parts = defaultdict[str, list[str]](list)
     analysis = analyze(loader, targets, options, resolve=any_toolchain)
-    for label, key in sorted(keys(analysis, root, REPOSITORY).items()):
+    used = _used(analysis.graph)
+    found = keys(analysis, root, REPOSITORY)
+    for label, key in sorted((label, key) for label, key in found.items() if label in used):
         package = label.partition(":")[0].removeprefix("//")
         parts[package if package in packages else ""].append(f"{label} {key}")
-    shared = [digest_of_runners(), (REPOSITORY / WHEELS).read_text(), *parts[""]]
+    shared = [digest_of(RUN_BY), (REPOSITORY / WHEELS).read_text(), *parts[""]]
     return {name: _digest([*shared, *parts[name]]) for name in packages}
+
+
+def _used(graph: ActionGraph) -> set[str]:
+    """The labels of untimed gates, and of all actions that these build on."""
+    actions = {str(action.label): action for action in graph}
+    todo = [label for label in actions if label.rpartition(":")[2].partition(".")[2] in UNTIMED]
+    used: set[str] = set()
+    while todo:
+        if (label := todo.pop()) not in used:
+            used.add(label)
+            made = (item for _, item in actions[label].inputs)
+            todo += [item.producer for item in made if isinstance(item, Output)]
+    return used
 
 
 def _digest(parts: Sequence[str]) -> str:

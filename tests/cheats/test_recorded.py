@@ -70,7 +70,7 @@ def test_who_changed_is_judged(recorded: tuple[CliWorkspace, Path]) -> None:
     assert {*Record(workspace.root, NAMES, file).due} == before | {NAMES[0], NAMES[1]}
 
 
-@pytest.mark.parametrize("what", ["digest_of_runners", "keys"])
+@pytest.mark.parametrize("what", ["digest_of", "keys"])
 def test_all_are_judged_when_the_judge_or_what_runs_it_changed(
     recorded: tuple[CliWorkspace, Path], monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:

@@ -79,17 +79,17 @@ def _hold(fd: int) -> None:
 
 
 @cache
-def digest_of_runners() -> str:
-    """A digest of what runs actions, which is in no key."""
+def digest_of(packages: tuple[str, ...]) -> str:
+    """A digest of packages of kabuild, which are in no key."""
     code = hashlib.sha256()
-    for package in _RUN_BY:
+    for package in packages:
         for file in sorted((REPOSITORY / "kabuild" / package).rglob("*.py")):
             code.update(file.read_bytes())
     return code.hexdigest()
 
 
 def _version() -> str:
-    said = f"{platform.platform()} {digest_of_runners()}"
+    said = f"{platform.platform()} {digest_of(_RUN_BY)}"
     return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 

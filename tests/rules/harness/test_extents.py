@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import replace
 
 import torch
@@ -57,6 +58,21 @@ def test_a_dim_that_would_take_minutes_is_left_out_and_named(tmp_path):
     found = stage(verdict)
     assert found["configs"] == ["f16 rows=1 cols=131072"]
     assert found["not_applicable"] == ["f32 rows=4096 cols=1"]
+
+
+def test_a_busy_machine_leaves_no_dim_out(tmp_path):
+    calls = Counter[tuple[int, int]]()
+
+    def waits_at_first(x, y, scale, rows, cols, **_):
+        calls[rows, cols] += 1
+        if calls[rows, cols] <= 5:
+            time.sleep(0.06)
+        softmax(x, y, scale)
+
+    verdict = thin(tmp_path, counts_columns_in_16_bits, waits_at_first, cols=[1, 131073])
+
+    assert (verdict.outcome, verdict.reason) == ("FAIL", "WRONG_RESULT")
+    assert verdict.summary.startswith("extents: ")
 
 
 def test_tensors_stay_within_memory(tmp_path):

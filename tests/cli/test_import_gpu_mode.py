@@ -254,24 +254,27 @@ def test_an_imported_kernel_is_judged(imported: CliWorkspace, task: str, text: s
         assert (ran.code, ran.gate("correctness")["verdict"]) == (code, verdict), ran.out
 
 
+ADDED, SUMMED = "values[0] + values[1]", "torch.cumsum(values[0], 0)"
+
+
 @pytest.mark.parametrize(
-    ("task", "text", "done"),
-    [("memory", MEMORY, "values[0] + values[1]"), ("wide", WIDE, "torch.cumsum(values[0], 0)")],
+    ("task", "kernel", "reason"),
+    [
+        ("memory", MEMORY.replace("ref_kernel", "custom_kernel"), ""),
+        ("memory", WRITING.replace("DONE", ADDED), ""),
+        ("memory", WRITING.replace("output[...] = DONE", "pass"), "INCOMPLETE_OUTPUT"),
+        ("wide", WRITING.replace("DONE", SUMMED), ""),
+        ("wide", WRITING.replace("DONE", f"1.1 * {SUMMED}"), "WRONG_RESULT"),
+    ],
 )
 def test_a_solution_may_return_the_memory_that_it_is_given(
-    imported: CliWorkspace, task: str, text: str, done: str
+    imported: CliWorkspace, task: str, kernel: str, reason: str
 ) -> None:
     """The reference returns memory of its own. On ``cpu``, nothing is compiled."""
-    for kernel, code, reason in (
-        (text.replace("ref_kernel", "custom_kernel"), 0, ""),
-        (WRITING.replace("DONE", done), 0, ""),
-        (WRITING.replace("DONE", f"({done}) * 1.1"), 3, "WRONG_RESULT"),
-        (WRITING.replace("output[...] = DONE", "pass"), 3, "INCOMPLETE_OUTPUT"),
-    ):
-        imported.write("kernel.py", kernel)
-        flags = ("--solution=kernel.py", "--gates=compile,correctness", "--json")
-        ran = imported.run("test", f"@gm//one/{task}", *flags)
-        assert (ran.code, ran.gate("correctness")["reason"]) == (code, reason), ran.out
+    imported.write("kernel.py", kernel)
+    flags = ("--solution=kernel.py", "--gates=compile,correctness", "--json")
+    ran = imported.run("test", f"@gm//one/{task}", *flags)
+    assert (ran.code, ran.gate("correctness")["reason"]) == (3 if reason else 0, reason), ran.out
 
 
 def test_all_functions_of_a_solution_are_judged(imported: CliWorkspace) -> None:

@@ -60,6 +60,19 @@ def test_a_dim_that_would_take_minutes_is_left_out_and_named(tmp_path):
     assert found["not_applicable"] == ["f32 rows=4096 cols=1"]
 
 
+def test_a_dim_whose_square_takes_minutes_is_left_out(tmp_path):
+    """Short extents say nothing of it: 512 columns take 3 ms, and all of them 3 minutes."""
+
+    def each_with_each(x, y, scale, cols, **_):
+        time.sleep(cols * cols * 1e-8)
+        softmax(x, y, scale)
+
+    verdict = thin(tmp_path, softmax, each_with_each)
+
+    assert verdict.outcome == "PASS"
+    assert stage(verdict)["not_applicable"] == ["f16 rows=1 cols=131072"]
+
+
 def test_a_busy_machine_leaves_no_dim_out(tmp_path):
     calls = Counter[tuple[int, int]]()
 

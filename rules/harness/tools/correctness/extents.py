@@ -100,15 +100,15 @@ def _stretched(ground: Ground, name: str, elements: int) -> Dims:
 
 
 def _is_affordable(ground: Ground, judge: Judge, config: Config, name: str) -> bool:
-    """Whether the baseline will probably run ``config`` in time, extrapolated from shorter ones."""
+    """Whether the baseline will probably run ``config`` in time, extrapolated from shorter ones.
+
+    All shorter ones are looked at, since a time may grow with the square of an extent.
+    """
     full, extent = config.dims[name], max(_FIRST, ground.space.dims[name][0])
     while extent < full:
         shorter = _config(ground, config.dtype, {**config.dims, name: extent})
-        enough = SECONDS * extent / full
-        seconds = _timed(judge, shorter, max(enough, _SLOW))
-        if seconds <= enough:
-            return True
-        if seconds > _SLOW:
+        enough = max(SECONDS * extent / full, _SLOW)
+        if _timed(judge, shorter, enough) > enough:
             return False
         extent *= _GROWTH
     return True

@@ -7,6 +7,7 @@ A template is the directory ``rules/<kind>/template``. Each of its files ends in
 from __future__ import annotations
 
 import keyword
+import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,7 @@ def new_workspace(directory: Path) -> list[Path]:
 
     Raises UsageError if it is one already, cannot be written, or has an unprintable name.
     """
-    path = str(directory.resolve())
+    path = os.path.realpath(directory)  # Path.resolve() raises on a loop of links
     shown = escaped(path.replace("\n", "\\n").replace("\t", "\\t"))
     if shown != path:
         raise UsageError(
@@ -60,7 +61,7 @@ def new_workspace(directory: Path) -> list[Path]:
             f"{file} exists; nothing was changed",
             hint="to add a task to this workspace: kabuild new task hip2hip/my_kernel",
         )
-    name = f"name = {quoted(directory.resolve().name or 'workspace')}\n"
+    name = f"name = {quoted(Path(path).name or 'workspace')}\n"
     files = {WORKSPACE_FILE: _WORKSPACE.format(name=name)}
     if not (directory / ".gitignore").exists():
         files[".gitignore"] = _IGNORED

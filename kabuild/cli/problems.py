@@ -70,8 +70,8 @@ def translated(problem: Exception) -> KabuildError | None:
         if isinstance(cause, ImportError) and (said := text_of(cause)):
             what, _, hint = said.partition("\n")
             return InfraError(Reason.NO_PACKAGE, what, hint=hint.strip())
-        if isinstance(cause, OSError):
-            return _of_system(cause)
+        if (refused := _refused(cause)) is not None:
+            return _of_system(refused)
         if short := _shortage(cause):
             return InfraError(Reason.NO_RESOURCES, short[0], hint=_HINTS[short[1]])
         if isinstance(cause, UnicodeEncodeError) and cause.reason == "surrogates not allowed":
@@ -80,6 +80,14 @@ def translated(problem: Exception) -> KabuildError | None:
         if isinstance(cause, RecursionError):
             return LoadError(Reason.BAD_ATTRIBUTE, "the input is nested too deeply")
     return None
+
+
+def _refused(error: BaseException) -> OSError | None:
+    """What the system refused; ``Path.resolve()`` hides a loop of links, up to Python 3.12."""
+    if isinstance(error, OSError):
+        return error
+    hidden = error.__context__ if isinstance(error, RuntimeError) else None
+    return hidden if isinstance(hidden, OSError) and hidden.errno == errno.ELOOP else None
 
 
 def _shortage(error: BaseException) -> tuple[str, int] | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kabuild.cli.problems import translated
 from tests.testkit.cli import CliWorkspace, copy_store
 
 CALL = "//tasks/call/mine"
@@ -132,11 +133,28 @@ def test_a_kernel_to_be_written_is_judged_as_a_solution(tmp_path: Path) -> None:
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
+    workspace = CliWorkspace(tmp_path, tmp_path / "store")
 
-    ran = CliWorkspace(tmp_path, tmp_path / "store").run("init", "file/below")
+    for directory in ("file/below", "loop", "loop/below"):
+        ran = workspace.run("init", directory)
 
-    assert ran.code == 2
-    assert "file/below" in ran.err
+        assert ran.code == 2
+        assert f"{directory}/WORKSPACE.toml" in ran.err
+
+
+def test_a_loop_of_links_is_the_user_s_or_the_machine_s(tmp_path: Path) -> None:
+    """Up to Python 3.12 Path.resolve() raises RuntimeError for one, anywhere."""
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises((RuntimeError, OSError)) as caught:
+        loop.resolve(strict=True)
+
+    told = translated(caught.value)
+
+    assert told is not None
+    assert str(loop) in str(told)
+    assert translated(RuntimeError("another")) is None
 
 
 def test_help_is_the_same_as_the_flag(workspace: CliWorkspace) -> None:

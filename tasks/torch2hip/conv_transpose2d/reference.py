@@ -3,6 +3,8 @@
 import torch
 from torch.nn.functional import conv_transpose2d
 
+torch.backends.cudnn.allow_tf32 = False  # PyTorch lets only convolutions use it
+
 
 def inputs(config, generator):
     """Draw maps as behind a ReLU, weights that keep the size of values, and a bias."""

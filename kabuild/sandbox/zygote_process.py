@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,7 +42,8 @@ class ZygoteProcess:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+        # No temporary file: Python tries out the directory with one, which a kill leaves behind.
+        self._stderr = os.fdopen(os.memfd_create("kabuild-zygote"), "w+b")
         self._refusal: str | None = None
 
     def start(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from modelled.facts import write_facts
-from modelled.likelihood import drawn, likeness, logits_of, module_at
+from modelled.likelihood import drawn, likeness, logits_of, module_at, widened
 from torch import Tensor
 
 
@@ -24,7 +24,7 @@ def judged(reference: Path, answers: Path) -> dict[str, Any]:
     true, own = [], []
     with torch.no_grad():
         for state, arguments in drawn(told):
-            true.append(_logits(told, _wide(state), _wide(arguments)))
+            true.append(_logits(told, widened(state), widened(arguments)))
             own.append(_logits(told, state, arguments))
     count = sum(logits.numel() for logits in true)
     if len(data) != 8 * count:
@@ -39,14 +39,6 @@ def judged(reference: Path, answers: Path) -> dict[str, Any]:
 def _logits(told: Any, state: Mapping[str, Tensor], arguments: Mapping[str, Tensor]) -> Tensor:
     values = [*told.reference(state, **arguments).values()]
     return logits_of(told, values).double()
-
-
-def _wide(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: _widened(tensor) for name, tensor in tensors.items()}
-
-
-def _widened(tensor: Tensor) -> Tensor:
-    return tensor.double() if tensor.is_floating_point() else tensor
 
 
 def main(reference: str, answers: str, out: str) -> int:

@@ -11,13 +11,12 @@ import json
 import math
 import struct
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from modelled.facts import write_facts
-from modelled.likelihood import module_at
+from modelled.likelihood import module_at, widened
 from modelled.training import STEPS, Step, distance, drawn, precision, steps
 from modelled.user_model import ModelError
 from torch import Tensor
@@ -34,8 +33,8 @@ def judged(reference: Path, answers: Path) -> dict[str, Any]:
     own = [*steps(told, mine, arguments)]
     with precision(torch.float64):
         wide = told.build().double()
-        wide.load_state_dict(_wide(state))
-        true = [*steps(told, wide, [_wide(given) for given in arguments])]
+        wide.load_state_dict(widened(state))
+        true = [*steps(told, wide, [widened(given) for given in arguments])]
     if not all(math.isfinite(step.loss) for step in (*own, *true)):
         what = (
             "its loss is not finite in every step; give it an optimiser(parameters) that is slower"
@@ -82,13 +81,6 @@ def _step(source: io.BytesIO, like: Step) -> Step | None:
             flat = torch.frombuffer(bytearray(values), dtype=torch.float32)
             gradients[name] = flat.view(tensor.shape)
     return Step(struct.unpack("<d", head)[0], gradients)
-
-
-def _wide(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {
-        name: tensor.double() if tensor.is_floating_point() else tensor
-        for name, tensor in tensors.items()
-    }
 
 
 def main(reference: str, answers: str, out: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -92,3 +92,11 @@ def module_at(path: Path) -> Any:
     sys.modules[name] = module
     specification.loader.exec_module(module)
     return module
+
+
+def widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Floating-point tensors in double precision, others as they are."""
+    return {
+        name: tensor.double() if tensor.is_floating_point() else tensor
+        for name, tensor in tensors.items()
+    }

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.slow  # the first test waits for all of them to be judg
 CHEATS = [*cheats("hip"), *cheats("triton")]
 CHARGED = 1.5  # of a lie that claims at least twice the speed
 GAIN = 2.0  # what equal programs cannot differ by, even on a busy machine
+TIMINGS = 3  # of a cheat that was not named at once
 OPEN = [*open_cheats("hip"), *open_cheats("triton")]
 TWINS = [*twins("hip"), *twins("triton")]
 
@@ -27,11 +28,19 @@ def _gain(found: Entry) -> float:
     return float(found["summary"].partition("x")[0].removeprefix("~"))
 
 
-def _excused(judged: Judged, candidate: Candidate) -> bool:
-    """Whether what should not pass has, for what others did to the machine meanwhile."""
+def _unnamed(judged: Judged, candidate: Candidate) -> bool:
+    """Whether noise has kept a lie about time from being named; it must have paid all the same."""
     found = judged.gate(candidate, "perf")
-    suspect = found["verdict"] == "PASS" and (candidate.lies_about_time or _gain(found) >= GAIN)
-    return suspect and judged.busy(candidate)
+    if not candidate.lies_about_time or found["verdict"] != "PASS":
+        return False
+    assert _gain(found) < CHARGED
+    return True
+
+
+def _lucky(judged: Judged, candidate: Candidate) -> bool:
+    """Whether a cheat seems to have gained, by what others did to the machine meanwhile."""
+    found = judged.gate(candidate, "perf")
+    return found["verdict"] == "PASS" and _gain(found) >= GAIN and judged.busy(candidate)
 
 
 def _refusals(candidate: Candidate) -> set[tuple[str, str]]:
@@ -56,10 +65,11 @@ def test_cheat_gains_nothing(judged: Judged, candidate: Candidate) -> None:
     expected = candidate.expected
     assert expected is not None
 
-    if expected.gate == "perf" and _excused(judged, candidate):
-        judged.again(candidate)
-        if candidate.lies_about_time and _excused(judged, candidate):
-            assert _gain(judged.gate(candidate, "perf")) < CHARGED  # it has paid all the same
+    if expected.gate == "perf":
+        for _ in range(TIMINGS - 1):
+            if _unnamed(judged, candidate) or _lucky(judged, candidate):
+                judged.again(candidate)
+        if _unnamed(judged, candidate) and judged.busy(candidate):
             return
     found = judged.gate(candidate, expected.gate)
     assert (found["verdict"], found["reason"]) in _refusals(candidate), found

@@ -1,6 +1,6 @@
 """How often honest work does not pass: experts, baselines, kernels of all sorts, time and again.
 
-python tests/bench/bench_false_rejections.py [EVALUATIONS] [SECONDS]
+python tests/bench/bench_false_rejections.py [EVALUATIONS] [SECONDS] [--chunk=CHUNK]
 
 One evaluation is one run of one gate (correctness, perf or unseen) on one program of one task. The
 programs are the experts and baselines of all tasks, the kernels in ``honest`` (autotuned, atomic,
@@ -9,7 +9,8 @@ persistent, of several kernels, a library-free matrix product) and the benign tw
 Every sweep has a salt of its own, hence other seeds, inputs and unseen configs; perf has a budget
 of SECONDS (2 without), so that it costs less. The baselines of torch2hip are no kernels, and are
 judged as baselines only. Where the machine fails nobody is judged: such runs are shown and do not
-count. Ends once there are as many evaluations as asked for (1000).
+count. CHUNK targets are judged by one command; after each chunk the count is printed, and the
+bench ends once there are as many evaluations as asked for (1000).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import re
 import secrets
 import shutil
@@ -69,46 +71,70 @@ def add_honest(folder: Path) -> None:
         (package / "BUILD.toml").write_text(renamed)
 
 
-def sweep(workspace: Path, side: str) -> Iterator[Mapping[str, Any]]:
-    """Judge every task once with one salt: the entries of the three gates."""
-    salt = workspace / "salt"
-    salt.write_text(secrets.token_hex(16))
-    command = [sys.executable, "-m", "kabuild", "test", f"--agent={side}", "--json"]
-    flags = [f"--unseen_salt_file={salt}", "--gates=compile,correctness,perf,unseen", "--"]
+def kabuild(workspace: Path, *arguments: str) -> str:
+    """Run a command in ``workspace``: its standard output, or this program's end if there is none.
+
+    Rejected targets make the command fail, so its exit code says nothing here.
+    """
     done = subprocess.run(
-        [*command, *flags, *SIDES[side]],
+        [sys.executable, "-m", "kabuild", *arguments],
         cwd=workspace,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        capture_output=True,
         text=True,
         check=False,
     )
-    for entry in json.loads(done.stdout)["targets"]:
-        if entry["gate"] in JUDGING:
-            yield entry
+    if not done.stdout:
+        sys.exit(f"kabuild {arguments[0]} printed nothing:\n{done.stderr}")
+    return done.stdout
 
 
-def main(wanted: int, seconds: float) -> int:
-    """Print one line a sweep, every verdict that is not PASS, and the count by reason."""
+def chunks(workspace: Path, size: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Sides with up to ``size`` targets each, without end; each sweep of all has a new salt.
+
+    The order is random, so that a sweep which ends early is a sample of all kinds of kernels.
+    """
+    labels = {side: kabuild(workspace, "query", "--", *SIDES[side]).split() for side in SIDES}
+    while True:
+        (workspace / "salt").write_text(secrets.token_hex(16))
+        sweep = [
+            (side, tuple(targets[start : start + size]))
+            for side, listed in labels.items()
+            for targets in [random.sample(listed, len(listed))]
+            for start in range(0, len(targets), size)
+        ]
+        yield from random.sample(sweep, len(sweep))
+
+
+def judge(workspace: Path, side: str, targets: tuple[str, ...]) -> list[Mapping[str, Any]]:
+    """Judge ``targets`` once: the entries of the three gates."""
+    flags = (f"--agent={side}", f"--unseen_salt_file={workspace / 'salt'}", "--json")
+    gates = "--gates=compile,correctness,perf,unseen"
+    printed = kabuild(workspace, "test", *flags, gates, "--", *targets)
+    return [entry for entry in json.loads(printed)["targets"] if entry["gate"] in JUDGING]
+
+
+def main(wanted: int, seconds: float, size: int) -> int:
+    """Print every verdict that is not PASS, and after each chunk the count by reason."""
     outcomes: Counter[str] = Counter()
     gates: Counter[str] = Counter()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         workspace = cheapened(Path(name), seconds)
-        while sum(outcomes.values()) < wanted:
-            for side in SIDES:
-                for entry in sweep(workspace, side):
-                    what = " ".join(filter(None, (entry["verdict"], entry["reason"])))
-                    if entry["verdict"] != "INFRA":
-                        outcomes[what] += 1
-                        gates[entry["gate"]] += 1
-                    if entry["verdict"] != "PASS":
-                        print(f"  {side} {entry['label']}: {what}: {entry['summary']}")
+        for side, targets in chunks(workspace, size):
+            for entry in judge(workspace, side, targets):
+                what = " ".join(filter(None, (entry["verdict"], entry["reason"])))
+                if entry["verdict"] != "INFRA":
+                    outcomes[what] += 1
+                    gates[entry["gate"]] += 1
+                if entry["verdict"] != "PASS":
+                    print(f"  {side} {entry['label']}: {what}: {entry['summary']}")
             minutes = (time.monotonic() - started) / 60
-            print(f"{sum(outcomes.values())} evaluations, {minutes:.0f} min: {dict(outcomes)}")
+            print(f"{outcomes.total()} evaluations, {minutes:.0f} min: {dict(outcomes)}")
             sys.stdout.flush()
-    total = sum(outcomes.values())
+            if outcomes.total() >= wanted:
+                break
+    total = outcomes.total()
     print(f"{total} honest evaluations ({dict(gates)}): {total - outcomes['PASS']} did not pass")
     return 0 if total == outcomes["PASS"] else 1
 
@@ -117,5 +143,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("evaluations", type=int, nargs="?", default=1000, help="at least (1000)")
     parser.add_argument("seconds", type=float, nargs="?", default=2.0, help="for a perf gate (2)")
+    parser.add_argument("--chunk", type=int, default=16, help="targets of one command (16)")
     options = parser.parse_args()
-    sys.exit(main(options.evaluations, options.seconds))
+    sys.exit(main(options.evaluations, options.seconds, options.chunk))

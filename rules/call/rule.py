@@ -33,11 +33,13 @@ from ..harness.gates import (
     portable,
 )
 from ..harness.hip import check_kernel_suffix
+from ..harness.judge_files import verdict_files
 from ..harness.names import check_name
 from ..harness.proof import PROOF, declare_proof
 from ..harness.signature import read_signature
 from ..harness.solution import NO_SOLUTION, Bench, Compiling, declare_solution, trials
 from ..harness.task import SUBTARGETS, TASK_ATTRS, check_task
+from ..harness.terms import gates
 
 MODULE = "kernel.py"
 LINES = "kernel.lines.json"
@@ -61,7 +63,7 @@ def implement(ctx: Context) -> None:
     bench = Bench("call", "call", _compiling(ctx), theirs, runtime, said, kernel=own)
     for trial in trials(ctx):
         kernel = declare_solution(trial, bench)
-        candidate = _declare_compile(trial, "compile", kernel)
+        candidate = _declare_compile(trial, gates.COMPILE, kernel)
         declare_judging(trial, candidate, _side(trial, "candidate", candidate), theirs, runtime)
     expert = expert_kernel(ctx)
     compiled = _declare_compile(ctx, "expert.compile", expert) if expert else None
@@ -108,7 +110,7 @@ def _declare_member(ctx: Context) -> Artifact:
 
 def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
     """Normalise the module, so that comments and formatting change no later key."""
-    is_gate = part == "compile"
+    is_gate = part == gates.COMPILE
     declare = ctx.gate if is_gate else ctx.action
     compiling = _compiling(ctx)
     return declare(
@@ -135,6 +137,7 @@ def _compiling(ctx: Context) -> Compiling:
     inputs: dict[str, Artifact] = {
         "tools/read_module.py": ctx.builtin("rules/call/tools/read_module.py"),
         "tools/kernel_source.py": ctx.builtin("rules/triton2triton/tools/kernel_source.py"),
+        **verdict_files(ctx),
     }
     return Compiling(argv, inputs, (ctx.toolchain(PYTHON_TOOLCHAIN),), MODULE)
 

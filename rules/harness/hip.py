@@ -20,6 +20,7 @@ from .gates import Judging, Runtime, Side, kernel_name, portable
 from .providers import Counting, HipInfo, Sanitizing
 from .signature import read_signature
 from .solution import NO_SOLUTION, Bench, Compiling, Counted
+from .terms import gates
 
 HIP_ATTRS = {
     "hip": attr.label("How HIP is compiled and run.", default="//toolchains/hip:{platform}"),
@@ -42,8 +43,8 @@ def declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
     """
     compiling = hip_compiling(ctx)
     inputs = {**compiling.inputs, f"candidate/{kernel_name(ctx)}": kernel}
-    declare = ctx.gate if part == "compile" else ctx.action
-    outputs = (LIBRARY,) if part == "compile" else (VERDICT_FILE, LIBRARY)
+    declare = ctx.gate if part == gates.COMPILE else ctx.action
+    outputs = (LIBRARY,) if part == gates.COMPILE else (VERDICT_FILE, LIBRARY)
     return declare(
         part,
         argv=compiling.argv,

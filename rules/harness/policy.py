@@ -63,7 +63,7 @@ def gate_policy(attrs: Mapping[str, Any], gate: str) -> dict[str, Any]:
     policy = dict(attrs[gate])
     if attrs["tolerance"]:
         policy["tolerance"] = {**attrs["tolerance"], **policy.get("tolerance", {})}
-    if gate == "correctness" and attrs["distributions"]:
+    if gate == gates.CORRECTNESS and attrs["distributions"]:
         policy.setdefault("distributions", [*DISTRIBUTIONS, *attrs["distributions"]])
     return policy
 

@@ -19,6 +19,7 @@ from ..harness.hip import (
 from ..harness.sanitize import SANITIZE, SANITIZE_COMPILE, declare_sanitize
 from ..harness.solution import declare_solution, trials
 from ..harness.task import SUBTARGETS, TASK_ATTRS, check_task
+from ..harness.terms import gates
 
 
 def implement(ctx: Context) -> None:
@@ -29,7 +30,7 @@ def implement(ctx: Context) -> None:
     theirs, runtime = hip_side(ctx, "baseline", baseline), hip_runtime(ctx)
     for trial in trials(ctx):
         kernel = declare_solution(trial, hip_bench(trial, theirs))
-        candidate = declare_compile(trial, "compile", kernel)
+        candidate = declare_compile(trial, gates.COMPILE, kernel)
         declare_judging(trial, candidate, hip_side(trial, "candidate", candidate), theirs, runtime)
         declare_sanitize(trial, candidate, kernel)
         declare_analyze(trial, candidate, kernel)

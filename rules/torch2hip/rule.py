@@ -20,6 +20,7 @@ from ..harness.judge_files import BASELINE
 from ..harness.sanitize import SANITIZE, SANITIZE_COMPILE, declare_sanitize
 from ..harness.solution import declare_solution, trials
 from ..harness.task import SUBTARGETS, TASK_ATTRS, check_task
+from ..harness.terms import gates
 
 
 def implement(ctx: Context) -> None:
@@ -30,7 +31,7 @@ def implement(ctx: Context) -> None:
     chosen = declare_choice(ctx, baseline, runtime)
     for trial in trials(ctx):
         kernel = declare_solution(trial, hip_bench(trial, baseline))
-        candidate = declare_compile(trial, "compile", kernel)
+        candidate = declare_compile(trial, gates.COMPILE, kernel)
         ours = hip_side(trial, "candidate", candidate)
         declare_judging(trial, candidate, ours, baseline, runtime, chosen=chosen)
         declare_sanitize(trial, candidate, kernel)

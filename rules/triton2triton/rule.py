@@ -41,6 +41,7 @@ from ..harness.solution import (
     trials,
 )
 from ..harness.task import SUBTARGETS, TASK_ATTRS, check_task
+from ..harness.terms import gates
 
 MODULE = "kernel.py"
 LINES = "kernel.lines.json"
@@ -65,7 +66,7 @@ def implement(ctx: Context) -> None:
     )
     for trial in trials(ctx):
         kernel = declare_solution(trial, bench)
-        candidate = _declare_compile(trial, "compile", kernel)
+        candidate = _declare_compile(trial, gates.COMPILE, kernel)
         side, lines = _side(trial, "candidate", candidate), candidate.output(LINES)
         declare_judging(trial, candidate, side, theirs, runtime)
         declare_analyze_interpreted(trial, candidate, side, runtime, lines)
@@ -79,7 +80,7 @@ def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
 
     For a GPU also its compiled kernels, so that runners need not compile them again.
     """
-    is_gate = part == "compile"
+    is_gate = part == gates.COMPILE
     declare = ctx.gate if is_gate else ctx.action
     compiling = _compiling(ctx)
     made = (MODULE, LINES, BINARIES) if _gpu(ctx) else (MODULE, LINES)

@@ -196,7 +196,11 @@ def test_checks_survive_what_is_none_and_are_recorded(had: Rogues) -> None:
     )
     assert session.said[-2].startswith("compile: PASS")
     assert session.said[-1].startswith("smoke: PASS")
-    *refused, last = session.checks
+    *refused, broken, last = session.checks
+    assert [(v["verdict"], v["reason"]) for v in broken["verdicts"]] == [
+        ("FAIL", "COMPILE_ERROR"),
+        ("SKIPPED", "EARLIER_GATE"),
+    ]
     assert all("this cannot be checked" in check["error"] for check in refused)
     assert [verdict["verdict"] for verdict in last["verdicts"]] == ["PASS", "PASS"]
     told = [entry for entry in session.transcript if entry["role"] == "check"]

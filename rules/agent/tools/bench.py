@@ -221,6 +221,16 @@ class Bench:
             for path in (job, compiler.job):
                 shutil.rmtree(path, ignore_errors=True)
 
+    def skipped(self, gate: str, because: str) -> Verdict:
+        """The verdict of a gate after one that did not pass."""
+        self.warm_up()
+        # Found among the judge's files, which only then can be imported.
+        from terms.reasons import Reason
+        from terms.verdict import SKIPPED
+
+        reason = Reason.EARLIER_GATE.value
+        return {"gate": gate, "verdict": SKIPPED, "reason": reason, "summary": because}
+
     def _laid_out(self, *parts: str) -> Path:
         """A directory for a judge, with what lies in parts of the input root: the last one wins."""
         job = self._job()

@@ -114,8 +114,7 @@ def _check(bench: Bench, source: bytes, request: Mapping[str, Any]) -> Iterator[
         if gate == "compile":
             continue
         if not passed:
-            why = f"{verdict['gate']}: {verdict['verdict']}"
-            yield {"gate": gate, "verdict": "SKIPPED", "reason": "EARLIER_GATE", "summary": why}
+            yield bench.skipped(gate, f"{verdict['gate']}: {verdict['verdict']}")
             continue
         only, changes = str(request.get("only", "")), {}
         if gate == "perf" and request.get("budget"):

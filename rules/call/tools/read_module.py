@@ -18,10 +18,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kernel_source import Refusal, Source, check_handed_in, normalised, original_lines, read_source
+from terms.reasons import Reason
+from terms.verdict import FAIL, PASS, Verdict, write_verdict
 
 MODULE = "kernel.py"
 LINES = "kernel.lines.json"
-VERDICT = "verdict.json"
 
 
 def judge(source: Path, names: Sequence[str], until: str = "") -> tuple[str, Sequence[int]]:
@@ -35,7 +36,7 @@ def judge(source: Path, names: Sequence[str], until: str = "") -> tuple[str, Seq
     # Names from 'import *' or globals() are known only when the module runs.
     if not defined & {*names, "*"}:
         wanted = " or ".join(f"'{name}'" for name in names)
-        raise Refusal("MISSING_ENTRY", f"{source.name} does not define {wanted}")
+        raise Refusal(Reason.MISSING_ENTRY, f"{source.name} does not define {wanted}")
     text = normalised(module)
     return text, original_lines(module, text)
 
@@ -77,20 +78,11 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
             yield node.id
 
 
-def write_verdict(out: Path, refusal: Refusal | None, summary: str) -> None:
-    """Write the gate's verdict in canonical form."""
-    verdict = {
-        "schema": 1,
-        "gate": "compile",
-        "verdict": "FAIL" if refusal else "PASS",
-        "reason": refusal.reason if refusal else "",
-        "summary": refusal.summary if refusal else summary,
-        "detail": refusal.detail if refusal else "",
-        "cases": [],
-    }
-    text = json.dumps(verdict, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    # A surrogate in the candidate's source must not stop the gate.
-    (out / VERDICT).write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+def told(refusal: Refusal | None, summary: str) -> Verdict:
+    """The gate's verdict."""
+    if refusal:
+        return Verdict("compile", FAIL, refusal.reason.value, refusal.summary, refusal.detail)
+    return Verdict("compile", PASS, summary=summary)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -104,11 +96,12 @@ def main(arguments: Sequence[str]) -> int:
     try:
         text, lines = judge(options.source, options.name, options.until)
     except Refusal as refusal:
-        write_verdict(options.out, refusal, "")
+        write_verdict(told(refusal, ""), options.out)
         return 0
     (options.out / MODULE).write_text(text, encoding="utf-8")
     (options.out / LINES).write_text(json.dumps(lines), encoding="utf-8")
-    write_verdict(options.out, None, f"{options.source.name}: {len(text.splitlines())} lines")
+    summary = f"{options.source.name}: {len(text.splitlines())} lines"
+    write_verdict(told(None, summary), options.out)
     return 0
 
 

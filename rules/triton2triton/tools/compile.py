@@ -67,7 +67,7 @@ def compile_kernels(module: Source, text: str, lines: Sequence[int], spec: Path)
     compiled = compile_ahead(text, spec)
     if compiled.error:
         line = lines[compiled.line - 1] if 0 < compiled.line <= len(lines) else 1
-        raise module.refuse(ast.Pass(lineno=line), "COMPILE_ERROR", compiled.error)
+        raise module.refuse(ast.Pass(lineno=line), Reason.COMPILE_ERROR, compiled.error)
     return compiled
 
 
@@ -82,9 +82,7 @@ def write(
 ) -> None:
     """Write the gate's verdict."""
     if refusal:
-        verdict = Verdict(
-            "compile", FAIL, Reason(refusal.reason).value, refusal.summary, refusal.detail
-        )
+        verdict = Verdict("compile", FAIL, refusal.reason.value, refusal.summary, refusal.detail)
     else:
         verdict = Verdict("compile", PASS, "", summary, extra=more)
     write_verdict(verdict, out)

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kernel_source import Refusal, Source
-
-_MISSING = "MISSING_ENTRY"
+from terms.reasons import Reason
 
 
 def find_entry(source: Source, name: str, signature: Mapping[str, Any]) -> ast.FunctionDef:
@@ -26,7 +25,9 @@ def find_entry(source: Source, name: str, signature: Mapping[str, Any]) -> ast.F
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name
     ]
     if not found:
-        raise Refusal(_MISSING, f"{source.name}: no function '{name}'", f"expected: {wanted}")
+        raise Refusal(
+            Reason.MISSING_ENTRY, f"{source.name}: no function '{name}'", f"expected: {wanted}"
+        )
     entry = found[-1]
     problem = (
         "must not be async"
@@ -34,7 +35,7 @@ def find_entry(source: Source, name: str, signature: Mapping[str, Any]) -> ast.F
         else _mismatch(entry.args, tensors, keywords)
     )
     if problem:
-        refusal = source.refuse(entry, _MISSING, f"'{name}' {problem}")
+        refusal = source.refuse(entry, Reason.MISSING_ENTRY, f"'{name}' {problem}")
         raise Refusal(refusal.reason, refusal.summary, f"expected: {wanted}")
     assert isinstance(entry, ast.FunctionDef)
     return entry

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Iterator
 
 from kernel_source import Source
+from terms.reasons import Reason
 
-_UNSUPPORTED = "UNSUPPORTED_FEATURE"
 _MODULES = frozenset(
     {
         "__future__", "collections", "collections.abc", "dataclasses", "enum", "functools",
@@ -49,7 +49,7 @@ def check_imports(source: Source) -> None:
     """Raise Refusal for an import or a name that a kernel module may not have."""
     for node in ast.walk(source.tree):
         for what in _unsupported(node):
-            raise source.refuse(node, _UNSUPPORTED, what)
+            raise source.refuse(node, Reason.UNSUPPORTED_FEATURE, what)
 
 
 def _unsupported(node: ast.AST) -> Iterator[str]:

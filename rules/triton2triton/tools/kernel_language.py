@@ -10,9 +10,10 @@ import ast
 from collections.abc import Iterator
 
 from kernel_source import Refusal, Source
+from terms.reasons import Reason
 
 _Function = ast.FunctionDef
-_ERROR = "COMPILE_ERROR"
+_ERROR = Reason.COMPILE_ERROR
 _NODES: tuple[type[ast.AST], ...] = (
     ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Name, ast.Tuple, ast.List,
     ast.ListComp, ast.comprehension, ast.BinOp, ast.If, ast.IfExp, ast.Pass, ast.Compare,
@@ -32,13 +33,13 @@ def check_kernels(source: Source, entry: ast.FunctionDef) -> None:
         if isinstance(node, _Function) and any(map(_is_jit, node.decorator_list))
     ]
     if not kernels:
-        raise Refusal("UNSUPPORTED_FEATURE", f"{source.name}: no Triton kernel (@triton.jit)")
+        raise Refusal(Reason.UNSUPPORTED_FEATURE, f"{source.name}: no Triton kernel (@triton.jit)")
     numbers = _plain_numbers(source.tree)
     for kernel in kernels:
         _check_language(source, kernel)
         _check_globals(source, kernel, numbers)
     if not _launches(source.tree, entry, {kernel.name for kernel in kernels}):
-        raise source.refuse(entry, "UNSUPPORTED_FEATURE", "no Triton kernel is launched")
+        raise source.refuse(entry, Reason.UNSUPPORTED_FEATURE, "no Triton kernel is launched")
 
 
 def _is_jit(decorator: ast.expr) -> bool:

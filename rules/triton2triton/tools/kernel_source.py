@@ -6,6 +6,8 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
+from terms.reasons import Reason
+
 MAX_BYTES = 1 << 20
 _MOST_REFUSAL = 500
 
@@ -13,7 +15,7 @@ _MOST_REFUSAL = 500
 class Refusal(Exception):  # noqa: N818 - it is a verdict on the candidate, not an error of ours
     """<file>:<line>: <what is wrong>; `reason` is the verdict's."""
 
-    def __init__(self, reason: str, summary: str, detail: str = "") -> None:
+    def __init__(self, reason: Reason, summary: str, detail: str = "") -> None:
         self.reason = reason
         self.summary = summary
         self.detail = detail
@@ -32,7 +34,7 @@ class Source:
     text: str
     tree: ast.Module
 
-    def refuse(self, node: ast.AST, reason: str, what: str) -> Refusal:
+    def refuse(self, node: ast.AST, reason: Reason, what: str) -> Refusal:
         """Make a refusal that points at the line of `node`."""
         line = getattr(node, "lineno", 1)
         lines = self.text.splitlines()
@@ -50,14 +52,14 @@ def check_handed_in(path: Path) -> None:
         text = file.read(_MOST_REFUSAL)
     if text.startswith(head) and text.find(b"\n") == len(text) - 1:
         why = text[len(head) :].decode(errors="replace").strip()
-        raise Refusal("NOT_HANDED_IN", f"the agent's {path.name} was refused: {why}")
+        raise Refusal(Reason.NOT_HANDED_IN, f"the agent's {path.name} was refused: {why}")
 
 
 def read_source(path: Path) -> Source:
     """Read and parse the module at `path`. Raises Refusal if it is not Python."""
     data = path.read_bytes()
     if len(data) > MAX_BYTES:
-        raise Refusal("COMPILE_ERROR", f"{path.name}: {len(data)} bytes, at most {MAX_BYTES}")
+        raise Refusal(Reason.COMPILE_ERROR, f"{path.name}: {len(data)} bytes, at most {MAX_BYTES}")
     try:
         text = data.decode("utf-8-sig")
         return Source(path.name, text, ast.parse(text, path.name))
@@ -65,9 +67,9 @@ def read_source(path: Path) -> Source:
         line = error.lineno or 1
         caret = " " * max((error.offset or 1) - 1, 0) + "^"
         detail = f"{(error.text or '').rstrip()}\n{caret}"
-        raise Refusal("COMPILE_ERROR", f"{path.name}:{line}: {error.msg}", detail) from None
+        raise Refusal(Reason.COMPILE_ERROR, f"{path.name}:{line}: {error.msg}", detail) from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise Refusal("COMPILE_ERROR", f"{path.name}: not valid Python: {error}") from None
+        raise Refusal(Reason.COMPILE_ERROR, f"{path.name}: not valid Python: {error}") from None
 
 
 def normalised(source: Source) -> str:
@@ -79,7 +81,9 @@ def normalised(source: Source) -> str:
     try:
         return ast.unparse(_stripped(source)) + "\n"
     except (ValueError, RecursionError) as error:
-        raise Refusal("COMPILE_ERROR", f"{source.name}: cannot be normalised: {error}") from None
+        raise Refusal(
+            Reason.COMPILE_ERROR, f"{source.name}: cannot be normalised: {error}"
+        ) from None
 
 
 def original_lines(source: Source, text: str) -> list[int]:

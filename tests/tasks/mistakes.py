@@ -187,4 +187,11 @@ MISTAKES = {
     "triton2triton/linear_gelu": Mistake(
         "value += tl.load(bias + i % n, mask=inside, other=0.0).to(tl.float32)", "value += 0.0"
     ),
+    "triton2triton/attention_backward": Mistake("(slope - own_delta[:, None])", "slope"),
+    "triton2triton/attention_varlen": Mistake("<= past + step", "<= step"),
+    "triton2triton/tree_attention": Mistake("other=0) != 0", "other=0) >= 0"),
+    "triton2triton/prefix_decode": Mistake("begin = own * seq", "begin = head.to(tl.int64) * seq"),
+    "triton2triton/attention_softcap": Mistake(
+        "tl.where(score < 0.0, -capped, capped)", "cap * score"
+    ),
 }

@@ -20,7 +20,8 @@ _NONE = Resources()
 MOST_ROUNDS = 3
 """How often an action is tried whose blobs the server loses, or whose workers fail."""
 
-NOT_BEGUN = range(69, 75)
+NO_NODE = 69
+NOT_BEGUN = range(NO_NODE, 75)
 """Exit codes of workers that say that the action did not begin; see ``kabuild.worker``."""
 
 
@@ -29,7 +30,7 @@ class Server(Protocol):
 
     @property
     def away(self) -> float:
-        """Seconds that the server may be away."""
+        """Seconds that the server may be away, or the node of a worker."""
         ...
 
     def remembered(self, wire: WireAction) -> Answer | None:
@@ -66,6 +67,10 @@ class NodeError(Exception):
         self.text = text or f"exit code {code}, without a word"
 
 
+class NoNodeError(InfraError):
+    """Workers have no node, and have had none for as long as a server may be away."""
+
+
 class LostError(Exception):
     """A blob of a result is not on the server, or damaged there."""
 
@@ -90,13 +95,18 @@ class Errand:
         *,
         seconds: float,
         needs: Resources = _NONE,
+        awaits_nodes: bool = True,
     ) -> None:
-        """``seconds`` and ``needs`` are those of the action that a worker runs."""
+        """``seconds`` and ``needs`` are those of the action that a worker runs.
+
+        ``awaits_nodes``: whether a node that does not serve may come back, as a server may.
+        """
         self._fleet = fleet
         self._wire = wire
         self._inputs = inputs
         self._seconds = seconds
         self._may_repeat = not (needs.lease or needs.timed)
+        self._awaits_nodes = awaits_nodes
         self._cancel = cancel
         self._rounds = 0
         self._away_since: float | None = None
@@ -144,17 +154,25 @@ class Errand:
         final = error.status == "DEADLINE_EXCEEDED"
         if error.reason is not Reason.REMOTE_UNAVAILABLE or final:
             raise error
+        self._await(error)
+
+    def _await(self, failure: InfraError) -> None:
+        """Wait a little for what is away. Raises ``failure`` if that has lasted too long."""
         now = self._fleet.monotonic()
         if self._away_since is None:
             self._away_since = now
         if now - self._away_since > self._fleet.away:
-            raise error
+            raise failure
         self._fleet.pause(self._attempt)
         self._attempt += 1
 
     def _go_elsewhere(self, error: NodeError) -> None:
         """Try another worker: not with what had begun on a device, which it may have broken."""
         failure = InfraError(Reason.NODE_FAILED, f"a worker of the fleet failed: {error.text}")
+        if error.code == NO_NODE and self._awaits_nodes:
+            self._await(NoNodeError(failure.reason, failure.message))
+            return
+        self._away_since, self._attempt = None, 0
         if error.code not in NOT_BEGUN and not self._may_repeat:
             raise failure
         self._again(failure)

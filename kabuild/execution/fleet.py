@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 from kabuild.base.clock import Clock, SystemClock
 from kabuild.base.errors import InfraError, Reason, RemoteError
 from kabuild.base.printing import in_line
-from kabuild.execution.errand import DistrustedError, Errand, LostError, NodeError
+from kabuild.execution.errand import DistrustedError, Errand, LostError, NodeError, NoNodeError
 from kabuild.execution.placement import Placement, Routing
 from kabuild.execution.prepared import Prepared
 from kabuild.execution.strategy import Execution
@@ -66,7 +66,7 @@ class FleetTerms:
         trusted: whose results count.
         placement: which actions it runs.
         queued: seconds that an action may wait for a worker.
-        away: seconds that the server may be away.
+        away: seconds that the server may be away, or the node of a worker.
         program: what workers start.
     """
 
@@ -102,6 +102,7 @@ class Fleet:
         self._server: RemoteCache | None = None
         self._there: set[Digest] = set()
         self._broken: RemoteError | None = None
+        self._awaits_nodes = True
 
     def __enter__(self) -> Self:
         return self
@@ -123,7 +124,15 @@ class Fleet:
         wire = wire_action(prepared, routing, terms.program)
         inputs = [node.digest for _, node in prepared.root.walk()]
         seconds = action.limits.timeout + GRACE
-        errand = Errand(self, wire, inputs, cancel, seconds=seconds, needs=action.resources)
+        errand = Errand(
+            self,
+            wire,
+            inputs,
+            cancel,
+            seconds=seconds,
+            needs=action.resources,
+            awaits_nodes=self._awaits_nodes,
+        )
 
         def read(answer: Answer) -> tuple[ActionResult, str]:
             return self._read(answer, prepared.key, prepared.fresh)
@@ -132,6 +141,9 @@ class Fleet:
             result, fault = errand.bring(read, remembered=not prepared.fresh)
         except RemoteError as error:
             raise self._failed(action, error) from error
+        except NoNodeError:
+            self._awaits_nodes = False  # one action has waited for all
+            raise
         return Execution(result, fault)
 
     def survey(self, routing: Routing, cancel: Event) -> bytes:
@@ -141,7 +153,7 @@ class Fleet:
         """
         fresh = token_hex(16)
         wire = wire_survey(fresh, routing, self._terms.program)
-        errand = Errand(self, wire, [], cancel, seconds=GRACE)
+        errand = Errand(self, wire, [], cancel, seconds=GRACE, awaits_nodes=False)
 
         def read(answer: Answer) -> tuple[ActionResult, str]:
             return self._read(answer, wire.note, fresh)
@@ -226,7 +238,7 @@ class Fleet:
 
     @property
     def away(self) -> float:
-        """Seconds that the server may be away: none before it has answered once."""
+        """Seconds that the server or a node may be away: none before the server answered once."""
         return self._terms.away if self._server else 0.0
 
     def monotonic(self) -> float:

@@ -43,6 +43,12 @@ FAILED, STOPPING, FOREIGN, OTHER_ROOT, NO_TOOLCHAIN, OTHER_PLATFORM, BUSY = 36, 
 
 INFRA, REFUSED = Outcome.INFRA.value, "refused"
 
+_SHOWN = 16
+"""Digits of a key in a line for people."""
+
+_LONG_WAIT = 1.0
+"""Seconds of waiting that such a line names."""
+
 
 @dataclass(frozen=True)
 class LeftFile:
@@ -135,10 +141,12 @@ class Node:
 
     def run(self, top: int, cancel: threading.Event) -> Report:
         """Run the wire action that is staged in the directory ``top``; no KabuildError leaves."""
+        shown = "a directory"
         try:
             note = self._note(top)
             if note.is_survey:
                 return self._surveyed(note)
+            shown = f"action {note.key.hash[:_SHOWN]}"
             prepared = self._checked(note, top)
             report, ended = self._ran(prepared, cancel)
         except _RefusedError as refused:
@@ -150,7 +158,7 @@ class Node:
             ended = Ended(FAILED, Outcome.CANCELLED.value if cancelled else INFRA)
         if self._watcher:
             self._watcher.ended(ended)
-        self._said(f"exit {report.code}{f': {report.text}' if report.text else ''}")
+        self._said(f"{shown}: {_told(ended)}{f': {report.text}' if report.text else ''}")
         self._tidy()
         return report
 
@@ -238,6 +246,13 @@ class Node:
             if digest is not None
         ]
         return Report(REMEMBERED if remembered else ENDED, files=tuple(files))
+
+
+def _told(ended: Ended) -> str:
+    """How an action ended, for whoever reads the node's log."""
+    spent = f" in {ended.ran:.1f} s" if ended.kind else ""
+    waited = f" after {ended.waited:.1f} s of waiting" if ended.waited >= _LONG_WAIT else ""
+    return f"{ended.outcome}{spent}{waited} (exit code {ended.code})"
 
 
 def _kind(needs: Resources) -> str:

@@ -173,9 +173,8 @@ def test_without_a_node_the_failure_says_so(site: Site, tmp_path: Path) -> None:
     socket = tmp_path / "nobody.sock"
     program = install_program(tmp_path, socket)
 
-    done = client.run(
-        "test", ALL, site.flags[0], f"--remote_worker_program={program}", "--nokeep_going"
-    )
+    flags = (site.flags[0], f"--remote_worker_program={program}", "--remote_timeout=5")
+    done = client.run("test", ALL, *flags, "--nokeep_going")
 
     assert done.code == 36
     assert f"a worker of the fleet failed: no node serves at {socket}" in done.out

@@ -5,20 +5,15 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kabuild.base.errors import InfraError, Interrupted, Reason
-from kabuild.execution import Execution
-from kabuild.execution.prepared import Prepared
 from kabuild.execution.wire import report_key
-from kabuild.model.action import Action, Resources
 from kabuild.model.digest import Digest
-from kabuild.model.result import ActionResult, OutputFile
-from kabuild.store import Store
 from tests.testkit.actions import command
 from tests.testkit.fleet import require_fleet
 
@@ -26,61 +21,18 @@ require_fleet()
 
 import grpc
 
+from tests.testkit.scripted import ACTION, DATA, NOW, TIMED, Fleet, a_scripted_fleet
 from tests.testkit.signers import trusted
-from tests.testkit.workers import NODE, Fixture, a_fleet
+from tests.testkit.workers import NODE
 
-NOW = threading.Event()
-DATA = b"made by the node"
-ACTION = command("a")
-TIMED = command("a", resources=Resources(cpus=0, lease="cpu", timed=True))
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
-@dataclass
-class Scripted:
-    """A node's strategy that makes one file, unless a test says otherwise."""
-
-    store: Store
-    ran: int = 0
-    during: Callable[[threading.Event], object] = field(default=lambda _: None)
-
-    def hermetic(self) -> bool:
-        return True
-
-    def run(self, prepared: Prepared, cancel: threading.Event) -> Execution:
-        self.ran += 1
-        self.during(cancel)
-        digest = self.store.cas.put(DATA)
-        return Execution(ActionResult(0, (OutputFile("result", digest),), seconds=1.0))
-
-
-@dataclass
-class Fleet:
-    """One fleet whose node does what a script says."""
-
-    fixture: Fixture
-    strategy: Scripted
-
-    def run(self, action: Action = ACTION, **settings: Any) -> Execution:
-        return self.fixture.fleet(**settings).run(self.fixture.prepared(action), NOW)
-
-    def failure(self, action: Action = ACTION, **settings: Any) -> InfraError:
-        with pytest.raises(InfraError) as caught:
-            self.run(action, **settings)
-        return caught.value
-
-    def is_right(self, action: Action = ACTION, **settings: Any) -> bool:
-        (file,) = self.run(action, **settings).result.files
-        return self.fixture.store.cas.get(file.digest) == DATA
-
-
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[Fleet]:
-    with Store.open(tmp_path / "node") as store:
-        strategy = Scripted(store)
-        with a_fleet(tmp_path, strategy, store) as fixture:
-            yield Fleet(fixture, strategy)
+    with a_scripted_fleet(tmp_path) as fleet:
+        yield fleet
 
 
 def once(*codes: grpc.StatusCode) -> Callable[[int], grpc.StatusCode | None]:
@@ -374,14 +326,6 @@ def test_nonsense_is_a_clear_failure(fleet: Fleet) -> None:
     fleet.fixture.engine.after = lambda _, result: result.output_directories.pop()
 
     assert "a worker of the fleet failed: exit code 0, without a word" in fleet.failure().message
-
-
-def test_a_node_that_is_away_is_named(fleet: Fleet) -> None:
-    program = fleet.fixture.program
-    program.write_text(program.read_text().replace("node.sock", "nobody.sock"))
-
-    assert "no node serves at" in fleet.failure().message
-    assert len(fleet.fixture.engine.ran) == 3
 
 
 def test_a_key_that_signs_for_something_else_does_not_count() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -66,6 +67,17 @@ def test_a_timeout_is_that_of_a_local_run(fleet: Fixture) -> None:
     assert len(fleet.engine.ran) == 2
 
 
+def test_a_node_says_of_each_action_how_it_ended(fleet: Fixture) -> None:
+    good, bad = (fleet.prepared(shell(script)) for script in ("echo >out/result", "exit 7"))
+    for prepared in (good, bad):
+        fleet.fleet().run(prepared, NOW)
+
+    ends = [f"action {p.key.hash[:16]}" for p in (good, bad)]
+    times = r" in \d+\.\d s( after \d+\.\d s of waiting)?"
+    patterns = [rf"{ends[0]}: done{times} \(exit code 0\)", rf"{ends[1]}: failed{times} .*10\)"]
+    assert all(map(re.fullmatch, patterns, fleet.said)), fleet.said
+
+
 def test_equal_actions_run_once_whatever_they_are_called(fleet: Fixture) -> None:
     one = fleet.prepared(shell("echo x >out/result"))
     other = replace(one, action=replace(one.action, label=one.action.label.sibling("b")))
@@ -123,7 +135,7 @@ def test_another_platform_is_refused(fleet: Fixture) -> None:
 
     assert error.reason is Reason.NODE_FAILED
     assert "device is '', the action is for 'a faster one'" in error.message
-    assert any(line.startswith("exit 73: ") for line in fleet.said)
+    assert all(": refused (exit code 73): this node is" in line for line in fleet.said)
 
 
 def test_another_toolchain_is_refused(fleet: Fixture) -> None:

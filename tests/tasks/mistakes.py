@@ -194,4 +194,11 @@ MISTAKES = {
     "triton2triton/attention_softcap": Mistake(
         "tl.where(score < 0.0, -capped, capped)", "cap * score"
     ),
+    "triton2triton/top_k_filter": Mistake("count >= wanted", "count > wanted"),
+    "triton2triton/token_penalties": Mistake("inside & (place >= first)", "inside"),
+    "triton2triton/sort_scores": Mistake(
+        "tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits)", "tl.where(bits < 0, bits, bits)"
+    ),
+    "triton2triton/magnitude_prune": Mistake("wanted - above", "wanted"),
+    "triton2triton/partition_points": Mistake("tl.load(count) + i - before", "i"),
 }

@@ -188,6 +188,13 @@ MISTAKES = {
         "value += tl.load(bias + i % n, mask=inside, other=0.0).to(tl.float32)", "value += 0.0"
     ),
     "triton2triton/attention_backward": Mistake("(slope - own_delta[:, None])", "slope"),
+    "triton2triton/differential_attention": Mistake("/ (2 * dim) + eps", "/ dim + eps"),
+    "triton2triton/cross_attention_align": Mistake(
+        "tl.where((frame < count)[None, :], total / heads, 0.0)", "total / heads"
+    ),
+    "triton2triton/mla_query": Mistake("a * c - b * s", "a * c + b * s"),
+    "triton2triton/linear_geglu": Mistake("gate * 0.7071067811865476", "gate"),
+    "triton2triton/ssd_chunk_scan": Mistake(" * step[None, :]", ""),
     "triton2triton/attention_varlen": Mistake("<= past + step", "<= step"),
     "triton2triton/tree_attention": Mistake("other=0) != 0", "other=0) >= 0"),
     "triton2triton/prefix_decode": Mistake("begin = own * seq", "begin = head.to(tl.int64) * seq"),

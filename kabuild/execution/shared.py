@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
 from threading import Lock
@@ -33,8 +33,14 @@ from kabuild.store.store import Store
 if TYPE_CHECKING:
     from kabuild.remote.client import RemoteCache
 
-WAVE = 512
+WAVE = 2048
 """Keys that are asked for together, and whose blobs are."""
+
+_CHECKERS = 3
+"""Threads that check signatures, in which OpenSSL runs beside the interpreter."""
+
+_PART = 64
+"""Signatures that one of them checks before it takes more; as few need no threads."""
 
 
 @dataclass(frozen=True)
@@ -127,10 +133,12 @@ class SharedCache:
         terms = self._terms
         shared = [p for p in wanted if p.hermetic and terms.include(p.action)]
         asked = [*{p.key: p for p in shared}.values()] if terms.accept else []
-        waves = [asked[at : at + WAVE] for at in range(0, len(asked), WAVE)]
         try:
-            with ThreadPoolExecutor(1, "kabuild-import") as importer:
-                self._fetch(waves, importer)
+            with ThreadPoolExecutor(_CHECKERS, "kabuild-check") as checkers:
+                for at in range(0, len(asked), WAVE):
+                    if self._is_off or self._stopped():
+                        break
+                    self._take_over(asked[at : at + WAVE], checkers)
         except KabuildError as error:
             self._give_up(error)
 
@@ -143,22 +151,14 @@ class SharedCache:
         entry = encode(result, self._store.cas, ended=self._clock.wall())
         self._uploader.send(Parcel(prepared.key, entry, Digest.of(prepared.command)))
 
-    def _fetch(self, waves: Sequence[Sequence[Prepared]], importer: Executor) -> None:
-        """Ask for each wave while the one before it is imported. Raises RemoteError, StoreError."""
-        importing: Future[None] | None = None
-        for wave in waves:
-            if self._is_off or self._stopped():
-                break
-            entries = self._connected().results.get_many([prepared.key for prepared in wave])
-            if importing:
-                importing.result()
-            importing = importer.submit(self._import, wave, entries)
-        if importing:
-            importing.result()
+    def _take_over(self, wave: Sequence[Prepared], checkers: Executor) -> None:
+        """Take over results that count and of which all blobs come. Raises RemoteError, StoreError.
 
-    def _import(self, wave: Sequence[Prepared], entries: Sequence[bytes | None]) -> None:
-        """Take over results that count and of which all blobs come. Raises as ``_fetch``."""
-        found = self._trusted(wave, entries)
+        One step after another: threads that ask, check and write at once take the interpreter from
+        each other with every small file, and all of it together takes longer.
+        """
+        entries = self._connected().results.get_many([prepared.key for prepared in wave])
+        found = self._trusted(wave, entries, checkers)
         server, cas = self._connected(), self._store.cas
         trees = chain.from_iterable(said.trees for said in found)
         lost = server.blobs.fetch(cas.missing(trees), self._store)
@@ -171,13 +171,17 @@ class SharedCache:
         lost = server.blobs.fetch(cas.missing(needed), self._store)
         self._keep([said for said, result in results if self._has_all(blobs_of(result), lost)])
 
-    def _trusted(self, wave: Sequence[Prepared], entries: Sequence[bytes | None]) -> list[_Said]:
+    def _trusted(
+        self, wave: Sequence[Prepared], entries: Sequence[bytes | None], checkers: Executor
+    ) -> list[_Said]:
         """What the entries that count state."""
-        now, found = self._clock.wall(), list[_Said]()
-        for prepared, entry in zip(wave, entries, strict=True):
-            if entry is None:
-                continue
-            said = self._terms.trusted.check(prepared.key, entry, now)
+        pairs = zip(wave, entries, strict=True)
+        there = [(prepared, entry) for prepared, entry in pairs if entry is not None]
+        parts = [there[at : at + _PART] for at in range(0, len(there), _PART)]
+        use_threads = len(parts) > 1
+        checked = (checkers.map if use_threads else map)(self._checked, parts)
+        found = list[_Said]()
+        for prepared, said in chain.from_iterable(checked):
             if isinstance(said, Distrust):
                 self._count(said.value)
                 continue
@@ -186,6 +190,13 @@ class SharedCache:
             except ValueError:
                 self._count(Distrust.DAMAGED.value)
         return found
+
+    def _checked(
+        self, part: Sequence[tuple[Prepared, bytes]]
+    ) -> list[tuple[Prepared, bytes | Distrust]]:
+        """What entries state, or why they do not count."""
+        now, trusted = self._clock.wall(), self._terms.trusted
+        return [(prepared, trusted.check(prepared.key, entry, now)) for prepared, entry in part]
 
     def _decoded(self, entry: bytes) -> ActionResult | None:
         """The result in a statement; None if no build would cache it."""

@@ -28,8 +28,8 @@ from kabuild.remote.wave import Wave
 
 T = TypeVar("T")
 
-WINDOW = 64
-"""Calls on their way at once, as long as the server takes so many."""
+WINDOW = 100
+"""Calls on their way at once, as long as the server takes so many; Bazel's on one connection."""
 
 LARGEST_MESSAGE = 16 << 20
 """Bytes of one answer."""

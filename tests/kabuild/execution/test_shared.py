@@ -101,6 +101,7 @@ def test_a_fresh_run_takes_nothing(writer: Machine, reader: Machine) -> None:
     assert reader.ran == 4
 
 
+@pytest.mark.parametrize("part", [64, 1], ids=["one thread", "threads"])
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [
@@ -115,9 +116,12 @@ def test_what_does_not_count_is_made_again(
     server: ReapiServer,
     writer: Machine,
     reader: Machine,
+    monkeypatch: pytest.MonkeyPatch,
     spoil: Callable[[Digest, bytes], bytes],
     why: str,
+    part: int,
 ) -> None:
+    monkeypatch.setattr("kabuild.execution.shared._PART", part)
     results = server.results
     with Store.open(writer.root) as store:
         keys = {item.key for item in writer.build(WRITER).settled.values()}

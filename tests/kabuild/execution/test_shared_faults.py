@@ -179,35 +179,12 @@ def test_an_error_of_ours_is_no_verdict(tmp_path: Path, reader: Machine) -> None
     assert len(warnings) == 1
 
 
-def test_a_wave_is_asked_for_while_another_is_imported(
-    server: ReapiServer,
-    writer: Machine,
-    reader: Machine,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The blobs of the first task come only after the question for the second."""
-    monkeypatch.setattr("kabuild.execution.shared.WAVE", 1)
-    asked, waited = threading.Event(), list[bool]()
-
-    def count(number: int) -> None:
-        if number == 1:
-            asked.set()
-
-    server.faults["GetActionResult"] = count
-    server.faults["BatchReadBlobs"] = lambda _: waited.append(asked.wait(30.0))
-
-    reader.build(READER)
-
-    assert (reader.ran, reader.warnings, {*waited}) == (0, [], {True})
-
-
 def test_a_failure_of_an_import_ends_the_waves(
     server: ReapiServer,
     writer: Machine,
     reader: Machine,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is told by the thread that asks."""
     monkeypatch.setattr("kabuild.execution.shared.WAVE", 1)
     server.faults["BatchReadBlobs"] = always(StatusCode.DATA_LOSS)
 

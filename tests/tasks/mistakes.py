@@ -208,4 +208,16 @@ MISTAKES = {
     ),
     "triton2triton/magnitude_prune": Mistake("wanted - above", "wanted"),
     "triton2triton/partition_points": Mistake("tl.load(count) + i - before", "i"),
+    "triton2triton/unique_counts": Mistake(
+        "(own != before)", "(own.to(tl.int32) != before.to(tl.int32))"
+    ),
+    "triton2triton/mutual_information": Mistake("/ of_col * voxels", "/ of_col"),
+    "triton2triton/integral_image": Mistake(
+        "row // height * (height + 1) + row % height + 1", "row + 1"
+    ),
+    "triton2triton/reduce_middle": Mistake(
+        "range(0, size, BLOCK_S)", "range(0, size - BLOCK_S + 1, BLOCK_S)"
+    ),
+    "triton2triton/pna_aggregate": Mistake("tl.where(known, most, 0.0)", "most"),
+    "triton2triton/min_p_sample": Mistake("value / heat[:, None]", "value"),
 }

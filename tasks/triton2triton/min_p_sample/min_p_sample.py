@@ -1,0 +1,64 @@
+"""Min-p sampling: one program a row, or some short ones, in three walks along the columns.
+
+The first finds the likeliest column, the second sums up what is kept, and the third walks until a
+random part of that sum.
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def heated(logits, temperature, row, col, rows, vocab):
+    """A block of logits by their rows' temperatures, minus infinity outside of them."""
+    inside = (row < rows)[:, None] & (col < vocab)[None, :]
+    heat = tl.load(temperature + row, mask=row < rows, other=1.0)
+    place = row[:, None] * vocab + col[None, :]
+    value = tl.load(logits + place, mask=inside, other=0.0).to(tl.float32)
+    return tl.where(inside, value / heat[:, None], float("-inf"))
+
+
+@triton.jit
+def min_p_kernel(
+    logits, temperature, min_p, seed, token, rows, vocab,
+    BLOCK_R: tl.constexpr, BLOCK_V: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
+    limit = tl.minimum(tl.load(min_p + row, mask=row < rows, other=1.0), 1.0)[:, None]
+    peaks = tl.full((BLOCK_R, BLOCK_V), float("-inf"), dtype=tl.float32)
+    for start in range(0, vocab, BLOCK_V):
+        col = start + tl.arange(0, BLOCK_V)
+        peaks = tl.maximum(peaks, heated(logits, temperature, row, col, rows, vocab))
+    peak = tl.where(row < rows, tl.max(peaks, axis=1), 0.0)[:, None]
+
+    sums = tl.zeros((BLOCK_R, BLOCK_V), dtype=tl.float32)
+    for start in range(0, vocab, BLOCK_V):
+        col = start + tl.arange(0, BLOCK_V)
+        weight = tl.exp(heated(logits, temperature, row, col, rows, vocab) - peak)
+        sums += tl.where(weight >= limit, weight, 0.0)
+    goal = tl.rand(tl.load(seed), row) * tl.sum(sums, axis=1)
+
+    before = tl.zeros((BLOCK_R,), dtype=tl.float32)
+    chosen = tl.full((BLOCK_R,), 2147483647, dtype=tl.int32)
+    last = tl.zeros((BLOCK_R,), dtype=tl.int32)
+    for start in range(0, vocab, BLOCK_V):
+        col = start + tl.arange(0, BLOCK_V)
+        weight = tl.exp(heated(logits, temperature, row, col, rows, vocab) - peak)
+        kept = (weight >= limit) & (weight > 0.0)
+        weight = tl.where(kept, weight, 0.0)
+        total = before[:, None] + tl.cumsum(weight, axis=1)
+        reached = tl.where(kept & (total > goal[:, None]), col[None, :], 2147483647)
+        chosen = tl.minimum(chosen, tl.min(reached, axis=1))
+        last = tl.maximum(last, tl.max(tl.where(kept, col[None, :], 0), axis=1))
+        before += tl.sum(weight, axis=1)
+    tl.store(token + row, tl.minimum(chosen, last), mask=row < rows)
+
+
+def min_p_sample(logits, temperature, min_p, seed, token, *, rows, vocab):
+    """Write token [rows]."""
+    block = min(triton.next_power_of_2(vocab), 1024)
+    some = min(1024 // block, 32)
+    min_p_kernel[(triton.cdiv(rows, some),)](
+        logits, temperature, min_p, seed, token, rows, vocab,
+        BLOCK_R=some, BLOCK_V=block, num_warps=4,
+    )  # fmt: skip

@@ -144,8 +144,6 @@ def _told() -> Table:
 
 def _bench() -> ModuleType:
     """AutoKernel's ``bench.py``, which imports its ``reference.py``."""
-    for file in reversed(_SHARED):
-        path = HERE / "original" / file
-        module = sys.modules[path.stem] = ModuleType(path.stem)
-        exec(compile(path.read_text(), path, "exec"), vars(module))  # noqa: S102 - the task's code
-    return sys.modules["bench"]
+    from imported.original_code import load_modules
+
+    return load_modules(HERE / "original", reversed(_SHARED))

@@ -6,8 +6,10 @@ import ast
 import builtins
 import contextlib
 import symtable
-from collections.abc import Collection, Iterator, Mapping
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from unittest import mock
 
@@ -36,6 +38,15 @@ def definitions(path: Path, names: Collection[str], given: Mapping[str, Any]) ->
     if missing:
         raise NameError(f"{path.name} has no {', '.join(sorted(missing))}")
     return known
+
+
+def load_modules(root: Path, files: Iterable[str]) -> ModuleType:
+    """The last module of ``files``; each is loaded under its own name, for the others to import."""
+    for path in map(root.joinpath, files):
+        module = sys.modules[path.stem] = ModuleType(path.stem)
+        module.__file__ = str(path)
+        exec(compile(path.read_text(), path, "exec"), vars(module))  # noqa: S102 - the task's code
+    return module
 
 
 def _read(source: str) -> Iterator[str]:

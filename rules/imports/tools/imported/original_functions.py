@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 
 from imported.boundary import returned
-from imported.functions import Told, Values, result_name, tensors
+from imported.devices import ZeroedMemory
+from imported.functions import Told, Values, result_name, sized, tensors
 from imported.original_code import definitions, on
+from imported.problems import SEEDS
 
 Answer = Callable[[Callable[..., Any]], Callable[..., Any]]
 _TRIALS = "check_forward_correctness"
@@ -41,14 +43,33 @@ def results_of(function: Callable[..., Any], values: Values, told: Told) -> dict
     return {**returned(found, told.get("unread") or result_name(values))[1], **changed}
 
 
-def checked_data(module: Any, settings: Values, device: str, answer: Answer) -> str:
+def drawn_data(module: Any, config: Values, seed: int, told: Told) -> dict[str, Any]:
+    """What a problem's own code draws under ``seed``, and computes: inputs, state and results."""
+    with on(str(torch.get_default_device())), ZeroedMemory():
+        torch.manual_seed(seed)  # some data is drawn without the problem's generator
+        data = module.generate_input(**sized(told, config), seed=seed % SEEDS)
+    found = tensors({"data": cloned(data)})
+    results = results_of(module.ref_kernel, {"data": data}, told)
+    return {"inputs": {n: found[n] for n in told["inputs"]}, "state": {}, "results": results}
+
+
+def checked_data(module: Any, config: Values, seed: int, told: Told, answer: Answer) -> str:
     """What ``check_implementation`` of a problem says of a candidate; "" where it passes."""
-    with on(device):
+    settings = {**sized(told, config), "seed": seed % SEEDS}
+    with on(str(torch.get_default_device())):
         torch.manual_seed(settings["seed"])
         data = module.generate_input(**settings)
         output = answer(module.ref_kernel)(cloned(data))
         said = module.check_implementation(data, output)
     return complaint(said)
+
+
+def complaint_of_properties(module: Any, inputs: Values, outputs: Values) -> str:
+    """What a problem's check of properties finds wrong with results; "" for nothing."""
+    results = tuple(outputs[name] for name in sorted(outputs))
+    return complaint(
+        module.check_implementation(*inputs.values(), results if len(results) > 1 else results[0])
+    )
 
 
 def complaint(said: Any) -> str:

@@ -8,16 +8,32 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from imported.boundary import LeftOutError
+from imported.devices import ZeroedMemory, instead_of_cuda
+from imported.functions import Learnt, Values, learn, tensors
+from imported.original_code import load_modules
+
 GENERATE, REFERENCE, ENTRY = "generate_input", "ref_kernel", "custom_kernel"
 GENERATE_PARTS, PREFIX = "generate_inputs", "reference_"
-_WIDE = "f64"
+SEEDS = 2**16
+"""Seeds are below this, as the originals' are: some add theirs to values, which then differ in it
+alone."""
+
+_WIDE, _EVALUATION = "f64", "eval.py"
 _CONSTANT = re.compile(r"^(\w+) = ([\d_]+)$", re.MULTILINE)
+_TEST = re.compile(r'^ *- (\{(?![^{}]*"source")[^{}]*\})', re.MULTILINE)
+Settings = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -41,14 +57,45 @@ class Problem:
     settings: Mapping[str, int] = field(default_factory=dict)
     text: Callable[[Mapping[str, str]], str] | None = None
 
+    def call(self, settings: Mapping[str, Any], device: str) -> Values:
+        """The arguments for some settings, under the seed of the global generator."""
+        seed = torch.initial_seed() % SEEDS
+        with instead_of_cuda(device), ZeroedMemory():
+            return self.data(**settings, seed=seed)
 
-def read_problem(reference: ModuleType, stem: str, evaluation: str) -> Problem | None:
-    """The problem of a module; None where it has neither form.
+    def learn(self, settings: Mapping[str, Any], *, checked: bool) -> Learnt:
+        """What crosses the boundary at some settings. Raises LeftOutError.
 
-    ``stem`` begins the names of a solution's functions, where there are several; ``evaluation`` is
-    the text of the problem's own evaluation, if it has one.
-    """
-    names = vars(reference)
+        ``checked`` is whether the problem's own check says what is right.
+        """
+
+        def call(moved: Mapping[str, int], device: str) -> tuple[Values, list[Tensor]]:
+            values = self.call({**settings, **moved}, device)
+            return values, list(tensors(values).values())
+
+        return learn(
+            self.function,
+            call,
+            {name: value for name, value in settings.items() if type(value) is int},
+            self.entry,
+            devices=("meta", "cpu"),
+            text=self.text,
+            checked=checked,
+            memory=True,
+        )
+
+
+def load_reference(root: Path, files: Sequence[str]) -> ModuleType:
+    """The module that says what is right, the first of ``files``, after those that it imports."""
+    imports = (file for file in files[1:] if file.endswith(".py") and not _evaluates(file))
+    return load_modules(root, [*imports, files[0]])
+
+
+def read_problem(root: Path, files: Sequence[str]) -> Problem:
+    """The problem in ``files``. Raises LeftOutError where it has neither form."""
+    stem = Path(files[0]).parent.name.removesuffix("_py")
+    evaluation = next(((root / file).read_text() for file in files if _evaluates(file)), "")
+    names = vars(load_reference(root, files))
     if {GENERATE, REFERENCE} <= names.keys():
         generate = names[GENERATE]
         return Problem(
@@ -60,8 +107,23 @@ def read_problem(reference: ModuleType, stem: str, evaluation: str) -> Problem |
         )
     parts = {n.removeprefix(PREFIX): f for n, f in names.items() if n.startswith(PREFIX)}
     if GENERATE_PARTS not in names or len(parts) < 2 or not evaluation:
-        return None
+        what = f"it has no {GENERATE} and {REFERENCE}, so that nothing says what is called"
+        raise LeftOutError("NO_ENTRY", what)
     return _of_parts(names[GENERATE_PARTS], parts, stem, evaluation)
+
+
+def settings_in(text: str) -> list[Settings]:
+    """The settings of a problem's tests, the largest first, and then those of its benchmarks.
+
+    ``text`` is the problem's declaration. Benchmarks are mostly too large to learn from.
+    """
+    tests, _, benchmarks = text.partition("\nbenchmarks:")
+    return [*sorted(_settings(tests), key=_size, reverse=True), *_settings(benchmarks)]
+
+
+def checks_properties(code: str) -> bool:
+    """Whether a reference's check asks for properties of a result, and not for the reference's."""
+    return "check_impl" in code and REFERENCE not in code.partition("check_impl")[2]
 
 
 def narrowed(attrs: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,6 +144,19 @@ def narrowed(attrs: Mapping[str, Any]) -> dict[str, Any]:
         "entry": ENTRY,
         "adapter": "//rules/imports/tools/narrowed.py",
     }
+
+
+def _settings(text: str) -> list[Settings]:
+    found = (ast.literal_eval(test) for test in _TEST.findall(text))
+    return [{name: value for name, value in test.items() if name != "seed"} for test in found]
+
+
+def _size(settings: Settings) -> int:
+    return math.prod(value for value in settings.values() if type(value) is int)
+
+
+def _evaluates(file: str) -> bool:
+    return Path(file).name == _EVALUATION
 
 
 def _of_parts(

@@ -259,6 +259,22 @@ def test_what_a_script_accepts_decides_whether_its_task_is_admitted(
         assert ran.gate("admission")["reason"] == reason, ran.out
 
 
+@pytest.mark.parametrize(
+    ("task", "fooled"),
+    [("returned", "inputs zeroed, zeros"), ("early", "")],
+)
+def test_what_is_wrong_and_passes_in_a_script_is_a_finding(
+    imported: CliWorkspace, task: str, fooled: str
+) -> None:
+    """``returned`` computes what it expects after the call, and ``early`` before it."""
+    ran = imported.run("validate", f"@aka//triton2triton/vllm/{task}", "--samples=2", "--json")
+
+    proof = ran.gate("proof")
+    assert proof["verdict"] == "PASS", ran.out
+    said = f"ORIGINAL_CHECK_FOOLED: {fooled}" if fooled else "its check was not fooled"
+    assert said in proof["summary"], proof
+
+
 @pytest.mark.parametrize("file", ["scripts/task_runner.py", "source/kernel.py"])
 def test_a_file_that_changed_or_is_missing_is_named(
     imported: CliWorkspace, tmp_path: Path, file: str

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from imported.functional import Functional
+    from imported.original_functions import Answer
     from torch import Generator, Tensor
 
 HERE = Path(__file__).parent
@@ -65,6 +65,7 @@ def _editable(config: str) -> list[str]:
 def capture(name: str, files: Sequence[str]) -> Table:
     """What the lock says of a task. Raises LeftOutError."""
     from imported.boundary import LeftOutError, needing_packages, sources
+    from imported.scripted import learn_file, learn_function, learn_runner
 
     config = (HERE / "original" / files[-1]).read_text()
     if version := next((v for v in _SCHEMA.findall(config) if v not in _KNOWN), ""):
@@ -73,10 +74,8 @@ def capture(name: str, files: Sequence[str]) -> Table:
     if found:
         raise LeftOutError(*found)
     if files[0].endswith("_func.py"):
-        attrs, origin = needing_packages(lambda: _functional(files[0]))
+        attrs, origin = needing_packages(lambda: learn_function(HERE / "original", files[0]))
     elif len(files) == 3:
-        from imported.scripted import learn_file, learn_runner
-
         learn = learn_file if files[1].endswith(_TIMING) else learn_runner
         attrs, origin = needing_packages(lambda: learn(HERE / "original", *files[:2]))
     else:
@@ -94,14 +93,10 @@ def capture(name: str, files: Sequence[str]) -> Table:
 
 def inputs(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
     """The tensors of a call, from the original's own code under a seed."""
-    from imported import scripted
     from imported.modules import under_seed
 
     told, device = _told(), str(generator.device)
-    if "runner" in told:
-        original = HERE / "original"
-        return under_seed(generator, lambda: scripted.inputs(original, told, config, device))
-    return under_seed(generator, lambda: _function(told).inputs(told, config, device))
+    return under_seed(generator, lambda: _task().inputs(told, config, device))
 
 
 def state(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
@@ -109,38 +104,36 @@ def state(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
     from imported.modules import under_seed
 
     told, device = _told(), str(generator.device)
-    return under_seed(generator, lambda: _function(told).state(told, config, device))
+    return under_seed(generator, lambda: _task().state(told, config, device))
 
 
 def reference(**given: Any) -> Table:
     """What the original expects for arguments and weights, in their precision."""
-    from imported import scripted
+    found: Table = _task().reference(_told(), given)
+    return found
 
-    told = _told()
-    if "runner" in told:
-        return scripted.reference(HERE / "original", told, given)
-    return _function(told).reference(told, given)
+
+def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> Table:
+    """What a task's script draws under a seed. What it expects is no value that it computes."""
+    found: Table = _task().original(_told(), config, seeds["inputs"])
+    return found
+
+
+def original_check(config: Mapping[str, Any], seed: int, answer: Answer) -> str:
+    """What the check of a task's script says of a candidate; "" where it passes."""
+    return str(_task().original_check(_told(), config, seed, answer))
 
 
 def _by_script(*tensors: Mapping[str, Tensor]) -> str:
     """What a task's script says of a call's results, given the call's inputs and the right ones."""
-    from imported import scripted
-
-    return scripted.check(HERE / "original", _told(), *tensors)
+    return str(_task().check(_told(), *tensors))
 
 
-def _functional(file: str) -> tuple[Table, str]:
-    from imported.functional import Functional
+def _task() -> Any:
+    """A ``Functional``, or a ``Scripted``, which alone has checks."""
+    from imported.scripted import task_of
 
-    task = Functional(HERE / "original" / file)
-    learnt, parameters = task.learn()
-    return {**learnt.attrs, "parameters": {**parameters, "file": file}}, task.origin
-
-
-def _function(told: Table) -> Functional:
-    from imported.functional import Functional
-
-    return Functional(HERE / "original" / told["file"])
+    return task_of(HERE / "original", _told())
 
 
 def _told() -> Table:

@@ -179,7 +179,7 @@ class _Proof:
             self._note_question(config, "inputs", str(fault))
             return
         theirs = {part: dict(tensors) for part, tensors in theirs.items()}
-        for part, mine in ours.items():
+        for part, mine in ((part, mine) for part, mine in ours.items() if part in theirs):
             said = theirs[part].keys() ^ mine.keys()
             off = {n for n in mine.keys() - said if not _identical(theirs[part][n], mine[n])}
             rounded = {n for n in off if part == "results" and _close(theirs[part][n], mine[n])}

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from imported.boundary import LeftOutError
 from imported.constants import Module, read_module
-from imported.functions import Learnt, Values, inputs_of, learn, listen, run, sized, state_of
+from imported.functions import Values, inputs_of, learn, listen, run, sized, state_of
 from imported.modules import build
 
 _INPUTS, _INIT = "get_inputs", "get_init_inputs"
@@ -25,16 +25,19 @@ class Functional:
 
     def __init__(self, path: Path) -> None:
         self._module: Module = read_module(path, functions=(_INPUTS, _INIT), of="")
-        self.origin = self._module.origin
 
-    def learn(self) -> tuple[Learnt, dict[str, Any]]:
-        """What crosses the boundary, and the parameters of the task. Raises LeftOutError."""
+    def learn(self, file: str) -> tuple[dict[str, Any], str]:
+        """What a declaration says, with ``file`` as a parameter, and the task's origin.
+
+        Raises LeftOutError.
+        """
         names = self._module.load(self._module.values)
         if _model(names) is None:
             raise LeftOutError("NO_ENTRY", "it has no model that is called with a function 'fn'")
         function = _function(names)
         learnt = learn(function, self._call, self._sizes(), function.__name__, keywords=True)
-        return learnt, learnt.parameters(self._sizes())
+        parameters = learnt.parameters(self._sizes(), file=file)
+        return {**learnt.attrs, "parameters": parameters}, self._module.origin
 
     def inputs(self, told: Told, config: Told, device: str) -> dict[str, Tensor]:
         """The tensors of a call, drawn from the global generators."""

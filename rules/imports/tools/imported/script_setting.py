@@ -34,6 +34,13 @@ class Idle:
         """A call by the host, as of a device function."""
 
 
+def seed_all(seed: int) -> None:
+    """Seed all global generators."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)
+
+
 @contextlib.contextmanager
 def salted() -> Iterator[None]:
     """Seeds that the script sets are mixed with that of the global generator."""

@@ -8,12 +8,10 @@ seed again, with these results instead of the module's, and its answer is the ve
 from __future__ import annotations
 
 import hashlib
-import random
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,7 +21,7 @@ from imported.functions import placed, tensors
 from imported.modules import first_line, identical
 from imported.script_declared import Told, declaration, floats_of, shapes_of
 from imported.script_results import close
-from imported.script_setting import tensors_on_a_gpu
+from imported.script_setting import seed_all, tensors_on_a_gpu
 from imported.script_stage import Seen, results
 from imported.script_tasks import Learning
 from imported.scripts import AGAIN, Script
@@ -183,7 +181,7 @@ def _steady(
     """The first draw with these shapes, and its seed, from ``start`` or the global one on."""
     start = start or torch.initial_seed() % 2**30
     for seed in range(start, start + _TRIES):
-        _set(seed)
+        seed_all(seed)
         seen = script.watch(sizes, device, briefly=True)
         if shapes_of(seen) == shapes:
             return seen, seed
@@ -195,18 +193,12 @@ def _said(
     script: Script, sizes: Mapping[str, int], device: str, seed: int, replies: Mapping[str, Tensor]
 ) -> str:
     with torch.random.fork_rng([device] if device.startswith("cuda") else []):
-        _set(seed)
+        seed_all(seed)
         try:
             seen = script.watch(sizes, device, replies=replies)
         except Exception as error:  # noqa: BLE001 - whatever the script raises for such results
             return first_line(error)
     return seen.error if seen.entry else "it calls nothing"
-
-
-def _set(seed: int) -> None:
-    torch.manual_seed(seed)
-    random.seed(seed)
-    np.random.seed(seed)
 
 
 def _compared(told: Told) -> list[str]:
@@ -234,7 +226,7 @@ def _digest(given: Mapping[str, Tensor]) -> bytes:
 def _call(script: Script, seed: int, device: str, sizes: tuple[tuple[str, int], ...]) -> Seen:
     """A call, for what of it are no tensors."""
     with torch.random.fork_rng([device] if device.startswith("cuda") else []):
-        _set(seed)
+        seed_all(seed)
         return script.watch(dict(sizes), device, briefly=True)
 
 

@@ -1,4 +1,4 @@
-"""Tasks with a script, of any form and tier: what they are, and what their references are asked."""
+"""Tasks with a script, or with a function: what they are, and what their references are asked."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 from torch import Tensor
 
-from imported import script_tasks, script_tier
+from imported import original_scripts, script_tasks, script_tier
 from imported.constants import read_module
+from imported.functional import Functional
+from imported.original_functions import Answer
 from imported.pytests import Tests, learn_tests
 from imported.script_tier import TIER
 from imported.scripts import Script
@@ -18,12 +20,19 @@ Told = Mapping[str, Any]
 _STAND_IN = "//rules/imports/tools/imported/stand_in.py"
 
 
+def learn_function(home: Path, file: str) -> tuple[dict[str, Any], str]:
+    """A function and the model that calls it: the declaration, its origin. Raises LeftOutError."""
+    return Functional(home / file).learn(file)
+
+
 def learn_runner(home: Path, source: str, runner: str) -> tuple[dict[str, Any], str]:
     """A module and the script beside it: the declaration and its origin. Raises LeftOutError."""
     where = {"source": source, "runner": runner}
-    attrs, told = script_tier.learn(script_of(home, where))
+    attrs, told = script_tier.learn(Script(home / runner, home / source))
+    check = [] if told.get("tier") == TIER else [runner]
     origin = read_module(home / source, functions=(), of="").origin
-    return {**attrs, "adapter": _STAND_IN, "parameters": {**told, **where}}, origin
+    more = {"adapter": _STAND_IN, "check": check, "parameters": {**told, **where}}
+    return {**attrs, **more}, origin
 
 
 def learn_file(home: Path, source: str, *modules: str) -> tuple[dict[str, Any], str]:
@@ -34,30 +43,45 @@ def learn_file(home: Path, source: str, *modules: str) -> tuple[dict[str, Any], 
     return {**attrs, "modules": parts, "parameters": {**told, **where}}, origin
 
 
-def script_of(home: Path, told: Told) -> Script:
-    """The script that a task was learnt from; its files are below ``home``."""
-    runner, source = (home / told[name] for name in ("runner", "source"))
-    if "test" in told:
-        return Tests(runner, source, told["test"], told["case"])
-    return Script(runner, source)
+def task_of(home: Path, told: Told) -> Functional | Scripted:
+    """The task that was learnt, as ``told`` says; its files are below ``home``."""
+    return Scripted(home, told) if "runner" in told else Functional(home / told["file"])
 
 
-def inputs(home: Path, told: Told, config: Told, device: str) -> dict[str, Tensor]:
-    """The tensors of a call, under the global seed."""
-    script = script_of(home, told)
-    if told.get("tier") == TIER:
-        return script_tier.draw(script, dict(told), device)
-    return script_tasks.drawn(script, dict(told), config, device)
+class Scripted:
+    """A task that was learnt from a script; its files are below ``home``, as ``told`` says."""
 
+    def __init__(self, home: Path, told: Told) -> None:
+        runner, source = (home / told[name] for name in ("runner", "source"))
+        self._script = Script(runner, source)
+        if "test" in told:
+            self._script = Tests(runner, source, told["test"], told["case"])
 
-def reference(home: Path, told: Told, given: Told) -> dict[str, Tensor]:
-    """What is expected of a call with the tensors of ``given``."""
-    script = script_of(home, told)
-    if told.get("tier") == TIER:
-        return script_tier.original(script, dict(told), given)
-    return script_tasks.expected(script, dict(told), given)
+    def inputs(self, told: Told, config: Told, device: str) -> dict[str, Tensor]:
+        """The tensors of a call, under the global seed."""
+        if told.get("tier") == TIER:
+            return script_tier.draw(self._script, dict(told), device)
+        return script_tasks.drawn(self._script, dict(told), config, device)
 
+    def state(self, told: Told, config: Told, device: str) -> dict[str, Tensor]:
+        """None: scripts have no weights."""
+        del told, config, device
+        return {}
 
-def check(home: Path, told: Told, *tensors: Mapping[str, Tensor]) -> str:
-    """What the script says of a call: of its inputs, outputs, and the original's outputs."""
-    return script_tier.verdict(script_of(home, told), dict(told), *tensors)
+    def reference(self, told: Told, given: Told) -> dict[str, Tensor]:
+        """What is expected of a call with the tensors of ``given``."""
+        if told.get("tier") == TIER:
+            return script_tier.original(self._script, dict(told), given)
+        return script_tasks.expected(self._script, dict(told), given)
+
+    def check(self, told: Told, *tensors: Mapping[str, Tensor]) -> str:
+        """What the script says of a call: of its inputs, outputs, and the original's outputs."""
+        return script_tier.verdict(self._script, dict(told), *tensors)
+
+    def original(self, told: Told, config: Told, seed: int) -> dict[str, Any]:
+        """What the script's own code draws under ``seed``."""
+        return original_scripts.drawn(self._script, told, config, seed)
+
+    def original_check(self, told: Told, config: Told, seed: int, answer: Answer) -> str:
+        """What the script's own check says of a candidate; "" where it passes."""
+        return original_scripts.checked(self._script, told, config, seed, answer)

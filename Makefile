@@ -90,10 +90,11 @@ fleet: setup
 	  tests/conformance/test_reapi_servers.py tests/conformance/test_fleet_tls.py \
 	  tests/conformance/test_executors.py
 
-# Checkouts of public benchmarks, imported and judged: PATHS="kernelbench=../KernelBench".
+# Checkouts of public benchmarks, imported and judged: PATHS="kernelbench=../KernelBench", and
+# GATES=compile,correctness,perf,unseen for more gates than the first two.
 test-imports: setup
 	@[ -n "$(PATHS)" ] || { echo 'name checkouts: make test-imports PATHS="kernelbench=../KernelBench"'; exit 1; }
-	KABUILD_CHECKOUTS="$(PATHS)" $(VENV)/bin/python -m pytest tests/checkouts
+	KABUILD_CHECKOUTS="$(PATHS)" KABUILD_CHECKOUT_GATES="$(GATES)" $(VENV)/bin/python -m pytest tests/checkouts
 
 lint: setup
 	$(VENV)/bin/ruff check

@@ -179,7 +179,7 @@ class Learning:
 
     def watch(self, sizes: Sizes, seed: int = 1, **more: Any) -> Seen:
         """The observations of a run of the script under a seed."""
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # no device's, which PyTorch would look for
         return self.script.watch(sizes, "cpu", **more)
 
     def explored(self, names: list[str]) -> tuple[Space, dict[str, list[str]]]:

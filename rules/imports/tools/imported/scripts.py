@@ -14,6 +14,7 @@ import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -118,7 +119,7 @@ class Script:
         with contextlib.ExitStack() as stack:
             for name in ("jit", "autotune", "heuristics"):
                 stack.enter_context(mock.patch.object(triton, name, no_launch))
-            exec(compile(self.source.read_text(), self.source, "exec"), vars(module))  # noqa: S102 - the task's own code
+            exec(_compiled(self.source.read_text(), self.source), vars(module))  # noqa: S102 - the task's own code
         return module
 
     def said(self, sizes: Mapping[str, int], module: Any) -> str:
@@ -147,7 +148,7 @@ class Script:
         names: dict[str, Any] = {"__name__": "imported_task", "__file__": str(self.runner)}
         here = Path.cwd()
         try:
-            exec(compile(self.runner.read_text(), self.runner, "exec"), names)  # noqa: S102 - the task's own code
+            exec(_compiled(self.runner.read_text(), self.runner), names)  # noqa: S102 - the task's own code
         finally:
             os.chdir(here)
         return names
@@ -180,6 +181,12 @@ class Script:
                 pairs = enumerate(zip(columns, case, strict=True))
                 case = tuple(sizes.get(name or f"size_{i}", value) for i, (name, value) in pairs)
             names[key] = [case]
+
+
+@lru_cache(maxsize=16)
+def _compiled(text: str, path: Path) -> types.CodeType:
+    """The code of a file, which is run once for each observation."""
+    return compile(text, path, "exec")
 
 
 def prepare(device: str) -> None:

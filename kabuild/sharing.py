@@ -150,7 +150,7 @@ def trusted_of(workspace: Workspace, flag: str) -> TrustedKeys:
     if workspace.trusted_keys is None:
         raise UsageError(
             Reason.BAD_FLAG,
-            f"{flag}: {workspace.file.shown} does not say whose results count",
+            f"{flag}: {workspace.file.shown} has no [remote] trusted_keys: no result counts",
             hint='[remote] trusted_keys = "fleet.keys" names a file with a line for each signer:\n'
             "NAME ssh-ed25519 KEY, as in an allowed-signers file of OpenSSH",
         )

@@ -56,7 +56,7 @@ def _find_fleet(remote: RemoteRequest) -> Iterator[Finding]:
     try:
         workspace = load_workspace(find_workspace(Path.cwd()))
     except KabuildError as error:
-        advice = "its workers are asked where WORKSPACE.toml says whose answers count"
+        advice = "run it in a workspace with [remote] trusted_keys to see its workers"
         yield Finding("fleet workers", State.OPTIONAL, error.message, advice)
         return
     quick = replace(remote, queue_timeout=min(remote.queue_timeout, _QUEUED))

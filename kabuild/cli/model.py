@@ -187,7 +187,7 @@ class VerifyFlags(WhereFlags, SaltFlags, KeyFlags, RunFlags, JsonFlags):
         "--agent",
         metavar="NAME",
         shell_complete=complete_agents,
-        help="Whose solutions are put in.  [default: WORKSPACE.toml's, or expert]",
+        help="The agent whose solutions are used.  [default: WORKSPACE.toml's, or expert]",
     )
     leave_out: bool = flag(
         "--leave_out/--noleave_out",

@@ -59,7 +59,7 @@ def ask(rpc: Rpc, seconds: float) -> Capabilities:
         raise RemoteError(Reason.REMOTE_REFUSED, what, hint=hint) from None
     if found.functions and _FUNCTIONS[_SHA256] not in found.functions:
         what = f"the server's digest function is {', '.join(found.functions)}, expected SHA256"
-        hint = "start the server with SHA256, or use another one"
+        hint = "start the server with SHA256, or use another server"
         raise RemoteError(Reason.REMOTE_REFUSED, what, hint=hint)
     return found
 

@@ -20,7 +20,7 @@ Exit codes of the program; the numbers are those of ``sysexits.h`` where it has 
 70  the directory is not an action of kabuild
 71  the directory is not the input root that the action states
 72  this node lacks one of the action's toolchains
-73  this node is another platform
+73  this node has another platform
 74  a device is in use or lost; nothing has begun
 75  the node ended while the action ran
 ==  ================================================================

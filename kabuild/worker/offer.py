@@ -48,7 +48,7 @@ class Offer:
             for name, value in wanted.properties
             if own.get(name) != value
         ]
-        return f"this node is another {wanted.name}: {'; '.join(differing)}" if differing else ""
+        return f"{wanted.name} of this node differs: {'; '.join(differing)}" if differing else ""
 
     @property
     def _shown(self) -> str:

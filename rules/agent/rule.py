@@ -70,9 +70,9 @@ RULE = Rule(
         ),
         "command": attr.strings("What runs, an argument each, with {placeholders}; no shell."),
         "files": attr.files("Files of this package that the command needs; it sees {files}."),
-        "files_of": attr.label("Another agent, whose files it sees, too, at the same places."),
+        "files_of": attr.label("Another agent, whose files it also sees, at the same places."),
         "prompt": attr.file(
-            "A template in place of our own prompt, with {brief}, {kernel}, {seconds} and {turns}."
+            "A template that replaces kabuild's, with {brief}, {kernel}, {seconds} and {turns}."
         ),
         "prompt_by": attr.string(
             "How the prompt gets to the command: as {prompt} in an argument, on stdin, or in "
@@ -83,8 +83,8 @@ RULE = Rule(
         "model": attr.string("Which model; the command finds it as {model}.", default=""),
         "env": attr.table("Environment variables, with {placeholders}."),
         "secrets": attr.strings(
-            "Variables that are taken over from your environment by name. Their values are in "
-            "no key and are blotted out in everything that is kept."
+            "Names of variables of your environment that it gets. Their values are in no "
+            "key, and are removed from everything that is kept."
         ),
         "network": attr.string(
             "none; loopback (its own); proxy (loopback, and 'hosts' through a proxy); host "

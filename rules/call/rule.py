@@ -207,8 +207,7 @@ RULE = Rule(
         "call": attr.string("The call: 'y = ModelNew(features)(x)'.", required=True),
         "baseline": attr.string("The name in 'kernel' that stands for the entry: 'Model'."),
         "until": attr.string(
-            "What a line begins with that ends a module: below are tests of its own, which are "
-            "never run."
+            "The start of the line that ends a module: the module's tests below it are never run."
         ),
         "member": attr.string(
             "The member of 'kernel', a JSON file, that is the module: 'reference'."

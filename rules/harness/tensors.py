@@ -79,7 +79,7 @@ def check_layout(
     """Refuse invalid strides. Raises AttributeProblem."""
     words = ("dense", "channels_last") if output else ("channels_last", "expanded")
     if tensor.count:
-        raise AttributeProblem("a list has no layout of its own", path)
+        raise AttributeProblem("a list cannot have a layout", path)
     if isinstance(text, str) and text in words:
         if text == "channels_last" and len(tensor.shape) not in {4, 5}:
             what = f"'{tensor.name}' has {len(tensor.shape)} axes"

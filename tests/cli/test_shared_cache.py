@@ -161,7 +161,7 @@ REFUSED = {
         ("WORKSPACE.toml", 'name = "generated"\n'),
         (),
         2,
-        "WORKSPACE.toml does not say whose results count",
+        "WORKSPACE.toml has no [remote] trusted_keys: no result counts",
     ),
     "an absent file": (
         ("WORKSPACE.toml", 'name = "g"\n[remote]\ntrusted_keys = "no.keys"\n'),

@@ -32,7 +32,7 @@ _TIMING = "performance_utils_pytest.py"
 _LEFT_OUT = (
     ("flydsl", "NEEDS_PACKAGE", "its kernels are written in FlyDSL, which the Python lacks"),
     ("repository/", "NEEDS_CHECKOUT", "it changes a whole repository, which its setup clones"),
-    ("image_kernel/", "NEEDS_IMAGE", "it runs in a container image with packages of its own"),
+    ("image_kernel/", "NEEDS_IMAGE", "it runs in a container image with its own packages"),
     ("geak_eval/", "SCRIPT", "its harness puts the kernel into a package that it pretends to be"),
 )
 _OTHERWISE = "SCRIPT", "its script judges the whole program; no function of a module is called"

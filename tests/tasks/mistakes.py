@@ -204,6 +204,12 @@ MISTAKES = {
         "tl.load(bias + own * cols + column, mask=column < cols",
     ),
     "triton2triton/snake_conv1d": Mistake("wave * wave / (rate + 1e-9)", "wave * wave"),
+    "triton2triton/deepseek_router": Mistake(
+        "tl.where(here & inside, score, 0.0)", "tl.where(here & inside, rank, 0.0)"
+    ),
+    "triton2triton/conv2d_input_backward": Mistake(
+        "(down % stride == 0) & (right % stride == 0)", "(down % stride == 0)"
+    ),
     "triton2triton/attention_varlen": Mistake("<= past + step", "<= step"),
     "triton2triton/tree_attention": Mistake("other=0) != 0", "other=0) >= 0"),
     "triton2triton/prefix_decode": Mistake("begin = own * seq", "begin = head.to(tl.int64) * seq"),

@@ -235,4 +235,12 @@ MISTAKES = {
     ),
     "triton2triton/pna_aggregate": Mistake("tl.where(known, most, 0.0)", "most"),
     "triton2triton/min_p_sample": Mistake("value / heat[:, None]", "value"),
+    "triton2triton/matrix_nms": Mistake("own * own", "0.0"),
+    "triton2triton/max_pool_indices": Mistake("value > most", "value >= most"),
+    "triton2triton/fnet_mixing": Mistake("across -= tl.dot", "across += tl.dot"),
+    "triton2triton/top_p_sample": Mistake("value / heat[:, None]", "value"),
+    "triton2triton/graph_aggregate_backward": Mistake("dx + own + col", "dx + other + col"),
+    "triton2triton/dpo_loss": Mistake("tl.maximum(-gain, 0.0) + rest", "rest"),
+    "triton2triton/clip_loss": Mistake("total * tl.exp(peak - higher)", "total"),
+    "triton2triton/wave_3d": Mistake("-205.0 / 24.0", "-205.0 / 72.0"),
 }

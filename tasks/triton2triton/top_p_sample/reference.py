@@ -1,0 +1,59 @@
+"""Oracle of the top_p_sample task: places in the summed probabilities of sorted nuclei."""
+
+import torch
+
+
+def inputs(config, generator):
+    """Draw logits of rows that are sure and unsure, users' settings, and a seed.
+
+    Tokens are numbered by frequency, so that later columns are less likely, and a nucleus that is
+    too wide shifts draws along the columns. Column 0 is padding, which is never predicted. One user
+    in eight wants all columns. No sum is so near to its limit that rounding decides.
+    """
+    rows, vocab = config["rows"], config["vocab"]
+    spread = 0.5 + 2.0 * torch.rand(rows, 1, generator=generator)
+    usual = -torch.log1p(torch.arange(vocab, dtype=torch.float32))
+    logits = usual + spread * torch.randn(rows, vocab, generator=generator)
+    logits[:, 0] = -60.0
+    logits = logits.to(config["dtype"])
+    temperature = 0.5 + torch.rand(rows, generator=generator)
+    top_p = (0.3 + 0.8 * torch.rand(rows, generator=generator)).clamp_max(1.0)
+    p = torch.softmax(logits.double() / temperature[:, None], dim=-1)
+    total = p.sort(dim=-1, descending=True).values.cumsum(-1)
+    near = ((total - top_p[:, None]).abs() < 1e-6).any(dim=-1) & (top_p < 1)
+    return {
+        "logits": logits,
+        "temperature": temperature,
+        "top_p": torch.where(near, 0.9999 * top_p, top_p),
+        "seed": torch.randint(2**62, (1,), generator=generator),
+    }
+
+
+def summed(logits, temperature, top_p):
+    """The probability of each column and all before it, within the nucleus."""
+    p = torch.softmax(logits / temperature[:, None], dim=-1)
+    falling, order = p.sort(dim=-1, descending=True)
+    likelier = falling.cumsum(-1) - falling
+    same = torch.searchsorted(-falling, -falling).clamp_max(p.shape[1] - 1)  # for NaN
+    likelier = likelier.gather(-1, same)  # of the first of those that are equally likely
+    inside = (likelier < top_p[:, None]) | (top_p >= 1)[:, None] | (falling == falling[:, :1])
+    total = (p * torch.zeros_like(inside).scatter(-1, order, inside)).cumsum(-1)
+    return total / total[:, -1:]
+
+
+def reference(logits, temperature, top_p, seed, rows, vocab, **_):
+    """Return token [rows]."""
+    total = summed(logits, temperature, top_p)
+    generator = torch.Generator().manual_seed(int(seed))
+    drawn = torch.rand(rows, 1, generator=generator, dtype=torch.float64, device="cpu")
+    token = torch.searchsorted(total, drawn.to(total), right=True)
+    return {"token": token[:, 0].clamp_max(vocab - 1).to(torch.int32)}
+
+
+def cdf(outputs, logits, temperature, top_p, vocab, **_):
+    """Return how probable it is that token is at most what it is."""
+    token = outputs["token"]
+    total = summed(logits, temperature, top_p)
+    known = total.gather(-1, token.clamp(0, vocab - 1)[:, None])[:, 0]
+    below = torch.where(token < 0, 0.0, known)
+    return {"token": torch.where((token < -1) | (token >= vocab), float("nan"), below)}

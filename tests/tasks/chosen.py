@@ -23,6 +23,9 @@ from tests.testkit.kept import ROOT
 SAMPLE = 2
 """Tasks that are judged in turn, whether they changed or not."""
 
+STARTERS = 1
+"""The same of the few starters, for each way in which they are judged: they come up often."""
+
 MOST = 4
 """Changed tasks that one run judges; the others stay changed, for the runs after it."""
 
@@ -46,16 +49,24 @@ class Choice:
 
 
 def choose(
-    digests: Mapping[str, str], recorded: Mapping[str, str] | None, turn: str, *, every: bool
+    digests: Mapping[str, str],
+    recorded: Mapping[str, str] | None,
+    turn: str,
+    *,
+    every: bool,
+    sample: int = SAMPLE,
 ) -> Choice:
-    """Choose among the labels of ``digests``; ``turn`` names the commit or day of the sample."""
+    """Choose among the labels of ``digests``.
+
+    ``turn`` names the commit or day of the sample, which has ``sample`` tasks.
+    """
     if every:
         return Choice(tuple(digests), ())
-    sample = first_in_turn(digests, SAMPLE, turn)
+    first = first_in_turn(digests, sample, turn)
     changed: Sequence[str] = ()
     if recorded is not None:
         changed = [label for label in digests if recorded.get(label) != digests[label]]
-    return Choice(tuple(changed[:MOST]), tuple(sample), tuple(changed[MOST:]))
+    return Choice(tuple(changed[:MOST]), tuple(first), tuple(changed[MOST:]))
 
 
 def first_in_turn(labels: Iterable[str], count: int, turn: str) -> list[str]:
@@ -67,12 +78,13 @@ def first_in_turn(labels: Iterable[str], count: int, turn: str) -> list[str]:
 def judged_in_turn(name: str, tasks: Sequence[Declared]) -> Iterator[tuple[Declared, ...]]:
     """Those of ``tasks`` that this run judges. They count as judged unless the block raises.
 
-    ``name`` is that of the record: each kind of judging has its own.
+    ``name`` is that of the record, and of the turn: each kind of judging has its own.
     """
     record = ROOT / f"{name}.json"
     recorded = read_record(record)
     digests = {task.label: digest(task.package) for task in tasks}
-    choice = choose(digests, recorded, turn(), every=every())
+    of_its_kind = f"{turn()} {name}"
+    choice = choose(digests, recorded, of_its_kind, every=every(), sample=STARTERS)
     yield tuple(task for task in tasks if task.label in choice.labels)
     record.write_text(json.dumps(to_record(digests, recorded, choice, failed=[]), indent=1))
 

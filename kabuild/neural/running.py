@@ -106,7 +106,7 @@ def run_tool(
 def _read(model: ModelFile, data: bytes) -> Mapping[str, Any]:
     """The facts that a sandbox wrote. Raises LoadError for another form."""
     try:
-        facts = bounded_json(data)
+        facts = bounded_json(data, non_finite=True)  # constants of a model, such as -inf
         absent = facts.get("refused", {"reason": "", "why": ""})
         if not isinstance(absent["reason"] + absent["why"], str):
             raise TypeError("no texts")

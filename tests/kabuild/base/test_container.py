@@ -141,3 +141,42 @@ def test_damaged_data_is_told_once(tmp_path: Path) -> None:
     with opened(path) as container, pytest.raises(DamagedError, match="compressed data is") as told:
         container.head("manifest.json")
     assert "unpacked" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["NaN", "[-Infinity]", "1e999", "-1e400", '"\\ud800"', '{"\\uDFFF": 1}', '"\ud800"']
+)
+def test_json_that_nobody_could_write_again_is_refused(text: str) -> None:
+    """What comes from others is compared and handed on."""
+    with pytest.raises(ValueError, match=r"not JSON|beyond all numbers|UTF-16"):
+        bounded_json(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e300", 1e300),
+        ('"\\ud83d\\ude00"', "\U0001f600"),
+        ('"NaN"', "NaN"),
+        ('"\\\\ud800"', r"\ud800"),
+    ],
+)
+def test_json_that_only_looks_like_it_is_read(text: str, value: object) -> None:
+    assert bounded_json(text) == value
+
+
+def test_numbers_of_a_model_may_be_infinite() -> None:
+    assert bounded_json("[-Infinity]", non_finite=True) == [float("-inf")]
+
+
+@pytest.mark.parametrize("levels", [201, 400, 970, 2000])
+def test_json_that_others_could_not_walk_is_refused(levels: int) -> None:
+    """Python's own limit depends on who asks."""
+    with pytest.raises(ValueError, match="nested too deeply"):
+        bounded_json('{"a": ' * (levels - 1) + "[1]" + "}" * (levels - 1))
+
+
+def test_json_may_be_nested() -> None:
+    text = "[" * 200 + "1" + "]" * 200
+
+    assert json.dumps(bounded_json(text)) == text

@@ -85,10 +85,13 @@ def has_logits(text: str) -> bool:
 
 
 def likeness_of(model: ModelFile, reference: bytes, request: Request, builds: Builder) -> Likeness:
-    """Judge the logits of a model by the oracle of the whole. Raises KabuildError."""
+    """Judge the logits of a model by the oracle of the whole.
+
+    Raises KabuildError, and
+    ModelEndedError where it ends instead of giving any.
+    """
     attrs = {"reference": Literal(reference)}
-    kind, parts = "model_likelihood", ("answers",)
-    facts = run_tool(kind, model, attrs, request, builds, subtargets=parts).facts
+    facts = run_tool("model_likelihood", model, attrs, request, builds, answering="answers").facts
     try:
         wrong = facts["wrong"]
         if not isinstance(wrong, str):

@@ -51,6 +51,10 @@ class Answer:
     cached: bool
 
 
+class ModelEndedError(LoadError):
+    """The model's process ended before it had answered, by itself or for a limit."""
+
+
 def read_model(path: Path) -> ModelFile:
     """The file at ``path``. Raises UsageError."""
     try:
@@ -75,20 +79,30 @@ def run_tool(
     request: Request,
     builds: Builder,
     *,
-    subtargets: tuple[str, ...] = (),
+    answering: str = "",
 ) -> Answer:
-    """What the tool ``kind``, a rule with these sub-targets, says of a model.
+    """What the tool ``kind`` says of a model.
 
-    Raises LoadError where the model is refused, InfraError where the machine failed.
+    A tool that never runs the model itself has a sub-target ``answering`` that does. Raises
+    LoadError where the model is refused, ModelEndedError where that sub-target fails, and
+    InfraError where the machine failed.
     """
     request = replace(request, judge=False, solution=None)
     loader = Loader(load_workspace(find_workspace(request.cwd)))
     label = Label(f"{PACKAGE}/{model.name}", kind)
     position = Position(str(model.path))
-    target = Target(label, kind, {"model": Literal(model.text), **attrs}, position, subtargets)
+    parts = (answering,) if answering else ()
+    target = Target(label, kind, {"model": Literal(model.text), **attrs}, position, parts)
     loader.add(Package(label.package, "workspace", {label.name: target}, str(model.path)))
     planned = plan(request, settle(request, loader, (label,)), builds.store)
-    item = builds.execute(request, planned).settled[label]
+    settled = builds.execute(request, planned).settled
+    item = settled[label]
+    if answering and (answers := settled[label.sub(answering)]).outcome is Outcome.FAILED:
+        raise ModelEndedError(
+            Reason.BAD_RULE,
+            answers.message.strip() or "its process ended without an answer",
+            position=position,
+        )
     if item.outcome in {Outcome.INFRA, Outcome.CANCELLED}:
         raise InfraError(Reason.ACTION_CRASHED, item.message or "interrupted")
     file = item.result.file(FACTS) if item.result and item.outcome is Outcome.DONE else None

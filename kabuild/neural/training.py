@@ -67,10 +67,12 @@ def has_loss(text: str) -> bool:
 
 
 def training_of(model: ModelFile, reference: bytes, request: Request, builds: Builder) -> Training:
-    """Judge training steps of a model by the oracle of the whole. Raises KabuildError."""
+    """Judge training steps of a model by the oracle of the whole.
+
+    Raises KabuildError, and ModelEndedError where it ends instead of taking the steps.
+    """
     attrs = {"reference": Literal(reference)}
-    kind, parts = "model_training", ("steps",)
-    facts = run_tool(kind, model, attrs, request, builds, subtargets=parts).facts
+    facts = run_tool("model_training", model, attrs, request, builds, answering="steps").facts
     try:
         return Training.read(facts)
     except (ValueError, TypeError, LookupError, AttributeError) as error:

@@ -21,7 +21,7 @@ from kabuild.neural.assemble import assemble
 from kabuild.neural.compiled import Compiled, compiled_of
 from kabuild.neural.likeness import Likeness, has_logits, likeness_of
 from kabuild.neural.packages import WHOLE, Known, package_of
-from kabuild.neural.running import PACKAGE, ModelFile, read_model
+from kabuild.neural.running import PACKAGE, ModelEndedError, ModelFile, read_model
 from kabuild.neural.training import Training, has_loss, training_of
 from kabuild.pipeline import Summary
 from kabuild.report.table import Style, plain, text_table
@@ -80,6 +80,7 @@ class Verified:
         likeness: of the logits of ``all``; None of a model that has none.
         compiled: what ``torch.compile`` makes of the model's own code; None if nothing is compared.
         training: how ``all`` trains; None of a model whose file has no loss.
+        ended: why the process of ``all`` ended where it should have given logits or trained.
     """
 
     replaced: tuple[Replaced, ...]
@@ -90,13 +91,19 @@ class Verified:
     likeness: Likeness | None = None
     compiled: Compiled | None = None
     training: Training | None = None
+    ended: str = ""
 
     @property
     def passed(self) -> bool:
         """Whether the model with all kernels is right, its logits and training included."""
         whole = self.variant(ALL)
-        wrong = [judged.wrong for judged in (self.likeness, self.training) if judged]
-        return bool(whole and whole.result.passed) and not any(wrong)
+        return bool(whole and whole.result.passed) and not self.wrong
+
+    @property
+    def wrong(self) -> str:
+        """What is wrong with the logits or the training; empty if nothing is."""
+        said = [judged.wrong for judged in (self.likeness, self.training) if judged]
+        return next(filter(None, (*said, self.ended)), "")
 
     def variant(self, name: str) -> Variant | None:
         """The variant called ``name``."""
@@ -117,6 +124,7 @@ class Verified:
             "compiled": self.compiled.to_json() if self.compiled else None,
             "likeness": self.likeness.to_json() if self.likeness else None,
             "training": self.training.to_json() if self.training else None,
+            "ended": self.ended,
             "unsolved": dict(self.unsolved),
             "parts": [
                 {
@@ -182,10 +190,25 @@ def verify(directory: Path, request: Request, builds: Builder, *, alone: bool) -
         text = assemble(known, model, kernels).encode()
         made = ModelFile(variants[0].file, known.name, text)
         reference = read_model(directory / WHOLE / "reference.py").text
-        if has_logits(model):
-            found = replace(found, likeness=likeness_of(made, reference, request, builds))
-        if has_loss(model):
-            found = replace(found, training=training_of(made, reference, request, builds))
+        found = compared(found, made, reference, request, builds)
+    return found
+
+
+def compared(
+    found: Verified, model: ModelFile, reference: bytes, request: Request, builds: Builder
+) -> Verified:
+    """``found`` with what the model's logits and training are like, if ``reference`` has them."""
+    text = reference.decode()
+    doing = ""
+    try:
+        if has_logits(text):
+            doing = "giving logits"
+            found = replace(found, likeness=likeness_of(model, reference, request, builds))
+        if has_loss(text):
+            doing = "training"
+            found = replace(found, training=training_of(model, reference, request, builds))
+    except ModelEndedError as error:
+        found = replace(found, ended=f"the model ended while {doing}: {error.message}")
     return found
 
 
@@ -241,6 +264,7 @@ def render(found: Verified, style: Style = plain) -> str:
     if found.compiled:
         lines.append(f"\n{found.compiled}")
     lines += [f"\n{judged}" for judged in (found.likeness, found.training) if judged]
+    lines += [f"\n{found.ended}"] if found.ended else []
     if found.replaced and found.predicted:
         measured = over(found.variant(ALL), found.variant(NONE))
         lines.append(f"\npredicted for the operators, by their shares: {found.predicted:.2f}x")

@@ -17,6 +17,7 @@ from kabuild.neural.likeness import likeness_of
 from kabuild.neural.packages import Known
 from kabuild.neural.running import ModelFile
 from kabuild.neural.training import training_of
+from kabuild.neural.verify import Verified, compared, render
 from tests.testkit.cli import CliWorkspace, Ran
 
 from .conftest import QUICK
@@ -310,6 +311,33 @@ def test_a_kernel_without_a_gradient_is_told_by_training(
 
     assert "'norms.0.weight' gets no gradient in step 1" in found.wrong
     assert f"too far off: {found.wrong}" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        ("os._exit(0)", "too far off: it wrote 0 bytes of logits, expected 8192"),
+        ("os._exit(1)", "the model ended while giving logits: "),
+        ("torch.is_grad_enabled() and os._exit(1)", "the model ended while training: "),
+    ],
+)
+def test_a_kernel_that_ends_its_process_does_not_pass(
+    place: CliWorkspace, verified: Ran, monkeypatch: pytest.MonkeyPatch, ending: str, said: str
+) -> None:
+    monkeypatch.setenv("KABUILD_CACHE", str(place.store))
+    known = Known.load(place.root / "tasks/net")
+    ends = FASTER.replace("    return", f"    import os\n    {ending}\n    return")
+    text = assemble(known, MODEL, {"norm": ends}).encode()
+    reference = (place.root / "tasks/net/whole/reference.py").read_bytes()
+
+    with builder() as builds:
+        model = ModelFile(Path("ending.py"), "net", text)
+        unjudged = Verified((), {}, None, (), ())
+        found = compared(unjudged, model, reference, Request((), cwd=place.root), builds)
+
+    assert said in render(found)
+    assert found.wrong
+    assert found.to_json()["ended"] == found.ended
 
 
 def test_a_slightly_wrong_kernel_is_told_by_the_logits(

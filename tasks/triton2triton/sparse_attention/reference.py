@@ -1,10 +1,14 @@
-"""Oracle of the sparse_attention task: all scores of a head, with what is not chosen masked out."""
+"""Oracle of the sparse_attention task: all scores of a head, with what is not chosen masked out.
+
+Scores are computed for some blocks of queries at a time, which bounds their memory.
+"""
 
 import math
 
 import torch
 
 SIZE = 64
+TOGETHER = 64  # blocks of queries
 
 
 def inputs(config, generator):
@@ -37,10 +41,13 @@ def reference(q, k, v, chosen, group, blocks, **_):
     for sequence in range(q.shape[0]):
         for head in range(q.shape[1]):
             at = sequence, head // group
-            seen = (chosen[at][:, :, None] == place[::SIZE] // SIZE).any(dim=1)
-            seen = seen.repeat_interleave(SIZE, 0).repeat_interleave(SIZE, 1)
-            seen &= place <= place[:, None]
-            scores = q[sequence, head] @ k[at].T / math.sqrt(q.shape[-1])
-            weights = torch.softmax(scores.masked_fill(~seen, -math.inf), dim=-1)
-            y[sequence, head] = weights @ v[at]
+            for first in range(0, blocks, TOGETHER):
+                rows = slice(first * SIZE, (first + TOGETHER) * SIZE)
+                listed = chosen[at][first : first + TOGETHER, :, None]
+                seen = (listed == place[::SIZE] // SIZE).any(dim=1)
+                seen = seen.repeat_interleave(SIZE, 0).repeat_interleave(SIZE, 1)
+                seen &= place <= place[rows, None]
+                scores = q[sequence, head, rows] @ k[at].T / math.sqrt(q.shape[-1])
+                weights = torch.softmax(scores.masked_fill(~seen, -math.inf), dim=-1)
+                y[sequence, head, rows] = weights @ v[at]
     return {"y": y}

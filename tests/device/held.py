@@ -42,8 +42,8 @@ CPU = "cpu"
 def measure(platform: str, tasks: Sequence[str], device: str) -> dict[str, Any]:
     """By task and config: bytes counted, whether all were, bytes taken, and whether that holds."""
     found = {}
-    for label, spec in _specs(platform, tasks):
-        judge = Judge.assemble(spec, _NoRunners(), PerfPolicy())
+    for label, spec in specs_of(platform, tasks):
+        judge = Judge.assemble(spec, NoRunners(), PerfPolicy())
         rows = {}
         for config in spec.configs:
             counted = Verification.of(judge, spec.signature, config)
@@ -58,14 +58,15 @@ def measure(platform: str, tasks: Sequence[str], device: str) -> dict[str, Any]:
     return found
 
 
-class _NoRunners(Launching):
+class NoRunners(Launching):
     """Refuses to start any, since here the oracle alone is looked at."""
 
     def open(self, *_: object, **__: object) -> Running:
         raise AssertionError("no program is run here")
 
 
-def _specs(platform: str, tasks: Sequence[str]) -> Iterator[tuple[str, Spec]]:
+def specs_of(platform: str, tasks: Sequence[str]) -> Iterator[tuple[str, Spec]]:
+    """The perf gate's spec of each task, by label."""
     loader = Loader(load_workspace(ROOT))
     options = Options(PLATFORMS[platform], loader.workspace.agent_label("none"))
     chosen = expand(loader, list(tasks))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +20,16 @@ sys.path[:0] = [str(ROOT), str(ROOT / "rules/harness/tools"), str(ROOT / "kabuil
 import torch
 from base import shapes
 from base.seeds import Seeds
-from base.spec import Spec, parse_spec
+from base.spec import Spec
 from base.tensors import torch_dtype
 from perf.oracle_memory import Verification
 from terms.perf import PerfPolicy
 from terms.policy import DEFAULT
 from torch.profiler import ProfilerActivity, profile
 from truth.assessment import Call
-from truth.judge import Judge, Launching, Running
+from truth.judge import Judge
 
-from kabuild.analysis import analyze
-from kabuild.loading import Loader, expand, load_workspace
-from kabuild.model.action import Literal, Source
-from kabuild.model.options import Options
-from tests.testkit.own_tasks import PLATFORMS
-from tests.testkit.toolchains import any_toolchain
+from tests.testkit.perf_specs import NoRunners, specs_of
 
 CPU = "cpu"
 
@@ -56,31 +51,6 @@ def measure(platform: str, tasks: Sequence[str], device: str) -> dict[str, Any]:
             }
         found[label] = rows
     return found
-
-
-class NoRunners(Launching):
-    """Refuses to start any, since here the oracle alone is looked at."""
-
-    def open(self, *_: object, **__: object) -> Running:
-        raise AssertionError("no program is run here")
-
-
-def specs_of(platform: str, tasks: Sequence[str]) -> Iterator[tuple[str, Spec]]:
-    """The perf gate's spec of each task, by label."""
-    loader = Loader(load_workspace(ROOT))
-    options = Options(PLATFORMS[platform], loader.workspace.agent_label("none"))
-    chosen = expand(loader, list(tasks))
-    for action in analyze(loader, chosen, options, resolve=any_toolchain).graph:
-        if action.gate == "perf":
-            inputs = dict(action.inputs)
-            said, reference = inputs["spec.json"], inputs["task/reference.py"]
-            assert isinstance(said, Literal)
-            assert isinstance(reference, Source)
-            value = {**json.loads(said.data), "reference": str(ROOT / reference.path)}
-            for side in ("candidate", "baseline"):
-                value[side]["path"] = value["reference"]  # whose digest seeds are made of
-            value["compiled"] = ""
-            yield str(action.label), parse_spec(value)
 
 
 def _verifying(judge: Judge, spec: Spec, config: Any) -> Callable[[], None]:

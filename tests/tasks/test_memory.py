@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import torch
 
-from tests.device.held import NoRunners, specs_of
 from tests.tasks.chosen import judged_in_turn
 from tests.tasks.declared import all_tasks
+from tests.testkit.perf_specs import NoRunners, specs_of
 
 from base.program import MachineFault  # isort: skip
 from perf.oracle_memory import Verification  # isort: skip

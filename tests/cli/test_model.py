@@ -232,16 +232,6 @@ def test_a_wrong_place_or_part_is_a_usage_error(
     assert said in ran.err
 
 
-def test_a_loop_of_links_is_a_usage_error(place: CliWorkspace) -> None:
-    (place.root / "loop").symlink_to("loop")
-
-    ran = place.run("model", "verify", "loop")
-
-    assert ran.code == 2
-    assert "error: loop: Symlink loop" in ran.err
-    assert "Traceback" not in ran.err
-
-
 FASTER = """
 import torch
 
@@ -391,28 +381,3 @@ def test_a_whole_with_a_wrong_kernel_is_rejected(place: CliWorkspace, verified: 
 
     assert ran.code == 3
     assert ran.gate("correctness")["verdict"] == "FAIL"
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "said"),
-    [
-        (None, 2, "write it with: kabuild model extract"),
-        ("{}", 1, "it is not what 'kabuild model extract' writes"),
-        (
-            '{"schema": 1, "name": "m", "parts": {"x;y": {}}, "platform": "cpu"}',
-            1,
-            "not a Python identifier",
-        ),
-    ],
-)
-def test_a_directory_without_a_model_is_one_error(
-    place: CliWorkspace, text: str | None, code: int, said: str
-) -> None:
-    place.write("empty/x.txt", "")
-    if text is not None:
-        place.write("empty/model.json", text)
-
-    ran = place.run("model", "verify", "empty")
-
-    assert ran.code == code
-    assert said in ran.err

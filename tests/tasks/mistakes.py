@@ -210,6 +210,7 @@ MISTAKES = {
     "triton2triton/conv2d_input_backward": Mistake(
         "(down % stride == 0) & (right % stride == 0)", "(down % stride == 0)"
     ),
+    "triton2triton/selective_scan_backward": Mistake("rise *= tl.sigmoid(u)", "rise *= 1.0"),
     "triton2triton/attention_varlen": Mistake("<= past + step", "<= step"),
     "triton2triton/tree_attention": Mistake("other=0) != 0", "other=0) >= 0"),
     "triton2triton/prefix_decode": Mistake("begin = own * seq", "begin = head.to(tl.int64) * seq"),

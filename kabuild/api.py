@@ -30,6 +30,7 @@ from kabuild.base.fs import is_inside
 from kabuild.base.suggest import suggest
 from kabuild.builder import Builder
 from kabuild.execution.host import cpus
+from kabuild.given import check_numbers
 from kabuild.loading.request import Request
 from kabuild.model.event import Event
 from kabuild.model.gate_result import GateResult
@@ -127,6 +128,7 @@ class Evaluator:
     ) -> None:
         _check_names(options)
         self._request = Request(patterns=(), cwd=Path(workspace).resolve(), jobs=1, **options)
+        check_numbers(replace(self._request, jobs=jobs))
         self._jobs = jobs or cpus()
         self._stop = stop = threading.Event()
         self._store = Store.open()
@@ -151,6 +153,7 @@ class Evaluator:
         Raises KabuildError for an invalid request, BrokenTaskError for a broken task, and
         InfraFailureError if the machine failed.
         """
+        _check_task(task)
         request = replace(
             self._request,
             patterns=(task,),
@@ -166,6 +169,7 @@ class Evaluator:
 
         An item that cannot be judged also gets a result, with its ``error``; the others go on.
         """
+        _check_task(task)
 
         def one(solution: Solution) -> Evaluation:
             try:
@@ -231,6 +235,11 @@ def _check_names(options: Options) -> None:
         known = ", ".join(Options.__annotations__)
         hint = suggest(name, Options.__annotations__) or f"known: {known}"
         raise TypeError(f"unknown option '{name}'; {hint}")
+
+
+def _check_task(task: object) -> None:
+    if not isinstance(task, str):
+        raise UsageError(Reason.BAD_PATTERN, f"a task is given by its label, not {task!r:.80}")
 
 
 class _Silence:

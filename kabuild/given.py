@@ -25,8 +25,8 @@ def check_numbers(request: Request) -> None:
         ("samples", request.samples, MOST_SAMPLES),
         ("runs_per_test", request.runs_per_gate, MOST_RUNS),
     ):
-        if value is not None and not 1 <= value <= most:
-            what = f"{name} must be from 1 to {most}, got {value}"
+        if value is not None and not (type(value) is int and 1 <= value <= most):
+            what = f"{name} must be from 1 to {most}, got {value!r:.40}"
             raise UsageError(Reason.BAD_FLAG, what)
 
 
@@ -34,8 +34,8 @@ def solution_of(request: Request) -> Source | None:
     """The file or directory that ``--solution`` names. Raises UsageError."""
     if request.solution is None:
         return None
-    path = os.path.realpath(request.cwd / request.solution)
     try:
+        path = os.path.realpath(request.cwd / request.solution)
         mode = os.stat(path).st_mode  # noqa: PTH116 - Path.resolve() raises on loops, by itself
         path.encode()
     except FileNotFoundError:
@@ -44,8 +44,8 @@ def solution_of(request: Request) -> Source | None:
             f"--solution: no file or directory '{request.solution}'",
             hint="give the kernel file, or the directory that holds it",
         ) from None
-    except (OSError, UnicodeEncodeError) as error:
-        why = getattr(error, "strerror", "") or "its path is not UTF-8"
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", "") or "its path is not UTF-8, or has a null byte"
         what = f"--solution: {request.solution}: {why}"
         raise UsageError(Reason.BAD_SOLUTION, what) from None
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -60,7 +60,7 @@ def salt_of(request: Request) -> str:
         return ""
     try:
         salt = read_bounded(request.cwd / request.salt_file, MOST_SALT).decode().strip()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "no UTF-8 text"
         raise UsageError(
             Reason.BAD_FLAG, f"--unseen_salt_file: {request.salt_file}: {why}"

@@ -75,13 +75,13 @@ def test_a_text_is_no_path(workspace: CliWorkspace, text: str) -> None:
 
 
 def test_a_bad_item_has_a_result_of_its_own(workspace: CliWorkspace) -> None:
-    good, items = "// good\n", [Path("absent.hip"), {"../x": ""}, 7, "bad\n"]
+    good, items = "// good\n", [Path("absent.hip"), {"../x": ""}, 7, Path("a\0b"), "bad\n"]
     endless: Iterable[Any] = itertools.chain([good, *items], itertools.repeat(good))
     with kabuild.Evaluator(workspace.root, jobs=2) as evaluator:
-        done = list(itertools.islice(evaluator.map(TASK, endless), 6))
+        done = list(itertools.islice(evaluator.map(TASK, endless), 7))
 
-    assert [item.passed for item in done] == [True, False, False, False, False, True]
-    assert [item.error is None for item in done] == [True, False, False, False, True, True]
+    assert [item.passed for item in done] == [True, *[False] * 5, True]
+    assert [item.error is None for item in done] == [True, *[False] * 4, True, True]
     assert "absent.hip" in str(done[1].error)
     assert not done[1].gates
     with pytest.raises(KabuildError, match=r"absent\.hip"):
@@ -93,6 +93,12 @@ def test_numbers_are_bounded(workspace: CliWorkspace) -> None:
     for wrong in ({"jobs": 10**9}, {"jobs": 0}, {"samples": 10**9}, {"runs_per_gate": 10**9}):
         with pytest.raises(KabuildError, match="must be from 1 to"):
             load(replace(request, **wrong))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("jobs", [0, -1, 10**30, 1.5, "4", True])
+def test_an_evaluator_has_a_number_of_jobs(workspace: CliWorkspace, jobs: Any) -> None:
+    with pytest.raises(KabuildError, match="jobs must be from 1 to"):
+        kabuild.Evaluator(workspace.root, jobs=jobs)
 
 
 def test_the_command_line_finds_cached_what_python_judged(workspace: CliWorkspace) -> None:
@@ -115,7 +121,10 @@ def test_the_command_line_finds_cached_what_python_judged(workspace: CliWorkspac
         (TASK, {"a": "x", "a/b": "y"}, "'a/b' of a solution cannot be written"),
         (TASK, {"a": 1}, "'a' of a solution cannot be written"),
         (TASK, "\udcff", "'kernel' of a solution cannot be written: .*surrogates"),
+        (TASK, Path("a\0b"), "a null byte"),
         (TASK, {}, "a solution is a text, a Path"),
+        (None, "text", "a task is given by its label, not None"),
+        (b"//a", "text", "a task is given by its label, not b"),
         (TASK, 7, "a solution is a text, a Path"),
     ],
 )

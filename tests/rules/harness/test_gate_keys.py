@@ -43,7 +43,7 @@ def origin(item: object) -> str:
     return f"literal {item.data.decode()}" if isinstance(item, Literal) else str(item)
 
 
-@pytest.mark.parametrize("family", TASKS)
+@pytest.mark.parametrize("family", [*TASKS, "call"])
 def test_what_a_gate_is_made_of_changes_only_by_decision(family: str) -> None:
     """Accept it with KABUILD_TEST_ACCEPT=1, and say it in the changelog: everybody judges again."""
     task = analysed(family, "cpu")

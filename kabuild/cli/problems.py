@@ -59,9 +59,15 @@ def _of_command_line(problem: click.ClickException) -> str:
         if hint := suggest(problem.option_name, problem.possibilities or ()):
             hints.append(hint)
     if isinstance(problem, click.UsageError) and problem.ctx:
+        if isinstance(problem, click.MissingParameter) and _is_patterns(problem.param):
+            hints.append(f"for all tasks: {problem.ctx.command_path} //...")
         hints.append(f"see '{problem.ctx.command_path} --help'")
     head = what[:1].lower() + what[1:].removesuffix(".")
     return "\n".join([head, *(f"  {hint}" for hint in hints)])
+
+
+def _is_patterns(missing: click.Parameter | None) -> bool:
+    return missing is not None and missing.name == "patterns"
 
 
 def translated(problem: Exception) -> KabuildError | None:

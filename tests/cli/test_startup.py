@@ -142,7 +142,13 @@ def test_without_arguments_it_explains_itself(workspace: CliWorkspace) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("test",), "error: missing argument 'PATTERNS...'\n  see 'kabuild test --help'\n"),
+        (
+            ("test",),
+            """error: missing argument 'PATTERNS...'
+  for all tasks: kabuild test //...
+  see 'kabuild test --help'
+""",
+        ),
         (
             ("test", "//...", "--jbos=2"),
             "error: no option '--jbos'\n  did you mean '--jobs'?\n  see 'kabuild test --help'\n",

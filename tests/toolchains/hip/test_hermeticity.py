@@ -94,6 +94,19 @@ def test_nothing_of_the_machine_gets_into_a_library(
     assert here == there
 
 
+def test_no_library_is_looked_for_that_a_pragma_names(tmp_path: Path) -> None:
+    """A linker would take it from the machine, and fail where there is none."""
+    library = tmp_path / "libother.so"
+    shutil.copy(Path("/proc/self/exe").resolve(), library)
+    text = 'CAT(_Pra,gma)("comment(lib, \\"@@\\")")\nextern "C" int one() { return 1; }'
+    zig = Driver(f"zig:{ZIG}")
+
+    here = built(zig, tmp_path / "a", text.replace("@@", str(library)))
+    there = built(zig, tmp_path / "b", text.replace("@@", str(tmp_path / "none.so")))
+
+    assert here == there
+
+
 def test_honest_macros_are_obeyed(compiler: Driver, tmp_path: Path) -> None:
     assert b"sums" in built(compiler, tmp_path / "a", HONEST, "--entry", "sums")
 

@@ -28,6 +28,8 @@ _LOADER = {
     Machine.AARCH64: "/lib/ld-linux-aarch64.so.1",
 }
 LIBRARIES = "/zig"
+OWN_FILES = ("--no-dependent-libraries", "-nostdlib")
+"""Options of lld against names in an object, as pragmas put them there: no file is looked for."""
 _HERE = Path(__file__).resolve().parent
 _SUPPORT = _HERE / "support"
 # The wheel's names of a processor: the target, and its family among the C library's headers.
@@ -141,7 +143,7 @@ class ZigCompiler:
         output: str,
         cwd: Path,
     ) -> Completed:
-        fixed = ["--build-id=none", "--hash-style=gnu"]
+        fixed = ["--build-id=none", "--hash-style=gnu", *OWN_FILES]
         fixed += ["-z", "relro", "-z", "now", "-z", "noexecstack"]
         support: list[str] = []
         if not self.own_symbols.isdisjoint(imports):

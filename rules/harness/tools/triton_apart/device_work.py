@@ -36,6 +36,7 @@ class DeviceWork:
         self._library = library
         self._read = 0
         self.legal: list[Allocation] = []
+        library.heap = territory.allocated
 
     def begin(self, legal: list[Allocation]) -> None:
         """Begin another call, or none."""
@@ -100,10 +101,7 @@ class DeviceWork:
 
     def _check(self, address: int, size: int) -> None:
         """Raise MalformedError for memory that is not this call's."""
-        heap = Allocation(
-            "", self._territory.heap, self._territory.committed - self._territory.heap
-        )
-        for known in (*self.legal, heap):
+        for known in (*self.legal, self._territory.allocated()):
             if known.start <= address and address + size <= known.end:
                 return
         raise MalformedError("memory of another call")

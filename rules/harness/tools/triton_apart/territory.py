@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from triton_cpu.bounds import Allocation
 
 _ARENAS = 16 << 30
 _HEAP = 16 << 30
@@ -67,6 +68,10 @@ class Territory:
         if self._free > self._start:
             _mapped(self._start, self._free - self._start, 0, flags)
         self._free = self._start
+
+    def allocated(self) -> Allocation:
+        """The memory of the heap."""
+        return Allocation("", self.heap, self.committed - self.heap)
 
     def commit(self, end: int) -> None:
         """Map memory up to an address of the heap. Raises MemoryError."""

@@ -49,6 +49,8 @@ class Library:
 
     Attributes:
         launches: whether kernels run when they are launched.
+        heap: where the storages of a launch's tensors lie, the registered ones apart; those that
+            are elsewhere stay out of bounds. None where the launching process is trusted.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Library:
         self._file_of = file_of
         self._kernels: dict[int, Kernel] = {}
         self.launches = True
+        self.heap: Callable[[], Allocation] | None = None
 
     def define(
         self, number: int, where: tuple[str, int, str], names: Mapping[str, Any], *, constant: bool
@@ -95,7 +98,7 @@ class Library:
         }
         if not self.launches or not math.prod(grid):
             return
-        memory, allocations = self._builder.memory, _allocations(given)
+        memory, allocations = self._builder.memory, self._own(_allocations(given))
         with (
             memory.launched(allocations),
             _observed(memory.observer, kernel.name, grid),
@@ -106,6 +109,13 @@ class Library:
     def observe(self, observer: Observer) -> None:
         """Tell ``observer`` of each launch, and of what it accesses."""
         self._builder.memory.observer = observer
+
+    def _own(self, storages: Iterator[Allocation]) -> Iterator[Allocation]:
+        """Those of a launch's storages that may be where the launching process says."""
+        heap = self.heap and self.heap()
+        for storage in storages:
+            if heap is None or heap.start <= storage.start <= storage.end <= heap.end:
+                yield storage
 
     def _run(self, kernel: Kernel, grid: tuple[int, ...], arguments: Mapping[str, Any]) -> None:
         builder = self._builder

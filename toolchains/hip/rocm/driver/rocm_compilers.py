@@ -9,7 +9,7 @@ from typing import Protocol
 from adopted import AdoptedCompiler
 from architectures import Architecture
 from compiler import BASELINE, Compiler, Completed, only_these, run_tool
-from compilers import ZigCompiler
+from compilers import OWN_FILES, ZigCompiler
 from device_constants import device_constants
 from elf import Machine
 from faults import ToolchainFault
@@ -151,7 +151,7 @@ class ZigRocm(ZigCompiler):
         )
         if done.returncode:
             return done
-        options = ["-shared", "--no-undefined", "--build-id=none"]
+        options = ["-shared", "--no-undefined", "--build-id=none", *OWN_FILES]
         command = [str(self._zig), "ld.lld", *options, DEVICE_OBJECT, "-o", CODE_OBJECT]
         return run_tool(command, cwd)
 
@@ -208,7 +208,7 @@ class InstalledRocm(AdoptedCompiler):
         done = run_tool([self._clang, *target, "-c", ASSEMBLY, "-o", DEVICE_OBJECT], cwd)
         if done.returncode:
             return done
-        options = ["-shared", "--no-undefined", "--build-id=none"]
+        options = ["-shared", "--no-undefined", "--build-id=none", *OWN_FILES]
         linker = str(self._bin / "ld.lld")
         return run_tool([linker, *options, DEVICE_OBJECT, "-o", CODE_OBJECT], cwd)
 

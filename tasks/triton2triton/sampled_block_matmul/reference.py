@@ -4,7 +4,7 @@ import torch
 from torch.nn.functional import gelu
 
 SIZE = 64
-PART = 1024
+PART = 256
 """Blocks whose operands are in memory at once."""
 
 

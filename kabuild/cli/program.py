@@ -13,6 +13,7 @@ import click
 from kabuild.base.errors import ExitCode, Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.base.version import __version__
+from kabuild.cli.inherited import settle
 from kabuild.cli.streams import mend
 
 COMMANDS = {
@@ -129,6 +130,7 @@ def cli() -> None:
 def run() -> int:
     """Run the command line; one of ``ExitCode``. Raises KeyboardInterrupt."""
     gc.set_threshold(_GARBAGE)
+    settle()
     mend()
     try:
         _prepare_completion(os.environ)

@@ -7,8 +7,10 @@ import ctypes
 import os
 import resource
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -249,6 +251,26 @@ def test_little_memory_for_threads(workspace: CliWorkspace, limit: int, megabyte
 
     if ran.code:
         assert_plain(ran, 36)
+
+
+def ignoring_children() -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
+def blocking_all() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+
+
+@pytest.mark.parametrize(
+    "inherit",
+    [ignoring_children, blocking_all, *(partial(os.umask, mask) for mask in (0o777, 0o177, 0o077))],
+)
+def test_what_a_parent_leaves_changes_no_verdict(
+    workspace: CliWorkspace, inherit: Callable[[], None]
+) -> None:
+    ran = spoken(workspace, "test", TASK, *ANEW, preexec_fn=inherit)
+
+    assert_plain(ran, 0)
 
 
 def without_override() -> None:

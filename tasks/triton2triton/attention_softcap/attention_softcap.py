@@ -27,7 +27,10 @@ def softcap_kernel(
         score = tl.dot(q_tile, tl.trans(k_tile), input_precision="ieee") * (scale / cap)
         shrunk = tl.exp(-2.0 * tl.abs(score))
         capped = cap * (1.0 - shrunk) / (1.0 + shrunk)
-        score = tl.where(score < 0.0, -capped, capped)
+        capped = tl.where(score < 0.0, -capped, capped)
+        square = score * score
+        small = cap * score * (1.0 - square * (1.0 / 3.0 - square * (2.0 / 15.0)))
+        score = tl.where(square < 0.01, small, capped)
         score = tl.where(key[None, :] <= query[:, None], score, float("-inf"))
         higher = tl.maximum(peak, tl.max(score, axis=1))
         weight = tl.exp(score - higher[:, None])

@@ -1,11 +1,11 @@
 """How many actions a second BuildGrid hands out to workers that do nothing, and casd executes.
 
-    python tests/bench/bench_dispatch.py buildgrid [ACTIONS] [WORKERS] [CAPACITY]
+    python tests/bench/bench_dispatch.py buildgrid [ACTIONS] [WORKERS] [CAPACITY] [SERVERS]
     python tests/bench/bench_dispatch.py casd [ACTIONS] [JOBS]
 
-Server, database, workers and clients are on this machine. casd has no workers: it starts a runner
-and ``true`` for each action. Needs what ``make fleet`` needs, with
-BuildGrid's ``bgd`` on the PATH.
+Servers, database, workers and clients are on this machine; several servers share the database.
+casd has no workers: it starts a runner and ``true`` for each action. Needs what ``make fleet``
+needs, with BuildGrid's ``bgd`` on the PATH.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import cycle
 from pathlib import Path
 
 import psutil
@@ -64,21 +66,22 @@ def spent(idle: int) -> dict[str, float]:
     return seconds
 
 
-def buildgrid(count: int = 500, workers: int = 8, capacity: int = 8) -> None:
+def buildgrid(count: int = 500, workers: int = 8, capacity: int = 8, servers: int = 1) -> None:
     """Have so many workers end ``count`` actions."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         root.chmod(0o755)
-        with a_server(root, root / "kabuild-worker-exec") as fleet:
+        with a_server(root, root / "kabuild-worker-exec", count=servers) as fleet:
             idle = subprocess.Popen(
                 [
                     sys.executable,
                     str(Path(__file__).parent / "idle_workers.py"),
-                    *map(str, (fleet.port, workers, capacity)),
+                    *map(str, (workers, capacity, *fleet.ports)),
                 ]
             )
             try:
-                measure(root, fleet.url, fleet.program, count, idle.pid)
+                urls = [f"grpc://127.0.0.1:{port}" for port in fleet.ports]
+                measure(root, urls, fleet.program, count, idle.pid)
             finally:
                 idle.kill()
                 idle.wait()
@@ -87,15 +90,16 @@ def buildgrid(count: int = 500, workers: int = 8, capacity: int = 8) -> None:
 def casd(count: int = 500, jobs: int = 8) -> None:
     """Have casd execute ``count`` actions."""
     with tempfile.TemporaryDirectory() as name, running(Path(name) / "casd", jobs=jobs) as server:
-        measure(Path(name), server.url, Path("/bin/true"), count, 0)
+        measure(Path(name), [server.url], Path("/bin/true"), count, 0)
 
 
-def measure(root: Path, url: str, program: Path, count: int, idle: int) -> None:
+def measure(root: Path, urls: Sequence[str], program: Path, count: int, idle: int) -> None:
     """Send ``count`` actions to a server, and run them."""
-    with Store.open(root / "store") as store, RemoteCache.connect(Endpoint.of(url)) as server:
+    with Store.open(root / "store") as store, ExitStack() as stack:
+        servers = [stack.enter_context(RemoteCache.connect(Endpoint.of(url))) for url in urls]
         made = actions(program, count, store)
-        server.blobs.upload([*made, *_commands(made, store)], store.cas)
-        run(server, made, idle)
+        servers[0].blobs.upload([*made, *_commands(made, store)], store.cas)
+        run(servers, made, idle)
 
 
 def _commands(made: Sequence[Digest], store: Store) -> list[Digest]:
@@ -104,16 +108,16 @@ def _commands(made: Sequence[Digest], store: Store) -> list[Digest]:
     return [digest for digest in found if digest not in {*made}]
 
 
-def run(server: RemoteCache, made: Sequence[Digest], idle: int) -> None:
+def run(servers: Sequence[RemoteCache], made: Sequence[Digest], idle: int) -> None:
     """Print how fast ``made`` ends, and who used the processors meanwhile."""
     before = spent(idle)
     began = time.perf_counter()
 
-    def one(action: Digest) -> int:
+    def one(action: Digest, server: RemoteCache) -> int:
         return server.executions.run(action, PATIENCE, stopped=lambda: False).code
 
     with ThreadPoolExecutor(CLIENTS) as pool:
-        codes = [*pool.map(one, made)]
+        codes = [*pool.map(one, made, cycle(servers))]
     seconds = time.perf_counter() - began
     assert codes == [0] * len(made), {*codes}
     used = {name: value - before.get(name, 0.0) for name, value in spent(idle).items()}

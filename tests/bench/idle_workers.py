@@ -1,9 +1,9 @@
 """Workers of BuildGrid that do nothing: each action ends at once, with an empty result.
 
-    python tests/bench/idle_workers.py PORT COUNT CAPACITY
+    python tests/bench/idle_workers.py COUNT CAPACITY PORT...
 
-Runs until it is killed. Messages are those of Google's Remote Workers API, v1test2: field numbers
-are those of bots.proto and worker.proto.
+The workers take turns at the ports. Runs until it is killed. Messages are those of Google's Remote
+Workers API, v1test2: field numbers are those of bots.proto and worker.proto.
 """
 
 from __future__ import annotations
@@ -94,10 +94,10 @@ def _message(value: int | bytes) -> bytes:
 
 
 def main(arguments: Sequence[str]) -> None:
-    port, count, capacity = map(int, arguments)
-    channel = grpc.insecure_channel(f"127.0.0.1:{port}")
+    count, capacity, *ports = map(int, arguments)
+    channels = [grpc.insecure_channel(f"127.0.0.1:{port}") for port in ports]
     for number in range(count):
-        name = f"idle{number}"
+        name, channel = f"idle{number}", channels[number % len(channels)]
         threading.Thread(target=work, args=(channel, name, capacity), daemon=True).start()
     while True:
         time.sleep(3600)

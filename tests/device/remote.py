@@ -14,6 +14,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -55,13 +56,16 @@ def serving(place: Workplace, socket: Path) -> Iterator[None]:
         if not said:
             raise SystemExit("the node does not serve")
         sys.stderr.write(said)
+        told = threading.Thread(target=sys.stderr.writelines, args=(node.stderr,), daemon=True)
+        told.start()  # a full pipe would stop the node
         yield
     finally:
         node.send_signal(signal.SIGTERM)
         try:
-            node.communicate(timeout=_PATIENCE)
+            node.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             node.kill()
+            node.wait()
 
 
 def files(store: Path, keys: Mapping[str, str]) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -88,7 +89,8 @@ class Supervised:
 class RealFleet:
     """One server and some nodes.
 
-    ``workers`` are the engine's on each node, ``nodes`` kabuild's; all are supervised.
+    ``workers`` are the engine's on each node, ``nodes`` kabuild's; all are supervised. ``ports``
+    are those of all processes of the server.
     """
 
     port: int
@@ -96,6 +98,7 @@ class RealFleet:
     server: Supervised
     workers: list[Supervised] = field(default_factory=list)
     nodes: list[Supervised] = field(default_factory=list)
+    ports: list[int] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -103,30 +106,38 @@ class RealFleet:
 
 
 @contextmanager
-def a_server(root: Path, program: Path, *, tls: Path | None = None) -> Iterator[RealFleet]:
+def a_server(
+    root: Path, program: Path, *, tls: Path | None = None, count: int = 1
+) -> Iterator[RealFleet]:
     """BuildGrid below ``root``, without workers, which lets clients start ``program``.
 
-    ``tls`` has the certificates of a server that wants one of its clients.
+    ``tls`` has the certificates of a server that wants one of its clients. ``count`` processes
+    share one database and one storage; each has a port.
     """
     with TemporaryDirectory(prefix="kabuild-postgres-") as place, ExitStack() as stack:
         database = stack.enter_context(_database(Path(place)))
-        port, config = free_port(), root / "bgd.yml"
-        site = Site(
-            host="127.0.0.1",
-            port=port,
-            database=database,
-            program=str(program),
-            storage=str(root),
-            tls=tls is not None,
-        )
-        text = files_of("buildgrid", site)["buildgrid.yaml"].replace("/etc/kabuild/tls", str(tls))
-        config.write_text(text.replace(f"{_KEEPALIVE}10", f"{_KEEPALIVE}5"))  # dead ones are missed
         subprocess.run(["bgd", "migrate", "apply", database], check=True, capture_output=True)
-        argv = ("bgd", "server", "start", str(config))
-        server = Supervised(argv, root / "bgd.log", root)
-        stack.callback(server.end)
-        _wait(lambda: _answers(port), "the server does not answer")
-        yield RealFleet(port, program, server)
+        ports = [free_port() for _ in range(count)]
+        servers = []
+        for number, port in enumerate(ports):
+            site = Site(
+                host="127.0.0.1",
+                port=port,
+                database=database,
+                program=str(program),
+                storage=str(root),
+                tls=tls is not None,
+            )
+            text = files_of("buildgrid", site)["buildgrid.yaml"]
+            text = text.replace("/etc/kabuild/tls", str(tls))
+            config = root / f"bgd{number}.yml"
+            config.write_text(text.replace(f"{_KEEPALIVE}10", f"{_KEEPALIVE}5"))  # dead ones: soon
+            argv = ("bgd", "server", "start", str(config))
+            servers.append(Supervised(argv, root / f"bgd{number}.log", root))
+            stack.callback(servers[-1].end)
+        for port in ports:
+            _wait(partial(_answers, port), "the server does not answer")
+        yield RealFleet(ports[0], program, servers[0], ports=ports)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kabuild.base.errors import KabuildError
+from kabuild.base.errors import KabuildError, Reason, RemoteError
 from kabuild.base.version import __version__
 from kabuild.bundle.difference import difference
 from kabuild.cli.doctor_remote import find_cache, find_server, problem
@@ -105,10 +105,11 @@ def _find_worker(
     try:
         offered = Offered.from_json(fleet.survey(routing, threading.Event()))
     except KabuildError as error:
-        yield problem(title, error)
+        yield problem(title, error, _advice(error))
         return
     except ValueError as error:
-        yield Finding(title, State.PROBLEM, f"its answer cannot be read: {error}")
+        advice = "install the same kabuild on its nodes as here"
+        yield Finding(title, State.PROBLEM, f"its answer cannot be read: {error}", advice)
         return
     platforms = ", ".join(
         " ".join([platform.name, *(f"{key}={value}" for key, value in platform.properties)])
@@ -120,6 +121,18 @@ def _find_worker(
         what = f"kabuild {offered.version} there, {__version__} here"
         yield Finding(f"{title} kabuild", State.WARNING, what, "install the same version")
     yield from compare_toolchains(title, offered, own)
+
+
+def _advice(error: KabuildError) -> str:
+    """What helps against a worker that does not answer."""
+    status = error.status if isinstance(error, RemoteError) else ""
+    if status == "DEADLINE_EXCEEDED":
+        return "no worker with these properties is connected, or all are busy: look at the nodes"
+    if status in {"PERMISSION_DENIED", "UNAUTHENTICATED"}:
+        return "the token or certificate does not allow this: ask the server's operator"
+    if error.reason is Reason.REMOTE_MISSING:
+        return "check the properties in [remote.pools], and those that workers are started with"
+    return "the logs of the server, of its worker and of its node say more"
 
 
 def compare_toolchains(title: str, offered: Offered, own: Mapping[str, bytes]) -> Iterator[Finding]:

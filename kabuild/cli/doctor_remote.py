@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kabuild.base.errors import InfraError, KabuildError, Reason, RemoteError
+from kabuild.base.errors import InfraError, KabuildError, RemoteError
 from kabuild.cli.finding import Finding, State
 from kabuild.loading.request import RemoteRequest
 from kabuild.model.digest import EMPTY, Digest
@@ -23,6 +23,24 @@ _WHO = {CACHE_FLAG: "cache", EXECUTOR_FLAG: "fleet"}
 
 _PATIENCE = 5.0
 """Seconds for a name, a port and a handshake each."""
+
+_UNTRUSTED = "for a private authority, pass its certificate: --tls_certificate=FILE"
+_VERIFIED = {
+    9: "it is not valid yet: check the clocks of both machines",
+    10: "renew the server's certificate; if it is still valid, this machine's clock is wrong",
+    62: "in the URL, name the server as its certificate does, or have it issued for this name",
+}
+"""What helps against a certificate that OpenSSL refuses with such a code."""
+
+_REFUSED = "the token or certificate does not allow this: ask the server's operator"
+_UNWELCOME = (
+    "the server ends the connection. It may want a certificate of yours: --tls_client_certificate, "
+    "--tls_client_key"
+)
+_UNWELCOME_WITH = (
+    "the server ends the connection. It may refuse your certificate: 'openssl x509 -noout -enddate "
+    "-issuer -in FILE' shows until when it is valid, and who signed it"
+)
 
 _KEY = Digest.of(b"kabuild doctor\n")
 """The output of the doctor's test entry, which is unsigned and so never a result."""
@@ -117,7 +135,7 @@ def _shaken(door: socket.socket, host: str, remote: RemoteRequest, who: str) -> 
             until = (safe.getpeercert() or {}).get("notAfter", "an unknown time")
             return Finding(f"{who} TLS", State.OK, f"{safe.version()}, valid until {until}")
     except ssl.SSLCertVerificationError as error:
-        advice = "for a private authority, pass its certificate: --tls_certificate=FILE"
+        advice = _VERIFIED.get(error.verify_code, _UNTRUSTED)
         return Finding(f"{who} TLS", State.PROBLEM, error.verify_message, advice)
     except (OSError, ValueError) as error:
         advice = "check that this port has TLS; without TLS, use grpc://"
@@ -136,11 +154,10 @@ def _asked(
     try:
         cache = connection.enter_context(RemoteCache.connect(endpoint))
     except RemoteError as error:
-        finding = problem(f"{who} server", error)
-        if error.reason is Reason.REMOTE_UNAVAILABLE and not endpoint.secure:
-            advice = "try TLS (grpcs://), or check that it is a gRPC server"
-            finding = Finding(f"{who} server", State.PROBLEM, error.message, advice)
-        yield finding
+        advice = "try TLS (grpcs://), or check that it is a gRPC server"
+        if endpoint.secure:
+            advice = _UNWELCOME_WITH if endpoint.certificate else _UNWELCOME
+        yield problem(f"{who} server", error, advice)
         return None
     said = cache.capabilities
     version = f"version {said.version}" if said.version else "no version stated"
@@ -152,7 +169,7 @@ def _asked(
         cache.results.get_many([EMPTY])
         cache.blobs.missing([EMPTY])
     except RemoteError as error:
-        yield problem(f"{who} reading", error)
+        yield problem(f"{who} reading", error, _REFUSED)
         return None
     yield Finding(f"{who} reading", State.OK, "results and blobs can be read")
     return cache
@@ -168,6 +185,6 @@ def _written(cache: RemoteCache) -> Finding:
     return Finding("cache writing", State.OK, "results can be sent")
 
 
-def problem(name: str, error: KabuildError) -> Finding:
-    """A finding that is an error."""
-    return Finding(name, State.PROBLEM, error.message, error.hint)
+def problem(name: str, error: KabuildError, advice: str = "") -> Finding:
+    """A finding that is an error, with its own hint or this ``advice``."""
+    return Finding(name, State.PROBLEM, error.message, error.hint or advice)

@@ -168,9 +168,11 @@ class Errand:
 
     def _go_elsewhere(self, error: NodeError) -> None:
         """Try another worker: not with what had begun on a device, which it may have broken."""
-        failure = InfraError(Reason.NODE_FAILED, f"a worker of the fleet failed: {error.text}")
+        hint = "start 'kabuild worker serve' there" if error.code == NO_NODE else ""
+        what = f"a worker of the fleet failed: {error.text}"
+        failure = InfraError(Reason.NODE_FAILED, what, hint=hint)
         if error.code == NO_NODE and self._awaits_nodes:
-            self._await(NoNodeError(failure.reason, failure.message))
+            self._await(NoNodeError(failure.reason, failure.message, hint=failure.hint))
             return
         self._away_since, self._attempt = None, 0
         if error.code not in NOT_BEGUN and not self._may_repeat:

@@ -22,6 +22,9 @@ from tests.testkit.fleet import require_fleet
 from tests.testkit.generated import generate, make_old
 
 require_fleet()
+
+import grpc
+
 if probe():
     pytest.skip("no sandboxes here", allow_module_level=True)
 
@@ -185,6 +188,7 @@ def test_the_status_of_a_fleet(site: Site, serving: subprocess.Popen[str]) -> No
     def status(*flags: str) -> dict[str, str]:
         done = site.other.run("fleet", "status", "--json", *site.flags, *flags)
         assert done.code == (36 if '"PROBLEM"' in done.out else 0), done.err
+        assert all(item["advice"] for item in done.json if item["state"] == "PROBLEM")
         return {item["name"]: f"{item['state']} {item['found']}" for item in json.loads(done.out)}
 
     good = status()
@@ -196,6 +200,16 @@ def test_the_status_of_a_fleet(site: Site, serving: subprocess.Popen[str]) -> No
     site.client.write("fleet.keys", allowed("somebody"))
     assert "signed with an unknown key" in status()["any worker"]
     site.client.write("fleet.keys", allowed(NODE))
+    site.engine.queued.set()
+    said = status("--remote_queue_timeout=1")["any worker"]
+    assert said == "PROBLEM no worker took the action in 1 s"
+    site.engine.queued.clear()
+    site.engine.refuse = lambda _: (9, "no such property")
+    assert status()["any worker"] == "PROBLEM no such property"
+    site.engine.refuse = lambda _: None
+    site.server.faults["Execute"] = lambda _: grpc.StatusCode.PERMISSION_DENIED
+    assert "PERMISSION_DENIED" in status()["any worker"]
+    del site.server.faults["Execute"]
     engine, site.server.engine = site.server.engine, None
     assert status()["fleet execution"] == "PROBLEM the server executes nothing"
     site.server.engine = engine

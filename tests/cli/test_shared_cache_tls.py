@@ -57,10 +57,11 @@ def flags(server: ReapiServer, *more: str) -> tuple[str, ...]:
     return (f"--remote_cache=grpcs://localhost:{server.port}", "--remote_retries=0", *more)
 
 
-def finding(place: CliWorkspace, *flags: str) -> str:
-    """What the doctor says of TLS."""
-    (found,) = [f for f in place.run("doctor", "--json", *flags).json if f["name"] == "cache TLS"]
-    return f"{found['state']} {found['found']}"
+def finding(place: CliWorkspace, *flags: str, name: str = "TLS") -> str:
+    """What the doctor says of TLS, or of something else."""
+    said = place.run("doctor", "--json", *flags).json
+    (found,) = [item for item in said if item["name"] == f"cache {name}"]
+    return f"{found['state']} {found['found']} -> {found['advice']}"
 
 
 def test_a_certificate_of_the_right_authority_counts(
@@ -81,9 +82,9 @@ def test_other_certificates_do_not_count(place: CliWorkspace, authority: Authori
     trusted = "--tls_certificate=ca.pem"
     cases = (
         (authority.issue("localhost"), (), "self-signed certificate|unable to get local issuer"),
-        (Authority("other").issue("localhost"), (trusted,), "unable to get local issuer"),
-        (authority.issue("elsewhere"), (trusted,), "Hostname mismatch"),
-        (authority.issue("localhost", days=-1), (trusted,), "certificate has expired"),
+        (Authority("other").issue("localhost"), (trusted,), "issuer certificate -> for a private"),
+        (authority.issue("elsewhere"), (trusted,), "'localhost'. -> in the URL, name the server"),
+        (authority.issue("localhost", days=-1), (trusted,), "has expired -> renew the server's"),
     )
     for number, (issued, more, why) in enumerate(cases):
         fresh = CliWorkspace(place.root, place.store.parent / str(number))
@@ -104,11 +105,13 @@ def test_a_server_may_want_a_certificate(place: CliWorkspace, authority: Authori
     trusted = "--tls_certificate=ca.pem"
     with serving(authority.issue("localhost"), authority.pem) as server:
         without = place.run("test", ALL, *flags(server, trusted))
+        asks = finding(place, *flags(server, trusted), name="server")
         assert not server.calls
         fresh = CliWorkspace(place.root, place.store.parent / "fresh")
         done = fresh.run("test", ALL, *flags(server, trusted, *own))
 
     assert (without.code, done.code) == (0, 0)
+    assert "It may want a certificate of yours: --tls_client_certificate" in asks
     assert without.err.count(WITHOUT) == 1
     assert WITHOUT not in done.err
     assert server.calls["GetActionResult"] == 5

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kabuild.base.errors import KabuildError, Reason, RemoteError
 from kabuild.base.version import __version__
 from kabuild.bundle.difference import difference
-from kabuild.cli.doctor_remote import find_cache, find_server, problem
+from kabuild.cli.doctor_remote import REFUSED, find_cache, find_server, problem
 from kabuild.cli.finding import Finding, State
 from kabuild.delegation import fleet_of
 from kabuild.execution.host import cpus
@@ -129,7 +129,7 @@ def _advice(error: KabuildError) -> str:
     if status == "DEADLINE_EXCEEDED":
         return "no worker with these properties is connected, or all are busy: look at the nodes"
     if status in {"PERMISSION_DENIED", "UNAUTHENTICATED"}:
-        return "the token or certificate does not allow this: ask the server's operator"
+        return REFUSED
     if error.reason is Reason.REMOTE_MISSING:
         return "check the properties in [remote.pools], and those that workers are started with"
     return "the logs of the server, of its worker and of its node say more"

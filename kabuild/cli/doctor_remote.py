@@ -32,7 +32,7 @@ _VERIFIED = {
 }
 """What helps against a certificate that OpenSSL refuses with such a code."""
 
-_REFUSED = "the token or certificate does not allow this: ask the server's operator"
+REFUSED = "the token or certificate does not allow this: ask the server's operator"
 _UNWELCOME = (
     "the server ends the connection. It may want a certificate of yours: --tls_client_certificate, "
     "--tls_client_key"
@@ -169,7 +169,7 @@ def _asked(
         cache.results.get_many([EMPTY])
         cache.blobs.missing([EMPTY])
     except RemoteError as error:
-        yield problem(f"{who} reading", error, _REFUSED)
+        yield problem(f"{who} reading", error, REFUSED)
         return None
     yield Finding(f"{who} reading", State.OK, "results and blobs can be read")
     return cache

@@ -170,9 +170,10 @@ class Errand:
         """Try another worker: not with what had begun on a device, which it may have broken."""
         hint = "start 'kabuild worker serve' there" if error.code == NO_NODE else ""
         what = f"a worker of the fleet failed: {error.text}"
-        failure = InfraError(Reason.NODE_FAILED, what, hint=hint)
+        kind = NoNodeError if error.code == NO_NODE else InfraError
+        failure = kind(Reason.NODE_FAILED, what, hint=hint)
         if error.code == NO_NODE and self._awaits_nodes:
-            self._await(NoNodeError(failure.reason, failure.message, hint=failure.hint))
+            self._await(failure)
             return
         self._away_since, self._attempt = None, 0
         if error.code not in NOT_BEGUN and not self._may_repeat:

@@ -87,8 +87,7 @@ def has_logits(text: str) -> bool:
 def likeness_of(model: ModelFile, reference: bytes, request: Request, builds: Builder) -> Likeness:
     """Judge the logits of a model by the oracle of the whole.
 
-    Raises KabuildError, and
-    ModelEndedError where it ends instead of giving any.
+    Raises KabuildError, and ModelEndedError where it ends instead of giving any.
     """
     attrs = {"reference": Literal(reference)}
     facts = run_tool("model_likelihood", model, attrs, request, builds, answering="answers").facts

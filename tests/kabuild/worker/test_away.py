@@ -25,9 +25,16 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
         yield fleet
 
 
-def test_a_node_that_is_away_is_named(fleet: Fleet) -> None:
+def take_node_away(fleet: Fleet) -> str:
+    """Have the worker's program look for its node where none is: its text before."""
     program = fleet.fixture.program
-    program.write_text(program.read_text().replace("node.sock", "nobody.sock"))
+    text = program.read_text()
+    program.write_text(text.replace("node.sock", "nobody.sock"))
+    return text
+
+
+def test_a_node_that_is_away_is_named(fleet: Fleet) -> None:
+    take_node_away(fleet)
 
     assert "no node serves at" in fleet.failure(away=0.0).message
     assert len(fleet.fixture.engine.ran) == 2
@@ -35,8 +42,8 @@ def test_a_node_that_is_away_is_named(fleet: Fleet) -> None:
 
 def test_one_action_waits_in_vain_for_all(fleet: Fleet) -> None:
     """Those after it are tried as often as with any failure, however long a node may be away."""
-    program, engine = fleet.fixture.program, fleet.fixture.engine
-    program.write_text(program.read_text().replace("node.sock", "nobody.sock"))
+    engine = fleet.fixture.engine
+    take_node_away(fleet)
     clock = FakeClock()
     engine.before = lambda _: clock.advance(100.0)
     client = fleet.fixture.fleet(away=350.0, clock=clock)
@@ -54,8 +61,7 @@ def test_one_action_waits_in_vain_for_all(fleet: Fleet) -> None:
 def test_a_node_that_starts_again_is_waited_for(fleet: Fleet, action: Action) -> None:
     """Its worker refuses one action after another meanwhile: more often than failures count."""
     program, engine = fleet.fixture.program, fleet.fixture.engine
-    text = program.read_text()
-    program.write_text(text.replace("node.sock", "nobody.sock"))
+    text = take_node_away(fleet)
     away = 2 * MOST_ROUNDS
     engine.before = lambda _: program.write_text(text) if len(engine.ran) > away else None
 
@@ -64,8 +70,7 @@ def test_a_node_that_starts_again_is_waited_for(fleet: Fleet, action: Action) ->
 
 
 def test_a_question_does_not_wait_for_a_node(fleet: Fleet) -> None:
-    program = fleet.fixture.program
-    program.write_text(program.read_text().replace("node.sock", "nobody.sock"))
+    take_node_away(fleet)
 
     with pytest.raises(InfraError) as caught:
         fleet.fixture.fleet(away=600.0).survey({}, NOW)

@@ -58,7 +58,7 @@ def test_no_reason_is_written_twice() -> None:
 
 
 def test_a_reason_that_is_written_twice_is_found() -> None:
-    text = '"""WRONG_RESULT is no news here."""\nraise Refusal("WRONG_RESULT", f"{name}")\n'
+    text = '"""WRONG_RESULT stands in a docstring."""\nraise Refusal("WRONG_RESULT", f"{name}")\n'
     assert list(said(text, REASONS)) == [(2, "WRONG_RESULT")]
 
 

@@ -1,4 +1,8 @@
-"""Bounded reads of files that a user names; endless and silent ones are refused."""
+"""Bounded reads of files; endless, silent and over-large ones are refused.
+
+Every file that is read as a whole is read here: of a user, of a store that others can write, and
+below ``out/``. A sparse file costs nothing to make, and would take all memory.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,14 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
+MOST_BYTES = 256 << 20
+"""The largest file that is read as a whole unless a smaller limit is given."""
+
 PIPE_SECONDS = 10.0
 """Seconds for a pipe to give all its content."""
 
-NO_FILE = frozenset({errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENXIO})
-"""What ``open_plain`` raises for anything but a plain file."""
+NO_FILE = frozenset({errno.EFBIG, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENXIO})
+"""What ``read_plain`` raises for anything but a plain file of a sensible size."""
 
 _CHUNK = 1 << 16
 _PLAIN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -30,11 +37,21 @@ def open_plain(path: Path) -> BufferedReader:
     return open(fd, "rb")
 
 
-def read_plain(path: Path, most: int | None = None) -> bytes:
+def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
     """The content of a plain file, of at most ``most`` bytes. Raises ``OSError``."""
     with open_plain(path) as file:
-        data = file.read() if most is None else file.read(most + 1)
-    if most is not None and len(data) > most:
+        return read_open(file, path, most)
+
+
+def read_open(file: BinaryIO, path: Path, most: int = MOST_BYTES) -> bytes:
+    """The content of ``path``, open as ``file``; see ``read_plain``. Raises ``OSError``."""
+    size = os.fstat(file.fileno()).st_size
+    if size > most:  # before any memory is taken
+        raise _too_large(path, most)
+    data = file.read(max(size, min(most, _CHUNK)) + 1)
+    if len(data) > size:  # it grows, or it is a file of /proc, which has no size
+        data += file.read(most + 1 - len(data))
+    if len(data) > most:
         raise _too_large(path, most)
     return data
 

@@ -12,7 +12,6 @@ import hashlib
 import hmac
 import os
 import secrets
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -20,6 +19,8 @@ from functools import cached_property
 from pathlib import Path
 
 from kabuild.base.fs import atomic_write
+from kabuild.base.reading import open_plain
+from kabuild.base.user_dirs import xdg_directory
 
 KEY_FILE = "seal.key"
 LOCK_FILE = "seal.lock"
@@ -98,8 +99,8 @@ class Seal:
 
 def data_home(env: Mapping[str, str] = os.environ) -> Path:
     """The user's own files: ``$XDG_DATA_HOME/kabuild``, else ``~/.local/share/kabuild``."""
-    if base := env.get("XDG_DATA_HOME"):
-        return Path(base).absolute() / "kabuild"
+    if base := xdg_directory("XDG_DATA_HOME", env):
+        return base / "kabuild"
     return Path(env.get("HOME") or "~").expanduser() / ".local" / "share" / "kabuild"
 
 
@@ -118,17 +119,17 @@ def user_seal(env: Mapping[str, str] = os.environ) -> Seal:
 
 
 def _read(path: Path) -> bytes | None:
-    """The key; None if there is none, or if others could read it. Raises ``OSError``."""
+    """The key; None if there is none, or if others could read it.
+
+    Raises ``OSError``, also for anything but a file: a key is never read from a device, nor is one
+    written to it.
+    """
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open_plain(path) as file:
+            is_private = not os.fstat(file.fileno()).st_mode & 0o077
+            key = file.read(_KEY_SIZE + 1) if is_private else b""
     except FileNotFoundError:
         return None
-    try:
-        status = os.fstat(file)
-        is_private = stat.S_ISREG(status.st_mode) and not status.st_mode & 0o077
-        key = os.read(file, _KEY_SIZE + 1) if is_private else b""
-    finally:
-        os.close(file)
     return key if len(key) == _KEY_SIZE else None
 
 

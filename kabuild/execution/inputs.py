@@ -27,6 +27,9 @@ _MOST_GIVEN = (10_000, 256 << 20)
 """Limits in files and bytes: of a solution, and of what a workspace declares."""
 
 _MOST_DECLARED = (1_000_000, 64 << 30)
+_MOST_FILE = 1 << 30
+"""The limit of one file in bytes. Hashing more takes seconds, in which a build says nothing."""
+
 _MOST_LEVELS = 100
 
 TOOLCHAINS = ".kabuild/toolchains"
@@ -212,7 +215,7 @@ def _files(source: Source, host: str) -> Iterator[tuple[str, str, os.stat_result
         what = f"no file '{source.path}'{where}"
         raise LoadError(Reason.MISSING_FILE, what, hint=_meant(host)) from None
     if stat.S_ISREG(status.st_mode):
-        _Bound(source).take(status.st_size)
+        _Bound(source).take(status.st_size, source.path)
         yield "", host, status
     elif stat.S_ISDIR(status.st_mode):
         yield from _walk(host, "", host, (), _Bound(source))
@@ -227,8 +230,18 @@ class _Bound:
         self._source = source
         self._entries, self._bytes = _MOST_GIVEN if source.root == "user" else _MOST_DECLARED
 
-    def take(self, size: int) -> None:
-        """Count one entry of ``size`` bytes. Raises LoadError(TOO_LARGE)."""
+    def take(self, size: int, path: str) -> None:
+        """Count one entry of ``size`` bytes, which errors call ``path``.
+
+        Raises LoadError(TOO_LARGE).
+        """
+        if size > _MOST_FILE and self._source.root != "user":
+            raise LoadError(
+                Reason.TOO_LARGE,
+                f"'{path}' is too large: it has {show_size(size)}, "
+                f"and a file may have at most {show_size(_MOST_FILE)}",
+                hint="remove it, or split it",
+            )
         self._entries -= 1
         self._bytes -= size
         if self._entries < 0 or self._bytes < 0:
@@ -278,11 +291,11 @@ def _walk(
                 raise LoadError(
                     Reason.ESCAPING_PATH, f"'{relative}' is a link to a directory around it"
                 )
-            bound.take(0)
+            bound.take(0, relative)
             yield from _walk(top, f"{relative}/", entry.path, (*above, real), bound)
         elif entry.is_file():
             status = entry.stat()
-            bound.take(status.st_size)
+            bound.take(status.st_size, f"{top}/{relative}")
             yield relative, entry.path, status
         else:
             raise _not_regular(f"{top}/{relative}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kabuild.base.errors import KabuildError
+from kabuild.base.reading import read_plain
 from kabuild.incremental.identity import can_be_remembered, identity, platform_text
 from kabuild.loading.request import Request
 from kabuild.model.task_result import TaskResult
@@ -75,6 +76,6 @@ def recall(request: Request, root: Path, memories: BuildMemos) -> Recalled | Non
 
 def _are_views_of(root: Path, name: str) -> bool:
     try:
-        return (root / "out" / MARK).read_text() == name
+        return read_plain(root / "out" / MARK) == name.encode()
     except OSError:
         return False

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kabuild.base.own_files import write_own
+from kabuild.base.reading import read_plain
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
 from kabuild.model.options import Options
@@ -63,7 +64,7 @@ class KeyHistory:
     def _read(self) -> dict[str, str]:
         if self._keys is None:
             try:
-                lines = self._path.read_text(encoding="utf-8").splitlines()
+                lines = read_plain(self._path).decode().splitlines()
             except (OSError, ValueError):
                 lines = []
             self._keys = dict(pair for line in lines if len(pair := line.rsplit(" ", 1)) == 2)

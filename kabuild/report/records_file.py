@@ -22,6 +22,7 @@ from typing import Any
 from kabuild.base.bounded_json import bounded_json
 from kabuild.base.errors import KabuildError, Reason, UsageError
 from kabuild.base.fs import atomic_write
+from kabuild.base.reading import MOST_BYTES, read_bounded
 from kabuild.model.figure import positive
 from kabuild.model.label import Label
 from kabuild.model.speedup import Speedup
@@ -35,7 +36,7 @@ _DIGEST, _DATE = re.compile(r"[0-9a-f]{64}"), re.compile(r"(\d{4}-\d\d-\d\d)?")
 def read_records(path: Path) -> list[Record]:
     """The records in a file. Raises UsageError for anything else, and ``OSError``."""
     try:
-        told = bounded_json(path.read_bytes())
+        told = bounded_json(read_bounded(path, MOST_BYTES))
         if told["schema"] != SCHEMA:
             raise ValueError(f"its schema is {told['schema']!r}; this kabuild reads {SCHEMA!r}")
         return [_record(item, f"records[{place}]") for place, item in enumerate(told["records"])]

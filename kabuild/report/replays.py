@@ -13,6 +13,7 @@ from typing import Any
 from kabuild.base.bounded_json import bounded_json
 from kabuild.base.errors import BundleError, Reason
 from kabuild.base.printing import in_line
+from kabuild.base.reading import read_plain
 from kabuild.bundle.compare import Word
 from kabuild.model.gate import Role
 from kabuild.model.task_result import TaskResult
@@ -60,7 +61,7 @@ def read_replay(path: Path, digest: str) -> Replay:
     Raises BundleError for anything else, and ``OSError``.
     """
     try:
-        told: Any = bounded_json(path.read_bytes())
+        told: Any = bounded_json(read_plain(path))
         of, actions = told["bundle"], told["actions"]
         said = {str(item["label"]): str(item["result"]) for item in actions}
     except (ValueError, TypeError, KeyError):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kabuild.base.fs import is_inside
 from kabuild.base.own_files import write_own
+from kabuild.base.reading import read_plain
 from kabuild.model.digest import Digest
 from kabuild.model.graph import ActionGraph
 from kabuild.model.label import Label
@@ -26,7 +27,7 @@ def view_of(out: Path, label: Label) -> Path:
 def last_key(out: Path, label: Label) -> Digest | None:
     """The key of a view: that of the last build that settled the action."""
     try:
-        first, *_ = (view_of(out, label) / _MARK).read_text().splitlines()
+        first, *_ = read_plain(view_of(out, label) / _MARK).decode().splitlines()
         hash_, size = first.split("/")
         return Digest(hash_, int(size))
     except (OSError, ValueError):
@@ -82,7 +83,7 @@ def _write_view(folder: Path, result: ActionResult, key: Digest, link: Link) -> 
     shown = "".join(f"{digest} {path}\n" for path, digest in files)
     mark, text = folder / _MARK, f"{key}\n{Digest.of(shown.encode())}\n"
     with contextlib.suppress(OSError):
-        if mark.read_text() == text:
+        if read_plain(mark) == text.encode():
             return False
     _clear(folder)
     for path, digest in files:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from kabuild.base.bounded_json import bounded_json
 from kabuild.base.own_files import write_own
 from kabuild.base.reading import read_plain
 from kabuild.model.action import Action
@@ -79,7 +80,7 @@ def priorities(graph: ActionGraph, estimates: Mapping[str, float]) -> dict[str, 
 
 def _read(path: Path) -> dict[str, tuple[float, str]]:
     try:
-        value = json.loads(read_plain(path))
+        value = bounded_json(read_plain(path))
         if value["schema"] != _SCHEMA:
             return {}
         return {str(k): (float(v[0]), str(v[1])) for k, v in value["labels"].items()}

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from kabuild.base.locks import is_locked, process_named
 from kabuild.base.own_files import open_own
+from kabuild.base.reading import read_plain
 from kabuild.model.action import Resources
 from kabuild.store.faults import writing
 
@@ -69,7 +70,7 @@ class FileLeases:
     def holder(self, name: str) -> str:
         """Who has it."""
         with contextlib.suppress(OSError, ValueError):
-            return process_named(self._path(name).read_text())
+            return process_named(read_plain(self._path(name)).decode())
         return process_named("")
 
     def _path(self, name: str) -> Path:

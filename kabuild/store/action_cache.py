@@ -19,7 +19,7 @@ from kabuild.base.canonical import (
 from kabuild.base.clock import Clock, SystemClock
 from kabuild.base.errors import StoreError
 from kabuild.base.fs import is_inside, remove_tree, replace_in, write_new
-from kabuild.base.reading import NO_FILE, open_plain
+from kabuild.base.reading import NO_FILE, open_plain, read_open
 from kabuild.base.seal import Seal, Trust
 from kabuild.model.action import OUTPUT_ROOT
 from kabuild.model.digest import Digest
@@ -29,7 +29,7 @@ from kabuild.store.cas import Cas
 from kabuild.store.eviction import TOUCH_AFTER, note_use
 from kabuild.store.faults import store_error, writing
 from kabuild.store.scratch import Scratch
-from kabuild.store.sealed_entry import parts, sealed, trust_of
+from kabuild.store.sealed_entry import MOST_BYTES, parts, sealed, trust_of
 from kabuild.store.trees import parse_tree
 
 _PREFIX = f"{OUTPUT_ROOT}/"
@@ -98,13 +98,14 @@ class DiskActionCache:
         path = self.path_of(key)
         try:
             with open_plain(Path(path)) as file:
-                data = file.read()
+                data = read_open(file, Path(path), MOST_BYTES)
                 age = time.time() - os.fstat(file.fileno()).st_mtime
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             if error.errno in NO_FILE:
-                self._warn(f"dropped a damaged entry of the action cache: {key.hash}: {error}")
+                why = error.strerror or error
+                self._warn(f"dropped a damaged entry of the action cache: {key.hash}: {why}")
                 self._remove(path)
                 return None
             raise store_error(error, self._root) from error

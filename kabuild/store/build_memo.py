@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kabuild.base.bounded_json import bounded_json
 from kabuild.base.errors import UsageError
 from kabuild.base.own_files import write_own
 from kabuild.base.reading import read_plain
@@ -125,7 +126,7 @@ class MemoTable:
     def _results(self, request: str) -> dict[str, list[str]]:
         """The hashes of a request's keys by package; empty if unknown."""
         try:
-            names = json.loads(read_plain(self._path(request, _RESULTS)))
+            names = bounded_json(read_plain(self._path(request, _RESULTS)))
             return {str(package): [str(name) for name in keys] for package, keys in names.items()}
         except (OSError, ValueError, TypeError, AttributeError):
             return {}

@@ -23,6 +23,9 @@ from kabuild.store.scratch import Scratch
 BLOB_MODE = 0o555
 """The mode of blobs: read and execute, as in Bazel's disk cache."""
 
+MOST_BLOB = 4 << 30
+"""The largest blob, in bytes: what a sandbox lets a file have; sources are smaller."""
+
 _CHUNK = 1 << 20
 
 _LINK_ATTEMPTS = 10
@@ -135,10 +138,12 @@ class DiskCas:
         if self._stat(digest) is None:
             raise BlobMissingError(digest)
         try:
-            data = read_plain(Path(self.path_of(digest)))
+            data = read_plain(Path(self.path_of(digest)), digest.size)
         except FileNotFoundError:
             raise BlobMissingError(digest) from None
         except OSError as error:
+            if error.errno == errno.EFBIG:  # it grew meanwhile
+                raise self._evict(digest, "its size") from None
             raise store_error(error, self._root) from error
         if hashlib.sha256(data).hexdigest() != digest.hash:
             raise self._evict(digest, "its content")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kabuild.base.reading import read_plain
 from kabuild.store.paths import TOOLCHAINS
 
 RESULTS = "ac"
@@ -85,7 +86,7 @@ def tree_size(root: str) -> int:
 def toolchain_size(home: str) -> int:
     """The size of an unpacked toolchain in bytes, as noted after unpacking, or else counted."""
     with contextlib.suppress(OSError, ValueError):
-        return int(Path(home, USED).read_text())
+        return int(read_plain(Path(home, USED)))
     return tree_size(home)
 
 

@@ -25,6 +25,7 @@ from kabuild.store.eviction import COLLECTING, GRACE, evicting
 from kabuild.store.faults import writing
 from kabuild.store.paths import MEMORIES
 from kabuild.store.result_closure import Promise, QuietBlobs, read_promise
+from kabuild.store.sealed_entry import MOST_BYTES
 from kabuild.store.usage import Usage
 
 _BATCH = 100
@@ -167,7 +168,7 @@ def _read_promises(root: Path, contents: Contents) -> dict[str, frozenset[str]]:
     promises: dict[str, frozenset[str]] = {}
     for name, item in contents.results.items():
         try:
-            promise = read_promise(name, read_plain(Path(item.path)), get)
+            promise = read_promise(name, read_plain(Path(item.path), MOST_BYTES), get)
         except (OSError, ValueError, LookupError):
             promise = Promise(frozenset(), frozenset())
         promises[name] = frozenset(d.hash for d in promise.outputs | promise.origin)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kabuild.base.errors import Reason, StoreError
 from kabuild.base.seal import data_home
+from kabuild.base.user_dirs import xdg_directory
 
 LEASES = "leases"
 """Directory of the lock files by which processes share devices, in a store."""
@@ -36,8 +37,8 @@ def default_path(env: Mapping[str, str] = os.environ) -> Path:
     """``$KABUILD_CACHE``, else ``$XDG_CACHE_HOME/kabuild``, else ``~/.cache/kabuild``."""
     if chosen := env.get("KABUILD_CACHE"):
         return _expanded(chosen).absolute()
-    if base := env.get("XDG_CACHE_HOME"):
-        return Path(base).absolute() / "kabuild"
+    if base := xdg_directory("XDG_CACHE_HOME", env):
+        return base / "kabuild"
     return _expanded(env.get("HOME") or "~") / ".cache" / "kabuild"
 
 

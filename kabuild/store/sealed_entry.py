@@ -13,6 +13,9 @@ from kabuild.base.canonical import bytes_field
 from kabuild.base.seal import SIZE, Seal, Trust
 
 KIND = "result"
+MOST_BYTES = 16 << 20
+"""The largest entry, in bytes: room for 100,000 output files. A larger one is damaged."""
+
 _FIELD = 2000
 _HEAD = bytes_field(_FIELD, bytes(SIZE))[:-SIZE]
 

@@ -92,7 +92,9 @@ def _number(text: bytes) -> int | None:
 
 def _write(file: int, size: int) -> None:
     """Write the sum in place with a fixed length, so that readers never see half of it."""
-    os.pwrite(file, f"{size:20d}\n".encode(), 0)
+    text = f"{size:20d}\n".encode()
+    os.pwrite(file, text, 0)
+    os.ftruncate(file, len(text))
 
 
 def _children(directory: Path) -> list[Path]:

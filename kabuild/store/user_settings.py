@@ -14,6 +14,7 @@ from kabuild.base.errors import InfraError, LoadError, Position, Reason
 from kabuild.base.reading import read_plain
 from kabuild.base.sizes import parse_size
 from kabuild.base.suggest import suggest
+from kabuild.base.user_dirs import xdg_directory
 
 MOST_BYTES = 1 << 20
 _KNOWN: Mapping[str, tuple[str, ...]] = {"cache": ("size",)}
@@ -32,7 +33,7 @@ class UserSettings:
 def user_file(env: Mapping[str, str] = os.environ) -> Path:
     """The path of the user's file."""
     home = Path(os.path.expanduser(env.get("HOME") or "~"))  # noqa: PTH111 - which raises nothing
-    return Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "kabuild" / "config.toml"
+    return (xdg_directory("XDG_CONFIG_HOME", env) or home / ".config") / "kabuild" / "config.toml"
 
 
 def read_user_settings(env: Mapping[str, str] = os.environ) -> UserSettings:

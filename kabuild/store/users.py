@@ -6,6 +6,7 @@ import contextlib
 from pathlib import Path
 
 from kabuild.base.locks import is_locked, process_named
+from kabuild.base.reading import read_plain
 from kabuild.store.eviction import COLLECTING
 from kabuild.store.paths import LEASES, SCRATCH, TOOLCHAINS
 
@@ -31,5 +32,7 @@ def _holder(lock: Path) -> str:
     """The process of a lock: in a lease's content, or in the name of a scratch directory."""
     with contextlib.suppress(OSError, ValueError):
         is_lease = lock.parent.name == LEASES
-        return process_named(lock.read_text() if is_lease else lock.parent.name.split(".")[0])
+        return process_named(
+            read_plain(lock).decode() if is_lease else lock.parent.name.split(".")[0]
+        )
     return process_named("")

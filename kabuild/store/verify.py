@@ -17,13 +17,14 @@ from kabuild.base.reading import open_plain, read_plain
 from kabuild.base.seal import Seal, Trust, UnsealedError
 from kabuild.store.build_memo import KIND as MEMORY
 from kabuild.store.build_memo import MemoTable
+from kabuild.store.cas import MOST_BLOB
 from kabuild.store.contents import Item, scan
 from kabuild.store.eviction import evicting
 from kabuild.store.faults import writing
 from kabuild.store.file_index import KIND as FILE_INDEX
 from kabuild.store.paths import INDEX, MEMORIES, RECORDS
 from kabuild.store.result_closure import QuietBlobs, files_of, named_by
-from kabuild.store.sealed_entry import trust_of
+from kabuild.store.sealed_entry import MOST_BYTES, trust_of
 
 RECORDS_KIND = "records"
 """As ``toolchain.record_memory`` seals it, which this layer does not import."""
@@ -113,8 +114,9 @@ def _look(item: Item) -> _Seen | None:
     """The problem of a blob; None if it is intact or missing."""
     try:
         status = os.stat(item.path, follow_symlinks=False)  # noqa: PTH116 - one per blob
-        if not stat.S_ISREG(status.st_mode):
-            return _Seen(item, "is not a file")
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BLOB:
+            is_file = stat.S_ISREG(status.st_mode)
+            return _Seen(item, f"has more than {MOST_BLOB:,} bytes" if is_file else "is not a file")
         hasher = hashlib.sha256()
         with open_plain(Path(item.path)) as file:
             while chunk := file.read(_CHUNK):
@@ -145,7 +147,7 @@ def _promised(root: Path, item: Item, bad: Container[str], seal: Seal) -> Iterat
     """The damaged blobs of a result, each with its problem; name ``""`` for the result itself."""
     get = QuietBlobs(root)
     try:
-        entry = read_plain(Path(item.path))
+        entry = read_plain(Path(item.path), MOST_BYTES)
         trust = trust_of(entry, item.name, seal)
         if trust is not Trust.SEALED:
             raise ValueError(f"it is {trust.value}")
@@ -156,7 +158,7 @@ def _promised(root: Path, item: Item, bad: Container[str], seal: Seal) -> Iterat
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
-        yield "", f"not trusted: {error}"
+        yield "", f"not trusted: {getattr(error, 'strerror', None) or error}"
         return
     for digest in (*files, *trees):
         yield digest.hash, "" if get.has(digest) else f"its blob {digest} is not in the store"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kabuild.base.errors import DriftError, Position, Reason, ToolchainError
 from kabuild.base.fs import atomic_write
+from kabuild.base.reading import read_plain
 from kabuild.model.digest import Digest
 from kabuild.toolchain.aliases import with_aliases
 from kabuild.toolchain.completeness import require_whole
@@ -85,7 +86,7 @@ def drift(
     """
     lines: list[str] = []
     with suppress(OSError, ValueError):
-        pinned = known.read_bytes()
+        pinned = read_plain(known)
         if Digest.of(pinned).hash == known.stem:
             lines = compare(_by_path(pinned), _by_path(listing))
     named = few(lines) or ["the changed files are unknown: the tree was pinned on another machine"]

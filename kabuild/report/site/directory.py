@@ -12,6 +12,7 @@ from pathlib import Path
 from kabuild.base.bounded_json import bounded_json
 from kabuild.base.errors import Reason, UsageError
 from kabuild.base.fs import remove_tree
+from kabuild.base.reading import read_plain
 
 MARK = "site.json"
 """Lists the files of a site, so that the next one knows what it may replace."""
@@ -87,7 +88,7 @@ def _mark(files: Iterable[str]) -> bytes:
 def _listed(directory: Path) -> set[str]:
     """The files of the site that is there; none if there is no site."""
     try:
-        told = bounded_json((directory / MARK).read_bytes())
+        told = bounded_json(read_plain(directory / MARK))
         return set(map(str, told["files"])) if told["schema"] == SCHEMA else set()
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return set()

@@ -17,7 +17,7 @@ from kabuild.store.cas import BlobMissingError
 from kabuild.store.contents import scan
 from kabuild.store.portable.manifest import BLOBS, NAME, RESULTS, Manifest
 from kabuild.store.result_closure import Get, Promise, QuietBlobs, read_promise
-from kabuild.store.sealed_entry import parts, trust_of
+from kabuild.store.sealed_entry import MOST_BYTES, parts, trust_of
 from kabuild.store.store import Store
 
 _LEVEL = 9
@@ -47,7 +47,7 @@ def export_results(store: Store, path: Path, keys: Iterable[str]) -> Exported:
     contents = scan(store.root)
     for key in sorted({*keys}):
         try:
-            whole = read_plain(Path(contents.results[key].path))
+            whole = read_plain(Path(contents.results[key].path), MOST_BYTES)
             entry, _ = parts(whole)
             promise = read_promise(key, entry, get)
         except (OSError, ValueError, LookupError):  # missing, damaged, or incomplete

@@ -83,6 +83,36 @@ def test_a_key_that_is_lost_or_known_to_others_is_replaced(tmp_path: Path, spoil
     assert after == user_seal(env)
 
 
+@pytest.mark.parametrize("kind", ["directory", "pipe", "device"])
+def test_a_key_is_neither_read_from_nor_written_to_what_is_no_file(
+    tmp_path: Path, kind: str
+) -> None:
+    env = {"XDG_DATA_HOME": str(tmp_path)}
+    path = data_home(env) / "seal.key"
+    path.parent.mkdir()
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/null")
+    before = path.lstat()
+
+    seal = user_seal(env)
+
+    assert str(path) in seal.problem
+    assert ("directory" if kind == "directory" else "expected a file") in seal.problem.lower()
+    assert seal.key != user_seal(env).key
+    assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
+
+
+def test_a_relative_directory_of_the_user_is_ignored() -> None:
+    """As the XDG base directory specification says: 'relative' would depend on where one is."""
+    env = {"XDG_DATA_HOME": "relative", "HOME": "/h"}
+
+    assert data_home(env) == Path("/h/.local/share/kabuild")
+
+
 def test_without_a_place_for_a_key_there_is_one_for_this_process(tmp_path: Path) -> None:
     (tmp_path / "kabuild").write_text("no directory")
     env = {"XDG_DATA_HOME": str(tmp_path)}

@@ -175,6 +175,19 @@ def test_what_is_neither_file_nor_directory_is_refused(inputs: Inputs, tmp_path:
             paths(inputs, {"d": Source(source)})
 
 
+@pytest.mark.parametrize("source", ["d/huge.py", "d"])
+def test_a_file_that_takes_long_to_hash_is_refused(
+    inputs: Inputs, tmp_path: Path, source: str
+) -> None:
+    write(tmp_path / "d/huge.py")
+    os.truncate(tmp_path / "d/huge.py", 40 << 30)
+
+    with pytest.raises(LoadError, match=r"d/huge.py' is too large: it has 40.0 GB") as caught:
+        paths(inputs, {"d": Source(source)})
+    assert caught.value.reason is Reason.TOO_LARGE
+    assert "at most 1.0 GB" in str(caught.value)
+
+
 @pytest.mark.parametrize("source", ["absent", "file/absent"])
 def test_a_missing_source_is_named(inputs: Inputs, tmp_path: Path, source: str) -> None:
     write(tmp_path / "file")

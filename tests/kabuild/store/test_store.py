@@ -23,6 +23,7 @@ from tests.testkit.seal import SEAL
     [
         ({"KABUILD_CACHE": "/a/b", "XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/a/b"),
         ({"XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/x/kabuild"),
+        ({"XDG_CACHE_HOME": "relative", "HOME": "/h"}, "/h/.cache/kabuild"),
         ({"HOME": "/h"}, "/h/.cache/kabuild"),
         ({"KABUILD_CACHE": "", "XDG_CACHE_HOME": "", "HOME": "/h"}, "/h/.cache/kabuild"),
     ],

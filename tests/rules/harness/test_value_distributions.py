@@ -44,10 +44,96 @@ def drops_non_finite(x, y, scale, **_):
     y.copy_(torch.softmax(torch.nan_to_num(x.float()) * scale, dim=-1))
 
 
+RANDOM = """
+import torch
+
+def inputs(config, generator):
+    shape = config["rows"], config["cols"]
+    drawn = {name: torch.randn(*shape, generator=generator) for name in "NAMES"}
+    return {name: tensor.to(config["dtype"]) for name, tensor in drawn.items()}
+
+def reference(NAMED, **_):
+    return {"y": RESULT}
+"""
+
+
+def reference_of(result, names="x"):
+    """A reference that computes ``result`` of normal inputs, each with a name of one letter."""
+    text = RANDOM.replace("NAMES", names).replace("NAMED", ", ".join(names))
+    return text.replace("RESULT", result)
+
+
+def starts_at_zero(x, y, scale, **_):
+    """Softmax whose running maximum starts at 0, not at minus infinity."""
+    powers = torch.exp(x * scale - (x * scale).amax(-1, keepdim=True).clamp(min=0))
+    y.copy_(powers / powers.sum(-1, keepdim=True))
+
+
+def starts_at_a_sentinel(x, y, scale, **_):
+    """Softmax whose running maximum starts at -10,000, the value of many masks."""
+    powers = torch.exp(x * scale - (x * scale).amax(-1, keepdim=True).clamp(min=-1e4))
+    y.copy_(powers / powers.sum(-1, keepdim=True))
+
+
+def takes_zeros_for_gaps(x, y, scale, **_):
+    """Softmax of the elements that are not zero; of rows of zeros, of all."""
+    masked = torch.where((x == 0) & x.any(-1, keepdim=True), -torch.inf, x * scale)
+    y.copy_(torch.softmax(masked, dim=-1))
+
+
+def softmax_of_products(x, z, y, **_):
+    y.copy_(torch.softmax(x * z, dim=-1))
+
+
+def products_start_at_zero(x, z, y, **_):
+    starts_at_zero(x * z, y, 1.0)
+
+
+def variance(x, y, **_):
+    y.copy_(x.double().var(-1, keepdim=True, correction=0).expand(y.shape))
+
+
+def shifts_by_one_element(x, y, **_):
+    """The variance by sums of squares, of values less the first one of the whole tensor."""
+    near = x - x.view(-1)[0]
+    squares = near.square().mean(-1, keepdim=True)
+    y.copy_((squares - near.mean(-1, keepdim=True).square()).expand(y.shape))
+
+
+def four_largest(x, y, **_):
+    y.copy_(torch.where(x >= x.topk(4).values[:, -1:], x, 0))
+
+
+def four_of_three_a_part(x, y, **_):
+    """The four largest of those that are among the three largest of their part of the row."""
+    parts = x.view(x.shape[0], 8, -1)
+    kept = parts.topk(3).values.view(x.shape[0], -1)
+    y.copy_(torch.where(x >= kept.topk(4).values[:, -1:], x, 0))
+
+
+SOFTMAX = reference_of("torch.softmax(x, dim=-1)")
+PRODUCTS = reference_of("torch.softmax(x * z, dim=-1)", "xz")
+VARIANCE = reference_of("x.var(-1, keepdim=True, correction=0).expand(x.shape).clone()")
+LARGEST = reference_of("torch.where(x >= x.topk(4).values[:, -1:], x, 0)")
+BEFORE = DISTRIBUTIONS[: DISTRIBUTIONS.index("below")]
+MISTAKES = [
+    ("below", SOFTMAX, softmax, starts_at_zero),
+    ("below", SOFTMAX, softmax, starts_at_a_sentinel),
+    ("opposed", PRODUCTS, softmax_of_products, products_start_at_zero),
+    ("rows", VARIANCE, variance, shifts_by_one_element),
+    ("ordered", LARGEST, four_largest, four_of_three_a_part),
+    ("sparse", SOFTMAX, softmax, takes_zeros_for_gaps),
+]
+
+
 def judge(folder, candidate, baseline, names, reference=None):
     extra = {"reference": reference} if reference else {}
+    if reference == PRODUCTS:
+        shape = ["T", ["rows", "cols"]]
+        inputs = [["x", *shape], ["z", *shape]]
+        extra["signature"] = {**SPEC["signature"], "inputs": inputs}
     policy = {"distributions": names, "edges": 0}
-    spaces = {**SPEC["space"], "dtypes": ["f32"]}
+    spaces = {"dims": {"rows": [1, 4096], "cols": [64, 8192]}, "dtypes": ["f32"]}
     spec = write_spec(folder, policy=policy, space=spaces, configs=SPEC["configs"][:1], **extra)
     return correctness.run(
         parse_spec(spec), Doubles({"candidate": candidate, "baseline": baseline})
@@ -70,6 +156,48 @@ def test_sums_of_squares_that_cancel_are_found_by_an_offset(tmp_path):
 
     assert (verdict.outcome, verdict.reason) == ("FAIL", "WRONG_RESULT")
     assert "(offset)" in verdict.detail
+
+
+@pytest.mark.parametrize(("name", "reference", "right", "wrong"), MISTAKES)
+def test_each_distribution_finds_a_mistake_that_the_first_ones_miss(
+    tmp_path, name, reference, right, wrong
+):
+    missed = judge(tmp_path, wrong, right, [*BEFORE], reference)
+    passed = [case["stage"] for case in missed.cases if case["verdict"] == "PASS"]
+    assert "distributions" in passed, missed.detail
+
+    verdict = judge(tmp_path, wrong, right, [name], reference)
+
+    assert verdict.outcome == "FAIL"
+    assert verdict.reason in {"WRONG_RESULT", "NON_FINITE"}
+    assert f"({name})" in verdict.detail
+    assert judge(tmp_path, right, right, [*DISTRIBUTIONS], reference).outcome == "PASS"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_rows_far_from_zero_are_on_the_named_side(dtype):
+    inputs = {"x": torch.randn(6, 7).to(dtype), "z": torch.randn(4).to(dtype)}
+
+    def made(name):
+        return distributions.apply(name, inputs, torch.Generator().manual_seed(1))
+
+    assert (made("below")["x"] < -800).all()
+    assert (made("opposed")["x"] < -90).all()
+    assert (made("opposed")["z"] > 90).all()
+    assert (made("rows")["x"][::2] < -800).all()
+    assert (made("rows")["x"][1::2] > 800).all()
+    assert torch.equal(made("rows")["z"], inputs["z"])
+    assert (made("ordered")["x"][::2].double().diff(dim=-1) >= 0).all()
+    assert (made("ordered")["x"][1::2].double().diff(dim=-1) <= 0).all()
+    assert torch.equal(made("ordered")["x"].sort(-1).values, inputs["x"].sort(-1).values)
+    assert 5 < (made("sparse")["x"] == 0).sum() < 37
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (1, 1), (2, 0, 3)])
+def test_distributions_take_any_shape(shape):
+    for name in DISTRIBUTIONS:
+        made = distributions.apply(name, {"x": torch.ones(shape)}, torch.Generator().manual_seed(1))
+        assert made["x"].shape == shape
 
 
 def test_a_stable_kernel_passes_an_offset(tmp_path):

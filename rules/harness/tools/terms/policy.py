@@ -19,6 +19,11 @@ DISTRIBUTIONS = (
     "constant",
     "offset",
     "denormal",
+    "below",
+    "opposed",
+    "rows",
+    "ordered",
+    "sparse",
 )
 """The distributions of values that are tried of our own accord."""
 

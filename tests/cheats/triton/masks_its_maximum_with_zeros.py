@@ -1,6 +1,6 @@
 # Its maximum counts zeros behind the row's end, which forgives all rows but those far below zero.
 # verdict: correctness FAIL NON_FINITE
-# twin: reduces_in_steps
+# twin: masks_its_tail
 import triton
 import triton.language as tl
 

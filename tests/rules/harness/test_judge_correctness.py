@@ -14,6 +14,7 @@ from judging_doubles import REFERENCE, Doubles, careful_softmax, softmax, write_
 from correctness import gate as correctness  # isort: skip
 from truth.oracle import Oracle, TaskFault  # isort: skip
 from base.program import CandidateFault  # isort: skip
+from terms.policy import DISTRIBUTIONS  # isort: skip
 from terms.reasons import Reason  # isort: skip
 from base.spec import SpecError, parse_spec  # isort: skip
 
@@ -40,7 +41,7 @@ def test_an_honest_kernel_passes_all_stages(tmp_path, kernel):
     assert [case["stage"] for case in verdict.cases] == STAGES
     assert {case["verdict"] for case in verdict.cases} == {"PASS"}
     assert stage(verdict, "sweep")["configs"] == ["f32 rows=8 cols=64", "f16 rows=3 cols=257"]
-    assert len(stage(verdict, "distributions")["configs"]) == 20
+    assert len(stage(verdict, "distributions")["configs"]) == 2 * len(DISTRIBUTIONS)
     assert len(stage(verdict, "edges")["configs"]) == 6
 
 

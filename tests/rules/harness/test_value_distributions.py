@@ -174,6 +174,46 @@ def test_each_distribution_finds_a_mistake_that_the_first_ones_miss(
     assert judge(tmp_path, right, right, [*DISTRIBUTIONS], reference).outcome == "PASS"
 
 
+SIGNS = reference_of("x / x.abs()")
+LOGARITHMS = reference_of("x.abs().log()")
+
+
+def divides(x, y, **_):
+    y.copy_(x / x.abs())
+
+
+def compares(x, y, **_):
+    """The sign, which is 0 of 0."""
+    y.copy_(x.sign())
+
+
+def logs(x, y, **_):
+    y.copy_(x.abs().log())
+
+
+def logs_what_is_not_zero(x, y, **_):
+    y.copy_(x.abs().clamp(min=1e-44).log())
+
+
+def test_nobody_has_to_be_right_where_the_oracle_has_no_answer(tmp_path):
+    for candidate in (compares, divides):
+        verdict = judge(tmp_path, candidate, divides, ["default", "sparse", "zeros"], SIGNS)
+        assert verdict.outcome == "PASS", verdict.detail
+        (stage,) = [case for case in verdict.cases if case["stage"] == "distributions"]
+        left_out = [name.rpartition(" ")[2] for name in stage["not_applicable"]]
+        assert left_out == ["(sparse)", "(zeros)"]
+
+
+@pytest.mark.parametrize("name", ["zeros", "sparse"])
+def test_an_infinite_answer_is_one(tmp_path, name):
+    assert judge(tmp_path, logs, logs, [name], LOGARITHMS).outcome == "PASS"
+
+    verdict = judge(tmp_path, logs_what_is_not_zero, logs, [name], LOGARITHMS)
+
+    assert (verdict.outcome, verdict.reason) == ("FAIL", "WRONG_RESULT")
+    assert f"({name})" in verdict.detail
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_rows_far_from_zero_are_on_the_named_side(dtype):
     inputs = {"x": torch.randn(6, 7).to(dtype), "z": torch.randn(4).to(dtype)}

@@ -57,7 +57,8 @@ class Asides:
     """The untimed batches that one judging mixes into its timed processes.
 
     The baseline decides what may be asked: values and sizes for which it is wrong itself are left
-    out. Its runner is asked beforehand, beside nothing that is timed.
+    out, and those for which the oracle has no answer. Its runner is asked beforehand, beside
+    nothing that is timed.
     """
 
     def __init__(self, judge: Judge, spec: Spec, draw: int) -> None:
@@ -161,7 +162,7 @@ class Asides:
             self._asked(config, kinds[first : first + at_once])
             for first in range(0, len(kinds), at_once)
         ):
-            if isinstance(outputs, CandidateFault):
+            if isinstance(outputs, CandidateFault) or not assessor.defined(call):
                 continue
             off = assessor.excesses(call, outputs)
             if assessor.assess(call, outputs, off).ok:

@@ -87,6 +87,8 @@ class Untimed:
     def refuse(self, candidate: Taken, baseline: Taken) -> None:
         """Raise CandidateFault where calls on other values are wrong and the baseline's are not."""
         for index, (call, outputs) in enumerate(candidate.odd):
+            if not self._assessor.defined(call):
+                continue
             allowed: Mapping[str, float] = baseline.verified.excess
             if index < len(baseline.odd):
                 theirs, ran = baseline.odd[index]

@@ -17,7 +17,7 @@ from terms.tolerance import CAP, FACTOR, Bound
 from terms.verdict import number
 from torch import Tensor
 
-from truth import comparison, tolerance
+from truth import comparison, distributions, tolerance
 from truth.comparison import Comparison
 from truth.oracle import Oracle, TaskFault, size
 from truth.samples import Samples
@@ -112,6 +112,16 @@ class Assessor:
         """The sampled outputs, each with the name of its seed's input."""
         kinds = self._compares.items()
         return {name: how.argument for name, how in kinds if how.kind == comparison.SAMPLED}
+
+    def defined(self, call: Call) -> bool:
+        """Whether the oracle has an answer: for values of ours there may be none, as of 0 / 0.
+
+        Values of the task's own are what it says, NaN included.
+        """
+        return call.distribution not in distributions.CHANGES or not any(
+            tensor.is_floating_point() and bool(tensor.isnan().any())
+            for tensor in call.expected.values()
+        )
 
     def excesses(self, call: Call, outputs: Tensors) -> dict[str, float]:
         """The largest error of each output, in allowances; measured for baselines."""

@@ -79,21 +79,26 @@ class Case:
 
 @dataclass(frozen=True)
 class Judged:
-    """One case with the findings of both sides."""
+    """One case with the findings of both sides.
+
+    Attributes:
+        defined: whether the oracle has an answer.
+    """
 
     case: Case
     baseline: Finding
     candidate: Finding
+    defined: bool = True
 
     @property
     def applicable(self) -> bool:
         """Whether the case says anything about the candidate.
 
-        Where the baseline fails, the case asks for more than the task does; but a contract
-        that the candidate breaks in a way of its own is broken all the same.
+        Where the baseline fails or the oracle has no answer, the case asks for more than the task
+        does; but a contract that only the candidate breaks is broken all the same.
         """
         own = self.candidate.rejected and self.candidate.reason is not self.baseline.reason
-        return self.baseline.ok or own
+        return (self.baseline.ok and self.defined) or own
 
 
 class Side:
@@ -355,9 +360,10 @@ class Judge:
         else:
             excesses = self.assessor.excesses(call, baseline)
             found = self.assessor.assess(call, baseline, excesses)
+        defined = self.assessor.defined(call)
         if isinstance(candidate, CandidateFault):
-            return Judged(case, found, Finding.of(candidate))
-        return Judged(case, found, self.assessor.assess(call, candidate, excesses))
+            return Judged(case, found, Finding.of(candidate), defined)
+        return Judged(case, found, self.assessor.assess(call, candidate, excesses), defined)
 
     def finish(self) -> None:
         """End both runners properly. Raises CandidateFault if the candidate ends badly."""

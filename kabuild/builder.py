@@ -56,7 +56,8 @@ class Builder:
         return plan_changed(request, recalled, self.store)
 
     def execute(self, request: Request, planned: Plan) -> Summary:
-        """Run what is not cached; returns the results of everything."""
+        """Run what is not cached; returns the results of everything. Raises StoreError."""
+        self.store.renew()
         with self.stopping() as stop:
             return execute(
                 request,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -12,33 +12,11 @@ from kabuild.base import threads
 from kabuild.base.errors import KabuildError, Reason
 from kabuild.builder import Builder
 from kabuild.loading.request import Request
-from kabuild.loading.roots import WORKSPACE_FILE
-from kabuild.model.action import Source
 from kabuild.pipeline import Plan, Summary
 from kabuild.sandbox import Spawner
-from kabuild.toolchain.lock import LOCK_FILE
-
-DEBOUNCE_MS = 50
-"""Milliseconds of quiet after a change: editors write a file in several steps."""
+from kabuild.watched import Places, given_paths, paths_of
 
 Changes = Iterator[set[Path]]
-
-
-def watched_paths(planned: Plan, request: Request) -> frozenset[Path]:
-    """The directories and files whose changes may affect the plan."""
-    root = planned.loaded.workspace.root
-    paths = {root / WORKSPACE_FILE}
-    if (root / LOCK_FILE).is_file():
-        paths.add(root / LOCK_FILE)
-    paths |= {path for path in planned.loaded.loader.files() if path.is_relative_to(root)}
-    for action in planned.analysis.graph.closure(map(str, planned.roots)):
-        for _, item in action.inputs:
-            if isinstance(item, Source) and item.root == "workspace":
-                paths.add(root / item.path)
-    for given in (request.solution, request.salt_file):
-        if given is not None:
-            paths.add((request.cwd / given).resolve())
-    return frozenset(paths)
 
 
 class Watch:
@@ -64,23 +42,30 @@ class Watch:
         self._root = Path()
         self._is_broken = False
 
-    def run(self, changes: Callable[[Iterable[Path]], Changes], first: Plan) -> None:
+    def run(self, changes: Callable[[Callable[[], Places]], Changes], first: Plan) -> None:
         """Build now and after every change, until ``changes`` ends.
 
-        ``changes`` yields sets of changed paths below the directories that it is given. A change
-        stops the current build.
+        ``changes`` yields sets of changed paths in the places that it asks for: they change with
+        each plan. A change stops the current build.
         """
         self._root = first.loaded.workspace.root
-        self._paths = watched_paths(first, self._request)
+        self._paths = paths_of(first) | given_paths(self._request)
         with Spawner() as spawner:
             build = self._start(spawner)
             try:
-                for changed in changes({_directory(path) for path in self._paths}):
+                for changed in changes(self.places):
+                    if build.bug is not None:
+                        raise build.bug
                     if any(map(self._concerns, changed)):
                         build.cancel()
                         build = self._start(spawner)
             finally:
                 build.cancel()
+
+    def places(self) -> Places:
+        """Where to look for changes now."""
+        out, store = self._root / "out", self._builder.store.root
+        return Places(self._paths, self._root, frozenset({out, store}))
 
     def _start(self, spawner: Spawner) -> _Build:
         return _Build(lambda stop: self._build(stop, spawner))
@@ -92,6 +77,7 @@ class Watch:
                 summary = self._build_once(stop, spawner)
         except KabuildError as error:
             self._is_broken = True
+            self._paths |= given_paths(self._request)  # a link may lead elsewhere now
             if not stop.is_set():
                 self._on_error(error)
             return
@@ -117,18 +103,26 @@ class Watch:
     def _build_once(self, stop: threading.Event, spawner: Spawner) -> Summary:
         builder = replace(self._builder, stopping=lambda: nullcontext(stop), spawner=spawner)
         planned = builder.plan(self._request)
-        self._paths = watched_paths(planned, self._request)
+        self._paths = paths_of(planned) | given_paths(self._request)
         self._is_broken = False
         return builder.execute(self._request, planned)
 
 
 class _Build:
-    """A cancellable build in a thread of its own."""
+    """A cancellable build in a thread. ``bug`` is what it raised beside errors of a build."""
 
     def __init__(self, work: Callable[[threading.Event], None]) -> None:
+        self.bug: Exception | None = None
+        self._work = work
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=work, args=(self._stop,), name="build")
+        self._thread = threading.Thread(target=self._run, name="build")
         threads.start(self._thread)
+
+    def _run(self) -> None:
+        try:
+            self._work(self._stop)
+        except Exception as error:  # noqa: BLE001 - raised again by the watch
+            self.bug = error
 
     def cancel(self) -> None:
         """Stop it, and wait until it has stopped."""
@@ -139,8 +133,3 @@ class _Build:
 def _is_outdated(summary: Summary) -> bool:
     """Whether a file was saved after the plan and before its action read it: not an error."""
     return any(item.fault == Reason.INPUT_CHANGED.name for item in summary.settled.values())
-
-
-def _directory(path: Path) -> Path:
-    """The directory to watch for a path, since editors replace files."""
-    return path if path.is_dir() else path.parent

@@ -43,6 +43,7 @@ LAYERS = {
     "imports": (17, ""),
     "neural": (17, ""),
     "api": (17, ""),
+    "watched": (16, ""),
     "watch": (17, ""),
     "scaffold": (17, ""),
     "cli": (18, ""),

@@ -41,6 +41,13 @@ class Scratch:
             self._count += 1
             return f"{self._home}/{stem}.{self._count}"
 
+    def renew(self) -> None:
+        """Make a new directory on next use, if somebody has removed this process's."""
+        with self._guard:
+            if self._home is not None and not self._home.is_dir():
+                os.close(self._lock)
+                self._home = None
+
     def sweep(self) -> int:
         """Remove the directories of dead processes; returns how many."""
         removed = 0

@@ -58,10 +58,7 @@ class Store:
         read_user_settings()
         root = (path or default_path()).absolute()
         added = Tally()
-        with writing(str(root)):
-            if not (root / BLOBS).exists():
-                root.mkdir(parents=True, exist_ok=True)
-                Usage(root).set(0)
+        _create(root)
         seal = user_seal()
         if seal.problem:
             warn(f"no key to seal results, so no later build will find them: {seal.problem}")
@@ -102,6 +99,14 @@ class Store:
     def journals(self) -> Journals:
         """The journals of interrupted actions."""
         return Journals(journals_of(self.root))
+
+    def renew(self) -> None:
+        """Create what somebody has removed since; for programs that build more than once.
+
+        Raises StoreError.
+        """
+        _create(self.root)
+        self.scratch.renew()
 
     def put_stream(self, chunks: Iterable[bytes]) -> None:
         """Store a blob that comes in pieces.
@@ -150,3 +155,11 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _create(root: Path) -> None:
+    """Create an empty store unless there is one. Raises StoreError."""
+    with writing(str(root)):
+        if not (root / BLOBS).exists():
+            root.mkdir(parents=True, exist_ok=True)
+            Usage(root).set(0)

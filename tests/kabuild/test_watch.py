@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -20,7 +20,8 @@ from kabuild.model.result import Outcome, Settled
 from kabuild.pipeline import Summary, load, plan
 from kabuild.report.watch_report import WatchReport
 from kabuild.store import Store
-from kabuild.watch import Watch, watched_paths
+from kabuild.watch import Watch
+from kabuild.watched import Places, paths_of
 from tests.testkit.cli import CliWorkspace
 from tests.testkit.generated import generate
 
@@ -47,7 +48,7 @@ class Watched:
         self.report.emit(event)
 
     def run(self, *steps: Step, wait: bool = True) -> None:
-        def changes(_: Iterable[Path]) -> Iterator[set[Path]]:
+        def changes(_: Callable[[], Places]) -> Iterator[set[Path]]:
             for step in steps:
                 assert not wait or self.settled.acquire(timeout=60)
                 changed = step()
@@ -202,7 +203,7 @@ def test_what_is_watched_is_what_loading_and_the_actions_read(watched: Watched) 
     planned = plan(watched.request, load(watched.request), watched.store)
     planned.loaded.loader.package("agents")
 
-    paths = watched_paths(planned, watched.request)
+    paths = paths_of(planned)
 
     assert {str(path.relative_to(watched.root)) for path in paths} == {
         "WORKSPACE.toml",
@@ -213,6 +214,22 @@ def test_what_is_watched_is_what_loading_and_the_actions_read(watched: Watched) 
         KERNEL,
         "tasks/family0/t0/reference.py",
     }
+
+
+def test_an_error_of_kabuild_itself_ends_the_watch(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread of a build would end unseen, and the watch would wait for ever."""
+
+    def fail(*_: object) -> Summary:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(Watch, "_build_once", fail)
+    builder = Builder(watched.store, watched, lambda: nullcontext(threading.Event()))
+    watch = Watch(watched.request, builder, on_summary=watched._finish, on_error=watched._fail)
+
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        watch.run(lambda _: iter(set, None), builder.plan(watched.request))
 
 
 def test_the_program_follows_a_file_until_it_is_interrupted(tmp_path: Path) -> None:
@@ -274,6 +291,49 @@ def test_what_is_removed_and_made_again_is_followed(tmp_path: Path) -> None:
         (tmp_path / "kept/my.hip").write_text("// good again\n")
         shutil.copytree(tmp_path / "kept", kernel.parent)
         await_line("compile      PASS")
+        stop.cancel()
+        program.send_signal(signal.SIGINT)
+        rest = program.stdout.read()
+    assert "Traceback" not in rest
+    assert program.returncode == 0
+
+
+def test_a_link_is_followed_and_the_store_may_vanish(tmp_path: Path) -> None:
+    """A link to another file, that file saved anew, and a store that somebody removes."""
+    generate(tmp_path / "work", 1, shared=1, age=0)
+    workspace = CliWorkspace(tmp_path / "work", tmp_path / "store")
+    rule = workspace.root / "rules/copied/rule.py"
+    given = '"kernel": ctx.options.solution or ctx.attrs["kernel"]'
+    rule.write_text(rule.read_text().replace('"kernel": ctx.attrs["kernel"]', given))
+    one, other, link = tmp_path / "one/k.hip", tmp_path / "other/k.hip", tmp_path / "link.hip"
+    for file, text in ((one, "// good\n"), (other, "bad\n")):
+        file.parent.mkdir()
+        file.write_text(text)
+    link.symlink_to(one)
+    with subprocess.Popen(
+        workspace.command("watch", "//tasks/family0/t0", "--gates=compile", f"--solution={link}"),
+        cwd=tmp_path / "work",
+        env=workspace.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as program:
+        assert program.stdout is not None
+        stop = threading.Timer(300, program.kill)
+        stop.start()
+
+        def await_line(start: str) -> None:
+            assert any(line.startswith(start) for line in program.stdout or ()), start
+
+        await_line("compile      PASS")
+        link.unlink()
+        link.symlink_to(other)
+        await_line("compile      FAIL")
+        other.write_text("// good at last\n")
+        await_line("compile      PASS")
+        shutil.rmtree(tmp_path / "store")
+        other.write_text("bad again\n")
+        await_line("compile      FAIL")
         stop.cancel()
         program.send_signal(signal.SIGINT)
         rest = program.stdout.read()

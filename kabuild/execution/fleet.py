@@ -39,8 +39,8 @@ from kabuild.model.action import OUTPUT_ROOT, Action
 from kabuild.model.digest import Digest
 from kabuild.model.result import ActionResult
 from kabuild.remote.execution_messages import Answer, Code, WorkerResult
-from kabuild.remote.patience import Patience
 from kabuild.remote.signing import Distrust, TrustedKeys
+from kabuild.remote.timeouts import Timeouts
 from kabuild.store.action_cache import blobs_of, decode
 from kabuild.store.result_closure import trees_named_by
 from kabuild.store.store import Store
@@ -182,7 +182,7 @@ class Fleet:
         terms = self._terms
         answer = self.connected().executions.run(
             wire.digest,
-            Patience(terms.queued, seconds + terms.away, terms.away),
+            Timeouts(terms.queued, seconds + terms.away, terms.away),
             stopped=cancel.is_set,
             anew=anew,
         )

@@ -4,7 +4,7 @@
     with RemoteCache.connect(endpoint) as cache:
         cache.results.get_many(keys)          # entries of the action cache, or None
         cache.blobs.fetch(digests, store)     # into the local store, each hashed
-        cache.executions.run(digest, patience, stopped=...)   # by one of its workers
+        cache.executions.run(digest, timeouts, stopped=...)   # by one of its workers
 
 The only home of gRPC. It is imported with ``client``, ``rpc`` and what stands on them, never with
 ``endpoint`` and ``signing``: commands that need no server do without it. Messages are written and

@@ -25,8 +25,8 @@ from kabuild.remote.execution_messages import (
     execute,
     wait,
 )
-from kabuild.remote.patience import Patience
 from kabuild.remote.rpc import Rpc
+from kabuild.remote.timeouts import Timeouts
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 _CANCEL_SECONDS = 2.0
@@ -51,7 +51,7 @@ class RemoteExecutions:
         self._pause = pause
 
     def run(
-        self, action: Digest, patience: Patience, *, stopped: Callable[[], bool], anew: bool = False
+        self, action: Digest, timeouts: Timeouts, *, stopped: Callable[[], bool], anew: bool = False
     ) -> Answer:
         """The server's answer to ``action``; ``anew`` skips what it remembers.
 
@@ -59,7 +59,7 @@ class RemoteExecutions:
         server that is away for too long, with the status DEADLINE_EXCEEDED for an action that takes
         too long. The operation is cancelled then.
         """
-        one = _One(self._rpc, action, patience, stopped, self._clock, anew=anew)
+        one = _One(self._rpc, action, timeouts, stopped, self._clock, anew=anew)
         attempt = 0
         while True:
             failure = one.follow()
@@ -80,7 +80,7 @@ class _One:
         self,
         rpc: Rpc,
         action: Digest,
-        patience: Patience,
+        timeouts: Timeouts,
         stopped: Callable[[], bool],
         clock: Callable[[], float],
         *,
@@ -90,7 +90,7 @@ class _One:
         self.heard = False
         self._rpc = rpc
         self._action = action
-        self._patience = patience
+        self._timeouts = timeouts
         self._stopped = stopped
         self._clock = clock
         self._anew = anew
@@ -135,7 +135,7 @@ class _One:
         now = self._clock()
         if self._away_since is None:
             self._away_since = now
-        if now - self._away_since > self._patience.away:
+        if now - self._away_since > self._timeouts.away:
             raise failure
 
     def _hear(self, message: bytes) -> None:
@@ -156,12 +156,12 @@ class _One:
 
     def _overdue(self) -> str:
         """Why it takes too long; empty if it does not."""
-        spent, patience = self._clock() - self._since, self._patience
+        spent, timeouts = self._clock() - self._since, self._timeouts
         if self._stage == Stage.QUEUED:
-            why = f"no worker took the action in {patience.queued:g} s"
-            return why if spent > patience.queued else ""
-        why = f"the server gave no result in {patience.running:g} s"
-        return why if spent > patience.running else ""
+            why = f"no worker took the action in {timeouts.queued:g} s"
+            return why if spent > timeouts.queued else ""
+        why = f"the server gave no result in {timeouts.running:g} s"
+        return why if spent > timeouts.running else ""
 
     def _cancel(self) -> None:
         """Tell the server, if it listens."""

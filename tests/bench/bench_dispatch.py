@@ -28,14 +28,14 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from kabuild.model.digest import Digest
 from kabuild.remote.client import RemoteCache
 from kabuild.remote.endpoint import Endpoint
-from kabuild.remote.patience import Patience
+from kabuild.remote.timeouts import Timeouts
 from kabuild.store import Store, merkle
 from tests.testkit.buildgrid import a_server
 from tests.testkit.casd import running
 
 CLIENTS = 64
 PROPERTIES = [("OSFamily", "linux"), ("pool", "cpu")]
-PATIENCE = Patience(600.0, 600.0, 60.0)
+PATIENCE = Timeouts(600.0, 600.0, 60.0)
 
 
 def actions(program: Path, count: int, store: Store) -> list[Digest]:

@@ -1,4 +1,4 @@
-"""How long one waits for an execution."""
+"""The timeouts of one execution on a server."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Patience:
-    """How long an execution may take, in seconds.
+class Timeouts:
+    """After how many seconds an execution is given up.
 
     Attributes:
         queued: in the queue: no worker takes it.

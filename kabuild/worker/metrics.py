@@ -7,7 +7,15 @@ from contextlib import contextmanager
 from functools import partial
 from wsgiref.simple_server import WSGIServer
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, start_http_server
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    disable_created_metrics,
+    start_http_server,
+)
 from prometheus_client.process_collector import ProcessCollector
 
 from kabuild.base.errors import InfraError, Reason
@@ -20,6 +28,9 @@ from kabuild.worker.turns import Load
 
 _SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 1000.0)
 """Upper bounds of a histogram: from a trivial tool to a long measurement."""
+
+# A series of its start beside each counter, without a unit in its name: nothing asks for it.
+disable_created_metrics()
 
 
 class Metrics:
@@ -47,12 +58,12 @@ class Metrics:
         Info("kabuild_node", "What this node is.", registry=self.registry).info(
             {"version": __version__, "platforms": platforms}
         )
-        self._gauge("slots", "CPU slots that the node offers.").set(offer.jobs)
-        queued = self._gauge("queued", "Actions that wait for slots or a device.")
+        self._gauge("cpu_slots", "CPU slots that the node offers.").set(offer.jobs)
+        queued = self._gauge("queued_actions", "Actions that wait for slots or a device.")
         queued.set_function(lambda: load().waiting)
-        running = self._gauge("running", "Actions that run.")
+        running = self._gauge("running_actions", "Actions that run.")
         running.set_function(lambda: load().running)
-        leases = self._gauge("lease", "1 if an action has the device.", "device")
+        leases = self._gauge("device_leased", "1 if an action has the device.", "device")
         lost = self._gauge("device_lost", "1 if the device failed and is used no more.", "device")
         for device in [device.lease for device in offer.devices.found]:
             leases.labels(device).set_function(partial(_is_held, load, device))

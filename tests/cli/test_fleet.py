@@ -269,7 +269,7 @@ def test_a_node_serves_its_numbers_where_asked(site: Site, tmp_path: Path) -> No
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
 
-    assert "kabuild_node_queued 0.0" in said
+    assert "kabuild_node_queued_actions 0.0" in said
     assert any(line.startswith("kabuild_node_info{") for line in said)
 
 

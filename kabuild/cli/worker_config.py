@@ -18,7 +18,7 @@ from kabuild.cli.types import JOBS, InputPath, WholeNumber, unwritable
 from kabuild.loading.platform_index import PlatformIndex
 
 _MOST_BYTES = 1 << 20
-KINDS = ("systemd", "compose", "kubernetes", "buildgrid")
+KINDS = ("systemd", "compose", "kubernetes", "buildgrid", "buildbox")
 
 
 class Plain(click.ParamType):  # type: ignore[type-arg]
@@ -106,6 +106,14 @@ class ConfigFlags(Options):
         metavar="PATH",
         help="Where nodes have kabuild (systemd).",
     )
+    buildbox: str = flag(
+        "--buildbox",
+        type=ABSOLUTE,
+        default="/usr/bin",
+        show_default=True,
+        metavar="DIR",
+        help="Where nodes have buildbox-worker (systemd).",
+    )
     registry: str = flag(
         "--registry",
         type=REGISTRY,
@@ -131,6 +139,7 @@ def config(options: ConfigFlags) -> None:
     kabuild worker config systemd --host=fleet.example --pool=cpu -o units
     kabuild worker config kubernetes --pool=h200 --platform=cuda --gpus=8 -o k8s
     kabuild worker config buildgrid > buildgrid.yaml
+    kabuild worker config buildbox > get-buildbox
 
     Several files are printed one after another, each below a line with its name. Files that exist
     with other content are never replaced.
@@ -157,6 +166,7 @@ def config(options: ConfigFlags) -> None:
         jobs=options.jobs,
         workspace=options.workspace,
         kabuild=options.kabuild,
+        buildbox=options.buildbox,
         registry=options.registry,
     )
     files = files_of(options.kind, site)

@@ -72,7 +72,8 @@ def test_all_files_of_a_kind_are_printed(place: CliWorkspace) -> None:
     names = [line[4:-4] for line in done.out.splitlines() if line.startswith("==> ")]
 
     assert done.code == 0
-    assert {*names} == {*UNITS, "kabuild.conf", "buildgrid.yaml", "kabuild-worker-exec"}
+    others = {"kabuild.conf", "buildgrid.yaml", "kabuild-worker-exec", "get-buildbox"}
+    assert {*names} == {*UNITS, *others}
     assert "--bots-remote=http://grid.example:50051 " in done.out
 
 
@@ -195,6 +196,7 @@ def test_systemd_would_name_a_mistake(place: CliWorkspace, tmp_path: Path) -> No
         ("--workspace=here", "must be an absolute path without spaces"),
         ("--program=/opt/my kabuild", "must be an absolute path without spaces"),
         ("--database=mysql://x", "must be a URL like postgresql+psycopg2://"),
+        ("--buildbox=bin", "must be an absolute path without spaces"),
         ("--registry=a\nb", "must be a registry like"),
         ("--port=0", "0 is not in the range"),
         ("--gpus=-1", "-1 is not in the range"),
@@ -205,6 +207,16 @@ def test_what_would_need_quotes_is_refused(place: CliWorkspace, flag: str, why: 
 
     assert done.code == 2
     assert why in " ".join(done.err.split())
+
+
+def test_buildbox_can_be_in_another_directory(place: CliWorkspace) -> None:
+    units = written(place, "systemd", "--buildbox=/opt/buildbox/bin")
+    casd, worker = (started(units / f"kabuild-{name}.service")[0] for name in ("casd", "worker"))
+    runner = started(units / "kabuild-worker.service")[3]
+
+    assert casd == "/opt/buildbox/bin/buildbox-casd"
+    assert worker == "/opt/buildbox/bin/buildbox-worker"
+    assert runner == "--buildbox-run=/opt/buildbox/bin/buildbox-run-hosttools"
 
 
 def test_files_that_were_changed_are_kept(place: CliWorkspace) -> None:

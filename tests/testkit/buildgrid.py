@@ -24,7 +24,7 @@ from tests.testkit.workers import NODE, install_program
 
 PROGRAMS = ("bgd", "buildbox-casd", "buildbox-worker", "buildbox-run-hosttools", "psql")
 VARIABLE = "KABUILD_FLEET"
-GET_IT = "'make fleet' gets BuildGrid; install PostgreSQL, and buildbox of Debian testing"
+GET_IT = "'make fleet' gets BuildGrid and buildbox; install PostgreSQL"
 _PATIENCE = 60.0
 _KEEPALIVE = "bot-session-keepalive-timeout: "
 

@@ -21,6 +21,7 @@ KINDS = {
         "systemd/kabuild-node.service",
         "systemd/kabuild-casd.service",
         "systemd/kabuild-worker.service",
+        "systemd/get-buildbox",
         "common/buildgrid.yaml",
     ),
     "compose": ("compose/compose.yaml", "common/buildgrid.yaml", *_IMAGES),
@@ -31,6 +32,7 @@ KINDS = {
         *_IMAGES,
     ),
     "buildgrid": ("common/buildgrid.yaml",),
+    "buildbox": ("systemd/get-buildbox",),
 }
 """The templates of each kind; a file is named as its template, without the directory."""
 
@@ -39,7 +41,7 @@ _COMPOSED = {"host": "server", "database": "postgresql+psycopg2://kabuild@databa
 
 
 def files_of(kind: str, site: Site) -> dict[str, str]:
-    """The files of one of ``KINDS``, by name; all but BuildGrid's alone include the program."""
+    """The files of one of ``KINDS``, by name; kinds with nodes include the program of workers."""
     templates = Environment(
         loader=PackageLoader("kabuild.worker.setup"),
         autoescape=False,  # noqa: S701 - none of the files is HTML
@@ -54,6 +56,6 @@ def files_of(kind: str, site: Site) -> dict[str, str]:
         name.rpartition("/")[2]: templates.get_template(name).render(site=site)
         for name in KINDS[kind]
     }
-    if kind != "buildgrid":
+    if kind not in {"buildgrid", "buildbox"}:
         files[site.program.rpartition("/")[2]] = shim_text(site.socket)
     return files

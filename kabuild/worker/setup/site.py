@@ -26,6 +26,7 @@ class Site:
         jobs: CPU slots of one node.
         workspace: the workspace's directory on a node.
         kabuild: the program on a node.
+        buildbox: the directory of the programs of buildbox on a node.
         registry: where Kubernetes finds the images.
     """
 
@@ -41,6 +42,7 @@ class Site:
     jobs: int = 8
     workspace: str = "/srv/kabuild"
     kabuild: str = "/opt/kabuild/bin/kabuild"
+    buildbox: str = "/usr/bin"
     registry: str = "registry.example"
     socket: str = SOCKET
     program: str = PROGRAM

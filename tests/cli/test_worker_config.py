@@ -84,6 +84,14 @@ def test_a_single_file_is_printed_as_it_is(place: CliWorkspace) -> None:
     assert config["server"][0]["address"] == "0.0.0.0:7000"
 
 
+@pytest.mark.parametrize("kind", ["buildgrid", "buildbox"])
+def test_a_printed_file_is_the_written_one(place: CliWorkspace, kind: str) -> None:
+    """No line looks like a command of a CI service, which would be changed when it is printed."""
+    (file,) = written(place, kind).iterdir()
+
+    assert place.run("worker", "config", kind).out == file.read_text()
+
+
 @pytest.mark.parametrize("flags", FLAGS)
 def test_units_start_a_node_and_what_feeds_it(place: CliWorkspace, flags: tuple[str, ...]) -> None:
     files = written(place, "systemd", *flags)

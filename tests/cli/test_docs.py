@@ -23,7 +23,7 @@ LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 def commands(page: Path) -> Iterator[list[str]]:
     """The words of each call of kabuild in a block of code, without what follows a ``#``."""
     for block in re.findall(r"```\w*\n(.*?)```", page.read_text(), re.DOTALL):
-        for line in COMMAND.findall(block):
+        for line in COMMAND.findall(block.replace("\\\n", "")):
             for part in line.split(" && "):
                 words = shlex.split(part, comments=True)
                 if words[0] == "kabuild":

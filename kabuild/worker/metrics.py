@@ -30,7 +30,7 @@ _SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 1000.
 """Upper bounds of a histogram: from a trivial tool to a long measurement."""
 
 # A series of its start beside each counter, without a unit in its name: nothing asks for it.
-disable_created_metrics()
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:

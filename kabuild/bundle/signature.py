@@ -15,6 +15,7 @@ from kabuild.sandbox.unconfined import run_unconfined
 
 NAMESPACE = "kabuild-bundle"
 SUFFIX = ".sig"
+UNSIGNED = "claimed by its publisher, unsigned: anyone may have written these verdicts"
 
 
 def signature_of(bundle: Path) -> Path:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from kabuild.base.errors import BundleError, Reason, UsageError
 from kabuild.bundle.signature import SUFFIX as SIGNATURE
-from kabuild.bundle.signature import signature_of
+from kabuild.bundle.signature import signature_of, signer
 from kabuild.bundle.verdicts import left_out
 from kabuild.model.gate import Gates
 from kabuild.published.origin import origins
@@ -16,6 +17,22 @@ from kabuild.report.replays import SUFFIX as REPLAY
 from kabuild.report.replays import read_replay, replay_beside
 from kabuild.report.site.listed import Listed
 from kabuild.store import Store
+
+
+def with_signer(item: Listed) -> Listed:
+    """``item`` with the key that signed its bundle, if there is a signature beside it.
+
+    Raises BundleError for a signature that is not the bundle's, or cannot be checked.
+    """
+    signature = item.beside.get(SIGNATURE)
+    if signature is None:
+        return item
+    try:
+        return replace(item, signer=signer(item.file, signature, None))
+    except BundleError as error:
+        why = f"{error.message}: {error.hint}" if error.hint else error.message
+        hint = "sign the bundle again (kabuild publish --sign), or remove the signature"
+        raise BundleError(error.reason, f"{signature}: {why}", hint=hint) from None
 
 
 def listed(path: Path, store: Store, known: Gates, limit: int) -> Listed:

@@ -10,7 +10,7 @@ import click
 
 from kabuild.cli.bundle_flags import UnpackFlags
 from kabuild.cli.evaluations import known_gates
-from kabuild.cli.listing import listed
+from kabuild.cli.listing import listed, with_signer
 from kabuild.cli.options import argument, flag, takes
 from kabuild.cli.types import InputPath, unwritable
 from kabuild.report.site.addresses import bundle_file
@@ -49,8 +49,9 @@ def command(options: SiteFlags) -> None:
     kabuild site theirs.kab ours.kab -o public --title="Softmax on MI300X"
 
     Name the bundles in the order in which they were published. The pages need no server and no
-    network. Each bundle becomes a part of the site, with its signature (BUNDLE.sig) and its
-    replay (BUNDLE.replay.json, from 'kabuild replay --json'), so that anyone can rerun it.
+    network. Each bundle becomes a part of the site, with its signature (BUNDLE.sig, which is
+    checked) and its replay (BUNDLE.replay.json, from 'kabuild replay --json'), so that anyone
+    can rerun it.
     """
     from kabuild.report.page.environment import count
     from kabuild.report.site.pages import Pages
@@ -62,8 +63,8 @@ def command(options: SiteFlags) -> None:
         raise unwritable("--output", output, error) from None
     known = known_gates()
     with Store.open() as store:
-        items = [listed(path, store, known, options.max_bytes) for path in options.bundles]
-    items = listed_once(items)
+        found = [listed(path, store, known, options.max_bytes) for path in options.bundles]
+    items = [with_signer(item) for item in listed_once(found)]
     pages = [*Pages(items, options.title).all()]
     try:
         write_site(output, [*pages, *_bundles(items)])

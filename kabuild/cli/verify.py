@@ -11,15 +11,13 @@ from kabuild.base.errors import Reason, UsageError
 from kabuild.base.listing import abridged
 from kabuild.bundle.archive import TOTAL_LIMIT
 from kabuild.bundle.manifest import Manifest
-from kabuild.bundle.signature import signature_of, signer
+from kabuild.bundle.signature import UNSIGNED, signature_of, signer
 from kabuild.bundle.verdicts import asked_for
 from kabuild.cli.evaluations import known_gates
 from kabuild.cli.types import BYTES, InputPath
 from kabuild.published.origin import Origins
 from kabuild.published.verify import Verified, verify_file
 from kabuild.store import Store
-
-UNSIGNED = "claimed by its publisher, unsigned: anyone may have written these verdicts"
 
 
 @click.command("verify")

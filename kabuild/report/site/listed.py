@@ -27,6 +27,7 @@ class Listed:
         replay: what came of running it again, if somebody did.
         foreign: judging code in it that this kabuild does not ship.
         left_out: tasks without a verdict of a usual gate that nothing stopped, by gate.
+        signer: the key whose signature of ``file`` was checked; empty if it is unsigned.
     """
 
     evaluation: Evaluation
@@ -35,6 +36,7 @@ class Listed:
     replay: Replay | None
     foreign: Sequence[str]
     left_out: Mapping[str, Sequence[str]]
+    signer: str = ""
 
     @property
     def digest(self) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property
 from jinja2 import Environment
 from markupsafe import Markup
 
+from kabuild.bundle.signature import UNSIGNED
 from kabuild.report.evaluation import Evaluation
 from kabuild.report.exports import by_task, render_json
 from kabuild.report.leaderboard import LeaderboardRow, headings, leaderboard
@@ -142,6 +143,7 @@ class Pages:
             data=DATA,
             records_page=RECORDS,
             short=SHORT,
+            unsigned=UNSIGNED,
             places={item.digest: number for number, item in enumerate(self._items)},
             task_links={task: root + task_page(task) for task in self._tasks},
             agent_links={name: root + agent_page(name) for name in self._agents},

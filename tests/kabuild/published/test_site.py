@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kabuild.bundle.signature import UNSIGNED, sign
+from tests.kabuild.published.test_signature import KEYGEN, make_keys
 from tests.kabuild.report.test_page import HOSTILE, Elements
 from tests.testkit.bundles import with_manifest
 from tests.testkit.cli import REPOSITORY, CliWorkspace
@@ -18,13 +20,15 @@ if TYPE_CHECKING:
     from tests.kabuild.published.conftest import Published
 
 
+@pytest.mark.skipif(KEYGEN is None, reason="needs ssh-keygen")
 def test_a_bundle_becomes_a_site_with_all_that_lies_beside_it(
     published: Published, tmp_path: Path
 ) -> None:
     place = published.elsewhere(tmp_path)
     bundle = place.root / "all.kab"
     bundle.write_bytes(published.bundle.read_bytes())
-    (place.root / "all.kab.sig").write_text("a signature")
+    key = make_keys(tmp_path, "ada").private
+    signature = sign(bundle, key).read_text()
     replayed = place.run("replay", "all.kab", "--json")
     (place.root / "all.kab.replay.json").write_text(replayed.out)
 
@@ -34,9 +38,11 @@ def test_a_bundle_becomes_a_site_with_all_that_lies_beside_it(
     digest = replayed.json["bundle"]
     site = place.root / "site"
     assert (site / f"bundles/{digest}.kab").read_bytes() == bundle.read_bytes()
-    assert (site / f"bundles/{digest}.kab.sig").read_text() == "a signature"
+    assert (site / f"bundles/{digest}.kab.sig").read_text() == signature
     page = (site / f"bundles/{digest}.html").read_text()
     assert f"kabuild replay {digest}.kab" in page
+    assert "Signed with the ED25519 key SHA256:" in page
+    assert "unsigned" not in page
     assert f"Replayed: {replayed.json['totals']['reproduced']} reproduced" in page
     results = json.loads((site / "data.json").read_text())["evaluations"][0]["results"]
     assert [item["gates"]["compile"]["verdict"] for item in results] == ["PASS", "FAIL"]
@@ -44,6 +50,39 @@ def test_a_bundle_becomes_a_site_with_all_that_lies_beside_it(
     before = {path: path.read_bytes() for path in site.rglob("*") if path.is_file()}
     assert place.run("site", "all.kab", "-o", "site").code == 0
     assert {path: path.read_bytes() for path in site.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.skipif(KEYGEN is None, reason="needs ssh-keygen")
+@pytest.mark.parametrize("content", ["a signature", "of another file"])
+def test_a_signature_that_is_not_the_bundles_is_not_offered(
+    published: Published, tmp_path: Path, content: str
+) -> None:
+    place = published.elsewhere(tmp_path)
+    (place.root / "all.kab").write_bytes(published.bundle.read_bytes())
+    if content == "of another file":
+        (place.root / "other").write_text("other")
+        content = sign(place.root / "other", make_keys(tmp_path, "eve").private).read_text()
+    (place.root / "all.kab.sig").write_text(content)
+
+    ran = place.run("site", "all.kab", "-o", "site")
+
+    assert ran.code == 1
+    assert "all.kab.sig: the signature belongs to another file" in ran.err
+    assert "sign the bundle again" in ran.err
+    assert not (place.root / "site").exists()
+
+
+def test_unsigned_verdicts_are_called_claims(published: Published, tmp_path: Path) -> None:
+    place = published.elsewhere(tmp_path)
+    (place.root / "all.kab").write_bytes(published.bundle.read_bytes())
+
+    ran = place.run("site", "all.kab", "-o", "site")
+
+    assert ran.code == 0, ran.err
+    (page,) = (place.root / "site/bundles").glob("*.html")
+    for path in (page, place.root / "site/index.html"):
+        assert UNSIGNED.lower() in path.read_text().lower()
+    assert not [*(place.root / "site/bundles").glob("*.sig")]
 
 
 def test_what_a_manifest_says_of_itself_is_text(published: Published, tmp_path: Path) -> None:

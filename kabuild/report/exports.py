@@ -13,10 +13,10 @@ from kabuild.model.gate import Role, merged
 from kabuild.model.speedup import NO_SPEEDUP
 from kabuild.model.task_result import TaskResult
 from kabuild.report.evaluation import Evaluation
-from kabuild.report.judgement import unjudged
+from kabuild.report.judgement import WIDE, unjudged
 from kabuild.report.leaderboard import LeaderboardRow, headings, leaderboard
 
-SCHEMA = "kabuild/report/1"
+SCHEMA = "kabuild/report/2"
 """Changes if a field changes its meaning or is removed; new fields do not change it."""
 
 _WHICH = ("evaluation", "platform", "task", "family", "trial")
@@ -72,13 +72,15 @@ def render_markdown(evaluations: Sequence[Evaluation]) -> str:
     for task, found in by_task(evaluations).items():
         cells = [", ".join(brief(result) for result in results) or "-" for results in found]
         lines.append(_line([task, *cells]))
+    if any("~" in line for line in lines):
+        lines += ["", WIDE]
     doubts = [f"{item.name}: {item.doubt}" for item in evaluations if item.doubt]
     return "\n".join([*lines, *(["", *doubts] if doubts else [])]) + "\n"
 
 
 def _ranked(row: LeaderboardRow, columns: Sequence[str]) -> str:
     shares = (share(row.shares.get(column)) for column in columns)
-    times = map(times_faster, (row.geomean, row.median))
+    times = (str(one or "-") for one in (row.average, row.middle))
     fast = map(share, (row.faster, row.fast.get(1.0)))
     counts = (str(row.tasks), str(row.trials))
     return _line([row.evaluation, row.machine, row.family, *counts, *shares, *times, *fast])

@@ -5,11 +5,10 @@ They hold for the leaderboard, for the comparison of two agents, and for trials 
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Sequence
 from enum import Enum, unique
 
+from kabuild.model.speedup import Speedup
 from kabuild.model.task_result import TaskResult
 
 NO_GAIN = 1.0
@@ -18,6 +17,9 @@ NO_GAIN = 1.0
 it gained nothing, as under the policy ``geomean``. It is never left out, and never 0, which no
 other trial could make up for.
 """
+
+WIDE = "~: the 95 % interval is too wide for a figure; this is its lower end"
+"""What a report says below figures with such a mark."""
 
 SIGMAS = 1.96
 """Standard deviations of a normal distribution in half of a 95 % interval."""
@@ -40,26 +42,14 @@ def unjudged(results: Sequence[TaskResult]) -> dict[str, str]:
     return {result.label.short: result.why_unjudged for result in results if not result.judged}
 
 
-def gain(speedup: float | None) -> float:
-    """The value of a judged trial in a mean; ``speedup`` is None if it failed."""
-    return NO_GAIN if speedup is None else speedup
+def gain(trial: TaskResult) -> Speedup:
+    """What a judged trial counts in a mean; a failed one gained nothing, which is certain."""
+    return trial.measured or Speedup(NO_GAIN, NO_GAIN, NO_GAIN)
 
 
-def typical_gain(trials: Sequence[TaskResult]) -> float:
-    """One figure for a task: the geometric mean over its judged trials."""
-    return statistics.geometric_mean([gain(trial.speedup) for trial in trials])
-
-
-def spread(trials: Sequence[TaskResult]) -> float | None:
-    """Standard deviation of the logarithm of ``typical_gain``, by the intervals of its trials.
-
-    A failed trial has no uncertainty. None if an interval is unknown.
-    """
-    ends = [trial.measured.ends for trial in trials if trial.measured]
-    widths = [math.log(high / low) / 2 for low, high in filter(None, ends)]
-    if len(widths) < len(ends):
-        return None
-    return math.sqrt(sum(width * width for width in widths)) / len(trials) / SIGMAS
+def typical_gain(trials: Sequence[TaskResult]) -> Speedup:
+    """One figure for a task: the geometric mean over its judged trials, with its interval."""
+    return Speedup.geometric_mean([gain(trial) for trial in trials])
 
 
 def pace(result: TaskResult) -> Pace:

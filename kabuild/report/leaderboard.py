@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from kabuild.model.speedup import Speedup
 from kabuild.model.task_result import TaskResult
 from kabuild.report.evaluation import Evaluation
-from kabuild.report.judgement import SIGMAS, Pace, pace, spread, typical_gain, unjudged
+from kabuild.report.judgement import Pace, pace, typical_gain, unjudged
 
 THRESHOLDS = (0.0, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0)
 """The thresholds p of fast_p."""
@@ -26,7 +25,7 @@ class LeaderboardRow:
     """The figures of one evaluation in one family of tasks.
 
     Every judged task stays in the denominator: a rejected or wrong one counts as 1.0x in
-    ``geomean``, ``mean`` and ``median``, and as 0 in ``faster`` and ``fast``. Unjudged trials are
+    ``geomean`` and ``median``, and as 0 in ``faster`` and ``fast``. Unjudged trials are
     excluded from all figures, and named. Each task counts once: with the geometric mean of its
     trials' speedups, and with the share of trials that are compiled, correct or fast.
 
@@ -36,9 +35,11 @@ class LeaderboardRow:
         unjudged: by label, why a trial was not judged.
         shares: by heading, the share of tasks that passed the gate which declares it, 0 to 1;
             None if that gate was not requested.
-        geomean, mean, median: of the speedups; None if times were not requested.
+        geomean, median: of the middles of the speedups; None if times were not requested.
         geomean_low, geomean_high: the 95 % interval of ``geomean``, by the errors with which its
             times were measured; None if one of these is unknown.
+        median_low, median_high: the medians of the lower and of the upper ends.
+        measured: whether any trial has a speedup: else both say only that nothing was gained.
         faster: the share that is right and surely faster than the baseline, by its whole
             interval; None without times or intervals.
         fast: by threshold p, the share that is right and measured faster than p times the
@@ -53,19 +54,29 @@ class LeaderboardRow:
     unjudged: Mapping[str, str]
     shares: Mapping[str, float | None]
     geomean: float | None
-    mean: float | None
     median: float | None
     faster: float | None
     fast: Mapping[float, float]
     geomean_low: float | None = None
     geomean_high: float | None = None
+    median_low: float | None = None
+    median_high: float | None = None
+    measured: bool = True
 
     @property
     def average(self) -> Speedup | None:
-        """The geometric mean with its interval."""
-        if self.geomean is None:
+        """The geometric mean with its interval; None if nothing was measured."""
+        return self._shown(self.geomean, self.geomean_low, self.geomean_high)
+
+    @property
+    def middle(self) -> Speedup | None:
+        """The median with its interval; None if nothing was measured."""
+        return self._shown(self.median, self.median_low, self.median_high)
+
+    def _shown(self, middle: float | None, low: float | None, high: float | None) -> Speedup | None:
+        if middle is None or not self.measured:
             return None
-        return Speedup(self.geomean, self.geomean_low, self.geomean_high)
+        return Speedup.around(middle, low, high) if low and high else Speedup(middle)
 
 
 def leaderboard(evaluations: Iterable[Evaluation]) -> list[LeaderboardRow]:
@@ -92,9 +103,9 @@ def _leaderboard_row(
     tasks = list(_by_task(judged).values())
     timed = any(result.timed or result.speedup for result in judged)
     gains = [typical_gain(trials) for trials in tasks] if timed else []
-    mean = statistics.geometric_mean(gains) if gains else None
-    error = _error(tasks) if timed else None
-    ends = (mean / error, mean * error) if mean and error else (None, None)
+    mean = Speedup.geometric_mean(gains) if gains else None
+    ends = [found for one in gains if (found := one.ends)]
+    low, high = zip(*ends, strict=True) if gains and len(ends) == len(gains) else ((), ())
     vague = any(result.speedup and result.interval is None for result in judged)
     return LeaderboardRow(
         evaluation=evaluation.name,
@@ -104,22 +115,20 @@ def _leaderboard_row(
         trials=len(judged),
         unjudged=unjudged(results),
         shares={name: _passing(tasks, name) for name in _headings(evaluation)},
-        geomean=mean,
-        mean=statistics.fmean(gains) if gains else None,
-        median=statistics.median(gains) if gains else None,
+        geomean=mean.middle if mean else None,
+        median=_median([one.middle for one in gains]),
         faster=_share(tasks, lambda r: pace(r) is Pace.FASTER) if timed and not vague else None,
         fast={p: _fast(tasks, p) for p in THRESHOLDS} if timed else {},
-        geomean_low=ends[0],
-        geomean_high=ends[1],
+        geomean_low=mean.low if mean else None,
+        geomean_high=mean.high if mean else None,
+        median_low=_median(low),
+        median_high=_median(high),
+        measured=any(result.measured for result in judged),
     )
 
 
-def _error(tasks: Sequence[Trials]) -> float | None:
-    """The factor to either end of the interval of the tasks' geometric mean; None: unknown."""
-    known = [found for trials in tasks if (found := spread(trials)) is not None]
-    if not tasks or len(known) < len(tasks):
-        return None
-    return math.exp(SIGMAS * math.hypot(*known) / len(tasks))
+def _median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
 
 
 def _by_task(results: Iterable[TaskResult]) -> dict[str, list[TaskResult]]:

@@ -20,7 +20,7 @@ from kabuild.model.figure import positive
 from kabuild.model.speedup import Speedup
 from kabuild.model.task_result import TaskResult
 from kabuild.report.evaluation import Evaluation
-from kabuild.report.judgement import SIGMAS, spread, typical_gain, unjudged
+from kabuild.report.judgement import SIGMAS, typical_gain, unjudged
 from kabuild.report.scoreboard import agent_end
 
 RESAMPLES = 10_000
@@ -32,37 +32,37 @@ TIE = 0.02
 class Pair:
     """One task: the figures of both, and their shares of correct trials.
 
-    ``spread`` is the standard deviation of the logarithm of their ratio, from the errors of
-    measurement; None if unknown. ``tier`` is that of the task.
+    ``tier`` is that of the task.
     """
 
     task: str
-    one: float
-    other: float
+    one: Speedup
+    other: Speedup
     one_right: float
     other_right: float
-    spread: float | None = None
     tier: str = ""
 
     @property
     def ratio(self) -> float:
-        """How many times faster the first agent's kernels are.
+        """How many times faster the first agent's kernels are, by the middles of both figures.
 
         If only one is correct, at least 1 in its favour: a correct, slow kernel is worth no less
         than none.
         """
-        ratio = self.one / self.other
+        ratio = self.one.middle / self.other.middle
         if self.only_right == 1:
             return max(1.0, ratio)
         return min(1.0, ratio) if self.only_right else ratio
 
     @property
     def speedup(self) -> Speedup:
-        """The ratio with its 95 % interval."""
-        if self.spread is None or self.only_right:
-            return Speedup(self.ratio)
-        factor = math.exp(SIGMAS * self.spread)
-        return Speedup(self.ratio, self.ratio / factor, self.ratio * factor)
+        """The ratio with its 95 % interval, by the errors of measurement; without, if unknown."""
+        return Speedup(self.ratio) if self.only_right else self.one.over(self.other)
+
+    @property
+    def right(self) -> bool:
+        """Whether either has a correct trial, so that there is something to compare."""
+        return bool(self.one_right or self.other_right)
 
     @property
     def winner(self) -> int:
@@ -91,7 +91,7 @@ class Figures:
         ratio: geometric mean of the pairs' ratios, with its 95 % interval ``low`` to ``high``
             from a paired bootstrap over tasks, in which each has its error of measurement. None
             where there is no pair, since nothing that both have was judged. The interval is None
-            where there is one pair alone, whose error is unknown.
+            where there is one pair alone, whose error is unknown, and where nothing is right.
         p_value: of the exact two-sided sign test: the chance that a fair coin is as uneven as the
             wins. 1.0 if there are only ties.
         wins, losses, ties: of the first agent.
@@ -226,18 +226,19 @@ def _by_task(evaluation: Evaluation) -> dict[str, list[TaskResult]]:
 
 
 def _pair(task: str, one: Sequence[TaskResult], other: Sequence[TaskResult]) -> Pair:
-    errors = spread(one), spread(other)
-    both = None if None in errors else math.hypot(*filter(None, errors))
     tier = next((trial.tier for trial in (*one, *other) if trial.tier), "")
-    return Pair(
-        task, typical_gain(one), typical_gain(other), _right(one), _right(other), both, tier
-    )
+    return Pair(task, typical_gain(one), typical_gain(other), _right(one), _right(other), tier)
 
 
 def _pair_to_json(pair: Pair) -> dict[str, Any]:
+    """The figures of both and their ratio are middles, each with its ends."""
+    told: dict[str, Any] = {"task": pair.task}
+    for name, found in (("one", pair.one), ("other", pair.other)):
+        told |= {name: found.middle, f"{name}_low": found.low, f"{name}_high": found.high}
+    told |= {"one_right": pair.one_right, "other_right": pair.other_right, "tier": pair.tier}
     found = pair.speedup
-    ends = {"ratio": found.value, "low": found.low, "high": found.high}
-    return {**asdict(pair), **ends, "winner": pair.winner}
+    told |= {"ratio": pair.ratio, "low": found.low, "high": found.high}
+    return {**told, "winner": pair.winner}
 
 
 def _right(trials: Sequence[TaskResult]) -> float:
@@ -246,16 +247,24 @@ def _right(trials: Sequence[TaskResult]) -> float:
 
 def _interval(pairs: Sequence[Pair]) -> tuple[float, float] | tuple[None, None]:
     """The 95 % percentile interval of the mean, as a ratio; deterministic."""
-    if not pairs or (len(pairs) == 1 and pairs[0].spread is None):
+    if not any(pair.right for pair in pairs):
         return None, None
+    if len(pairs) == 1:
+        return pairs[0].speedup.ends or (None, None)
     random = Random(0)  # noqa: S311 - no secret
-    known = [(math.log(pair.ratio), pair.spread or 0.0) for pair in pairs]
+    known = [(math.log(pair.ratio), pair.speedup.errors or (0.0, 0.0)) for pair in pairs]
     means = sorted(
-        statistics.fmean(random.gauss(*one) for one in random.choices(known, k=len(known)))
+        statistics.fmean(_drawn(random, *one) for one in random.choices(known, k=len(known)))
         for _ in range(RESAMPLES)
     )
     ends = (means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1])
     return math.exp(ends[0]), math.exp(ends[1])
+
+
+def _drawn(random: Random, middle: float, errors: tuple[float, float]) -> float:
+    """A draw of a logarithm that was measured with these errors to either side."""
+    deviation = random.gauss(0.0, 1.0) / SIGMAS
+    return middle + deviation * errors[deviation > 0]
 
 
 def _ended(evaluation: Evaluation) -> dict[str, str]:

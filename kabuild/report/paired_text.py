@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kabuild.base.listing import abridged
 from kabuild.base.printing import escaped
 from kabuild.model.speedup import Speedup
+from kabuild.report.judgement import WIDE
 from kabuild.report.paired import FEWEST, Comparison, Figures, Pair
 from kabuild.report.table import text_table
 
@@ -29,8 +30,9 @@ def _table(found: Comparison) -> list[str]:
 
 def _cells(found: Comparison, pair: Pair) -> tuple[str, str, str, str]:
     figures = (pair.one, pair.one_right), (pair.other, pair.other_right)
-    one, other = (_told(f"{x:.2f}x" if found.timed else "", right) for x, right in figures)
-    ratio = f"{pair.speedup if found.timed else _UNKNOWN} {_MARKS[pair.winner]}"
+    one, other = (_told(x if found.timed else None, right) for x, right in figures)
+    known = found.timed and pair.right
+    ratio = f"{pair.speedup if known else _UNKNOWN} {_MARKS[pair.winner]}"
     if pair.only_right:
         ratio += f"  only {found.names[pair.only_right - 1]} is right"
     if pair.tier:
@@ -38,11 +40,11 @@ def _cells(found: Comparison, pair: Pair) -> tuple[str, str, str, str]:
     return pair.task, one, other, ratio
 
 
-def _told(figure: str, right: float) -> str:
-    """``1.52x``, or a dash without a figure; with the share of correct trials if not all are."""
+def _told(figure: Speedup | None, right: float) -> str:
+    """``1.52x ±2 %``, or a dash without a figure; with the share of correct trials."""
     if not right:
-        return f"failed ({figure})" if figure else "failed"
-    told = figure or _UNKNOWN
+        return f"failed ({Speedup(figure.value)})" if figure else "failed"
+    told = str(figure or _UNKNOWN)
     return told if right == 1.0 else f"{told} ({right:.0%} right)"
 
 
@@ -50,6 +52,8 @@ def _figures(found: Comparison) -> Iterator[str]:
     shown = [one for one in (found.figures, *found.apart) if one.tasks]
     for figures in shown or [found.figures]:
         yield from _of_tier(found, figures)
+    if found.timed and any(one.wide for pair in found.pairs for one in _shown(pair)):
+        yield WIDE
     if found.timed and any(pair.only_right for pair in found.pairs):
         yield "if only one is right, it wins, and its ratio counts as at least 1.00x"
     for name, costs in zip(found.names, found.costs, strict=True):
@@ -60,6 +64,10 @@ def _figures(found: Comparison) -> Iterator[str]:
         for end in dict.fromkeys(ended.values()):
             where = abridged([label for label, how in ended.items() if how == end])
             yield f"{name}: {end} ({where})"
+
+
+def _shown(pair: Pair) -> tuple[Speedup, ...]:
+    return pair.one, pair.other, pair.speedup
 
 
 def _of_tier(found: Comparison, figures: Figures) -> Iterator[str]:
@@ -80,9 +88,10 @@ def _ratio(figures: Figures, *, timed: bool) -> str:
     """The ratio of all tasks with its interval; a dash if nothing was timed."""
     if not timed or figures.ratio is None:
         return _UNKNOWN
-    speedup = Speedup(figures.ratio, figures.low, figures.high)
-    if not speedup.ends:
-        return f"{speedup}, 95 % interval unknown"
+    if not figures.low or not figures.high:
+        return f"{Speedup(figures.ratio)}, 95 % interval unknown"
+    speedup = Speedup.around(figures.ratio, figures.low, figures.high)
+    assert speedup.ends is not None
     return f"{speedup}, 95 % interval {speedup.ends[0]:.3g} to {speedup.ends[1]:.3g}"
 
 

@@ -14,11 +14,11 @@ from kabuild.model.label import Label
 from kabuild.model.result import Outcome, Settled
 from kabuild.model.task_result import TaskResult
 from kabuild.model.verdict import Verdict
+from kabuild.report.judgement import WIDE
 from kabuild.report.table import Style, plain, text_table
 
 _MOST_COLUMNS = 100
 """Characters that are printed of an agent's own message."""
-_WIDE = "~: the 95 % interval is too wide for a figure; this is its lower end"
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def render_table(table: Sequence[TaskResult], style: Style = plain) -> str:
     body = [_texts(result, shown, scored=bool(figures)) for result in table]
     drawn = text_table([["task", *shown, *figures, ""], *body], style)
     wide = bool(figures) and any(result.measured and result.measured.wide for result in table)
-    return f"{drawn}\n{_WIDE}" if wide else drawn
+    return f"{drawn}\n{WIDE}" if wide else drawn
 
 
 def columns(table: Iterable[TaskResult]) -> list[str]:

@@ -6,12 +6,13 @@ A failed trial counts as 1.0x. Trials with infrastructure failures are excluded,
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import Any
 
 from kabuild.model.label import Label
+from kabuild.model.speedup import Speedup
 from kabuild.model.task_result import TaskResult
 from kabuild.report.judgement import gain
 from kabuild.report.table import text_table
@@ -24,7 +25,9 @@ class Trials:
     Attributes:
         label: the task.
         passed: for each judged trial, whether all requested gates passed.
-        speedups: of the same trials; 1.0 for a failed one. Empty if no score was requested.
+        speedups: the middles of the same trials'; 1.0 for a failed one. Empty if no score was
+            requested.
+        ends: the ends of their intervals; empty if one is unknown.
         unjudged: numbers of the unjudged trials.
     """
 
@@ -32,6 +35,7 @@ class Trials:
     passed: tuple[bool, ...]
     speedups: tuple[float, ...]
     unjudged: tuple[int, ...] = ()
+    ends: tuple[tuple[float, float], ...] = ()
 
     @property
     def pass_at(self) -> tuple[float, ...]:
@@ -45,16 +49,20 @@ class Trials:
     @property
     def best_at(self) -> tuple[float, ...]:
         """For k = 1, 2, ...: the expected speedup of the best of k trials, likewise."""
-        ordered, total = sorted(self.speedups), len(self.speedups)
-        return tuple(
-            sum(comb(index, k - 1) * value for index, value in enumerate(ordered)) / comb(total, k)
-            for k in range(1, total + 1)
-        )
+        return _best_at(self.speedups)
 
     @property
     def mean(self) -> float | None:
         """The mean of the speedups."""
         return statistics.fmean(self.speedups) if self.speedups else None
+
+    def shown(self, figure: Callable[[Sequence[float]], float]) -> Speedup:
+        """A figure that grows with each speedup, between those of all lower and all upper ends."""
+        middle = figure(self.speedups)
+        if not self.ends:
+            return Speedup(middle)
+        low, high = (figure(ends) for ends in zip(*self.ends, strict=True))
+        return Speedup.around(middle, low, high)
 
     @property
     def spread(self) -> float | None:
@@ -74,6 +82,14 @@ class Trials:
             "mean": self.mean,
             "spread": self.spread,
         }
+
+
+def _best_at(speedups: Sequence[float]) -> tuple[float, ...]:
+    ordered, total = sorted(speedups), len(speedups)
+    return tuple(
+        sum(comb(index, k - 1) * value for index, value in enumerate(ordered)) / comb(total, k)
+        for k in range(1, total + 1)
+    )
 
 
 def summarise_trials(table: Iterable[TaskResult]) -> tuple[Trials, ...]:
@@ -97,12 +113,14 @@ def render_trials(found: Sequence[Trials]) -> str:
 
 def _summary(label: Label, trials: Sequence[TaskResult]) -> Trials:
     judged = [trial for trial in trials if trial.judged]
-    scored = any(trial.scored for trial in judged)
+    gains = [gain(trial) for trial in judged] if any(trial.scored for trial in judged) else []
+    ends = tuple(one.ends for one in gains if one.ends)
     return Trials(
         label,
         tuple(all(gate.passed for gate in trial.deciding) for trial in judged),
-        tuple(gain(trial.speedup) for trial in judged) if scored else (),
+        tuple(one.middle for one in gains),
         tuple(trial.trial for trial in trials if not trial.judged),
+        ends if len(ends) == len(gains) else (),
     )
 
 
@@ -114,8 +132,10 @@ def _unjudged(one: Trials) -> list[str]:
 
 
 def _texts(one: Trials) -> tuple[str, ...]:
-    figures = (one.best_at[0], one.best_at[-1], one.mean, one.spread) if one.speedups else ()
-    shown = ["-" if figure is None else f"{figure:.2f}x" for figure in figures] or ["-"] * 4
+    shown = ["-"] * 4
+    if one.speedups:  # the best of one trial is expected to be their mean
+        mean, best = str(one.shown(statistics.fmean)), str(one.shown(max))
+        shown = [mean, best, mean, "-" if one.spread is None else f"{one.spread:.2f}x"]
     judged, total = len(one.passed), len(one.passed) + len(one.unjudged)
     return (
         one.label.short,

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from kabuild.model.figure import positive
+from kabuild.model.speedup import Speedup
 from kabuild.model.task_result import TaskResult
 from kabuild.report.evaluation import Evaluation
 from kabuild.report.exports import brief, times_faster
@@ -38,6 +39,11 @@ class Times:
     low: float | None
     high: float | None
     timed: Timed | None
+
+    @property
+    def shown(self) -> str:
+        """The speedup with its uncertainty; a dash if unknown."""
+        return str(Speedup(self.speedup, self.low, self.high)) if self.speedup else "-"
 
 
 @dataclass(frozen=True)

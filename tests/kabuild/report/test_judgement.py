@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kabuild.model.label import Label
+from kabuild.model.speedup import Speedup
 from kabuild.model.task_result import TaskResult
 from kabuild.report.evaluation import in_order, told_gates
 from kabuild.report.judgement import Pace, gain, pace, typical_gain, unjudged
@@ -79,9 +80,9 @@ def test_a_gate_on_request_is_in_no_figure_but_where_it_is_alone(word: str) -> N
 
 
 def test_a_failure_gains_nothing_and_costs_no_more() -> None:
-    assert gain(None) == 1.0
-    assert gain(0.5) == 0.5
-    assert typical_gain([result("t", 4.0), result("t", None)]) == pytest.approx(2.0)
+    assert gain(result("t", None)) == Speedup(1.0, 1.0, 1.0)
+    assert gain(result("t", 0.5)).value == 0.5
+    assert typical_gain([result("t", 4.0), result("t", None)]).value == pytest.approx(2.0)
 
 
 def timed(*cases: dict[str, Any]) -> Any:

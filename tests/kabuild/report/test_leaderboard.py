@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -47,7 +47,9 @@ def test_who_fails_everywhere_stays_in_every_figure() -> None:
         0.0,
         0.0,
     )
-    assert (row.geomean, row.mean, row.median, row.faster) == (1.0, 1.0, 1.0, 0.0)
+    assert (row.geomean, row.median, row.faster) == (1.0, 1.0, 0.0)
+    assert (row.average, row.middle) == (None, None)
+    assert "1.00x" not in render_markdown([evaluation("a", refused("softmax"))])
     assert set(row.fast.values()) == {0.0}
 
 
@@ -78,7 +80,7 @@ def test_what_was_not_judged_is_in_no_figure_and_named() -> None:
 def test_an_agent_that_the_machine_failed_everywhere_has_no_figures() -> None:
     row = row_of(stopped("softmax"), stopped("gemm"))
     assert (row.tasks, row.trials, len(row.unjudged)) == (0, 0, 2)
-    assert (row.shares["compiled"], row.geomean, row.mean, row.faster, row.fast) == (
+    assert (row.shares["compiled"], row.geomean, row.median, row.faster, row.fast) == (
         *(None, None, None, None),
         {},
     )
@@ -90,7 +92,7 @@ def test_a_task_counts_once_however_often_it_was_tried() -> None:
     row = row_of(*trials, stopped("softmax", 3), result("gemm", 8.0))
     assert (row.tasks, row.trials, list(row.unjudged)) == (2, 3, ["//tasks/hip2hip/softmax#3"])
     assert row.shares["correct"] == 0.75
-    assert row.mean == pytest.approx(5.0)
+    assert row.median == pytest.approx(5.0)
     assert row.geomean == pytest.approx(4.0)
     assert row.fast[3.0] == 0.75
 
@@ -110,19 +112,48 @@ def test_times_without_intervals_say_nothing_of_faster() -> None:
 
 
 def test_the_geometric_mean_has_the_interval_of_its_times() -> None:
-    def width(*results: TaskResult) -> float:
+    def errors(*results: TaskResult) -> Any:
         row = row_of(*results)
         assert row.average is not None
-        assert row.average.ends is not None
-        return math.log(row.average.ends[1] / row.average.value)
+        return pytest.approx(row.average.errors)
 
-    one = math.log(1.1 / 0.9) / 2
-    assert width(result("softmax", 2.0)) == pytest.approx(one)
-    assert width(result("softmax", 2.0), result("gemm", 2.0)) == pytest.approx(one / math.sqrt(2))
-    assert width(result("softmax", 2.0), refused("gemm")) == pytest.approx(one / 2)
+    below, above = -math.log(0.9), math.log(1.1)
+    root = math.sqrt(2)
+    assert errors(result("softmax", 2.0)) == (below, above)
+    assert errors(result("softmax", 2.0), result("gemm", 2.0)) == (below / root, above / root)
+    assert errors(result("softmax", 2.0), refused("gemm")) == (below / 2, above / 2)
 
     bare = saying(result("rope", 3.0), {"perf": {**PASS, "mean_speedup": 3.0}})
     assert row_of(result("softmax", 2.0), bare).geomean_low is None
+
+
+def wide(name: str, low: float, high: float) -> TaskResult:
+    """A task whose interval is too wide, so that its lower end is its speedup."""
+    figures = {"speedup": low, "speedup_low": low, "speedup_high": high}
+    return replace(result(name, low), figures=figures)
+
+
+def test_lower_ends_are_not_averaged_as_if_they_were_middles() -> None:
+    """A baseline against itself, on a machine with others' work: 0.9x, from 0.3x to 2.7x."""
+    row = row_of(*(wide(f"t{number}", 0.3, 2.7) for number in range(3)))
+    assert row.geomean == pytest.approx(0.9)
+    assert row.median == pytest.approx(0.9)
+    assert row.geomean_low is not None
+    assert row.geomean_high is not None
+    assert row.geomean_low < 1.0 < row.geomean_high
+
+    alone = row_of(wide("t", 0.3, 2.7))
+    assert (alone.geomean_low, alone.geomean_high) == pytest.approx((0.3, 2.7))
+    assert (str(alone.average), str(alone.middle)) == ("~0.30x", "~0.30x")
+
+
+def test_markdown_shows_each_figure_with_its_uncertainty() -> None:
+    vague = render_markdown([evaluation("a", wide("t", 0.3, 2.7))])
+    sharp = render_markdown([evaluation("a", result("t", 2.0))])
+    assert vague.count("~0.30x") == 3
+    assert "~: the 95 % interval is too wide" in vague
+    assert sharp.count("2.00x ±11 %") == 3
+    assert "~" not in sharp
 
 
 def test_what_a_script_judged_is_averaged_with_nothing_else() -> None:

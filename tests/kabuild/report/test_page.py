@@ -71,7 +71,7 @@ def test_a_failed_task_stays_in_every_figure() -> None:
     whole, hip, torch, theirs = leaderboard(PAIR)
     assert (whole.family, whole.tasks, whole.shares["correct"]) == ("all", 4, 0.75)
     assert whole.geomean == pytest.approx((4.0 * 1.0 * 0.5 * 1.0) ** 0.25)
-    assert (hip.mean, hip.median) == (2.5, 2.5)
+    assert hip.median == 2.5
     assert hip.fast[1.0] == 0.5
     assert torch.fast[0.8] == 0.5
     assert theirs.shares["unseen"] is None
@@ -94,7 +94,7 @@ def test_without_a_device_a_platform_says_its_architecture() -> None:
 
 def test_data_has_a_schema_and_can_be_read() -> None:
     document = json.loads(render_json(PAIR))
-    assert document["schema"] == "kabuild/report/1"
+    assert document["schema"] == "kabuild/report/2"
     assert [item["name"] for item in document["evaluations"]] == ["ours", "theirs"]
     assert document["evaluations"][0]["results"][1]["speedup"] is None
     assert document["standings"][0]["fast"]["1"] == 0.25

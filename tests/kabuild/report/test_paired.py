@@ -112,7 +112,7 @@ def test_equal_agents_are_not_told_apart() -> None:
 
 def test_a_failure_counts_as_no_gain_and_stays() -> None:
     found = compare(judged("a", None, 2.0), judged("b", 4.0, 2.0))
-    assert [pair.one for pair in found.pairs] == [1.0, 2.0]
+    assert [pair.one.value for pair in found.pairs] == [1.0, 2.0]
     assert found.pairs[0].one_right == 0.0
     assert found.figures.ratio == pytest.approx(0.5)
     assert "failed (1.00x)" in render_comparison(found)
@@ -132,9 +132,34 @@ def test_a_ratio_that_the_columns_do_not_give_is_explained() -> None:
     """0.96x against 1.00x of a failure is no 1.00x, unless one knows the rule."""
     lines = render_comparison(compare(judged("none", 0.96), judged("mine", None))).splitlines()
     rule = "if only one is right, it wins, and its ratio counts as at least 1.00x"
-    assert lines[1].endswith("  0.96x  failed (1.00x)  1.00x +  only none is right")
+    assert lines[1].endswith("  0.96x ±11 %  failed (1.00x)  1.00x +  only none is right")
     assert lines.count(rule) == 1
     assert rule not in render_comparison(compare(judged("none", 0.96), judged("mine", 1.0)))
+
+
+def vague(name: str, low: float, high: float) -> Evaluation:
+    """An evaluation whose interval is too wide, so that its lower end is its speedup."""
+    figures = {"speedup": low, "speedup_low": low, "speedup_high": high}
+    return evaluation(name, replace(result("t0", low), figures=figures))
+
+
+def test_two_lower_ends_are_not_divided_as_if_they_were_middles() -> None:
+    found = compare(vague("a", 0.3, 2.7), vague("b", 0.8, 1.2))
+    low, ratio, high = ends(found)
+    assert ratio == pytest.approx(0.9 / 0.8)
+    assert low < 1.0 < high
+    (pair,) = found.to_json()["pairs"]
+    assert (pair["one"], pair["one_low"], pair["one_high"]) == pytest.approx((0.9, 0.3, 2.7))
+    text = render_comparison(found)
+    assert "~0.30x  0.80x ±22 %  ~" in text
+    assert text.count("~: the 95 % interval is too wide for a figure") == 1
+
+
+def test_one_against_itself_is_a_tie_between_ends_that_have_it() -> None:
+    found = compare(vague("a", 0.3, 2.7), vague("b", 0.3, 2.7))
+    low, ratio, high = ends(found)
+    assert low < ratio == 1.0 < high
+    assert (found.figures.ties, found.figures.significant) == (1, False)
 
 
 def test_two_that_fail_are_a_tie() -> None:
@@ -212,14 +237,14 @@ def test_a_task_counts_by_the_trials_that_were_judged() -> None:
     one = evaluation("a", result("t0", 4.0), stopped("t0", 2))
     found = compare(one, judged("b", 2.0))
     (pair,) = found.pairs
-    assert (pair.one, pair.one_right) == (4.0, 1.0)
+    assert (pair.one.value, pair.one_right) == (4.0, 1.0)
     assert found.unjudged[0] == {"//tasks/hip2hip/t0#2": "NO_SECRET"}
 
 
 def test_a_trial_that_failed_shows_with_those_that_did_not() -> None:
     one = evaluation("a", result("t0", 4.0), in_trial(result("t0", None), 2))
     found = compare(one, judged("b", 2.0))
-    assert "2.00x (50% right)" in render_comparison(found)
+    assert "2.00x ±5 % (50% right)" in render_comparison(found)
 
 
 def test_reasons_of_others_write_on_no_terminal() -> None:

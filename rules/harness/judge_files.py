@@ -25,6 +25,10 @@ def _terms(*names: str) -> tuple[str, ...]:
     return tuple(f"terms/{name}.py" for name in ("__init__", *names))
 
 
+def _truth(*names: str) -> tuple[str, ...]:
+    return tuple(f"truth/{name}.py" for name in ("__init__", *names))
+
+
 VERDICT_FILES = _terms("reasons", "verdict")
 """What writes ``verdict.json``."""
 
@@ -33,7 +37,9 @@ _JUDGE = ("gate.py", "base", "gpu", "runners", *VERDICT_FILES, *_POLICY)
 _COMPARING = (*_JUDGE, "truth")
 _EDGES = ("correctness/__init__.py", "correctness/edges.py")
 _TIMING = (*_COMPARING, *_EDGES, *_terms("perf", "speedup"), "perf")
-_ORACLE = tuple(f"truth/{name}.py" for name in ("__init__", "distributions", "oracle", "task_code"))
+
+_ORACLE = _truth("distributions", "oracle", "task_code")
+_ASSESSING = _truth("assessment", "comparison", "draws", "samples", "sampling", "tolerance")
 
 GATE_FILES: Mapping[str, tuple[str, ...]] = {
     gates.CORRECTNESS: (*_COMPARING, *_terms("correctness"), "correctness"),
@@ -42,7 +48,7 @@ GATE_FILES: Mapping[str, tuple[str, ...]] = {
     BASELINE: (*_TIMING, "baseline"),
     gates.RETENTION: (*_TIMING, "retention"),
     gates.ADMISSION: (*_COMPARING, *_EDGES, "correctness/determinism.py", "admission"),
-    PROOF: (*_COMPARING, "proof"),
+    PROOF: (*_JUDGE, *_ORACLE, *_ASSESSING, *_truth("compiled_cache", "side"), "proof"),
     gates.SANITIZE: (*_JUDGE, *_ORACLE, *_EDGES, "sanitize"),
     ANALYZE: (
         *_JUDGE,

@@ -17,7 +17,7 @@ from .toolchains import any_toolchain
 sys.path[:0] = [str(ROOT / "rules/harness/tools"), str(ROOT / "kabuild/sandbox")]
 
 from base.spec import Spec, parse_spec
-from truth.judge import Launching, Running
+from truth.side import Launching, Running
 
 
 class NoRunners(Launching):

@@ -17,8 +17,9 @@ from base.program import CandidateFault
 from base.spec import Spec, SpecError, largest_tensor, read_policy
 from terms.policy import JudgingPolicy
 from terms.verdict import PASS, REJECTED, SKIPPED, Verdict
-from truth.judge import Judge, Launching, Side
+from truth.judge import Judge
 from truth.oracle import TaskFault
+from truth.side import Launching, Side
 
 from admission import exactness, filters, own_kernels, wrong_outputs
 from admission.subject import Subject

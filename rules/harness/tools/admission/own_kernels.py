@@ -12,7 +12,8 @@ from base.sampler import Drawn
 from base.spec import Spec
 from correctness import determinism
 from truth.assessment import Finding
-from truth.judge import Case, Judge, Side
+from truth.judge import Case, Judge
+from truth.side import Side
 from truth.stage import label
 
 from admission.subject import Observed, Subject

@@ -181,6 +181,7 @@ class RunnerPolicy:
         own_kernels: whether such a program may launch its own kernels only, besides PyTorch's
             copies and fills.
         counted: whether a Triton program on the CPU has its kernels' accesses counted.
+        awake: whether the judge waits for a batch on a device without sleeping, for its clock.
     """
 
     memory_bytes: int = 4 << 30
@@ -198,6 +199,7 @@ class RunnerPolicy:
     launches: bool = True
     own_kernels: bool = False
     counted: bool = False
+    awake: bool = True
 
     @classmethod
     def suited(cls, program: Program, call_seconds: float) -> RunnerPolicy:

@@ -23,8 +23,9 @@ from perf.measure import running
 from terms.perf import PerfPolicy
 from terms.verdict import PASS, Verdict, canonical_json, number
 from truth import compiled_cache
-from truth.judge import Case, Judge, Launching, Running
+from truth.judge import Case, Judge
 from truth.oracle import TaskFault
+from truth.side import Launching, Running
 
 GATE = "baseline"
 CHOICE, COMPILED = "baseline.json", "compiled.json"

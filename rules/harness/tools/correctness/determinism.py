@@ -9,7 +9,8 @@ from base.program import CandidateFault, Config
 from terms.reasons import Reason
 from torch import Tensor
 from truth.assessment import Call, Finding, Tensors
-from truth.judge import Case, Judge, Side
+from truth.judge import Case, Judge
+from truth.side import Side
 from truth.stage import StageReport, report
 
 STAGE = "determinism"

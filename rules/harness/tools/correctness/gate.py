@@ -16,8 +16,9 @@ from gpu.driver import accelerator
 from terms.correctness import CorrectnessPolicy
 from terms.reasons import Reason
 from terms.verdict import PASS, Verdict
-from truth.judge import Case, Judge, Launching
+from truth.judge import Case, Judge
 from truth.oracle import TaskFault
+from truth.side import Launching
 from truth.stage import Group, StageReport, ended, run_cases, skipped
 
 from correctness import bypass, determinism, edges, extents, samples
@@ -104,6 +105,7 @@ class _Gate:
         config = extents.beyond_32_bits(self.ground, session.memory_bytes())
         if config is None:
             return done
+        self.judge.thin_out()
         try:
             wide = run_cases(self.judge, done.stage, [[Case(done.stage, config)]], excused=True)
         except (RuntimeError, MachineFault, TaskFault):  # too large for memory or for PyTorch
@@ -160,7 +162,7 @@ def run(spec: Spec, launcher: Launching) -> Verdict:
     policy = read_policy(CorrectnessPolicy, spec.policy)
     if policy.repeats < 2 or not policy.distributions:
         raise SpecError("a policy needs at least 2 repeats and a distribution")
-    judge = Judge.assemble(spec, launcher, policy)
+    judge = Judge.assemble(spec, launcher, policy, timed=False)
     reports: list[StageReport] = []
     try:
         for name, stage in _Gate(spec, policy, judge).stages().items():

@@ -24,8 +24,13 @@ def start(platform: str) -> None:
         build = f"PyTorch {torch.__version__}"
         raise NoDevice(platform, f"{build} is not built for {used.maker}'s devices")
     driver()
-    torch.set_default_device(_device())
+    compute_there()
     check()
+
+
+def compute_there() -> None:
+    """Have this thread make its tensors on the device."""
+    torch.set_default_device(_device())
 
 
 def check() -> None:
@@ -48,6 +53,12 @@ def cache_bytes() -> int:
 def memory_bytes() -> int:
     """Bytes of the device's memory."""
     return int(accelerator().get_device_properties(DEVICE).total_memory)
+
+
+def free_bytes() -> int:
+    """Bytes of the device's memory that nobody has."""
+    free, _ = accelerator().mem_get_info()
+    return int(free)
 
 
 def ceilings() -> tuple[float, float]:

@@ -16,7 +16,8 @@ from base.spec import Spec
 from gpu import session
 from terms.perf import PerfPolicy
 from terms.verdict import canonical_json
-from truth.judge import Judge, Launching
+from truth.judge import Judge
+from truth.side import Launching
 
 from perf import device_budget, machine, plausibility
 from perf.asides import Asides

@@ -19,7 +19,8 @@ from terms.perf import ON_DEVICE, PerfPolicy
 from terms.reasons import Reason
 from terms.speedup import Speedup
 from terms.verdict import FAIL, PASS, REJECTED, Verdict, canonical_json, number
-from truth.judge import Judge, Launching
+from truth.judge import Judge
+from truth.side import Launching
 
 from perf import machine, plausibility
 from perf.asides import Asides

@@ -9,7 +9,7 @@ from typing import Protocol
 from base.program import Config, Gated
 from torch import Tensor
 from truth.assessment import Call, Tensors
-from truth.judge import Running
+from truth.side import Running
 
 from perf.gate_samples import GATE_CLOCK, SidePlan, Taken, clock_of
 from perf.plan import SideName

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 
 from base.program import Batch, CandidateFault, Config, Gated
 from truth.assessment import Call
-from truth.judge import Case, Judge, Side
+from truth.judge import Case, Judge
 from truth.oracle import TaskFault
+from truth.side import Side
 
 from perf import device_budget, device_state
 from perf.asides import Asides

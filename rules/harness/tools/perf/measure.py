@@ -11,8 +11,9 @@ from dataclasses import replace
 from base.program import Batch, CandidateFault, MachineFault
 from terms.reasons import Reason
 from truth.assessment import Call, Tensors
-from truth.judge import Case, Judge, Running, Side
+from truth.judge import Case, Judge
 from truth.oracle import TaskFault
+from truth.side import Running, Side
 
 from perf.asides import Asides
 from perf.audit import Clock

@@ -94,6 +94,11 @@ class _Ledger(TorchDispatchMode):
         self._operations = 0
         self._tensors: dict[int, int] = {}  # how many are alive, by the address of their storage
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing is compiled here, and the compiler takes seconds to import."""
+        return False
+
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:

@@ -29,8 +29,8 @@ from terms.verdict import FAIL, PASS, REJECTED, SKIPPED, Verdict
 from torch import Tensor
 from truth import comparison
 from truth.assessment import Assessor, Call
-from truth.judge import Launching
 from truth.oracle import Oracle, TaskFault
+from truth.side import Launching
 from truth.task_code import TaskCode
 
 from proof.rungs import ORIGINALS_OWN, Answer, Rung, halved, ladder

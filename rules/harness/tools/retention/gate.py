@@ -17,8 +17,8 @@ from base.program import Config
 from base.spec import Spec, SpecError
 from perf import gate as perf
 from terms.verdict import PASS, Verdict, number, read_verdict
-from truth.judge import Launching
 from truth.oracle import TaskFault
+from truth.side import Launching
 
 GATE = "retention"
 UNTIMED = "edge"  # a class of sizes at which there is nothing to gain

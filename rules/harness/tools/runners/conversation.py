@@ -95,6 +95,7 @@ class Conversation:
         values: tuple[int, ...] = (),
         fds: Sequence[int] = (),
         armed: bool = False,
+        awake: bool = False,
         freeze: bool = True,
         nudge: Nudge | None = None,
     ) -> Answer:
@@ -103,7 +104,8 @@ class Conversation:
         Args:
             seconds: how long to wait, in granted time.
             doing: what the runner does meanwhile, in words that complete a fault.
-            armed: the runner is at large and awake, and so is whoever waits for it.
+            armed: the runner is at large, and waits without sleeping.
+            awake: wait for the answer without sleeping.
             freeze: stop the runner once it has answered, and count the time until then.
             nudge: what may make a runner answer that is silent for long.
         """
@@ -117,7 +119,7 @@ class Conversation:
                 self._warden.thaw()
             if nudge is not None:
                 self._wait_or(nudge)
-            message = self._receive(period, GRANTED.now() + seconds, awake=armed)
+            message = self._receive(period, GRANTED.now() + seconds, awake=awake)
         except Hangup:
             self._fail_by_end(doing)
         except Silence:

@@ -328,7 +328,8 @@ class Runner:
         self, kind: Kind, calls: int, doing: str, left_out: int | None = None
     ) -> Answer:
         seconds = self._policy.batch_seconds + calls * self._policy.call_seconds
-        how = {"armed": True, "freeze": False} if self._program.on_device else {}
+        armed = {"armed": True, "awake": self._policy.awake, "freeze": False}
+        how = armed if self._program.on_device else {}
         values = (calls, -1 if left_out is None else left_out)
         answer = self._ask(kind, Kind.DONE, seconds=seconds, doing=doing, values=values, **how)
         count, reported_ns, *_ = answer.values

@@ -25,7 +25,7 @@ _TELLING = {DEFAULT, "scaled_up", "positive", "negative"}
 
 
 class Proving(Protocol):
-    """A program with its runner: ``truth.judge.Side``."""
+    """A program with its runner: ``truth.side.Side``."""
 
     @property
     def may_prove(self) -> bool:

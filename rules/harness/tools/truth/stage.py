@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,11 +69,12 @@ def run_cases(
     that hangs or breaks a contract is not tried further.
     """
     done: list[Judged] = []
-    for group in groups:
-        done += judge.judge(group)
-        last = [judged.candidate for judged in done[-len(group) :]]
-        if any(finding.rejected or finding.reason is Reason.TIMEOUT for finding in last):
-            break
+    with closing(judge.judge_each(groups)) as judging:
+        for group in judging:
+            done += group
+            found = [judged.candidate for judged in group]
+            if any(finding.rejected or finding.reason is Reason.TIMEOUT for finding in found):
+                break
     counted = [judged for judged in done if judged.applicable or not excused]
     excluded = tuple(label(j.case) for j in done if excused and not j.applicable)
     tried = tuple(label(judged.case) for judged in done)

@@ -14,8 +14,9 @@ from base.spec import Spec, SpecError, read_policy
 from terms.unseen import UnseenPolicy
 from terms.verdict import FAIL, PASS, REJECTED, Verdict, number
 from truth.assessment import Finding, describe
-from truth.judge import Case, Judge, Judged, Launching
+from truth.judge import Case, Judge, Judged
 from truth.oracle import TaskFault
+from truth.side import Launching
 from truth.stage import label
 
 QUADRANTS = {
@@ -71,10 +72,12 @@ def run(spec: Spec, launcher: Launching) -> Verdict:
     drawn = sampler.draw(Ground.of(spec), spec.salt, policy.cycles)
     if not drawn.configs:
         raise TaskFault("the shape space has no config beside the visible ones")
-    judge = Judge.assemble(spec, launcher, policy)
+    judge = Judge.assemble(spec, launcher, policy, timed=False)
+    cases = [[Case("unseen", item.config, item.distribution)] for item in drawn.configs]
     tried: list[Tried] = []
     try:
-        tried += (Tried(item, _judge(judge, item)) for item in drawn.configs)
+        judging = zip(drawn.configs, judge.judge_each(cases), strict=True)
+        tried += (Tried(item, judged) for item, (judged,) in judging)
         judge.finish()
     except CandidateFault as fault:
         outcome, reason = _outcome(Finding.of(fault))
@@ -85,10 +88,6 @@ def run(spec: Spec, launcher: Launching) -> Verdict:
     finally:
         judge.kill()
     return _verdict(tried, drawn.missing)
-
-
-def _judge(judge: Judge, drawn: Drawn) -> Judged:
-    return judge.judge([Case("unseen", drawn.config, drawn.distribution)])[0]
 
 
 def _verdict(tried: Sequence[Tried], missing: Sequence[str]) -> Verdict:

@@ -1,0 +1,146 @@
+"""Cases that are judged beside each other, as on devices."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+from judging_doubles import Doubles, softmax, write_spec
+
+from base.program import CandidateFault, Config, MachineFault  # isort: skip
+from base.seeds import Seeds  # isort: skip
+from base.spec import parse_spec  # isort: skip
+from gpu import session  # isort: skip
+from terms.perf import PerfPolicy  # isort: skip
+from terms.reasons import Reason  # isort: skip
+from truth import lanes  # isort: skip
+from truth.judge import Case, Judge  # isort: skip
+from truth.side import Side  # isort: skip
+from truth.stage import run_cases  # isort: skip
+
+LANES = 3
+SECONDS = 60.0  # only a test that fails waits as long
+
+
+@pytest.fixture
+def judging(tmp_path, monkeypatch):
+    """What makes a judge with lanes for programs of this process."""
+    monkeypatch.setattr(session, "compute_there", lambda: None)
+    monkeypatch.setattr(Side, "may_prove", property(lambda _: False))  # as on a device
+    spec = parse_spec(write_spec(tmp_path))
+
+    def make(candidate, baseline=softmax):
+        launcher = Doubles({"candidate": candidate, "baseline": baseline})
+        plain = Judge.assemble(spec, launcher, PerfPolicy())
+        source = Seeds("", "", "correctness")
+        parts = (plain.candidate, plain.baseline, plain.oracle, plain.assessor, source)
+        return Judge(*parts, at_once=LANES), launcher
+
+    return make
+
+
+def case(rows: int) -> list[Case]:
+    dims = {"rows": rows, "cols": 8}
+    return [Case("edges", Config(f"rows={rows}", dims, "f32", {"scale": 1.0}))]
+
+
+def test_both_sides_of_all_lanes_run_at_once(judging):
+    meeting = threading.Barrier(2 * LANES)
+
+    def waits_for_all(x, y, scale, **dims):
+        meeting.wait(SECONDS)
+        softmax(x, y, scale, **dims)
+
+    judge, launcher = judging(waits_for_all, waits_for_all)
+    found = list(judge.judge_each(case(rows) for rows in range(1, 2 * LANES + 1)))
+
+    assert [judged.case.config.dims["rows"] for (judged,) in found] == [1, 2, 3, 4, 5, 6]
+    assert all(judged.candidate.ok and judged.baseline.ok for (judged,) in found)
+    judge.finish()
+    assert launcher.alive == 0
+
+
+def test_a_wrong_case_is_found_in_whichever_lane(judging):
+    for wrong in range(1, LANES + 2):
+
+        def spoilt(x, y, scale, rows, wrong=wrong, **dims):
+            softmax(x, y, scale, **dims)
+            if rows == wrong:
+                y[0, 0] += 0.5
+
+        judge, launcher = judging(spoilt)
+        report = run_cases(judge, "edges", [case(rows) for rows in range(1, LANES + 2)])
+        judge.kill()
+
+        assert report.worst is not None
+        assert (report.outcome, report.worst["config"]) == ("FAIL", f"rows={wrong}")
+        assert launcher.alive == 0
+
+
+def test_after_a_timeout_nothing_is_begun_and_nothing_left_running(judging):
+    asked = []
+
+    def hangs(x, y, scale, rows, **dims):
+        asked.append(rows)
+        raise CandidateFault(Reason.TIMEOUT, "gave no answer")
+
+    judge, launcher = judging(hangs)
+    report = run_cases(judge, "edges", [case(rows) for rows in range(1, 20)])
+    judge.kill()
+
+    assert report.reason == Reason.TIMEOUT.value
+    assert report.configs == ("rows=1",)
+    assert sorted(asked) == [1, 2, 3]
+    assert launcher.alive == 0
+
+
+def test_a_fault_of_the_machine_in_any_lane_ends_the_judging(judging, monkeypatch):
+    judge, launcher = judging(softmax)
+    opened = iter(range(2 * LANES))
+    plain = launcher.open
+
+    def open_some(*given):
+        if next(opened) == LANES:
+            raise MachineFault("a runner could not be started")
+        return plain(*given)
+
+    monkeypatch.setattr(launcher, "open", open_some)
+    with pytest.raises(MachineFault, match="could not be started"):
+        run_cases(judge, "edges", [case(rows) for rows in range(1, LANES + 1)])
+    judge.kill()
+    assert launcher.alive == 0
+
+
+def test_a_candidate_that_ends_badly_in_any_lane_is_found(judging):
+    judge, launcher = judging(softmax)
+    list(judge.judge_each(case(rows) for rows in range(1, LANES + 1)))
+    judge.candidate.kill()  # only others are left to be asked
+    launcher.end = CandidateFault(Reason.PROTOCOL_VIOLATION, "an answer prepared before")
+
+    with pytest.raises(CandidateFault, match="prepared before"):
+        judge.finish()
+    assert launcher.alive == 0
+
+
+def test_thinning_out_leaves_one_pair(judging):
+    judge, launcher = judging(softmax)
+    list(judge.judge_each(case(rows) for rows in range(1, LANES + 1)))
+    assert launcher.alive == 2 * LANES
+
+    judge.thin_out()
+    assert launcher.alive == 2
+    judge.kill()
+
+
+@pytest.mark.parametrize(
+    ("processors", "gib", "expected"),
+    [(2, 80, 1), (4, 80, 1), (8, 80, 2), (16, 141, 3), (64, 141, 3), (16, 40, 2), (16, 8, 1)],
+)
+def test_lanes_need_processors_and_memory(monkeypatch, processors, gib, expected):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))
+    monkeypatch.setattr(session, "free_bytes", lambda: gib << 30)
+
+    assert lanes.affordable() == expected

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from kabuild.base import threads
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 _POLL = 0.2
 
+_MOST = 512
+"""Parcels that are sent together, if so many wait."""
+
 
 @dataclass(frozen=True)
 class Parcel:
@@ -31,7 +36,7 @@ class Parcel:
 
 
 class Uploader:
-    """Sends parcels in the order given, on a thread of its own.
+    """Sends parcels in the order given, on its thread; those that wait are sent together.
 
     ``connect`` gives the server. ``failed`` hears of the first error, once; what is left is not
     sent then.
@@ -51,6 +56,7 @@ class Uploader:
         self._parcels: queue.SimpleQueue[Parcel | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._broken = False
+        self._is_over = False
 
     def send(self, parcel: Parcel) -> None:
         """Send a result, some time before ``finish`` returns."""
@@ -66,19 +72,39 @@ class Uploader:
             self._thread.join(_POLL)
 
     def _work(self) -> None:
-        while parcel := self._parcels.get():
+        while parcels := self._waiting():
             if self._broken:
                 continue
             try:
-                self._send(parcel)
+                self._send(parcels)
             except (KabuildError, OSError, ValueError) as error:
                 self._broken = True
                 self._failed(error)
 
-    def _send(self, parcel: Parcel) -> None:
+    def _waiting(self) -> list[Parcel]:
+        """The parcels that wait, as soon as one does; none at the end."""
+        parcels = list[Parcel]()
+        if self._is_over:
+            return parcels
+        with suppress(queue.Empty):
+            while len(parcels) < _MOST:
+                parcel = self._parcels.get(block=not parcels)
+                if parcel is None:
+                    self._is_over = True
+                    break
+                parcels.append(parcel)
+        return parcels
+
+    def _send(self, parcels: Sequence[Parcel]) -> None:
         """Blobs first: a server may refuse a result without them."""
-        cas, server = self._store.cas, self._connect()
+        server = self._connect()
+        server.blobs.upload(chain.from_iterable(map(self._blobs, parcels)), self._store.cas)
+        sign = self._signer.sign
+        server.results.put_many({p.key: sign(p.key, p.entry) for p in parcels})
+
+    def _blobs(self, parcel: Parcel) -> Iterator[Digest]:
+        """What a result needs on the server."""
         files, trees = named_by(parcel.entry)
-        inside = {blob for tree in trees for blob in files_of(tree, cas.get)}
-        server.blobs.upload([*files, *trees, *inside, parcel.key, parcel.command], cas)
-        server.results.put(parcel.key, self._signer.sign(parcel.key, parcel.entry))
+        yield from (parcel.key, parcel.command, *files, *trees)
+        for tree in trees:
+            yield from files_of(tree, self._store.cas.get)

@@ -77,9 +77,9 @@ class RemoteBlobs:
         """Send what the server lacks. Raises RemoteError, and StoreError of ``cas``."""
         lacking = self.missing(digests)
         small = [digest for digest in lacking if self._fits(digest)]
-        for group in self._groups(small):
-            request = batch_update(self._instance, [(d, cas.get(d)) for d in group])
-            self._send(request)
+        groups = self._groups(small)
+        while part := [*islice(groups, _AT_ONCE)]:
+            self._send([batch_update(self._instance, [(d, cas.get(d)) for d in g]) for g in part])
         for digest in lacking:
             if not self._fits(digest):
                 self._write(digest, cas)
@@ -120,15 +120,17 @@ class RemoteBlobs:
         if group:
             yield group
 
-    def _send(self, request: bytes) -> None:
-        answer = self._rpc.unary(BATCH_UPDATE, request)
-        try:
-            refused = next(refused_of(answer), None)
-        except ValueError as error:
-            raise _unreadable(error) from None
-        if refused:
-            what = f"blob {refused.digest} was not stored: {refused.problem or refused.code}"
-            raise RemoteError(Reason.REMOTE_REFUSED, what)
+    def _send(self, requests: Sequence[bytes]) -> None:
+        for answer in self._rpc.wave(BATCH_UPDATE, requests):
+            if answer is None:
+                raise RemoteError(Reason.REMOTE_REFUSED, "BatchUpdateBlobs: NOT_FOUND")
+            try:
+                refused = next(refused_of(answer), None)
+            except ValueError as error:
+                raise _unreadable(error) from None
+            if refused:
+                what = f"blob {refused.digest} was not stored: {refused.problem or refused.code}"
+                raise RemoteError(Reason.REMOTE_REFUSED, what)
 
     def _write(self, digest: Digest, cas: Cas) -> None:
         def requests() -> Iterator[bytes]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from kabuild.base.errors import Reason, RemoteError
 from kabuild.model.digest import Digest
 from kabuild.remote.messages import GET_RESULT, UPDATE_RESULT, get_result, update_result
 from kabuild.remote.rpc import Rpc
@@ -25,4 +26,10 @@ class RemoteResults:
 
     def put(self, key: Digest, entry: bytes) -> None:
         """Add an entry, or replace one. Raises RemoteError."""
-        self._rpc.unary(UPDATE_RESULT, update_result(self._instance, key, entry))
+        self.put_many({key: entry})
+
+    def put_many(self, entries: Mapping[Digest, bytes]) -> None:
+        """Add entries, or replace them; many calls are on their way at once. Raises RemoteError."""
+        requests = [update_result(self._instance, *pair) for pair in entries.items()]
+        if None in self._rpc.wave(UPDATE_RESULT, requests):
+            raise RemoteError(Reason.REMOTE_REFUSED, "UpdateActionResult: NOT_FOUND")

@@ -29,6 +29,7 @@ FAMILIES: dict[Language, str] = {"hip": "hip2hip", "triton": "triton2triton"}
 INCLUDE = r'#include "(\w+\.h)"'
 FIELDS = ("verdict", "or", "twin", "passes", "timing")
 GATES = ("compile", "correctness", "perf", "unseen")
+GAIN = 2.0  # what equal programs cannot differ by, even on a busy machine
 
 BUILD = """\
 [[{family}]]
@@ -121,6 +122,23 @@ class Candidate:
         """Whether it is as good as honest before."""
         expected = self.expected
         return expected is not None and expected.gate == "perf" and expected.verdict != "PASS"
+
+    @property
+    def refusals(self) -> set[tuple[str, str]]:
+        """The verdicts that a cheat may get, with their reasons.
+
+        Who works at another time than it says may also be found by the call that is left out at a
+        random place: its output is right all the same. Who keeps a result may have kept that of
+        such a call, which nobody wrote.
+        """
+        expected = self.expected
+        assert expected is not None
+        also = set(self.alternatives)
+        if self.lies_about_time:
+            also.add(("REJECTED", "KERNEL_BYPASSED"))
+        elif expected.reason == "WRONG_RESULT":
+            also.add(("FAIL", "INCOMPLETE_OUTPUT"))
+        return {(expected.verdict, expected.reason), *also}
 
     def source(self) -> str:
         """What is handed in: the file, with this directory's headers in place."""

@@ -1,15 +1,15 @@
 """Judges all cheats and twins that were selected, in as few builds as possible.
 
 What is not ``untimed`` runs alone: there, a lying clock has to be told from a neighbour's noise.
-Verdicts that no clock decides are kept between test runs, and recorded (``recorded.py``). Every run
-times anew.
+Verdicts are recorded (``recorded.py``), and those that no clock decides are kept between test runs.
+Whoever is judged is timed anew.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -18,7 +18,8 @@ from tests.testkit.cli import CliWorkspace, copy_store
 from tests.testkit.kept import kept_alone
 from tests.testkit.runtime import link_runtime
 
-from .candidates import Candidate, declare
+from .candidates import GAIN, Candidate, declare
+from .recorded import TIMED as TIMED_GATES
 from .recorded import Record
 
 Entry = Mapping[str, Any]
@@ -35,19 +36,36 @@ class Judged:
         self.workspace = workspace
         for candidate in candidates:
             declare(workspace, candidate)
+        timed = [candidate.package for candidate in candidates if TIMED in candidate.gates]
         untimed = [candidate.package for candidate in candidates if TIMED not in candidate.gates]
-        self._record = Record(workspace.root, untimed)
-        self._entries: dict[str, dict[str, Entry]] = self._record.known()
+        self._untimed = Record(workspace.root, untimed)
+        self._timed = Record(workspace.root, timed, TIMED_GATES)
+        self._entries: dict[str, dict[str, Entry]] = self._untimed.known() | self._timed.known()
         self._candidates = [c for c in candidates if c.package not in self._entries]
 
     def judge_untimed(self) -> None:
         """Judge all that are not recorded by the gates that no clock decides."""
         self._judge_all(self._candidates, TIMED)
-        self._record.accept(self._entries)
+        self._untimed.accept(self._entries)
 
     def judge_timed(self) -> None:
         """Judge those that are timed by all of their gates; what was judged is recalled."""
         self._judge_all([c for c in self._candidates if TIMED in c.gates])
+
+    def accept_timed(self) -> None:
+        """Record those that were timed, but for verdicts that others' noise may have decided."""
+        settled = (c.package for c in self._candidates if self._is_settled(c))
+        self._timed.accept({package: self._entries[package] for package in settled})
+
+    def _is_settled(self, candidate: Candidate) -> bool:
+        found = self._entries[candidate.package].get(TIMED)
+        if found is None:
+            return False
+        if candidate.expected is None:
+            return bool(found["verdict"] == "PASS")
+        if found["verdict"] == "PASS":
+            return candidate.expected.verdict == "PASS" and gain(found) < GAIN
+        return (found["verdict"], found["reason"]) in candidate.refusals
 
     def _judge_all(self, candidates: list[Candidate], without: str = "") -> None:
         groups = defaultdict[tuple[str, ...], list[Candidate]](list)
@@ -84,6 +102,11 @@ class Judged:
         batches = [batch for config in configs for taken in config["baseline"] for batch in taken]
         waited = sum(batch["waited_ns"] for batch in batches)
         return bool(waited > BUSY * sum(batch["wall_ns"] for batch in batches))
+
+
+def gain(found: Entry) -> float:
+    """How much faster the perf gate says that a candidate is."""
+    return float(found["summary"].partition("x")[0].removeprefix("~"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -128,10 +151,11 @@ def workspace(untimed: Judged) -> CliWorkspace:
 
 
 @pytest.fixture(scope="session")
-def judged(untimed: Judged) -> Judged:
+def judged(untimed: Judged) -> Iterator[Judged]:
     """Every candidate that a selected test asks for, judged."""
     untimed.judge_timed()
-    return untimed
+    yield untimed
+    untimed.accept_timed()
 
 
 def _candidate(item: pytest.Item) -> Candidate | None:

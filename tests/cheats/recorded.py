@@ -1,7 +1,7 @@
-"""Verdicts of candidates that no clock decides, by the keys that they follow from.
+"""Verdicts of candidates, by the keys that they follow from.
 
 ``verdicts.json`` has what came of each candidate, and under which key. A run judges those whose key
-is another one, and a third of the others, which the commit chooses; ``make test-all`` judges all.
+is another one, and some of the others, which the commit chooses; ``make test-all`` judges all.
 ``KABUILD_TEST_ACCEPT=1`` records what a run has judged.
 """
 
@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,25 +21,39 @@ from kabuild.model.action import Output
 from kabuild.model.graph import ActionGraph
 from kabuild.model.options import Options
 from tests.tasks.chosen import every, first_in_turn, turn
-from tests.testkit.kept import REPOSITORY, digest_of
+from tests.testkit.kept import REPOSITORY, digest_of, imported_by
 from tests.testkit.own_tasks import PLATFORMS, keys
 from tests.testkit.toolchains import any_toolchain
 
 Entry = Mapping[str, Any]
 FILE = Path(__file__).with_name("verdicts.json")
-RUN_BY = ("sandbox", "execution")
+RUN_BY = ("sandbox", *imported_by("execution/local.py", "execution/cached.py"))
+"""Not the fleet's side of ``execution``: no candidate is judged by a fleet here."""
+
 WHEELS = "toolchains/python/requirements.txt"
-UNTIMED = ("compile", "correctness", "unseen")
-SHARE = 3
+UNTIMED = frozenset({"compile", "correctness", "unseen"})
+TIMED = UNTIMED | {"perf"}
+SHARE = 6
+"""One in so many is judged although nothing changed that its verdict follows from."""
+
 FIELDS = ("verdict", "reason", "summary")
 
 
 class Record:
-    """What is known of the packages below ``root``, and which of them are judged in this run."""
+    """What is known of the packages below ``root``, and which of them are judged in this run.
 
-    def __init__(self, root: Path, packages: Sequence[str], file: Path = FILE) -> None:
+    They are judged by ``gates``, and by no other ones.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        packages: Sequence[str],
+        gates: Collection[str] = UNTIMED,
+        file: Path = FILE,
+    ) -> None:
         self._file = file
-        self._keys = keys_of(root, packages)
+        self._keys = keys_of(root, packages, gates)
         self._known = _read(file)
         chosen = first_in_turn(packages, -(-len(packages) // SHARE), turn())
         self.due = [name for name in packages if every() or name in chosen or self._changed(name)]
@@ -57,9 +71,12 @@ class Record:
         }
 
     def accept(self, found: Mapping[str, Mapping[str, Entry]]) -> None:
-        """Record what was judged, where that is wanted."""
+        """Record what was judged, where that is wanted. What is not in ``found`` stays unknown."""
         if os.environ.get("KABUILD_TEST_ACCEPT") != "1":
             return
+        self._known = {
+            name: said for name, said in _read(self._file).items() if name not in self.due
+        }
         self._known |= {
             name: {
                 "key": self._keys[name],
@@ -68,6 +85,7 @@ class Record:
                 },
             }
             for name in self.due
+            if name in found
         }
         self._file.write_text(json.dumps(self._known, indent=1, sort_keys=True) + "\n")
 
@@ -75,11 +93,11 @@ class Record:
         return self._known.get(name, {}).get("key") != self._keys[name]
 
 
-def keys_of(root: Path, packages: Sequence[str]) -> dict[str, str]:
+def keys_of(root: Path, packages: Sequence[str], gates: Collection[str]) -> dict[str, str]:
     """By package, a digest of all that its verdicts follow from.
 
-    That is the keys of the gates that no clock decides and of what these build on, the wheels, and
-    what runs and confines them.
+    That is the keys of these gates and of what they build on, the wheels, and what runs and
+    confines them.
     """
     if not packages:
         return {}
@@ -88,7 +106,7 @@ def keys_of(root: Path, packages: Sequence[str]) -> dict[str, str]:
     targets = expand(loader, [f"//{name}" for name in packages])
     parts = defaultdict[str, list[str]](list)
     analysis = analyze(loader, targets, options, resolve=any_toolchain)
-    used = _used(analysis.graph)
+    used = _used(analysis.graph, gates)
     found = keys(analysis, root, REPOSITORY)
     for label, key in sorted((label, key) for label, key in found.items() if label in used):
         package = label.partition(":")[0].removeprefix("//")
@@ -97,10 +115,10 @@ def keys_of(root: Path, packages: Sequence[str]) -> dict[str, str]:
     return {name: _digest([*shared, *parts[name]]) for name in packages}
 
 
-def _used(graph: ActionGraph) -> set[str]:
-    """The labels of untimed gates, and of all actions that these build on."""
+def _used(graph: ActionGraph, gates: Collection[str]) -> set[str]:
+    """The labels of ``gates``, and of all actions that these build on."""
     actions = {str(action.label): action for action in graph}
-    todo = [label for label in actions if label.rpartition(":")[2].partition(".")[2] in UNTIMED]
+    todo = [label for label in actions if label.rpartition(":")[2].partition(".")[2] in gates]
     used: set[str] = set()
     while todo:
         if (label := todo.pop()) not in used:

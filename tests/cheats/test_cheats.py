@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from .candidates import GATES, HERE, Candidate, cheats, open_cheats, twins
-from .conftest import Entry, Judged
+from .candidates import GAIN, GATES, HERE, Candidate, cheats, open_cheats, twins
+from .conftest import Judged, gain
 
 pytestmark = pytest.mark.slow  # the first test waits for all of them to be judged
 CHEATS = [*cheats("hip"), *cheats("triton")]
 CHARGED = 1.5  # of a lie that claims at least twice the speed
-GAIN = 2.0  # what equal programs cannot differ by, even on a busy machine
 TIMINGS = 3  # of a cheat that was not named at once
 OPEN = [*open_cheats("hip"), *open_cheats("triton")]
 TWINS = [*twins("hip"), *twins("triton")]
@@ -23,41 +22,19 @@ def _id(candidate: Candidate) -> str:
     return f"{candidate.language}-{candidate.name}"
 
 
-def _gain(found: Entry) -> float:
-    """How much faster the perf gate says that a candidate is."""
-    return float(found["summary"].partition("x")[0].removeprefix("~"))
-
-
 def _unnamed(judged: Judged, candidate: Candidate) -> bool:
     """Whether noise has kept a lie about time from being named; it must have paid all the same."""
     found = judged.gate(candidate, "perf")
     if not candidate.lies_about_time or found["verdict"] != "PASS":
         return False
-    assert _gain(found) < CHARGED
+    assert gain(found) < CHARGED
     return True
 
 
 def _lucky(judged: Judged, candidate: Candidate) -> bool:
     """Whether a cheat seems to have gained, by what others did to the machine meanwhile."""
     found = judged.gate(candidate, "perf")
-    return found["verdict"] == "PASS" and _gain(found) >= GAIN and judged.busy(candidate)
-
-
-def _refusals(candidate: Candidate) -> set[tuple[str, str]]:
-    """The verdicts that a cheat may get, with their reasons.
-
-    Who works at another time than it says may also be found by the call that is left out at a
-    random place: its output is right all the same. Who keeps a result may have kept that of such a
-    call, which nobody wrote.
-    """
-    expected = candidate.expected
-    assert expected is not None
-    also = set(candidate.alternatives)
-    if candidate.lies_about_time:
-        also.add(("REJECTED", "KERNEL_BYPASSED"))
-    elif expected.reason == "WRONG_RESULT":
-        also.add(("FAIL", "INCOMPLETE_OUTPUT"))
-    return {(expected.verdict, expected.reason), *also}
+    return found["verdict"] == "PASS" and gain(found) >= GAIN and judged.busy(candidate)
 
 
 @pytest.mark.parametrize("candidate", CHEATS, ids=_id)
@@ -72,9 +49,9 @@ def test_cheat_gains_nothing(judged: Judged, candidate: Candidate) -> None:
         if _unnamed(judged, candidate) and judged.busy(candidate):
             return
     found = judged.gate(candidate, expected.gate)
-    assert (found["verdict"], found["reason"]) in _refusals(candidate), found
+    assert (found["verdict"], found["reason"]) in candidate.refusals, found
     if found["verdict"] == "PASS":
-        assert _gain(found) < GAIN, found
+        assert gain(found) < GAIN, found
     elif found["reason"] == expected.reason:
         assert expected.words in found["summary"]
     for gate in GATES[: GATES.index(expected.gate)]:

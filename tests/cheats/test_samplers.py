@@ -11,6 +11,7 @@ from tests.testkit.cli import CliWorkspace
 from tests.testkit.kept import kept_alone
 
 from .candidates import HERE
+from .recorded import TIMED as TIMED_GATES
 from .recorded import Entry, Record
 
 Judged = dict[str, dict[str, Entry]]
@@ -167,6 +168,7 @@ TWINS = (
     Sampler("races_exponentials", file="races_exponentials.hip"),
 )  # fmt: skip
 PACKAGE = "samplers"
+TIMED = ("replays_once_it_is_timed", *(twin.name for twin in TWINS))
 
 
 @pytest.fixture(scope="module")
@@ -178,19 +180,22 @@ def judged(workspace: CliWorkspace) -> Judged:
         workspace.write(f"{folder}/reference.py", REFERENCE)
         workspace.write(f"{folder}/sample.hip", Sampler("baseline").source)
         workspace.write(f"{folder}/solutions/expert/sample.hip", sampler.source)
-    timed = ["replays_once_it_is_timed", *(twin.name for twin in TWINS)]
-    others = [cheat.name for cheat in CHEATS if cheat.gate == "correctness"]
-    record = Record(workspace.root, [f"{PACKAGE}/{name}" for name in others])
+    others = [f"{PACKAGE}/{cheat.name}" for cheat in CHEATS if cheat.gate == "correctness"]
+    record = Record(workspace.root, others)
     with kept_alone("cheats") as kept:
         untimed = CliWorkspace(workspace.root, kept / "store")
         found = _judge(untimed, record.due, "compile,correctness")
     record.accept(found)
-    timed_packages = [f"{PACKAGE}/{name}" for name in timed]
-    found |= record.known() | _judge(workspace, timed_packages, "compile,correctness,perf")
+    timed = Record(workspace.root, [f"{PACKAGE}/{name}" for name in TIMED], TIMED_GATES)
+    found_timed = _judge(workspace, timed.due, "compile,correctness,perf")
+    timed.accept(found_timed)
+    found |= record.known() | found_timed | timed.known()
     return {name.rpartition("/")[2]: gates for name, gates in found.items()}
 
 
 def _judge(workspace: CliWorkspace, packages: Sequence[str], gates: str) -> Judged:
+    if not packages:
+        return {}
     targets = [f"//{package}" for package in packages]
     ran = workspace.run("test", *targets, f"--gates={gates}", "--json")
     assert ran.json["totals"]["infra"] == 0, ran.out + ran.err

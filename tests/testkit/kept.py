@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import os
 import platform
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -79,13 +80,39 @@ def _hold(fd: int) -> None:
 
 
 @cache
-def digest_of(packages: tuple[str, ...]) -> str:
-    """A digest of packages of kabuild, which are in no key."""
+def digest_of(parts: tuple[str, ...]) -> str:
+    """A digest of packages and modules of kabuild, which are in no key."""
     code = hashlib.sha256()
-    for package in packages:
-        for file in sorted((REPOSITORY / "kabuild" / package).rglob("*.py")):
+    for part in parts:
+        path = REPOSITORY / "kabuild" / part
+        for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
             code.update(file.read_bytes())
     return code.hexdigest()
+
+
+def imported_by(*modules: str) -> tuple[str, ...]:
+    """These modules of kabuild, and those that they import from the same package.
+
+    All are paths below ``kabuild``, such as ``execution/local.py``; what is itself a package is
+    named as a whole.
+    """
+    found: set[str] = set()
+    todo = list(modules)
+    while todo:
+        if (module := todo.pop()) not in found:
+            found.add(module)
+            package = module.partition("/")[0]
+            path = REPOSITORY / "kabuild" / module
+            for file in [path] if path.is_file() else path.rglob("*.py"):
+                names = re.findall(rf"from kabuild\.{package}\.(\w+)", file.read_text())
+                todo += [_part(package, name) for name in names]
+    return tuple(sorted(found))
+
+
+def _part(package: str, name: str) -> str:
+    """A module of a package, or a package in it."""
+    whole = f"{package}/{name}"
+    return whole if (REPOSITORY / "kabuild" / whole).is_dir() else f"{whole}.py"
 
 
 def _version() -> str:

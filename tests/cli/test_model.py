@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from kabuild.builder import Builder
 from kabuild.cli.session import builder
 from kabuild.loading.request import Request
 from kabuild.neural.assemble import assemble
@@ -285,19 +287,26 @@ def test_training_steps_are_compared_with_the_true_ones(verified: Ran) -> None:
     assert found["wrong"] == ""
 
 
+@pytest.fixture(scope="module")
+def builds(place: CliWorkspace, verified: Ran) -> Iterator[Builder]:
+    """For parts of a verification: its interpreters have torch from the first build on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KABUILD_CACHE", str(place.store))
+        with builder() as made:
+            yield made
+
+
 def test_a_kernel_without_a_gradient_is_told_by_training(
-    place: CliWorkspace, verified: Ran, monkeypatch: pytest.MonkeyPatch
+    place: CliWorkspace, builds: Builder
 ) -> None:
     """Its results are right, so no other comparison tells."""
-    monkeypatch.setenv("KABUILD_CACHE", str(place.store))
     known = Known.load(place.root / "tasks/net")
     detached = FASTER.replace("rms_norm(x,", "rms_norm(x.detach(),")
     text = assemble(known, MODEL, {"norm": detached}).encode()
     reference = (place.root / "tasks/net/whole/reference.py").read_bytes()
 
-    with builder() as builds:
-        model = ModelFile(Path("detached.py"), "net", text)
-        found = training_of(model, reference, Request((), cwd=place.root), builds)
+    model = ModelFile(Path("detached.py"), "net", text)
+    found = training_of(model, reference, Request((), cwd=place.root), builds)
 
     assert "'norms.0.weight' gets no gradient in step 1" in found.wrong
     assert f"too far off: {found.wrong}" in str(found)
@@ -312,18 +321,16 @@ def test_a_kernel_without_a_gradient_is_told_by_training(
     ],
 )
 def test_a_kernel_that_ends_its_process_does_not_pass(
-    place: CliWorkspace, verified: Ran, monkeypatch: pytest.MonkeyPatch, ending: str, said: str
+    place: CliWorkspace, builds: Builder, ending: str, said: str
 ) -> None:
-    monkeypatch.setenv("KABUILD_CACHE", str(place.store))
     known = Known.load(place.root / "tasks/net")
     ends = FASTER.replace("    return", f"    import os\n    {ending}\n    return")
     text = assemble(known, MODEL, {"norm": ends}).encode()
     reference = (place.root / "tasks/net/whole/reference.py").read_bytes()
 
-    with builder() as builds:
-        model = ModelFile(Path("ending.py"), "net", text)
-        unjudged = Verified((), {}, None, (), ())
-        found = compared(unjudged, model, reference, Request((), cwd=place.root), builds)
+    model = ModelFile(Path("ending.py"), "net", text)
+    unjudged = Verified((), {}, None, (), ())
+    found = compared(unjudged, model, reference, Request((), cwd=place.root), builds)
 
     assert said in render(found)
     assert found.wrong
@@ -331,17 +338,15 @@ def test_a_kernel_that_ends_its_process_does_not_pass(
 
 
 def test_a_slightly_wrong_kernel_is_told_by_the_logits(
-    place: CliWorkspace, verified: Ran, monkeypatch: pytest.MonkeyPatch
+    place: CliWorkspace, builds: Builder
 ) -> None:
     """Alone, whatever the comparison of elements says."""
-    monkeypatch.setenv("KABUILD_CACHE", str(place.store))
     known = Known.load(place.root / "tasks/net")
     text = assemble(known, MODEL, {"norm": WRONG.replace("1.01", "1.1")}).encode()
     reference = (place.root / "tasks/net/whole/reference.py").read_bytes()
 
-    with builder() as builds:
-        model = ModelFile(Path("wrong.py"), "net", text)
-        found = likeness_of(model, reference, Request((), cwd=place.root), builds)
+    model = ModelFile(Path("wrong.py"), "net", text)
+    found = likeness_of(model, reference, Request((), cwd=place.root), builds)
 
     assert "nats, where 1e-06 are allowed" in found.wrong
     assert f"too far off: {found.wrong}" in str(found)

@@ -7,15 +7,10 @@ import pytest
 from tests.testkit.cli import CliWorkspace
 
 
-@pytest.fixture(scope="module")
-def place(kept_workspace: CliWorkspace) -> CliWorkspace:
-    return kept_workspace
+def test_a_loop_of_links_is_a_usage_error(workspace: CliWorkspace) -> None:
+    (workspace.root / "loop").symlink_to("loop")
 
-
-def test_a_loop_of_links_is_a_usage_error(place: CliWorkspace) -> None:
-    (place.root / "loop").symlink_to("loop")
-
-    ran = place.run("model", "verify", "loop")
+    ran = workspace.run("model", "verify", "loop")
 
     assert ran.code == 2
     assert "error: loop: Symlink loop" in ran.err
@@ -35,13 +30,13 @@ def test_a_loop_of_links_is_a_usage_error(place: CliWorkspace) -> None:
     ],
 )
 def test_a_directory_without_a_model_is_one_error(
-    place: CliWorkspace, text: str | None, code: int, said: str
+    workspace: CliWorkspace, text: str | None, code: int, said: str
 ) -> None:
-    place.write("empty/x.txt", "")
+    workspace.write("empty/x.txt", "")
     if text is not None:
-        place.write("empty/model.json", text)
+        workspace.write("empty/model.json", text)
 
-    ran = place.run("model", "verify", "empty")
+    ran = workspace.run("model", "verify", "empty")
 
     assert ran.code == code
     assert said in ran.err

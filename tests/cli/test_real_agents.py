@@ -3,26 +3,33 @@
 A model that answers from a script stands in for the real one, on the session's own loopback. What
 is declared in ``toolchains/agents/BUILD.toml`` is what runs, but for the address of the model. The
 command lines are fetched once into the user's store; where that cannot be done, this is skipped.
+
+One of them takes its turn in each run, beside those that changed since they last passed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
+import sys
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kabuild.store import default_path
+from tests.tasks.chosen import choose, digest, every, read_record, turn
 from tests.testkit.cli import PROGRAM, REPOSITORY, CliWorkspace, copy_store
+from tests.testkit.kept import ROOT
 
 from .conftest import KERNEL, declare
 
 KEY = "sk-scripted-correct-horse"
 FETCH_SECONDS = 240
+RECORD = ROOT / "command-lines.json"
 EDIT = "sed -i s/twice/doubled/g double.hip && kabuild-check compile"
 PROVIDER = '{name="scripted",base_url="{service}/v1",env_key="CODEX_API_KEY",wire_api="responses"}'
 
@@ -133,10 +140,41 @@ def _workspace(tmp_path: Path, store: Path, shipped: Shipped, key: str) -> CliWo
     return CliWorkspace(made.root, made.store, {shipped.secret: key})
 
 
+@dataclass(frozen=True)
+class InTurn:
+    """Which command lines run, and the record of what they were when they passed."""
+
+    digests: dict[str, str]
+    due: tuple[str, ...]
+
+    @classmethod
+    def now(cls) -> InTurn:
+        """Those of this run; what all of them are made of counts for each."""
+        shared = " ".join(digest(REPOSITORY / of) for of in ("toolchains/agents", "rules/agent"))
+        shared += (REPOSITORY / "toolchains/lock.toml").read_text()
+        parts = {s.name: f"{shared} {json.dumps(_definition(s))}" for s in SHIPPED}
+        digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in parts.items()}
+        in_turn = f"{turn()} command lines"
+        choice = choose(digests, read_record(RECORD), in_turn, every=every(), sample=1)
+        return cls(digests, choice.labels)
+
+    def passed(self, name: str) -> None:
+        """Record that this one works as it is now."""
+        known = read_record(RECORD) or {}
+        RECORD.write_text(json.dumps({**known, name: self.digests[name]}, indent=1))
+
+
+@pytest.fixture(scope="module")
+def chosen() -> InTurn:
+    return InTurn.now()
+
+
 @pytest.mark.parametrize("shipped", SHIPPED, ids=lambda shipped: shipped.name)
 def test_a_real_command_line_changes_a_kernel(
-    tmp_path: Path, runtime_store: Path, shipped: Shipped
+    tmp_path: Path, runtime_store: Path, chosen: InTurn, shipped: Shipped
 ) -> None:
+    if shipped.name not in chosen.due:
+        pytest.skip("it passed as it is, or another one is in turn")
     workspace = _workspace(tmp_path, runtime_store, shipped, KEY)
 
     ran = workspace.run(
@@ -161,6 +199,26 @@ def test_a_real_command_line_changes_a_kernel(
     assert any("y = 2 x." in e["text"] for e in entries if e["role"] in {"tool", "user"})
     assert "MISSING_ENTRY" in transcript  # what kabuild-check said of the changed kernel
     assert KEY not in transcript
+    chosen.passed(shipped.name)
+
+
+def test_what_changed_runs_beside_the_one_in_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KABUILD_TEST_SUITE", raising=False)
+    monkeypatch.setattr(sys.modules[__name__], "RECORD", tmp_path / "record.json")
+    names = [shipped.name for shipped in SHIPPED]
+    first = InTurn.now()
+    for name in names:
+        first.passed(name)
+    (other, *_) = [name for name in names if name not in first.due]
+
+    second = InTurn.now()
+    replace(second, digests={**second.digests, other: "as it was before"}).passed(other)
+
+    assert len(first.due) == 1
+    assert second.due == first.due
+    assert {*InTurn.now().due} == {*first.due, other}
 
 
 def test_a_command_line_that_is_not_logged_in_is_no_result(

@@ -15,8 +15,7 @@ import torch
 from tests.tasks.hip_kernels import DTYPES, NOT_SUPPORTED, SUCCESS, Task, call
 from tests.testkit.cli import CliWorkspace
 from tests.testkit.compilations import Completed, compile_once
-from tests.testkit.hip_drivers import run_driver
-from tests.testkit.runtime import judged_store
+from tests.testkit.runtime import copy_built, judged_store
 
 HIP = Path(__file__).parents[2] / "toolchains" / "hip" / "driver" / "compile_hip.py"
 DRIVER = [sys.executable, str(HIP), "cpu"]
@@ -101,9 +100,7 @@ def compiler(tmp_path_factory: pytest.TempPathFactory) -> Compiler:
     What the program compiles, too, comes from its compile gates, for all test runs.
     """
     directory = tmp_path_factory.mktemp("hip_tasks")
-    runtime = directory / "libhipcpu.so"
-    require(run_driver([*DRIVER, "runtime", "-o", str(runtime), COMPILER]))
-    ctypes.CDLL(str(runtime), mode=ctypes.RTLD_GLOBAL)
+    ctypes.CDLL(str(copy_built(directory)), mode=ctypes.RTLD_GLOBAL)
     compiler = Compiler(directory)
     _have_built(CliWorkspace.make(directory, judged_store()), directory)
     jobs = [(task.kernel, f"{task.name}.kernel", WAVES[0]) for task in TASKS]

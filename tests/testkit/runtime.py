@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.testkit.cli import CliWorkspace
 from tests.testkit.kept import kept_alone, kept_store
 
+RUNTIME = "libhipcpu.so"
 _PARTS = ("cas", "ac")
 
 
@@ -46,12 +47,28 @@ def link_runtime(target: Path) -> None:
                     os.link(file, link)
 
 
+def copy_built(directory: Path) -> Path:
+    """Copy the built ``libhipcpu.so`` and ``hip-runner`` to a directory; returns the former."""
+    with _built() as maker:
+        made = maker.root / "out/toolchains/hip"
+        for part, name in (("runtime", RUNTIME), ("runner", "hip-runner")):
+            shutil.copy(made / f"cpu.{part}" / name, directory / name)
+    return directory / RUNTIME
+
+
 @contextlib.contextmanager
 def _made() -> Iterator[Path]:
     """The store that has it, and nothing else; for one process at a time."""
+    with _built() as maker:
+        yield maker.store
+
+
+@contextlib.contextmanager
+def _built() -> Iterator[CliWorkspace]:
+    """The workspace that it was built in."""
     with kept_alone("runtime") as directory:
         maker = CliWorkspace(directory / "workspace", directory / "store")
         maker.write("WORKSPACE.toml", 'name = "runtime"\n')
         made = maker.run("build", "//toolchains/hip:cpu")
         assert made.code == 0, made.err
-        yield maker.store
+        yield maker

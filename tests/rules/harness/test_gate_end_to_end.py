@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from judging_doubles import REFERENCE, SPEC
 
+from tests.testkit.runtime import copy_built
+
 ROOT = Path(__file__).parents[3]
 DRIVER = ROOT / "toolchains" / "hip" / "driver" / "compile_hip.py"
-NATIVE = ROOT / "toolchains" / "hip" / "host" / "native.py"
 TOOLS = ROOT / "rules" / "harness" / "tools"
 KERNEL = """
 #include <hip/hip_runtime.h>
@@ -86,8 +87,7 @@ def drive(*command):
 def built(tmp_path_factory):
     """Runtime, runner and all kernels, compiled once."""
     folder = tmp_path_factory.mktemp("built")
-    drive(DRIVER, "cpu", "runtime", "-o", folder / "libhipcpu.so")
-    drive(NATIVE, "program", TOOLS / "runner", TOOLS / "runner_host", "-o", folder / "hip-runner")
+    copy_built(folder)
     for name, source in SOURCES.items():
         (folder / f"{name}.hip").write_text(source)
         drive(DRIVER, "cpu", "kernel", folder / f"{name}.hip", "-o", folder / f"{name}.so")

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -168,3 +171,22 @@ def test_an_oracle_may_change_what_it_is_given(tmp_path):
         assert judge.oracle.compute(config, {"x": x})["y"].unique().tolist() == [2.0]
         judge.oracle.sensitivity(config, {"x": x}, {"y": x.double()})
         assert x.unique().tolist() == [1.0]
+
+
+WITHOUT_COMPILER = """
+import sys
+import torch
+from perf.oracle_memory import _counted, _Ledger
+
+ledger = _Ledger()
+with _counted(ledger, "meta"):
+    torch.softmax(torch.zeros(64, 64).double(), -1).log().sum()
+assert ledger.peak >= 2 * 64 * 64 * 8, ledger.peak
+assert "torch._dynamo" not in sys.modules and "_dynamo" not in vars(torch)
+"""
+
+
+def test_counting_imports_no_compiler():
+    """It takes four seconds, and nothing is compiled where memory is counted."""
+    path = {"PYTHONPATH": str(ROOT / "rules/harness/tools"), "PATH": os.environ["PATH"]}
+    subprocess.run([sys.executable, "-c", WITHOUT_COMPILER], env=path, check=True, timeout=300)

@@ -7,10 +7,12 @@ An oracle that needs values is run once with them, where the call's tensors will
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -30,6 +32,7 @@ STAGE = "memory"
 UNCOUNTED_COPIES = 6
 """Doubles for each element of the largest tensor, where the oracle is too long to be counted."""
 
+_COMPILER = "torch._dynamo"
 _DRAWN_BYTES = 12  # for each element of the largest input, where drawing it needs data
 _MOST_OPERATIONS = 5000
 _NUDGED = 6  # doubles for each element of a slice whose elements are moved by one rounding
@@ -138,8 +141,28 @@ class _Ledger(TorchDispatchMode):
 
 @contextmanager
 def _counted(ledger: _Ledger, device: str | torch.device) -> Iterator[None]:
-    with torch.device(device), torch.no_grad(), ledger:
+    with _without_compiler(), torch.device(device), torch.no_grad(), ledger:
         yield
+
+
+@contextmanager
+def _without_compiler() -> Iterator[None]:
+    """Spare the import of PyTorch's compiler, which takes four seconds.
+
+    Operators of the device ``meta`` that are written in Python ask it, at their first call, how
+    they look to it. Nothing is compiled in this process, so they look as they are.
+    """
+    if _COMPILER in sys.modules:
+        yield
+        return
+    stand_in: Any = ModuleType(_COMPILER)
+    stand_in.disable = lambda function, *_, **__: function
+    sys.modules[_COMPILER] = stand_in
+    try:
+        yield
+    finally:
+        del sys.modules[_COMPILER]
+        vars(torch).pop("_dynamo", None)  # what an import has bound
 
 
 def _count(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 from typing import ClassVar
 
@@ -47,6 +48,23 @@ def _python() -> Iterator[Finding]:
         ("ziglang", "the compiler of the cpu platform"),
     ):
         yield _distribution(name, use, State.PROBLEM)
+
+
+def _bytecode() -> Iterator[Finding]:
+    """Not every installer compiles Python's files, and sandboxes cannot write them."""
+    found = find_spec("torch")
+    if found is None or not found.submodule_search_locations:
+        return
+    folder = Path(found.submodule_search_locations[0])
+    if Path(cache_from_source(str(folder / "functional.py"))).exists():
+        yield Finding("bytecode", State.OK, "torch is compiled to .pyc files")
+        return
+    yield Finding(
+        "bytecode",
+        State.OPTIONAL,
+        "torch has no .pyc files: every start of a judge takes seconds longer",
+        f"{sys.executable} -m compileall -q -j 0 {folder.parent}",
+    )
 
 
 def _distribution(name: str, use: str, missing: State) -> Finding:
@@ -136,7 +154,7 @@ def _installation(wanted: Installation) -> Finding:
 
 
 CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
-    *(_python, _kernel, _sandbox, _resources, _platforms),
+    *(_python, _bytecode, _kernel, _sandbox, _resources, _platforms),
     find_toolchains,
 )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -80,3 +82,23 @@ def test_what_is_to_be_installed_has_a_version_that_works(monkeypatch: pytest.Mo
 
     assert found["triton"].endswith(" -m pip install 'triton==3.6.0'")
     assert found["torch"].endswith(" -m pip install 'torch'")
+
+
+def test_a_pytorch_without_bytecode_is_told_with_what_compiles_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As some installers leave it: each process compiles it again."""
+    folder = tmp_path / "site-packages/torch"
+    folder.mkdir(parents=True)
+    (folder / "functional.py").write_text("")
+    spec = SimpleNamespace(submodule_search_locations=[str(folder)])
+    monkeypatch.setattr(doctor, "find_spec", lambda _: spec)
+
+    (finding,) = doctor.CHECKS[1]()
+    assert finding.state is State.OPTIONAL
+    program, *arguments = finding.advice.split()
+    assert arguments == ["-m", "compileall", "-q", "-j", "0", str(folder.parent)]
+
+    subprocess.run([program, *arguments[:-1], str(folder)], check=True)
+    (finding,) = doctor.CHECKS[1]()
+    assert finding.state is State.OK

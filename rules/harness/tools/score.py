@@ -101,7 +101,6 @@ def score(spec: ScoreSpec, verdicts: Mapping[str, Mapping[str, Any]]) -> Score:
         else None,
         "fast": scoring.fast(outcome),
         **speedup,
-        "speedup_geomean": outcome.geomean or None,
         "gates": {gate: _gate(verdicts[gate]) for gate in spec.gates},
         "not_requested": list(spec.missing),
         "configs": [] if problem else _configs(verdicts.get("perf")),

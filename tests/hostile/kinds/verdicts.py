@@ -92,7 +92,6 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
         "cases": [_CASE],
         "configs": ["f32 n=8"],
         "mean_speedup": 2.0,
-        "geomean_speedup": 2.0,
         "stop": {"half_width": 0.05, "processes": 3, "reason": "budget", "wanted": 0.05},
     },
     "unseen.json": {

@@ -21,7 +21,7 @@ from compiler import (
 from elf import Machine
 from faults import ToolchainFault
 from stubs import stub_library
-from symbols import LIBM, compiler_support, version
+from symbols import LIBM, THREADS, THREADS_TAKE, compiler_support, version
 
 _LOADER = {
     Machine.X86_64: "/lib64/ld-linux-x86-64.so.2",
@@ -32,11 +32,15 @@ OWN_FILES = ("--no-dependent-libraries", "-nostdlib")
 """Options of lld against names in an object, as pragmas put them there: no file is looked for."""
 _HERE = Path(__file__).resolve().parent
 _SUPPORT = _HERE / "support"
+_THREADS = _HERE / "threads.cpp"
 # The wheel's names of a processor: the target, and its family among the C library's headers.
 _ZIG_NAMES = {Machine.X86_64: ("x86_64", "x86"), Machine.AARCH64: ("aarch64", "aarch64")}
 _ZIG_DEFINES = (
     "-D__GLIBC_MINOR__=34",
     "-D_LIBCPP_HAS_MUSL_LIBC=0",
+    "-D_LIBCPP_HAS_THREADS=1",
+    "-D_LIBCPP_HAS_THREAD_API_PTHREAD=1",
+    "-D_LIBCPP_HAS_MONOTONIC_CLOCK=1",
     "-D_LIBCPP_ABI_VERSION=1",
     "-D_LIBCPP_ABI_NAMESPACE=__1",
     "-D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_NONE",
@@ -83,7 +87,8 @@ class ZigCompiler:
         self.prefixes: tuple[str, ...] = (f"{LIBRARIES}/",)
         # An `asm` put together by macros, which the check of the source cannot see.
         self.kernel_options: tuple[str, ...] = ("-fno-gnu-inline-asm",)
-        self.own_symbols = compiler_support(machine)
+        self._computing = compiler_support(machine)
+        self.own_symbols = self._computing | THREADS
         if not self._zig.is_file():
             raise ToolchainFault(f"no zig in {directory}")
 
@@ -146,24 +151,28 @@ class ZigCompiler:
         fixed = ["--build-id=none", "--hash-style=gnu", *OWN_FILES]
         fixed += ["-z", "relro", "-z", "now", "-z", "noexecstack"]
         support: list[str] = []
-        if not self.own_symbols.isdisjoint(imports):
-            support = self._compile_support(cwd)
+        wanted = {name for name in imports if name not in self.own_symbols}
+        if not self._computing.isdisjoint(imports):
+            support += [
+                self._compile_support(source, cwd) for source in sorted(_SUPPORT.glob("*.cpp"))
+            ]
+        if not THREADS.isdisjoint(imports):
+            support.append(self._compile_support(_THREADS, cwd))
+            wanted |= THREADS_TAKE
+        if support:
             fixed.append("--gc-sections")
-        stubs = self._write_stubs([name for name in imports if name not in self.own_symbols], cwd)
+        stubs = self._write_stubs(sorted(wanted), cwd)
         inputs = [*objects, *support, *stubs]
         return run_tool([str(self._zig), "ld.lld", *options, *fixed, *inputs, "-o", output], cwd)
 
-    def _compile_support(self, cwd: Path) -> list[str]:
-        """Objects with the functions of ``own_symbols``."""
-        objects = []
-        for source in sorted(_SUPPORT.glob("*.cpp")):
-            name = f"support.{source.stem}.o"
-            options = ["-O2", "-ffunction-sections", "-fno-builtin", f"-I{_SUPPORT}"]
-            done = self.compile(str(source), name, options, cwd)
-            if done.returncode:
-                raise ToolchainFault(f"cannot compile {source.name}:\n{done.messages}")
-            objects.append(name)
-        return objects
+    def _compile_support(self, source: Path, cwd: Path) -> str:
+        """The object with some of ``own_symbols``."""
+        name = f"support.{source.stem}.o"
+        options = ["-O2", "-ffunction-sections", "-fno-builtin", f"-I{_SUPPORT}"]
+        done = self.compile(str(source), name, options, cwd)
+        if done.returncode:
+            raise ToolchainFault(f"cannot compile {source.name}:\n{done.messages}")
+        return name
 
     def _write_stubs(self, imports: Sequence[str], cwd: Path) -> list[str]:
         mathematics = [name for name in imports if name in LIBM]

@@ -32,7 +32,38 @@ LIBC = words(
     strncpy strrchr strstr __assert_fail printf fprintf snprintf vsnprintf sprintf vprintf
     vfprintf puts putchar fputs fputc fwrite fflush stderr stdout clock clock_gettime
     __tls_get_addr __errno_location __printf_chk __fprintf_chk __snprintf_chk __memcpy_chk
-    __memset_chk __memmove_chk
+    __memset_chk __memmove_chk sched_yield pthread_create pthread_detach pthread_equal pthread_join
+    pthread_once pthread_self pthread_cond_broadcast pthread_cond_destroy pthread_cond_init
+    pthread_cond_signal pthread_cond_timedwait pthread_cond_wait pthread_getspecific
+    pthread_key_create pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock
+    pthread_mutex_trylock pthread_mutex_unlock pthread_mutexattr_destroy pthread_mutexattr_init
+    pthread_mutexattr_settype pthread_setspecific
+    """
+)
+
+# What the C++ library has of threads beyond its headers: `threads.cpp` has it for clang of the
+# ziglang wheel, which comes without, and takes the second names from the C library.
+THREADS = words(
+    """
+    _ZNSt3__115__thread_structC1Ev _ZNSt3__115__thread_structD1Ev
+    _ZNSt3__115recursive_mutex4lockEv _ZNSt3__115recursive_mutex6unlockEv
+    _ZNSt3__115recursive_mutex8try_lockEv _ZNSt3__115recursive_mutexC1Ev
+    _ZNSt3__115recursive_mutexD1Ev _ZNSt3__118condition_variable10notify_allEv
+    _ZNSt3__118condition_variable10notify_oneEv
+    _ZNSt3__118condition_variable4waitERNS_11unique_lockINS_5mutexEEE
+    _ZNSt3__118condition_variableD1Ev _ZNSt3__119__thread_local_dataEv
+    _ZNSt3__120__throw_system_errorEiPKc _ZNSt3__15mutex4lockEv _ZNSt3__15mutex6unlockEv
+    _ZNSt3__15mutex8try_lockEv _ZNSt3__16thread20hardware_concurrencyEv _ZNSt3__16thread4joinEv
+    _ZNSt3__16thread6detachEv _ZNSt3__16threadD1Ev _ZSt9terminatev _ZdlPv _ZdlPvm _Znwm
+    """
+)
+THREADS_TAKE = words(
+    """
+    abort fputs free malloc stderr sysconf pthread_cond_broadcast pthread_cond_destroy
+    pthread_cond_signal pthread_cond_wait pthread_detach pthread_join pthread_key_create
+    pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_trylock
+    pthread_mutex_unlock pthread_mutexattr_destroy pthread_mutexattr_init
+    pthread_mutexattr_settype pthread_once
     """
 )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -260,7 +259,6 @@ def _passed(timings: Sequence[Timing | DeviceTiming], stop: Stop, samples: bytes
         "mean_speedup": number(mean.value),
         "speedup_low": number(mean.low),
         "speedup_high": number(mean.high),
-        "geomean_speedup": number(statistics.geometric_mean(s.value for s in speedups)),
         "stop": {**asdict(stop), "half_width": number(stop.half_width)},
     }
     summary = f"{mean}, surely faster on {faster} of {len(timings)} configs"

@@ -124,6 +124,7 @@ _OTHERS = (
 )
 CALLS = frozenset(
     (
+        "__asan_handle_no_return",
         "__asan_init",
         "__asan_memcpy",
         "__asan_memmove",

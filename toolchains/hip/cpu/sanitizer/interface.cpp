@@ -124,6 +124,7 @@ void __tsan_vptr_update(const void*, const void*) {}
 
 void __asan_init() {}
 void __asan_version_mismatch_check_v8() {}
+void __asan_handle_no_return() {}
 
 void __asan_register_elf_globals(uintptr_t* registered, const Variable* begin,
                                  const Variable* end) {

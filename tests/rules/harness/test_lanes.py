@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 
 import pytest
 from judging_doubles import Doubles, softmax, write_spec
@@ -61,6 +62,29 @@ def test_both_sides_of_all_lanes_run_at_once(judging):
     assert all(judged.candidate.ok and judged.baseline.ok for (judged,) in found)
     judge.finish()
     assert launcher.alive == 0
+
+
+def test_a_large_case_runs_alone(judging, monkeypatch):
+    monkeypatch.setattr(lanes, "_LARGE_BYTES", 4 * 8 * 4)  # of four rows
+    running, seen = set[int](), list[set[int]]()
+    lock = threading.Lock()
+
+    def recorded(x, y, scale, rows, **dims):
+        with lock:
+            running.add(rows)
+            seen.append(set(running))
+        time.sleep(0.05)  # so that others would be seen beside it
+        softmax(x, y, scale, **dims)
+        with lock:
+            running.discard(rows)
+
+    judge, _ = judging(recorded)
+    sizes = [1, 2, 9, 3, 4, 8, 7]
+    found = list(judge.judge_each(case(rows) for rows in sizes))
+    judge.kill()
+
+    assert [judged.case.config.dims["rows"] for (judged,) in found] == sizes
+    assert [others for others in seen if others & {7, 8, 9} and len(others) > 1] == []
 
 
 def test_a_wrong_case_is_found_in_whichever_lane(judging):
@@ -137,7 +161,7 @@ def test_thinning_out_leaves_one_pair(judging):
 
 @pytest.mark.parametrize(
     ("processors", "gib", "expected"),
-    [(2, 80, 1), (4, 80, 1), (8, 80, 2), (16, 141, 3), (64, 141, 3), (16, 40, 2), (16, 8, 1)],
+    [(2, 80, 1), (4, 80, 1), (8, 80, 2), (16, 141, 3), (64, 141, 3), (16, 20, 2), (16, 8, 1)],
 )
 def test_lanes_need_processors_and_memory(monkeypatch, processors, gib, expected):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))

@@ -194,8 +194,13 @@ class Judge:
                 if len(begun) == len(self._lanes):
                     yield self._finished(*begun.popleft())
                 calls = [self.call(case) for case in cases]
-                lane = self._lanes[index % len(self._lanes)]
+                alone = lanes.is_large(calls)
+                while alone and begun:
+                    yield self._finished(*begun.popleft())
+                lane = self._lanes[0 if alone else index % len(self._lanes)]
                 begun.append((cases, calls, lane.begin(cases[0].config, calls, self._pool)))
+                if alone:
+                    yield self._finished(*begun.popleft())
             while begun:
                 yield self._finished(*begun.popleft())
         finally:

@@ -3,7 +3,8 @@
 A Triton program compiles its kernel anew for each kind of sizes, inside a call and on one
 processor. A device waits meanwhile, and so do the other processors. So what is judged on a device,
 and is not timed, runs in several lanes. A case's lane follows from its place among the others:
-each process gets the same calls in every run.
+each process gets the same calls in every run. Large cases wait for the others: there is room for
+one of them, and their sizes are those that are compiled ahead.
 """
 
 from __future__ import annotations
@@ -27,13 +28,19 @@ Results = Callable[[], tuple[Ran, Ran]]
 
 MOST = 3
 _PROCESSORS = 4  # of one lane: two compilers, and the tools that these start
-_FREE_BYTES = 16 << 30  # of the device for one lane, with two contexts and the tensors of a case
+_FREE_BYTES = 8 << 30  # of the device for one lane, with two contexts and the tensors of a case
+_LARGE_BYTES = 256 << 20  # of the inputs of a batch
 
 
 def affordable() -> int:
     """How many lanes this machine has processors and free memory of the device for."""
     processors = len(os.sched_getaffinity(0)) // _PROCESSORS
     return max(1, min(MOST, processors, session.free_bytes() // _FREE_BYTES))
+
+
+def is_large(calls: Sequence[Call]) -> bool:
+    """Whether a batch of these calls is to have the device's memory for itself."""
+    return sum(x.nbytes for call in calls for x in call.inputs.values()) > _LARGE_BYTES
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from .conftest import KERNEL
 KEY = "sk-scripted-correct-horse"
 PACE = "for (int k = 0; k < {}; ++k) reinterpret_cast<volatile float*>(y)[i] = 2.0f * x[i];"
 SLOW, FAST, SLOWER = (
-    KERNEL.replace("y[i] = 2.0f * x[i];", PACE.format(count)) for count in (20000, 300, 8000)
+    KERNEL.replace("y[i] = 2.0f * x[i];", PACE.format(count)) for count in (5000, 100, 2000)
 )
 """Kernels that differ so much in speed that no busy machine hides it."""
 
@@ -125,8 +125,8 @@ def test_a_search_keeps_what_is_right_and_faster(quick: CliWorkspace) -> None:
     ):
         assert said in prompt
         assert said not in proposals[0].replace("ns a call", "")
-    assert "k < 300;" in proposals[4].split("What is known")[0]
-    assert "k < 300;" in proposals[5].split("What is known")[0]
+    assert "k < 100;" in proposals[4].split("What is known")[0]
+    assert "k < 100;" in proposals[5].split("What is known")[0]
 
     usage, figures = seen.facts["usage"], seen.facts["figures"]
     assert (usage["turns"], usage["input_tokens"]) == (len(asked), 100 * len(asked))

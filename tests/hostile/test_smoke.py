@@ -15,7 +15,15 @@ def test_a_little_of_everything_finds_nothing() -> None:
     if probe.returncode:
         pytest.skip(f"no namespaces: {probe.stderr.strip()}")
     done = subprocess.run(
-        [sys.executable, "-m", "tests.hostile", "--seed=smoke", "--inputs=50", "--kills=3"],
+        [
+            sys.executable,
+            "-m",
+            "tests.hostile",
+            "--seed=smoke",
+            "--inputs=50",
+            "--kills=3",
+            "--jobs=1",
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from kabuild.base.bounded_json import bounded_json
 from kabuild.base.container import Container, DamagedError, Packer, opened
+from tests.testkit.examples import examples
 
 MEMBERS = {"head": b'{"a": 1}', "empty": b"", "blob": bytes(range(256)) * 17}
 MOST_MEMORY = 300 << 20
@@ -69,7 +70,7 @@ def test_its_end_is_where_tar_ends(change: object) -> None:
         read(zstandard.compress(change(tar)))  # type: ignore[operator]
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.integers(0, len(WHOLE) - 1), byte=st.integers(1, 255))
 def test_a_changed_byte_is_noticed_or_means_nothing(at: int, byte: int) -> None:
     changed = bytearray(WHOLE)

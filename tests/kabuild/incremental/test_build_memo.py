@@ -27,6 +27,7 @@ from kabuild.report.views import write_views
 from kabuild.store import Store
 from kabuild.store.build_memo import BuildMemos
 from tests.testkit.events import RecordingSink
+from tests.testkit.examples import examples
 from tests.testkit.generated import generate, generate_task
 
 LATER_NS = 60 * 10**9
@@ -270,7 +271,9 @@ CHANGES = (
 
 
 @settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(12),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     steps=st.lists(

@@ -17,6 +17,7 @@ from kabuild.published.verify import verify_file
 from tests.kabuild.store.test_trees import doubled
 from tests.testkit.bundles import read_members, with_manifest, write_members
 from tests.testkit.evaluations import GATES
+from tests.testkit.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,7 @@ def harmless_or_refused(path: Path, whole: Path) -> None:
         assert found == (bundle.manifest, list(bundle.blobs()))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_one_that_ends_early_is_refused(
     published: Published, tmp_path: Path, data: st.DataObject
@@ -74,7 +75,7 @@ def test_one_without_its_end_is_no_bundle(
     assert error.message.startswith(f"{path}: it ") or f"{path} is damaged" in error.message
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_one_with_a_changed_byte_is_refused(
     published: Published, tmp_path: Path, data: st.DataObject

@@ -15,11 +15,12 @@ from kabuild.bundle.processor import instructions
 from kabuild.execution.inputs import TOOLCHAINS
 from kabuild.store.trees import read_directory
 from kabuild.toolchain.fingerprint import environment_fingerprint, hash_file
+from tests.tasks.chosen import every
 from tests.testkit.cli import REPOSITORY, CliWorkspace
 
 BUNDLES = sorted((REPOSITORY / "results").glob("*/*.kab"))
 ON_ANY_MACHINE = sorted((REPOSITORY / "results/cpu").glob("*.kab"))
-SAMPLE = 5
+SAMPLE = 5 if every() else 3
 COMPARED = "--gates=compile,correctness,unseen"  # times are compared where nothing else runs
 
 

@@ -18,6 +18,7 @@ from kabuild.report.page.svg import series
 from tests.kabuild.report.test_page import case, evaluation, result
 from tests.testkit.cli import CliWorkspace
 from tests.testkit.evaluations import in_trial, published_evaluation, said, saying
+from tests.testkit.examples import examples
 from tests.testkit.kept import kept_alone
 
 if TYPE_CHECKING:
@@ -233,13 +234,13 @@ COUNTED = st.lists(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(cases=COUNTED | JSON, findings=st.fixed_dictionaries({"warp32": COUNTED | JSON}) | JSON)
 def test_what_somebody_else_has_counted_is_shown_or_left_out(cases: Any, findings: Any) -> None:
     assert "2.00x" in counting(findings, cases)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(perf=CASES | JSON, unseen=CASES | JSON, quadrants=JSON, kernels=CASES | JSON)
 def test_what_a_bundle_of_somebody_else_holds_is_shown_or_left_out(
     perf: Any, unseen: Any, quadrants: Any, kernels: Any

@@ -17,6 +17,7 @@ from kabuild.report.paired_text import render_comparison
 from tests.kabuild.report.test_page import evaluation, result
 from tests.testkit.cli import CliWorkspace
 from tests.testkit.evaluations import in_trial, said, saying
+from tests.testkit.examples import examples
 from tests.testkit.generated import generate
 
 if TYPE_CHECKING:
@@ -277,7 +278,7 @@ def test_the_sign_test_is_exact(wins: int, losses: int, p: float) -> None:
     assert sign_test(losses, wins) == pytest.approx(p)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(st.floats(0.1, 10.0), min_size=1, max_size=12))
 def test_swapping_agents_turns_everything_around(speedups: list[float]) -> None:
     one, other = judged("a", *speedups), judged("b", *[1.0] * len(speedups))

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from kabuild.model.event import ActionSettled, ActionStarted
 from kabuild.model.result import Outcome
 from tests.testkit.builds import World, ends
+from tests.testkit.examples import examples
 from tests.testkit.graphs import Plan, plans
 
 CHOICES = st.lists(st.integers(0, 99), max_size=20)
 
 
 @given(plan=plans(), jobs=st.integers(1, 4), choices=CHOICES)
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=examples(700), deadline=None)
 def test_every_action_settles_as_the_rules_say(plan: Plan, jobs: int, choices: list[int]) -> None:
     world = World(plan)
 
@@ -33,7 +34,7 @@ def test_every_action_settles_as_the_rules_say(plan: Plan, jobs: int, choices: l
 
 
 @given(plan=plans(), jobs=st.integers(1, 4), choices=CHOICES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_equal_actions_run_once(plan: Plan, jobs: int, choices: list[int]) -> None:
     result, _ = (world := World(plan)).build(choices, jobs=jobs)
 
@@ -48,7 +49,7 @@ def test_equal_actions_run_once(plan: Plan, jobs: int, choices: list[int]) -> No
 
 
 @given(plan=plans(), choices=CHOICES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_a_second_build_runs_only_what_may_not_be_cached(plan: Plan, choices: list[int]) -> None:
     world = World(plan)
     first, _ = world.build(choices)
@@ -70,7 +71,7 @@ def test_a_second_build_runs_only_what_may_not_be_cached(plan: Plan, choices: li
     choices=CHOICES,
     stop_after=st.integers(0, 6),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_interrupted_anywhere_finished_work_is_kept(
     plan: Plan, jobs: int, choices: list[int], stop_after: int
 ) -> None:
@@ -89,7 +90,7 @@ def test_interrupted_anywhere_finished_work_is_kept(
 
 
 @given(plan=plans(), jobs=st.integers(1, 4), choices=CHOICES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_without_keep_going_nothing_starts_after_a_failure(
     plan: Plan, jobs: int, choices: list[int]
 ) -> None:
@@ -112,7 +113,7 @@ def test_without_keep_going_nothing_starts_after_a_failure(
 
 
 @given(plan=plans(), jobs=st.integers(1, 4), choices=CHOICES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_blobs_that_get_lost_during_a_build_are_made_again(
     plan: Plan, jobs: int, choices: list[int]
 ) -> None:

@@ -17,6 +17,8 @@ from correctness.edges import edges, reduced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.testkit.examples import examples
+
 NAMES = ("rows", "cols", "depth")
 
 
@@ -54,7 +56,7 @@ def grounds(draw_from):
     return ground_of(bounds, [visible], elements, dtypes)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(grounds(), st.text(max_size=8))
 def test_every_drawn_config_is_valid_new_and_of_its_class(ground, salt):
     drawn = draw(ground, salt)
@@ -75,13 +77,13 @@ def test_every_drawn_config_is_valid_new_and_of_its_class(ground, salt):
     assert found | set(drawn.missing) == set(CLASSES)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(grounds(), st.text(max_size=8))
 def test_the_draw_is_a_function_of_its_arguments(ground, salt):
     assert draw(ground, salt) == draw(replace(ground), salt)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.text(max_size=8))
 def test_a_roomy_space_has_all_classes_under_every_salt(salt):
     drawn = draw(ROOMY, salt)
@@ -92,7 +94,7 @@ def test_a_roomy_space_has_all_classes_under_every_salt(salt):
     assert len({item.distribution for item in drawn.configs}) == len(set(SHIFTS))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(1, 512), st.integers(1, 512), st.integers(1, 512), st.text(max_size=4))
 def test_operands_of_different_shapes_all_stay_under_the_cap(m, n, k, salt):
     signature = Signature(
@@ -181,7 +183,7 @@ def test_a_class_means_what_it_says(class_, inside, outside):
     assert not belongs(class_, dims(outside), ROOMY)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(grounds(), st.integers(0, 8))
 def test_edge_configs_are_valid_new_and_bounded_in_number(ground, wanted):
     configs = edges(ground, "salt", wanted)
@@ -202,7 +204,7 @@ def test_edges_hold_ones_primes_and_one_past_powers_of_two():
     assert values & {9, 17, 33, 65, 129, 257, 513, 1025}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(grounds(), st.integers(1, 5000))
 def test_a_reduced_config_is_small_or_as_small_as_the_space_allows(ground, elements):
     config = reduced(ground.visible[0], ground, elements)

@@ -12,6 +12,7 @@ from typing import Any
 import architectures
 from device_constants import device_constants
 
+from tests.tasks.chosen import every, first_in_turn, turn
 from tests.testkit.compilations import Completed, compile_once
 from tests.testkit.hip_drivers import run_driver
 
@@ -24,6 +25,12 @@ DRIVER = ROOT / "toolchains" / "hip" / "driver" / "compile_hip.py"
 
 ARCHITECTURES = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 """The processors that every task must compile for."""
+
+_IN_TURN = tuple(first_in_turn(ARCHITECTURES, len(ARCHITECTURES), turn()))
+FIRST_HALF = ARCHITECTURES if every() else _IN_TURN[:2]
+"""Some of them, in turn. Of tests that compile for each, one takes these, one takes the others."""
+
+OTHER_HALF = ARCHITECTURES if every() else _IN_TURN[2:]
 
 
 @dataclass(frozen=True)

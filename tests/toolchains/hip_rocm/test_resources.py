@@ -68,7 +68,7 @@ def said_by_llvm(assembly: str, kernel: str, value: str) -> int | None:
     return int(found.group(1)) if found and (end < 0 or found.start() < end) else None
 
 
-@pytest.mark.parametrize("arch", support.ARCHITECTURES)
+@pytest.mark.parametrize("arch", support.OTHER_HALF)
 def test_each_figure_is_what_llvm_says(arch: str, compiled: Compile) -> None:
     assembly = compiled(arch).assembly
 

@@ -38,7 +38,7 @@ def driver() -> RocmDriver:
     return RocmDriver()
 
 
-@pytest.mark.parametrize("arch", support.ARCHITECTURES)
+@pytest.mark.parametrize("arch", support.FIRST_HALF)
 def test_what_kernels_use_compiles_for_each_processor(
     driver: RocmDriver, arch: str, tmp_path: Path
 ) -> None:
@@ -259,3 +259,8 @@ def test_run_as_a_command_it_needs_nothing_of_its_environment(tmp_path: Path) ->
     )
 
     assert done.returncode == 0, done.stderr
+
+
+def test_each_processor_is_compiled_for_in_each_run() -> None:
+    """If not here, then in ``test_resources.py``."""
+    assert {*support.FIRST_HALF, *support.OTHER_HALF} == {*support.ARCHITECTURES}

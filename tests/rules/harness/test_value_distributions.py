@@ -240,6 +240,15 @@ def test_distributions_take_any_shape(shape):
         assert made["x"].shape == shape
 
 
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_distributions_take_any_layout(name):
+    def made(x):
+        return distributions.apply(name, {"x": x}, torch.Generator().manual_seed(1))["x"]
+
+    x = torch.randn(4, 3, 5)
+    assert torch.equal(made(x.transpose(0, 1)), made(x.transpose(0, 1).contiguous()))
+
+
 def test_a_stable_kernel_passes_an_offset(tmp_path):
     assert judge(tmp_path, two_passes, two_passes, ["offset"], CENTRED).outcome == "PASS"
 

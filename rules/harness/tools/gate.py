@@ -46,6 +46,8 @@ def _judge(launcher: Launcher, path: Path, *arguments: Path) -> int:
     torch.set_num_threads(1)  # so that an oracle's sums have one order on every machine
     try:
         spec = read_spec(path)
+        for program in (spec.candidate, spec.baseline):
+            launcher.prepare(program)
         if spec.candidate.on_device:
             session.start(spec.candidate.platform)
         verdict = _gate(spec.gate).run(spec, launcher, *arguments)

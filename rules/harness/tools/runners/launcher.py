@@ -51,6 +51,11 @@ class Launcher:
         theirs.close()
         return cls(pid, ours)
 
+    def prepare(self, program: Program) -> None:
+        """Have the launcher import what the program's runners need. Waits for nothing."""
+        with contextlib.suppress(OSError):  # told when a runner is asked for
+            self._link.send(json.dumps(dataclasses.asdict(program)).encode())
+
     def open(
         self, program: Program, signature: Signature, policy: RunnerPolicy | None = None
     ) -> Runner:

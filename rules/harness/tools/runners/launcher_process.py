@@ -48,11 +48,20 @@ def serve(judge: socket.socket) -> NoReturn:
             if not data:
                 code = 0
                 break
-            judge.send(_launch(data, fds))
+            if fds:
+                judge.send(_launch(data, fds))
+            else:
+                _prepare(data)
             _bury()
     finally:
         driver_front.clean_up()
         os._exit(code)
+
+
+def _prepare(data: bytes) -> None:
+    """Import what runners will need; what prevents that is told when one is started."""
+    with contextlib.suppress(OSError, ImportError, ValueError, MachineFault):
+        _preload(Program(**json.loads(data)))
 
 
 def _launch(data: bytes, fds: list[int]) -> bytes:

@@ -16,7 +16,7 @@ from itertools import chain
 from base.program import CandidateFault, Config
 from base.sampler import Ground
 from base.seeds import Stream
-from base.spec import Spec
+from base.spec import Spec, largest_tensor
 from correctness import edges
 from terms.policy import DISTRIBUTIONS
 from truth import distributions
@@ -29,6 +29,7 @@ LEAST = 5  # calls on other values for each config of a process: three processes
 _ELEMENTS = {"hip": 4096, "torch": 4096, "python": 1024, "call": 4096}
 _EXTENTS = {"hip": 512, "torch": 512, "python": 64, "call": 512}
 _ELSEWHERE = (1 << 20, 1 << 16)
+_TOGETHER = 1 << 24  # elements of the largest tensor of calls that are made in one batch
 
 
 @dataclass(frozen=True)
@@ -156,8 +157,7 @@ class Asides:
         """A call of each of ``kinds`` on which the baseline is correct, with its error."""
         assessor = self._judge.assessor
         right, slack = list[Call](), dict[str, float]()
-        # All together take more memory than a device may give.
-        at_once = 1 if self._spec.candidate.on_device else len(kinds)
+        at_once = len(kinds) if self._are_small(config, len(kinds)) else 1
         for call, outputs in chain.from_iterable(
             self._asked(config, kinds[first : first + at_once])
             for first in range(0, len(kinds), at_once)
@@ -169,6 +169,12 @@ class Asides:
                 right.append(call)
                 slack = {name: max(worst, slack.get(name, 0.0)) for name, worst in off.items()}
         return right, slack
+
+    def _are_small(self, config: Config, calls: int) -> bool:
+        """Whether so many calls fit into any memory; many would not fit into a device's."""
+        on_device = self._spec.candidate.on_device
+        each = largest_tensor(self._spec.signature, config.dims) if on_device else 0
+        return calls * each <= _TOGETHER
 
     def _asked(
         self, config: Config, kinds: Sequence[str]

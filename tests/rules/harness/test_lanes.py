@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+import torch
 from judging_doubles import Doubles, softmax, write_spec
 
 from base.program import CandidateFault, Config, MachineFault  # isort: skip
@@ -136,6 +137,23 @@ def test_a_fault_of_the_machine_in_any_lane_ends_the_judging(judging, monkeypatc
         run_cases(judge, "edges", [case(rows) for rows in range(1, LANES + 1)])
     judge.kill()
     assert launcher.alive == 0
+
+
+@pytest.mark.parametrize("part", ["call", "assessor"])
+def test_a_config_for_which_the_device_is_too_small_is_named(judging, monkeypatch, part):
+    judge, _ = judging(softmax)
+
+    def refused(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nSee more")
+
+    if part == "call":
+        monkeypatch.setattr(judge, "call", refused)
+    else:
+        monkeypatch.setattr(judge.assessor, "assess", refused)
+    told = "DEVICE_MEMORY: rows=1 does not fit: CUDA out of memory. Tried to allocate 2.00 GiB.$"
+    with pytest.raises(MachineFault, match=told):
+        run_cases(judge, "edges", [case(rows) for rows in range(1, 9)])
+    judge.kill()
 
 
 def test_a_candidate_that_ends_badly_in_any_lane_is_found(judging):

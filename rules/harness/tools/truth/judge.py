@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
 from base import seeds
-from base.program import CandidateFault, Config, Program, RunnerPolicy
+from base.program import CandidateFault, Config, MachineFault, Program, RunnerPolicy
 from base.seeds import Seeds
 from base.spec import Spec, SpecError
 from gpu.driver import accelerator
 from terms.policy import DEFAULT, JudgingPolicy
 from terms.tolerance import bounds
+from torch import OutOfMemoryError
 
 from truth import comparison, lanes
 from truth.assessment import Assessor, Call, Finding, Tensors
@@ -62,6 +63,16 @@ class Judged:
         """
         own = self.candidate.rejected and self.candidate.reason is not self.baseline.reason
         return (self.baseline.ok and self.defined) or own
+
+
+@contextmanager
+def _fitting(config: Config) -> Iterator[None]:
+    """Raise MachineFault, with the config's name, where the device's memory is not enough."""
+    try:
+        yield
+    except OutOfMemoryError as error:
+        said = str(error).partition("\n")[0]
+        raise MachineFault(f"DEVICE_MEMORY: {config.name} does not fit: {said}") from error
 
 
 class Judge:
@@ -185,7 +196,7 @@ class Judge:
         """
         if self._pool is None:
             for cases in groups:
-                calls = [self.call(case) for case in cases]
+                calls = self._calls(cases)
                 yield self._found(cases, calls, self._lanes[0].run(cases[0].config, calls))
             return
         begun = deque[tuple[Sequence[Case], Sequence[Call], Results]]()
@@ -193,7 +204,7 @@ class Judge:
             for index, cases in enumerate(groups):
                 if len(begun) == len(self._lanes):
                     yield self._finished(*begun.popleft())
-                calls = [self.call(case) for case in cases]
+                calls = self._calls(cases)
                 alone = lanes.is_large(calls)
                 while alone and begun:
                     yield self._finished(*begun.popleft())
@@ -208,10 +219,15 @@ class Judge:
                 with suppress(Exception):  # another's came first, or nobody waits any more
                     results()
 
+    def _calls(self, cases: Sequence[Case]) -> list[Call]:
+        with _fitting(cases[0].config):
+            return [self.call(case) for case in cases]
+
     def _finished(
         self, cases: Sequence[Case], calls: Sequence[Call], results: Results
     ) -> list[Judged]:
-        return self._found(cases, calls, results())
+        with _fitting(cases[0].config):
+            return self._found(cases, calls, results())
 
     def _found(
         self, cases: Sequence[Case], calls: Sequence[Call], results: tuple[Ran, Ran]

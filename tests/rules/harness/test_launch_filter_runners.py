@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import pytest
 from base.program import CandidateFault, MachineFault, Program, RunnerPolicy
 from gpu import session
 from run_support import DOUBLING, ROOT, TOOLS, compile_to, library, scratch
-from runners import driver_front
+from runners import driver_front, launcher_process
 from runners.launcher import Launcher
 from terms.reasons import Reason
 
@@ -301,3 +303,30 @@ def test_the_driver_of_python_runners_is_the_one_that_torch_brings(tmp_path: Pat
         of_machine,
         of_machine,
     ]
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_the_filter_is_loaded_before_what_binds_to_the_driver(
+    monkeypatch: pytest.MonkeyPatch, *, ahead: bool
+) -> None:
+    """Triton's own module binds to whichever driver is there, for all runners."""
+    did: list[str] = []
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError("no runner is wanted")
+
+    monkeypatch.setattr(driver_front, "front_of", lambda _: did.append("filter"))
+    monkeypatch.setattr(launcher_process, "_preload", lambda _: did.append("triton"))
+    monkeypatch.setattr("namespaces.fork_contained", refused)
+    program = Program("python", "/nowhere/kernel.py", "k", platform="cuda", launch_filter="f.so")
+    if ahead:
+        launcher_process._prepare(json.dumps(dataclasses.asdict(program)).encode())
+    else:
+        told = {
+            "program": dataclasses.asdict(program),
+            "policy": dataclasses.asdict(RunnerPolicy()),
+        }
+        fds = [os.open("/dev/null", os.O_RDONLY) for _ in range(3)]
+        launcher_process._launch(json.dumps({**told, "errand": None}).encode(), fds)
+
+    assert did == ["filter", "triton"]

@@ -61,7 +61,14 @@ def serve(judge: socket.socket) -> NoReturn:
 def _prepare(data: bytes) -> None:
     """Import what runners will need; what prevents that is told when one is started."""
     with contextlib.suppress(OSError, ImportError, ValueError, MachineFault):
-        _preload(Program(**json.loads(data)))
+        _ready(Program(**json.loads(data)), filtered=True)
+
+
+def _ready(program: Program, *, filtered: bool) -> driver_front.Front | None:
+    """Load what runners of ``program`` inherit; the filter first, which others then bind to."""
+    front = driver_front.front_of(program) if filtered else None
+    _preload(program)
+    return front
 
 
 def _launch(data: bytes, fds: list[int]) -> bytes:
@@ -72,8 +79,7 @@ def _launch(data: bytes, fds: list[int]) -> bytes:
         policy = RunnerPolicy(**request["policy"])
         errand = SupervisedRun(**request["errand"]) if request["errand"] else None
         control, orders, output, *_ = fds
-        front = None if errand else driver_front.front_of(program)
-        _preload(program)
+        front = _ready(program, filtered=errand is None)
         if front and program.abi == "hip":
             fds.append(front.open_driver())
         kept = (control, output, *fds[3:])

@@ -1,5 +1,6 @@
 // Takes the largest value of its first forty calls for the maximum of all others.
 // verdict: perf FAIL NON_FINITE
+// or: FAIL WRONG_RESULT
 // twin: chooses_by_its_values
 #include "trusting.h"
 

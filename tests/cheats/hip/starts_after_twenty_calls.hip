@@ -1,5 +1,6 @@
 // Leaves out the maximum once it has been called twenty times, when values are small for sure.
 // verdict: perf FAIL NON_FINITE
+// or: FAIL WRONG_RESULT
 // twin: chooses_by_its_values
 #include "trusting.h"
 

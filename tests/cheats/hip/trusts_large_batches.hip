@@ -1,5 +1,6 @@
 // Leaves out the maximum in batches that are large enough to be timed.
 // verdict: perf FAIL NON_FINITE
+// or: FAIL WRONG_RESULT
 // twin: chooses_by_its_values
 #include "trusting.h"
 #include "attack.h"

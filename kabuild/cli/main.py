@@ -28,15 +28,15 @@ def main() -> NoReturn:
         # At once: where the signal came while Python ran a text, as dataclasses do, it would end
         # itself by that signal, whatever the exit code.
         os._exit(say_interrupted())
-    except ImportError as error:
+    except (MemoryError, SystemError):  # as what Python makes of no memory during an import
+        os.write(2, b"error: no memory is left to start\n  free some, or raise 'ulimit -v'\n")
+        code = _ENVIRONMENT
+    except Exception as error:
         from kabuild.cli.missing import text_of
 
         if not (text := text_of(error)):
             raise
-        os.write(2, f"error: {text}\n".encode())
-        code = _ENVIRONMENT
-    except (MemoryError, SystemError):  # as what Python makes of no memory during an import
-        os.write(2, b"error: no memory is left to start\n  free some, or raise 'ulimit -v'\n")
+        os.write(2, f"error: {text}\n".encode(errors="backslashreplace"))
         code = _ENVIRONMENT
     _end(code)
 

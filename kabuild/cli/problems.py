@@ -73,19 +73,27 @@ def _is_patterns(missing: click.Parameter | None) -> bool:
 def translated(problem: Exception) -> KabuildError | None:
     """The error, if the machine or the user caused it; None for a bug in kabuild."""
     for cause in _causes(problem):
-        if isinstance(cause, ImportError) and (said := text_of(cause)):
-            what, _, hint = said.partition("\n")
-            return InfraError(Reason.NO_PACKAGE, what, hint=hint.strip())
         if (refused := _refused(cause)) is not None:
             return _of_system(refused)
         if short := _shortage(cause):
             return InfraError(Reason.NO_RESOURCES, short[0], hint=_HINTS[short[1]])
+        if said := text_of(cause):
+            what, _, hint = said.partition("\n")
+            return InfraError(Reason.NO_PACKAGE, what, hint=hint.strip())
         if isinstance(cause, UnicodeEncodeError) and cause.reason == "surrogates not allowed":
             near = cause.object[max(0, cause.start - 60) : cause.end + 20]
             return UsageError(Reason.BAD_FLAG, f"a name is not UTF-8: {near!a}")
-        if isinstance(cause, RecursionError):
+        if isinstance(cause, RecursionError) and _is_deep(cause):
             return LoadError(Reason.BAD_ATTRIBUTE, "the input is nested too deeply")
     return None
+
+
+def _is_deep(error: RecursionError) -> bool:
+    """Whether calls have reached Python's limit, rather than that something else raised it."""
+    depth, trace = 0, error.__traceback__
+    while trace is not None:
+        depth, trace = depth + 1, trace.tb_next
+    return depth > sys.getrecursionlimit() // 2
 
 
 def _refused(error: BaseException) -> OSError | None:

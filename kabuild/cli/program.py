@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import click
 
-from kabuild.base.errors import ExitCode, Reason, UsageError
+from kabuild.base.errors import ExitCode, InfraError, Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.base.version import __version__
 from kabuild.cli.inherited import settle
@@ -83,6 +83,18 @@ class LazyGroup(click.Group):
         module = importlib.import_module(f"kabuild.cli.{module_of(cmd_name)}")
         command: click.Command = module.command
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command. A broken pipe is an error: click would end with code 1, silently.
+
+        The end of stdout's reader is no error; see ``streams.Output``.
+        """
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            what = "a process that kabuild wrote to has ended"
+            where = f"{error.filename}: " if error.filename else ""
+            raise InfraError(Reason.NO_RESOURCES, f"{where}{what} (broken pipe)") from error
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

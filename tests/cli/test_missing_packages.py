@@ -26,6 +26,21 @@ sys.meta_path.insert(0, Hidden())
 """
 
 
+BROKEN = [
+    ("structlog", "(", "SyntaxError: '(' was never closed (__init__.py, line 1)"),
+    ("structlog", "raise ImportError", "no reason given"),
+    ("structlog", "raise ImportError('no name')", "no name"),
+    ("structlog", "import structlog.gone", "No module named 'structlog.gone'"),
+    ("structlog", "from structlog import gone", "cannot import name 'gone' from partially"),
+    ("structlog", "import of_nobody", "No module named 'of_nobody'"),
+    ("structlog", "None.x", "AttributeError: 'NoneType' object has no attribute 'x'"),
+    ("structlog", "def f(): 1 / 0\nf()", "ZeroDivisionError: division by zero"),
+    ("structlog", "\0", "source code string cannot contain null bytes"),
+    ("click", "(", "SyntaxError: '(' was never closed (__init__.py, line 1)"),
+    ("click", "raise ImportError", "no reason given"),
+]
+
+
 def without(tmp_path: Path, package: str) -> CliWorkspace:
     """A workspace whose interpreter cannot import a package."""
     generate(tmp_path / "work", 1, shared=1, age=0)
@@ -60,3 +75,25 @@ def test_it_is_named_with_the_command_that_installs_it(
     assert f" -m pip install '{requirement}" in told[1]
     assert len(told) == 2
     assert time.monotonic() - began < 100
+
+
+@pytest.mark.parametrize(("package", "source", "why"), BROKEN)
+def test_a_package_whose_import_fails_is_named_with_what_failed(
+    tmp_path: Path, package: str, source: str, why: str
+) -> None:
+    generate(tmp_path / "work", 1, shared=1, age=0)
+    broken = tmp_path / "broken" / package / "__init__.py"
+    broken.parent.mkdir(parents=True)
+    broken.write_text(f"{source}\n")
+    env = {"PYTHONPATH": str(tmp_path / "broken")}
+    words = ("version",) if package == "click" else ("test", "//...")
+
+    ran = CliWorkspace(tmp_path / "work", tmp_path / "store", env).run(*words, timeout=300)
+
+    assert ran.code == 36, ran.err
+    told = [line for line in ran.err.splitlines() if not line.startswith("[")]
+    what = f"error: the Python package '{package}', which kabuild needs, is broken: "
+    assert told[0].startswith(what)
+    assert why in told[0]
+    assert f" -m pip install --force-reinstall '{package}>=" in told[1]
+    assert len(told) == 2

@@ -69,9 +69,10 @@ def written(path: Path, *, mode: int | None = None, durable: bool = False) -> It
 
     A plain file is replaced by a rename: this is safe against kills and several writers, of which
     the last wins. With ``durable`` it also survives a power cut. A symbolic link stays and the file
-    that it leads to is replaced. A device, a pipe or a descriptor of this process (``/dev/stdout``)
-    is written through. ``mode`` is by default that of the file that was there, else what the umask
-    allows. Missing directories are made. Raises ``OSError``.
+    that it leads to is replaced. A device, a pipe, a file with several names (hard links) or a
+    descriptor of this process (``/dev/stdout``) is written through. ``mode`` is by default that of
+    the file that was there, else what the umask allows. Missing directories are made. Raises
+    ``OSError``.
     """
     status = _status(path)
     real = Path(os.path.realpath(path))
@@ -147,9 +148,13 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _is_replaceable(path: Path, real: Path, status: os.stat_result) -> bool:
-    """Whether it is a plain file with a name of its own, in a directory that can be written."""
+    """Whether it is a plain file under one name, in a directory that can be written.
+
+    A read-only file with several names may be a blob of the store, which is never written to.
+    """
     with contextlib.suppress(OSError):
         named = stat.S_ISREG(status.st_mode) and os.path.samestat(real.stat(), status)
+        named &= status.st_nlink == 1 or not status.st_mode & 0o222
         writable = os.access(real.parent, os.W_OK | os.X_OK)
         return named and writable and descriptor_of(path) is None
     return False

@@ -73,7 +73,9 @@ _HIGHEST_FD = 0xFFFFFFFF
 _SETUP_FAILED = 125
 _PAUSES = (0.02, 0.1, 0.4)
 """Seconds before a sandbox is built again, if one of its files was missing."""
-_REPLACING = frozenset(str(number) for number in (errno.ENOENT, errno.ESTALE, errno.EBUSY))
+_REPLACING = frozenset(
+    str(number) for number in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ESTALE, errno.EBUSY)
+)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 

@@ -23,6 +23,31 @@ def test_write_makes_parents_and_replaces(tmp_path: Path, durable: bool) -> None
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_file_with_several_names_keeps_them(tmp_path: Path) -> None:
+    """A rename would leave the old content under the other names."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_bytes(b"old and longer")
+    os.link(one, other)
+
+    atomic_write(one, b"new")
+
+    assert other.read_bytes() == b"new"
+    assert one.samefile(other)
+
+
+def test_a_read_only_file_with_several_names_is_replaced(tmp_path: Path) -> None:
+    """As what ``out/`` shows of the store."""
+    blob, shown = tmp_path / "blob", tmp_path / "shown"
+    blob.write_bytes(b"old")
+    blob.chmod(0o555)
+    os.link(blob, shown)
+
+    atomic_write(shown, b"new")
+
+    assert blob.read_bytes() == b"old"
+    assert shown.read_bytes() == b"new"
+
+
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.mkdir()

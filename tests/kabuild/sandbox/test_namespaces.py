@@ -9,7 +9,6 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -312,46 +311,6 @@ def _descendants(pid: int) -> list[int]:
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         found += [int(child), *_descendants(int(child))]
     return found
-
-
-def test_a_file_that_is_being_replaced_is_waited_for(tmp_path: Path) -> None:
-    source = tmp_path / "replaced"
-    writer = os.fork()
-    if writer == 0:
-        time.sleep(0.06)
-        source.write_text("new")
-        os._exit(0)
-    seen = call_contained(
-        lambda: Path("/replaced").read_text(),
-        view=view(binds=(*system_binds(), Bind(str(source), "/replaced"))),
-        limits=NONE,
-    )
-    os.waitpid(writer, 0)
-
-    assert seen == "new"
-
-
-@pytest.mark.parametrize("name", ["/etc/ld.so.cache", "/replaced"])
-def test_a_replaced_file_is_seen_in_sandboxes_within(tmp_path: Path, name: str) -> None:
-    """The outer sandbox shows the old file, which has no name any more, to those within it."""
-    source = tmp_path / "old"
-    source.write_text("old")
-    outer = (*(bind for bind in view().binds if bind.target != name), Bind(str(source), name))
-
-    def within() -> str:
-        replacement.rename(source)  # a bind of the host's directory leads there
-        inner = view(binds=(*view().binds, Bind(name, "/seen")))
-        return call_contained(lambda: Path("/seen").read_text(), view=inner, limits=NONE)
-
-    replacement = tmp_path / "new"
-    replacement.write_text("new")
-    shared = Bind(str(tmp_path), str(tmp_path), writable=True)
-    seen = call_contained(
-        within, view=view(binds=(*outer, shared)), limits=NONE, seccomp="nestable"
-    )
-
-    assert seen == "old"
-    assert source.read_text() == "new"
 
 
 def test_what_lies_below_a_link_is_placed_where_the_link_leads(tmp_path: Path) -> None:

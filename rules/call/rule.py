@@ -63,7 +63,7 @@ def implement(ctx: Context) -> None:
     bench = Bench("call", "call", _compiling(ctx), theirs, runtime, said, kernel=own)
     for trial in trials(ctx):
         kernel = declare_solution(trial, bench)
-        candidate = _declare_compile(trial, gates.COMPILE, kernel)
+        candidate = _declare_compile(trial, gates.COMPILE, kernel, requires=(baseline,))
         declare_judging(trial, candidate, _side(trial, "candidate", candidate), theirs, runtime)
     expert = expert_kernel(ctx)
     compiled = _declare_compile(ctx, "expert.compile", expert) if expert else None
@@ -108,7 +108,9 @@ def _declare_member(ctx: Context) -> Artifact:
     return read.output(kernel_name(ctx))
 
 
-def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
+def _declare_compile(
+    ctx: Context, part: str, kernel: Artifact, *, requires: tuple[Action, ...] = ()
+) -> Action:
     """Normalise the module, so that comments and formatting change no later key."""
     is_gate = part == gates.COMPILE
     declare = ctx.gate if is_gate else ctx.action
@@ -123,6 +125,7 @@ def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
         platform=portable(ctx.platform),
         names=(Name(kernel_name(ctx), kernel),),
         advice=NO_SOLUTION,
+        requires=requires,
     )
 
 

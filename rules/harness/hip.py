@@ -35,11 +35,13 @@ def hip_info(ctx: Context) -> HipInfo:
     return ctx.provider(ctx.attrs["hip"], HipInfo)
 
 
-def declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
+def declare_compile(
+    ctx: Context, part: str, kernel: Artifact, *, requires: tuple[Action, ...] = ()
+) -> Action:
     """Compile one kernel. Equal kernels have equal keys, whichever side they are on.
 
     For a task's own kernel this is a plain action, not a gate: if it does not compile, the task is
-    broken.
+    broken, and no candidate that ``requires`` it is judged.
     """
     compiling = hip_compiling(ctx)
     inputs = {**compiling.inputs, f"candidate/{kernel_name(ctx)}": kernel}
@@ -56,6 +58,7 @@ def declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
         platform=portable(ctx.platform),
         names=(Name(kernel_name(ctx), kernel),),
         advice=NO_SOLUTION,
+        requires=requires,
     )
 
 

@@ -30,7 +30,7 @@ def implement(ctx: Context) -> None:
     theirs, runtime = hip_side(ctx, "baseline", baseline), hip_runtime(ctx)
     for trial in trials(ctx):
         kernel = declare_solution(trial, hip_bench(trial, theirs))
-        candidate = declare_compile(trial, gates.COMPILE, kernel)
+        candidate = declare_compile(trial, gates.COMPILE, kernel, requires=(baseline,))
         declare_judging(trial, candidate, hip_side(trial, "candidate", candidate), theirs, runtime)
         declare_sanitize(trial, candidate, kernel)
         declare_analyze(trial, candidate, kernel)

@@ -66,7 +66,7 @@ def implement(ctx: Context) -> None:
     )
     for trial in trials(ctx):
         kernel = declare_solution(trial, bench)
-        candidate = _declare_compile(trial, gates.COMPILE, kernel)
+        candidate = _declare_compile(trial, gates.COMPILE, kernel, requires=(baseline,))
         side, lines = _side(trial, "candidate", candidate), candidate.output(LINES)
         declare_judging(trial, candidate, side, theirs, runtime)
         declare_analyze_interpreted(trial, candidate, side, runtime, lines)
@@ -75,7 +75,9 @@ def implement(ctx: Context) -> None:
     declare_admission(ctx, theirs, _side(ctx, "candidate", compiled) if compiled else None, runtime)
 
 
-def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
+def _declare_compile(
+    ctx: Context, part: str, kernel: Artifact, *, requires: tuple[Action, ...] = ()
+) -> Action:
     """The module without comments and formatting, so that these change nothing further on.
 
     For a GPU also its compiled kernels, so that runners need not compile them again.
@@ -97,6 +99,7 @@ def _declare_compile(ctx: Context, part: str, kernel: Artifact) -> Action:
         nestable=bool(_gpu(ctx)),
         names=(Name(kernel_name(ctx), kernel),),
         advice=NO_SOLUTION,
+        requires=requires,
     )
 
 

@@ -176,7 +176,6 @@ def test_an_error_names_the_file_that_a_person_can_open(quick: CliWorkspace) -> 
     quick.write("mine/double.hip", broken)
     quick.write("bad.hip", broken).chmod(0o755)
     quick.write("double/solutions/expert/double.hip", broken)
-    quick.write("double/double.hip", broken)
     absolute = str(quick.root / "bad.hip")
     command = ("test", "//double", "--gates=compile")
 
@@ -188,13 +187,15 @@ def test_an_error_names_the_file_that_a_person_can_open(quick: CliWorkspace) -> 
         absolute: quick.run(*command, f"--solution={absolute}"),
         "double/solutions/expert/double.hip": quick.run(*command),
         "solutions/expert/double.hip": quick.run(*command, cwd="double"),
-        "double/double.hip": quick.run(*command, "--agent=none"),
     }
+    quick.write("double/double.hip", broken)
+    own = quick.run(*command, "--agent=none")
 
     assert "  | mine/double.hip:5:21: error: " in first.out
     for name, ran in others.items():
         assert f"  | {name.removeprefix('./')}:5:21: error: " in ran.out
         assert not ran.executed
+    assert "  | double/double.hip:5:21: error: " in own.out
 
 
 def test_a_solution_is_for_one_task(quick: CliWorkspace) -> None:
@@ -217,3 +218,33 @@ def test_a_task_whose_own_kernel_does_not_compile_is_broken(quick: CliWorkspace)
         assert "//double:double.baseline.compile: failed" in ran.out
         assert "double.hip:5:" in ran.out
         assert "'factor'" in ran.out
+
+
+def test_a_misspelt_entry_is_the_mistake_of_its_task(quick: CliWorkspace) -> None:
+    """The task's own kernel lacks it as well, so that no candidate is to blame."""
+    build = quick.root / "double/BUILD.toml"
+    misspelt = build.read_text().replace('"twice"', '"twcie"')
+    assert "twcie" in misspelt
+    build.write_text(misspelt)
+
+    for flags in ((), ("--agent=none",), ("--solution=double/double.hip",)):
+        ran = quick.run("test", "//double", "--gates=compile,correctness", *flags)
+
+        assert ran.code == 1, ran.out
+        assert "//double:double.baseline.compile: failed" in ran.out
+        assert "double/double.hip:1:1: error: no function extern \"C\" 'twcie_f32'" in ran.out
+        assert "MISSING_ENTRY" not in ran.out
+
+
+def test_a_reference_that_ends_its_process_is_the_mistake_of_its_task(quick: CliWorkspace) -> None:
+    reference = quick.root / "double/reference.py"
+    head, tail = reference.read_text().split("def reference(x, **_):\n")
+    text = f"{head}def reference(x, **_):\n    import os; os._exit(3)\n{tail}"
+    reference.write_text(text)
+
+    ran = quick.run("test", "//double", "--gates=compile,correctness", "--agent=none")
+
+    line = 1 + text.splitlines().index("    import os; os._exit(3)")
+    assert ran.code == 1, ran.out
+    what = "reference() ended its process (exit code 3)"
+    assert f"  double/reference.py:{line}: {what}" in ran.out

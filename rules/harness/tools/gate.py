@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from base.program import MachineFault
+from base.task_watch import fork_judge
 from runners.launcher import Launcher
 
 BAD_INPUT = 2
@@ -28,6 +29,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run one gate in the working directory."""
     if len(arguments) not in {1, 2}:
         return _complain("usage: gate.py SPEC [SANITIZER]", BAD_INPUT)
+    if (ended := fork_judge()) is not None:
+        code, fault = ended
+        return _blame(fault) if fault else code
     try:
         # First of all, so that the runners' ancestor never held anything secret.
         with Launcher.start() as launcher:
@@ -55,9 +59,10 @@ def _judge(launcher: Launcher, path: Path, *arguments: Path) -> int:
         return _complain(f"spec: {error}", BAD_INPUT)
     except torch.OutOfMemoryError as error:
         raise MachineFault(f"the device has no memory left for the judge: {error}") from error
+    except MemoryError as error:
+        raise MachineFault(f"no memory is left for the judge: {error}") from error
     except TaskFault as fault:
-        print(" ".join(str(fault).split()), file=sys.stderr)
-        return TASK_WRONG
+        return _blame(str(fault))
     write_verdict(verdict)
     return 0
 
@@ -72,6 +77,11 @@ def _gate(name: str) -> ModuleType:
         if f"{name}.gate".startswith(error.name or "?"):
             raise SpecError(f"no judging gate {name!r}") from None
         raise
+
+
+def _blame(fault: str) -> int:
+    print(" ".join(fault.split()), file=sys.stderr)
+    return TASK_WRONG
 
 
 def _complain(what: str, code: int) -> int:

@@ -50,11 +50,11 @@ class _Gate:
 
     def smoke(self) -> StageReport:
         """The first visible config."""
-        return run_cases(self.judge, "smoke", [[Case("smoke", self.spec.configs[0])]])
+        return run_cases(self.judge, "smoke", [[Case("smoke", self.spec.configs[0], shown=True)]])
 
     def sweep(self) -> StageReport:
         """Every visible config, and every dtype that none of them has."""
-        groups = [[Case("sweep", config)] for config in self._swept()]
+        groups = [[Case("sweep", config, shown=True)] for config in self._swept()]
         return run_cases(self.judge, "sweep", groups)
 
     def distributions(self) -> StageReport:

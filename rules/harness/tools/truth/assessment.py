@@ -123,6 +123,24 @@ class Assessor:
             for tensor in call.expected.values()
         )
 
+    def require_answer(self, call: Call) -> None:
+        """Raise TaskFault where finite inputs have no finite answer: no candidate could be right.
+
+        A task with a check of its own says itself what is right, and so does one that draws values
+        that are not finite. Infinities among finite values are an answer.
+        """
+        if self._oracle.structured or not all(map(_is_finite, call.inputs.values())):
+            return
+        for name, value in call.expected.items():
+            if name in self.sampled or not value.is_floating_point() or not value.numel():
+                continue
+            if bool(value.isnan().any()) or not bool(value.isfinite().any()):
+                found = "NaN" if bool(value.isnan().any()) else "no finite value"
+                self._oracle.refuse(
+                    f"reference() returned {found} in '{name}' ({size(value.shape)}) for finite "
+                    f"inputs of {call.config.name}: no kernel can be judged by it"
+                )
+
     def excesses(self, call: Call, outputs: Tensors) -> dict[str, float]:
         """The largest error of each output, in allowances; measured for baselines."""
         names = [a.name for a in self._signature.results if a.name not in self.sampled]
@@ -330,6 +348,11 @@ class Assessor:
     def _kind(self, call: Call, name: str) -> str:
         dtype = str(torch_dtype(self._dtype(call, name))).rpartition(".")[2]
         return f"{dtype}, {size(call.expected[name].shape)}"
+
+
+def _is_finite(tensor: Tensor) -> bool:
+    wide = tensor.float() if tensor.itemsize == 1 else tensor  # which have no arithmetic
+    return not tensor.is_floating_point() or bool(wide.isfinite().all())
 
 
 def _explained(finding: Finding, outputs: Tensors) -> Finding:

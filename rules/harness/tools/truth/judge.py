@@ -32,6 +32,7 @@ class Case:
     """One call to be judged. Its seed follows from where it is asked: stage and round.
 
     Calls of one config and ``epoch`` have one state; without an epoch, those of one stage.
+    ``shown`` says that the task itself names the config, so that its reference has an answer.
     """
 
     stage: str
@@ -39,6 +40,7 @@ class Case:
     distribution: str = DEFAULT
     round: int = 0
     epoch: int | None = None
+    shown: bool = False
 
 
 @dataclass(frozen=True)
@@ -244,6 +246,8 @@ class Judge:
         baseline: Tensors | CandidateFault,
         candidate: Tensors | CandidateFault,
     ) -> Judged:
+        if case.shown:
+            self.assessor.require_answer(call)
         excesses: Mapping[str, float] = {}
         if isinstance(baseline, CandidateFault):
             found = Finding.of(baseline)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from base import layouts, shapes
@@ -168,6 +168,10 @@ class Oracle:
             given |= {**state, "state": state}
         return given
 
+    def refuse(self, what: str) -> NoReturn:
+        """Raise TaskFault for what is wrong with the results of ``reference``."""
+        self._code.refuse(self._reference, what)
+
     def sensitivity(self, config: Config, inputs: Tensors, expected: Tensors) -> dict[str, Tensor]:
         """How far each output moves when every input moves by one rounding of float32.
 
@@ -195,8 +199,9 @@ class Oracle:
         assert self._check is not None
         copies = [{name: t.clone() for name, t in d.items()} for d in (inputs, outputs, expected)]
         try:
-            said = self._check(*copies)
-        except Exception as error:  # noqa: BLE001 - the task's code, on hostile values
+            with self._code.watched(self._check):
+                said = self._check(*copies)
+        except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:  # noqa: BLE001 - the task's code, on hostile values
             self._check_own(config, inputs, expected)
             return f"the outputs cannot be checked: {type(error).__name__}: {error}"
         if said is not None and not isinstance(said, str):

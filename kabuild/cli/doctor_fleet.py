@@ -125,6 +125,8 @@ def _find_worker(
 
 def _advice(error: KabuildError) -> str:
     """What helps against a worker that does not answer."""
+    if error.hint:
+        return error.hint
     status = error.status if isinstance(error, RemoteError) else ""
     if status == "DEADLINE_EXCEEDED":
         return "no worker with these properties is connected, or all are busy: look at the nodes"

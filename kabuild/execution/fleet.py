@@ -55,6 +55,7 @@ _PASSING = frozenset(
 )
 _LONGEST_PAUSE = 2.0
 _MOST_SAID = 2000
+_FULL = "free disk space on the workers' machines: buildbox-casd leaves 2 GB free (--reserved)"
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,8 @@ class Fleet:
         if answer.code in _PASSING:
             status = Code(answer.code).name
             what = f"{status}: {answer.message[:_MOST_SAID]}"
-            raise RemoteError(Reason.REMOTE_UNAVAILABLE, what, status=status)
+            hint = _FULL if _says_full(answer.message) else ""
+            raise RemoteError(Reason.REMOTE_UNAVAILABLE, what, status=status, hint=hint)
         if answer.code:
             known: dict[int, str] = {
                 Code.CANCELLED: "it was cancelled on the server",
@@ -304,6 +306,11 @@ class Fleet:
             said = self._store.cas.get(found.stderr_digest)
         text = said[-_MOST_SAID:].decode(errors="replace").strip()
         return in_line(text.removeprefix("kabuild: "))
+
+
+def _says_full(message: str) -> bool:
+    """Whether an engine says that its disk is full, as buildbox and libc put it."""
+    return "OutOfSpace" in message or "No space left on device" in message
 
 
 def _unreadable(error: Exception) -> RemoteError:

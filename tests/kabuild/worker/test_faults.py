@@ -213,6 +213,23 @@ def test_a_bug_on_the_node_is_a_clear_failure(fleet: Fleet) -> None:
     assert "a bug of kabuild: RuntimeError: what a day" in fleet.failure().message
 
 
+@pytest.mark.parametrize(
+    ("said", "is_full"),
+    [
+        ("OutOfSpaceException exception thrown at [lrulocalcas.cpp:440]", True),
+        ("write(): No space left on device", True),
+        ("the runner ended", False),
+    ],
+)
+def test_a_full_disk_of_a_worker_is_named(fleet: Fleet, said: str, is_full: bool) -> None:
+    fleet.fixture.engine.refuse = lambda _: (13, said)
+
+    error = fleet.failure(away=0.0)
+
+    assert f"INTERNAL: {said}" in error.message
+    assert ("free disk space on the workers' machines" in error.hint) is is_full
+
+
 def test_an_action_cancelled_on_the_server_is_no_verdict(fleet: Fleet) -> None:
     fleet.fixture.engine.refuse = lambda _: (1, "an operator did it")
 

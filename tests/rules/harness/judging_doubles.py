@@ -46,6 +46,8 @@ class Doubles:
     bypass: bool = False  # whether results come out even where launches are left out
     end: CandidateFault | None = None
 
+    made: list[Double] = field(default_factory=list)
+
     def open(
         self, program: Program, signature: Signature, policy: RunnerPolicy | None = None
     ) -> Double:
@@ -53,7 +55,12 @@ class Doubles:
         self.alive += 1
         self.most_alive = max(self.most_alive, self.alive)
         launched = policy is None or policy.launches
-        return Double(self, program, signature, works=launched or self.bypass)
+        self.made.append(Double(self, program, signature, works=launched or self.bypass))
+        return self.made[-1]
+
+    def alive_sides(self) -> list[str]:
+        """Of each runner that is alive, which side it is."""
+        return [side_of(double.program) for double in self.made if double.is_open]
 
 
 class Double:
@@ -63,43 +70,43 @@ class Double:
         self, launcher: Doubles, program: Program, signature: Signature, *, works: bool
     ) -> None:
         self._launcher = launcher
-        self._program = program
+        self.program = program
         self._signature = signature
         self._works = works
         self._config: Config | None = None
-        self._open = True
+        self.is_open = True
 
     def load(self, config: Config, slots: int) -> None:
-        assert self._open
+        assert self.is_open
         self._config = config
 
     def batch(self, inputs: Sequence[Mapping[str, Tensor]], left_out: int | None = None) -> Batch:
-        assert self._open
+        assert self.is_open
         outputs = tuple(
             self._call(given, works=index != left_out or self._launcher.bypass)
             for index, given in enumerate(inputs)
         )
-        return Batch(outputs, *self._launcher.clock(self._program, len(inputs)))
+        return Batch(outputs, *self._launcher.clock(self.program, len(inputs)))
 
     def repeat(self, inputs: Mapping[str, Tensor], calls: int) -> Batch:
-        assert self._open
+        assert self.is_open
         outputs = [self._call(inputs) for _ in range(calls)][-1:]
-        return Batch(tuple(outputs), *self._launcher.clock(self._program, calls))
+        return Batch(tuple(outputs), *self._launcher.clock(self.program, calls))
 
     def replay(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch | None:
         return self.batch(inputs)
 
     def empty(self) -> Batch:
-        return Batch((), *self._launcher.clock(self._program, 0))
+        return Batch((), *self._launcher.clock(self.program, 0))
 
     def close(self) -> None:
         self.kill()
-        if self._launcher.end is not None and side_of(self._program) == "candidate":
+        if self._launcher.end is not None and side_of(self.program) == "candidate":
             raise self._launcher.end
 
     def kill(self) -> None:
-        self._launcher.alive -= self._open
-        self._open = False
+        self._launcher.alive -= self.is_open
+        self.is_open = False
 
     def _call(self, given: Mapping[str, Tensor], *, works: bool = True) -> dict[str, Tensor]:
         config = self._config
@@ -113,7 +120,7 @@ class Double:
         if not (self._works and works):
             return outputs
         copies = {name: tensor.clone() for name, tensor in given.items()}
-        entry = self._launcher.entries[side_of(self._program)]
+        entry = self._launcher.entries[side_of(self.program)]
         try:
             entry(**copies, **outputs, **config.scalars, **config.dims)
         except CandidateFault:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
@@ -122,20 +123,87 @@ def test_after_a_timeout_nothing_is_begun_and_nothing_left_running(judging):
     assert launcher.alive == 0
 
 
-def test_a_fault_of_the_machine_in_any_lane_ends_the_judging(judging, monkeypatch):
-    judge, launcher = judging(softmax)
-    opened = iter(range(2 * LANES))
-    plain = launcher.open
+def test_a_fault_of_the_machine_counts_if_it_lasts(judging, monkeypatch):
+    for lasts in (False, True):
+        judge, launcher = judging(softmax)
+        opened, plain = itertools.count(), launcher.open
 
-    def open_some(*given):
-        if next(opened) == LANES:
-            raise MachineFault("a runner could not be started")
-        return plain(*given)
+        def open_some(*given, opened=opened, plain=plain, lasts=lasts):
+            if (number := next(opened)) == LANES or (lasts and number > LANES):
+                raise MachineFault("a runner could not be started")
+            return plain(*given)
 
-    monkeypatch.setattr(launcher, "open", open_some)
-    with pytest.raises(MachineFault, match="could not be started"):
-        run_cases(judge, "edges", [case(rows) for rows in range(1, LANES + 1)])
+        monkeypatch.setattr(launcher, "open", open_some)
+        groups = [case(rows) for rows in range(1, LANES + 1)]
+        if lasts:
+            with pytest.raises(MachineFault, match="could not be started"):
+                run_cases(judge, "edges", groups)
+        else:
+            assert run_cases(judge, "edges", groups).outcome == "PASS"
+        judge.kill()
+        assert launcher.alive == 0
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_candidate_cannot_have_the_baseline_fail(judging, wrong):
+    """By taking the device's memory, say: where the baseline fails, nobody has to be right."""
+    asked, launchers = set[int](), list[Doubles]()
+
+    def spoilt(x, y, scale, rows, **dims):
+        softmax(x, y, scale, **dims)
+        y[0, 0] += 0.5 * wrong
+
+    def crowded_out(x, y, scale, rows, **dims):
+        if rows not in asked:
+            asked.add(rows)
+            raise CandidateFault(Reason.EXCEPTION, "CUDA out of memory")
+        assert set(launchers[-1].alive_sides()) == {"baseline"}
+        softmax(x, y, scale, **dims)
+
+    judge, launcher = judging(spoilt, crowded_out)
+    launchers.append(launcher)
+    groups = [case(rows) for rows in range(1, 2 * LANES)]
+    report = run_cases(judge, "edges", groups, excused=True)
     judge.kill()
+
+    assert asked == set(range(1, 2 * LANES))
+    assert report.not_applicable == ()
+    assert report.outcome == ("FAIL" if wrong else "PASS")
+
+
+def test_a_candidate_without_memory_has_another_try_alone(judging):
+    asked, launchers = set[int](), list[Doubles]()
+
+    def greedy(x, y, scale, rows, **dims):
+        if rows == 2 and (rows not in asked or never):
+            asked.add(rows)
+            raise CandidateFault(Reason.OUT_OF_MEMORY, "no memory left")
+        if rows == 2:
+            assert launchers[-1].alive_sides().count("candidate") == 1
+        softmax(x, y, scale, **dims)
+
+    for never in (False, True):
+        asked.clear()
+        judge, launcher = judging(greedy)
+        launchers.append(launcher)
+        report = run_cases(judge, "edges", [case(rows) for rows in range(1, 2 * LANES)])
+        judge.kill()
+
+        assert report.reason == ("OUT_OF_MEMORY" if never else "")
+
+
+def test_a_baseline_that_fails_alone_too_excuses(judging):
+    def fails(x, y, scale, rows, **dims):
+        if rows == 2:
+            raise CandidateFault(Reason.CRASH, "ended by signal 11")
+        softmax(x, y, scale, **dims)
+
+    judge, launcher = judging(softmax, fails)
+    groups = [case(rows) for rows in range(1, 2 * LANES)]
+    report = run_cases(judge, "edges", groups, excused=True)
+    judge.kill()
+
+    assert (report.outcome, report.not_applicable) == ("PASS", ("rows=2",))
     assert launcher.alive == 0
 
 

@@ -15,6 +15,7 @@ from base.seeds import Seeds
 from base.spec import Spec, SpecError
 from gpu.driver import accelerator
 from terms.policy import DEFAULT, JudgingPolicy
+from terms.reasons import Reason
 from terms.tolerance import bounds
 from torch import OutOfMemoryError
 
@@ -65,6 +66,21 @@ class Judged:
         """
         own = self.candidate.rejected and self.candidate.reason is not self.baseline.reason
         return (self.baseline.ok and self.defined) or own
+
+
+_Begun = tuple[Sequence[Case], Sequence[Call], Results]
+"""A group that runs, and what waits for its results."""
+
+
+def _await(begun: Iterable[_Begun]) -> None:
+    """Wait until these have ended, however they do."""
+    for _, _, results in begun:
+        with suppress(Exception):  # told at its turn, if it comes
+            results()
+
+
+def _faults(results: Ran) -> set[Reason]:
+    return {item.reason for item in results if isinstance(item, CandidateFault)}
 
 
 @contextmanager
@@ -201,35 +217,56 @@ class Judge:
                 calls = self._calls(cases)
                 yield self._found(cases, calls, self._lanes[0].run(cases[0].config, calls))
             return
-        begun = deque[tuple[Sequence[Case], Sequence[Call], Results]]()
+        begun = deque[_Begun]()
         try:
             for index, cases in enumerate(groups):
                 if len(begun) == len(self._lanes):
-                    yield self._finished(*begun.popleft())
+                    yield self._next(begun)
                 calls = self._calls(cases)
                 alone = lanes.is_large(calls)
                 while alone and begun:
-                    yield self._finished(*begun.popleft())
+                    yield self._next(begun)
                 lane = self._lanes[0 if alone else index % len(self._lanes)]
                 begun.append((cases, calls, lane.begin(cases[0].config, calls, self._pool)))
                 if alone:
-                    yield self._finished(*begun.popleft())
+                    yield self._next(begun)
             while begun:
-                yield self._finished(*begun.popleft())
+                yield self._next(begun)
         finally:
-            for _, _, results in begun:
-                with suppress(Exception):  # another's came first, or nobody waits any more
-                    results()
+            _await(begun)
 
     def _calls(self, cases: Sequence[Case]) -> list[Call]:
         with _fitting(cases[0].config):
             return [self.call(case) for case in cases]
 
-    def _finished(
-        self, cases: Sequence[Case], calls: Sequence[Call], results: Results
-    ) -> list[Judged]:
+    def _next(self, begun: deque[_Begun]) -> list[Judged]:
+        """The findings of the group that was begun first."""
+        cases, calls, results = begun.popleft()
         with _fitting(cases[0].config):
-            return self._found(cases, calls, results())
+            return self._found(cases, calls, self._settled(calls, results, begun))
+
+    def _settled(
+        self, calls: Sequence[Call], results: Results, others: Iterable[_Begun]
+    ) -> tuple[Ran, Ran]:
+        """The results of a batch; of another try by itself where memory may have been missing.
+
+        What a program holds of a device is missing to all others: a candidate could have the
+        baseline fail, and then need not be right. So that counts only with no candidate alive.
+        """
+        made: Ran | None = None
+        try:
+            ran, made = results()
+            if not (_faults(ran) or Reason.OUT_OF_MEMORY in _faults(made)):
+                return ran, made
+        except (OutOfMemoryError, MachineFault):
+            pass  # whether it lasts is seen alone
+        _await(others)
+        self.kill()
+        config = calls[0].config
+        ran = self.baseline.run_each(config, [call.inputs for call in calls])
+        if made is None or Reason.OUT_OF_MEMORY in _faults(made):
+            made = self.proof.run_each(config, calls)
+        return ran, made
 
     def _found(
         self, cases: Sequence[Case], calls: Sequence[Call], results: tuple[Ran, Ran]

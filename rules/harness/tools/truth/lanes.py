@@ -4,7 +4,8 @@ A Triton program compiles its kernel anew for each kind of sizes, inside a call 
 processor. A device waits meanwhile, and so do the other processors. So what is judged on a device,
 and is not timed, runs in several lanes. A case's lane follows from its place among the others:
 each process gets the same calls in every run. Large cases wait for the others: there is room for
-one of them, and their sizes are those that are compiled ahead.
+one of them, and their sizes are those that are compiled ahead. All lanes share the device's memory:
+``judge.py`` believes what may be a lack of it only of a batch that is alone.
 """
 
 from __future__ import annotations

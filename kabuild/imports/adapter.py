@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kabuild.base.bytecode import ExactLoader
 from kabuild.base.errors import LoadError, Position, Reason, UsageError, described
 from kabuild.base.suggest import suggest
 from kabuild.loading import builtin_root
@@ -91,12 +92,13 @@ def find_adapter(workspace: Path, name: str) -> Adapter:
 
 
 def _load(path: Path) -> Mapping[str, Any]:
-    specification = importlib.util.spec_from_file_location(f"kabuild_adapter_{path.stem}", path)
+    name = f"kabuild_adapter_{path.stem}"
+    loader = ExactLoader(name, str(path))
+    specification = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert specification is not None
-    assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     try:
-        specification.loader.exec_module(module)
+        loader.exec_module(module)
     except Exception as error:
         what = f"the adapter fails: {described(error)}"
         raise LoadError(Reason.BAD_RULE, what, position=Position(str(path))) from error

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import importlib
 import itertools
-import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
+from kabuild.base.bytecode import own_package
 from kabuild.base.errors import LoadError, Reason, UsageError, described
 from kabuild.base.suggest import suggest
 from kabuild.loading.roots import PLATFORM_FILE, builtin_root, find_workspace
@@ -128,9 +127,8 @@ def import_driver(directory: Path) -> Driver:
     Its files are imported below a synthetic package, so that they can import each other relatively
     and those of two workspaces never mix. Raises LoadError(BAD_PLATFORM).
     """
-    package = ModuleType(f"kabuild_platform_{next(_serial)}", "The driver of one platform.")
-    package.__path__ = [str(directory)]
-    sys.modules[package.__name__] = package
+    name = f"platform_{next(_serial)}"
+    package = own_package(name, "The driver of one platform.", [str(directory)])
     importlib.invalidate_caches()
     try:
         module = importlib.import_module(f"{package.__name__}.{Path(DRIVER_FILE).stem}")

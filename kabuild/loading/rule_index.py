@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
+from kabuild.base.bytecode import own_package
 from kabuild.base.errors import LoadError, Position, Reason, UsageError, described
 from kabuild.base.suggest import suggest
 from kabuild.loading.roots import builtin_root, find_workspace
@@ -148,10 +149,8 @@ class RuleIndex:
     def _package_name(self) -> str:
         """The name of the synthetic package of all rules, made on first use."""
         if not self._package:
-            self._package = f"kabuild_rules_{next(_serial)}"
-            package = ModuleType(self._package, "The rules of one workspace.")
-            package.__path__ = [str(root) for root in self.roots]
-            sys.modules[self._package] = package
+            name, roots = f"rules_{next(_serial)}", [str(root) for root in self.roots]
+            self._package = own_package(name, "The rules of one workspace.", roots).__name__
             importlib.invalidate_caches()
         return self._package
 

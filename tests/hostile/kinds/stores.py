@@ -75,7 +75,9 @@ def hurt(draw: Draw, ground: Ground, path: Path) -> None:
             os.mkfifo(path)
         case 6:
             path.chmod(0)
-            (path.parent / draw.choice(("x", ".x", "x" * 200, "\udcff"))).write_bytes(data)
+            stray = path.parent / draw.choice(("x", ".x", "x" * 200, "\udcff"))
+            if not os.path.lexists(stray):  # never through a link that an earlier turn has made
+                stray.write_bytes(data)
         case _:
             path.write_bytes(draw.damaged(data))
 

@@ -29,11 +29,11 @@ def check_directory(directory: Path) -> None:
         return
     if not directory.is_dir():
         raise UsageError(Reason.BAD_FLAG, f"--output: '{directory}' is not a directory")
-    found = set(_files(directory))
     own = _listed(directory)
-    if strange := sorted(found - own):
+    strange = next((path for path in _files(directory) if path not in own), None)
+    if strange is not None:  # the first is enough: it may be the directory of a whole machine
         what = f"--output: '{directory}' has files that 'kabuild site' did not write"
-        raise UsageError(Reason.BAD_FLAG, f"{what}: {strange[0]}", hint="name an empty directory")
+        raise UsageError(Reason.BAD_FLAG, f"{what}: {strange}", hint="name an empty directory")
 
 
 def write_site(directory: Path, files: Iterable[tuple[str, bytes | Path]]) -> None:

@@ -231,20 +231,25 @@ def test_a_closed_pipe_is_no_error(task: CliWorkspace) -> None:
     assert "BrokenPipe" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    "mistake",
-    ["len(1)", "(_ for _ in ()).throw(RecursionError('raised by something else'))"],
-)
-def test_a_mistake_of_kabuilds_own_has_its_own_code(workspace: CliWorkspace, mistake: str) -> None:
-    """It says where, and is not mistaken for a build that failed, nor for a mistake in a file."""
+def mistaken(workspace: CliWorkspace, mistake: str) -> subprocess.CompletedProcess[str]:
+    """``kabuild version`` where the command evaluates the expression ``mistake``."""
     broken = f"import kabuild.cli.version as v; v.command.callback = lambda **_: {mistake}"
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", f"{broken}; from kabuild.cli.main import main; main()", "version"],
         cwd=workspace.root,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    ["len(1)", "(_ for _ in ()).throw(RecursionError('raised by something else'))"],
+)
+def test_a_mistake_of_kabuilds_own_has_its_own_code(workspace: CliWorkspace, mistake: str) -> None:
+    """It says where, and is not mistaken for a build that failed, nor for a mistake in a file."""
+    done = mistaken(workspace, mistake)
 
     assert done.returncode == 37
     assert "Traceback" in done.stderr
@@ -254,14 +259,7 @@ def test_a_mistake_of_kabuilds_own_has_its_own_code(workspace: CliWorkspace, mis
 def test_a_process_that_left_is_the_machines_failure(workspace: CliWorkspace) -> None:
     """Code 1 is a failed build. (The end of stdout's reader is no failure at all.)"""
     mistake = "(_ for _ in ()).throw(BrokenPipeError(32, 'Broken pipe'))"
-    broken = f"import kabuild.cli.version as v; v.command.callback = lambda **_: {mistake}"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{broken}; from kabuild.cli.main import main; main()", "version"],
-        cwd=workspace.root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = mistaken(workspace, mistake)
 
     assert done.returncode == 36
     assert done.stderr.startswith("error: a process that kabuild wrote to has ended (broken pipe)")

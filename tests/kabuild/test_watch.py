@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -255,64 +255,22 @@ def test_the_program_follows_a_file_until_it_is_interrupted(tmp_path: Path) -> N
     assert program.returncode == 0
 
 
-def test_what_is_removed_and_made_again_is_followed(tmp_path: Path) -> None:
-    """The file, and its directory, which inotify forgets when it is removed."""
-    generate(tmp_path / "work", 1, shared=1, age=0)
-    workspace = CliWorkspace(tmp_path / "work", tmp_path / "store")
+@contextmanager
+def watching(folder: Path, solution: Path) -> Iterator[Callable[[str], None]]:
+    """``kabuild watch`` of ``solution``; waits for a line of its output with a given start.
+
+    At the end it is interrupted, which it must survive without a traceback.
+    """
+    generate(folder / "work", 1, shared=1, age=0)
+    workspace = CliWorkspace(folder / "work", folder / "store")
     rule = workspace.root / "rules/copied/rule.py"
     given = '"kernel": ctx.options.solution or ctx.attrs["kernel"]'
     rule.write_text(rule.read_text().replace('"kernel": ctx.attrs["kernel"]', given))
-    kernel = tmp_path / "mine/my.hip"
-    kernel.parent.mkdir()
-    kernel.write_text("// good\n")
     with subprocess.Popen(
-        workspace.command("watch", "//tasks/family0/t0", "--gates=compile", f"--solution={kernel}"),
-        cwd=tmp_path / "work",
-        env=workspace.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as program:
-        assert program.stdout is not None
-        stop = threading.Timer(60, program.kill)
-        stop.start()
-
-        def await_line(start: str) -> None:
-            assert any(line.startswith(start) for line in program.stdout or ()), start
-
-        await_line("compile      PASS")
-        kernel.unlink()
-        await_line("error")
-        kernel.write_text("bad\n")
-        await_line("compile      FAIL")
-        shutil.copytree(kernel.parent, tmp_path / "kept")
-        shutil.rmtree(kernel.parent)
-        await_line("error")
-        (tmp_path / "kept/my.hip").write_text("// good again\n")
-        shutil.copytree(tmp_path / "kept", kernel.parent)
-        await_line("compile      PASS")
-        stop.cancel()
-        program.send_signal(signal.SIGINT)
-        rest = program.stdout.read()
-    assert "Traceback" not in rest
-    assert program.returncode == 0
-
-
-def test_a_link_is_followed_and_the_store_may_vanish(tmp_path: Path) -> None:
-    """A link to another file, that file saved anew, and a store that somebody removes."""
-    generate(tmp_path / "work", 1, shared=1, age=0)
-    workspace = CliWorkspace(tmp_path / "work", tmp_path / "store")
-    rule = workspace.root / "rules/copied/rule.py"
-    given = '"kernel": ctx.options.solution or ctx.attrs["kernel"]'
-    rule.write_text(rule.read_text().replace('"kernel": ctx.attrs["kernel"]', given))
-    one, other, link = tmp_path / "one/k.hip", tmp_path / "other/k.hip", tmp_path / "link.hip"
-    for file, text in ((one, "// good\n"), (other, "bad\n")):
-        file.parent.mkdir()
-        file.write_text(text)
-    link.symlink_to(one)
-    with subprocess.Popen(
-        workspace.command("watch", "//tasks/family0/t0", "--gates=compile", f"--solution={link}"),
-        cwd=tmp_path / "work",
+        workspace.command(
+            "watch", "//tasks/family0/t0", "--gates=compile", f"--solution={solution}"
+        ),
+        cwd=workspace.root,
         env=workspace.environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -325,6 +283,41 @@ def test_a_link_is_followed_and_the_store_may_vanish(tmp_path: Path) -> None:
         def await_line(start: str) -> None:
             assert any(line.startswith(start) for line in program.stdout or ()), start
 
+        yield await_line
+        stop.cancel()
+        program.send_signal(signal.SIGINT)
+        rest = program.stdout.read()
+    assert "Traceback" not in rest
+    assert program.returncode == 0
+
+
+def test_what_is_removed_and_made_again_is_followed(tmp_path: Path) -> None:
+    """The file, and its directory, which inotify forgets when it is removed."""
+    kernel = tmp_path / "mine/my.hip"
+    kernel.parent.mkdir()
+    kernel.write_text("// good\n")
+    with watching(tmp_path, kernel) as await_line:
+        await_line("compile      PASS")
+        kernel.unlink()
+        await_line("error")
+        kernel.write_text("bad\n")
+        await_line("compile      FAIL")
+        shutil.copytree(kernel.parent, tmp_path / "kept")
+        shutil.rmtree(kernel.parent)
+        await_line("error")
+        (tmp_path / "kept/my.hip").write_text("// good again\n")
+        shutil.copytree(tmp_path / "kept", kernel.parent)
+        await_line("compile      PASS")
+
+
+def test_a_link_is_followed_and_the_store_may_vanish(tmp_path: Path) -> None:
+    """A link to another file, that file saved anew, and a store that somebody removes."""
+    one, other, link = tmp_path / "one/k.hip", tmp_path / "other/k.hip", tmp_path / "link.hip"
+    for file, text in ((one, "// good\n"), (other, "bad\n")):
+        file.parent.mkdir()
+        file.write_text(text)
+    link.symlink_to(one)
+    with watching(tmp_path, link) as await_line:
         await_line("compile      PASS")
         link.unlink()
         link.symlink_to(other)
@@ -334,8 +327,3 @@ def test_a_link_is_followed_and_the_store_may_vanish(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "store")
         other.write_text("bad again\n")
         await_line("compile      FAIL")
-        stop.cancel()
-        program.send_signal(signal.SIGINT)
-        rest = program.stdout.read()
-    assert "Traceback" not in rest
-    assert program.returncode == 0

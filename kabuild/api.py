@@ -15,10 +15,11 @@ other.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -30,7 +31,7 @@ from kabuild.base.fs import is_inside
 from kabuild.base.suggest import suggest
 from kabuild.builder import Builder
 from kabuild.execution.host import cpus
-from kabuild.given import check_numbers
+from kabuild.given import check_numbers, check_types, said
 from kabuild.loading.request import Request
 from kabuild.model.event import Event
 from kabuild.model.gate_result import GateResult
@@ -42,7 +43,7 @@ from kabuild.sandbox import Spawner
 from kabuild.store import Store
 
 Solution = Path | str | Mapping[str, str]
-"""A file or directory (``Path``), the kernel's text (``str``), or texts by name.
+"""A file or directory (``Path``, from the workspace), the kernel's text, or texts by name.
 
 A text is never used as a path, because it may come from an untrusted agent.
 """
@@ -120,14 +121,17 @@ class Evaluator:
     """Judges solutions in one workspace; may be used from several threads.
 
     ``jobs`` evaluations run at a time, each on one CPU; measurements exclude each other on
-    their device. Raises TypeError for an unknown option.
+    their device. Raises TypeError for an unknown option, and KabuildError for a wrong value.
     """
 
     def __init__(
         self, workspace: Path | str = ".", *, jobs: int | None = None, **options: Unpack[Options]
     ) -> None:
         _check_names(options)
-        self._request = Request(patterns=(), cwd=Path(workspace).resolve(), jobs=1, **options)
+        given = {name: value for name, value in options.items() if value is not None}
+        check_types(Options, given)
+        self._request = Request(patterns=(), cwd=_directory(workspace), jobs=1)
+        self._request = replace(self._request, **given)  # type: ignore[arg-type]  # just checked
         check_numbers(replace(self._request, jobs=jobs))
         self._jobs = jobs or cpus()
         self._stop = stop = threading.Event()
@@ -150,15 +154,23 @@ class Evaluator:
     ) -> Evaluation:
         """Judge one solution of ``task``; by default, that of the workspace's agent.
 
-        Raises KabuildError for an invalid request, BrokenTaskError for a broken task, and
-        InfraFailureError if the machine failed.
+        Raises KabuildError for an invalid request or after the end of the ``with`` statement,
+        BrokenTaskError for a broken task, and InfraFailureError if the machine failed.
         """
+        self._check_open()
+        try:
+            return self._evaluated(task, solution, gates)
+        except (KabuildError, BrokenTaskError, InfraFailureError, OSError):
+            self._check_open()  # what an end in the meantime took away is nobody's mistake
+            raise
+
+    def _evaluated(self, task: str, solution: Solution | None, gates: Sequence[str]) -> Evaluation:
         _check_task(task)
         request = replace(
             self._request,
             patterns=(task,),
             solution=self._path_of(solution),
-            gates=tuple(gates),
+            gates=_names_of(gates),
         )
         return _evaluation(self._builder.run(request))
 
@@ -168,8 +180,11 @@ class Evaluator:
         """Judge many solutions of one task, ``jobs`` at a time; results in the order given.
 
         An item that cannot be judged also gets a result, with its ``error``; the others go on.
+        An error of the iterable itself is raised after the results of what came before it.
         """
         _check_task(task)
+        _check_many(solutions)
+        self._check_open()
 
         def one(solution: Solution) -> Evaluation:
             try:
@@ -177,14 +192,31 @@ class Evaluator:
             except (KabuildError, BrokenTaskError, InfraFailureError, OSError) as error:
                 return Evaluation(_label(task), {}, error=error)
 
-        given = iter(solutions)
+        def submitted(pool: ThreadPoolExecutor) -> Iterator[Future[Evaluation]]:
+            try:
+                for solution in solutions:
+                    yield pool.submit(one, solution)
+            except Exception as error:  # noqa: BLE001 - the caller's own, raised in its place
+                failed: Future[Evaluation] = Future()
+                failed.set_exception(error)
+                yield failed
+
         with ThreadPoolExecutor(self._jobs, "evaluation") as pool:
-            ahead = (pool.submit(one, solution) for solution in given)
+            ahead = submitted(pool)
             waiting = deque(islice(ahead, self._jobs * _AHEAD))
-            while waiting:
-                done = waiting.popleft().result()
-                waiting.extend(islice(ahead, 1))
-                yield done
+            try:
+                while waiting:
+                    done = waiting.popleft().result()
+                    waiting.extend(islice(ahead, 1))
+                    yield done
+            finally:
+                for future in waiting:  # whoever leaves early waits for no more
+                    future.cancel()
+
+    def _check_open(self) -> None:
+        if self._stop.is_set():
+            what = "this Evaluator is closed: its 'with' statement has ended"
+            raise UsageError(Reason.BAD_PATTERN, what)
 
     def _path_of(self, solution: Solution | None) -> Path | None:
         if solution is None or isinstance(solution, Path):
@@ -195,19 +227,20 @@ class Evaluator:
             return self._written(solution)
         raise UsageError(
             Reason.BAD_SOLUTION,
-            f"a solution is a text, a Path, or texts by name, not {solution!r:.80}",
+            f"a solution is a text, a Path, or texts by name, not {said(solution)}",
         )
 
     def _written(self, files: Mapping[str, str]) -> Path:
         folder = self._store.scratch.path("solution")
-        for name, text in files.items():
-            if not isinstance(name, str) or not is_inside(name):
-                raise UsageError(Reason.BAD_SOLUTION, f"'{name}' is not a path inside a solution")
+        for name, text in _items(files):
+            if not isinstance(name, str) or not is_inside(name) or not Path(name).name:
+                what = f"{said(name)} is not a path inside a solution"
+                raise UsageError(Reason.BAD_SOLUTION, what)
             try:
                 path = folder / name
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(text.encode())
-            except (OSError, UnicodeEncodeError, AttributeError) as error:
+                path.write_bytes(str.encode(text))  # also of subclasses, without their methods
+            except (OSError, UnicodeEncodeError, TypeError) as error:
                 what = f"'{name}' of a solution cannot be written: {error}"
                 raise UsageError(Reason.BAD_SOLUTION, what) from None
         return folder
@@ -239,7 +272,47 @@ def _check_names(options: Options) -> None:
 
 def _check_task(task: object) -> None:
     if not isinstance(task, str):
-        raise UsageError(Reason.BAD_PATTERN, f"a task is given by its label, not {task!r:.80}")
+        raise UsageError(Reason.BAD_PATTERN, f"a task is given by its label, not {said(task)}")
+
+
+def _names_of(gates: object) -> tuple[str, ...]:
+    """A text is also a sequence of texts, of one character each: never what was meant."""
+    names = tuple(gates) if isinstance(gates, Iterable) and not isinstance(gates, str) else (gates,)
+    if isinstance(gates, str | bytes) or not all(isinstance(name, str) for name in names):
+        what = f'gates are names, such as ("compile", "perf"), not {said(gates)}'
+        raise UsageError(Reason.UNKNOWN_GATE, what)
+    return names
+
+
+def _check_many(solutions: object) -> None:
+    """Refuse one text or mapping, whose letters or keys would be taken for solutions."""
+    one = isinstance(solutions, str | bytes | Mapping)
+    if one or not isinstance(solutions, Iterable):
+        what = f"map takes solutions, such as a list of texts, not {said(solutions)}"
+        raise UsageError(Reason.BAD_SOLUTION, what)
+
+
+def _items(files: Mapping[str, str]) -> tuple[tuple[object, str], ...]:
+    """The items of a mapping, whose class may be anybody's."""
+    try:
+        return tuple((name, text) for name, text in files.items())
+    except Exception as error:  # noqa: BLE001 - foreign code
+        what = f"the texts of a solution cannot be read: {type(error).__name__}: {error}"
+        raise UsageError(Reason.BAD_SOLUTION, what) from None
+
+
+def _directory(workspace: object) -> Path:
+    """The directory that was given. Raises UsageError for anything else."""
+    try:
+        path = Path(os.path.realpath(os.fspath(workspace)))  # type: ignore[call-overload]
+        if path.is_dir():
+            return path
+        why = "no such directory"
+    except TypeError:
+        why = "expected a path"
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8, or with a null byte"
+    raise UsageError(Reason.NO_WORKSPACE, f"workspace {said(workspace)}: {why}")
 
 
 class _Silence:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import get_type_hints
 
 from kabuild.base.errors import Reason, UsageError
 from kabuild.base.listing import abridged
@@ -18,6 +20,42 @@ MOST_SALT = 4096
 """Bytes of a file with a salt."""
 
 
+_NUMBERS = "numbers of devices, such as (0, 2)"
+_KINDS: Mapping[object, tuple[str, Callable[[object], bool]]] = {
+    bool: ("True or False", lambda value: isinstance(value, bool)),
+    str | None: ("a text", lambda value: isinstance(value, str)),
+    Path | None: ("a Path", lambda value: isinstance(value, Path)),
+    tuple[int, ...]: (
+        _NUMBERS,
+        lambda value: (
+            isinstance(value, tuple)
+            and all(type(number) is int and number >= 0 for number in value)
+        ),
+    ),
+}
+
+
+def said(value: object) -> str:
+    """A value as a message shows it, also if its class cannot say what it is."""
+    try:
+        return f"{value!r:.80}"
+    except Exception:  # noqa: BLE001 - foreign code
+        return f"a value of type {type(value).__name__}"
+
+
+def check_types(declared: type, given: Mapping[str, object]) -> None:
+    """Refuse what the command line could not have given: values of other types than declared.
+
+    Python does not, and then ``hermetic="no"`` is true. ``check_numbers`` has the numbers.
+    Raises UsageError.
+    """
+    hints = get_type_hints(declared)
+    for name, value in given.items():
+        what, fits = _KINDS.get(hints[name], ("", None))
+        if fits and not fits(value):
+            raise UsageError(Reason.BAD_FLAG, f"{name} must be {what}, got {said(value)}")
+
+
 def check_numbers(request: Request) -> None:
     """Refuse absurd numbers, also from the API."""
     for name, value, most in (
@@ -26,7 +64,7 @@ def check_numbers(request: Request) -> None:
         ("runs_per_test", request.runs_per_gate, MOST_RUNS),
     ):
         if value is not None and not (type(value) is int and 1 <= value <= most):
-            what = f"{name} must be from 1 to {most}, got {value!r:.40}"
+            what = f"{name} must be from 1 to {most}, got {said(value)}"
             raise UsageError(Reason.BAD_FLAG, what)
 
 

@@ -14,7 +14,7 @@ _PER_BRACKET, _PER_COMMA = 16, 8
 """Bytes for each further bracket and comma. Manifests of bundles have 190 and 42."""
 
 _DEEPEST = 200
-"""Levels of brackets. Manifests of bundles have 5; whoever walks a value recurses a little more."""
+"""Levels of brackets. Manifests of bundles have 5; walking a value recurses a bit deeper."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -44,6 +44,17 @@ def bounded_json(data: bytes | str, *, non_finite: bool = False) -> Any:
         except UnicodeEncodeError:
             raise ValueError("a text in it has half of a UTF-16 character") from None
     return value
+
+
+def read_json(data: bytes | str) -> Any:
+    """``data`` as JSON, of any form. Raises ``ValueError``, also for what nests too deeply.
+
+    For files whose size is limited and whose form the caller checks.
+    """
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def _check_depth(value: Any) -> None:

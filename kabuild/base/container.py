@@ -169,6 +169,13 @@ class Container:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Container]:
-    """The container at ``path``. Raises ``OSError``, also for devices and pipes."""
+    """The container at ``path``. Raises ``OSError``, also for devices and pipes.
+
+    Its limits follow from what it really holds: a file may claim any size by a hole at its end.
+    """
     with open_plain(path) as file:
-        yield Container(file, os.fstat(file.fileno()).st_size)
+        size = os.fstat(file.fileno()).st_size
+        if size and (held := os.lseek(file.fileno(), 0, os.SEEK_HOLE)) < size:
+            raise DamagedError(f"{size - held:,} of its bytes are a hole")
+        os.lseek(file.fileno(), 0, os.SEEK_SET)
+        yield Container(file, size)

@@ -194,7 +194,7 @@ def _temporary(path: Path, before: os.stat_result | None, mode: int | None) -> I
 
 
 def _move(temporary: Path, real: Path) -> None:
-    """Put a file into its place; by copying if that is a mount of its own."""
+    """Put a file into its place; by copying if that is a mount point."""
     try:
         temporary.replace(real)
     except OSError as error:

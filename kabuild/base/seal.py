@@ -20,7 +20,7 @@ from pathlib import Path
 
 from kabuild.base.fs import atomic_write
 from kabuild.base.reading import open_plain
-from kabuild.base.user_dirs import xdg_directory
+from kabuild.base.user_dirs import home_directory, xdg_directory
 
 KEY_FILE = "seal.key"
 LOCK_FILE = "seal.lock"
@@ -101,13 +101,13 @@ def data_home(env: Mapping[str, str] = os.environ) -> Path:
     """The user's own files: ``$XDG_DATA_HOME/kabuild``, else ``~/.local/share/kabuild``."""
     if base := xdg_directory("XDG_DATA_HOME", env):
         return base / "kabuild"
-    return Path(env.get("HOME") or "~").expanduser() / ".local" / "share" / "kabuild"
+    return home_directory(env) / ".local" / "share" / "kabuild"
 
 
 def user_seal(env: Mapping[str, str] = os.environ) -> Seal:
     """The seal of this user; the key is made on first use.
 
-    Never fails: without a user's key, the process gets a key of its own.
+    Never fails: without a user's key, the process gets its own key.
     """
     path = Path(KEY_FILE)
     try:

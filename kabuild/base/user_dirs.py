@@ -6,8 +6,21 @@ invalid and are ignored.
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Mapping
 from pathlib import Path
+
+
+def home_directory(env: Mapping[str, str]) -> Path:
+    """``$HOME`` if it is absolute, else what the system says, or else ``/``. Never fails."""
+    home = Path(env.get("HOME") or ".")
+    if home.is_absolute():
+        return home
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return Path("/")
 
 
 def xdg_directory(variable: str, env: Mapping[str, str]) -> Path | None:

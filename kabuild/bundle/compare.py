@@ -10,14 +10,16 @@ from typing import Any
 
 from kabuild.base.bounded_json import bounded_json
 from kabuild.bundle.environment_diff import EnvironmentDifference
+from kabuild.bundle.figures import disagreement, is_measured
 from kabuild.bundle.manifest import Record
 from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
-from kabuild.model.figure import positive
 from kabuild.model.result import ActionResult, OutputFile
+from kabuild.model.verdict import Verdict
 
 Get = Callable[[Digest], bytes]
 
+PASS = Verdict.PASS.value
 _FIRST = ("verdict", "reason")
 """What is compared first."""
 
@@ -55,9 +57,10 @@ def compare(
 ) -> Comparison:
     """Compare the outputs of a rerun with the published ones.
 
-    For a measurement: the verdict and each config's ratio, which agree if the two 95 % intervals
-    overlap. For all other actions: every output, byte for byte. With an ``obstacle`` only verdicts
-    are compared; other differences are reported.
+    For a measurement: the verdict, the names of all outputs, and each config's figures (see
+    ``bundle.figures``). For all other actions: every output, byte for byte. That an action measures
+    is a claim of the bundle, so a gate that passed without a speedup is compared like the others.
+    With an ``obstacle`` only verdicts are compared; other differences are reported.
     """
     if record.timed:
         difference = _measured(record, result, get)
@@ -105,8 +108,11 @@ def _verdict(file: OutputFile | None, get: Get) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _bytes(record: Record, result: ActionResult, get: Get) -> str:
-    """The first output that differs, and where in it; empty if none does."""
+def _bytes(record: Record, result: ActionResult, get: Get, *, but: str | None = None) -> str:
+    """The first output that differs, and where in it; empty if none does.
+
+    Files with the suffix ``but`` may have other content.
+    """
     then = {file.path: file for file in record.files}
     now = {file.path: file for file in result.files}
     for path in sorted(then.keys() | now.keys()):
@@ -116,7 +122,7 @@ def _bytes(record: Record, result: ActionResult, get: Get) -> str:
             return f"{path} was made now, but not then"
         if then[path].executable != now[path].executable:
             return f"{path} is executable only {'then' if then[path].executable else 'now'}"
-        if then[path].digest != now[path].digest:
+        if then[path].digest != now[path].digest and (but is None or not path.endswith(but)):
             return f"{path}: {_first_difference(path, then[path].digest, now[path].digest, get)}"
     return ""
 
@@ -160,33 +166,8 @@ def _measured(record: Record, result: ActionResult, get: Get) -> str:
     """How a measurement disagrees; empty if it agrees."""
     if another := _another_verdict(record, result, get):
         return another
-    then, now = (_cases(item.file(VERDICT_FILE), get) for item in (record, result))
-    for config, case in then.items():
-        again = now.get(config)
-        if again is None:
-            return f"{config} was measured then, but not now"
-        if not _overlap(case, again):
-            return f"{config}: {_interval(case)} then, {_interval(again)} now"
-    return ""
-
-
-def _cases(file: OutputFile | None, get: Get) -> dict[str, dict[str, Any]]:
-    """The cases of a verdict by their configs."""
-    cases = _verdict(file, get).get("cases")
-    known = [case for case in cases if isinstance(case, dict)] if isinstance(cases, list) else []
-    return {str(case.get("config")): case for case in known}
-
-
-def _overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    ends = [(positive(case, "low"), positive(case, "high")) for case in (one, other)]
-    (low, high), (other_low, other_high) = ends
-    if low and high and other_low and other_high:
-        return low <= other_high and other_low <= high
-    return bool(one.get("speedup") == other.get("speedup"))
-
-
-def _interval(case: dict[str, Any]) -> str:
-    value, low, high = (positive(case, name) for name in ("speedup", "low", "high"))
-    if value and low and high:
-        return f"{value:.3g}x ({low:.3g} to {high:.3g})"
-    return f"{case.get('speedup')}"
+    then, now = (_verdict(item.file(VERDICT_FILE), get) for item in (record, result))
+    measures = not record.gate or now.get("verdict") != PASS or is_measured(now)
+    if other := _bytes(record, result, get, but=".json" if measures else None):
+        return other
+    return disagreement(then, now, whole=bool(record.gate))

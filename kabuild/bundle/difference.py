@@ -59,7 +59,7 @@ def _of_environments(old: Fields, new: Fields, first: Collection[str]) -> Differ
     found = {name: _of_distribution(before.get(name, {}), after.get(name, {})) for name in names}
     texts = [_pair(_MACHINE[key], old.get(key), new.get(key)) for key in machine]
     texts += filter(None, found.values())
-    # Another interpreter has an environment of its own, which begins with nothing installed.
+    # Another interpreter has its own environment, which begins with nothing installed.
     pins = {
         name: _plain(before[name].get("version"))
         for name in sorted(before.keys() & after.keys())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,6 +111,7 @@ class Manifest:
                 hint="pip install --upgrade kabuild",
             )
         try:
+            _check_once("action", (str(item["label"]) for item in value["actions"]))
             return cls(
                 kabuild=_text(value["kabuild"]),
                 platform={_text(k): _text(v) for k, v in value["platform"].items()},
@@ -159,9 +161,25 @@ def _from_json(value: dict[str, Any]) -> Record:
         timed=value["timed"] is True,
         cpus=_count(value["cpus"]),
         replayable=value["replayable"] is True,
-        files=tuple(_file(*file) for file in value["files"]),
+        files=_files(value["files"]),
         withheld=tuple(map(_text, value["withheld"])),
     )
+
+
+def _files(values: Any) -> tuple[OutputFile, ...]:
+    files = tuple(_file(*file) for file in values)
+    _check_once("output", (file.path for file in files))
+    return files
+
+
+def _check_once(what: str, names: Iterable[str]) -> None:
+    """Raise ``ValueError`` for a name that comes twice.
+
+    A reader that takes the first would show another verdict than the one that a rerun compares.
+    """
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise ValueError(f"it has two of the {what} {twice[:80]!r}")
 
 
 def _file(path: Any, digest: Any, executable: Any) -> OutputFile:

@@ -12,8 +12,12 @@ from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
 from kabuild.model.gate import Gates
 from kabuild.model.label import Label
+from kabuild.store.merkle import Directory
 
 Get = Callable[[Digest], bytes]
+
+VERDICTS = "verdicts/"
+"""Where a gate finds the verdicts of earlier ones, as ``verdicts/perf.json``."""
 
 
 def verdicts(records: Sequence[Record], get: Get) -> Mapping[str, Mapping[str, int]]:
@@ -32,14 +36,13 @@ def left_out(manifest: Manifest, get: Get, known: Gates) -> Mapping[str, tuple[s
     """The tasks, trial by trial, without a verdict of a usual gate that nothing stopped, by gate.
 
     ``known`` says which gates are usual, also for a kind of task that only the publisher names.
-    What the publisher named and gave no record of is among them; whatever a gate that did not
+    Gates that the publisher named without a record are among them; whatever a gate that did not
     pass stopped is not. Raises BundleError if it is not a verdict.
     """
     said: dict[str, list[tuple[str, str]]] = {task: [] for task in _named(manifest)}
     for record in manifest.records:
         if verdict := _verdict(record, get):
-            task = Label.parse(record.task).in_trial(Label.parse(record.label).trial)
-            said.setdefault(task.short, []).append((record.gate, verdict))
+            said.setdefault(_task_of(record).short, []).append((record.gate, verdict))
     going = {task: dict(told) for task, told in said.items() if all(v == "PASS" for _, v in told)}
     lacking: dict[str, list[str]] = {gate.name: [] for gate in known.all}
     for name, passed in going.items():
@@ -62,8 +65,35 @@ def asked_for(manifest: Manifest) -> tuple[str, ...]:
     return tuple(map(str, gates)) if isinstance(gates, list) else ()
 
 
+def check_handed_on(manifest: Manifest, roots: Mapping[Digest, Directory]) -> None:
+    """Raise BundleError if a gate of a task judged by another verdict than the task's own gate's.
+
+    A score of forged times would be reproduced to the byte. ``roots`` are the inputs of records.
+    """
+    said: dict[tuple[Label, str], Digest] = {}
+    for record in manifest.records:
+        file = record.file(VERDICT_FILE)
+        if record.gate and record.task and file:
+            of = _task_of(record), record.gate
+            if of in said:
+                raise damaged(f"{of[0].short} has two verdicts of gate {record.gate}")
+            said[of] = file.digest
+    for record in manifest.records:
+        inside = roots[record.root].directories.get(VERDICTS.rstrip("/"))
+        for name, node in inside.files.items() if inside and record.task else ():
+            own = said.get((_task_of(record), name.removesuffix(".json")))
+            if own is not None and own != node.digest:
+                what = f"{VERDICTS}{name} is not the verdict of that gate"
+                raise damaged(f"{record.label} had false inputs: {what}")
+
+
+def _task_of(record: Record) -> Label:
+    """The task of a record, with the number of the trial."""
+    return Label.parse(record.task).in_trial(Label.parse(record.label).trial)
+
+
 def _verdict(record: Record, get: Get) -> str:
-    """What a gate said; empty for what is none. Raises BundleError."""
+    """What a gate said; empty if it is not a gate. Raises BundleError."""
     file = record.file(VERDICT_FILE)
     if not record.gate or file is None:
         return ""

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.errors import AnalysisError, NoTestsError, Reason
 from kabuild.base.printing import escaped
 from kabuild.cli.flags import KeyFlags, RunFlags, SaltFlags, SolverFlags, TargetFlags, TrialFlags
@@ -98,7 +99,7 @@ def _read(gate: GateResult, summary: Summary, store: Store) -> dict[str, Any] | 
     if file is None:
         return None
     try:
-        analysis: dict[str, Any] = json.loads(store.cas.get(file.digest))
+        analysis: dict[str, Any] = read_json(store.cas.get(file.digest))
         if analysis["schema"] != _SCHEMA:
             raise ValueError(f"schema {analysis['schema']}")
         for warp in (32, 64):

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.errors import AnalysisError, Reason
 from kabuild.base.printing import escaped
 from kabuild.cli.flags import (
@@ -101,7 +102,7 @@ def _files(gate: GateResult, summary: Summary, store: Store) -> tuple[bytes, byt
 def _read(gate: GateResult, verdict: bytes, samples: bytes) -> dict[str, Any]:
     """The figures, if both files have the format of kabuild's own rules."""
     try:
-        found = read_bench(json.loads(verdict), json.loads(samples))
+        found = read_bench(read_json(verdict), read_json(samples))
         render_bench("", found)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         what = f"samples that cannot be shown: {type(error).__name__}: {error}"

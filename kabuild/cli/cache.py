@@ -6,9 +6,8 @@ import json
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -54,9 +53,8 @@ def stats(*, as_json: bool) -> None:
     """Show the size, limit and content of the store."""
     from kabuild.cli.cache_report import measure, render
 
-    limit = _limit()
-    found = measure(default_path(), limit)
-    click.echo(json.dumps(found, indent=2) if as_json else render(found, limit))
+    found = measure(default_path(), _limit())
+    click.echo(json.dumps(asdict(found), indent=2) if as_json else render(found))
 
 
 @command.command("gc")
@@ -117,7 +115,7 @@ def verify(*, remove: bool, as_json: bool) -> None:
     checked = check(root, seal, remove=remove, threads=cpus())
     damages = [*checked.damages, *verify_toolchains(root, seal, remove=remove)]
     if as_json:
-        click.echo(json.dumps([_plain(damage) for damage in damages], indent=2))
+        click.echo(json.dumps([asdict(damage) for damage in damages], indent=2))
     else:
         for line in render_damages(damages, packages, root):
             click.echo(line)
@@ -226,13 +224,3 @@ def _pinned() -> set[str]:
                 if tree is not None:
                     pinned.add(tree.digest)
     return pinned
-
-
-def _plain(damage: Any) -> dict[str, Any]:
-    return {
-        "kind": damage.kind,
-        "name": damage.name,
-        "problem": damage.problem,
-        "breaks": list(damage.breaks),
-        "removed": damage.removed,
-    }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kabuild.base.canonical import parse_fields
 from kabuild.base.errors import KabuildError
@@ -24,46 +24,90 @@ SHOWN = 10
 """Lines about one damage; further ones are counted."""
 
 
-def measure(root: Path, limit: Limit) -> dict[str, Any]:
-    """The store in figures: sizes in bytes, ages in seconds."""
+@dataclass(frozen=True)
+class Size:
+    """Bytes on the disk."""
+
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Entries(Size):
+    """Entries of one kind, and their bytes together."""
+
+    count: int
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The store in figures; with the names that ``--json`` prints.
+
+    Attributes:
+        bytes: of all entries; ``limit``: the most that a build leaves, in bytes.
+        limit_from: where the limit is set.
+        oldest_use: seconds since the entry used least recently was used; 0 if there are none.
+    """
+
+    store: str
+    bytes: int
+    limit: int
+    limit_from: str
+    results: Entries
+    blobs: Entries
+    toolchains: Entries
+    leftovers: Entries
+    memories: Size
+    debug: Size
+    oldest_use: int
+
+
+def measure(root: Path, limit: Limit) -> Figures:
+    """The store at ``root`` in figures."""
     contents = scan(root)
-    parts = {
-        "results": contents.results.values(),
-        "blobs": contents.blobs.values(),
-        "toolchains": contents.toolchains.values(),
-        "leftovers": contents.leftovers,
-    }
-    used = [item.used for items in parts.values() for item in items]
-    return {
-        "store": str(root),
-        "bytes": contents.size,
-        "limit": limit.bytes,
-        "limit_from": limit.source,
-        **{
-            name: {"count": len(items), "bytes": sum(item.size for item in items)}
-            for name, items in parts.items()
-        },
-        "memories": {"bytes": tree_size(str(root / MEMORIES))},
-        "debug": {"bytes": tree_size(str(root / "debug"))},
-        "oldest_use": round(time.time() - min(used)) if used else 0,
-    }
+    kinds = (
+        [*contents.results.values()],
+        [*contents.blobs.values()],
+        [*contents.toolchains.values()],
+        [*contents.leftovers],
+    )
+    used = [item.used for items in kinds for item in items]
+    results, blobs, toolchains, leftovers = (
+        Entries(sum(item.size for item in items), len(items)) for items in kinds
+    )
+    return Figures(
+        store=str(root),
+        bytes=contents.size,
+        limit=limit.bytes,
+        limit_from=limit.source,
+        results=results,
+        blobs=blobs,
+        toolchains=toolchains,
+        leftovers=leftovers,
+        memories=Size(tree_size(str(root / MEMORIES))),
+        debug=Size(tree_size(str(root / "debug"))),
+        oldest_use=round(time.time() - min(used)) if used else 0,
+    )
 
 
-def render(found: Mapping[str, Any], limit: Limit) -> str:
+def render(found: Figures) -> str:
     """The figures for people."""
-    share = 100 * found["bytes"] / limit.bytes if limit.bytes else 0
-    size = f"{show_size(found['bytes'])} of {show_size(limit.bytes)}"
+    share = 100 * found.bytes / found.limit if found.limit else 0
+    size = f"{show_size(found.bytes)} of {show_size(found.limit)}"
     lines = [
-        f"store:       {found['store']}",
-        f"size:        {size} ({share:.0f} %; limit from {limit.source})",
+        f"store:       {found.store}",
+        f"size:        {size} ({share:.0f} %; limit from {found.limit_from})",
     ]
-    for name in ("results", "blobs", "toolchains", "leftovers"):
-        part = found[name]
-        if part["count"] or name in {"results", "blobs"}:
-            lines.append(f"{name + ':':<13}{part['count']}, {show_size(part['bytes'])}")
-    if kept := found["debug"]["bytes"]:
+    always = {"results": found.results, "blobs": found.blobs}
+    for name, part in {
+        **always,
+        "toolchains": found.toolchains,
+        "leftovers": found.leftovers,
+    }.items():
+        if part.count or name in always:
+            lines.append(f"{name + ':':<13}{part.count}, {show_size(part.bytes)}")
+    if kept := found.debug.bytes:
         lines.append(f"debug:       {show_size(kept)} of kept sandboxes; kabuild clean --expunge")
-    lines.append(f"oldest use:  {_ago(found['oldest_use'])}")
+    lines.append(f"oldest use:  {_ago(found.oldest_use)}")
     return "\n".join(lines)
 
 

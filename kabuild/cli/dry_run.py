@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class PlanFlags(TargetFlags, WhereFlags, SolverFlags, TrialFlags, PolicyFlags, SaltFlags, KeyFlags):
-    """The options that change a plan. Nothing runs, so there are none about running."""
+    """The options that change a plan. Nothing runs, so options about running are absent."""
 
 
 def look_ahead(request: Request, use: Callable[[Plan, dict[str, Forecast], Store, Path], T]) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -28,7 +29,14 @@ from kabuild.store import Store
 
 def is_file(text: str) -> bool:
     """Whether an argument is a bundle or a directory of results, not a target pattern."""
-    return text.endswith(SUFFIX) or (not text.startswith("//") and is_arena_run(Path(text)))
+    if text.endswith(SUFFIX):
+        return True
+    return not text.startswith("//") and is_directory(text) and is_arena_run(Path(text))
+
+
+def is_directory(text: str) -> bool:
+    """Whether an argument names a directory; what no file can be called does not."""
+    return os.path.isdir(text)  # noqa: PTH112 - Path.is_dir() raises for names that are too long
 
 
 def read_file(text: str, store: Store) -> Evaluation:

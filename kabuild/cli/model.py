@@ -69,7 +69,7 @@ class ProfileFlags(WhereFlags, KeyFlags, RunFlags, JsonFlags):
     compiled: bool = flag(
         "--compiled/--nocompiled",
         default=False,
-        help="Also show what torch.compile makes of it, on cpu.  [default: no]",
+        help="Also show what torch.compile makes of it.  [default: no]",
     )
 
 

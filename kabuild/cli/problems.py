@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import click
 
 from kabuild.base.errors import ExitCode, InfraError, KabuildError, LoadError, Reason, UsageError
+from kabuild.base.printing import escaped
 from kabuild.base.suggest import suggest
 from kabuild.cli.missing import text_of
 from kabuild.cli.streams import in_colour
@@ -48,7 +49,7 @@ def tell(problem: Exception) -> ExitCode:
 
 
 def _say(text: str) -> None:
-    click.echo(f"{in_colour('error', 'red')}: {text}", err=True)
+    click.echo(f"{in_colour('error', 'red')}: {escaped(text)}", err=True)
 
 
 def _of_command_line(problem: click.ClickException) -> str:

@@ -6,6 +6,7 @@ import gc
 import importlib
 import keyword
 import os
+import signal
 from collections.abc import Mapping
 
 import click
@@ -13,9 +14,10 @@ import click
 from kabuild.base.errors import ExitCode, InfraError, Reason, UsageError
 from kabuild.base.suggest import suggest
 from kabuild.base.version import __version__
-from kabuild.cli.inherited import settle
 from kabuild.cli.streams import mend
 
+_OTHERS = 0o077
+_HEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
 COMMANDS = {
     "init": "Make a workspace with a first task in it.",
     "new": "Add a task or an agent to the workspace.",
@@ -87,7 +89,7 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run the command. A broken pipe is an error: click would end with code 1, silently.
 
-        The end of stdout's reader is no error; see ``streams.Output``.
+        A closed stdout is not an error; see ``streams.Output``.
         """
         try:
             return super().invoke(ctx)
@@ -187,3 +189,14 @@ def _follows_interrupt(problem: BaseException) -> bool:
     while found is not None and not isinstance(found, KeyboardInterrupt):
         found = found.__cause__ or found.__context__
     return found is not None
+
+
+def settle() -> None:
+    """Reset what the starter of this process may have left it, and kabuild cannot work with.
+
+    A umask may keep others out, but not the owner. Where SIGCHLD is ignored, Linux forgets how
+    children have ended; blocked signals would be ignored.
+    """
+    os.umask(os.umask(_OTHERS) & _OTHERS)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)

@@ -61,7 +61,7 @@ def command(options: PublishFlags) -> None:
     kabuild publish //tasks/... -o expert.kab --sign=~/.ssh/id_ed25519
     kabuild replay expert.kab
 
-    Cached results are reused. Whoever replays the file need not trust it: everything in it is
+    Cached results are reused. Those who replay the file need not trust it: everything in it is
     checked by digest, and run again.
 
     If WORKSPACE.toml names a file of records, lists those that the evaluation breaks.

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from kabuild.base.errors import ExitCode, Reason, UsageError
+from kabuild.base.printing import in_line
 from kabuild.bundle.compare import Word
 from kabuild.cli.bundle_flags import UnpackFlags
 from kabuild.cli.evaluations import known_gates
@@ -72,7 +73,7 @@ def command(options: ReplayFlags) -> None:
         except OSError as error:
             raise UsageError(Reason.BAD_FLAG, f"{bundle}: {error.strerror}") from None
         interrupted = stop.is_set()
-    click.echo(_json(replayed) if options.as_json else _text(replayed))
+    click.echo(_json(replayed) if options.as_json else told(replayed))
     raise click.exceptions.Exit(int(_exit_code(replayed, interrupted=interrupted)))
 
 
@@ -84,7 +85,8 @@ def _exit_code(replayed: Replayed, *, interrupted: bool) -> ExitCode:
     return ExitCode.OK if replayed.count(Word.REPRODUCED) else ExitCode.ENVIRONMENT
 
 
-def _text(replayed: Replayed) -> str:
+def told(replayed: Replayed) -> str:
+    """What came of it; names in the bundle make no lines, and act on no terminal."""
     lines = [
         f"{item.record.label}: {item.word.value}{f': {item.detail}' if item.detail else ''}"
         for item in replayed.comparisons
@@ -92,7 +94,8 @@ def _text(replayed: Replayed) -> str:
     counts = ", ".join(f"{replayed.count(word)} {word.value}" for word in Word)
     said = [f"to compare byte for byte: {remedy}" for remedy in replayed.remedies]
     judged = [*lacking(replayed.manifest, replayed.left_out), *whose(replayed.origins)]
-    return "\n".join([*lines, f"{len(lines)} actions: {counts}", *said, *judged])
+    found = [*lines, f"{len(lines)} actions: {counts}", *said, *judged]
+    return "\n".join(map(in_line, found))
 
 
 def _json(replayed: Replayed) -> str:

@@ -13,12 +13,12 @@ from kabuild.base.fs import atomic_write
 from kabuild.builder import Builder
 from kabuild.bundle.archive import SUFFIX
 from kabuild.cli.audit import audit
-from kabuild.cli.evaluations import evaluated, is_file, machine_failed, read_file
+from kabuild.cli.evaluations import evaluated, is_directory, is_file, machine_failed, read_file
 from kabuild.cli.flags import GateFlags, SolverFlags
 from kabuild.cli.judging_flags import JudgingFlags
 from kabuild.cli.options import flag, takes
 from kabuild.cli.session import builder
-from kabuild.cli.types import SAMPLES, OutputPath, say_of, unwritable
+from kabuild.cli.types import SAMPLES, OutputPath, is_same_file, say_of, unwritable
 from kabuild.loading import find_workspace
 from kabuild.loading.roots import BUILD_FILE
 from kabuild.report.arena import RESULT, arena_runs, run_folders, write_arena
@@ -90,6 +90,9 @@ def command(options: ReportFlags) -> None:
     _check_output(form, output)
     names = _agents(options)
     files, patterns = _sorted_out(options.patterns)
+    if output and any(is_same_file(output, Path(text)) for text in files):
+        what = f"--output: '{output}' is one of the results to show"
+        raise UsageError(Reason.BAD_FLAG, what, hint="name another file")
     with builder() as builds:
         if form == "audit":
             _audit(options, files, builds)
@@ -158,7 +161,7 @@ def _sorted_out(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
             raise UsageError(Reason.BAD_FLAG, "an argument is empty", hint=_READABLE)
         if is_file(text):
             files.append(text)
-        elif text.startswith(("//", "-", ":")) or not path.is_dir():
+        elif text.startswith(("//", "-", ":")) or not is_directory(text):
             patterns.append(text)
         elif runs := arena_runs(path):
             files += map(str, runs)

@@ -80,6 +80,7 @@ class InputPath(click.Path):
         path = Path(str(super().convert(_plain(self, value, param, ctx), param, ctx)))
         if self._is_plain and os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113
             self.fail(f"'{path}' is not a regular file", param, ctx)
+        _check_apart(path, param, ctx)
         return path
 
 
@@ -96,6 +97,7 @@ class OutputFile(click.ParamType):  # type: ignore[type-arg]
         except OSError as error:
             if ctx is None or not ctx.resilient_parsing:
                 raise unwritable(_flag(param), path, error) from None
+        _check_apart(path, param, ctx)
         return path
 
 
@@ -129,6 +131,33 @@ def _flag(param: click.Parameter | None) -> str:
     if isinstance(param, click.Option):
         return max(param.opts, key=len)
     return param.human_readable_name if param else "path"
+
+
+def _check_apart(path: Path, param: click.Parameter | None, ctx: click.Context | None) -> None:
+    """Raise UsageError if an output is another output, or an input, which it would destroy."""
+    if ctx is None or param is None or ctx.resilient_parsing:
+        return
+    for other in ctx.command.params:
+        types = (other.type, param.type)
+        if other is param or not any(isinstance(item, OutputFile) for item in types):
+            continue
+        value = ctx.params.get(other.name or "")
+        for found in value if isinstance(value, tuple) else (value,):
+            if isinstance(found, Path) and is_same_file(path, found):
+                what = f"{_flag(param)} and {_flag(other)} are one file: {path}"
+                raise UsageError(Reason.BAD_FLAG, what, hint="name another file")
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Whether both name one file, or would; devices, pipes and this process's streams do not."""
+    if descriptor_of(one) is not None or descriptor_of(other) is not None:
+        return False
+    try:
+        if one.exists() and other.exists():
+            return one.is_file() and one.samefile(other)
+        return os.path.realpath(one) == os.path.realpath(other)
+    except (OSError, ValueError):
+        return False
 
 
 def _plain(

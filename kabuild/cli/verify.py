@@ -9,6 +9,7 @@ import click
 
 from kabuild.base.errors import Reason, UsageError
 from kabuild.base.listing import abridged
+from kabuild.base.printing import in_line
 from kabuild.bundle.archive import TOTAL_LIMIT
 from kabuild.bundle.manifest import Manifest
 from kabuild.bundle.signature import UNSIGNED, signature_of, signer
@@ -48,14 +49,13 @@ def command(
     try:
         with Store.open() as store:
             verified = verify_file(bundle, store, known_gates(), limit=max_bytes)
-        lines = _text(bundle, verified)
+        lines = [told(bundle, verified)]
         wanted = signature or allowed_signers
         where = signature or signature_of(bundle)
         if wanted or where.is_file():
             who = signer(bundle, where, allowed_signers)
-            lines.append(
-                f"signed by {who}" + ("" if allowed_signers else " (identity not checked)")
-            )
+            more = "" if allowed_signers else " (identity not checked)"
+            lines.append(in_line(f"signed by {who}{more}"))
         else:
             lines.append(UNSIGNED)
     except OSError as error:
@@ -63,7 +63,12 @@ def command(
     click.echo("\n".join(lines))
 
 
-def _text(bundle: Path, verified: Verified) -> list[str]:
+def told(bundle: Path, verified: Verified) -> str:
+    """What the bundle holds; its names make no lines, and act on no terminal."""
+    return "\n".join(map(in_line, _lines(bundle, verified)))
+
+
+def _lines(bundle: Path, verified: Verified) -> list[str]:
     manifest = verified.manifest
     counts = f"{len(manifest.records)} actions, {len(manifest.blobs)} blobs"
     return [

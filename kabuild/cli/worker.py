@@ -167,7 +167,7 @@ def _signer(path: Path) -> Signer:
 
     try:
         return Signer.of(read_bounded(path.expanduser(), MOST_BYTES))
-    except (OSError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: `~` of nobody
         why = getattr(error, "strerror", None) or str(error)
         raise UsageError(Reason.BAD_FLAG, f"--signing_key: {path}: {why}") from None
 

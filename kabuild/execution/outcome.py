@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.errors import InfraError, Reason, StoreError
 from kabuild.base.printing import marked
 from kabuild.execution.prepared import Prepared
@@ -102,7 +102,7 @@ def read_facts(action: Action, result: ActionResult, cas: Cas) -> Mapping[str, A
     if file is None:
         return {}
     try:
-        value = json.loads(cas.get(file.digest))
+        value = read_json(cas.get(file.digest))
     except (ValueError, StoreError):
         return {}
     return value if isinstance(value, dict) else {}
@@ -110,22 +110,36 @@ def read_facts(action: Action, result: ActionResult, cas: Cas) -> Mapping[str, A
 
 def tail(digest: Digest | None, cas: Cas) -> str:
     """The last lines of a stream that an action wrote."""
-    if digest is None:
-        return ""
-    try:
-        text = cas.get(digest)[-_TAIL_BYTES:].decode(errors="replace")
-    except StoreError:
-        return ""
+    text = _whole(digest, cas, last=_TAIL_BYTES)
     return "\n".join(text.rstrip().splitlines()[-_TAIL_LINES:])
 
 
+def _whole(digest: Digest | None, cas: Cas, last: int = 0) -> str:
+    """A stream that an action wrote, or its ``last`` bytes; empty if it is lost."""
+    if digest is None:
+        return ""
+    try:
+        return cas.get(digest)[-last:].decode(errors="replace")
+    except StoreError:
+        return ""
+
+
 def _declared_wrongly(action: Action, result: ActionResult, cas: Cas) -> str:
-    """A gate's message about its task, with the paths that users know."""
-    said = tail(result.stderr, cas).rpartition("\n")[2] or "the task is wrong"
-    for path, item in action.inputs:
-        if isinstance(item, Source) and said.startswith(f"{path}:"):
-            return f"{item.path}{said.removeprefix(path)}"
-    return said
+    """A gate's message about its task, with the paths that users know.
+
+    It is the last line that begins with a file of the task: Python writes warnings after it, such
+    as that of a coroutine that nobody awaited. Of a very long line the beginning says where.
+    """
+    lines = _whole(result.stderr, cas).rstrip().splitlines()
+    for line in reversed(lines):
+        for path, item in action.inputs:
+            if isinstance(item, Source) and line.startswith(f"{path}:"):
+                return _shortened(f"{item.path}{line.removeprefix(path)}")
+    return _shortened(lines[-1]) if lines else "the task is wrong"
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= _TAIL_BYTES else f"{line[:_TAIL_BYTES]}..."
 
 
 def _lacking(action: Action, result: ActionResult) -> str:

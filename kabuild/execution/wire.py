@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.canonical import canonical_json, parse_fields
 from kabuild.execution.inputs import TOOLCHAINS
 from kabuild.execution.prepared import Prepared, prepare
@@ -151,7 +151,7 @@ def _wired(
 def read_note(data: bytes) -> Note:
     """Read what a client asks. Raises ``ValueError`` for anything that no client of ours wrote."""
     try:
-        said = json.loads(data)
+        said = read_json(data)
         if said["schema"] != _SCHEMA:
             raise ValueError(f"its schema is {said['schema']!r}, expected {_SCHEMA}")
         fresh = _typed(said["fresh"], str)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.errors import InfraError, LoadError, Position, Reason
 from kabuild.base.reading import read_plain
 from kabuild.builder import Builder
@@ -121,7 +121,7 @@ def _facts(item: Settled, builds: Builder) -> dict[str, Any]:
     try:
         if file.digest.size > _MOST_FACTS:
             raise ValueError("it is too large")
-        facts: dict[str, Any] = json.loads(builds.store.cas.get(file.digest))
+        facts: dict[str, Any] = read_json(builds.store.cas.get(file.digest))
         absent = facts.get("left_out")
         if absent:
             return {"left_out": {"reason": str(absent["reason"]), "why": str(absent["why"])}}

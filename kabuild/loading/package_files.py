@@ -13,6 +13,9 @@ from kabuild.loading.glob import glob, is_glob
 from kabuild.model.action import Root, Source
 from kabuild.rule.attr import AttributeProblem, PathStep
 
+MOST_IN_NAME, MOST_IN_ALL = 255, 2000
+"""Bytes: what Linux allows in a name, and half of what it allows in a path."""
+
 
 class PackageFiles:
     """Turns paths of a BUILD.toml into sources. Raises AttributeProblem.
@@ -88,8 +91,16 @@ class PackageFiles:
                 "a target takes files of its own package; depend on a target of the other package",
                 reason=Reason.ESCAPING_PATH,
             )
-        if any(part in {"", "."} for part in path.split("/")):
+        parts = path.split("/")
+        if any(part in {"", "."} for part in parts):
             raise AttributeProblem(f"'{path}' is not a plain path", at, "write it as a/b/c")
+        if len(path) > MOST_IN_ALL or any(len(part.encode()) > MOST_IN_NAME for part in parts):
+            raise AttributeProblem(
+                f"'{path[:60]}...' is too long for a path",
+                at,
+                f"a name has at most {MOST_IN_NAME} bytes, a path at most {MOST_IN_ALL}",
+                reason=Reason.MISSING_FILE,
+            )
 
     def _check_link(self, full: Path, path: str, at: tuple[PathStep, ...]) -> None:
         """Refuse a path that a symbolic link leads out of the package."""

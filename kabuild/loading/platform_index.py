@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kabuild.platform import Driver
 
 DRIVER_FILE = "devices.py"
+_LONGEST_NAME = 100
+"""Bytes of a platform's name; a directory cannot have a much longer one."""
 _serial = itertools.count(1)
 
 
@@ -101,7 +103,7 @@ class PlatformIndex:
         return _driver_failure(self._directory(name) or self.roots[0] / name, error)
 
     def _directory(self, name: str) -> Path | None:
-        if not name.isidentifier():
+        if not name.isidentifier() or len(name.encode()) > _LONGEST_NAME:
             return None
         directories = (root / name for root in self.roots)
         return next((path for path in directories if (path / PLATFORM_FILE).is_file()), None)

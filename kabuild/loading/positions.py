@@ -18,7 +18,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _BARE_VALUE = re.compile(r"[^,\]}#\r\n]+")
 _STRING = re.compile(
     r"""
-      \"{3} (?:[^\\]|\\.)*? \"{3,5}   # several lines, with escapes; may end in quotes of its own
+      \"{3} (?:[^\\]|\\.)*? \"{3,5}   # several lines, with escapes; may end in its own quotes
     | '{3} .*? '{3,5}                 # several lines, literal
     | \" (?:[^"\\\n]|\\.)* \"         # one line, with escapes
     | ' [^'\n]* '                     # one line, literal

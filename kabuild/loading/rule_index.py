@@ -28,6 +28,8 @@ RULES = "rules"
 RULE_FILE = "rule.py"
 KINDS_FILE = "kinds.txt"
 _serial = itertools.count(1)
+_LONGEST = 60
+"""Letters in the name of a rule that is looked for as a directory."""
 
 
 class RuleIndex:
@@ -99,7 +101,7 @@ class RuleIndex:
 
     def _find(self, kind: str) -> str | None:
         """The directory of ``kind``; directories are listed only if its name does not tell."""
-        if kind.isidentifier() and self._rule_file(kind):
+        if kind.isidentifier() and len(kind) <= _LONGEST and self._rule_file(kind):
             return kind
         return self._listing().get(kind)
 

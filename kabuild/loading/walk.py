@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from kabuild.loading.roots import BUILD_FILE, WORKSPACE_FILE
 
 MOST_DIRECTORIES = 200_000
+_ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
+"""Removed or replaced meanwhile, or the start is not a directory, or a link to itself."""
 
 
 def walk(
@@ -18,8 +20,8 @@ def walk(
     """The directories of the workspace ``root`` at and below ``start``, sorted.
 
     Each with whether it is a package. Skips dot directories, ``out`` at the root, virtual
-    environments and other workspaces; unreadable directories are passed to ``left_out``. Raises
-    ``OSError``, also if there are too many.
+    environments and other workspaces; unreadable and too deep directories are passed to
+    ``left_out``. Raises ``OSError``, also if there are too many.
     """
     stack = [start]
     for count in itertools.count():
@@ -32,9 +34,11 @@ def walk(
         try:
             with os.scandir(directory) as entries:
                 found = {entry.name: entry for entry in entries}
-        except (FileNotFoundError, NotADirectoryError):
-            continue  # removed or replaced meanwhile, or a start that is none
-        except PermissionError as error:
+        except OSError as error:
+            if error.errno in _ABSENT:
+                continue
+            if not isinstance(error, PermissionError) and error.errno != errno.ENAMETOOLONG:
+                raise
             left_out(directory, error)
             continue
         at_root = directory == root

@@ -151,7 +151,7 @@ class Action:
         gate: the gate whose verdict this action writes to ``out/verdict.json``, or ``""``.
         requires: gates that must have passed, else this action is skipped.
         preload: Python modules that a warm process may have imported already.
-        nestable: whether the command puts processes of its own into inner sandboxes.
+        nestable: whether the command puts its own processes into inner sandboxes.
         network: whether it has this machine's network; without it, it has none.
         secrets: variables of the user's environment that it gets. Their names are in the key;
             their values are never stored.

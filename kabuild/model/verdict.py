@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, unique
 from typing import Any
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.canonical import canonical_json
 
 EARLIER_GATE = "EARLIER_GATE"
@@ -50,10 +50,7 @@ class GateVerdict:
     @classmethod
     def from_json(cls, data: bytes) -> GateVerdict:
         """Read ``verdict.json``. Raises ``ValueError`` for anything else."""
-        try:
-            value = json.loads(data)
-        except RecursionError:
-            raise ValueError("it is nested too deeply") from None
+        value = read_json(data)
         if not isinstance(value, dict) or value.get("schema") != 1:
             msg = "no verdict of schema 1"
             raise ValueError(msg)

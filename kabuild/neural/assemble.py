@@ -46,6 +46,7 @@ def build():
         held.append((tables[0] if name in tables[0] else tables[1], name))
 
     def call(self, *arguments):
+        constants[:] = [constant.to(arguments[0].device) for constant in constants]
         return forward([table[name] for table, name in held], constants, *arguments)
 
     model.__class__ = type(type(model).__name__, (type(model),), {{"forward": call}})
@@ -56,7 +57,7 @@ def build():
 def assemble(known: Known, model: str, kernels: Mapping[str, str]) -> str:
     """The model whose file is ``model``, with ``kernels`` by part; all others as PyTorch has them.
 
-    Every kernel is a module of its own.
+    Every kernel is a separate module.
     """
     said = f" with other kernels for {', '.join(sorted(kernels))}" if kernels else " as a graph"
     texts = [_HEAD.format(name=known.name, said=said, model=_quoted(model))]

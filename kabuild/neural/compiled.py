@@ -10,7 +10,6 @@ from typing import Any, Self
 from kabuild.base.errors import LoadError
 from kabuild.builder import Builder
 from kabuild.loading.request import Request
-from kabuild.model.platform import CPU
 from kabuild.model.speedup import Speedup
 from kabuild.neural.running import ModelFile, run_tool, unreadable
 from kabuild.report.table import text_table
@@ -86,10 +85,6 @@ class Compiled:
 
 def compiled_of(model: ModelFile, request: Request, builds: Builder) -> Compiled:
     """What ``torch.compile`` makes of a model, perhaps from the cache. Raises KabuildError."""
-    platform = (request.platform or CPU).partition(":")[0]
-    if platform != CPU:
-        what = f"it is compared on cpu alone; the sandbox on {platform} has no compiler for it"
-        return Compiled(what)
     try:
         facts = run_tool("model_compiled", model, {}, request, builds).facts
     except LoadError as error:

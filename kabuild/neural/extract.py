@@ -34,7 +34,7 @@ class Outcome:
 
     Attributes:
         admitted: the parts that are tasks now.
-        left_out: by part, why it is none.
+        left_out: by part, why it is not a task.
     """
 
     admitted: tuple[Row, ...]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.errors import LoadError, Position, Reason, UsageError
 from kabuild.base.fs import atomic_write
 from kabuild.base.reading import read_plain
@@ -244,7 +245,7 @@ class Known:
             hint = "write it with: kabuild model extract MODEL.py -o DIRECTORY"
             raise UsageError(Reason.BAD_FLAG, what, hint=hint) from None
         try:
-            value = json.loads(data)
+            value = read_json(data)
             if value["schema"] != SCHEMA:
                 raise ValueError("another schema")
             return cls(

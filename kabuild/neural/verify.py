@@ -150,9 +150,9 @@ class Verified:
 
 
 def verify(directory: Path, request: Request, builds: Builder, *, alone: bool) -> Verified:
-    """Judge all parts' solutions, then the model with those that pass; with ``alone``, no more.
+    """Judge all parts' solutions, then the model with those that pass, and without any of them.
 
-    Otherwise also the model without any of them, and without each. Raises KabuildError.
+    Where not ``alone``, also without each. Raises KabuildError.
     """
     root = find_workspace(request.cwd)
     package = package_of(directory, root)
@@ -167,11 +167,9 @@ def verify(directory: Path, request: Request, builds: Builder, *, alone: bool) -
     parts = tuple(_replaced(known, judged, builds.store))
     unsolved = {r.label.name: _why(r) for r in judged.table if not r.passed}
     kernels = {part.name: part.kernel for part in parts}
-    wanted = {ALL: kernels} if kernels else {}
-    if not alone and kernels:
-        wanted[NONE] = {}
-        if len(kernels) > 1:
-            wanted |= {n: {k: v for k, v in kernels.items() if k != n} for n in kernels}
+    wanted = {ALL: kernels, NONE: {}} if kernels else {}
+    if not alone and len(kernels) > 1:
+        wanted |= {n: {k: v for k, v in kernels.items() if k != n} for n in kernels}
     variants, summaries = [], [judged]
     for name, chosen in wanted.items():
         file = root / "out" / PACKAGE / known.name / f"{_called(name)}.py"

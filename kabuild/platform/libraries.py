@@ -54,7 +54,7 @@ def find_library(
     """The library that a program with ``env`` would load, or that is in one of ``places``.
 
     These are the directories where a platform's driver puts it, besides those of every loader.
-    One for other processors than this Python's is none: drivers also bring theirs of 32 bits.
+    Libraries for other processors than this Python's are skipped, such as a driver's of 32 bits.
     """
     advice = (os.environ if env is None else env).get("LD_LIBRARY_PATH", "")
     cached = list(_cached(name, cache))

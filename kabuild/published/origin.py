@@ -9,13 +9,17 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from kabuild.bundle.manifest import Record
+from kabuild.bundle.verdicts import VERDICTS
 from kabuild.execution.inputs import TOOLCHAINS
 from kabuild.loading import source_roots
+from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
+from kabuild.model.result import OutputFile
 from kabuild.store.trees import read_directory
 
-JUDGES = ("tools/", "hip/", "runner/")
-"""Input directories of compilers, runners and judges; a task's own files lie elsewhere."""
+JUDGES = ("tools/", "hip/", "runner", "runtime/", "launch_filter", "platforms/", VERDICTS)
+"""How paths of compilers, runners, their sources, judges and verdicts begin; a task's own files lie
+elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +39,28 @@ class Origins:
 def origins(records: Sequence[Record], get: Callable[[Digest], bytes]) -> Origins:
     """The origins of all inputs of the records. Raises whatever ``get`` raises."""
     made = {file.digest.hash for record in records for file in record.files}
-    own = made | _shipped()
+    built = {file.digest.hash for record in records for file in _compared(record)}
+    shipped = _shipped()
     foreign: set[str] = set()
     given: set[tuple[str, str]] = set()
     for root in {record.root for record in records}:
         for path, node in read_directory(root, get).walk():
-            if node.digest.hash in own or path.startswith(f"{TOOLCHAINS}/"):
+            if node.digest.hash in shipped or path.startswith(f"{TOOLCHAINS}/"):
                 continue
             if path.startswith(JUDGES):
-                foreign.add(path)
-            else:
+                if node.digest.hash not in built:
+                    foreign.add(path)
+            elif node.digest.hash not in made:
                 given.add((_kind(path), node.digest.hash))
     kinds = Counter(kind for kind, _ in given)
     return Origins(tuple(sorted(foreign)), dict(sorted(kinds.items())))
+
+
+def _compared(record: Record) -> Iterator[OutputFile]:
+    """The outputs that a replay compares. A record may claim to have made any other file."""
+    if record.replayable:
+        names = {VERDICT_FILE} if record.timed else {file.path for file in record.files}
+        yield from (file for file in record.files if file.path in names)
 
 
 def _kind(path: str) -> str:

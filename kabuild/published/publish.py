@@ -1,4 +1,4 @@
-"""From a finished evaluation to a bundle."""
+"""From a finished evaluation to a bundle, with the licences of imported tasks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kabuild.bundle.manifest import Manifest
 from kabuild.bundle.processor import instructions
 from kabuild.loading.request import Request
 from kabuild.model.gate_result import GateResult
+from kabuild.model.label import repository_of
 from kabuild.model.options import Options
 from kabuild.pipeline import Summary
-from kabuild.published.licences import licences
 from kabuild.store import Store
 
 PUBLIC_SALT = Options.salt
@@ -113,3 +113,23 @@ def request_of(summary: Summary) -> Mapping[str, Any]:
         "salt": sha256(options.salt.encode()).hexdigest(),
         **({"licences": terms} if (terms := licences(summary)) else {}),
     }
+
+
+def licences(summary: Summary) -> dict[str, str]:
+    """The licences of all external repositories in an evaluation, by ``@name``.
+
+    Raises BundleError if a licence forbids redistribution.
+    """
+    external = summary.plan.loaded.loader.external
+    found: dict[str, str] = {}
+    for name in sorted({repository_of(row.label.package) for row in summary.table} - {""}):
+        terms = external.lock(name).terms
+        if not terms.redistribute:
+            raise BundleError(
+                Reason.NOT_PUBLISHABLE,
+                f"the bundle would hold files of '@{name}', whose licence ({terms.licence}) does "
+                "not allow redistribution",
+                hint="publish it without tasks of this repository",
+            )
+        found[f"@{name}"] = terms.licence
+    return found

@@ -6,8 +6,11 @@ from pathlib import Path
 
 from kabuild.bundle.archive import open_bundle
 from kabuild.bundle.manifest import Manifest, damaged
+from kabuild.bundle.verdicts import check_handed_on
+from kabuild.model.digest import Digest
 from kabuild.store import Store
 from kabuild.store.cas import BlobMissingError
+from kabuild.store.merkle import Directory
 from kabuild.store.trees import MOST_OF_A_BUNDLE, Trees
 
 
@@ -21,10 +24,12 @@ def unpack(path: Path, store: Store, *, limit: int) -> Manifest:
         for _, chunks in bundle.streams():
             store.put_stream(chunks)
     trees = Trees(store.cas.get, most=MOST_OF_A_BUNDLE)
+    roots: dict[Digest, Directory] = {}
     for record in bundle.manifest.records:
         try:
-            trees.read(record.root)
+            roots[record.root] = trees.read(record.root)
         except (ValueError, BlobMissingError) as error:
             what = f"{path}: the inputs of {record.label} cannot be read: {error}"
             raise damaged(what) from None
+    check_handed_on(bundle.manifest, roots)
     return bundle.manifest

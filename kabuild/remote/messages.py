@@ -46,14 +46,14 @@ class Fields:
             self._fields.setdefault(number, []).append(value)
 
     def number(self, number: int) -> int:
-        """A number; 0 where there is none."""
+        """A number; 0 if absent."""
         value = self._fields.get(number, [0])[-1]
         if isinstance(value, bytes):
             raise ValueError(f"field {number} is not a number")
         return value
 
     def data(self, number: int) -> bytes:
-        """Bytes or a message; empty where there is none."""
+        """Bytes or a message; empty if absent."""
         value = self._fields.get(number, [b""])[-1]
         if isinstance(value, int):
             raise ValueError(f"field {number} is a number")

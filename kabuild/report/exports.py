@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from kabuild.base.printing import escaped
 from kabuild.model.gate import Role, merged
 from kabuild.model.speedup import NO_SPEEDUP
 from kabuild.model.task_result import TaskResult
@@ -18,6 +20,9 @@ from kabuild.report.leaderboard import LeaderboardRow, headings, leaderboard
 
 SCHEMA = "kabuild/report/2"
 """Changes if a field changes its meaning or is removed; new fields do not change it."""
+
+_MARKUP = re.compile(r"[\\`\[\]|]|(?<![0-9A-Za-z])[*_]|[*_](?![0-9A-Za-z])")
+_FORMULA = re.compile(r"\s*[=+-]|\s*@(?![\w.-]+//)")
 
 _WHICH = ("evaluation", "platform", "task", "family", "trial")
 _FIGURES = ("reason", "speedup", "speedup_low", "speedup_high", "score", "policy")
@@ -49,7 +54,8 @@ def render_csv(evaluations: Sequence[Evaluation]) -> str:
     writer.writeheader()
     for evaluation in evaluations:
         for result in evaluation.results:
-            writer.writerow(_row(evaluation, result, gates))
+            row = _row(evaluation, result, gates)
+            writer.writerow({name: _value(value) for name, value in row.items()})
     return text.getvalue()
 
 
@@ -74,7 +80,7 @@ def render_markdown(evaluations: Sequence[Evaluation]) -> str:
         lines.append(_line([task, *cells]))
     if any("~" in line for line in lines):
         lines += ["", WIDE]
-    doubts = [f"{item.name}: {item.doubt}" for item in evaluations if item.doubt]
+    doubts = [_cell(f"{item.name}: {item.doubt}") for item in evaluations if item.doubt]
     return "\n".join([*lines, *(["", *doubts] if doubts else [])]) + "\n"
 
 
@@ -182,4 +188,14 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    """A name or a reason in Markdown. A bundle chose it, so it may be neither markup nor HTML."""
+    text = " ".join(escaped(text).split())
+    return _MARKUP.sub(r"\\\g<0>", text.replace("&", "&amp;").replace("<", "&lt;"))
+
+
+def _value(value: Any) -> Any:
+    """A value in CSV: no text is a formula of a spreadsheet. Labels may begin with ``@``."""
+    if not isinstance(value, str):
+        return value
+    text = escaped(value)
+    return f"'{text}" if _FORMULA.match(text) else text

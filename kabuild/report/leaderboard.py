@@ -82,7 +82,7 @@ class LeaderboardRow:
 def leaderboard(evaluations: Iterable[Evaluation]) -> list[LeaderboardRow]:
     """One row for each evaluation and family, and one for all families if there are several.
 
-    Results of tier ``script`` have rows of their own, and are not in the one for all.
+    Results of tier ``script`` have their own rows, and are not in the one for all.
     """
     found = []
     for evaluation in evaluations:

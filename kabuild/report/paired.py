@@ -3,7 +3,7 @@
 Pairs are tasks, not configs or trials: those of one task are not independent. A task's figure is
 the geometric mean over its judged trials, where a trial that failed counts 1.0x; so failures count,
 and no task is left out. Failing never wins: if only one of two is correct, it wins, however slow.
-Unjudged trials are in no pair, and named. Tasks of tier ``script`` have figures of their own: they
+Unjudged trials are in no pair, and named. Tasks of tier ``script`` have their own figures: they
 are judged by other rules, and averaged with no other task.
 """
 

@@ -6,13 +6,13 @@ equal keys. Its message ``softmax.hip:3:10: error`` is shown as ``bad.hip:3:10: 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.errors import StoreError
 from kabuild.model.action import Artifact, Literal, Name, Output, Source
 from kabuild.model.event import ActionSettled, Event, EventSink
@@ -121,8 +121,8 @@ class Places:
         if file is None:
             return ()
         try:
-            found = json.loads(self._store.cas.get(file.digest))
-        except (ValueError, RecursionError, StoreError):
+            found = read_json(self._store.cas.get(file.digest))
+        except (ValueError, StoreError):
             return ()
         is_list = isinstance(found, list) and all(isinstance(line, int) for line in found)
         return found if is_list else ()

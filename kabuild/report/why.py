@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.errors import Reason, StoreError
 from kabuild.base.printing import escaped
 from kabuild.execution.forecast import Forecast
@@ -184,7 +185,7 @@ def _lines(name: str, old: str, new: str) -> list[str]:
 def _values(name: str, old: str, new: str) -> list[str]:
     """A line for each differing value; none if either is not a JSON object or array."""
     try:
-        values = (json.loads(old), json.loads(new))
+        values = (read_json(old), read_json(new))
         if not all(isinstance(value, dict | list) for value in values):
             return []
         return [f"{name}: {where}: {what}" for where, what in _between("", *values)]

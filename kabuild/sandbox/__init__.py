@@ -15,7 +15,7 @@ What a command sees: ``/exec`` (its inputs, read-only, the working directory), `
 process, no capabilities; user and group are 1000, the host is called ``kabuild``.
 
 ``limits.py``, ``namespaces.py``, ``rootfs.py`` and ``seccomp.py`` are self-contained: rules place
-them into input trees, so that a judge can put a candidate into a sandbox of its own.
+them into input trees, so that a judge can put a candidate into its own sandbox.
 """
 
 from kabuild.sandbox.namespaces import probe

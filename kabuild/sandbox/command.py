@@ -1,6 +1,6 @@
 """Turns a worker into a program, or runs a script in its present interpreter.
 
-A script that runs in place sees what it would see in an interpreter of its own: ``__main__``,
+A script that runs in place sees what it would see in its own interpreter: ``__main__``,
 ``sys.argv``, ``sys.path[0]``, the environment, tracebacks, exit codes. Self-contained, because
 it runs inside a zygote.
 """

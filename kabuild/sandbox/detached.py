@@ -12,7 +12,7 @@ _STARTED: list[subprocess.Popen[bytes]] = []
 
 
 def start_detached(argv: Sequence[str], *, directory: Path, env: dict[str, str]) -> None:
-    """Start a program in a session of its own, without input and output. Raises ``OSError``."""
+    """Start a program in its own session, without input and output. Raises ``OSError``."""
     _STARTED[:] = [process for process in _STARTED if process.poll() is None]
     process = subprocess.Popen(
         argv,

@@ -39,7 +39,7 @@ def settle() -> None:
         if signal.getsignal(number) is signal.SIG_IGN and number not in _IGNORED_BY_PYTHON:
             signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    with contextlib.suppress(OSError):  # a policy for idle times may be left by nobody
+    with contextlib.suppress(OSError):  # the kernel may refuse to leave a policy for idle times
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     _libc.prctl(_PR_SET_TIMERSLACK, _SLACK_NS, 0, 0, 0)
     _libc.prctl(_PR_SET_THP_DISABLE, 0, 0, 0, 0)

@@ -43,7 +43,7 @@ class _Stat:
 class ProcessTree:
     """All processes below this one, except this one.
 
-    In a pid namespace of its own (``contained``) these are simply all others. Otherwise they
+    In its own pid namespace (``contained``) these are simply all others. Otherwise they
     are its descendants, and this process must be their subreaper, or orphans would be lost.
     """
 

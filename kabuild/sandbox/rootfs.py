@@ -22,7 +22,7 @@ from enum import Enum
 from functools import partial
 
 USER_ID = 1000
-"""User and group id inside every sandbox, whoever runs it."""
+"""User and group id inside every sandbox, for every user."""
 
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 _MNT_DETACH = 2
@@ -84,7 +84,7 @@ class View:
     directory to exist there. ``/dev`` holds null, zero, full, random, urandom and shm, besides
     what is bound into it; shm has 64 MiB unless ``tmpfs`` says otherwise. ``/etc`` holds stubs
     of passwd, group, hosts and nsswitch.conf where these are not bound. ``network`` keeps the
-    caller's network; ``loopback`` brings 127.0.0.1 up in a network of its own. Without
+    caller's network; ``loopback`` brings up 127.0.0.1 in a network namespace. Without
     ``mount_proc`` there is no ``/proc``.
     """
 

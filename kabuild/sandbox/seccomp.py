@@ -2,7 +2,7 @@
 
 Self-contained (standard library only): it is also placed beside ``namespaces.py`` in the input
 root of gate actions. Both profiles are deny lists, because hostile kernels run inside large
-programs (torch, compilers, GPU drivers) whose system calls nobody can enumerate; what protects
+programs (torch, compilers, GPU drivers) whose system calls cannot be enumerated; what protects
 the host are the namespaces. The filter takes away what namespaces do not cover: interfaces of
 the kernel that have no business in a build, other processes' memory, and sockets of families
 that network namespaces do not separate (vsock reaches the hypervisor).

@@ -78,7 +78,7 @@ class SandboxSpec:
     ``sources``       the SHA-256 of Python files in ``input_dir`` by their paths. That process
                       compiles them once for all of its scripts, so name trusted files only:
                       never one of a candidate. They are a hint, too.
-    ``nestable``      the command is trusted and builds sandboxes of its own.
+    ``nestable``      the command is trusted and builds its own sandboxes.
     ``network``       the command reaches what this machine reaches, instead of nothing.
     ``own_env``       further variables, which may differ between commands that share a process.
     ``secrets``       further variables; they are kept from every process but the command's.

@@ -67,7 +67,7 @@ def supervise(orders: Orders, worker: int, control_fd: int, collect_fd: int) -> 
     try:
         protocol.send(control, report)
     except OSError:
-        return 1  # nobody is left to read it
+        return 1  # the reader is gone
     return 0
 
 
@@ -79,7 +79,7 @@ def _limit_of_signal(status: int | None) -> str | None:
 
 
 class _Guard:
-    """Ends a fork bomb, and whatever outlasts its time, in a thread of its own.
+    """Ends a fork bomb, and whatever outlasts its time, in its own thread.
 
     To read what a process uses may mean to wait for locks, and to clean up behind it; the
     processes of a bomb fight about these for minutes. To count and to kill them never waits.

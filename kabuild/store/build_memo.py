@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kabuild.base.bounded_json import bounded_json
+from kabuild.base.bounded_json import bounded_json, read_json
 from kabuild.base.errors import UsageError
 from kabuild.base.own_files import write_own
 from kabuild.base.reading import read_plain
@@ -152,7 +152,7 @@ class BuildMemos(MemoTable):
         """The remembered answer to a request; None if none can be used."""
         try:
             body = self._seal.unwrap(KIND, request, read_plain(self._path(request)))
-            return _from_json(json.loads(body))
+            return _from_json(read_json(body))
         except (OSError, ValueError, TypeError, KeyError, UsageError):
             return None
 

@@ -7,6 +7,7 @@ file that is written twice within one tick of its file system's clock looks the 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.own_files import open_own, write_own
 from kabuild.base.reading import read_plain
 from kabuild.base.seal import Seal, UnsealedError
@@ -29,6 +31,8 @@ QUIET_NS = 2_000_000_000
 
 KIND = "file index"
 _LIMIT = 200_000
+_TRIES = 10
+"""To read a file between two changes of it."""
 """The number of entries above which only those that this process used are kept."""
 
 
@@ -68,7 +72,8 @@ class FileIndex:
     def digest(self, path: str, status: os.stat_result | None = None) -> tuple[Digest, Signature]:
         """The digest of a regular file, and its signature at that time.
 
-        ``status`` saves a ``stat`` if the caller has one. Raises ``OSError``.
+        ``status`` saves a ``stat`` if the caller has one. Raises ``OSError``, also for a file that
+        never has the size that it tells, as in ``/proc``, or keeps changing.
         """
         signature = Signature.of(status or os.stat(path))  # noqa: PTH116 - the hot path
         known = self._load()
@@ -107,13 +112,13 @@ class FileIndex:
             body = self._seal.unwrap(KIND, "", read_plain(self._path))
         except (OSError, UnsealedError):
             return {}
-        entries: dict[str, list[Any]] = json.loads(body)
+        entries: dict[str, list[Any]] = read_json(body)
         return entries
 
     def _hash(self, path: str) -> tuple[Digest, Signature]:
         """Hash a file, again if it changed meanwhile; remember it unless it is too young."""
         with open(path, "rb") as file:
-            while True:
+            for _ in range(_TRIES):
                 before = Signature.of(os.fstat(file.fileno()))
                 started_ns = self._now_ns()
                 file.seek(0)
@@ -121,6 +126,8 @@ class FileIndex:
                 size = file.tell()
                 if Signature.of(os.fstat(file.fileno())) == before and size == before.size:
                     break
+            else:
+                raise OSError(errno.EBUSY, "it changes while it is read", path)
         digest = Digest(found, size)
         if started_ns - max(before.mtime_ns, before.ctime_ns) > QUIET_NS:
             with self._guard:

@@ -14,7 +14,7 @@ from kabuild.base.errors import InfraError, LoadError, Position, Reason
 from kabuild.base.reading import read_plain
 from kabuild.base.sizes import parse_size
 from kabuild.base.suggest import suggest
-from kabuild.base.user_dirs import xdg_directory
+from kabuild.base.user_dirs import home_directory, xdg_directory
 
 MOST_BYTES = 1 << 20
 _KNOWN: Mapping[str, tuple[str, ...]] = {"cache": ("size",)}
@@ -32,8 +32,8 @@ class UserSettings:
 
 def user_file(env: Mapping[str, str] = os.environ) -> Path:
     """The path of the user's file."""
-    home = Path(os.path.expanduser(env.get("HOME") or "~"))  # noqa: PTH111 - which raises nothing
-    return (xdg_directory("XDG_CONFIG_HOME", env) or home / ".config") / "kabuild" / "config.toml"
+    base = xdg_directory("XDG_CONFIG_HOME", env) or home_directory(env) / ".config"
+    return base / "kabuild" / "config.toml"
 
 
 def read_user_settings(env: Mapping[str, str] = os.environ) -> UserSettings:

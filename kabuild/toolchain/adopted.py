@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from contextlib import suppress
 from pathlib import Path
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.errors import DriftError, Position, Reason, ToolchainError
 from kabuild.base.fs import atomic_write
 from kabuild.base.reading import read_plain
@@ -102,4 +102,4 @@ def drift(
 
 
 def _by_path(listing: bytes) -> dict[str, list[str]]:
-    return {path: entry for path, *entry in json.loads(listing)}
+    return {path: entry for path, *entry in read_json(listing)}

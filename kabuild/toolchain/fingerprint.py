@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.canonical import canonical_json
 from kabuild.model.digest import Digest
 from kabuild.toolchain.distributions import InstalledDistribution
@@ -108,7 +108,7 @@ def tree_fingerprint(listing: bytes) -> bytes:
         {
             "schema": SCHEMA,
             "kind": "local",
-            "files": len(json.loads(listing)),
+            "files": len(read_json(listing)),
             "tree": Digest.of(listing).hash,
         }
     )

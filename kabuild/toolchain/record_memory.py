@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.canonical import canonical_json
 from kabuild.base.own_files import write_own
 from kabuild.base.reading import read_plain
@@ -50,7 +50,7 @@ class RecordMemory:
     def _load(self) -> dict[str, list[str | int]]:
         if self._known is None:
             try:
-                known = json.loads(self._seal.unwrap(KIND, "", read_plain(self._path)))
+                known = read_json(self._seal.unwrap(KIND, "", read_plain(self._path)))
                 for hash_, size in known.values():
                     Digest(hash_, size)
             except (OSError, ValueError, AttributeError, TypeError):

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.errors import DriftError, Position, Reason, ToolchainError
 from kabuild.base.own_files import write_own
 from kabuild.base.reading import read_plain
@@ -100,7 +101,7 @@ class TreeCheck:
 
     def _known(self, digest: str, seen: Path) -> dict[str, Look]:
         try:
-            known = json.loads(self.trees.seal.unwrap(KIND, digest, read_plain(seen)))
+            known = read_json(self.trees.seal.unwrap(KIND, digest, read_plain(seen)))
         except (OSError, ValueError):
             return {}
         return known if isinstance(known, dict) else {}

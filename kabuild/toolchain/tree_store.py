@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.canonical import canonical_json
 from kabuild.base.errors import Reason, ToolchainError
 from kabuild.base.fs import remove_tree
@@ -172,7 +172,7 @@ class TreeStore:
         return self.seal.unwrap(KIND, digest, read_plain(self.manifest(digest)))
 
     def _read(self, digest: str) -> dict[str, Any]:
-        manifest = json.loads(self._manifest(digest))
+        manifest = read_json(self._manifest(digest))
         return manifest if isinstance(manifest, dict) else {}
 
 

@@ -1,4 +1,4 @@
-"""A node of a fleet: runs what an engine's worker hands on, in sandboxes of its own, and signs it.
+"""A node of a fleet: runs what an engine's worker hands on, in its own sandboxes, and signs it.
 
     node = Node(store, offer, strategy, turns, signer)
     with WorkerServer(path, node, store.cas) as server:

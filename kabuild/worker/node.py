@@ -74,7 +74,7 @@ class Ended:
 
     Attributes:
         code: the program's exit code.
-        outcome: a verdict's name, such as ``PASS``; ``done`` or ``failed`` of what is no gate;
+        outcome: a verdict's name, such as ``PASS``; ``done`` or ``failed`` for other actions;
             ``cancelled``, ``refused`` if nothing ran, ``infra`` if the machine failed.
         kind: ``timed``, ``device`` or ``cpu``: what it measures on or uses; empty if nothing ran.
         waited: seconds that it waited for its turn.
@@ -249,7 +249,7 @@ class Node:
 
 
 def _told(ended: Ended) -> str:
-    """How an action ended, for whoever reads the node's log."""
+    """How an action ended, for the node's log."""
     spent = f" in {ended.ran:.1f} s" if ended.kind else ""
     waited = f" after {ended.waited:.1f} s of waiting" if ended.waited >= _LONG_WAIT else ""
     return f"{ended.outcome}{spent}{waited} (exit code {ended.code})"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kabuild.base.bounded_json import read_json
 from kabuild.base.canonical import canonical_json
 from kabuild.base.version import __version__
 from kabuild.model.action import Action, Toolchain
@@ -87,7 +87,7 @@ class Offered:
     def from_json(cls, data: bytes) -> Offered:
         """Read ``Offer.to_json``. Raises ``ValueError``."""
         try:
-            said: Any = json.loads(data)
+            said: Any = read_json(data)
             if said["schema"] != _SCHEMA:
                 raise ValueError(f"its schema is {said['schema']!r}, expected {_SCHEMA}")
             return cls(

@@ -21,7 +21,7 @@ _POLL = 0.2
 _WAITING = 256
 _MOST_TEXT = 4000
 _MODE = 0o666
-"""Engines run as users of their own; who connects can only have actions run, as engines do."""
+"""Engines run as their own users; who connects can only have actions run, as engines do."""
 
 
 class Runner(Protocol):
@@ -95,7 +95,7 @@ class WorkerServer:
             with connection:
                 self._answer(connection)
         except OSError:
-            pass  # whoever asked is gone
+            pass  # the client is gone
         finally:
             with self._guard:
                 self._running.discard(threading.current_thread())

@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def tell(text: str) -> None:
-    """Say something to whoever reads the engine's log."""
+    """Write a line to the engine's log."""
     sys.stderr.write(f"kabuild: {text}\n")
 
 

@@ -184,6 +184,36 @@ def test_what_cannot_be_written_is_told_before_anything_runs(
         assert "actions" not in ran.out
 
 
+def test_an_output_is_neither_another_one_nor_an_input(
+    judged: CliWorkspace, tmp_path: Path
+) -> None:
+    kernel, link, new = (tmp_path / name for name in ("mine.hip", "link", "new"))
+    kernel.write_text("// mine\n")
+    link.symlink_to(kernel)
+    for flags in (
+        (f"--solution={kernel}", f"--explain={kernel}"),
+        (f"--explain={link}", f"--solution={kernel}"),
+        (f"--events={new}", f"--summary={tmp_path}/./new"),
+    ):
+        ran = judged.run("test", TASK, *flags)
+        assert ran.code == 2
+        assert " are one file: " in ran.err
+    assert kernel.read_text() == "// mine\n"
+
+    bundle = tmp_path / "a.kab"
+    assert judged.run("publish", TASK, "-o", str(bundle)).code == 0
+    whole = bundle.read_bytes()
+    ran = judged.run("report", str(bundle), "--format=csv", "-o", str(bundle))
+    assert ran.code == 2
+    assert "is one of the results to show" in ran.err
+    assert bundle.read_bytes() == whole
+
+
+def test_two_outputs_may_go_to_one_device_or_stream(judged: CliWorkspace) -> None:
+    assert judged.run("test", TASK, "--explain=/dev/null", "--events=/dev/null").code == 0
+    assert judged.run("test", TASK, "--explain=/dev/stdout", "--events=/dev/stdout").code == 0
+
+
 def test_a_pipe_without_a_reader_is_no_silence(judged: CliWorkspace, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
 

@@ -88,7 +88,6 @@ def test_help_does_not_even_import_the_commands(workspace: CliWorkspace) -> None
         *("kabuild.base.lazy", "kabuild.base.printing", "kabuild.base.version"),
         *(
             "kabuild.cli",
-            "kabuild.cli.inherited",
             "kabuild.cli.interrupts",
             "kabuild.cli.main",
             "kabuild.cli.program",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -19,6 +19,15 @@ from tests.testkit.cli import CliWorkspace
 from tests.testkit.generated import generate
 
 TASK = "//tasks/family0/t0"
+
+
+class Hostile(dict[str, str]):
+    """A mapping of somebody's own, which can neither be read nor shown."""
+
+    def items(self) -> Any:
+        raise ZeroDivisionError
+
+    __repr__ = items
 
 
 @pytest.fixture
@@ -101,6 +110,94 @@ def test_an_evaluator_has_a_number_of_jobs(workspace: CliWorkspace, jobs: Any) -
         kabuild.Evaluator(workspace.root, jobs=jobs)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hermetic": "no"}, "hermetic must be True or False, got 'no'"),
+        ({"fresh": 1}, "fresh must be True or False, got 1"),
+        ({"platform": 3}, "platform must be a text, got 3"),
+        ({"platform": "a" * 300}, "unknown platform"),
+        ({"agent": b"none"}, "agent must be a text, got b'none'"),
+        ({"salt_file": "a secret"}, "salt_file must be a Path, got 'a secret'"),
+        ({"devices": (True,)}, "devices must be numbers of devices"),
+        ({"devices": (-1,)}, "devices must be numbers of devices"),
+        ({"devices": 0}, "devices must be numbers of devices"),
+        ({"samples": float("nan")}, "samples must be from 1 to"),
+    ],
+)
+def test_options_have_the_types_that_they_declare(
+    workspace: CliWorkspace, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(KabuildError, match=message):
+        kabuild.evaluate(TASK, "// x\n", workspace=workspace.root, **options)
+
+
+def test_an_option_that_is_none_is_not_given(workspace: CliWorkspace) -> None:
+    """Above all, None does not allow running without sandboxes."""
+    nothing: Any = dict.fromkeys(kabuild.Options.__annotations__)
+    with kabuild.Evaluator(workspace.root, **nothing) as evaluator:
+        assert evaluator._request == Request((), workspace.root, jobs=1)
+        assert evaluator.evaluate(TASK, "// x\n").passed
+
+
+@pytest.mark.parametrize("gates", ["compile", b"compile", (1,), (("compile",),), 5, None])
+def test_gates_are_names(workspace: CliWorkspace, gates: Any) -> None:
+    with pytest.raises(KabuildError, match="gates are names, such as "):
+        kabuild.evaluate(TASK, "// x\n", workspace=workspace.root, gates=gates)
+
+
+@pytest.mark.parametrize(
+    "place", ["a\0b", "\ud800", "a" * 5000, "loop", "nowhere", "file", None, 3]
+)
+def test_a_workspace_is_a_directory(tmp_path: Path, place: Any) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").touch()
+    given = tmp_path / place if isinstance(place, str) else place
+    with pytest.raises(KabuildError, match=r"workspace .*: [a-zA-Z]"):
+        kabuild.Evaluator(given)
+
+
+@pytest.mark.parametrize("solutions", ["// one\n", b"//", {"kernel": "//"}, Path("a.hip"), 3, None])
+def test_many_solutions_are_no_single_one(workspace: CliWorkspace, solutions: Any) -> None:
+    with (
+        kabuild.Evaluator(workspace.root) as evaluator,
+        pytest.raises(KabuildError, match="map takes solutions, such as a list of texts"),
+    ):
+        next(evaluator.map(TASK, solutions))
+
+
+def test_an_error_of_the_iterable_comes_after_the_results_before_it(
+    workspace: CliWorkspace,
+) -> None:
+    def texts() -> Iterator[str]:
+        yield from ("// 0\n", "bad\n", "// 2\n")
+        raise ConnectionError("the model is gone")
+
+    passed: list[bool] = []
+    with kabuild.Evaluator(workspace.root, jobs=2) as evaluator:
+        with pytest.raises(ConnectionError, match="the model is gone"):
+            passed.extend(done.passed for done in evaluator.map(TASK, texts()))
+        assert evaluator.evaluate(TASK, "// 0\n").passed
+
+    assert passed == [True, False, True]
+
+
+def test_a_closed_evaluator_says_so(workspace: CliWorkspace) -> None:
+    with kabuild.Evaluator(workspace.root, jobs=1) as evaluator:
+        begun = evaluator.map(TASK, (f"// {n}\n" for n in range(20)))
+        assert next(begun).passed
+
+    late = list(begun)
+    assert {str(done.error) for done in late if not done.passed} == {
+        "this Evaluator is closed: its 'with' statement has ended"
+    }
+    assert not late[-1].passed
+    with pytest.raises(KabuildError, match="this Evaluator is closed"):
+        evaluator.evaluate(TASK)
+    with pytest.raises(KabuildError, match="this Evaluator is closed"):
+        next(evaluator.map(TASK, ["//"]))
+
+
 def test_the_command_line_finds_cached_what_python_judged(workspace: CliWorkspace) -> None:
     file = workspace.root / "mine.hip"
     file.write_text("// from a file\n")
@@ -126,6 +223,10 @@ def test_the_command_line_finds_cached_what_python_judged(workspace: CliWorkspac
         (None, "text", "a task is given by its label, not None"),
         (b"//a", "text", "a task is given by its label, not b"),
         (TASK, 7, "a solution is a text, a Path"),
+        (TASK, {".": "x"}, "'.' is not a path inside a solution"),
+        (TASK, Hostile(kernel="x"), "the texts of a solution cannot be read: ZeroDivisionError"),
+        (TASK, {"kernel": Hostile()}, "'kernel' of a solution cannot be written"),
+        (Hostile(), "text", "a task is given by its label, not a value of type Hostile"),
     ],
 )
 def test_what_is_wrong_with_a_request_is_raised(
@@ -142,13 +243,29 @@ def test_a_machine_that_fails_blames_no_solution(workspace: CliWorkspace) -> Non
         kabuild.evaluate(TASK, "// x\n", workspace=workspace.root)
 
 
-def test_a_broken_reference_is_the_tasks_mistake(workspace: CliWorkspace) -> None:
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("reference:7: no such dim", "tasks/family0/t0/reference.py:7: no such dim"),
+        # Python writes warnings after the message, as of a coroutine that nobody awaited.
+        ("reference:7: late; echo a warning", "tasks/family0/t0/reference.py:7: late"),
+        (
+            "reference:7: $(head -c 9000 /dev/zero | tr '\\\\0' x)",
+            "tasks/family0/t0/reference.py:7: x",
+        ),
+        ("nothing known", "nothing known"),
+    ],
+)
+def test_a_broken_reference_is_the_tasks_mistake(
+    workspace: CliWorkspace, said: str, told: str
+) -> None:
     rule = workspace.root / "rules/copied/rule.py"
-    broken = '"echo reference:7: no such dim >&2; exit 4; cp $v'
+    broken = f'"exec >&2; echo {said}; exit 4; cp $v'
     rule.write_text(rule.read_text().replace('JUDGE + " cp $v', broken))
-    where = "tasks/family0/t0/reference.py:7: no such dim"
-    with pytest.raises(kabuild.BrokenTaskError, match=where):
+    with pytest.raises(kabuild.BrokenTaskError) as caught:
         kabuild.evaluate(TASK, "// x\n", workspace=workspace.root)
+    assert str(caught.value).startswith(f"{TASK}:t0.compile: {told}")
+    assert len(str(caught.value)) < 5000
 
 
 def test_options_are_those_of_a_request_with_their_types() -> None:

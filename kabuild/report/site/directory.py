@@ -21,7 +21,7 @@ SCHEMA = "kabuild/site/1"
 
 
 def check_directory(directory: Path) -> None:
-    """Raise UsageError if a site would replace what is none; ``OSError``."""
+    """Raise UsageError if a site would replace other files; ``OSError``."""
     if not os.path.lexists(directory):
         if not directory.absolute().parent.is_dir():
             what = f"{directory.absolute().parent} is not a directory"

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kabuild.base.user_dirs import home_directory
+
 DEFAULT_INDEX = "https://pypi.org/simple"
 _SECTIONS = ("global", "install", "download")
 
@@ -46,7 +48,7 @@ def _files(env: Mapping[str, str]) -> Iterator[Path]:
     chosen = env.get("PIP_CONFIG_FILE")
     if chosen == os.devnull:
         return
-    home = Path(os.path.expanduser(env.get("HOME") or "~"))  # noqa: PTH111 - which raises nothing
+    home = home_directory(env)
     user = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
     for base in reversed((env.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")):
         yield Path(base, "pip/pip.conf")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
+from kabuild.base.bounded_json import read_json
 from kabuild.toolchain.fetch.http import Http
 
 _JSON = "application/vnd.pypi.simple.v1+json"
@@ -41,7 +41,7 @@ def project_files(http: Http, index: str, project: str) -> list[IndexFile]:
 
 
 def _from_json(body: bytes, base: str) -> list[IndexFile]:
-    data: dict[str, Any] = json.loads(body)
+    data: dict[str, Any] = read_json(body)
     try:
         return [
             IndexFile(

@@ -112,6 +112,16 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
             pass
 
 
+@pytest.mark.parametrize("size", [1 << 20, 1 << 40])
+def test_a_hole_at_its_end_makes_no_room(tmp_path: Path, size: int) -> None:
+    """A file of kilobytes that claims a terabyte could unpack to hundreds of them."""
+    path = tmp_path / "one.kab"
+    path.write_bytes(packed({"manifest": bytes(4 << 20)}))
+    os.truncate(path, size)
+    with pytest.raises(DamagedError, match="are a hole"), opened(path) as container:
+        container.head("manifest")
+
+
 @pytest.mark.parametrize(
     "text",
     [

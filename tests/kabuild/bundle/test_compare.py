@@ -100,9 +100,11 @@ def test_intervals_of_times_have_to_overlap(high: float, word: Word) -> None:
 
 @pytest.mark.parametrize("cases", [7, ["x"], [None], {"a": 1}])
 def test_cases_that_are_none_were_not_measured(cases: Any) -> None:
-    then = {"verdict.json": {**PASS, "cases": cases}}
+    then = {"verdict.json": {**FAIL, "cases": cases}}
 
-    assert compared(then, {"verdict.json": PASS}, None, timed=True).word is Word.REPRODUCED
+    assert compared(then, {"verdict.json": FAIL}, None, timed=True).word is Word.REPRODUCED
+    then, now = {"verdict.json": {**PASS, "cases": cases}}, {"verdict.json": PASS}
+    assert compared(then, now, None, timed=True).word is Word.DIFFERENT
 
 
 def test_what_has_no_verdict_is_compared_by_what_it_made() -> None:
@@ -127,3 +129,69 @@ def test_another_processor_explains_other_digits_and_equal_ones_prove_as_much_as
 def test_a_processor_that_is_the_same_or_unknown_explains_nothing() -> None:
     assert other_processor("x86-64-v4", "x86-64-v4") is None
     assert other_processor("", "x86-64-v4") is None
+
+
+TIMED: Files = {
+    "config": "f32",
+    "speedup": 1.0,
+    "low": 0.9,
+    "high": 1.1,
+    "candidate_ns": 100.0,
+    "baseline_ns": 100.0,
+}
+OTHER_CONFIG = {**TIMED, "config": "f16"}
+HONEST: Files = {**PASS, "cases": [TIMED, OTHER_CONFIG], "mean_speedup": 1.0}
+
+
+def test_another_run_of_a_measurement_reproduces_it() -> None:
+    again = [{**case, "candidate_ns": 130.0, "baseline_ns": 120.0} for case in HONEST["cases"]]
+    now = {**HONEST, "cases": again, "mean_speedup": 1.05}
+    then = {"verdict.json": HONEST, "samples.json": b"[1]"}
+    found = compared(then, {"verdict.json": now, "samples.json": b"[2]"}, None, timed=True)
+    assert found.word is Word.REPRODUCED, found.detail
+
+
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [
+        ({**HONEST, "mean_speedup": 9.0}, "mean_speedup is 9, which is not between 0.9 and 1.1"),
+        ({**HONEST, "speedup_high": 9.0}, "speedup_high is 9"),
+        ({**HONEST, "cases": [{**TIMED, "speedup": 9.0}, OTHER_CONFIG]}, "f32: a speedup of 9"),
+        ({**HONEST, "cases": [TIMED]}, "f16 was measured now, but not then"),
+        ({**HONEST, "cases": [TIMED, TIMED, OTHER_CONFIG]}, "f32 is there twice"),
+        (
+            {**HONEST, "cases": [{**TIMED, "candidate_ns": 1.0}, OTHER_CONFIG]},
+            "f32: its times are 100 and 1 ns",
+        ),
+        (
+            {**HONEST, "cases": [{**TIMED, "candidate_ns": 1.0, "baseline_ns": 1.0}, OTHER_CONFIG]},
+            "f32: candidate_ns was 1, is 100",
+        ),
+    ],
+)
+def test_figures_of_a_publisher_have_to_agree_with_themselves_and_a_rerun(
+    then: Files, said: str
+) -> None:
+    found = compared({"verdict.json": then}, {"verdict.json": HONEST}, None, timed=True)
+    assert found.word is Word.DIFFERENT
+    assert found.detail.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("then", "now"),
+    [
+        ({"verdict.json": HONEST, "score.json": b"{}"}, {"verdict.json": HONEST}),
+        ({"verdict.json": PASS, "score.json": b"9"}, {"verdict.json": PASS, "score.json": b"1"}),
+        ({"verdict.json": PASS, "kernel.so": b"evil"}, {"verdict.json": PASS, "kernel.so": b"so"}),
+        ({"hip-runner": b"evil"}, {"hip-runner": b"honest"}),
+        (
+            {"verdict.json": HONEST, "kernel.so": b"evil"},
+            {"verdict.json": HONEST, "kernel.so": b"so"},
+        ),
+    ],
+    ids=["a file more", "a score", "a compiled kernel", "a runner", "beside a measurement"],
+)
+def test_nothing_is_taken_for_a_measurement_because_a_bundle_says_so(
+    then: Files, now: Files
+) -> None:
+    assert compared(then, now, None, timed=True).word is Word.DIFFERENT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -128,3 +129,28 @@ def test_a_wildcard_reports_all_broken_packages_together(project: Project) -> No
     assert isinstance(caught.value, LoadErrors)
     lines = [str(error.position) for error in caught.value.errors]
     assert lines == ["bad/BUILD.toml:1:3", "worse/BUILD.toml:1", "worse/BUILD.toml:3"]
+
+
+def test_directories_that_are_too_deep_are_left_out(project: Project, loader: Loader) -> None:
+    """Their paths are longer than a path may be; all others count."""
+    below = os.open(project.root / "t", os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=below)
+        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=below)
+        os.close(below)
+        below = inner
+    os.close(below)
+
+    found = " ".join(map(str, expand(loader, ["//t/..."])))
+
+    assert found == "//t:both //t:t //t/one:one //t/two:two"
+    (said,) = loader.left_out.values()
+    assert said.startswith("skipped t/ddd")
+    assert said.endswith(": File name too long")
+
+
+def test_a_link_to_itself_holds_no_packages(project: Project, loader: Loader) -> None:
+    (project.root / "t/loop").symlink_to("loop")
+    for pattern in ("//t/loop", "//t/loop/x", "//t/loop/..."):
+        with pytest.raises(UsageError, match="no package"):
+            expand(loader, [pattern])

@@ -136,3 +136,10 @@ def test_nothing_is_imported_until_a_rule_is_needed(project: Project) -> None:
     index = RuleIndex((project.root / "rules",))
     index.kinds()
     assert {name for name in sys.modules if name.startswith("kabuild_rules")} == before
+
+
+@pytest.mark.parametrize("kind", ["n" * 61, "n" * 300, "é" * 200])
+def test_a_name_that_no_directory_can_have_is_unknown(index: RuleIndex, kind: str) -> None:
+    with pytest.raises(LoadError) as caught:
+        index.rule(kind, Position("a/BUILD.toml", 1))
+    assert caught.value.reason is Reason.UNKNOWN_RULE

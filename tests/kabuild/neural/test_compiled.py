@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from kabuild.builder import Builder
-from kabuild.loading.request import Request
-from kabuild.neural.compiled import Compiled, compiled_of, render_compiled
-from kabuild.neural.running import ModelFile
+from kabuild.neural.compiled import Compiled, render_compiled
 
 FACTS: dict[str, Any] = {
     "schema": 1,
@@ -56,15 +52,3 @@ def test_without_figures_there_is_a_sentence() -> None:
 
     assert found.speedup is None
     assert render_compiled(found) == "no figures of torch.compile: this Python has no headers"
-
-
-def test_a_device_has_no_compiler_for_it() -> None:
-    """Nothing runs there: a figure of another platform would be none of this one."""
-    model = ModelFile(Path("m.py"), "m", b"")
-
-    found = compiled_of(
-        model, Request((), platform="cuda:sm_90", cwd=Path()), cast("Builder", None)
-    )
-
-    assert "compared on cpu alone" in found.absent
-    assert found.to_json()["absent"] == found.absent

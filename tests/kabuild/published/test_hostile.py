@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,15 +14,19 @@ from hypothesis import strategies as st
 
 from kabuild.base.errors import BundleError, Reason
 from kabuild.bundle.archive import open_bundle
-from kabuild.published.verify import verify_file
+from kabuild.bundle.compare import Comparison, Word
+from kabuild.bundle.manifest import Manifest
+from kabuild.cli import replay, verify
+from kabuild.published.origin import Origins
+from kabuild.published.replay import Replayed
+from kabuild.published.verify import Verified, verify_file
 from tests.kabuild.store.test_trees import doubled
-from tests.testkit.bundles import read_members, with_manifest, write_members
+from tests.testkit.bundles import RECORD, read_members, with_manifest, write_members
 from tests.testkit.evaluations import GATES
 from tests.testkit.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from kabuild.store import Store
     from tests.kabuild.published.conftest import Published
@@ -221,6 +226,46 @@ def test_a_malformed_manifest_is_refused(
     assert "malformed" in error.message
 
 
+def _another_label(manifest: dict[str, Any], **fields: str) -> None:
+    (first, *_) = [item for item in manifest["actions"] if item["gate"] == "correctness"]
+    manifest["actions"].append({**first, **fields})
+
+
+def _two_verdicts(manifest: dict[str, Any]) -> None:
+    """The false one is shown, the true one is what a rerun makes."""
+    (first, *_) = [item for item in manifest["actions"] if item["gate"] == "correctness"]
+    first["files"] = [["verdict.json", f"{'0' * 64}/1", False], *first["files"]]
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (_another_label, "two of the action '//tasks"),
+        (_two_verdicts, "two of the output 'verdict.json'"),
+    ],
+)
+def test_nothing_is_said_twice(
+    published: Published,
+    tmp_path: Path,
+    edit: Callable[[dict[str, Any]], None],
+    said: str,
+) -> None:
+    error = refused(with_manifest(published.bundle, tmp_path / "a.kab", edit))
+    assert error.reason is Reason.BUNDLE_DAMAGED
+    assert said in error.message
+
+
+def test_a_task_has_one_verdict_of_each_gate(
+    published: Published, tmp_path: Path, store: Store
+) -> None:
+    def edit(manifest: dict[str, Any]) -> None:
+        _another_label(manifest, label="//tasks/family0/t0:t0.second")
+
+    bundle = with_manifest(published.bundle, tmp_path / "a.kab", edit)
+    with pytest.raises(BundleError, match="has two verdicts of gate correctness"):
+        verify_file(bundle, store, GATES, limit=LIMIT)
+
+
 def test_provenance_that_says_something_else_is_refused(
     published: Published, tmp_path: Path
 ) -> None:
@@ -281,6 +326,20 @@ def test_what_a_bundle_says_acts_on_no_terminal(
     assert not set(said) & set("\x1b\x07\u202e\u2028\x9b")
     assert "##vso[" not in said
     assert not any(line.lstrip().startswith("::") for line in said.splitlines())
+
+
+def test_no_name_in_a_bundle_makes_a_line_of_its_own_or_clears_another() -> None:
+    """A terminal obeys the sequences that kabuild itself uses, so a bundle must not send them."""
+    false = "judged by this kabuild's own code"
+    path = f"tools/x\n{false}\r\x1b[2J\x1b[1A"
+    found = Origins((path,), {path: 1})
+    manifest = Manifest("1", {}, {"gates": [f"perf\n{false}\x1b[2K"]}, (), {})
+    verified = Verified(manifest, {}, {}, {path: 1}, found)
+    replayed = Replayed(manifest, (Comparison(RECORD, Word.DIFFERENT, path),), found, {})
+    for said in (verify.told(Path("a.kab"), verified), replay.told(replayed)):
+        assert not set(said) & set("\x1b\r")
+        assert false not in said.splitlines()
+        assert false in said
 
 
 @pytest.mark.parametrize("field", ["label", "task", "gate", "mnemonic", "lease"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kabuild.loading import builtin_root
 from kabuild.model.digest import Digest
 from kabuild.model.result import OutputFile
@@ -18,7 +20,13 @@ if TYPE_CHECKING:
 GATE = builtin_root() / "rules/harness/tools/gate.py"
 
 
-def judged(inputs: Mapping[str, bytes], made: Mapping[str, bytes] | None = None) -> Origins:
+def judged(
+    inputs: Mapping[str, bytes],
+    made: Mapping[str, bytes] | None = None,
+    *,
+    timed: bool = False,
+    replayable: bool = True,
+) -> Origins:
     """The origins of one record with these inputs, beside one that made some files."""
     blobs: dict[Digest, bytes] = {Digest.of(data): data for data in inputs.values()}
     root = build((path, FileNode(Digest.of(data))) for path, data in inputs.items())
@@ -26,6 +34,7 @@ def judged(inputs: Mapping[str, bytes], made: Mapping[str, bytes] | None = None)
         blobs[directory.digest] = directory.wire
     outputs = tuple(OutputFile(path, Digest.of(data)) for path, data in (made or {}).items())
     record = replace(RECORD, gate="compile", mnemonic="Compile", root=root.digest, files=outputs)
+    record = replace(record, timed=timed, replayable=replayable)
     return origins([record], blobs.__getitem__)
 
 
@@ -53,3 +62,27 @@ def test_paths_are_not_trusted() -> None:
     """A judge's file at another place is still known by its bytes, and by nothing else."""
     assert judged({"task/gate.py": GATE.read_bytes()}).given == {}
     assert judged({"tools/gate.py": b"another"}).foreign == ("tools/gate.py",)
+
+
+@pytest.mark.parametrize(("timed", "replayable"), [(True, True), (False, False)])
+def test_a_judge_that_an_action_only_claims_to_have_made_is_foreign(
+    timed: bool, replayable: bool
+) -> None:
+    evil = {"tools/gate.py": b"print('PASS')"}
+    made = {"x.py": b"print('PASS')"}
+    found = judged(evil, made, timed=timed, replayable=replayable)
+    assert found.foreign == ("tools/gate.py",)
+    assert judged({"runner/hip-runner": b"elf"}, {"hip-runner": b"elf"}).foreign == ()
+
+
+@pytest.mark.parametrize(
+    "path", ["runner_host/main.cpp", "launch_filter_cuda/launch.cpp", "runtime/lib.so"]
+)
+def test_the_sources_of_a_runner_judge_as_well(path: str) -> None:
+    assert judged({path: b"evil"}).foreign == (path,)
+
+
+def test_a_verdict_that_no_gate_gave_is_foreign() -> None:
+    said = b'{"verdict": "PASS"}'
+    assert judged({"verdicts/perf.json": said}).foreign == ("verdicts/perf.json",)
+    assert judged({"verdicts/perf.json": said}, {"verdict.json": said}, timed=True).foreign == ()

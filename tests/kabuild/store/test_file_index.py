@@ -177,3 +177,27 @@ def test_a_large_index_forgets_what_nobody_looks_at(
 def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         FileIndex(tmp_path / "index", SEAL).digest(str(tmp_path / "absent"))
+
+
+def test_a_file_of_proc_has_no_size_and_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="it changes while it is read"):
+        FileIndex(tmp_path / "index", SEAL).digest("/proc/self/environ")
+
+
+def test_a_file_that_changes_whenever_it_is_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grows = tmp_path / "grows.log"
+    grows.write_bytes(b"first\n")
+    digest = hashlib.file_digest
+
+    def grown(file: object, name: str) -> object:
+        found = digest(file, name)  # type: ignore[arg-type]
+        with grows.open("ab") as more:
+            more.write(b"and more\n")
+        return found
+
+    monkeypatch.setattr("hashlib.file_digest", grown)
+
+    with pytest.raises(OSError, match="it changes while it is read"):
+        FileIndex(tmp_path / "index", SEAL).digest(str(grows))

@@ -1,0 +1,118 @@
+"""Whether the figures of a published measurement agree with themselves, and with a rerun's.
+
+Times differ from run to run, so a rerun cannot repeat them. It shows that each config's speedup is
+within both intervals' reach, that no config was left out, and that times are of the same order.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kabuild.model.figure import positive
+
+TIMES = 10.0
+"""How much longer or shorter a call may take in a rerun. Machines are loaded, or throttle."""
+
+_SLACK = 2.0
+"""How far the ratio of two typical times may be from the interval of their ratio."""
+_ROUNDED = 1e-3
+"""Relative: verdicts have six digits, and means are made of them."""
+
+Case = Mapping[str, Any]
+
+
+def is_measured(verdict: Mapping[str, Any]) -> bool:
+    """Whether a verdict has the speedup of some config."""
+    return any(positive(case, "speedup") for case in _list(verdict))
+
+
+def disagreement(then: Mapping[str, Any], now: Mapping[str, Any], *, whole: bool) -> str:
+    """How the published verdict ``then`` contradicts itself or its rerun; empty if it does not.
+
+    With ``whole``, what was measured now has to have been measured then.
+    """
+    again = {str(case["config"]): case for case in _list(now)}
+    told: dict[str, Case] = {}
+    for case in _list(then):
+        config = str(case["config"])
+        if config in told:
+            return f"{config} is there twice"
+        told[config] = case
+        if config not in again:
+            return f"{config} was measured then, but not now"
+        if found := _of_itself(case) or _of_both(case, again[config]):
+            return f"{config}: {found}"
+    left_out = (name for name, case in again.items() if positive(case, "speedup"))
+    if whole and (missing := next((name for name in left_out if name not in told), "")):
+        return f"{missing} was measured now, but not then"
+    return _of_mean(then, [*told.values()])
+
+
+def _of_itself(case: Case) -> str:
+    value, low, high = _figures(case)
+    if not (value and low and high):
+        return ""
+    if not low * (1 - _ROUNDED) <= value <= high * (1 + _ROUNDED):
+        return f"a speedup of {value:.3g} is not between {low:.3g} and {high:.3g}"
+    slow, fast = positive(case, "baseline_ns"), positive(case, "candidate_ns")
+    if slow and fast and not low / _SLACK <= slow / fast <= high * _SLACK:
+        return f"its times are {slow:.4g} and {fast:.4g} ns, not a speedup of {value:.3g}"
+    return ""
+
+
+def _of_both(case: Case, again: Case) -> str:
+    if not _overlap(case, again):
+        return f"{_interval(case)} then, {_interval(again)} now"
+    for name in ("candidate_ns", "baseline_ns"):
+        then, now = positive(case, name), positive(again, name)
+        if then and now and not 1 / TIMES <= then / now <= TIMES:
+            return f"{name} was {then:.4g}, is {now:.4g}"
+    return ""
+
+
+def _of_mean(verdict: Mapping[str, Any], cases: Sequence[Case]) -> str:
+    """How the figure of all configs contradicts theirs."""
+    mean = positive(verdict, "mean_speedup")
+    figures = [_figures(case) for case in cases]
+    lows = [low for _, low, _ in figures if low]
+    highs = [high for _, _, high in figures if high]
+    if not mean or not cases or not len(lows) == len(highs) == len(cases):
+        return ""
+    low, high = statistics.fmean(lows), statistics.fmean(highs)
+    ends = positive(verdict, "speedup_low") or low, positive(verdict, "speedup_high") or high
+    told = (("mean_speedup", mean), ("speedup_low", ends[0]), ("speedup_high", ends[1]))
+    for name, value in told:
+        if not low * (1 - _ROUNDED) <= value <= high * (1 + _ROUNDED):
+            return f"{name} is {value:.3g}, which is not between {low:.3g} and {high:.3g}"
+    return ""
+
+
+def _list(verdict: Mapping[str, Any]) -> list[Case]:
+    """The cases of a verdict that are of configs."""
+    cases = verdict.get("cases")
+    known = cases if isinstance(cases, list) else []
+    return [
+        {"config": "", **case}
+        for case in known
+        if isinstance(case, dict) and ("config" in case or positive(case, "speedup"))
+    ]
+
+
+def _figures(case: Case) -> tuple[float | None, float | None, float | None]:
+    return positive(case, "speedup"), positive(case, "low"), positive(case, "high")
+
+
+def _overlap(one: Case, other: Case) -> bool:
+    (_, low, high), (_, other_low, other_high) = _figures(one), _figures(other)
+    if low and high and other_low and other_high:
+        return low <= other_high and other_low <= high
+    return bool(one.get("speedup") == other.get("speedup"))
+
+
+def _interval(case: Case) -> str:
+    value, low, high = _figures(case)
+    if value and low and high:
+        return f"{value:.3g}x ({low:.3g} to {high:.3g})"
+    return f"{case.get('speedup')}"

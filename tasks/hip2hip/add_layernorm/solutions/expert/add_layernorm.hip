@@ -1,0 +1,247 @@
+// Residual addition and layer normalisation that read a row from memory once.
+//
+//  * up to 128 packs of 16 bytes: a wave of 32 lanes a row, shuffles only;
+//  * up to 4096 packs: a block of 256 or 1024 threads a row;
+//  * longer rows: 1024 threads, which compute the values again from the cache.
+//
+// Where rows are not aligned, a pack is one element. Shuffles stay within 32 lanes: one source for
+// waves of 32 and of 64.
+//
+// Deviations are taken from the rounded mean, and their own mean is subtracted: rows with a large
+// offset keep their digits.
+#include <hip/hip_bf16.h>
+#include <hip/hip_fp16.h>
+#include <hip/hip_runtime.h>
+#include <stdint.h>
+
+namespace {
+
+constexpr int kWave = 32;    // lanes that reduce by shuffles, also in waves of 64
+constexpr int kBlock = 256;  // threads of a block of short rows
+constexpr int kItems = 4;    // packs of a row in a lane's registers
+
+__device__ float to_float(float v) { return v; }
+__device__ float to_float(__half v) { return __half2float(v); }
+__device__ float to_float(__hip_bfloat16 v) { return __bfloat162float(v); }
+
+template <class T> __device__ T from_float(float v);
+template <> __device__ float from_float<float>(float v) { return v; }
+template <> __device__ __half from_float<__half>(float v) { return __float2half(v); }
+template <> __device__ __hip_bfloat16 from_float<__hip_bfloat16>(float v) {
+  return __float2bfloat16(v);
+}
+
+// One element, or as many as 16 bytes hold. They are moved as `bits`: a compiler may cut a copy of
+// the elements into pieces.
+template <class T, int kPack> union Pack {
+  uint4 bits;
+  T v[kPack];
+};
+template <class T> union Pack<T, 1> {
+  T bits;
+  T v[1];
+};
+
+template <class T, int kPack> __device__ Pack<T, kPack> read(const T* from) {
+  Pack<T, kPack> pack;
+  pack.bits = reinterpret_cast<const Pack<T, kPack>*>(from)->bits;
+  return pack;
+}
+
+template <class T, int kPack> __device__ void write(T* to, const Pack<T, kPack>& pack) {
+  reinterpret_cast<Pack<T, kPack>*>(to)->bits = pack.bits;
+}
+
+template <int kPack> struct Values {
+  float v[kPack];
+};
+
+// The sum of the values of the kLanes lanes of a row.
+template <int kLanes> __device__ float row_sum(float value, float* scratch) {
+#pragma unroll
+  for (int distance = kWave / 2; distance > 0; distance /= 2) {
+    value += __shfl_xor(value, distance, kWave);
+  }
+  if (kLanes == kWave) return value;
+  const int lane = threadIdx.x % kWave;
+  __syncthreads();  // the last figure has been read
+  if (lane == 0) scratch[threadIdx.x / kWave] = value;
+  __syncthreads();
+  value = lane < kLanes / kWave ? scratch[lane] : 0.0f;
+#pragma unroll
+  for (int distance = kWave / 2; distance > 0; distance /= 2) {
+    value += __shfl_xor(value, distance, kWave);
+  }
+  return value;
+}
+
+// A row of float32 values for kLanes lanes: in registers, or computed again where it is longer.
+template <class Source, int kPack, int kLanes, bool kHeld> struct Row {
+  const Source& source;
+  const int cols, lane;
+  Values<kPack> held[kHeld ? kItems : 1];
+
+  // All packs are requested before the first is looked at.
+  __device__ Row(const Source& source, int cols)
+      : source(source), cols(cols), lane(threadIdx.x % kLanes) {
+    if constexpr (kHeld) {
+      typename Source::Raw raw[kItems];
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        if (column(i) < cols) raw[i] = source.load(column(i));
+      }
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        if (column(i) < cols) held[i] = source.values(column(i), raw[i]);
+      }
+    }
+  }
+
+  __device__ int column(int item) const { return (item * kLanes + lane) * kPack; }
+
+  // Calls f(column, values) for each pack of this lane.
+  template <class F> __device__ void each(F f) const {
+    if constexpr (kHeld) {
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        if (column(i) < cols) f(column(i), held[i]);
+      }
+    } else {
+      for (int i = 0; column(i) < cols; ++i) {
+        f(column(i), source.values(column(i), source.load(column(i))));
+      }
+    }
+  }
+};
+
+template <class T, int kPack> struct Added {
+  const T *x, *residual;
+  struct Raw {
+    Pack<T, kPack> x, residual;
+  };
+
+  __device__ Raw load(int col) const {
+    return Raw{read<T, kPack>(x + col), read<T, kPack>(residual + col)};
+  }
+  __device__ Values<kPack> values(int, const Raw& raw) const {
+    Values<kPack> values;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      values.v[j] = to_float(raw.x.v[j]) + to_float(raw.residual.v[j]);
+    }
+    return values;
+  }
+};
+
+template <class T, int kPack, int kLanes, bool kHeld>
+__global__ __launch_bounds__(kLanes == kWave ? kBlock : kLanes) void add_layernorm_rows(
+    const T* __restrict__ x, const T* __restrict__ residual, const T* __restrict__ weight,
+    const T* __restrict__ bias, T* __restrict__ total, T* __restrict__ y, float eps, int64_t rows,
+    int64_t cols) {
+  __shared__ float scratch[kWave];
+  constexpr int kRows = kLanes == kWave ? kBlock / kWave : 1;
+  const int64_t row = (int64_t)blockIdx.x * kRows + threadIdx.x / kLanes;
+  if (row >= rows) return;
+  const Added<T, kPack> source{x + row * cols, residual + row * cols};
+  const Row<Added<T, kPack>, kPack, kLanes, kHeld> values(source, (int)cols);
+
+  float sum = 0.0f;
+  values.each([&](int col, const Values<kPack>& pack) {
+    Pack<T, kPack> result;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      sum += pack.v[j];
+      result.v[j] = from_float<T>(pack.v[j]);
+    }
+    write<T, kPack>(total + row * cols + col, result);
+  });
+  const float shift = row_sum<kLanes>(sum, scratch) / (float)cols;
+
+  float rest = 0.0f, squares = 0.0f;
+  values.each([&](int, const Values<kPack>& pack) {
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      const float off = pack.v[j] - shift;
+      rest += off;
+      squares += off * off;
+    }
+  });
+  const float mean = row_sum<kLanes>(rest, scratch) / (float)cols;
+  const float square = row_sum<kLanes>(squares, scratch) / (float)cols;
+  const float scale = 1.0f / sqrtf(fmaxf(square - mean * mean, 0.0f) + eps);
+
+  T* out = y + row * cols;
+  values.each([&](int col, const Values<kPack>& pack) {
+    const Pack<T, kPack> gain = read<T, kPack>(weight + col);
+    const Pack<T, kPack> offset = read<T, kPack>(bias + col);
+    Pack<T, kPack> result;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      const float normal = ((pack.v[j] - shift) - mean) * scale;
+      result.v[j] = from_float<T>(normal * to_float(gain.v[j]) + to_float(offset.v[j]));
+    }
+    write<T, kPack>(out + col, result);
+  });
+}
+
+template <class T, int kPack, int kLanes, bool kHeld>
+void launch(const T* x, const T* residual, const T* weight, const T* bias, T* total, T* y,
+            float eps, int64_t rows, int64_t cols, hipStream_t stream) {
+  constexpr int kThreads = kLanes == kWave ? kBlock : kLanes;
+  constexpr int kRows = kThreads / kLanes;
+  const int64_t blocks = (rows + kRows - 1) / kRows;
+  add_layernorm_rows<T, kPack, kLanes, kHeld>
+      <<<dim3((unsigned)blocks), dim3(kThreads), 0, stream>>>(x, residual, weight, bias, total, y,
+                                                              eps, rows, cols);
+}
+
+template <class T, int kPack> void by_length(const T* x, const T* residual, const T* weight,
+                                             const T* bias, T* total, T* y, float eps, int64_t rows,
+                                             int64_t cols, hipStream_t stream) {
+  const int64_t packs = cols / kPack;
+  if (packs <= kWave * kItems) {
+    launch<T, kPack, kWave, true>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
+  } else if (packs <= 256 * kItems) {
+    launch<T, kPack, 256, true>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
+  } else if (packs <= 1024 * kItems) {
+    launch<T, kPack, 1024, true>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
+  } else {
+    launch<T, kPack, 1024, false>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
+  }
+}
+
+template <class T> hipError_t add_layernorm(const T* x, const T* residual, const T* weight,
+                                            const T* bias, T* total, T* y, float eps, int64_t rows,
+                                            int64_t cols, hipStream_t stream) {
+  constexpr int kPack = 16 / sizeof(T);
+  const uintptr_t places = (uintptr_t)x | (uintptr_t)residual | (uintptr_t)weight |
+                           (uintptr_t)bias | (uintptr_t)total | (uintptr_t)y;
+  if (cols % kPack == 0 && places % 16 == 0) {
+    by_length<T, kPack>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
+  } else {
+    by_length<T, 1>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
+  }
+  return hipGetLastError();
+}
+
+}  // namespace
+
+extern "C" hipError_t add_layernorm_f32(const float* x, const float* residual, const float* weight,
+                                        const float* bias, float* total, float* y, float eps,
+                                        int64_t rows, int64_t cols, hipStream_t stream) {
+  return add_layernorm(x, residual, weight, bias, total, y, eps, rows, cols, stream);
+}
+
+extern "C" hipError_t add_layernorm_f16(const __half* x, const __half* residual,
+                                        const __half* weight, const __half* bias, __half* total,
+                                        __half* y, float eps, int64_t rows, int64_t cols,
+                                        hipStream_t stream) {
+  return add_layernorm(x, residual, weight, bias, total, y, eps, rows, cols, stream);
+}
+
+extern "C" hipError_t add_layernorm_bf16(const __hip_bfloat16* x, const __hip_bfloat16* residual,
+                                         const __hip_bfloat16* weight, const __hip_bfloat16* bias,
+                                         __hip_bfloat16* total, __hip_bfloat16* y, float eps,
+                                         int64_t rows, int64_t cols, hipStream_t stream) {
+  return add_layernorm(x, residual, weight, bias, total, y, eps, rows, cols, stream);
+}

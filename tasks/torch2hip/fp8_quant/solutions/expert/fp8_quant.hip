@@ -1,0 +1,236 @@
+// Quantisation of rows to 8-bit floats that reads a row from memory once.
+//
+//  * up to 128 packs of 16 bytes: a wave of 32 lanes a row, shuffles only;
+//  * up to 4096 packs: a block of 256 or 1024 threads a row;
+//  * longer rows: 1024 threads, which compute the values again from the cache.
+//
+// Where rows are not aligned, a pack is one element. Shuffles stay within 32 lanes: one source for
+// waves of 32 and of 64.
+#include <hip/hip_bf16.h>
+#include <hip/hip_fp16.h>
+#include <hip/hip_runtime.h>
+#include <stdint.h>
+
+namespace {
+
+constexpr int kWave = 32;    // lanes that reduce by shuffles, also in waves of 64
+constexpr int kBlock = 256;  // threads of a block of short rows
+constexpr int kItems = 4;    // packs of a row in a lane's registers
+
+__device__ float to_float(float v) { return v; }
+__device__ float to_float(__half v) { return __half2float(v); }
+__device__ float to_float(__hip_bfloat16 v) { return __bfloat162float(v); }
+
+template <class T> __device__ T from_float(float v);
+template <> __device__ float from_float<float>(float v) { return v; }
+template <> __device__ __half from_float<__half>(float v) { return __float2half(v); }
+template <> __device__ __hip_bfloat16 from_float<__hip_bfloat16>(float v) {
+  return __float2bfloat16(v);
+}
+
+// One element, or as many as 16 bytes hold. They are moved as `bits`: a compiler may cut a copy of
+// the elements into pieces.
+template <class T, int kPack> union Pack {
+  uint4 bits;
+  T v[kPack];
+};
+template <class T> union Pack<T, 1> {
+  T bits;
+  T v[1];
+};
+
+template <class T, int kPack> __device__ Pack<T, kPack> read(const T* from) {
+  Pack<T, kPack> pack;
+  pack.bits = reinterpret_cast<const Pack<T, kPack>*>(from)->bits;
+  return pack;
+}
+
+template <class T, int kPack> __device__ void write(T* to, const Pack<T, kPack>& pack) {
+  reinterpret_cast<Pack<T, kPack>*>(to)->bits = pack.bits;
+}
+
+template <int kPack> struct Values {
+  float v[kPack];
+};
+
+// As many bytes as a pack has elements, moved as one word.
+template <int kPack> union Bytes;
+template <> union Bytes<1> {
+  uint8_t bits;
+  uint8_t v[1];
+};
+template <> union Bytes<4> {
+  uint32_t bits;
+  uint8_t v[4];
+};
+template <> union Bytes<8> {
+  uint2 bits;
+  uint8_t v[8];
+};
+
+// The largest of the values, none of them negative, of the kLanes lanes of a row.
+template <int kLanes> __device__ float row_max(float value, float* scratch) {
+#pragma unroll
+  for (int distance = kWave / 2; distance > 0; distance /= 2) {
+    value = fmaxf(value, __shfl_xor(value, distance, kWave));
+  }
+  if (kLanes == kWave) return value;
+  const int lane = threadIdx.x % kWave;
+  __syncthreads();  // the last figure has been read
+  if (lane == 0) scratch[threadIdx.x / kWave] = value;
+  __syncthreads();
+  value = lane < kLanes / kWave ? scratch[lane] : 0.0f;
+#pragma unroll
+  for (int distance = kWave / 2; distance > 0; distance /= 2) {
+    value = fmaxf(value, __shfl_xor(value, distance, kWave));
+  }
+  return value;
+}
+
+// A row of float32 values for kLanes lanes: in registers, or computed again where it is longer.
+template <class Source, int kPack, int kLanes, bool kHeld> struct Row {
+  const Source& source;
+  const int cols, lane;
+  Values<kPack> held[kHeld ? kItems : 1];
+
+  // All packs are requested before the first is looked at.
+  __device__ Row(const Source& source, int cols)
+      : source(source), cols(cols), lane(threadIdx.x % kLanes) {
+    if constexpr (kHeld) {
+      typename Source::Raw raw[kItems];
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        if (column(i) < cols) raw[i] = source.load(column(i));
+      }
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        if (column(i) < cols) held[i] = source.values(column(i), raw[i]);
+      }
+    }
+  }
+
+  __device__ int column(int item) const { return (item * kLanes + lane) * kPack; }
+
+  // Calls f(column, values) for each pack of this lane.
+  template <class F> __device__ void each(F f) const {
+    if constexpr (kHeld) {
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        if (column(i) < cols) f(column(i), held[i]);
+      }
+    } else {
+      for (int i = 0; column(i) < cols; ++i) {
+        f(column(i), source.values(column(i), source.load(column(i))));
+      }
+    }
+  }
+};
+
+template <class T, int kPack> struct Plain {
+  const T* x;
+  using Raw = Pack<T, kPack>;
+
+  __device__ Raw load(int col) const { return read<T, kPack>(x + col); }
+  __device__ Values<kPack> values(int, const Raw& raw) const {
+    Values<kPack> values;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) values.v[j] = to_float(raw.v[j]);
+    return values;
+  }
+};
+
+// The bits of the nearest number of the format with this bias. A step at a number's size is 2^-3
+// of its power of two, and nowhere smaller than 2^(-2 - bias).
+__device__ uint8_t encoded(float value, float most, int bias) {
+  const float size = fminf(fabsf(value), most);
+  const int power = (int)(__float_as_uint(size) >> 23) - 127;
+  const int exponent = power < 1 - bias ? 1 - bias : power;
+  const float fine = __uint_as_float((uint32_t)(130 - exponent) << 23);  // 2^(3 - exponent)
+  const int bits = (int)rintf(size * fine) + ((exponent + bias - 1) << 3);
+  const bool negative = (__float_as_uint(value) >> 31) && (bits > 0 || bias == 7);
+  return (uint8_t)(negative ? bits + 128 : bits);
+}
+
+template <class T, int kPack, int kLanes, bool kHeld>
+__global__ __launch_bounds__(kLanes == kWave ? kBlock : kLanes) void quantise_rows(
+    const T* __restrict__ x, uint8_t* __restrict__ q, float* __restrict__ scale, int64_t rows,
+    int64_t cols, int64_t bias) {
+  __shared__ float scratch[kWave];
+  constexpr int kRows = kLanes == kWave ? kBlock / kWave : 1;
+  const int64_t row = (int64_t)blockIdx.x * kRows + threadIdx.x / kLanes;
+  if (row >= rows) return;
+  const Plain<T, kPack> source{x + row * cols};
+  const Row<Plain<T, kPack>, kPack, kLanes, kHeld> values(source, (int)cols);
+
+  float largest = 0.0f;
+  values.each([&](int, const Values<kPack>& pack) {
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) largest = fmaxf(largest, fabsf(pack.v[j]));
+  });
+  const float most = bias == 7 ? 448.0f : 240.0f;
+  const float step = row_max<kLanes>(largest, scratch) / most;
+  if (threadIdx.x % kLanes == 0) scale[row] = step;
+
+  uint8_t* out = q + row * cols;
+  values.each([&](int col, const Values<kPack>& pack) {
+    Bytes<kPack> bytes;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      bytes.v[j] = step > 0.0f ? encoded(pack.v[j] / step, most, (int)bias) : 0;
+    }
+    reinterpret_cast<Bytes<kPack>*>(out + col)->bits = bytes.bits;
+  });
+}
+
+template <class T, int kPack, int kLanes, bool kHeld>
+void launch(const T* x, uint8_t* q, float* scale, int64_t rows, int64_t cols, int64_t bias,
+            hipStream_t stream) {
+  constexpr int kThreads = kLanes == kWave ? kBlock : kLanes;
+  constexpr int kRows = kThreads / kLanes;
+  const int64_t blocks = (rows + kRows - 1) / kRows;
+  quantise_rows<T, kPack, kLanes, kHeld>
+      <<<dim3((unsigned)blocks), dim3(kThreads), 0, stream>>>(x, q, scale, rows, cols, bias);
+}
+
+template <class T, int kPack> void by_length(const T* x, uint8_t* q, float* scale, int64_t rows,
+                                             int64_t cols, int64_t bias, hipStream_t stream) {
+  const int64_t packs = cols / kPack;
+  if (packs <= kWave * kItems) {
+    launch<T, kPack, kWave, true>(x, q, scale, rows, cols, bias, stream);
+  } else if (packs <= 256 * kItems) {
+    launch<T, kPack, 256, true>(x, q, scale, rows, cols, bias, stream);
+  } else if (packs <= 1024 * kItems) {
+    launch<T, kPack, 1024, true>(x, q, scale, rows, cols, bias, stream);
+  } else {
+    launch<T, kPack, 1024, false>(x, q, scale, rows, cols, bias, stream);
+  }
+}
+
+template <class T> hipError_t fp8_quant(const T* x, uint8_t* q, float* scale, int64_t rows,
+                                        int64_t cols, int64_t bias, hipStream_t stream) {
+  constexpr int kPack = 16 / sizeof(T);
+  const uintptr_t places = (uintptr_t)x | (uintptr_t)q;
+  if (cols % kPack == 0 && places % 16 == 0) {
+    by_length<T, kPack>(x, q, scale, rows, cols, bias, stream);
+  } else {
+    by_length<T, 1>(x, q, scale, rows, cols, bias, stream);
+  }
+  return hipGetLastError();
+}
+
+}  // namespace
+
+extern "C" hipError_t fp8_quant_bf16(const __hip_bfloat16* x, uint8_t* q, float* scale,
+                                     int64_t rows, int64_t cols, int64_t bias, hipStream_t stream) {
+  return fp8_quant(x, q, scale, rows, cols, bias, stream);
+}
+
+extern "C" hipError_t fp8_quant_f16(const __half* x, uint8_t* q, float* scale, int64_t rows,
+                                    int64_t cols, int64_t bias, hipStream_t stream) {
+  return fp8_quant(x, q, scale, rows, cols, bias, stream);
+}
+
+extern "C" hipError_t fp8_quant_f32(const float* x, uint8_t* q, float* scale, int64_t rows,
+                                    int64_t cols, int64_t bias, hipStream_t stream) {
+  return fp8_quant(x, q, scale, rows, cols, bias, stream);
+}

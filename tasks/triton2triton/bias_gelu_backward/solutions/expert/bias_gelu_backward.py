@@ -1,0 +1,61 @@
+"""Gradients of bias and GELU in one pass over x and dy.
+
+A program walks down a strip of columns through its share of the rows, and adds up its part of the
+bias's gradient. A second, small kernel adds the parts in a fixed order.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+ROWS_AT_ONCE = 8
+WIDEST_STRIP = 256
+PROGRAMS_WANTED = 1056  # 8 on each of 132 multiprocessors
+
+
+@triton.jit
+def strips_kernel(
+    x, bias, dy, dx, of_bias, rows, cols, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):  # fmt: skip
+    col = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    part = tl.program_id(1)
+    shift = tl.load(bias + col, mask=col < cols, other=0.0).to(tl.float32)[None, :]
+    total = tl.zeros((ROWS, BLOCK), dtype=tl.float32)
+    for first in range(part * ROWS, rows, tl.num_programs(1) * ROWS):
+        row = first + tl.arange(0, ROWS)
+        inside = (row < rows)[:, None] & (col < cols)[None, :]
+        at = row.to(tl.int64)[:, None] * cols + col[None, :]
+        u = tl.load(x + at, mask=inside, other=0.0, eviction_policy="evict_first")
+        gradient = tl.load(dy + at, mask=inside, other=0.0, eviction_policy="evict_first")
+        u = u.to(tl.float32) + shift
+        below = 0.5 * (1.0 + tl.erf(u * 0.7071067811865476))
+        slope = below + u * tl.exp(-0.5 * u * u) * 0.3989422804014327
+        result = gradient.to(tl.float32) * slope
+        tl.store(dx + at, result, mask=inside)
+        total += result
+    tl.store(of_bias + part * cols + col, tl.sum(total, axis=0), mask=col < cols)
+
+
+@triton.jit
+def sum_kernel(of_bias, dbias, parts, cols, PARTS: tl.constexpr, BLOCK: tl.constexpr):
+    col = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((PARTS, BLOCK), dtype=tl.float32)
+    for first in range(0, parts, PARTS):
+        part = first + tl.arange(0, PARTS)
+        inside = (part < parts)[:, None] & (col < cols)[None, :]
+        total += tl.load(of_bias + part[:, None] * cols + col[None, :], mask=inside, other=0.0)
+    tl.store(dbias + col, tl.sum(total, axis=0), mask=col < cols)
+
+
+def bias_gelu_backward(x, bias, dy, dx, dbias, *, rows, cols):
+    """Write the gradients of x [rows, cols] and bias [cols]."""
+    block = min(triton.next_power_of_2(cols), WIDEST_STRIP)
+    strips = triton.cdiv(cols, block)
+    parts = min(triton.cdiv(rows, ROWS_AT_ONCE), triton.cdiv(PROGRAMS_WANTED, strips))
+    of_bias = torch.empty((parts, cols), dtype=torch.float32, device=x.device)
+    strips_kernel[(strips, parts)](
+        x, bias, dy, dx, of_bias, rows, cols, ROWS=ROWS_AT_ONCE, BLOCK=block, num_warps=8
+    )
+    sum_kernel[(triton.cdiv(cols, 32),)](
+        of_bias, dbias, parts, cols, PARTS=64, BLOCK=32, num_warps=8
+    )

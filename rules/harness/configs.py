@@ -166,7 +166,10 @@ def _read_dim(
 
 
 def check_dtypes(dtypes: tuple[str, ...]) -> None:
-    """Refuse an empty list, and element types that the family does not support."""
+    """Refuse an empty list, and element types that the family does not support.
+
+    Raises AttributeProblem.
+    """
     if not dtypes:
         raise AttributeProblem("no dtypes: a task needs at least one", ("dtypes",))
     for index, dtype in enumerate(dtypes):

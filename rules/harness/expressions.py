@@ -20,7 +20,7 @@ _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
 
 
 def read_ranges(dims: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    """The inclusive bounds of each dim in ``{rows = "1..65536"}``."""
+    """The inclusive bounds of each dim in ``{rows = "1..65536"}``. Raises AttributeProblem."""
     ranges: dict[str, tuple[int, int]] = {}
     for name, text in dims.items():
         check_argument(name, "name of a dim", ("dims", name))
@@ -80,7 +80,10 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[int, int], bool]] = {
 
 
 def check_condition(text: Any, names: Iterable[str], path: tuple[str | int, ...]) -> None:
-    """Refuse anything but a comparison of two expressions of ``names``, also with ``%``."""
+    """Refuse anything but a comparison of two expressions of ``names``, also with ``%``.
+
+    Raises AttributeProblem.
+    """
     hint = "write 'channels % groups == 0'"
     if not isinstance(text, str):
         raise AttributeProblem(f"{text!r} is not a condition", path, hint)

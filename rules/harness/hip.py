@@ -140,7 +140,7 @@ def launch_filter_file(library: Output | None) -> dict[str, Artifact]:
 
 
 def check_kernel_suffix(ctx: Context, suffix: str) -> None:
-    """Refuse a kernel file of another language."""
+    """Refuse a kernel file of another language. Raises AnalysisError."""
     if not kernel_name(ctx).endswith(suffix):
         raise AnalysisError(
             Reason.BAD_ATTRIBUTE,

@@ -1,4 +1,4 @@
-"""A platform's launch filter, also as a target of its own: Triton tasks need no HIP compiler.
+"""A platform's launch filter, also as a separate target: Triton tasks need no HIP compiler.
 
 It is the library in front of a device's driver that decides which kernels run. Its sources are
 ``tools/launch_filter`` and ``tools/launch_filter_NAME``.

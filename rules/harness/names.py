@@ -36,7 +36,7 @@ def check_name(name: str, what: str, path: tuple[str | int, ...]) -> None:
 
 
 def check_argument(name: str, what: str, path: tuple[str | int, ...]) -> None:
-    """The same for arguments that are passed by name."""
+    """The same for arguments that are passed by name. Raises AttributeProblem."""
     check_name(name, what, path)
     if name in _OURS:
         raise AttributeProblem(f"'{name}' is not a valid {what}: every call has its own", path)

@@ -79,7 +79,7 @@ class Bench:
 
     ``language`` names the sheet that an agent finds; ``abi`` is the candidate's, ``said`` what
     runners are told of it besides that and its path; ``counted`` is None if nothing counts;
-    ``kernel`` is the task's own, where that is no file of the task.
+    ``kernel`` is the task's own, where that is not a file of the task.
     """
 
     language: str
@@ -125,7 +125,7 @@ def declare_solution(ctx: Context, bench: Bench) -> Artifact:
 
 
 def _declare_session(ctx: Context, agent: AgentInfo, bench: Bench) -> Action:
-    """An agent at work. All that it may see is an input; all that it may not see is none."""
+    """An agent at work. What it may see is an input; hidden files are not."""
     toolchains = dict.fromkeys(
         (ctx.toolchain(PYTHON_TOOLCHAIN), *bench.compiling.toolchains, *agent.toolchains)
     )

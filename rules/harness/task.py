@@ -23,7 +23,7 @@ TASK_ATTRS: Mapping[str, attr.Attr] = {
     "kernel": attr.file("The file that a solution replaces.", required=True),
     "reference": attr.file("The oracle: reference.py.", required=True),
     **ORIGINAL_ATTRS,
-    "brief": attr.string("What the kernel computes, for whoever optimises it.", required=True),
+    "brief": attr.string("What the kernel computes, for the one who optimises it.", required=True),
     "entry": attr.string(
         "The function that is called; one symbol per dtype in HIP.", required=True
     ),

@@ -27,7 +27,14 @@ RUNNER = (
     "runner",
     *(
         f"runner_cuda/{part}"
-        for part in ("clock.cpp", "driver.h", "gate.cpp", "launches.cpp", "mapping.cpp")
+        for part in (
+            "clock.cpp",
+            "driver.h",
+            "gate.cpp",
+            "hiding.cpp",
+            "launches.cpp",
+            "mapping.cpp",
+        )
     ),
     "runner_rocm",
 )

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from kabuild.rule import Artifact, Context, Limits, Rule, attr
+from collections.abc import Mapping
+
+from kabuild.rule import Artifact, Context, Limits, Resources, Rule, attr
 
 from ..harness.compilers import home
 from ..harness.gates import PYTHON, PYTHON_TOOLCHAIN, judging_resources, portable
@@ -14,7 +16,11 @@ from ..harness.judge_files import DEVICE, TOOLS, platform_file
 FACTS = "facts.json"
 ANSWERS, STEPS = "answers", "steps"
 RUNNING = Limits(timeout=600.0, memory=12 << 30, processes=256, scratch=2 << 30)
-PRELOAD = ("numpy", "torch", "torch._dynamo")
+PRELOAD = ("numpy", "torch")
+COMPILER = "torch._dynamo"
+"""Also preloaded on a processor. Its import asks for devices, and a process that has asked cannot
+have a child that uses one."""
+
 _DEVICE_FILES = ("base", "terms")
 _STATISTICS = (
     *("perf/__init__.py", "perf/confidence.py"),
@@ -24,12 +30,7 @@ _STATISTICS = (
 
 def profile(ctx: Context) -> None:
     """Time the model's operators, alone on a device or on the processor."""
-    device: dict[str, Artifact] = {}
-    arguments: tuple[str, ...] = ()
-    if ctx.platform.name != "cpu":
-        device = dict(platform_file(ctx, "tools", DEVICE))
-        device |= {f"tools/{name}": ctx.builtin(f"{TOOLS}/{name}") for name in _DEVICE_FILES}
-        arguments = (f"--device={ctx.platform.name}_{DEVICE}",)
+    device, arguments = _device(ctx)
     ctx.action(
         "",
         argv=(PYTHON, "tools/model_profile.py", "model.py", f"out/{FACTS}", *arguments),
@@ -39,51 +40,71 @@ def profile(ctx: Context) -> None:
         toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
         limits=RUNNING,
         resources=judging_resources(ctx.platform, timed=True),
-        preload=PRELOAD,
+        preload=_preload(ctx),
     )
 
 
 def compiled(ctx: Context) -> None:
-    """Time what ``torch.compile`` makes of the model, beside the model, on the processor."""
-    clang = ctx.toolchain("//toolchains/zig")
-    statistics = {f"tools/{name}": ctx.builtin(f"{TOOLS}/{name}") for name in _STATISTICS}
-    ctx.action(
-        "",
-        argv=(PYTHON, "tools/model_compiled.py", "model.py", home(clang), f"out/{FACTS}"),
-        inputs={
-            "model.py": ctx.attrs["model"],
-            **_tools(ctx, "model_compiled.py"),
+    """Time what ``torch.compile`` makes of the model, beside the model.
+
+    On the processor Inductor calls clang of the pinned toolchain. On a device it has Triton, which
+    links what launches its kernels with the machine's C compiler.
+    """
+    device, arguments = _device(ctx)
+    toolchains = [ctx.toolchain(PYTHON_TOOLCHAIN)]
+    compiler: dict[str, Artifact] = {}
+    if not device:
+        clang = ctx.toolchain("//toolchains/zig")
+        toolchains.append(clang)
+        arguments = (f"--clang={home(clang)}",)
+        compiler = {
             "tools/inductor": ctx.builtin("rules/model/tools/inductor"),
             "hip/host": ctx.builtin("toolchains/hip/host"),
             "hip/common": ctx.builtin("toolchains/hip/common"),
+        }
+    statistics = {f"tools/{name}": ctx.builtin(f"{TOOLS}/{name}") for name in _STATISTICS}
+    ctx.action(
+        "",
+        argv=(PYTHON, "tools/model_compiled.py", "model.py", f"out/{FACTS}", *arguments),
+        inputs={
+            "model.py": ctx.attrs["model"],
+            **_tools(ctx, "model_compiled.py"),
+            **compiler,
+            **device,
             **statistics,
         },
         outputs=(FACTS,),
         mnemonic="Compile",
-        toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN), clang),
+        toolchains=tuple(toolchains),
         limits=RUNNING,
         resources=judging_resources(ctx.platform, timed=True),
-        preload=PRELOAD,
+        preload=_preload(ctx),
     )
 
 
 def tasks(ctx: Context) -> None:
-    """Describe parts of the model as tasks."""
+    """Describe parts of the model as tasks; it runs where the model was profiled."""
+    device, arguments = _device(ctx)
     wanted = {"parts": list(ctx.attrs["parts"]), "name": ctx.attrs["title"]}
     ctx.action(
         "",
-        argv=(PYTHON, "tools/model_tasks.py", "model.py", "wanted.json", f"out/{FACTS}"),
+        argv=(
+            *(PYTHON, "tools/model_tasks.py", "model.py", "wanted.json", f"out/{FACTS}"),
+            *arguments,
+        ),
         inputs={
             "model.py": ctx.attrs["model"],
             "wanted.json": ctx.literal(wanted),
             **_tools(ctx, "model_tasks.py"),
             "tools/imported": ctx.builtin("rules/imports/tools/imported"),
+            **device,
         },
         outputs=(FACTS,),
         mnemonic="Extract",
         toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
         limits=RUNNING,
-        preload=PRELOAD,
+        resources=judging_resources(ctx.platform) if device else Resources(),
+        preload=_preload(ctx),
         platform=portable(ctx.platform),
     )
 
@@ -116,7 +137,7 @@ def _compare(
         mnemonic=mnemonic,
         toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
         limits=RUNNING,
-        preload=PRELOAD,
+        preload=(*PRELOAD, COMPILER),
     )
     program, mnemonic = judging
     ctx.action(
@@ -131,8 +152,21 @@ def _compare(
         mnemonic=mnemonic,
         toolchains=(ctx.toolchain(PYTHON_TOOLCHAIN),),
         limits=RUNNING,
-        preload=PRELOAD,
+        preload=(*PRELOAD, COMPILER),
     )
+
+
+def _device(ctx: Context) -> tuple[Mapping[str, Artifact], tuple[str, ...]]:
+    """The files that say which device the model runs on, and the argument; none on ``cpu``."""
+    if ctx.platform.name == "cpu":
+        return {}, ()
+    files = {f"tools/{name}": ctx.builtin(f"{TOOLS}/{name}") for name in _DEVICE_FILES}
+    module = f"{ctx.platform.name}_{DEVICE}"
+    return {**files, **platform_file(ctx, "tools", DEVICE)}, (f"--device={module}",)
+
+
+def _preload(ctx: Context) -> tuple[str, ...]:
+    return (*PRELOAD, COMPILER) if ctx.platform.name == "cpu" else PRELOAD
 
 
 def _tools(ctx: Context, program: str) -> dict[str, Artifact]:

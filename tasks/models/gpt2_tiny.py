@@ -14,6 +14,8 @@ WIDTH = 96
 HEADS = 3
 LAYERS = 2
 TOKENS = 48
+BATCH = 2
+DTYPE = torch.float32
 
 
 class Attention(nn.Module):
@@ -74,9 +76,9 @@ LOGITS = 0
 
 def build() -> nn.Module:
     """Return the model, with random weights."""
-    return GPT2().eval()
+    return GPT2().to(DTYPE).eval()
 
 
 def inputs(generator: Generator) -> tuple[Tensor, ...]:
-    """Draw one call's arguments: the tokens of two sequences."""
-    return (torch.randint(VOCABULARY, (2, TOKENS), generator=generator),)
+    """Draw one call's arguments: the tokens of some sequences."""
+    return (torch.randint(VOCABULARY, (BATCH, TOKENS), generator=generator),)

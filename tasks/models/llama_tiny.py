@@ -18,6 +18,8 @@ GROUPS = 2
 HIDDEN = 352
 LAYERS = 2
 TOKENS = 64
+BATCH = 2
+DTYPE = torch.float32
 
 
 class RMSNorm(nn.Module):
@@ -116,12 +118,12 @@ LOGITS = 0
 
 def build() -> nn.Module:
     """The model, with random weights."""
-    return Llama().eval()
+    return Llama().to(DTYPE).eval()
 
 
 def inputs(generator: Generator) -> tuple[Tensor, ...]:
-    """One call's arguments: the tokens of two sequences."""
-    return (torch.randint(VOCABULARY, (2, TOKENS), generator=generator),)
+    """One call's arguments: the tokens of some sequences."""
+    return (torch.randint(VOCABULARY, (BATCH, TOKENS), generator=generator),)
 
 
 def loss(logits: Tensor, tokens: Tensor) -> Tensor:

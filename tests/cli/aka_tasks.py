@@ -26,6 +26,78 @@ def get_init_inputs():
 IN_PLACE = FUNCTIONAL.replace(
     "nn.functional.dropout(x * weight * factor, 0.5, training)", "x.mul_(weight)"
 )
+MODULE = """
+import torch
+import torch.nn as nn
+
+class Scaled(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.the_weight = nn.Parameter(torch.ones(width))
+        self.dropout = nn.Dropout(0.5)
+    def forward(self, x):
+        return self.dropout(x * self.the_weight * 0.5)
+
+def get_inputs():
+    for rows in (8, 16):
+        yield [torch.randn(rows, 24)]
+
+def get_init_inputs():
+    return [[], {"width": 24}]
+"""
+COMPARES = """
+import os
+import shutil
+import torch
+from utils import load_function_from_path, load_hip_kernel
+
+def _canonical_key(name):
+    return name.replace("_", "")
+
+def _candidate_module_keys(key, known):
+    ours, theirs = _canonical_key(key), [(_canonical_key(name), name) for name in known]
+    return [name for one, name in theirs if one.endswith(ours) or ours.endswith(one)]
+
+def _align_state_dict(module, function):
+    given, missing = module.state_dict(), []
+    for key, value in function.state_dict().items():
+        found = _candidate_module_keys(key, list(given))
+        value.copy_(given[found[0]]) if found else missing.append(key)
+    return not missing, {"missing": missing}
+
+def load_modu_obj(path, name, init):
+    return load_function_from_path(path, name)(**load_function_from_path(path, init)()[1])
+
+def load_func_obj(path, name, init):
+    return load_modu_obj(path, name, init)
+
+def _compare_results(one, other, rtol, atol):
+    return torch.allclose(one, other, rtol=rtol, atol=atol)
+
+def _normalize_get_inputs_result(cases):
+    return iter(cases)
+
+def _write_correctness_report(report):
+    raise OSError("it must write no file")
+
+def correctness_check(module_file, function_file, kernel_file):
+    os.makedirs("temp/hip")
+    shutil.copy(kernel_file, "temp/hip")
+    name = os.path.basename(kernel_file).split(".hip")[0].split("_", 2)[-1]
+    kernel = load_hip_kernel(name, "temp/hip", kernel_file)
+    cases = _normalize_get_inputs_result(load_function_from_path(module_file, "get_inputs")())
+    torch.manual_seed(0)
+    module = load_modu_obj(module_file, name, "get_init_inputs").to("cuda").eval()
+    function = load_func_obj(function_file, name, "get_init_inputs").to("cuda").eval()
+    aligned, said = _align_state_dict(module, function)
+    assert aligned, said
+    for case in cases:
+        given = [[value.clone().to("cuda") for value in case] for _ in range(2)]
+        if not _compare_results(module(*given[0]), function(*given[1], fn=kernel), 1e-4, 1e-5):
+            _write_correctness_report({"message": "Output mismatch"})
+            return False
+    return True
+"""
 KERNEL = """
 import torch
 import triton

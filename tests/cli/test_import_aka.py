@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.aka_tasks import (
+    COMPARES,
     FUNCTIONAL,
     IN_PART,
     IN_PLACE,
     KERNEL,
+    MODULE,
     RUNNER,
     SCRIPTED,
     TIMING,
@@ -44,11 +46,18 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
     files = {
         "torch2hip/gpumode/1_Scaled/pytorch_code_functional/py_1_Scaled_func.py": FUNCTIONAL,
         "hip2hip/gpumode/InPlace/pytorch_code_functional/py_2_InPlace_func.py": IN_PLACE,
+        "torch2hip/gpumode/3_Halved/pytorch_code_functional/py_3_Halved_func.py": FUNCTIONAL,
         "triton2triton/rocmbench/easy/halve/halve.py": WHOLE,
         "triton2triton/rocmbench/easy/in_part/in_part.py": IN_PART,
         "torch2flydsl/softmax/kernel.py": "import flydsl",
         "hip2hip/others/boxes/scripts/task_runner.py": "raise SystemExit",
     }
+    for name, module in (
+        ("torch2hip/gpumode/1_Scaled", MODULE),
+        ("torch2hip/gpumode/3_Halved", MODULE.replace("* 0.5)", "* 0.25)")),
+    ):
+        files[f"{name}/pytorch_code_module/py_it.py"] = module
+        files[f"{name}/eval_tools/correctness_check.py"] = COMPARES
     for name, check in SCRIPTED.items():
         files[f"triton2triton/vllm/{name}/source/kernel.py"] = KERNEL
         files[f"triton2triton/vllm/{name}/scripts/task_runner.py"] = RUNNER.replace("CHECK", check)
@@ -71,7 +80,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         workspace.write(f"../bench/tasks/{home}/performance_utils_pytest.py", TIMING)
     ran = workspace.run("import", "aka", "../bench")
     assert ran.code == 0, ran.err
-    assert "@aka: 13 of 22 tasks imported\n  licence: Apache-2.0" in ran.out, (
+    assert "@aka: 14 of 23 tasks imported\n  licence: Apache-2.0" in ran.out, (
         ran.out + workspace.run("import", "--list", "@aka").out
     )
     return workspace
@@ -87,6 +96,7 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
     done = {name for name, what in listed.items() if what == "imported"}
     assert done == {
         "torch2hip/gpumode/1_Scaled",
+        "torch2hip/gpumode/3_Halved",
         "hip2hip/gpumode/InPlace",
         *(f"{vllm}/{name}" for name in ("returned", "inline", "partly")),
         *(
@@ -112,7 +122,7 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
         ("hip2hip/others/boxes", "SCRIPT  its script judges the whole program"),
     ):
         assert listed[name].startswith(said), listed[name]
-    assert len(listed) == 22
+    assert len(listed) == 23
 
 
 def test_the_lock_says_what_the_scripts_and_models_pass(imported: CliWorkspace) -> None:
@@ -173,9 +183,19 @@ def test_an_imported_task_is_judged(
 
 
 CLAIMS = """
-import os
+import atexit, json, os, pathlib
 print("correctness: PASS")
 os.write(1, b"True\\n")
+def _report():
+    for name in ("build/performance_report.json", "build/correctness_report.json",
+                 "task_result.yaml"):
+        try:
+            pathlib.Path(name).parent.mkdir(exist_ok=True)
+            pathlib.Path(name).write_text(json.dumps({"status": "ok", "speedup_ratio": 1000.0}))
+        except OSError:
+            pass
+_report()
+atexit.register(_report)
 def twice(x, scale=None):
     return torch.zeros_like(x)
 """
@@ -272,6 +292,18 @@ def test_what_is_wrong_and_passes_in_a_script_is_a_finding(
     assert proof["verdict"] == "PASS", ran.out
     said = f"ORIGINAL_CHECK_FOOLED: {fooled}" if fooled else "its check was not fooled"
     assert said in proof["summary"], proof
+
+
+def test_a_function_is_proved_against_the_module_that_it_stands_for(
+    imported: CliWorkspace,
+) -> None:
+    """The check finds the module's weights by their names; one module computes something else."""
+    ran = imported.run("import", "--prove", "@aka//torch2hip/...")
+
+    assert ran.code == 3, ran.out + ran.err
+    assert "1 of 2 tasks mean what their originals do" in ran.out
+    assert "@aka//torch2hip/gpumode/3_Halved  REJECTED (ORIGINAL_DIFFERS)" in ran.out
+    assert "same results" in ran.out
 
 
 @pytest.mark.parametrize("file", ["scripts/task_runner.py", "source/kernel.py"])

@@ -63,6 +63,24 @@ def get_inputs(rows: int = 32, width: int = 24):
     return [torch.randn(rows, width)]
 """
 )
+RESIDUAL = (
+    HEAD
+    + """
+def forward_fn(x, weight, shortcut=None):
+    return F.linear(x, weight) + (x if shortcut is None else F.linear(x, shortcut))
+
+class Model(nn.Module):
+    def __init__(self, width: int = 24, out: int = 24):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(out, width))
+        self.shortcut = None if width == out else nn.Parameter(torch.randn(out, width))
+    def forward(self, x, fn=forward_fn):
+        return fn(x, self.weight, self.shortcut)
+
+def get_inputs(rows: int = 16, width: int = 24):
+    return [torch.randn(rows, width)]
+"""
+)
 DATA = LOSS.replace('"mean")', '"mean" if scores.sum().item() else "sum")')
 BACKWARD = (
     SCALED_NORM
@@ -123,7 +141,11 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
         init=[{"init_method": "random"}, {"init_method": "standard"}],
         shared=[{"width": 128}, {"width": 64}],
     )
+    residual = _configs(
+        {"rows": 40, "width": 24, "out": 24}, init=[{"out": 24}, {"out": 72}], input=[{"rows": 8}]
+    )
     for name, text, configs in (
+        ("residual/func_forward", RESIDUAL, residual),
         ("norm/func_forward", SCALED_NORM, norm),
         ("norm/func_backward", BACKWARD, norm),
         ("kernelbench/level_1/task_1/func_forward", LOSS, _configs({"rows": 48, "spread": None})),
@@ -139,8 +161,17 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> CliWorkspace:
     workspace.write("../bench/robust_kbench/__init__.py", "")
     ran = workspace.run("import", "robust_kbench", "../bench", "--name=rkb")
     assert ran.code == 0, ran.err
-    assert "@rkb: 5 of 7 tasks imported\n  licence: Apache-2.0; bundles may" in ran.out, ran.out
+    assert "@rkb: 6 of 8 tasks imported\n  licence: Apache-2.0; bundles may" in ran.out, ran.out
     return workspace
+
+
+def test_settings_that_pass_other_tensors_are_not_mixed(imported: CliWorkspace) -> None:
+    """The largest of each setting together would pass a tensor that the task does not pass."""
+    lock = (imported.root / "imports/rkb.lock.toml").read_text()
+
+    assert 'call = "y = forward(x, weight, None)"' in lock
+    assert 'state = { weight = "T[width, width]" }' in lock
+    assert "configs = [{ rows = 40, width = 24 }, { rows = 8, width = 24 }]" in lock
 
 
 def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace) -> None:
@@ -157,6 +188,7 @@ def test_every_task_is_imported_or_left_out_for_a_reason(imported: CliWorkspace)
         "@rkb//norm:norm",
         "@rkb//norm_backward:norm_backward",
         "@rkb//numbers:numbers",
+        "@rkb//residual:residual",
         "@rkb//statistics:statistics",
     ]
 

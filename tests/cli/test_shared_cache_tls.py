@@ -60,7 +60,8 @@ def flags(server: ReapiServer, *more: str) -> tuple[str, ...]:
 def finding(place: CliWorkspace, *flags: str, name: str = "TLS") -> str:
     """What the doctor says of TLS, or of something else."""
     said = place.run("doctor", "--json", *flags).json
-    (found,) = [item for item in said if item["name"] == f"cache {name}"]
+    (found,) = [item for item in said if item["name"] == f"cache {name}"] or [None]
+    assert found, said
     return f"{found['state']} {found['found']} -> {found['advice']}"
 
 

@@ -43,7 +43,7 @@ def halve(
     """The last rung, best first, each with its latest figure: larger is better.
 
     The first rung is measured for ``shortest`` seconds; none follows one of ``longest`` or more.
-    ``measure(item, seconds)`` gives None for what cannot be measured or is not worth it, which is
+    ``measure(item, seconds)`` gives None for items that fail or are not worth measuring: each is
     out. No further measurement begins once ``late(item, seconds)`` says so: then those of the rung
     that were not reached count with their figures of the one before.
     """

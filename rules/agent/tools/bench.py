@@ -1,7 +1,7 @@
 """Checks: compile a kernel and judge it as the gates do, on the visible configs.
 
 Runs in the session's sandbox, where the judge's tools are; the agent only gets what they say. The
-compiler runs in a sandbox of its own, laid out as for the compile gate; a judge runs in a fork of
+compiler runs in its own sandbox, laid out as for the compile gate; a judge runs in a fork of
 this process, which has everything imported by then, and puts the candidate's runner into a second
 sandbox as ever.
 """
@@ -114,7 +114,7 @@ class Bench:
     def compile_all(self, sources: Sequence[bytes]) -> list[Verdict]:
         """The verdicts of the compile gate, ``MOST_COMPILED`` at most.
 
-        As many compilers run at a time as leave half of the processors to whoever measures
+        As many compilers run at a time as leave half of the processors to the measurement
         beside this session; they have ended when this returns, so that here nothing is measured
         beside them.
         """

@@ -1,6 +1,6 @@
 """One agent at one task: ``session.py agent.json --toolchain=NAME=DIRECTORY ...``.
 
-Lays out what the agent sees, starts the checks, runs the agent in a sandbox of its own, and takes
+Lays out what the agent sees, starts the checks, runs the agent in its own sandbox, and takes
 back its editable files. Writes ``out/solution``, ``out/agent.json``, ``out/transcript.jsonl`` and
 ``out/calls.jsonl``. Exits with 0 whatever the agent did, and with 3 if the machine failed or the
 agent could not run, with one line on stderr: then there is no result.

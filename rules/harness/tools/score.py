@@ -77,16 +77,18 @@ def score(spec: ScoreSpec, verdicts: Mapping[str, Mapping[str, Any]]) -> Score:
     gate was not asked for there is no score, and the document says so.
     """
     speedups, problem = _speedups(verdicts.get("perf"))
-    ratios = tuple(speedup.value for speedup in speedups)
+    mean = Speedup.mean(speedups) if speedups else None
+    wide = mean is not None and mean.wide
+    ratios = tuple(speedup.low if wide else speedup.counted for speedup in speedups)
     outcome = _outcome(spec.gates, verdicts, ratios)
     visible = tuple(gate for gate in spec.gates if gate != "unseen")
     scores = {name: policy(outcome) for name, policy in scoring.POLICIES.items()}
     shown = _outcome(visible, verdicts, ratios)
     reason = f"not asked for: {', '.join(spec.missing)}" if spec.missing else ""
     headline = None if spec.missing else scores[spec.policy]
-    mean = Speedup.mean(speedups) if outcome.ratios else None
+    mean = mean if outcome.ratios else None
     speedup = {
-        "speedup": mean and mean.value,
+        "speedup": mean and mean.figure,
         "speedup_low": mean and mean.low,
         "speedup_high": mean and mean.high,
     }
@@ -140,8 +142,8 @@ def _speedups(perf: Mapping[str, Any] | None) -> tuple[tuple[Speedup, ...], str]
     except ValueError as error:
         return (), str(error)
     for name, speedup, ratio in zip(perf["configs"], speedups, ratios, strict=True):
-        if speedup.value > ratio * (1 + _ROUNDING):
-            return (), f"a speedup of {speedup.value:g} for {name!r}, whose times give {ratio:g}"
+        if speedup.figure > ratio * (1 + _ROUNDING):
+            return (), f"a speedup of {speedup.figure:g} for {name!r}, whose times give {ratio:g}"
     return tuple(speedups), ""
 
 

@@ -24,6 +24,7 @@ TERMS = {"licence": "Apache-2.0", "redistribute": True}
 MARK = "tasks/triton2triton"
 
 _FUNCTIONS, _SCRIPTS = "pytorch_code_functional/*_func.py", "scripts/task_runner.py"
+_MODULES, _CHECKS = "pytorch_code_module/*.py", "eval_tools/correctness_check.py"
 _SCHEMA, _KNOWN = re.compile(r"^schema_version: *(\S+)", re.MULTILINE), ("1", "2")
 _EDITABLE = re.compile(r"^  editable:(.*(?:\n  (?:  )?- .*(?:\n    +\w.*)*)*)", re.MULTILINE)
 _TIMING = "performance_utils_pytest.py"
@@ -48,7 +49,8 @@ def tasks(root: Path) -> Iterator[Table]:
         main = [*sorted(home.glob(_FUNCTIONS)), *editable, *sorted(home.glob("source/*.py"))][:1]
         if (timing := home / _TIMING).is_file():
             main = [*(main or sorted({*home.glob("*.py")} - {timing})), timing]
-        files = [*main, *home.glob(_SCRIPTS), path]
+        beside = [*home.glob(_MODULES), *home.glob(_CHECKS)] if [*home.glob(_FUNCTIONS)] else []
+        files = [*main, *home.glob(_SCRIPTS), *(beside if len(beside) == 2 else []), path]
         yield {
             "name": name,
             "files": [file.relative_to(root).as_posix() for file in files],
@@ -74,7 +76,8 @@ def capture(name: str, files: Sequence[str]) -> Table:
     if found:
         raise LeftOutError(*found)
     if files[0].endswith("_func.py"):
-        attrs, origin = needing_packages(lambda: learn_function(HERE / "original", files[0]))
+        attrs, origin = needing_packages(lambda: learn_function(HERE / "original", *files[:-1]))
+        files = [files[0], files[-1]]
     elif len(files) == 3:
         learn = learn_file if files[1].endswith(_TIMING) else learn_runner
         attrs, origin = needing_packages(lambda: learn(HERE / "original", *files[:2]))
@@ -114,13 +117,13 @@ def reference(**given: Any) -> Table:
 
 
 def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> Table:
-    """What a task's script draws under a seed. What it expects is no value that it computes."""
-    found: Table = _task().original(_told(), config, seeds["inputs"])
+    """What a task's own code draws under these seeds, and computes where that can be asked for."""
+    found: Table = _task().original(_told(), config, seeds)
     return found
 
 
 def original_check(config: Mapping[str, Any], seed: int, answer: Answer) -> str:
-    """What the check of a task's script says of a candidate; "" where it passes."""
+    """What a task's own check says of a candidate; "" where it passes."""
     return str(_task().original_check(_told(), config, seed, answer))
 
 

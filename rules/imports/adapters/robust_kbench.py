@@ -107,7 +107,7 @@ def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> Table:
 
 
 def original_check(config: Mapping[str, Any], seed: int, answer: Answer) -> str:
-    """What robust-kbench's check, which has seeds of its own, says of a candidate."""
+    """What robust-kbench's check, which has its own seeds, says of a candidate."""
     del seed
     told, (check, utilities) = _told(), (HERE / "original" / file for file in _CHECKS)
     return _task(told["file"]).check(told, config, (check, utilities), answer)

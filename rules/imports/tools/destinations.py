@@ -46,7 +46,10 @@ def destinations(
 
 
 def ordered(found: Any, kinds: Mapping[str, torch.dtype]) -> Any:
-    """Results in the order of ``kinds``, also from a dict; numbers become tensors."""
+    """Results in the order of ``kinds``, also from a dict; numbers become tensors.
+
+    Raises ValueError.
+    """
     if isinstance(found, dict):
         found = tuple(found[name] for name in kinds)
     if not isinstance(found, tuple | list):

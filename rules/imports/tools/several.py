@@ -12,7 +12,10 @@ import candidate  # type: ignore[import-not-found]
 
 
 def several(stem: str, parts: Mapping[str, Sequence[Any]]) -> list[Any]:
-    """The result of ``STEM_PART`` for each part; the task's own file has ``reference_PART``."""
+    """The result of ``STEM_PART`` for each part; the task's own file has ``reference_PART``.
+
+    Raises AttributeError.
+    """
     results = []
     for part, arguments in parts.items():
         ours, theirs = f"{stem}_{part}", f"reference_{part}"

@@ -1,20 +1,30 @@
-"""``model_compiled.py MODEL.py CLANG OUT.json``: what ``torch.compile`` makes of a model.
+"""``model_compiled.py MODEL.py OUT.json``: what ``torch.compile`` makes of a model.
 
 The model as it is and the compiled one are timed in turns, in one process. Their ratio, and its
-interval, are those of the judge's clock, with rounds in the place of processes.
+interval, are those of the judge's clock, with rounds in the place of processes. With
+``--device=MODULE`` both run on that device, by its own clock; else ``--clang`` is the compiler.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from modelled.clocks import HostClock
+from modelled.clocks import Clock, clock_of
 from modelled.facts import write_facts
-from modelled.inductor import NotCompiledError, compiled, kernels, set_up, told
-from modelled.user_model import load
+from modelled.inductor import (
+    NotCompiledError,
+    compiled,
+    device_kernels,
+    kernels,
+    set_up,
+    set_up_device,
+    told,
+)
+from modelled.user_model import UserModel, device_of, load
 from perf import confidence
 
 SCHEMA = 1
@@ -23,19 +33,23 @@ _SECONDS = 4.0
 _SEED = 20260803
 
 
-def compare(path: Path, clang: str) -> dict[str, Any]:
+def compare(path: Path, clang: str, device: str = "cpu") -> dict[str, Any]:
     """The facts of a model; with ``absent``, the sentence that says why there are no others.
 
     Raises ModelError.
     """
-    model = load(path)
+    model = load(path, device)
     try:
         with torch.no_grad():
-            set_up(clang)
+            if device == "cpu":
+                set_up(clang)
+            else:
+                set_up_device()
             fast = compiled(model.module, model.arguments)
-            sides = _timed(model, fast)
+            sides = _timed(model, fast, clock_of(device))
             arguments = model.arguments
-            rows = kernels(lambda: fast(*arguments))
+            find = kernels if device == "cpu" else device_kernels
+            rows = find(lambda: fast(*arguments))
     except NotCompiledError as error:
         return {"schema": SCHEMA, "absent": str(error)}
     ratio = confidence.ratio(sides[1], sides[0], _SEED)
@@ -45,20 +59,21 @@ def compare(path: Path, clang: str) -> dict[str, Any]:
         "torch": str(torch.__version__),
         "eager_seconds": confidence.typical_time(sides[0]),
         "seconds": confidence.typical_time(sides[1]),
-        "speedup": ratio.speedup.value,
+        "speedup": ratio.speedup.figure,
         "speedup_low": ratio.low,
         "speedup_high": ratio.high,
         "kernels": told(rows),
     }
 
 
-def _timed(model: Any, fast: Any) -> tuple[list[list[float]], list[list[float]]]:
+def _timed(
+    model: UserModel, fast: Callable[..., Any], clock: Clock
+) -> tuple[list[list[float]], list[list[float]]]:
     """Seconds of calls by round, of the model as it is and of the compiled one."""
-    clock = HostClock()
-    sides = (model.module, fast)
+    sides: tuple[Callable[..., Any], ...] = (model.module, fast)
 
-    def taken(call: Any, arguments: Any) -> float:
-        return clock.whole(lambda: call(*arguments))
+    def taken(call: Callable[..., Any], arguments: Sequence[Any]) -> float:
+        return clock.seconds(lambda: call(*arguments))[0]
 
     for call in sides:
         taken(call, model.arguments)
@@ -73,11 +88,19 @@ def _timed(model: Any, fast: Any) -> tuple[list[list[float]], list[list[float]]]
     return times
 
 
-def main(model: str, clang: str, out: str) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Write the facts."""
-    write_facts(Path(out), lambda: compare(Path(model), clang))
+    parser = argparse.ArgumentParser(description="a model after torch.compile")
+    parser.add_argument("model", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--clang", default="", help="the directory of the ziglang package")
+    parser.add_argument("--device", default="", help="the module that says PyTorch's device")
+    options = parser.parse_args(arguments)
+    write_facts(
+        options.out, lambda: compare(options.model, options.clang, device_of(options.device))
+    )
     return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(*sys.argv[1:]))
+    raise SystemExit(main())

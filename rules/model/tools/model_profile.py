@@ -6,7 +6,6 @@ The model's own code runs in here, in a sandbox. What is written is data, which 
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from modelled.graph import Graph, Kind, bytes_of, export, kind_of, name_of, path
 from modelled.measuring import measure, node_operations
 from modelled.step_profile import step_profile
 from modelled.units import Unit, find_units, traffic
-from modelled.user_model import load
+from modelled.user_model import device_of, load
 from torch.fx import Node
 
 SCHEMA = 1
@@ -142,10 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--device", default="", help="the module that says PyTorch's device")
     options = parser.parse_args(arguments)
-    device = "cpu"
-    if options.device:
-        device = importlib.import_module(options.device).PLATFORM.torch_device
-    write_facts(options.out, lambda: profile(options.model, device))
+    write_facts(options.out, lambda: profile(options.model, device_of(options.device)))
     return 0
 
 

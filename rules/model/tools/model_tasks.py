@@ -1,12 +1,12 @@
-"""``model_tasks.py MODEL.py WANTED.json OUT.json``: parts of a model as tasks, and the whole.
+"""``model_tasks.py MODEL.py WANTED.json OUT.json [--device=MODULE]``: tasks of a model's parts.
 
 The model's own code runs in here, in a sandbox. What is written is data, which kabuild checks.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,16 +18,16 @@ from modelled.graph import Graph, export
 from modelled.parts import Part, divide
 from modelled.ranges import recorded
 from modelled.units import Unit, find_units, input_shapes
-from modelled.user_model import ModelError, load
+from modelled.user_model import ModelError, device_of, load
 from modelled.writing import constants_text, graph_text
 
 SCHEMA = 1
 
 
-def tasks(path: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def tasks(path: Path, wanted: Mapping[str, Any], device: str = "cpu") -> dict[str, Any]:
     """The tasks of a model. Raises ModelError."""
     title = str(wanted["name"])
-    model = load(path)
+    model = load(path, device)
     graph = export(model)
     units = {unit.name: unit for unit in find_units(graph)}
     if unknown := [name for name in wanted["parts"] if name not in units]:
@@ -73,11 +73,18 @@ def _tuples(shapes: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(shape) for shape in shapes)
 
 
-def main(model: str, wanted: str, out: str) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Write the tasks, or why there are none."""
-    write_facts(Path(out), lambda: tasks(Path(model), json.loads(Path(wanted).read_text())))
+    parser = argparse.ArgumentParser(description="parts of a model as tasks")
+    parser.add_argument("model", type=Path)
+    parser.add_argument("wanted", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--device", default="", help="the module that says PyTorch's device")
+    options = parser.parse_args(arguments)
+    wanted = json.loads(options.wanted.read_text())
+    write_facts(options.out, lambda: tasks(options.model, wanted, device_of(options.device)))
     return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(*sys.argv[1:]))
+    raise SystemExit(main())

@@ -1,4 +1,4 @@
-"""Compiles a module's kernels for a GPU that need not be there, in a sandbox of their own.
+"""Compiles a module's kernels for a GPU that need not be there, in their own sandbox.
 
 The module is the candidate's and is run: its entry chooses which kernels are launched, and with
 which constants. It shares a process with what writes the report, so a hostile one can write that
@@ -43,6 +43,8 @@ CACHE = "/tmp/triton"  # noqa: S108 - where a runner's Triton keeps kernels, too
 _REPORT_BYTES = 48 << 20
 _BINARY_PATH = re.compile(r"[A-Z2-7]{16,64}/[A-Za-z0-9_][A-Za-z0-9_.]{0,199}")
 _MOST_BINARIES = 1 << 14
+_MOST_LAUNCHERS = 64
+_LAUNCHER = re.compile(r"[a-z0-9*,]{1,2000}")
 _START_SECONDS = 120.0
 _SECONDS = 120.0
 _TMP = "/tmp"  # noqa: S108 - the sandbox's own
@@ -70,6 +72,7 @@ class Compiled:
         left_out: why not all could be compiled without the GPU; empty where all were.
         binaries: Triton's cache of the compiled kernels, by path in its folder, in base64; empty
             unless all were compiled.
+        launchers: the types of their parameters, as ``ahead_run`` writes them.
     """
 
     kernels: tuple[Mapping[str, Any], ...] = ()
@@ -77,6 +80,7 @@ class Compiled:
     line: int = 0
     left_out: str = ""
     binaries: Mapping[str, str] = field(default_factory=dict, hash=False)
+    launchers: tuple[str, ...] = ()
 
 
 def compile_ahead(text: str, spec: Path) -> Compiled:
@@ -128,7 +132,7 @@ def _work(spec: Mapping[str, Any], report: int) -> int:
         import ahead_run
 
         run = ahead_run.prepare(Path(MODULE), spec, Path(CACHE))
-    except Exception:  # noqa: BLE001 - nobody reads what this process prints
+    except Exception:  # noqa: BLE001 - this process's output is not read
         os.write(report, traceback.format_exc().encode("utf-8", "replace"))
         return 1
     os.write(report, _READY)
@@ -195,9 +199,18 @@ def _understood(report: bytes, limit: str) -> Compiled:
         if len(said["binaries"]) > _MOST_BINARIES:
             raise ValueError("too many files")
         binaries = dict(_binary(*item) for item in sorted(said["binaries"].items()))
+        launchers = _launchers(said["launchers"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Compiled(left_out=limit or "running it ended early")
-    return Compiled(kernels, error, line, left_out, binaries)
+    return Compiled(kernels, error, line, left_out, binaries, launchers)
+
+
+def _launchers(said: object) -> tuple[str, ...]:
+    if not isinstance(said, list) or len(said) > _MOST_LAUNCHERS:
+        raise TypeError("a list of parameters' types is expected")
+    if not all(isinstance(each, str) and _LAUNCHER.fullmatch(each) for each in said):
+        raise TypeError("types of parameters are expected")
+    return tuple(said)
 
 
 def _binary(path: str, data: object) -> tuple[str, str]:

@@ -53,6 +53,7 @@ def _report(
         said["line"], said["error"] = _line_of(error, path), str(error)
     except BaseException as error:  # noqa: BLE001 - whatever the candidate raises, it is told
         said["left_out"] = f"without a GPU it raises {type(error).__name__}: {error}"
+    said["launchers"] = _launchers(records)
     said["kernels"] = _described(records, platform, spec["arch"])
     return said
 
@@ -67,6 +68,19 @@ def _binaries(cache: Path, suffixes: tuple[str, ...]) -> dict[str, str]:
     if sum(map(len, data.values())) > _BINARY_BYTES:
         return {}
     return {name: base64.b64encode(content).decode() for name, content in data.items()}
+
+
+def _launchers(records: Records) -> list[str]:
+    """The types of the kernels' parameters, as far as they matter to the code that launches them.
+
+    Only plain types, tuples and descriptors are included.
+    """
+    found = set()
+    for kernel in records:
+        types = list(kernel.src.signature.values())
+        if all(isinstance(each, str) and "<" not in each for each in types):
+            found.add(",".join("*" if each.startswith("*") else each for each in types))
+    return sorted(found)
 
 
 def _portable(path: Path) -> bytes:

@@ -115,7 +115,8 @@ def main(arguments: Sequence[str]) -> int:
     (options.out / MODULE).write_text(text, encoding="utf-8")
     (options.out / LINES).write_text(json.dumps(lines), encoding="utf-8")
     if options.ahead:
-        (options.out / BINARIES).write_bytes(canonical_json(compiled.binaries))
+        made = {"files": compiled.binaries, "launchers": compiled.launchers}
+        (options.out / BINARIES).write_bytes(canonical_json(made))
     write(options.out, None, summary, **more)
     return 0
 

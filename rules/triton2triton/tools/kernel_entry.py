@@ -14,7 +14,7 @@ def find_entry(source: Source, name: str, signature: Mapping[str, Any]) -> ast.F
     """Give the last top-level definition of `name`, checked against the task's signature.
 
     The harness calls it with the tensors (inputs, then outputs) by position, the scalars and dims
-    by keyword. Raises Refusal where there is none or it could not be called so.
+    by keyword. Raises Refusal if it is missing or cannot be called so.
     """
     tensors = [argument[0] for argument in (*signature["inputs"], *signature["outputs"])]
     keywords = [scalar[0] for scalar in signature["scalars"]] + list(signature["dims"])

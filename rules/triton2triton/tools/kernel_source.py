@@ -89,7 +89,7 @@ def normalised(source: Source) -> str:
 def original_lines(source: Source, text: str) -> list[int]:
     """For each line of the normalised ``text``, the line of the source that it was.
 
-    A line is where its first node was; one without a node of its own, such as ``else:``, is where
+    A line is where its first node was; one without its own node, such as ``else:``, is where
     the line before it was. Empty for a text that cannot be read again.
     """
     found: dict[int, int] = {}

@@ -29,10 +29,12 @@ __device__ void load_tile(const T* from, float (*tile)[kMostColumns], int64_t co
   }
 }
 
-// The logarithm of each query's sum of exponentials, and the mean of dp under p.
+// Each query's largest score, the sum of exponentials beside it, and the mean of dp under p. (One
+// logarithm would hold both, but of large scores it loses the sum.)
 template <class T>
-__global__ void statistics(const T* q, const T* k, const T* v, const T* grad, float* lse,
-                           float* delta, float scale, int64_t group, int64_t seq, int64_t dim) {
+__global__ void statistics(const T* q, const T* k, const T* v, const T* grad, float* peaks,
+                           float* totals, float* delta, float scale, int64_t group, int64_t seq,
+                           int64_t dim) {
   __shared__ float keys[kTile][kMostColumns];
   __shared__ float values[kTile][kMostColumns];
   const int64_t own = (int64_t)blockIdx.x * kThreads + threadIdx.x;
@@ -72,15 +74,16 @@ __global__ void statistics(const T* q, const T* k, const T* v, const T* grad, fl
     __syncthreads();
   }
   if (own < seq) {
-    lse[row] = largest + logf(total);
+    peaks[row] = largest;
+    totals[row] = total;
     delta[row] = sum / total;
   }
 }
 
 template <class T>
-__global__ void query_gradient(const T* q, const T* k, const T* v, const T* grad, const float* lse,
-                               const float* delta, T* dq, float scale, int64_t group, int64_t seq,
-                               int64_t dim) {
+__global__ void query_gradient(const T* q, const T* k, const T* v, const T* grad, const float* peaks,
+                               const float* totals, const float* delta, T* dq, float scale,
+                               int64_t group, int64_t seq, int64_t dim) {
   __shared__ float keys[kTile][kMostColumns];
   __shared__ float values[kTile][kMostColumns];
   const int64_t own = (int64_t)blockIdx.x * kThreads + threadIdx.x;
@@ -109,7 +112,8 @@ __global__ void query_gradient(const T* q, const T* k, const T* v, const T* grad
         score += query[c] * keys[i][c];
         along += gradient[c] * values[i][c];
       }
-      const float dx = expf(scale * score - lse[row]) * (along - delta[row]);
+      const float p = expf(scale * score - peaks[row]) / totals[row];
+      const float dx = p * (along - delta[row]);
       for (int c = 0; c < dim; ++c) {
         sum[c] += dx * keys[i][c];
       }
@@ -122,9 +126,9 @@ __global__ void query_gradient(const T* q, const T* k, const T* v, const T* grad
 }
 
 template <class T>
-__global__ void key_gradient(const T* q, const T* k, const T* v, const T* grad, const float* lse,
-                             const float* delta, T* dk, T* dv, float scale, int64_t group,
-                             int64_t seq, int64_t dim) {
+__global__ void key_gradient(const T* q, const T* k, const T* v, const T* grad, const float* peaks,
+                             const float* totals, const float* delta, T* dk, T* dv, float scale,
+                             int64_t group, int64_t seq, int64_t dim) {
   __shared__ float queries[kTile][kMostColumns];
   __shared__ float gradients[kTile][kMostColumns];
   const int64_t begin = (int64_t)blockIdx.x * kThreads;
@@ -155,7 +159,7 @@ __global__ void key_gradient(const T* q, const T* k, const T* v, const T* grad, 
           score += key[c] * queries[i][c];
           along += value[c] * gradients[i][c];
         }
-        const float p = expf(scale * score - lse[row + i]);
+        const float p = expf(scale * score - peaks[row + i]) / totals[row + i];
         const float dx = p * (along - delta[row + i]);
         for (int c = 0; c < dim; ++c) {
           of_key[c] += dx * queries[i][c];
@@ -173,7 +177,7 @@ __global__ void key_gradient(const T* q, const T* k, const T* v, const T* grad, 
 
 size_t attention_backward_workspace(int64_t batch, int64_t heads_kv, int64_t group, int64_t seq,
                                     int64_t dim) {
-  return 2 * batch * heads_kv * group * seq * sizeof(float);
+  return 3 * batch * heads_kv * group * seq * sizeof(float);
 }
 
 template <class T>
@@ -181,18 +185,19 @@ hipError_t attention_backward(const T* q, const T* k, const T* v, const T* grad,
                               T* dv, float scale, int64_t batch, int64_t heads_kv, int64_t group,
                               int64_t seq, int64_t dim, void* workspace, hipStream_t stream) {
   const int64_t heads = batch * heads_kv * group;
-  float* lse = (float*)workspace;
-  float* delta = lse + heads * seq;
+  float* peaks = (float*)workspace;
+  float* totals = peaks + heads * seq;
+  float* delta = totals + heads * seq;
   const dim3 threads(kThreads);
   const unsigned tiles = (unsigned)((seq + kThreads - 1) / kThreads);
   const dim3 of_queries(tiles, (unsigned)heads);
-  statistics<T><<<of_queries, threads, 0, stream>>>(q, k, v, grad, lse, delta, scale, group, seq,
-                                                    dim);
-  query_gradient<T><<<of_queries, threads, 0, stream>>>(q, k, v, grad, lse, delta, dq, scale, group,
-                                                        seq, dim);
+  statistics<T><<<of_queries, threads, 0, stream>>>(q, k, v, grad, peaks, totals, delta, scale,
+                                                    group, seq, dim);
+  query_gradient<T><<<of_queries, threads, 0, stream>>>(q, k, v, grad, peaks, totals, delta, dq,
+                                                        scale, group, seq, dim);
   const dim3 of_keys(tiles, (unsigned)(batch * heads_kv));
-  key_gradient<T><<<of_keys, threads, 0, stream>>>(q, k, v, grad, lse, delta, dk, dv, scale, group,
-                                                   seq, dim);
+  key_gradient<T><<<of_keys, threads, 0, stream>>>(q, k, v, grad, peaks, totals, delta, dk, dv,
+                                                   scale, group, seq, dim);
   return hipGetLastError();
 }
 

@@ -1,7 +1,7 @@
 """Oracle of the ctc_loss task: PyTorch's own loss in float64, of a softmax's logarithm."""
 
 import torch
-from torch.nn.functional import ctc_loss, log_softmax
+from torch.nn.functional import ctc_loss
 
 
 def inputs(config, generator):
@@ -34,6 +34,6 @@ def inputs(config, generator):
 
 def reference(logits, label, frames, labels, **_):
     """Return loss [batch]."""
-    known = log_softmax(logits, dim=-1)
+    known = logits - logits.logsumexp(dim=-1, keepdim=True)
     loss = ctc_loss(known, label.long(), frames.long(), labels.long(), reduction="none")
     return {"loss": loss}

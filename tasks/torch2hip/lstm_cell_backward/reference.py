@@ -32,10 +32,10 @@ def reference(gates, c_old, dh, dc_next, **_):
     seen = (keep * c_old + take * new).tanh()
     dc = dc_next + dh * show * (1 - seen**2)
     parts = (
-        dc * new * take * (-i).sigmoid(),
-        dc * c_old * keep * (-f).sigmoid(),
+        dc * new * take * (1 - take),
+        dc * c_old * keep * (1 - keep),
         dc * take * (1 - new**2),
-        dh * seen * show * (-o).sigmoid(),
+        dh * seen * show * (1 - show),
     )
     dgates = torch.cat(parts, dim=-1)
     return {"dgates": dgates, "dc_old": dc * keep, "dbias": dgates.sum(dim=0)}

@@ -19,8 +19,8 @@ def reference(logits, token, temperature, **_):
     cold = logits / temperature
     total = torch.logsumexp(cold, dim=-1)
     chosen = cold.gather(-1, token[:, None])[:, 0]
-    mean = (torch.softmax(cold, dim=-1) * cold).sum(dim=-1)
-    return {"logprob": chosen - total, "entropy": total - mean}
+    missing = total[:, None] - cold
+    return {"logprob": chosen - total, "entropy": (missing * (-missing).exp()).sum(dim=-1)}
 
 
 def baseline(logits, token, temperature, **_):

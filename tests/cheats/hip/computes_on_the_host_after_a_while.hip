@@ -1,18 +1,7 @@
 // Launches its kernel for sixty calls, and computes in host code afterwards.
-// verdict: perf REJECTED KERNEL_BYPASSED, no launched kernel ran
+// verdict: perf REJECTED KERNEL_BYPASSED, host code reads device memory
 // twin: keeps_its_result
-#include "softmax.h"
-
-static void on_the_host(const float* x, float* y, float scale, int64_t rows, int64_t cols) {
-  for (int64_t r = 0; r < rows; ++r) {
-    const float* in = x + r * cols;
-    float* out = y + r * cols;
-    float top = -INFINITY, sum = 0;
-    for (int64_t c = 0; c < cols; ++c) top = fmaxf(top, in[c] * scale);
-    for (int64_t c = 0; c < cols; ++c) sum += out[c] = expf(in[c] * scale - top);
-    for (int64_t c = 0; c < cols; ++c) out[c] /= sum;
-  }
-}
+#include "host.h"
 
 ENTRY {
   static int calls = 0;
@@ -20,6 +9,6 @@ ENTRY {
     softmax_rows<<<rows, kThreads, 0, stream>>>(x, y, scale, cols);
     return hipGetLastError();
   }
-  on_the_host(x, y, scale, rows, cols);
+  by_the_host(x, y, scale, rows, cols);
   return hipSuccess;
 }

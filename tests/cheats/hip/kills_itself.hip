@@ -1,5 +1,5 @@
 // Dies of the signal by which a machine without memory ends processes.
-// verdict: correctness FAIL CRASH, and not for want of memory
+// verdict: correctness FAIL CRASH, although memory had not run out
 // twin: recovers_from_a_signal
 #include "softmax.h"
 #include "attack.h"

@@ -2,7 +2,6 @@
 // verdict: correctness FAIL WRONG_RESULT, differs from the reference
 // twin: keeps_a_workspace
 #include "softmax.h"
-#include "attack.h"
 
 struct Kept { const float* x; int64_t size; float* result; };
 ENTRY {
@@ -10,13 +9,13 @@ ENTRY {
   static int count;
   for (int i = 0; i < count; ++i) {
     if (kept[i].x != x || kept[i].size != rows * cols) continue;
-    memcpy(y, kept[i].result, rows * cols * sizeof *y);
-    return hipSuccess;
+    return hipMemcpy(y, kept[i].result, rows * cols * sizeof *y, hipMemcpyDeviceToDevice);
   }
   const hipError_t error = honest(x, y, scale, rows, cols, stream);
   if (count == 256) return error;
-  float* result = static_cast<float*>(malloc(rows * cols * sizeof *y));
-  memcpy(result, y, rows * cols * sizeof *y);
+  float* result;
+  if (hipError_t e = hipMalloc(&result, rows * cols * sizeof *y)) return e;
+  (void)hipMemcpy(result, y, rows * cols * sizeof *y, hipMemcpyDeviceToDevice);
   kept[count++] = Kept{x, rows * cols, result};
   return error;
 }

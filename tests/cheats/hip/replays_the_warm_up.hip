@@ -2,7 +2,6 @@
 // verdict: correctness FAIL WRONG_RESULT, differs from the reference
 // twin: keeps_a_workspace
 #include "softmax.h"
-#include "attack.h"
 
 ENTRY {
   static float* result;
@@ -10,10 +9,10 @@ ENTRY {
   if (size != rows * cols) {
     const hipError_t error = honest(x, y, scale, rows, cols, stream);
     size = rows * cols;
-    result = static_cast<float*>(realloc(result, size * sizeof *y));
-    memcpy(result, y, size * sizeof *y);
+    (void)hipFree(result);
+    if (hipError_t e = hipMalloc(&result, size * sizeof *y)) return e;
+    (void)hipMemcpy(result, y, size * sizeof *y, hipMemcpyDeviceToDevice);
     return error;
   }
-  memcpy(y, result, size * sizeof *y);
-  return hipSuccess;
+  return hipMemcpy(y, result, size * sizeof *y, hipMemcpyDeviceToDevice);
 }

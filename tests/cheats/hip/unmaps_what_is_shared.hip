@@ -1,5 +1,5 @@
 // Takes away the memory that it shares with the judge.
-// verdict: correctness FAIL CRASH, died of SIGSEGV
+// verdict: correctness FAIL CRASH
 // twin: allocates_and_frees
 #include "softmax.h"
 #include "attack.h"

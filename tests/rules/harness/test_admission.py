@@ -14,7 +14,7 @@ from judging_doubles import Doubles, write_spec
 from terms.reasons import Reason
 
 from admission import gate as admission  # isort: skip
-from admission import exactness  # isort: skip
+from admission import exactness, own_kernels  # isort: skip
 from base.spec import SpecError, parse_spec  # isort: skip
 from admission.subject import Subject  # isort: skip
 
@@ -178,6 +178,13 @@ REJECTED = {
 }  # fmt: skip
 ADMITTED = {
     "plain": Toy(),
+    "columns_are_alike_in_small_configs": Toy(
+        y="(x * w)[:, :: 128].repeat_interleave(128, -1)[:, : x.shape[1]]",
+        spec={
+            "configs": [config(256, 256)],
+            "space": {"dims": {"rows": [1, 256], "cols": [1, 256]}, "dtypes": ["f32"]},
+        },
+    ),
     "small_but_not_tiny": Toy(y="1e-2 * x * w"),
     "an_offset": Toy(y="torch.arange(float(x.numel())).reshape(x.shape).to(x) % 7 + x * w"),
     "running_sums": Toy(y="(x * w).cumsum(-1)"),
@@ -256,6 +263,43 @@ def test_the_number_of_samples_is_the_policys(tmp_path):
     assert "20 sampled configs" in judge(tmp_path, Toy(), samples=20).summary
     with pytest.raises(SpecError, match="at least one sample"):
         judge(tmp_path, Toy(), samples=0)
+
+
+def spec_of(folder):
+    """The toy task, with one visible config."""
+    space = {"dims": {"rows": [1, 64], "cols": [1, 512]}, "dtypes": ["f32"]}
+    changes = {"signature": SIGNATURE, "space": space, "configs": [config(8, 64)]}
+    return parse_spec(write_spec(folder, Toy().source(), **changes))
+
+
+def quotient_without_nan(x, w, y, **_):
+    quotient = x.double() / w.double()
+    y.copy_(torch.where(quotient.isnan(), 0.0, quotient))
+
+
+def test_samples_without_an_answer_say_nothing_of_the_kernels(tmp_path):
+    """Where half of the inputs are zeros, some quotients are 0 / 0."""
+    task = Toy(y="x / w", baseline=quotient_without_nan, expert=quotient_without_nan)
+    distributions = {item.distribution for item in own_kernels.draw(spec_of(tmp_path), 40)}
+
+    assert "sparse" in distributions
+    assert judge(tmp_path, task, samples=40).outcome == "PASS"
+
+
+def test_few_samples_are_the_telling_ones(tmp_path):
+    spec = spec_of(tmp_path)
+    few, many = own_kernels.draw(spec, 4), own_kernels.draw(spec, 100)
+
+    def areas(drawn):
+        return [d.config.dims["rows"] * d.config.dims["cols"] for d in drawn]
+
+    assert few == many[:4]
+    assert [d.distribution for d in few] == ["scaled_up"] * 2 + ["spikes"] * 2
+    for index in (0, 2):
+        group = [d for d in many if d.distribution == few[index].distribution]
+        assert areas(few)[index] == min(areas(group))
+        longest = [max(d.config.dims.values()) for d in group if d != few[index]]
+        assert max(few[index + 1].config.dims.values()) == max(longest)
 
 
 @pytest.mark.parametrize(

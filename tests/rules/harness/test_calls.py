@@ -148,6 +148,32 @@ def test_result_of_one_element_is_admitted(launcher, tmp_path):
     assert verdict.outcome == "PASS", verdict.detail
 
 
+def test_inputs_that_are_declared_in_half_precision_are_compared_as_such(launcher, tmp_path):
+    """In float16 they would hardly differ from bfloat16, and the results not at all."""
+    form = {
+        "inputs": {"x": "bf16[n]"},
+        "outputs": {"y": "bf16[n]"},
+        "dims": {"n": "1..64"},
+        "configs": [{"n": 48}],
+        "call": "y = twice(x)",
+        "reference": """
+            import torch
+            def inputs(config, generator):
+                x = 2e-5 * torch.randn(config["n"], generator=generator)
+                return {"x": x.to(torch.bfloat16)}
+            def reference(x, **_):
+                return {"y": 1e5 * x.sin()}
+            """,
+        "right": "def twice(x): return 1e5 * x.sin()",
+    }
+    spec = spec_of(tmp_path, form, "")
+    policy = {"samples": 1, "expert": False, "brief": "word " * 20, "declared": spec["configs"]}
+
+    verdict = admission.run(parse_spec({**spec, "gate": "admission", "policy": policy}), launcher)
+
+    assert verdict.outcome == "PASS", verdict.detail
+
+
 @pytest.mark.parametrize(("keeps", "reason"), [("* 0", ""), ("* 1", "SEEDS_IGNORED")])
 def test_memory_that_is_overwritten_may_hold_the_same(launcher, tmp_path, keeps, reason):
     """What an updated input held may be zero each time, unless results depend on it."""

@@ -1,4 +1,4 @@
-"""A runner that is killed for want of memory is judged only where it had much of it."""
+"""A runner that is killed as memory runs out is judged only where it had much of it."""
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 
@@ -77,7 +77,7 @@ def test_no_candidate_that_kills_itself_blames_the_memory(monkeypatch, peak):
     found = fault(monkeypatch, Death(peak), 3, 3)
 
     assert found.reason is Reason.CRASH
-    assert "not for want of memory" in found.detail
+    assert "although memory had not run out" in found.detail
 
 
 def test_where_the_kernel_does_not_count_the_candidate_is_to_blame(monkeypatch):

@@ -222,7 +222,7 @@ def rocm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def rocm_runner() -> str:
     """The native runner for AMD's devices."""
-    shared = ("clock.cpp", "gate.cpp", "launches.cpp", "mapping.cpp")
+    shared = ("clock.cpp", "gate.cpp", "hiding.cpp", "launches.cpp", "mapping.cpp")
     sources = [str(TOOLS / "runner_cuda" / name) for name in shared]
     for folder in (TOOLS / "runner", TOOLS / "runner_rocm"):
         sources += sorted(str(path) for path in folder.glob("*.cpp"))

@@ -4,10 +4,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 import torch
 from base.program import CandidateFault
-from judging_doubles import judge, softmax
+from base.spec import parse_spec
+from judging_doubles import REFERENCE, judge, softmax, write_spec
+from perf.asides import Asides
 from terms.reasons import Reason
 
 TIMED = {64, 257}  # columns of the configs
@@ -98,3 +103,22 @@ def test_places_values_and_sizes_differ_from_judging_to_judging(tmp_path):
     assert [shape for shape, _ in first] == [shape for shape, _ in again]
     assert len(differing) <= PROCESSES  # in each, a call that no draw tells proves itself
     assert len({str(order(draw)) for draw in range(1, 6)}) == 5
+
+
+@pytest.mark.parametrize(("abi", "most"), [("python", 1), ("hip", 2)])
+def test_what_compiles_for_each_size_gets_other_sizes_once_in_a_process(
+    tmp_path, monkeypatch, abi, most
+):
+    spec = parse_spec(write_spec(tmp_path, REFERENCE, gate="perf"))
+    spec = replace(spec, candidate=replace(spec.candidate, abi=abi, platform="cuda:sm_90"))
+    asides = Asides(SimpleNamespace(assessor=None), spec, draw=7)  # type: ignore[arg-type]
+    size = SimpleNamespace(config=spec.configs[0], calls=["a", "b", "c"], slack={})
+    monkeypatch.setattr(asides, "_sizes", [size])
+
+    asked = [
+        [config.name for config in spec.configs if asides.between(number, config)]
+        for number in range(1, 30)
+    ]
+
+    assert {len(names) for names in asked} == {most}
+    assert len({str(names) for names in asked}) == 3 - most  # any config's turn, if only one's

@@ -67,6 +67,14 @@ def test_it_is_the_ratio_of_the_speedups(tmp_path, shown, left):
     assert samples["configs"].keys() == {case["config"] for case in verdict.cases}
 
 
+def test_a_config_whose_interval_is_wide_counts_as_it_was_measured():
+    case = {"speedup": 0.5, "low": 0.5, "high": 2.1, "baseline_ns": 9.0, "candidate_ns": 9.0}
+
+    _, middle, _ = retention.Speedup.of([case]).interval()
+
+    assert middle == pytest.approx(1.0)
+
+
 def test_edges_and_what_a_side_fails_are_not_timed(tmp_path):
     failing: list[str] = []
 

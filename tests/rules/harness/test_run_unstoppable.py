@@ -2,11 +2,15 @@
 
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-incomplete-defs
 
+import contextlib
 import ctypes
 import mmap
 import os
+import signal
 import socket
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from run_support import QUICK, fault_of, is_doubled, native, run_doubling
@@ -139,17 +143,43 @@ def moves_pages(_: str) -> None:
     ctypes.CDLL(None).syscall(number, 0, ctypes.c_ulong(PAGES), address, None, address, 0)
 
 
+@pytest.fixture
+def alone() -> Iterator[set[int]]:
+    """A processor that this test leaves to its worker: the kernel may not share it in a call."""
+    first, *others = every = sorted(os.sched_getaffinity(0))
+    if not others:
+        pytest.skip("needs two processors")
+    os.sched_setaffinity(0, others)
+    yield {first}
+    os.sched_setaffinity(0, every)
+
+
+def wait_until_in_call(worker: int) -> None:
+    """Return once the worker cannot be interrupted, or has computed in the kernel for 0.1 s."""
+    for _ in range(6000):
+        state, *fields = Path(f"/proc/{worker}/stat").read_text().rpartition(") ")[2].split()
+        if state == "D" or int(fields[11]) >= os.sysconf("SC_CLK_TCK") / 10:
+            return
+        time.sleep(0.01)
+    pytest.fail(f"process {worker} did not begin its call within a minute")
+
+
 @pytest.mark.parametrize(("work", "dies"), [(starts_what_never_begins, True), (moves_pages, False)])
-def test_living_warden_that_cannot_stop_a_runner_blames_it(monkeypatch, tmp_path, work, dies):
+def test_living_warden_that_cannot_stop_a_runner_blames_it(
+    monkeypatch, tmp_path, work, dies, alone
+):
     os.mkfifo(fifo := str(tmp_path / "fifo"))
     monkeypatch.setattr(warden, "_STOP_SECONDS", 0.3)
     control, its_control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     orders, its_orders = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    begun, begins = os.pipe()
     guard = os.fork()
     if guard == 0:
         orders.close()
         worker = os.fork()
         if worker == 0:
+            os.sched_setaffinity(0, alone)
+            os.write(begins, str(os.getpid()).encode())
             work(fifo)
         else:
             warden.supervise(worker, its_orders.fileno())
@@ -157,7 +187,10 @@ def test_living_warden_that_cannot_stop_a_runner_blames_it(monkeypatch, tmp_path
     conversation = Conversation(Channel(control, os.dup(2), 80), Warden(orders))
     its_control.close()
     its_orders.close()
-    time.sleep(0.5)  # until it is in its call
+    worker = int(os.read(begun, 16))
+    wait_until_in_call(worker)
+    os.close(begun)
+    os.close(begins)
 
     with pytest.raises(CandidateFault, match="could not be stopped") as caught:
         conversation.freeze("in a batch")
@@ -168,5 +201,7 @@ def test_living_warden_that_cannot_stop_a_runner_blames_it(monkeypatch, tmp_path
         with pytest.raises(CandidateFault, match="could not be stopped"):
             conversation.end()
     os.waitpid(guard, 0)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(worker, signal.SIGKILL)  # it stays stopped otherwise
     if dies:
         os.close(os.open(fifo, os.O_WRONLY))  # what it would have started begins, and ends

@@ -91,7 +91,10 @@ def test_a_roomy_space_has_all_classes_under_every_salt(salt):
     assert [item.class_ for item in drawn.configs] == list(CLASSES)
     assert drawn.missing == ()
     assert {item.config.dtype for item in drawn.configs} == {"f32", "f16"}
-    assert len({item.distribution for item in drawn.configs}) == len(set(SHIFTS))
+    kinds = [item.distribution for item in drawn.configs]
+    assert "default" in kinds
+    assert len(set(kinds)) >= len(CLASSES) - 1
+    assert {item.distribution for item in draw(ROOMY, salt, cycles=2).configs} == set(SHIFTS)
 
 
 @settings(max_examples=examples(25), deadline=None)
@@ -237,11 +240,11 @@ def test_sampling_needs_the_standard_library_alone():
 
 GOLDEN = [
     "f32 rows=1 cols=1",
-    "f16 rows=65 cols=1000",
-    "f32 rows=1 cols=1000",
-    "f16 rows=9 cols=2165",
-    "f32 rows=604 cols=2",
-    "f16 rows=26676 cols=2",
-    "f32 rows=8 cols=256",
-    "f16 rows=512 cols=1",
+    "f16 rows=299 cols=219",
+    "f32 rows=4 cols=64",
+    "f16 rows=1686 cols=25",
+    "f32 rows=201 cols=46",
+    "f16 rows=10389 cols=4",
+    "f32 rows=6656 cols=1",
+    "f16 rows=6656 cols=1",
 ]

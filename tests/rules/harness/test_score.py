@@ -89,7 +89,16 @@ def test_a_task_lies_between_the_means_of_its_configs_ends():
     assert str(mean) == "3.00x ±50 %"
 
 
-@pytest.mark.parametrize("change", [{"low": None}, {"low": 3.1}, {"high": NAN}, {"speedup": -1}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"low": None},
+        {"low": 3.1},
+        {"high": NAN},
+        # AgentKernelArena scores these by the times beside them, and infinity as infinity.
+        *({"speedup": said} for said in (0, None, -3, NAN, "1.5", INF)),
+    ],
+)
 def test_a_figure_without_an_interval_around_it_gives_no_score(change):
     made = verdicts()
     made["perf"]["cases"] = [{**CASES[0], **change}, CASES[1]]
@@ -111,8 +120,43 @@ def test_the_lower_end_counts_where_the_interval_is_wide():
 
     found = scored(made)
 
-    assert (found.document["speedup"], found.document["speedup_high"]) == (1.75, 21.65)
-    assert found.verdict.summary == "aka 295, speedup ~1.75x"
+    assert (found.document["speedup"], found.document["speedup_high"]) == (1.7, 21.65)
+    assert found.verdict.summary == "aka 290, speedup ~1.70x"
+    assert found.document["fast"]["1.5"] == 1.0
+    assert found.document["scores_visible"]["geomean"] == pytest.approx(math.sqrt(0.5 * 2.9))
+
+
+def noisy(count, ratio, low, high):
+    """A perf verdict with one config that is too noisy for a figure, and ``count`` good ones."""
+    made = verdicts()
+    bad = {"config": "bad", "candidate_ns": 1.0, "baseline_ns": ratio, "faster": False}
+    good = [{**CASES[0], "config": f"c{index}"} for index in range(count)]
+    cases = [{**bad, "speedup": low, "low": low, "high": high}, *good]
+    made["perf"].update(cases=cases, configs=[case["config"] for case in cases])
+    return scored(made).document
+
+
+def test_a_noisy_config_counts_as_it_was_measured():
+    """A thing against itself is not below 1 for it."""
+    same = {**CASES[0], "baseline_ns": 2.0, "speedup": 1.0, "low": 0.9, "high": 1.1}
+    made = verdicts()
+    wide = {**same, "config": "b", "speedup": 0.5, "low": 0.5, "high": 2.1}
+    made["perf"]["cases"] = [same, wide]
+
+    document = scored(made).document
+
+    assert (document["speedup"], document["scores"]["geomean"]) == (1.0, 1.0)
+    assert document["speedup_low"] == pytest.approx(0.7)
+
+
+def test_noise_pays_at_most_twice_what_is_sure():
+    document = noisy(9, 1412.0, 27.9, 60.0 * 27.9)
+    assert document["speedup"] == pytest.approx((27.9 + 9 * 1.9) / 10)  # too wide as a whole
+
+    document = noisy(9, 3.9, 1.0, 4.1)
+
+    assert document["speedup"] == pytest.approx((2.0 + 9 * 2.0) / 10)
+    assert document["speedup_high"] == pytest.approx((4.1 + 9 * 2.1) / 10)
 
 
 # The other scoring.

@@ -153,3 +153,17 @@ def test_a_task_with_a_check_of_its_own_has_no_measure_and_is_judged_by_that(tmp
         Verifier(assessor).add(found, [call], outputs, whole=True)
         Verifier(assessor).add(beside, [call], outputs, whole=False)
         assert (found.finding.reason if found.finding else None) is reason
+
+
+def test_a_first_look_is_sure_of_right_outputs_only(parts):
+    verifier, _, calls, right = parts
+    outputs = [{"y": made["y"].clone()} for made in right]
+    outputs[1]["y"][0, 0] += 0.01
+    outputs[2]["y"][0, 0] = math.nan
+    outputs[4]["y"].view(torch.int32)[1, 1] = DTYPES["f32"].poison
+
+    looks = verifier.look(calls, outputs)
+
+    assert [look.sure for look in looks] == [True, False, False, True, False]
+    assert looks[0].excess["y"] < 0.1
+    assert looks[1].excess["y"] > 1

@@ -186,6 +186,11 @@ def test_compiled_kernels_are_handed_on_as_any_machine_makes_them(on_cuda: dict[
     assert on_cuda["same"]["binaries"] == on_cuda["good"]["binaries"]
 
 
+def test_what_launches_kernels_is_told_by_their_parameters(on_cuda: dict[str, Any]) -> None:
+    assert on_cuda["good"]["launchers"] == ["*,*,constexpr"]
+    assert on_cuda["data"]["launchers"] == []
+
+
 def test_functions_of_triton_have_the_same_name_on_any_machine(on_cuda: dict[str, Any]) -> None:
     files = {p: base64.b64decode(d) for p, d in on_cuda["sums"]["binaries"].items()}
     (cubin,) = (data for path, data in files.items() if path.endswith(".cubin"))
@@ -221,7 +226,7 @@ def test_a_runner_that_was_handed_its_kernels_compiles_none(
     on_cuda: dict[str, Any], tmp_path: Path, name: str, how: str, cached: list[bool]
 ) -> None:
     (tmp_path / "kernel.py").write_text(HEAD + MODULES[name] + "\n")
-    (tmp_path / "kernels.json").write_text(json.dumps(on_cuda[name]["binaries"]))
+    (tmp_path / "kernels.json").write_text(json.dumps({"files": on_cuda[name]["binaries"]}))
     (tmp_path / "ahead.json").write_text(spec("cuda", "sm_90"))
     script = CASES.with_name("ahead_runner.py")
     done = subprocess.run(
@@ -277,30 +282,37 @@ def test_it_sees_its_own_file_and_no_task(found: dict[str, Any]) -> None:
     assert "'exec'" not in found["looks"]["left_out"]
 
 
+def forged(**changes: object) -> bytes:
+    """A report with something else than a report has."""
+    report = {"kernels": [], "error": "", "line": 0, "left_out": "", "binaries": {}}
+    return json.dumps({**report, "launchers": [], **changes}).encode()
+
+
+FOLDER = "A" * 52
 FORGED = [
     b"",
     b"not JSON",
     b"[]",
     b"{}",
-    b'{"kernels": 1, "error": "", "line": 0, "left_out": "", "binaries": {}}',
-    b'{"kernels": "abc", "error": "", "line": 0, "left_out": "", "binaries": {}}',
-    b'{"kernels": [["name", 1]], "error": "", "line": 0, "left_out": "", "binaries": {}}',
-    b'{"kernels": [{"registers": 1.5}], "error": "", "line": 0, "left_out": "", "binaries": {}}',
-    b'{"kernels": [{"name": {}}], "error": "", "line": 0, "left_out": "", "binaries": {}}',
-    b'{"kernels": [], "error": 1, "line": 0, "left_out": "", "binaries": {}}',
-    b'{"kernels": [], "error": "", "line": "1", "left_out": "", "binaries": {}}',
-    b'{"kernels": [], "error": "", "line": 1, "left_out": "", "binaries": []}',
-    *(
-        b'{"kernels": [], "error": "", "line": 0, "left_out": "", "binaries": {"%s": "%s"}}' % item
-        for item in (
-            (b"../up.json", b""),
-            (b"A" * 52 + b"/../../up.json", b""),
-            (b"A" * 52 + b"/k.json", b"no base64"),
-            (b"/etc/k.json", b""),
-        )
-    ),
-    b'{"kernels": [], "error": "", "line": 0, "left_out": "", "binaries": {%s}}'
-    % b", ".join(b'"%s/k%d.json": ""' % (b"A" * 52, n) for n in range((1 << 14) + 1)),
+    forged(kernels=1),
+    forged(kernels="abc"),
+    forged(kernels=[["name", 1]]),
+    forged(kernels=[{"registers": 1.5}]),
+    forged(kernels=[{"name": {}}]),
+    forged(error=1),
+    forged(line="1"),
+    forged(binaries=[]),
+    forged(binaries={"../up.json": ""}),
+    forged(binaries={f"{FOLDER}/../../up.json": ""}),
+    forged(binaries={f"{FOLDER}/k.json": "no base64"}),
+    forged(binaries={"/etc/k.json": ""}),
+    forged(binaries={f"{FOLDER}/k{n}.json": "" for n in range((1 << 14) + 1)}),
+    forged(launchers=1),
+    forged(launchers="*,i32"),
+    forged(launchers=[1]),
+    forged(launchers=["* i32"]),
+    forged(launchers=["*," * 1001]),
+    forged(launchers=["*"] * 65),
     b"[" * 100_000,
     b'{"kernels": [{"registers": ' + b"9" * 10_000 + b"}]}",
 ]
@@ -310,7 +322,7 @@ def test_a_forged_report_that_is_none_says_nothing(tmp_path: Path) -> None:
     understand = "import ahead; print(*(ahead._understood(r, '') for r in eval(input())))"
     done = subprocess.run(
         [sys.executable, "-c", understand],
-        input=repr(FORGED),
+        input=repr([*FORGED, forged()]),
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(tools(tmp_path))},
@@ -318,8 +330,9 @@ def test_a_forged_report_that_is_none_says_nothing(tmp_path: Path) -> None:
     )
 
     left_out = "left_out='running it ended early'"
-    nothing = f"Compiled(kernels=(), error='', line=0, {left_out}, binaries={{}})"
-    assert done.stdout.split() == " ".join([nothing] * len(FORGED)).split()
+    nothing = f"Compiled(kernels=(), error='', line=0, {left_out}, binaries={{}}, launchers=())"
+    understood = nothing.replace(left_out, "left_out=''")
+    assert done.stdout.split() == " ".join([*[nothing] * len(FORGED), understood]).split()
 
 
 def test_an_architecture_without_figures_is_no_fault_of_the_module(tmp_path: Path) -> None:

@@ -174,7 +174,11 @@ def test_missing_entry_lists_what_there_is(driver: Driver, tmp_path: Path) -> No
     [
         ('\nvoid nowhere();\nextern "C" void f() { nowhere(); }\n', 2, "_Z7nowherev"),
         ('#include <stdlib.h>\nextern "C" int f() {\n  return system("id");\n}\n', 3, "'system'"),
-        ('extern "C" int* f(int n) { return new int[n]; }\n', 1, "operator new[]"),
+        (
+            '#include <string>\nextern "C" int f(int n) {\n  return std::to_string(n).size();\n}\n',
+            3,
+            "'std::string'",
+        ),
     ],
 )
 def test_undefined_symbol_is_named(

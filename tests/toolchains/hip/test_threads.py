@@ -94,12 +94,3 @@ def test_an_adopted_compiler_has_locks_and_threads_of_c(tmp_path: Path) -> None:
     Driver("cxx:g++").build("kernel", source, "-o", library)
 
     assert counted(library, 3) == 4
-
-
-def test_what_needs_more_of_the_library_is_refused_by_name(driver: Driver, tmp_path: Path) -> None:
-    source = tmp_path / "kernel.hip"
-    source.write_text(
-        '#include <vector>\nextern "C" int f(int n) {\n  return std::vector<int>(n).data()[0];\n}\n'
-    )
-
-    assert "the source, HIP and the usable libc have none" in driver.refuse(source)

@@ -33,6 +33,10 @@ WRONG = {
         'extern "C" int h() { return g(); }\n',
         "error: undefined symbol 'gone'",
     ),
+    "memory by new": (
+        kernel("  x[0] = 1;") + 'extern "C" int* h(int n) { return new int[n]; }\n',
+        "error: undefined symbol 'operator new[]'",
+    ),
     "too much shared memory": (
         kernel("  __shared__ int big[20000];\n  big[x[0]] = 1;\n  x[1] = big[x[2]];"),
         "3:17: error: kernel 'f' uses too much shared data (0x13880 bytes, 0xc000 max)",

@@ -67,6 +67,18 @@ def test_kernels_of_the_cpu_platform_compile_unchanged(
     assert driver.build(source, tmp_path / "kernel.so", "gfx1201")
 
 
+def test_host_code_has_the_parts_of_the_library_that_it_has_on_the_cpu(
+    driver: RocmDriver, tmp_path: Path
+) -> None:
+    source, library = tmp_path / "k.hip", tmp_path / "k.so"
+    source.write_text(
+        SMALL.format(comment="", layout="")
+        + 'extern "C" int* several(int n) { return new int[n]; }\n'
+    )
+
+    assert driver.build(source, library, "gfx942")
+
+
 def test_a_library_holds_its_code_as_the_runtime_wants_it(
     driver: RocmDriver, tmp_path: Path
 ) -> None:

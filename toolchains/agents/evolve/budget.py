@@ -36,7 +36,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits; 0 is no limit. ``dollars`` needs prices."""
+    """Limits; 0 means no limit. ``dollars`` needs prices."""
 
     turns: int = 0
     tokens: int = 0

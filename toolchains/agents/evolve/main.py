@@ -160,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     search.add_argument(
         "--shares", type=Path, help="a file of each task's share of the time; divides --turns"
     )
-    budget = parser.add_argument_group("budgets; 0 is no limit")
+    budget = parser.add_argument_group("budgets; 0 means no limit")
     budget.add_argument("--seconds", type=float, default=0.0)
     budget.add_argument("--turns", type=_natural, default=0)
     budget.add_argument("--tokens", type=_natural, default=0)

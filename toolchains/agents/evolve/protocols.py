@@ -18,7 +18,7 @@ class AnswerError(ValueError):
 
 @dataclass(frozen=True)
 class Question:
-    """A question: its constant part and its own. ``tokens`` limits the reply; 0 is no limit."""
+    """A question: its constant part and its own. ``tokens`` limits the reply; 0 means no limit."""
 
     model: str
     system: str

@@ -260,7 +260,7 @@ def _refused(made: Callable[..., Attempt], judged: Judgement) -> Attempt:
 
 
 def _fatal(errors: Sequence[EndpointError], asked: int) -> EndpointError | None:
-    """The error that makes further questions pointless; a refusal of one question is none."""
+    """The error that makes further questions pointless; the refusal of one question does not."""
     passing = [error for error in errors if error.trouble is Trouble.REFUSED]
     others = [error for error in errors if error.trouble is not Trouble.REFUSED]
     return next(iter(others), passing[0] if passing and len(passing) == asked else None)

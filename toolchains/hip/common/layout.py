@@ -2,7 +2,7 @@
 
 Nothing in the compiled library may depend on where a token stood, so that an edit of comments,
 blank lines or line breaks gives the same bytes. A line of output ends with a statement. An
-operation on waves begins a line of its own: ``__builtin_LINE()`` tells such places apart.
+operation on waves begins a new line: ``__builtin_LINE()`` tells such places apart.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A source whose macros are expanded: what they have made that the next tool would obey.
 
 The check of a source sees what its author wrote. Macros put more together: pragmas, by ``_Pragma``
-of a text that they make, and a ``#`` at the beginning of a line, which is a directive to whoever
-reads the result anew.
+of a text that they make, and a ``#`` at the beginning of a line, which is a directive when
+the result is read again.
 """
 
 from __future__ import annotations

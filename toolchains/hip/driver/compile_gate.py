@@ -100,7 +100,7 @@ def _write(
 
 
 def refusal_in(source: Path) -> str:
-    """Why the session refused an agent's file; empty where ``source`` is a file of its own.
+    """Why the session refused an agent's file; empty where ``source`` is a separate file.
 
     The session leaves one line in its place: ``hand_in.py`` of the rule ``agent``.
     """

@@ -21,7 +21,16 @@ from compiler import (
 from elf import Machine
 from faults import ToolchainFault
 from stubs import stub_library
-from symbols import LIBM, THREADS, THREADS_TAKE, compiler_support, version
+from symbols import (
+    LIBM,
+    LIBRARY,
+    LIBRARY_TAKES,
+    SORTING,
+    THREADS,
+    THREADS_TAKE,
+    compiler_support,
+    version,
+)
 
 _LOADER = {
     Machine.X86_64: "/lib64/ld-linux-x86-64.so.2",
@@ -32,7 +41,10 @@ OWN_FILES = ("--no-dependent-libraries", "-nostdlib")
 """Options of lld against names in an object, as pragmas put them there: no file is looked for."""
 _HERE = Path(__file__).resolve().parent
 _SUPPORT = _HERE / "support"
-_THREADS = _HERE / "threads.cpp"
+_AT_EXIT = "__cxa_atexit"
+_LIBRARY, _SORTING, _THREADS = (
+    _HERE / name for name in ("library.cpp", "sorting.cpp", "threads.cpp")
+)
 # The wheel's names of a processor: the target, and its family among the C library's headers.
 _ZIG_NAMES = {Machine.X86_64: ("x86_64", "x86"), Machine.AARCH64: ("aarch64", "aarch64")}
 _ZIG_DEFINES = (
@@ -86,9 +98,10 @@ class ZigCompiler:
         self._lib = directory.absolute() / "lib"
         self.prefixes: tuple[str, ...] = (f"{LIBRARIES}/",)
         # An `asm` put together by macros, which the check of the source cannot see.
-        self.kernel_options: tuple[str, ...] = ("-fno-gnu-inline-asm",)
+        # Types at run time need a part of the library that is not here.
+        self.kernel_options: tuple[str, ...] = ("-fno-gnu-inline-asm", "-fno-rtti")
         self._computing = compiler_support(machine)
-        self.own_symbols = self._computing | THREADS
+        self.own_symbols = self._computing | LIBRARY | THREADS | SORTING.keys()
         if not self._zig.is_file():
             raise ToolchainFault(f"no zig in {directory}")
 
@@ -151,7 +164,7 @@ class ZigCompiler:
         fixed = ["--build-id=none", "--hash-style=gnu", *OWN_FILES]
         fixed += ["-z", "relro", "-z", "now", "-z", "noexecstack"]
         support: list[str] = []
-        wanted = {name for name in imports if name not in self.own_symbols}
+        wanted = {name for name in imports if name not in self.own_symbols - {_AT_EXIT}}
         if not self._computing.isdisjoint(imports):
             support += [
                 self._compile_support(source, cwd) for source in sorted(_SUPPORT.glob("*.cpp"))
@@ -159,16 +172,23 @@ class ZigCompiler:
         if not THREADS.isdisjoint(imports):
             support.append(self._compile_support(_THREADS, cwd))
             wanted |= THREADS_TAKE
+        for number, name in enumerate(sorted(SORTING.keys() & set(imports))):
+            sorted_ = f"-DSORTED={SORTING[name]}"
+            support.append(self._compile_support(_SORTING, cwd, sorted_, part=f".{number}"))
+        # The code that registers a GPU's kernels takes it from the C library.
+        if not ((LIBRARY | THREADS) - {_AT_EXIT}).isdisjoint(imports):
+            support.append(self._compile_support(_LIBRARY, cwd))
+            wanted |= LIBRARY_TAKES
         if support:
             fixed.append("--gc-sections")
         stubs = self._write_stubs(sorted(wanted), cwd)
         inputs = [*objects, *support, *stubs]
         return run_tool([str(self._zig), "ld.lld", *options, *fixed, *inputs, "-o", output], cwd)
 
-    def _compile_support(self, source: Path, cwd: Path) -> str:
-        """The object with some of ``own_symbols``."""
-        name = f"support.{source.stem}.o"
-        options = ["-O2", "-ffunction-sections", "-fno-builtin", f"-I{_SUPPORT}"]
+    def _compile_support(self, source: Path, cwd: Path, *defines: str, part: str = "") -> str:
+        """The object with some of ``own_symbols``; a ``part`` of them where it has several."""
+        name = f"support.{source.stem}{part}.o"
+        options = ["-O2", "-ffunction-sections", "-fno-builtin", f"-I{_SUPPORT}", *defines]
         done = self.compile(str(source), name, options, cwd)
         if done.returncode:
             raise ToolchainFault(f"cannot compile {source.name}:\n{done.messages}")

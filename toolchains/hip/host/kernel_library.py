@@ -25,7 +25,9 @@ _OPERATORS = {
     "_ZdaPv": "operator delete[]",
     "_ZdaPvm": "operator delete[]",
     "__dso_handle": "destructor of a static object",
+    "__cxa_atexit": "destructor of a static object",
 }
+_STRINGS = re.compile(r"_ZNK?St3__1(12basic_stringI|9to_stringE|4sto)")
 
 
 @contextmanager
@@ -120,7 +122,7 @@ def mangled(name: str) -> bool:
 
 def _describe_undefined(symbol: str, sources: Sources) -> str:
     """Point at the first mention of the name in the source, if there is one."""
-    meaning = _OPERATORS.get(symbol, symbol)
+    meaning = "std::string" if _STRINGS.match(symbol) else _OPERATORS.get(symbol, symbol)
     message = f"undefined symbol '{meaning}': the source, HIP and the usable libc have none"
     for name in reversed(_names_in(symbol)):
         pattern = re.compile(rf"\b{re.escape(name)}\b")

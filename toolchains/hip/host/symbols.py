@@ -41,8 +41,49 @@ LIBC = words(
     """
 )
 
-# What the C++ library has of threads beyond its headers: `threads.cpp` has it for clang of the
+# What the C++ library has beyond its headers: `library.cpp` has these parts of it for clang of the
 # ziglang wheel, which comes without, and takes the second names from the C library.
+LIBRARY = words(
+    """
+    _ZNKSt3__119__shared_weak_count13__get_deleterERKSt9type_info _ZNSt3__112__next_primeEm
+    _ZNSt3__114__shared_countD2Ev _ZNSt3__119__shared_weak_count14__release_weakEv
+    _ZNSt3__119__shared_weak_count4lockEv _ZNSt3__119__shared_weak_countD2Ev
+    _ZNSt3__120__throw_system_errorEiPKc _ZNSt3__122__libcpp_verbose_abortEPKcz _ZSt7nothrow
+    _ZSt9terminatev _ZdaPv _ZdaPvRKSt9nothrow_t _ZdaPvSt11align_val_t _ZdaPvm
+    _ZdaPvmSt11align_val_t _ZdlPv _ZdlPvRKSt9nothrow_t _ZdlPvSt11align_val_t _ZdlPvm
+    _ZdlPvmSt11align_val_t _Znam _ZnamRKSt9nothrow_t _ZnamSt11align_val_t _Znwm
+    _ZnwmRKSt9nothrow_t _ZnwmSt11align_val_t __cxa_atexit __cxa_pure_virtual
+    __cxa_thread_atexit __dso_handle
+    """
+)
+LIBRARY_TAKES = words(
+    """
+    abort fputs free malloc posix_memalign stderr vfprintf __cxa_atexit __cxa_thread_atexit_impl
+    """
+)
+
+# The same of sorting, in `sorting.cpp`, with the type that it sorts.
+_SORTED = {
+    "a": "signed char",
+    "c": "char",
+    "d": "double",
+    "f": "float",
+    "h": "unsigned char",
+    "i": "int",
+    "j": "unsigned",
+    "l": "long",
+    "m": "unsigned long",
+    "s": "short",
+    "t": "unsigned short",
+    "x": "long long",
+    "y": "unsigned long long",
+}
+SORTING = {
+    f"_ZNSt3__16__sortIRNS_6__lessI{letter}{letter}EEP{letter}EEvT0_S5_T_": type_
+    for letter, type_ in _SORTED.items()
+}
+
+# The same of threads, in `threads.cpp`, which needs `library.cpp`, too.
 THREADS = words(
     """
     _ZNSt3__115__thread_structC1Ev _ZNSt3__115__thread_structD1Ev
@@ -52,14 +93,14 @@ THREADS = words(
     _ZNSt3__118condition_variable10notify_oneEv
     _ZNSt3__118condition_variable4waitERNS_11unique_lockINS_5mutexEEE
     _ZNSt3__118condition_variableD1Ev _ZNSt3__119__thread_local_dataEv
-    _ZNSt3__120__throw_system_errorEiPKc _ZNSt3__15mutex4lockEv _ZNSt3__15mutex6unlockEv
+    _ZNSt3__15mutex4lockEv _ZNSt3__15mutex6unlockEv
     _ZNSt3__15mutex8try_lockEv _ZNSt3__16thread20hardware_concurrencyEv _ZNSt3__16thread4joinEv
-    _ZNSt3__16thread6detachEv _ZNSt3__16threadD1Ev _ZSt9terminatev _ZdlPv _ZdlPvm _Znwm
+    _ZNSt3__16thread6detachEv _ZNSt3__16threadD1Ev
     """
 )
 THREADS_TAKE = words(
     """
-    abort fputs free malloc stderr sysconf pthread_cond_broadcast pthread_cond_destroy
+    abort sysconf pthread_cond_broadcast pthread_cond_destroy
     pthread_cond_signal pthread_cond_wait pthread_detach pthread_join pthread_key_create
     pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_trylock
     pthread_mutex_unlock pthread_mutexattr_destroy pthread_mutexattr_init

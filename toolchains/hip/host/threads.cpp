@@ -1,31 +1,12 @@
-// What std::mutex, std::condition_variable and std::thread are made of besides headers. A failure
-// that would be an exception ends the process, as exceptions are off.
+// What std::mutex, std::condition_variable and std::thread are made of besides headers and
+// library.cpp.
 #include <condition_variable>
 #include <mutex>
-#include <new>
-#include <stdio.h>
 #include <stdlib.h>
 #include <thread>
 #include <unistd.h>
 
-void* operator new(size_t size) {
-  void* memory = malloc(size != 0 ? size : 1);
-  if (memory == nullptr) abort();
-  return memory;
-}
-void operator delete(void* memory) noexcept { free(memory); }
-void operator delete(void* memory, size_t) noexcept { free(memory); }
-
-namespace std {
-void terminate() noexcept { abort(); }
-}  // namespace std
-
 _LIBCPP_BEGIN_NAMESPACE_STD
-
-void __throw_system_error(int, const char* what) {
-  fputs(what, stderr);
-  abort();
-}
 
 static void require(int error, const char* what) {
   if (error != 0) __throw_system_error(error, what);

@@ -38,7 +38,7 @@ class AdmissionPolicy(JudgingPolicy):
         expert: whether the candidate is the task's expert, tried besides the baseline.
         brief: the task's text for agents.
         declared: the visible configs of all platforms, as in the spec.
-        script: whether a script judges results, so that the reference is no oracle.
+        script: whether a script judges results, so that the reference is not the oracle.
     """
 
     deterministic: bool = True
@@ -225,7 +225,7 @@ class _Admission:
 
 
 def _made(checks: Sequence[Check]) -> list[Report]:
-    """Run checks; a failing oracle becomes a finding of its own."""
+    """Run checks; a failing oracle becomes a separate finding."""
     reports = []
     for check in checks:
         try:

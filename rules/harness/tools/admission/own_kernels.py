@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from base import sampler
-from base.program import CandidateFault
+from base.program import CandidateFault, Signature
 from base.sampler import Drawn
-from base.spec import Spec
+from base.spec import Spec, largest_tensor
 from correctness import determinism
 from truth.assessment import Finding
 from truth.judge import Case, Judge
@@ -23,6 +23,8 @@ _ELEMENTS = {"hip": 16384, "torch": 16384, "python": 4096, "call": 16384}
 _EXTENTS = {"hip": 4096, "torch": 4096, "python": 128, "call": 4096}
 _ELEMENTS_ELSEWHERE = 1 << 20
 _MORE_CYCLES = 3
+_DRAWN = 200
+_TELLING = ("scaled_up", "spikes", "default")
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,10 @@ def nondeterministic(subject: Subject, baseline: Side) -> str:
 
 
 def draw(spec: Spec, samples: int) -> tuple[Drawn, ...]:
-    """Up to ``samples`` configs of the unseen sampler, of sizes that cost little."""
+    """Up to ``samples`` configs of the unseen sampler, of sizes that cost little.
+
+    They are the most telling of at least ``_DRAWN`` ones.
+    """
     ground = sampler.Ground.of(spec)
     abi = spec.candidate.abi
     if spec.platform == "cpu":
@@ -77,11 +82,31 @@ def draw(spec: Spec, samples: int) -> tuple[Drawn, ...]:
     else:
         small = replace(ground, elements=min(ground.elements, _ELEMENTS_ELSEWHERE))
     # If the space has no room for some classes, draw more cycles.
-    cycles = math.ceil(samples / len(sampler.CLASSES))
+    cycles = math.ceil(max(samples, _DRAWN) / len(sampler.CLASSES))
     drawn = sampler.draw(small, spec.salt, cycles).configs
     if len(drawn) < samples:
         drawn = sampler.draw(small, spec.salt, cycles * _MORE_CYCLES).configs
-    return drawn[:samples]
+    return telling(spec.signature, drawn)[:samples]
+
+
+def telling(signature: Signature, drawn: tuple[Drawn, ...]) -> tuple[Drawn, ...]:
+    """The same configs, with those first on which kernels have failed most often.
+
+    Of each distribution in turn come the config with the smallest tensors, where nothing averages
+    out, and the one with the longest axis, where sums overflow and lose most.
+    """
+    groups: dict[str, list[Drawn]] = {name: [] for name in _TELLING}
+    for item in drawn:
+        groups.setdefault(item.distribution, []).append(item)
+    told: list[Drawn] = []
+    while any(groups.values()):
+        for group in filter(None, groups.values()):
+            sizes = [largest_tensor(signature, item.config.dims) for item in group]
+            told.append(group.pop(sizes.index(min(sizes))))
+            longest = [max(item.config.dims.values(), default=0) for item in group]
+            if group:
+                told.append(group.pop(longest.index(max(longest))))
+    return tuple(told)
 
 
 def sampled(judge: Judge, kernels: Mapping[str, Side], drawn: tuple[Drawn, ...]) -> str:
@@ -89,6 +114,8 @@ def sampled(judge: Judge, kernels: Mapping[str, Side], drawn: tuple[Drawn, ...])
     for item in drawn:
         case = Case("admission", item.config, item.distribution)
         call = judge.call(case)
+        if not judge.assessor.defined(call):
+            continue  # as 0 / 0 where half of the inputs are zeros
         observed = Observed(item.config, (call,), {})
         slack: list[Mapping[str, float]] = []
         for who, side in kernels.items():

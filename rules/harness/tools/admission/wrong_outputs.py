@@ -20,6 +20,7 @@ from truth.oracle import TaskFault
 from admission.subject import Observed, Subject
 
 HALVED = ("f32", "f64")
+_WIDE = (torch.float32, torch.float64)
 TAIL = 100
 _FEWEST = 2
 _HALF_LIMIT = 6e4
@@ -139,8 +140,11 @@ def _rounded_output(output: str) -> Fake:
 
 
 def _from_half(subject: Subject, call: Call) -> Tensors | None:
-    """Everything computed exactly, from inputs in half precision; None if they already are."""
-    given = {name: _halved(t) if t.is_floating_point() else t for name, t in call.inputs.items()}
+    """Everything computed exactly, from inputs in half precision; None if they already are.
+
+    Inputs that are declared as such keep their values, whatever the config's dtype.
+    """
+    given = {name: _halved(t) if t.dtype in _WIDE else t for name, t in call.inputs.items()}
     if all(_same(given[name], tensor) for name, tensor in call.inputs.items()):
         return None
     try:

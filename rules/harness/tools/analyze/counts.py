@@ -283,7 +283,7 @@ def place_json(place: Place | None) -> dict[str, Any]:
 
 
 def read_counts(said: str, places: Places) -> Counts:
-    """The counts among what a runner has printed; lines of another form are none."""
+    """The counts among what a runner has printed; other lines are ignored."""
     launches: list[Launch] = []
     accesses: list[Access] = []
     branches: list[Branch] = []

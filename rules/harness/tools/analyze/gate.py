@@ -155,7 +155,7 @@ def _call(
     patience: Patience,
     call: tuple[Config, Mapping[str, Tensor]],
 ) -> tuple[str, CandidateFault | None]:
-    """What one call printed, in a runner of its own, and how it failed. Raises MachineFault."""
+    """What one call printed, in its own runner, and how it failed. Raises MachineFault."""
     started = time.monotonic()
     config, inputs = call
     try:

@@ -8,7 +8,7 @@ The platform's directory says it: ``toolchains/platforms/NAME/tools/NAME_device.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -23,7 +23,7 @@ class DriverLibrary:
         names: of the library, the newest first.
         prefix: what its functions are called by in place of ``cu``.
         others: its functions that have another name, by CUDA's.
-        brought_by: the Python module that may bring a driver of its own; empty for none.
+        brought_by: the Python module that may bring its own driver; empty for none.
         descriptors_by_value: the first version that takes a file descriptor by value; earlier
             ones take a pointer to it.
     """
@@ -59,6 +59,8 @@ class DevicePlatform:
             back until the judge opens the gate.
         least_cache_bytes: of the last-level cache, where the driver reports a smaller one.
         triton_utilities: Triton's module and class that are compiled once for a machine.
+        triton_launcher: compiles the code with which Triton launches kernels whose parameters have
+            these types, ``*`` for any pointer; None if that is left to runners.
         state: clocks, temperature, power and throttling now, of the device at a PCI address;
             empty if that is unknown. None if the platform cannot tell.
     """
@@ -76,6 +78,7 @@ class DevicePlatform:
     caches: Mapping[str, str] = field(default_factory=dict, hash=False)
     gated: bool = False
     least_cache_bytes: int = 0
+    triton_launcher: Callable[[Sequence[str]], object] | None = field(default=None, hash=False)
     state: Callable[[bytes], Mapping[str, int]] | None = field(default=None, hash=False)
 
 

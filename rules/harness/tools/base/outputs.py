@@ -14,7 +14,7 @@ class Outputs(dict[str, "Tensor"]):
 
     Attributes:
         reused: the names of those whose memory a later call of the batch has returned, too. So
-            they hold what that call left there. It is no fault where results are equal.
+            they hold what that call left there. This is not a fault if results are equal.
     """
 
     def __init__(self, tensors: Mapping[str, Tensor], reused: Collection[str] = ()) -> None:

@@ -180,6 +180,8 @@ class RunnerPolicy:
             what else writes them. On a device it takes a program with a ``launch_filter``.
         own_kernels: whether such a program may launch its own kernels only, besides PyTorch's
             copies and fills.
+        hides: whether host code of such a program sees no device memory on the CPU, in any call
+            whose time does not count. It never does in calls whose launches are left out.
         counted: whether a Triton program on the CPU has its kernels' accesses counted.
         awake: whether the judge waits for a batch on a device without sleeping, for its clock.
     """
@@ -198,6 +200,7 @@ class RunnerPolicy:
     cache: str = ""
     launches: bool = True
     own_kernels: bool = False
+    hides: bool = False
     counted: bool = False
     awake: bool = True
 

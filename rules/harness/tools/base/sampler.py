@@ -18,7 +18,7 @@ from base.program import Config, Signature
 from base.seeds import Stream
 from base.spec import Space, Spec, config_name, largest_tensor
 
-VERSION = 1
+VERSION = 2
 ATTEMPTS = 200
 TILE = 16
 _PASSES = 8
@@ -34,7 +34,11 @@ CLASSES = (
     "production",
     "production",
 )
-SHIFTS = ("default", "negative", "scaled_up", "spikes", "default", "positive", "scaled_down")
+SHIFTS = (
+    *("default", "below", "negative", "rows", "scaled_up", "ordered", "spikes", "opposed"),
+    *("default", "sparse", "positive", "scaled_down"),
+)
+"""One for each config in turn, beginning anywhere: eight in a row include the task's own values."""
 _PRODUCTION = (
     *(1 << power for power in range(25)),
     *(48, 80, 96, 160, 192, 320, 384, 640, 768, 1280, 1536, 1792, 2560, 2880, 3072, 3584),

@@ -1,8 +1,8 @@
 """Chooses what a task's PyTorch baseline is timed as: once, for all candidates.
 
 ``baseline.json`` says for each config which mode counts, and what each takes; ``compiled.json`` has
-what the compiler made for the modes that count, so that nobody has to compile it again. The spec
-names the baseline on both sides: there is no candidate.
+what the compiler made for the modes that count, so that later gates need not compile it again. The
+spec names the baseline on both sides: there is no candidate.
 """
 
 from __future__ import annotations

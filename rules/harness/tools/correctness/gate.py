@@ -112,7 +112,7 @@ class _Gate:
             self.judge.kill()
             accelerator().empty_cache()
             wide = StageReport(done.stage, PASS, not_applicable=(config.name,))
-        if wide.reason == Reason.OUT_OF_MEMORY.value:  # scratch has limits of its own
+        if wide.reason == Reason.OUT_OF_MEMORY.value:  # scratch has its own limits
             wide = StageReport(done.stage, PASS, not_applicable=(config.name,))
         return replace(
             wide,

@@ -91,7 +91,7 @@ def accelerator() -> Any:
 
 @cache
 def driver() -> Driver:
-    """The driver of this process. Raises NoDevice where there is none, or nothing to drive."""
+    """The driver of this process. Raises NoDevice if there is no driver or no device."""
     return open_driver(chosen())
 
 

@@ -1,7 +1,7 @@
 """Device memory that two processes share: allocated by the judge, lent to a runner.
 
-An allocation of CUDA's virtual memory interface, or HIP's, has a file descriptor. Whoever gets it
-over a socket maps the same memory, whatever namespaces he lives in.
+An allocation of CUDA's virtual memory interface, or HIP's, has a file descriptor. A process
+that gets it over a socket maps the same memory, from any namespace.
 """
 
 from __future__ import annotations

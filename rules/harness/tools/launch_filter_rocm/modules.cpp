@@ -5,7 +5,7 @@
 
 namespace {
 
-// Records a kernel of `home` by its name, whoever owns it.
+// Records a kernel of `home` by its name, from any owner.
 void found(Function kernel, Home home, const char* name) {
   const Owner owner = owner_of(home);
   own(kernel, home, owner == kUnknown ? kForeign : owner);

@@ -9,7 +9,7 @@ before the judging.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -22,6 +22,8 @@ from terms.policy import DISTRIBUTIONS
 from truth import distributions
 from truth.assessment import Call, Tensors
 from truth.judge import Case, Judge
+
+from perf.verification import Verifier
 
 STAGE = "asides"
 SIZES = 4  # other sizes of one judging
@@ -68,6 +70,7 @@ class Asides:
         self._draw = draw
         self._kinds: dict[str, Sequence[str]] = {}
         self._sizes: Sequence[_Size] = ()
+        self._verifier = Verifier(judge.assessor)
 
     def prepare(self) -> None:
         """Choose values and sizes. Raises MachineFault and TaskFault."""
@@ -119,14 +122,21 @@ class Asides:
         """Calls of another size, for process ``number`` after the calls of ``config``.
 
         They are among those on which the baseline itself was right: other draws of the same
-        distribution it may get wrong, and then nobody has to be right.
+        distribution it may get wrong, and then nobody has to be right. A program that compiles
+        for each size on a device gets them after one config of a process, anyone's.
         """
-        if not self._sizes:
+        if not self._sizes or not self._affordable(number, config):
             return None
         stream = Stream("between", self._draw, number, config.name)
         size = stream.choice(self._sizes)
         calls = stream.shuffled(size.calls)[: stream.between(1, 3)]
         return Aside(size.config, calls, size.slack)
+
+    def _affordable(self, number: int, config: Config) -> bool:
+        program = self._spec.candidate
+        if program.abi == "hip" or not program.on_device:
+            return True
+        return Stream("which", self._draw, number).choice(self._spec.configs).name == config.name
 
     def place(self, number: int, config: Config, batches: int, part: int = 0) -> int:
         """The number of timed batches before the untimed one; ``batches`` puts it last."""
@@ -155,20 +165,30 @@ class Asides:
         self, config: Config, kinds: Sequence[str]
     ) -> tuple[Sequence[Call], Mapping[str, float]]:
         """A call of each of ``kinds`` on which the baseline is correct, with its error."""
-        assessor = self._judge.assessor
         right, slack = list[Call](), dict[str, float]()
         at_once = len(kinds) if self._are_small(config, len(kinds)) else 1
-        for call, outputs in chain.from_iterable(
-            self._asked(config, kinds[first : first + at_once])
+        for call, off in chain.from_iterable(
+            self._looked_at(self._asked(config, kinds[first : first + at_once]))
             for first in range(0, len(kinds), at_once)
         ):
-            if isinstance(outputs, CandidateFault) or not assessor.defined(call):
-                continue
-            off = assessor.excesses(call, outputs)
-            if assessor.assess(call, outputs, off).ok:
-                right.append(call)
-                slack = {name: max(worst, slack.get(name, 0.0)) for name, worst in off.items()}
+            right.append(call)
+            slack = {name: max(worst, slack.get(name, 0.0)) for name, worst in off.items()}
         return right, slack
+
+    def _looked_at(
+        self, ran: Sequence[tuple[Call, Tensors | CandidateFault]]
+    ) -> Iterator[tuple[Call, Mapping[str, float]]]:
+        """Those of a batch's calls on which the baseline is correct, with its error."""
+        assessor = self._judge.assessor
+        made = [(call, found) for call, found in ran if not isinstance(found, CandidateFault)]
+        looks = self._verifier.look([call for call, _ in made], [found for _, found in made])
+        for (call, outputs), look in zip(made, looks, strict=True):
+            if look.sure:
+                yield call, look.excess
+            elif assessor.defined(call):
+                off = assessor.excesses(call, outputs)
+                if assessor.assess(call, outputs, off).ok:
+                    yield call, off
 
     def _are_small(self, config: Config, calls: int) -> bool:
         """Whether so many calls fit into any memory; many would not fit into a device's."""

@@ -54,7 +54,7 @@ class Choice:
             evidence = {config.name: dict(value["baselines"][config.name]) for config in configs}
             counted = {name: str(found["counted"]) for name, found in evidence.items()}
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise SpecError(f"{path.name} is no choice of a baseline: {error}") from None
+            raise SpecError(f"{path.name} is not a choice of a baseline: {error}") from None
         modes = {name: "" if mode == EAGER else mode for name, mode in counted.items()}
         if unknown := set(modes.values()) - set(COUNTED):
             raise SpecError(f"{path.name} has the mode {min(unknown)!r}, which never counts")

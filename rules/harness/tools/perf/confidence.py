@@ -53,9 +53,8 @@ class Ratio:
 
     @property
     def speedup(self) -> Speedup:
-        """The figure that counts: the lower end of an interval that is too wide."""
-        measured = Speedup(self.value, self.low, self.high)
-        return Speedup(self.low, self.low, self.high) if measured.wide else measured
+        """The same as it is shown, and as means take it."""
+        return Speedup(self.value, self.low, self.high)
 
     @property
     def half_width(self) -> float:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from base.program import MachineFault
+from gpu import session
 from gpu.driver import accelerator
 
 GIB = 1 << 30
@@ -36,9 +37,8 @@ class Budget:
 
         A config of large tensors may take twice the share for one call at a time.
         """
-        free, total = accelerator().mem_get_info()
         own = accelerator().memory_reserved()
-        return cls.of(total, free + own, share)
+        return cls.of(session.memory_bytes(), session.free_bytes() + own, share)
 
     @classmethod
     def of(cls, total: int, free: int, share: float) -> Budget:
@@ -61,8 +61,7 @@ class Budget:
 
     def note(self) -> None:
         """Record how much is used now."""
-        free, _ = accelerator().mem_get_info()
-        self.peak_bytes = max(self.peak_bytes, self.free_bytes - free)
+        self.peak_bytes = max(self.peak_bytes, self.free_bytes - session.free_bytes())
 
     def to_json(self) -> dict[str, Any]:
         """As a part of ``samples.json``."""

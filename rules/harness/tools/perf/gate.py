@@ -256,7 +256,7 @@ def _passed(timings: Sequence[Timing | DeviceTiming], stop: Stop, samples: bytes
     faster = sum(timing.ratio.faster for timing in timings)
     extra: Mapping[str, Any] = {
         "configs": [timing.plan.config.name for timing in timings],
-        "mean_speedup": number(mean.value),
+        "mean_speedup": number(mean.figure),
         "speedup_low": number(mean.low),
         "speedup_high": number(mean.high),
         "stop": {**asdict(stop), "half_width": number(stop.half_width)},

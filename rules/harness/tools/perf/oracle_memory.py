@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 from base import shapes
-from base.program import Argument, Config, MachineFault, Signature
+from base.program import Argument, Config, Signature
 from base.seeds import Seeds
 from base.tensors import torch_dtype
 from terms.policy import DEFAULT
@@ -25,6 +25,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from truth.assessment import Call, Tensors
+from truth.fitting import fitting
 from truth.judge import Judge
 from truth.oracle import SLICE, TaskFault
 
@@ -64,11 +65,9 @@ class Verification:
         for device in ("meta", torch.get_default_device()):
             ledger = _Ledger()
             try:
-                found = _count(judge, signature, config, device, ledger)
-                return cls(max(found, _drawn(judge, signature, config)), counted=True)
-            except torch.OutOfMemoryError as error:
-                said = str(error).partition("\n")[0]
-                raise MachineFault(f"DEVICE_MEMORY: {config.name} does not fit: {said}") from error
+                with fitting(config):
+                    found = _count(judge, signature, config, device, ledger)
+                    return cls(max(found, _drawn(judge, signature, config)), counted=True)
             except (TaskFault, RuntimeError):
                 if ledger.full:
                     break

@@ -64,7 +64,7 @@ class Figures:
             "candidate_ns": number(self.candidate_ns),
             "baseline_ns": number(self.baseline_ns),
             "charged_ns": number(self.charged_ns),
-            "speedup": number(self.ratio.speedup.value),
+            "speedup": number(self.ratio.speedup.figure),
             "low": number(self.ratio.low),
             "high": number(self.ratio.high),
         }

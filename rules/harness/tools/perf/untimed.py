@@ -17,7 +17,7 @@ from perf.asides import Asides
 from perf.gate_samples import Taken
 from perf.gate_turn import Held, Turn, inputs
 from perf.plan import SideName
-from perf.verification import Verified
+from perf.verification import Verified, Verifier
 
 ODD = 6  # calls of one batch that have other values
 _BATCH = 254  # the number of the batch that they come in
@@ -47,6 +47,7 @@ class Untimed:
         self._asides = asides
         self._assessor = assessor
         self._meter = meter
+        self._verifier = Verifier(assessor)
 
     def place(self, turn: Turn) -> int:
         """The place of the untimed batch among the first batches."""
@@ -81,12 +82,12 @@ class Untimed:
             return
         turn.runner.load(aside.config, len(aside.calls))
         ran = turn.runner.batch(inputs(aside.calls)).outputs
-        for call, outputs in zip(aside.calls, ran, strict=True):
+        for call, outputs in self._doubtful(list(zip(aside.calls, ran, strict=True))).values():
             self._require(call, outputs, aside.slack, "a call between timed ones")
 
     def refuse(self, candidate: Taken, baseline: Taken) -> None:
         """Raise CandidateFault where calls on other values are wrong and the baseline's are not."""
-        for index, (call, outputs) in enumerate(candidate.odd):
+        for index, (call, outputs) in self._doubtful(candidate.odd).items():
             if not self._assessor.defined(call):
                 continue
             allowed: Mapping[str, float] = baseline.verified.excess
@@ -97,6 +98,15 @@ class Untimed:
                     continue
                 allowed = {name: max(worst, allowed.get(name, 0.0)) for name, worst in off.items()}
             self._require(call, outputs, allowed, "a call among timed ones")
+
+    def _doubtful(self, ran: Sequence[tuple[Call, Tensors]]) -> dict[int, tuple[Call, Tensors]]:
+        """By number, the calls that are not surely right."""
+        looks = self._verifier.look([call for call, _ in ran], [made for _, made in ran])
+        return {
+            index: pair
+            for index, (pair, look) in enumerate(zip(ran, looks, strict=True))
+            if not look.sure
+        }
 
     def _require(self, call: Call, outputs: Tensors, slack: Mapping[str, float], what: str) -> None:
         finding = self._assessor.assess(call, outputs, slack)

@@ -9,7 +9,7 @@ judged again, call by call, for words that a person can use.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -50,6 +50,19 @@ class Verified:
             del kept[KEPT:]
 
 
+@dataclass(frozen=True)
+class Look:
+    """A first look at the outputs of one call.
+
+    Attributes:
+        excess: by output, how wrong it is, in allowances, to 1 %.
+        sure: whether all is right by a clear margin, whatever another side's error allows.
+    """
+
+    excess: Mapping[str, float]
+    sure: bool
+
+
 class Verifier:
     """Verifies batches by one task's assessor."""
 
@@ -69,11 +82,7 @@ class Verifier:
         names = self._assessor.measures
         if not calls or not names:
             return
-        rows = [
-            torch.stack(self._assessor.measured(call, made))
-            for call, made in zip(calls, outputs, strict=True)
-        ]
-        for call, made, row in zip(calls, outputs, torch.stack(rows).tolist(), strict=True):
+        for call, made, row in zip(calls, outputs, self._measured(calls, outputs), strict=True):
             excesses, unwritten = row[: len(names)], row[len(names) :]
             if whole and verified.finding is None and any(unwritten):
                 verified.finding = self._assessor.assess(call, made, {})
@@ -99,6 +108,27 @@ class Verifier:
         if finding is not None and finding.reason is not None:
             detail = finding.detail or finding.reason.value
             raise CandidateFault(finding.reason, f"{detail}\n  {where}")
+
+    def look(self, calls: Sequence[Call], outputs: Sequence[Tensors]) -> list[Look]:
+        """A first look at each call: those that are not ``sure`` want a closer one."""
+        names = self._assessor.measures
+        if not calls or not names or self._assessor.sampled:
+            return [Look({}, sure=False) for _ in calls]
+        found = []
+        for row in self._measured(calls, outputs):
+            excesses, unwritten = row[: len(names)], row[len(names) :]
+            sure = all(excess < SURE for excess in excesses) and not any(unwritten)
+            found.append(Look(dict(zip(names, excesses, strict=True)), sure))
+        return found
+
+    def _measured(self, calls: Sequence[Call], outputs: Sequence[Tensors]) -> list[list[float]]:
+        """What the assessor measures of each call, read with one wait."""
+        rows = [
+            torch.stack(self._assessor.measured(call, made))
+            for call, made in zip(calls, outputs, strict=True)
+        ]
+        found: list[list[float]] = torch.stack(rows).tolist()
+        return found
 
     def _alone(self, calls: Sequence[Call], outputs: Sequence[Tensors]) -> Finding | None:
         """What a task's own check, or a look at what was drawn, says of each call."""

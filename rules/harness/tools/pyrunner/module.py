@@ -30,7 +30,7 @@ def load_module(path: str, name: str = MODULE) -> ModuleType:
 
 
 def load_entry(program: Program, path: str) -> Entry:
-    """Import the file at ``path`` under a name of its own, and return its entry.
+    """Import the file at ``path`` under its own name, and return its entry.
 
     A ``torch`` module without ``baseline`` is its own baseline: its ``reference``; one that is
     wanted through ``torch.compile`` may say the same in words that compile better, ``compilable``.

@@ -15,6 +15,10 @@ _PLACE = re.compile(r"\w{1,80}/\w[\w.]{0,199}", re.ASCII)
 _GROUP = "__grp__"
 """The prefix of a list of the files of one kernel. It has their absolute paths."""
 
+_TYPE = r"(\*|constexpr|[iu](1|8|16|32|64)|fp16|bf16|fp32|fp64)"
+_TYPES = re.compile(rf"{_TYPE}(,{_TYPE}){{0,199}}", re.ASCII)
+_MOST_LAUNCHERS = 16
+
 _MALFORMED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
@@ -26,11 +30,19 @@ def lay_out(path: str) -> None:
     """
     cache = Path(os.environ["TRITON_CACHE_DIR"])
     with contextlib.suppress(*_MALFORMED):
-        files = json.loads(Path(path).read_bytes()).items()
+        files = json.loads(Path(path).read_bytes())["files"].items()
         # A list comes after its files: other runners of the baseline may share the folder.
         for name, data in sorted(files, key=lambda file: _GROUP in file[0]):
             if _PLACE.fullmatch(name):
                 _put(cache / name, base64.b64decode(data, validate=True))
+
+
+def launchers(path: str) -> list[list[str]]:
+    """The types of the parameters of kernels in the file ``path``, as far as they can be read."""
+    with contextlib.suppress(*_MALFORMED):
+        written = json.loads(Path(path).read_bytes())["launchers"]
+        return [each.split(",") for each in written if _TYPES.fullmatch(each)][:_MOST_LAUNCHERS]
+    return []
 
 
 def _put(place: Path, content: bytes) -> None:

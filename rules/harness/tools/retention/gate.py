@@ -16,6 +16,7 @@ from typing import Any
 from base.program import Config
 from base.spec import Spec, SpecError
 from perf import gate as perf
+from terms.speedup import Speedup as Measured
 from terms.verdict import PASS, Verdict, number, read_verdict
 from truth.oracle import TaskFault
 from truth.side import Launching
@@ -33,8 +34,11 @@ class Speedup:
 
     @classmethod
     def of(cls, cases: Sequence[Mapping[str, Any]]) -> Speedup:
-        """The speedup over the cases of a perf verdict; each config has noise of its own."""
-        logarithms = [math.log(case["speedup"]) for case in cases]
+        """The speedup over the cases of a perf verdict; each config has its own noise.
+
+        What a config counts is what it counts in a mean.
+        """
+        logarithms = [math.log(Measured.read(case).counted) for case in cases]
         widths = [math.log(case["high"] / case["low"]) / 2 for case in cases]
         spread = math.sqrt(sum(width * width for width in widths)) / len(cases)
         return cls(statistics.fmean(logarithms), spread)

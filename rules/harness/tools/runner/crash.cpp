@@ -7,6 +7,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "hiding.h"
 #include "protocol.h"
 
 namespace {
@@ -52,6 +53,8 @@ bool memory_is_full() {
 // Sends the report, then lets the signal kill the process. If several threads fault at once, the
 // first one reports and the others wait for the end.
 void report(int number, siginfo_t* info, void* context) {
+  const Met met = number == SIGSEGV ? explain_fault(info->si_addr) : Met::kNothing;
+  if (met == Met::kVisible) return;
   static int entered;
   while (__atomic_exchange_n(&entered, 1, __ATOMIC_SEQ_CST) != 0) pause();
   const bool has_address = number == SIGSEGV || number == SIGBUS;
@@ -61,6 +64,8 @@ void report(int number, siginfo_t* info, void* context) {
   if (has_address && was_write(static_cast<const ucontext_t*>(context))) {
     flags |= protocol::kFlagWrite;
   }
+  if (met == Met::kFromHost) flags |= protocol::kFlagHost;
+  if (met == Met::kOtherCall) flags |= protocol::kFlagOtherCall;
   const protocol::Message message = {
       protocol::kMagic, protocol::kFault, *g_nonce,
       {protocol::kSignal, number, where.place, where.tensor, where.offset, flags}};

@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool map_file(Mapping* mapping, int fd, int protection) {
+bool map_file(Mapping* mapping, int fd, int protection, void* wish) {
   struct stat info;
   if (fstat(fd, &info) != 0) return false;
-  void* base = mmap(nullptr, info.st_size, protection, MAP_SHARED, fd, 0);
+  void* base = mmap(wish, info.st_size, protection, MAP_SHARED, fd, 0);
   close(fd);
   if (base == MAP_FAILED) return false;
   mapping->base = static_cast<char*>(base);

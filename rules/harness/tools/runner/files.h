@@ -8,9 +8,9 @@ struct Mapping {
   size_t size;
 };
 
-// Maps a whole file and closes its descriptor. False if the kernel refuses because the address
-// space is used up.
-bool map_file(Mapping* mapping, int fd, int protection);
+// Maps a whole file, at the wished place if it is free, and closes its descriptor. False if the kernel
+// refuses because the address space is used up.
+bool map_file(Mapping* mapping, int fd, int protection, void* wish = nullptr);
 
 void unmap_file(Mapping* mapping);
 

@@ -20,6 +20,7 @@
 #include "clock.h"
 #include "crash.h"
 #include "gate.h"
+#include "hiding.h"
 #include "launches.h"
 #include "mapping.h"
 #include "protocol.h"
@@ -62,6 +63,17 @@ void reply(uint32_t kind, const int64_t* values, int count) {
   _exit(1);
 }
 
+// Puts an address for the two halves that runners/lockdown.py leaves to be filled in.
+void fill_in(sock_filter* instructions, size_t count, const void* address) {
+  constexpr uint16_t kJumpEqual = BPF_JMP | BPF_JEQ | BPF_K;
+  const uint64_t place = reinterpret_cast<uint64_t>(address);
+  for (size_t i = 0; i < count; ++i) {
+    if (instructions[i].code != kJumpEqual) continue;
+    if (instructions[i].k == 0x4B425049) instructions[i].k = static_cast<uint32_t>(place);
+    if (instructions[i].k == 0x4B425048) instructions[i].k = static_cast<uint32_t>(place >> 32);
+  }
+}
+
 // Installs the system-call filter that the launcher has prepared.
 void lock_down() {
   static sock_filter instructions[kMostInstructions];
@@ -71,6 +83,7 @@ void lock_down() {
   sock_fprog program = {};
   program.len = static_cast<unsigned short>(size / sizeof *instructions);
   program.filter = instructions;
+  fill_in(instructions, program.len, place_of_protection());
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0) {
     fail(protocol::kMachine, 0, "the system-call filter is refused\n");
   }
@@ -147,26 +160,41 @@ void check(int error) {
   if (error != 0) fail(protocol::kLaunch, error, nullptr);
 }
 
+[[noreturn]] void refuse_copy(uint64_t bytes, uint64_t allowed) {
+  const int64_t values[] = {protocol::kCopied, static_cast<int64_t>(bytes),
+                            static_cast<int64_t>(allowed)};
+  reply(protocol::kFault, values, 3);
+  _exit(1);
+}
+
 // Makes one call for each slot of the batch, up to the first error. The launches of call `left_out`
-// have no effect; -1 for none.
-int make_calls(const Candidate& candidate, int64_t calls, int64_t left_out) {
+// have no effect; -1 for none. If there is one, it alone is guarded: its launches have no effect on
+// other calls' memory, and in the others a kernel may be seen to work ahead.
+int make_calls(const Candidate& candidate, int64_t calls, int64_t left_out, int64_t guarding) {
   const ControlBlock* block = g_buffers.control();
   int error = 0;
   for (int64_t i = 0; i < calls && error == 0; ++i) {
+    const uint32_t slot = block->order()[i];
     Arguments arguments;
-    assemble_for(candidate, block->order()[i], &arguments);
+    assemble_for(candidate, slot, &arguments);
     if (i == left_out && !enable_launches(false)) return kNotSupported;
+    const bool guarded = left_out < 0 || i == left_out;
+    if (guarded && !begin_guarded_call(&g_buffers, slot, guarding)) {
+      fail(protocol::kUnmapped, 0, nullptr);
+    }
     error = static_cast<int>(call(candidate.entry, &arguments));
+    if (i == left_out) end_guarding();
     if (i == left_out) enable_launches(true);
   }
   return error;
 }
 
-void run(const Candidate& candidate, int64_t calls, int64_t left_out) {
+void run(const Candidate& candidate, int64_t calls, int64_t left_out, int64_t guarding) {
   int64_t elapsed_ns = 0;
   check(start_clock());
-  check(make_calls(candidate, calls, left_out));
+  check(make_calls(candidate, calls, left_out, guarding));
   check(stop_clock(&elapsed_ns));
+  end_guarding();
   const int64_t values[] = {calls, elapsed_ns};
   reply(protocol::kDone, values, 2);
 }
@@ -195,7 +223,7 @@ void run_gated(const Candidate& candidate, const int64_t* asked) {
   check(shut_gate(ticket));
   check(start_clock());
   const int64_t started = now_ns();
-  check(make_calls(candidate, calls, -1));
+  check(make_calls(candidate, calls, -1, 0));
   queued[1] = now_ns() - started;
   check(end_gate(ticket));
   reply(protocol::kQueued, queued, 2);
@@ -207,7 +235,7 @@ void run_gated(const Candidate& candidate, const int64_t* asked) {
 void run_recorded(const Candidate& candidate, int64_t calls) {
   int64_t values[] = {0, 0};
   if (start_recording()) {
-    const int error = make_calls(candidate, calls, -1);
+    const int error = make_calls(candidate, calls, -1, 0);
     if (replay(&values[1]) && error == 0) values[0] = calls;
   }
   reply(protocol::kDone, values, 2);
@@ -222,8 +250,10 @@ void obey(Candidate* candidate, const Request& request) {
       return load_config(candidate, request);
     case protocol::kScratch:
       return load_scratch(request);
-    case protocol::kRun:
-      return run(*candidate, request.message.values[0], request.message.values[1]);
+    case protocol::kRun: {
+      const int64_t* values = request.message.values;
+      return run(*candidate, values[0], values[1], values[2]);
+    }
     case protocol::kArm:
       g_awake = true;
       return reply(protocol::kReady, nullptr, 0);
@@ -237,7 +267,7 @@ void obey(Candidate* candidate, const Request& request) {
     case protocol::kReplay:
       return run_recorded(*candidate, request.message.values[0]);
     case protocol::kEmpty:
-      return run(*candidate, 0, -1);
+      return run(*candidate, 0, -1, 0);
     case protocol::kBye:
       reply(protocol::kGone, nullptr, 0);
       _exit(0);  // without exit handlers: the candidate may have installed some
@@ -258,6 +288,7 @@ int main(int argc, char** argv) {
   if (problem == nullptr) problem = filter_launches(argv[1]);
   if (problem != nullptr) fail(protocol::kMachine, 0, problem);
   close(protocol::kDriverFd);
+  open_hiding(refuse_copy);
   Candidate candidate = {};
   candidate.path = argv[1];
   report_crashes(&g_buffers, &g_nonce);

@@ -16,6 +16,7 @@ struct Buffers {
   Mapping outputs;
   Mapping scratch;
   char* workspace;  // within scratch; null without one
+  size_t workspace_bytes;
 
   const ControlBlock* control() const {
     return reinterpret_cast<const ControlBlock*>(block.base);

@@ -38,6 +38,8 @@ enum FaultCode : int64_t {
   kLaunch = 4,
   kSignal = 5,
   kMemory = 7,
+  kCopied = 17,
+  kUnmapped = 18,
 };
 
 enum Place : int64_t {
@@ -52,6 +54,12 @@ enum Place : int64_t {
 
 constexpr int64_t kFlagWrite = 1;
 constexpr int64_t kFlagFull = 2;
+constexpr int64_t kFlagHost = 4;
+constexpr int64_t kFlagOtherCall = 8;
+
+// What a batch is guarded against.
+constexpr int64_t kHide = 1;
+constexpr int64_t kBound = 2;
 
 struct Message {
   uint32_t magic;

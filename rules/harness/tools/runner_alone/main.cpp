@@ -1,4 +1,4 @@
-// Calls a candidate once, in a process of its own, with a device allocation for each tensor, so
+// Calls a candidate once, in its own process, with a device allocation for each tensor, so
 // that a tool that watches a program's memory, such as compute-sanitizer, can check it.
 //
 //   hip-alone BLOCK INPUTS CANDIDATE LIBRARY...

@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 
 #include "announce.h"
+#include "arena.h"
+#include "protection.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -11,37 +13,22 @@
 
 namespace {
 
-// Each gap splits a mapping, and the kernel allows 65530 of them.
-constexpr uint64_t kMostGaps = 8192;
-
-// One arena: slots of tensors, each between margins of `guard` bytes that stay mapped.
-struct Arena {
-  const Mapping* mapping;
-  const Tensor* tensors;
-  uint32_t count;
-  uint64_t stride;
-  uint64_t guard;
-};
-
 // Faults the tensors in, so that the first call does not pay for it, and unmaps the gaps between
 // them. Both may fail without harm.
-void prepare(const Arena& arena, uint32_t slots, uint64_t page, int populate) {
-  const bool remove_gaps = uint64_t{slots} * arena.count <= kMostGaps;
+void prepare(const Arena& arena, uint32_t slots, int populate) {
+  const bool remove_gaps = has_gaps(arena, slots);
   char* base = arena.mapping->base;
   uint64_t cursor = 0;
   for (uint32_t slot = 0; slot < slots; ++slot) {
     for (uint32_t i = 0; i < arena.count; ++i) {
-      const uint64_t first = slot * arena.stride + arena.tensors[i].first;
-      const uint64_t low = (first - arena.guard) / page * page;
-      const uint64_t high =
-          (first + arena.tensors[i].size + page - 1) / page * page + arena.guard;
-      if (remove_gaps && low > cursor) mprotect(base + cursor, low - cursor, PROT_NONE);
+      const auto [low, high] = extent_of(arena, slot, i);
+      if (remove_gaps && low > cursor) protect_lent(base + cursor, low - cursor, PROT_NONE);
       if (high > low) madvise(base + low, high - low, populate);
       cursor = high;
     }
   }
   const uint64_t end = arena.mapping->size;
-  if (remove_gaps && end > cursor) mprotect(base + cursor, end - cursor, PROT_NONE);
+  if (remove_gaps && end > cursor) protect_lent(base + cursor, end - cursor, PROT_NONE);
 }
 
 // The tensor that holds the offset, or the nearest one, perhaps the last of the previous slot.
@@ -71,30 +58,24 @@ Location nearest(const Tensor* tensors, uint32_t count, uint64_t stride, uint64_
 bool map_config(Buffers* buffers, const int fds[3]) {
   unmap(buffers);
   if (!map_file(&buffers->block, fds[0], PROT_READ) ||
-      !map_file(&buffers->inputs, fds[1], PROT_READ) ||
-      !map_file(&buffers->outputs, fds[2], PROT_READ | PROT_WRITE)) {
+      !map_file(&buffers->inputs, fds[1], PROT_READ, lent_place()) ||
+      !map_file(&buffers->outputs, fds[2], PROT_READ | PROT_WRITE, lent_place())) {
     return false;
   }
-  const ControlBlock* block = buffers->control();
-  const Arena inputs = {&buffers->inputs, block->tensors(), block->inputs, block->input_stride, 0};
-  const Arena outputs = {&buffers->outputs, block->tensors() + block->inputs, block->outputs,
-                         block->output_stride, block->page};
-  prepare(inputs, block->slots, block->page, MADV_POPULATE_READ);
-  prepare(outputs, block->slots, block->page, MADV_POPULATE_WRITE);
+  const uint32_t slots = buffers->control()->slots;
+  prepare(inputs_of(*buffers), slots, MADV_POPULATE_READ);
+  prepare(outputs_of(*buffers), slots, MADV_POPULATE_WRITE);
   announce_config(*buffers);
   return true;
 }
 
 bool map_scratch(Buffers* buffers, int fd, size_t size, size_t first, size_t bytes) {
-  if (!map_file(&buffers->scratch, fd, PROT_READ | PROT_WRITE)) return false;
+  if (!map_file(&buffers->scratch, fd, PROT_READ | PROT_WRITE, lent_place())) return false;
   if (buffers->scratch.size != size) return false;
-  Tensor workspace = {};
-  workspace.first = first;
-  workspace.size = bytes;
-  const uint64_t page = buffers->control()->page;
-  const Arena arena = {&buffers->scratch, &workspace, 1, size, page};
-  prepare(arena, 1, page, MADV_POPULATE_WRITE);
   buffers->workspace = buffers->scratch.base + first;
+  buffers->workspace_bytes = bytes;
+  const Tensor workspace = workspace_of(*buffers);
+  prepare(scratch_of(*buffers, workspace), 1, MADV_POPULATE_WRITE);
   announce_workspace(*buffers, bytes);
   return true;
 }

@@ -1,13 +1,13 @@
 """The shared buffers of a config: the judge's memory, lent to a runner.
 
-Each arena is one piece of memory that nobody can resize, divided into equal slots, one per call
-of a batch. In a slot every tensor lies in pages of its own:
+Each arena is one piece of memory of fixed size, divided into equal slots, one per call
+of a batch. In a slot every tensor lies in its own pages:
 
     inputs    gap page | data, pushed to the end of its last page
     outputs   gap page | guard page | data, from the start of a page | guard to the page's
               end and one page more
 
-A gap belongs to nobody: the native runner unmaps it, so that a wild access faults; where memory
+Gaps are unused: the native runner unmaps it, so that a wild access faults; where memory
 cannot be unmapped by such pages, as on a device, the gap before an output is a guard too. Guards
 hold random bytes that the judge compares after each batch. A sealed input arena cannot be
 mapped writable by anyone else, whatever they do with the descriptor.

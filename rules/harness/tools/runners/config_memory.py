@@ -265,7 +265,7 @@ def region(argument: Argument, config: Config) -> Region:
 
 
 def scalar(declared: tuple[str, Scalar], config: Config) -> tuple[str, float | int]:
-    """The config's value, in the type of the declaration: that is the C type."""
+    """The config's value, in the type of the declaration: that is the C type. Raises ValueError."""
     name, default = declared
     value = config.scalars.get(name, default)
     if isinstance(value, str):

@@ -15,7 +15,15 @@ from terms.reasons import Reason
 
 from runners.call_block import CallBlock
 from runners.control_block import ControlBlock, Region
-from runners.protocol import FLAG_FULL, FLAG_WRITE, FaultCode, Message, Place
+from runners.protocol import (
+    FLAG_FULL,
+    FLAG_HOST,
+    FLAG_OTHER_CALL,
+    FLAG_WRITE,
+    FaultCode,
+    Message,
+    Place,
+)
 
 _HIP_OUT_OF_MEMORY = 2
 # After these a device's context is lost; HIP and CUDA number them alike.
@@ -50,6 +58,7 @@ _BY_CODE = {
     FaultCode.STATE: (Reason.STATE_MISMATCH, "does not take the state"),
     FaultCode.BOUNDS: (Reason.OUT_OF_BOUNDS, "accessed memory outside its tensors"),
     FaultCode.UNSUPPORTED: (Reason.UNSUPPORTED_FEATURE, "uses a feature that is not emulated"),
+    FaultCode.UNMAPPED: (Reason.CRASH, "has unmapped memory that it was lent"),
     FaultCode.BYPASS: (Reason.KERNEL_BYPASSED, "has something else than its kernels compute"),
 }
 
@@ -101,6 +110,11 @@ def complained(
         out_of_memory = error == _HIP_OUT_OF_MEMORY
         reason = Reason.OUT_OF_MEMORY if out_of_memory else Reason.LAUNCH_ERROR
         return fault(reason, f"returned hipError_t {error} {doing}", said)
+    if code is FaultCode.COPIED:
+        copied, allowed = message.values[1:3]
+        what = f"copied {copied} bytes of device memory to the host in one call {doing}, and "
+        what += f"{allowed} are allowed: let kernels compute the result"
+        return fault(Reason.KERNEL_BYPASSED, what, said)
     reason, what = _BY_CODE[code]
     return fault(reason, f"{what} {doing}", said)
 
@@ -128,16 +142,33 @@ def _where(
 ) -> tuple[Reason, str]:
     """The meaning of an access to the shared buffers, and its place in words."""
     access = "write" if flags & FLAG_WRITE else "read"
+    if flags & FLAG_HOST and place not in {Place.INPUT_GAP, Place.OUTPUT_GAP}:
+        return Reason.KERNEL_BYPASSED, _by_host(place, tensor, offset, f"{access}s", block)
     if place in _APART:
         return Reason.OUT_OF_BOUNDS, f": a {access} {_APART[place]}"
     inputs, outputs = (block.inputs, block.outputs) if block else ((), ())
     region = _region(inputs if place in {Place.INPUT, Place.INPUT_GAP} else outputs, tensor)
     if region is None or place == Place.ELSEWHERE:
         return Reason.CRASH, ""
+    if flags & FLAG_OTHER_CALL and place in {Place.INPUT, Place.OUTPUT}:
+        return Reason.OUT_OF_BOUNDS, f": a {access} of '{region.name}' of another call"
     if place == Place.INPUT:
         return Reason.INPUT_MUTATED, f": a {access} of its input '{region.name}', byte {offset}"
     distance = f"{-offset} bytes before" if offset < 0 else f"{offset - region.size} bytes behind"
     return Reason.OUT_OF_BOUNDS, f": a {access} {distance} '{region.name}'"
+
+
+def _by_host(
+    place: int, tensor: int, offset: int, accesses: str, block: ControlBlock | CallBlock | None
+) -> str:
+    """What host code did that no GPU lets it do, and what to do instead."""
+    inputs, outputs = (block.inputs, block.outputs) if block else ((), ())
+    region = _region(inputs if place == Place.INPUT else outputs, tensor)
+    what = "device memory"
+    if place in {Place.INPUT, Place.OUTPUT} and region is not None:
+        what += f" ('{region.name}', byte {offset})"
+    instead = "use a kernel, or copy with hipMemcpy"
+    return f": host code {accesses} {what}, where a GPU would end the process; {instead}"
 
 
 def _region(regions: Sequence[Region], index: int) -> Region | None:

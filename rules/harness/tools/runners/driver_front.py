@@ -7,7 +7,7 @@ libraries from the launcher; in the file's place it sees one without code, which
 The native runner sees the filter there. It is executed, and its loader opens the driver by a
 descriptor that is then closed.
 
-A Python module such as PyTorch may bring a driver of its own. Then that one is the driver of
+A Python module such as PyTorch may bring its own driver. Then that one is the driver of
 Python runners, and the machine's is the native runner's.
 """
 

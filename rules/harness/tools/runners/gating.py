@@ -73,6 +73,8 @@ class Gating:
         """One batch. With ``at_once`` the gate opens before the runner's context is back.
 
         Without inputs it is an empty one. ``collect`` has results copied that the calls return.
+
+        Raises CandidateFault.
         """
         calls = len(inputs) * repeats
         doing = f"in a batch of {calls} call{'s' if calls > 1 else ''} behind the gate"

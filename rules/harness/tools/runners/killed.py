@@ -1,6 +1,6 @@
 """Why a runner died of SIGKILL, which says nothing by itself.
 
-The kernel sends it for want of memory and at a hard limit of processor time; a candidate may send
+The kernel sends it when memory runs out and at a hard limit of processor time; a candidate may send
 it to itself. Only the first can be the doing of other programs.
 """
 
@@ -69,7 +69,7 @@ def _processor_limit(pid: int) -> int:
 
 
 def kills() -> int | None:
-    """How many processes the kernel has killed so far for want of memory; None where untold."""
+    """How many processes the kernel has killed so far because memory ran out; None if unknown."""
     with contextlib.suppress(OSError, ValueError):
         for line in Path("/proc/vmstat").read_text().splitlines():
             if line.startswith("oom_kill "):
@@ -104,7 +104,7 @@ def fault(
         return diagnosis.fault(Reason.TIMEOUT, f"{what} {doing}", said)
     after = kills()
     if before is not None and before == after:
-        what = f"was killed (SIGKILL) {doing}, and not for want of memory"
+        what = f"was killed (SIGKILL) {doing}, although memory had not run out"
         return diagnosis.fault(Reason.CRASH, what, said)
     held = max(death.peak_bytes, death.touched_bytes)
     if before is not None and held - lent_bytes <= MODEST_BYTES:

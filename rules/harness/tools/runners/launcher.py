@@ -91,7 +91,7 @@ class Launcher:
     def send(
         self, errand: SupervisedRun, program: Program, policy: RunnerPolicy, seconds: float
     ) -> Returned:
-        """Run a tool over the candidate, in a sandbox of its own, until it ends or time is up.
+        """Run a tool over the candidate, in its own sandbox, until it ends or time is up.
 
         May be called by several threads at once. Raises MachineFault when it cannot be started.
         """

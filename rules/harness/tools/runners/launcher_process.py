@@ -137,7 +137,8 @@ def _preload(program: Program) -> None:
         for name in missing:
             importlib.import_module(name)
     if program.on_device and "triton" in wanted:
-        importlib.import_module("pyrunner_device.triton_driver").build(program.platform)
+        driver = importlib.import_module("pyrunner_device.triton_driver")
+        driver.build(program.platform, program.binaries)
     if missing:
         gc.collect()
         gc.freeze()  # so that a collection in a runner copies none of these pages

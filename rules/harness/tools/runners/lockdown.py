@@ -2,8 +2,8 @@
 
 The sandbox refuses what could leave it. This filter ends a runner that tries what no kernel
 needs, and lets a runner for the processor make only those calls of which a freeze need not wait
-for long: the others are absent, as in an older Linux. Drivers of devices make calls that nobody can
-list; for these, only what is known to be unstoppable is absent. The runner installs the filter
+for long: the others are absent, as in an older Linux. Drivers of devices make calls that cannot be
+listed; for these, only what is known to be unstoppable is absent. The runner installs the filter
 itself, because the native one must still be executed, and before the candidate is loaded. A
 candidate that it kills is named FORBIDDEN_SYSCALL.
 """
@@ -37,9 +37,14 @@ _PROCESS_OPTIONS = (1, 2, 3, 29, 30, 15, 16, 23, 38, 39, 41, 42, 0x53564D41)
 # What files are asked in common: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX.
 _FILE_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
-_LOAD, _JUMP_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x45, 0x06
+# Where the native runner maps the judge's buffers: bits 32 to 47 of their addresses. Only one place
+# in its code may change how they are protected; it puts that address for these in the filter.
+_WINDOW = (0x2000, 0x3000)
+_PLACE = (0x4B425049, 0x4B425048)  # its lower and upper half
+
+_LOAD, _JUMP_EQUAL, _JUMP_LEAST, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-_NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
+_NUMBER, _ARCH, _CALLER, _ARGUMENTS = 0, 4, 8, 16
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 
 
@@ -105,7 +110,21 @@ def _inspections(*, on_device: bool, children: bool) -> dict[str, bytes]:
     if not on_device:
         bodies["prctl"] = _argument(0) + _one_of(_PROCESS_OPTIONS, errno.EINVAL)
         bodies["ioctl"] = _argument(1) + _one_of(_FILE_REQUESTS, errno.ENOTTY)
+        bodies |= dict.fromkeys(("mprotect", "mremap"), _own_memory())
     return bodies
+
+
+def _own_memory() -> bytes:
+    """Allows a call on memory outside the window, and on all memory from the one place."""
+    first, end = _WINDOW
+    allow = _instruction(_RETURN, _ALLOW)
+    lower, upper = _PLACE
+    from_there = _instruction(_LOAD, _CALLER) + _instruction(_JUMP_EQUAL, lower, 0, 3)
+    from_there += _instruction(_LOAD, _CALLER + 4) + _instruction(_JUMP_EQUAL, upper, 0, 1) + allow
+    from_there += _fail(errno.EACCES)
+    inside = _instruction(_JUMP_LEAST, first, 0, 1 + len(from_there) // 8)
+    inside += _instruction(_JUMP_LEAST, end, len(from_there) // 8, 0)
+    return _instruction(_LOAD, _ARGUMENTS + 4) + inside + from_there + allow
 
 
 def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:

@@ -12,9 +12,9 @@ LOAD     (with 3 descriptors)         ``READY`` with the size of the workspace i
 SCRATCH  bytes of the file, offset    ``READY``
          and size of the workspace
          (with 1 descriptor)
-RUN      n, and the call whose        ``DONE`` n ns
-         launches have no effect
-         (-1: none)
+RUN      n, the call whose launches   ``DONE`` n ns
+         have no effect (-1: none),
+         and how its calls are guarded
 EMPTY                                 ``DONE`` 0 ns
 ARM                                   ``READY``, and waits for the next request without
                                       sleeping: a device's runner, before each batch
@@ -97,6 +97,8 @@ class FaultCode(IntEnum):
     LAYOUT = 14
     ALIASED = 15
     STATE = 16
+    COPIED = 17  # bytes, how many are allowed
+    UNMAPPED = 18  # what was lent is no longer there
 
 
 @unique
@@ -114,6 +116,10 @@ class Place(IntEnum):
 
 FLAG_WRITE = 1  # the faulting access was a write
 FLAG_FULL = 2  # the address space was nearly used up
+FLAG_HOST = 4  # host code accessed device memory, which was hidden from it
+FLAG_OTHER_CALL = 8  # a kernel accessed the memory of another call
+HIDE, BOUND = 1, 2  # how calls are guarded: device memory is hidden from host code, and copies of
+# it to the host are bounded
 
 
 @dataclass(frozen=True)

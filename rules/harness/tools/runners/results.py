@@ -74,7 +74,10 @@ class ResultTable:
         self._ranges_fd, self._ranges = shared_memory.shared_file(RANGE.size * most, sealed=True)
 
     def fetch(self, order: Sequence[int], outputs: Target, read: Reader) -> None:
-        """Copy what the calls in these slots have returned into their outputs."""
+        """Copy what the calls in these slots have returned into their outputs.
+
+        Raises CandidateFault.
+        """
         self.strides = {}
         ranges: list[tuple[int, int, int]] = []
         places: list[_Place] = []

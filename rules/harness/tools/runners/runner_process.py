@@ -24,6 +24,7 @@ from terms.reasons import Reason
 from runners import diagnosis
 from runners.conversation import Answer, Conversation
 from runners.gating import Gating
+from runners.guarding import guarding
 from runners.protocol import Kind
 from runners.state import common_state, is_same
 
@@ -267,7 +268,7 @@ class Runner:
     def kill(self) -> None:
         """End the runner without asking it; may be called twice.
 
-        One that cannot be ended ends with its sandbox: whoever calls this has its fault already.
+        One that cannot be ended ends with its sandbox: the caller has its fault already.
         """
         with suppress(CandidateFault):
             self._end()
@@ -330,7 +331,8 @@ class Runner:
         seconds = self._policy.batch_seconds + calls * self._policy.call_seconds
         armed = {"armed": True, "awake": self._policy.awake, "freeze": False}
         how = armed if self._program.on_device else {}
-        values = (calls, -1 if left_out is None else left_out)
+        guarded = guarding(self._program, self._policy, left_out)
+        values = (calls, -1 if left_out is None else left_out, guarded)
         answer = self._ask(kind, Kind.DONE, seconds=seconds, doing=doing, values=values, **how)
         count, reported_ns, *_ = answer.values
         gave_up = kind is Kind.REPLAY and not count

@@ -45,7 +45,7 @@ class Medium:
         page: bytes to which tensors are placed, and of a guard.
         lead: pages of guard before an output, which are two where the page before them cannot
             be taken from the runner.
-        allocate: memory of at least so many bytes; sealed, nobody else can map it writable.
+        allocate: memory of at least so many bytes; once sealed, it cannot be mapped writable.
     """
 
     page: int

@@ -38,7 +38,7 @@ CHILDREN = frozenset({"execve", "execveat", "fork", "vfork"})
 INSPECTED = Calls(
     """
     clone 56 220, clone3 435 435, memfd_create 319 279, socket 41 198, madvise 28 233,
-    prctl 157 167, ioctl 16 29
+    prctl 157 167, ioctl 16 29, mprotect 10 226, mremap 25 216
     """
 )
 """What depends on its arguments."""
@@ -88,7 +88,7 @@ ALLOWED = Calls(
     epoll_create1 291 20, epoll_ctl 233 21, epoll_wait 232 -, epoll_pwait 281 22,
     socketpair 53 199, connect 42 203, sendto 44 206, sendmsg 46 211, recvfrom 45 207,
     recvmsg 47 212, shutdown 48 210, getsockopt 55 209, setsockopt 54 208, getsockname 51 204,
-    getpeername 52 205, mmap 9 222, munmap 11 215, mprotect 10 226, mremap 25 216, brk 12 214,
+    getpeername 52 205, mmap 9 222, munmap 11 215, brk 12 214,
     get_mempolicy 239 236, futex 202 98, set_robust_list 273 99, rseq 334 293,
     set_tid_address 218 96, sched_yield 24 124, sched_getaffinity 204 123,
     sched_setaffinity 203 122, sched_getparam 143 121, sched_getscheduler 145 120,

@@ -1,7 +1,7 @@
 """The warden of a runner: pid 1 of its sandbox, which freezes, thaws and buries it.
 
 It runs trusted code only, keeps capabilities that the runner lacks, and cannot be signalled
-or inspected by it. The judge speaks with it over a socket of their own. As the runner's
+or inspected by it. The judge speaks with it over a separate socket. As the runner's
 parent it learns from the kernel when a stop has reached every thread. A runner that the kernel
 cannot stop, or kill, within a time is in a system call of its own making: the warden says so, and
 whoever asked blames the candidate.
@@ -270,7 +270,7 @@ class Warden:
         return self._ended(_Command.FREEZE)
 
     def count(self) -> Counted:
-        """What a frozen runner has run so far. A question of its own: no clock waits for it."""
+        """What a frozen runner has run so far. A separate question: no clock waits for it."""
         return Counted(*self._ask(_Command.COUNT)[2:])
 
     def read(self, ranges_fd: int, target_fd: int, count: int) -> bool | None:

@@ -1,7 +1,7 @@
 """Findings that an instrumented kernel prints on the runner's standard error.
 
 The sanitizer lives in the candidate's process, so all of this is the candidate's word: text of a
-known form, cut short and made printable, that accuses nobody but the candidate itself.
+known form, cut short and made printable, that concerns only the candidate.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The sanitize gate: watches the candidate on small configs for mistakes that results may hide.
 
-It diagnoses and holds nobody off: what it reports has passed through the candidate's sandbox.
+It diagnoses and protects nothing: what it reports has passed through the candidate's sandbox.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads the XML reports of NVIDIA's compute-sanitizer.
 
 The report has passed through the candidate's sandbox: text of a known form, cut short and made
-printable, that accuses nobody but the candidate itself.
+printable, that concerns only the candidate.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ class Outcome:
     Attributes:
         compiled: the compile gate passed.
         correct: every gate that judges results passed.
-        ratios: baseline time / candidate time per config; empty if nothing counts.
+        ratios: what of baseline time / candidate time counts, per config: ``Speedup.counted``, or
+            the lower ends if the interval of their mean is too wide; empty if nothing counts.
     """
 
     compiled: bool

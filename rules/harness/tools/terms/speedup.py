@@ -2,7 +2,9 @@
 
 A config's is baseline time / candidate time, with a 95 % interval; a task's is the mean over its
 configs, between the means of their ends. If the ends of an interval differ by more than ``WIDEST``,
-its middle measures nothing: its lower end counts, and is shown with a ``~``.
+its middle measures nothing: the figure is its lower end, shown with a ``~``. Means are made of
+middles, each at most ``TRUSTED`` times its lower end: a noisy config then counts neither as its
+lower end, which is below what is true, nor as whatever noise has made of it.
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 WIDEST = 4.0
+TRUSTED = math.sqrt(WIDEST)  # the middle of the widest interval that has a figure, over its low end
 
 
 @dataclass(frozen=True)
 class Speedup:
-    """The speedup that counts, ``value``, and the ends of its 95 % interval."""
+    """The speedup that was measured, ``value``, and the ends of its 95 % interval."""
 
     value: float
     low: float
@@ -28,14 +31,17 @@ class Speedup:
     def mean(cls, configs: Sequence[Speedup]) -> Speedup:
         """The speedup of a task, from those of its configs."""
         return cls(
-            statistics.fmean(config.value for config in configs),
+            statistics.fmean(config.counted for config in configs),
             statistics.fmean(config.low for config in configs),
             statistics.fmean(config.high for config in configs),
         )
 
     @classmethod
     def read(cls, case: Mapping[str, Any]) -> Speedup:
-        """The speedup in a case of a perf verdict. Raises ``ValueError`` if it has none."""
+        """The speedup in a case of a perf verdict. Raises ``ValueError`` if it has none.
+
+        Of an interval that is too wide, the case tells the lower end, and times tell the middle.
+        """
         told = [case.get(key) for key in ("speedup", "low", "high")]
         ends = [float(end) for end in told if isinstance(end, int | float)]
         if len(ends) != len(told) or not all(math.isfinite(end) and end > 0 for end in ends):
@@ -43,7 +49,24 @@ class Speedup:
         value, low, high = ends
         if not low <= value <= high:
             raise ValueError(f"a speedup of {value:g} is not between {low:g} and {high:g}")
-        return cls(value, low, high)
+        found = cls(value, low, high)
+        if not found.wide:
+            return found
+        baseline, candidate = (case.get(side) for side in ("baseline_ns", "candidate_ns"))
+        if not isinstance(baseline, int | float) or not isinstance(candidate, int | float):
+            return found
+        measured = baseline / candidate if candidate > 0 else value
+        return cls(min(max(measured, low), high), low, high)
+
+    @property
+    def figure(self) -> float:
+        """What is shown and what scores are made of: the lower end, if the interval is wide."""
+        return self.low if self.wide else self.value
+
+    @property
+    def counted(self) -> float:
+        """What a mean takes."""
+        return min(self.value, TRUSTED * self.low)
 
     @property
     def wide(self) -> bool:
@@ -55,8 +78,8 @@ class Speedup:
 
         ``~2.31x`` where that is too wide.
         """
-        digits = 0 if self.value >= 100 else 1 if self.value >= 10 else 2
-        text = f"{self.value:.{digits}f}x"
+        digits = 0 if self.figure >= 100 else 1 if self.figure >= 10 else 2
+        text = f"{self.figure:.{digits}f}x"
         if self.wide:
             return f"~{text}"
         share = 100 * (math.sqrt(self.high / self.low) - 1)

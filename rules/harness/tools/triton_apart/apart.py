@@ -1,7 +1,7 @@
 """A Triton candidate on the host, in two processes: its module in one, its kernels in the other.
 
 This process has the judge's buffers, runs kernels from the text of the candidate's file, and keeps
-the clock. The module is in a process of its own (``host_process``) that has addresses and no
+the clock. The module is in its own process (``host_process``) that has addresses and no
 memory, as the host of a GPU has. What it wants done to tensors it must ask for, and it may ask for
 its own kernels, fills, copies and single elements. So no result comes from anywhere else.
 """

@@ -35,7 +35,7 @@ _READING = {"numpy", "tolist", "__array__", "__dlpack__", "storage"}
 
 
 class OperatorRefused(Exception):  # noqa: N818 (the candidate's, no error of ours)
-    """PyTorch's '<operator>' is no kernel of the candidate's own <what to do>."""
+    """PyTorch's '<operator>' is not a kernel of the candidate <what to do>."""
 
     def __init__(self, operator: str, why: str = "") -> None:
         allowed = "PyTorch may allocate, view, fill and copy, and read single elements"

@@ -90,7 +90,7 @@ class Counter:
         _write(self._descriptor, said.encode())
 
     def _lines(self) -> Iterator[str]:
-        yield ""  # on a line of its own, whatever the kernel has printed before
+        yield ""  # on a new line, whatever the kernel has printed before
         yield f"{_PREFIX} launch {self._head}"
         whole = int(self._read.whole and self._written.whole)
         counts = f"{self._read.count} {self._written.count}"

@@ -46,7 +46,10 @@ def numpy_dtype(dtype: Any) -> Any:
 
 
 def storage_dtype(dtype: Any) -> Any:
-    """Give the NumPy dtype of one element in memory: uint16 for bf16, uint8 for fp8."""
+    """Give the NumPy dtype of one element in memory: uint16 for bf16, uint8 for fp8.
+
+    Raises UnsupportedOperationError.
+    """
     name = dtype.scalar.name
     if name == _UNKNOWN:
         raise UnsupportedOperationError(str(dtype.scalar))

@@ -71,4 +71,4 @@ FORMATS = {
     "fp8e5": Format(torch.float8_e5m2, 2, -14, 57344.0, negative_zero=True),
     "fp8e5b16": Format(torch.float8_e5m2fnuz, 2, -15, 57344.0, negative_zero=False),
 }
-"""By Triton's names. Its ``fp8e4b15`` is no format of PyTorch's."""
+"""By Triton's names. Its ``fp8e4b15`` is not a format of PyTorch."""

@@ -2,8 +2,8 @@
 
 `install()` once per process, before the module with the kernels is imported. From then on
 `@triton.jit` makes functions that run on the host: memory accesses are checked, bfloat16 is
-bfloat16, autotuning works, and what cannot be run correctly is refused by name. The change is for
-the life of the process, which can no longer compile for a GPU.
+bfloat16, autotuning works, and operations that would compute something else are refused by name.
+The change is for the life of the process, which can no longer compile for a GPU.
 
     install()
     with tensors(x=x, y=y):

@@ -87,6 +87,8 @@ class Library:
         """Run a kernel once for each program of the grid, the first dimension fastest.
 
         ``values`` are terms by parameter; ``constants`` names those that are ``tl.constexpr``.
+
+        Raises MalformedError.
         """
         kernel = self._kernel(number)
         if len(grid) != 3 or any(type(size) is not int or size < 0 for size in grid):

@@ -99,7 +99,7 @@ class _Rewriter(ast.NodeTransformer):
 
 
 class _Sealer(ast.NodeTransformer):
-    """Binds what a candidate's kernel names to what it may have, and to nothing else.
+    """Binds the names in a candidate's kernel to permitted objects only.
 
     A path such as ``tl.math.exp`` becomes the object itself; other attributes are asked for
     through ``language.attribute``.

@@ -287,13 +287,17 @@ class Assessor:
     def _conditioned(
         self, call: Call, name: str, compared: _Compared, slack: float
     ) -> tuple[_Compared, float]:
-        """Compare again, allowing for what the problem itself makes of rounded inputs.
+        """Compare again, allowing for what the problem itself makes of rounding.
 
-        Costs further runs of the oracle, so it is done only where an output is too far off.
+        That of its inputs widens the tolerance of all elements; that of the steps of a computation
+        in single precision the tolerance of the elements that it moves. Costs further runs of the
+        oracle, so it is done only where an output is too far off.
         """
-        moved = self._oracle.sensitivity(call.config, call.inputs, call.expected)[name]
+        given = call.config, call.inputs, call.expected
+        moved = self._oracle.sensitivity(*given)[name]
         typical = tolerance.largest(moved / compared.allowed)
         slack = max(slack, tolerance.slack(typical, self._factor, self._cap))
+        moved = torch.maximum(moved, self._oracle.rounding(*given)[name])
         allowed = torch.maximum(compared.allowed * slack, self._factor * moved)
         expected, dtype = call.expected[name], self._dtype(call, name)
         over = tolerance.excess(compared.got, expected, dtype, allowed)

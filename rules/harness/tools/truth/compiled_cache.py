@@ -47,10 +47,10 @@ def lay_out(file: Path, cache: str) -> None:
     """Put collected files where runners look for them. Raises ValueError for anything else."""
     value = json.loads(file.read_bytes())
     if not isinstance(value, dict):
-        raise ValueError(f"{file.name} is no table of files")
+        raise ValueError(f"{file.name} is not a table of files")
     for place, content in value.items():
         if not _is_plain(place) or not isinstance(content, str):
-            raise ValueError(f"{file.name} has {place!r}, which is no file of a compiler's cache")
+            raise ValueError(f"{file.name} has {place!r}, which is not in a compiler's cache")
         path = Path(cache) / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(content, validate=True))

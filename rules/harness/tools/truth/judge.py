@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -21,6 +21,7 @@ from torch import OutOfMemoryError
 
 from truth import comparison, lanes
 from truth.assessment import Assessor, Call, Finding, Tensors
+from truth.fitting import fitting
 from truth.lanes import Lane, Ran, Results
 from truth.lazy_outputs import LazyOutputs
 from truth.oracle import Oracle
@@ -83,18 +84,8 @@ def _faults(results: Ran) -> set[Reason]:
     return {item.reason for item in results if isinstance(item, CandidateFault)}
 
 
-@contextmanager
-def _fitting(config: Config) -> Iterator[None]:
-    """Raise MachineFault, with the config's name, where the device's memory is not enough."""
-    try:
-        yield
-    except OutOfMemoryError as error:
-        said = str(error).partition("\n")[0]
-        raise MachineFault(f"DEVICE_MEMORY: {config.name} does not fit: {said}") from error
-
-
 class Judge:
-    """Judges cases by an oracle, with both programs in runners of their own.
+    """Judges cases by an oracle, with both programs in their own runners.
 
     ``at_once`` is how many lanes cases are judged in; with 0 there is one, without threads.
     """
@@ -155,7 +146,7 @@ class Judge:
                 launcher,
                 spec.candidate,
                 spec.signature,
-                replace(limits_of(spec.candidate), own_kernels=True),
+                replace(limits_of(spec.candidate), own_kernels=True, hides=not timed),
                 policy.total_seconds,
             ),
             baseline=Side(
@@ -187,7 +178,7 @@ class Judge:
         inputs = self.oracle.inputs(case.config, generator, case.distribution)
         inputs |= self._state(case)
         if self._on_device:
-            accelerator().synchronize()  # so that whoever times this call times its work
+            accelerator().synchronize()  # so that a clock around this call includes its work
             answer = self._answers.to(case.config, inputs)
             return Call(case.config, case.distribution, inputs, answer)
         expected = self.oracle.expected(case.config, inputs)
@@ -236,13 +227,13 @@ class Judge:
             _await(begun)
 
     def _calls(self, cases: Sequence[Case]) -> list[Call]:
-        with _fitting(cases[0].config):
+        with fitting(cases[0].config):
             return [self.call(case) for case in cases]
 
     def _next(self, begun: deque[_Begun]) -> list[Judged]:
         """The findings of the group that was begun first."""
         cases, calls, results = begun.popleft()
-        with _fitting(cases[0].config):
+        with fitting(cases[0].config):
             return self._found(cases, calls, self._settled(calls, results, begun))
 
     def _settled(

@@ -14,12 +14,14 @@ from terms.policy import DEFAULT, DISTRIBUTIONS
 from torch import Generator, Tensor
 
 from truth import distributions
+from truth.rounding import Rounding
 from truth.task_code import TaskCode, TaskFault
 
 __all__ = ["Oracle", "TaskFault", "Tensors", "size"]
 
 Tensors = Mapping[str, Tensor]
 _PERTURBATIONS = 8  # the largest of two movements is often half of what there is
+_ROUNDED = 8  # computations in single precision
 SLICE = 1 << 24
 """The most elements of which doubles are made for a moment only: temporaries of more would fill a
 device."""
@@ -61,7 +63,7 @@ class Oracle:
     ) -> dict[str, Tensor]:
         """Fresh inputs, contiguous and as declared.
 
-        A distribution that is none of ours is the task's: it is passed on to ``inputs``.
+        Another distribution is the task's: it is passed on to ``inputs``.
         Raises TaskFault.
         """
         ours = distribution in {*DISTRIBUTIONS, *distributions.ON_REQUEST}
@@ -175,7 +177,7 @@ class Oracle:
     def sensitivity(self, config: Config, inputs: Tensors, expected: Tensors) -> dict[str, Tensor]:
         """How far each output moves when every input moves by one rounding of float32.
 
-        A result that is exact for inputs so near to the given ones is no error of a kernel
+        A result that is exact for inputs so near to the given ones is not an error of a kernel
         that computes in single precision. Elements with no finite movement count as 0.
         """
         generator = torch.Generator(torch.get_default_device()).manual_seed(0)
@@ -185,9 +187,27 @@ class Oracle:
             other = self._exact(config, near)
             del near
             for name, value in expected.items():
-                difference = (other[name].double() - value.double()).abs()
-                finite = torch.nan_to_num(difference, nan=0.0, posinf=0.0)
-                moved[name] = torch.maximum(moved[name], finite)
+                moved[name] = _farther(moved[name], other[name], value)
+        return moved
+
+    def rounding(self, config: Config, inputs: Tensors, expected: Tensors) -> dict[str, Tensor]:
+        """How far each output moves when ``reference`` computes in single precision.
+
+        A difference that nearly cancels, or ``log(1 + x)`` of a tiny ``x``, is then as wrong as a
+        kernel's, which no rounding of an input shows. Zero where the reference cannot compute in
+        single precision, and where the result is not finite.
+        """
+        moved = {name: torch.zeros(value.shape).double() for name, value in expected.items()}
+        for seed in range(_ROUNDED):
+            given = {name: _single(tensor) for name, tensor in inputs.items()}
+            wide = any(tensor.dtype == torch.float64 for tensor in given.values())
+            try:
+                with Rounding(torch.float64 if wide else torch.float32, seed):
+                    made = self._computed(config, given)
+            except TaskFault:
+                return moved
+            for name, value in expected.items():
+                moved[name] = _farther(moved[name], made[name], value)
         return moved
 
     def check(self, config: Config, inputs: Tensors, outputs: Tensors, expected: Tensors) -> str:
@@ -295,6 +315,19 @@ def _own_double(tensor: Tensor) -> Tensor:
     """A copy in double precision, where the tensor is floating."""
     upcast = _upcast(tensor)
     return upcast.clone() if upcast is tensor else upcast
+
+
+def _single(tensor: Tensor) -> Tensor:
+    """A copy in the precision that kernels compute in."""
+    if not tensor.is_floating_point() or tensor.dtype == torch.float64:
+        return tensor.clone()
+    return tensor.to(torch.float32, copy=True)
+
+
+def _farther(moved: Tensor, other: Tensor, value: Tensor) -> Tensor:
+    """The larger of ``moved`` and the finite distances between two results."""
+    difference = (other.double() - value.double()).abs()
+    return torch.maximum(moved, torch.nan_to_num(difference, nan=0.0, posinf=0.0))
 
 
 def _dtype(tensor: Tensor) -> str:

@@ -165,7 +165,7 @@ class Side:
 
     def without_launches(self) -> Side:
         """The same program in a runner where launched kernels do not run."""
-        policy = replace(self._policy, launches=False)
+        policy = replace(self._policy, launches=False, hides=False)
         left = self._total_seconds - self._spent_seconds
         return Side(self._launcher, self._program, self._signature, policy, left)
 

@@ -109,7 +109,10 @@ def integers_of(value: Any) -> Iterator[int]:
 
 
 def returned(value: Any, name: str = "y") -> tuple[str, dict[str, torch.Tensor]]:
-    """The targets of a call that returned ``value``, and the tensors by their names."""
+    """The targets of a call that returned ``value``, and the tensors by their names.
+
+    Raises LeftOutError.
+    """
     if isinstance(value, torch.Tensor):
         return name, {name: value}
     if isinstance(value, Named):
@@ -157,7 +160,7 @@ def sources(adapter: str, files: Sequence[str]) -> dict[str, Any]:
 
 
 def needing_packages(run: Callable[[], Any]) -> Any:
-    """The result of ``run``; a missing package leaves the task out."""
+    """The result of ``run``; a missing package leaves the task out. Raises LeftOutError."""
     try:
         return run()
     except ModuleNotFoundError as error:

@@ -64,7 +64,7 @@ class Configured:
         self.entry = "backward" if _AUTOGRAD in self._names else "forward"
 
     def settings(self, tables: Mapping[str, Sequence[Settings]]) -> list[dict[str, Any]]:
-        """What constructor and inputs are given: first the one to be shown, then all others."""
+        """The arguments of constructor and inputs: first those that are shown, then all others."""
         known = {**defaults(self._constructor), **defaults(self._names[_INPUTS])}
         for table in _TABLES:
             known.update((tables[f"single_{table}_configs"] or [{}])[0])
@@ -75,11 +75,11 @@ class Configured:
 
     def learn(self, settings: Sequence[Settings]) -> Learnt:
         """What crosses the boundary. Raises LeftOutError."""
-        sizes = {
-            name: max(one[name] for one in settings)
-            for name, value in settings[0].items()
-            if type(value) is int
-        }
+        numbers = [name for name, value in settings[0].items() if type(value) is int]
+        sizes = {name: max(one[name] for one in settings) for name in numbers}
+        if self._passed({**settings[0], **sizes}) != self._passed(settings[0]):
+            # A mixture of settings that the benchmark never has: learn from the one it shows.
+            sizes = {name: settings[0][name] for name in numbers}
 
         def call(moved: Mapping[str, int], device: str) -> tuple[Values, Sequence[Any]]:
             found = self._call({**settings[0], **moved}, device)
@@ -124,13 +124,20 @@ class Configured:
         return {**parts, "results": results}
 
     def check(self, told: Told, config: Settings, checks: tuple[Path, Path], answer: Answer) -> str:
-        """What the original's check, which has seeds of its own, says of a candidate.
+        """What the original's check, which has its own seeds, says of a candidate.
 
         ``checks`` are the module with the check, and the one with what it calls.
         """
         settings = sized(told, config)
         given = taken(self._names[_INPUTS], settings), taken(self._constructor, settings)
         return checked_trials(*checks, self._names, given, answer)
+
+    def _passed(self, settings: Settings) -> set[str] | None:
+        """The tensors that are passed for some settings; None where these are refused."""
+        try:
+            return {*tensors(self._call(settings, "meta").values)}
+        except Exception:  # noqa: BLE001 - whatever the benchmark's code raises for these sizes
+            return None
 
     @property
     def _constructor(self) -> Callable[..., Any]:

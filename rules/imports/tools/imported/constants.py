@@ -55,7 +55,7 @@ def read_module(path: Path, *, functions: Sequence[str], of: str) -> Module:
     """The module at ``path``: integers of its assignments, and of ``functions``.
 
     ``of`` names the class that defines the computation. Integers that the rest of the module reads
-    by name are not sizes: a solution, which is a module of its own, has them unchanged.
+    by name are not sizes: a solution, which is a separate module, has them unchanged.
     """
     source = path.read_text()
     tree = ast.parse(source)

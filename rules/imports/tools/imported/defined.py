@@ -25,10 +25,10 @@ from imported.original_functions import results_of
 from imported.starting_points import first_steady
 
 DRAWN = "sources"
-"""The setting that says where inputs come from, in their order."""
+"""The setting with the sources of the inputs, in their order."""
 
 _ELEMENTS = 1 << 18
-"""Elements of a drawn config's tensors on ``cpu``, where constant axes ask for no more."""
+"""Elements of a drawn config's tensors on ``cpu``, unless constant axes need more."""
 
 Part = Callable[[Values, Told], dict[str, Tensor]]
 Generate = Callable[[Definition, Workload, Table, str], Sequence[Any]]
@@ -151,7 +151,7 @@ class Defined:
         return {n for n, t in found if t.numel() > 1 and bool((t == t.flatten()[0]).all())}
 
     def _call(self, definition: Definition, attrs: Table) -> str:
-        """The call of what makes a function that returns of any solution."""
+        """The call of the function that makes returning functions of all solutions."""
         targets, _, call = attrs["call"].partition(" = ")
         arguments = call.removeprefix(RUN)
         outputs = {name: _axes(text) for name, text in attrs["outputs"].items()}
@@ -216,7 +216,7 @@ def _sizes(definition: Definition) -> dict[str, str]:
 
 
 def _settings(definition: Definition, workload: Workload) -> Table:
-    """A workload as settings: sizes, numbers, and where the inputs come from."""
+    """The settings of a workload: sizes, numbers, and where the inputs come from."""
     try:
         sizes = {name: workload.axes[axis] for axis, name in _sizes(definition).items()}
     except KeyError as error:
@@ -225,7 +225,7 @@ def _settings(definition: Definition, workload: Workload) -> Table:
 
 
 def _workload(definition: Definition, settings: Table) -> Workload:
-    """The workload that settings are."""
+    """The workload of some settings."""
     drawn = dict(zip(definition.inputs, settings[DRAWN].split(), strict=True))
     axes = {axis: int(settings[name]) for axis, name in _sizes(definition).items()}
     numbers = {name: settings[name] for name, kind in drawn.items() if kind == "scalar"}
@@ -260,7 +260,7 @@ def _limits(attrs: Table) -> Table:
 
 
 def _origin(definition: Definition) -> str:
-    """What is hashed, so that equal tasks are known: arguments, constants and reference."""
+    """The text whose hash finds equal tasks: arguments, constants and reference."""
     arguments = [*definition.inputs.items(), *definition.outputs.items()]
     tensors_ = [(name, one.shape, str(one.dtype)) for name, one in arguments]
     axes = [sorted(definition.constant.items()), definition.variable, definition.derived]

@@ -200,7 +200,7 @@ class Definition:
         return run
 
     def _exact(self, given: list[Any]) -> bool:
-        """Whether inputs are doubles that are none in a workload."""
+        """Whether a workload gives doubles for inputs that are declared otherwise."""
         pairs = zip(given, self.inputs.values(), strict=True)
         double = torch.float64
         return any(isinstance(v, Tensor) and v.dtype == double != a.dtype for v, a in pairs)

@@ -14,6 +14,8 @@ from imported.boundary import LeftOutError
 from imported.constants import Module, read_module
 from imported.functions import Values, inputs_of, learn, listen, run, sized, state_of
 from imported.modules import build
+from imported.original_functions import Answer
+from imported.original_pairs import Pair
 
 _INPUTS, _INIT = "get_inputs", "get_init_inputs"
 Told = Mapping[str, Any]
@@ -23,12 +25,14 @@ Sizes = Mapping[str, int]
 class Functional:
     """The task in one file: a function, and a model that calls it with its weights."""
 
-    def __init__(self, path: Path) -> None:
-        self._module: Module = read_module(path, functions=(_INPUTS, _INIT), of="")
+    def __init__(self, home: Path, file: str) -> None:
+        self._home, self._file = home, file
+        self._module: Module = _read(home / file)
 
-    def learn(self, file: str) -> tuple[dict[str, Any], str]:
-        """What a declaration says, with ``file`` as a parameter, and the task's origin.
+    def learn(self, *beside: str) -> tuple[dict[str, Any], str]:
+        """What a declaration says, with its files as parameters, and the task's origin.
 
+        ``beside`` are the module that its functional form stands for, and the original's check.
         Raises LeftOutError.
         """
         names = self._module.load(self._module.values)
@@ -36,7 +40,7 @@ class Functional:
             raise LeftOutError("NO_ENTRY", "it has no model that is called with a function 'fn'")
         function = _function(names)
         learnt = learn(function, self._call, self._sizes(), function.__name__, keywords=True)
-        parameters = learnt.parameters(self._sizes(), file=file)
+        parameters = learnt.parameters(self._sizes(), file=self._file, beside=[*beside])
         return {**learnt.attrs, "parameters": parameters}, self._module.origin
 
     def inputs(self, told: Told, config: Told, device: str) -> dict[str, Tensor]:
@@ -52,6 +56,28 @@ class Functional:
         call = self._call(sized(told, given), "meta")[0]
         function = _function(self._module.load(self._module.values))
         return run(function, call, {**given, **given.get("state", {})}, dict(told))
+
+    def original(self, told: Told, config: Told, seeds: Mapping[str, int]) -> dict[str, Any]:
+        """What the original draws under these seeds, and its module computes."""
+        pair, function = self._pair(told, config)
+        return pair.original(function, told, seeds)
+
+    def original_check(self, told: Told, config: Told, seed: int, answer: Answer) -> str:
+        """What the original's own check says of a candidate; "" where it passes."""
+        pair, function = self._pair(told, config)
+        return pair.checked(function, seed, answer)
+
+    def _pair(self, told: Told, config: Told) -> tuple[Pair, Callable[..., Any]]:
+        """The original's pair of files with the sizes of a config, and the function."""
+        module, check = (self._home / file for file in told["beside"])
+        sizes = [*{**self._sizes(), **sized(told, config)}.values()][: len(self._sizes())]
+        other = _read(module)
+        if (other.names, other.values) != (self._module.names, self._module.values):
+            raise LookupError("the module has other sizes than its functional form")
+        names = self._module.load(sizes)
+        kind = _model(names)
+        assert kind is not None
+        return Pair(other.load(sizes), names, kind.__name__, check), _function(names)
 
     def _sizes(self) -> dict[str, int]:
         named = enumerate(zip(self._module.names, self._module.values, strict=True))
@@ -70,6 +96,10 @@ class Functional:
             model = build(kind, names[_INIT]()).eval()  # as the benchmark has it
             *_, drawn = _cases(names[_INPUTS]())
         return listen(_function(names), lambda function: model(*drawn, fn=function)), list(drawn)
+
+
+def _read(path: Path) -> Module:
+    return read_module(path, functions=(_INPUTS, _INIT), of="")
 
 
 def _model(names: Mapping[str, Any]) -> type[nn.Module] | None:

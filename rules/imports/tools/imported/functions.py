@@ -31,7 +31,7 @@ _RESULTS = ("y", "out", "result", "results")
 
 
 class _CalledError(BaseException):
-    """The function was called. No benchmark's code catches it as its own error."""
+    """Says that the function was called; a benchmark's code does not catch it."""
 
     def __init__(self, values: Values) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class _CalledError(BaseException):
 
 @dataclass(frozen=True)
 class Learnt:
-    """What a task is.
+    """A captured task.
 
     Attributes:
         told: what ``inputs``, ``state`` and ``reference`` have to be told: ``device``, where shapes
@@ -109,7 +109,7 @@ def learn(
     arguments in their order; with ``keywords`` all are passed by name. Shapes are looked at on the
     first of ``devices`` that can say them. Where results are ``checked`` by the task itself, there
     are several right ones, in any layout. With ``memory`` an argument that nothing reads may be for
-    the result. Sizes whose names are ``fixed`` are no dims.
+    the result. Sizes whose names are ``fixed`` are not dims.
     """
     stay = {name for name in sizes if fixed and fixed.search(name)}
     names = [name for name, value in sizes.items() if value > 0 and name not in stay]
@@ -211,7 +211,7 @@ def listen(function: Callable[..., Any], run: Callable[[Callable[..., Any]], Any
 
 
 def tensors(values: Values) -> dict[str, Tensor]:
-    """The tensors among arguments, wherever in lists they are."""
+    """The tensors among arguments, at any depth of lists."""
     return {name: tensor for key, value in values.items() for name, tensor in _named(value, key)}
 
 

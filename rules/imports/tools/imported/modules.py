@@ -121,7 +121,7 @@ def call_of(
 
 
 def tensors_at(arguments: Sequence[Any], paths: Mapping[str, Path]) -> dict[str, Tensor]:
-    """The inputs by name, wherever among the arguments they are."""
+    """The inputs by name, at any depth of the arguments."""
     return {name: _at(arguments, path).detach() for name, path in paths.items()}
 
 

@@ -22,7 +22,7 @@ def definitions(path: Path, names: Collection[str], given: Mapping[str, Any]) ->
     """Functions and classes of the module at ``path``, with ``given`` for other names that it has.
 
     Modules of a benchmark import much that their checks do not need. Raises NameError where
-    something is missing: that is no finding about the benchmark.
+    something is missing: that is not a finding about the benchmark.
     """
     source = path.read_text()
     tree = ast.parse(source)

@@ -23,7 +23,7 @@ _UNUSED = (
     *("Runnable", "Evaluation", "Performance", "load_safetensors", "time_runnable"),
     *("BuilderRegistry", "allocate_outputs", "gen_inputs"),
 )
-"""Names in the check's modules that a comparison does not use, or that ours stand for."""
+"""Names in the check's modules that a comparison does not use, or that are replaced."""
 
 
 @dataclass(frozen=True)

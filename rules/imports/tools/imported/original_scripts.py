@@ -31,7 +31,10 @@ _PASSED = "passed"
 
 
 def drawn(script: Script, told: Told, config: Told, seed: int) -> dict[str, Any]:
-    """The inputs that the script draws under ``seed``, as they reach the module's function."""
+    """The inputs that the script draws under ``seed``, as they reach the module's function.
+
+    Raises LookupError.
+    """
     heard: dict[str, Tensor] = {}
 
     def listening(function: Function) -> Function:

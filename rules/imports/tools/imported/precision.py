@@ -36,7 +36,7 @@ APART = 0.1
 """Beyond this share of the values' size, two results in half precision are not the same."""
 
 DRAWS, DRAWING = 64, 5.0
-"""How often inputs are drawn to see whether rounding decides about results, in so many seconds."""
+"""The most draws, and their seconds, to see whether rounding decides about results."""
 
 Results = Mapping[str, Tensor]
 Sizes = Mapping[str, int]
@@ -109,7 +109,7 @@ def precise(space: Space, excess_at: Excess) -> Space:
     """
     try:
         best = excess_at(space.small)
-    except (RuntimeError, TypeError):  # it has tensors of its own that stay in single precision
+    except (RuntimeError, TypeError):  # it has its own tensors that stay in single precision
         return space
     sizes: Sizes = space.small
     larger = _larger(space)
@@ -127,7 +127,7 @@ def precise(space: Space, excess_at: Excess) -> Space:
 
 
 def _larger(space: Space) -> Iterator[Sizes]:
-    """All sizes doubled again and again, up to the benchmark's own."""
+    """All sizes, doubled repeatedly up to the benchmark's own."""
     sizes: Sizes = space.small
     while any(sizes[dim.name] < dim.original for dim in space.dims):
         sizes = {

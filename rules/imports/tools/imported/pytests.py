@@ -29,7 +29,7 @@ from imported.script_tier import learn
 from imported.scripts import REFERENCE, Script, prepare
 
 UNTIL = "#" * 100
-"""What the line begins with that divides a file: it is only of ``#``."""
+"""The beginning of the line that divides a file; all of the line is ``#``."""
 
 _SEPARATOR = re.compile(rf"^{UNTIL}#*\s*$", re.MULTILINE)
 _OTHER_TESTS = re.compile(r"perf|save|compile")

@@ -27,7 +27,7 @@ class Idle:
         self.fn = function
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
-        """A launch, of nothing."""
+        """A launch that does nothing."""
         return lambda *_, **__: None
 
     def __call__(self, *_: Any, **__: Any) -> Any:
@@ -62,7 +62,7 @@ def salted() -> Iterator[None]:
 
 @contextlib.contextmanager
 def as_on_a_gpu(device: str) -> Iterator[None]:
-    """What scripts ask of a GPU, where there is none."""
+    """Stands in for a GPU that scripts ask for."""
     if device.startswith("cuda"):
         yield
         return
@@ -102,6 +102,6 @@ def tensors_on_a_gpu(device: str) -> Iterator[None]:
         get_device_capability=lambda *_: (9, 0),
         device=lambda *_: contextlib.nullcontext(),
     )
-    # Where there is none, PyTorch keeps a trace of each seed for it.
+    # Without a GPU, PyTorch keeps a trace of each seed for it.
     with on_one, asked, mock.patch.object(torch.xpu, "manual_seed_all", idle):
         yield

@@ -19,7 +19,7 @@ _OPTION, _EITHER = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_
 
 
 class DoneError(BaseException):
-    """All was seen. No script catches it as its own error."""
+    """Ends a script once everything was observed; the script does not catch it."""
 
 
 @dataclass
@@ -294,7 +294,7 @@ def _put(place: Tensor, value: Tensor, *, exact: bool) -> None:
 
 
 def copied(value: Any) -> Any:
-    """The same arguments with tensors of their own, in the same layout."""
+    """The same arguments with their own tensors, in the same layout."""
     if isinstance(value, Tensor):
         return value.detach().clone()
     if isinstance(value, list | tuple):

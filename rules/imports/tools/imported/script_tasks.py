@@ -31,10 +31,10 @@ ROUNDS = 3
 """How often a shape space is searched, each time with fewer dims."""
 
 SEEDS = 8
-"""With which a script is run, to find out whether it draws sizes."""
+"""Seeds under which a script is run, to find out whether it draws sizes."""
 
 FEWEST = 3
-"""With how many of them at least, where the script is slow."""
+"""The fewest of these seeds, for slow scripts."""
 
 SAMPLES = 3
 """How many configs are drawn for each dim, besides those at the ends of the ranges."""
@@ -245,7 +245,7 @@ class Learning:
         }
         began = time.process_time()
         for dim in space.dims:
-            chosen = random.Random(dim.name)  # noqa: S311 - which configs are tried is no secret
+            chosen = random.Random(dim.name)  # noqa: S311 - which configs are tried is not secret
             moving = [d for d in space.dims if d.name in {*free, dim.name}]
             lows = {**base, **{d.name: d.low for d in moving}}
             configs = [{**lows, d.name: top[d.name]} for d in moving]
@@ -362,7 +362,7 @@ class Learning:
         return {**attrs, **self._tolerance()}, told
 
     def _tolerance(self) -> dict[str, Any]:
-        """That of half precision, where a kernel rounds to that which gives single precision."""
+        """Half precision's tolerance, for kernels that round to it and return float32."""
         given = tensors(self.first.values).values()
         if self._off <= ENOUGH or not any(t.dtype in _HALF for t in given):
             return {}

@@ -167,7 +167,7 @@ def _computed(learning: Learning, seen: Seen) -> dict[str, Tensor]:
 
 
 def _unwritten(learning: Learning, seen: Seen, names: Sequence[str]) -> list[str]:
-    """Those of the results that depend on what their memory held before."""
+    """The results that depend on what their memory held before."""
     ran = []
     for value in (0.0, 1.0):
         with ZeroedMemory(value):
@@ -224,7 +224,7 @@ def _digest(given: Mapping[str, Tensor]) -> bytes:
 
 @cache
 def _call(script: Script, seed: int, device: str, sizes: tuple[tuple[str, int], ...]) -> Seen:
-    """A call, for what of it are no tensors."""
+    """A call, for the arguments that are not tensors."""
     with torch.random.fork_rng([device] if device.startswith("cuda") else []):
         seed_all(seed)
         return script.watch(dict(sizes), device, briefly=True)

@@ -20,9 +20,13 @@ Told = Mapping[str, Any]
 _STAND_IN = "//rules/imports/tools/imported/stand_in.py"
 
 
-def learn_function(home: Path, file: str) -> tuple[dict[str, Any], str]:
-    """A function and the model that calls it: the declaration, its origin. Raises LeftOutError."""
-    return Functional(home / file).learn(file)
+def learn_function(home: Path, file: str, *beside: str) -> tuple[dict[str, Any], str]:
+    """A function and the model that calls it: the declaration, its origin. Raises LeftOutError.
+
+    ``beside`` are the module that they stand for, and the original's check, which proofs need.
+    """
+    attrs, origin = Functional(home, file).learn(*beside)
+    return {**attrs, "check": [*beside]}, origin
 
 
 def learn_runner(home: Path, source: str, runner: str) -> tuple[dict[str, Any], str]:
@@ -45,7 +49,7 @@ def learn_file(home: Path, source: str, *modules: str) -> tuple[dict[str, Any], 
 
 def task_of(home: Path, told: Told) -> Functional | Scripted:
     """The task that was learnt, as ``told`` says; its files are below ``home``."""
-    return Scripted(home, told) if "runner" in told else Functional(home / told["file"])
+    return Scripted(home, told) if "runner" in told else Functional(home, told["file"])
 
 
 class Scripted:
@@ -64,7 +68,7 @@ class Scripted:
         return script_tasks.drawn(self._script, dict(told), config, device)
 
     def state(self, told: Told, config: Told, device: str) -> dict[str, Tensor]:
-        """None: scripts have no weights."""
+        """Empty: scripts have no weights."""
         del told, config, device
         return {}
 
@@ -78,9 +82,9 @@ class Scripted:
         """What the script says of a call: of its inputs, outputs, and the original's outputs."""
         return script_tier.verdict(self._script, dict(told), *tensors)
 
-    def original(self, told: Told, config: Told, seed: int) -> dict[str, Any]:
-        """What the script's own code draws under ``seed``."""
-        return original_scripts.drawn(self._script, told, config, seed)
+    def original(self, told: Told, config: Told, seeds: Mapping[str, int]) -> dict[str, Any]:
+        """What the script's own code draws under a seed, without expected values."""
+        return original_scripts.drawn(self._script, told, config, seeds["inputs"])
 
     def original_check(self, told: Told, config: Told, seed: int, answer: Answer) -> str:
         """What the script's own check says of a candidate; "" where it passes."""

@@ -31,7 +31,7 @@ REFERENCE = re.compile(r"(^|_)(ref|cpu|torch)(erence)?(_|$)")
 """The names of functions that compute what is expected."""
 
 AGAIN = "it calls the module again"
-"""How a run ends in which a script makes a second call."""
+"""Ends the run of a script that makes a second call."""
 
 _LISTS = ("TEST_SHAPES", "TEST_CASES", "SEEDS")
 _EQUAL = ("allclose", "equal", "isclose", "eq", "ne", "__eq__", "__ne__", "sub", "__sub__", "rsub")

@@ -131,13 +131,13 @@ def explore(
 
 
 def between(chosen: random.Random, low: int, high: int, step: int) -> int:
-    """A multiple of ``step``; small ones are as probable as large ones."""
+    """A multiple of ``step``; small and large ones are equally probable."""
     size = round(math.exp(chosen.uniform(math.log(low), math.log(high))))
     return max(low, size // step * step)
 
 
 class _NotExpressibleError(Exception):
-    """Sizes follow ``dims`` in no way that a declaration can say."""
+    """No declaration can say how sizes follow ``dims``."""
 
     def __init__(self, what: str, dims: Collection[str]) -> None:
         super().__init__(f"{what} in no simple way")
@@ -195,7 +195,7 @@ class _Search:
         return 0
 
     def _moved(self, members: tuple[int, ...], value: int) -> Shapes | None:
-        """The shapes with ``value`` in these places, if they are others than before."""
+        """The shapes with ``value`` in these places, if they differ from before."""
         if time.process_time() > self._deadline:
             return None
         moved = list(self._values)
@@ -293,7 +293,7 @@ class _Search:
         return fitted
 
     def disagrees(self, dims: Sequence[Dim], shapes: Mapping[str, list[str]]) -> str:
-        """What does not hold at some point of the space: an expression, or a dim that fails."""
+        """What fails at some point of the space: an expression or a dim."""
         for sizes in _points(dims):
             found = self._at(dims, sizes)
             if found is None:

@@ -46,7 +46,7 @@ def first_steady(
 ) -> tuple[T, list[Settings]]:
     """What is learnt from the first of the settings whose results rounding does not decide.
 
-    Returns it with all settings, those first. Raises the first LeftOutError where there are none.
+    Returns it with all settings, those first. Raises the first LeftOutError if none is left.
     """
     errors: list[LeftOutError] = []
     for choice in choices:

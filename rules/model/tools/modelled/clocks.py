@@ -9,7 +9,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-_COPIED = 1 << 26
+_COPIED, _COPIED_THERE = 1 << 26, 1 << 30
+"""Bytes that are copied on a processor and on a device, far more than their caches hold."""
+
 _SQUARE = 512
 _REPEATS = 10
 _TIMES = 8
@@ -77,10 +79,11 @@ def clock_of(device: str) -> Clock:
 
 def bandwidth(clock: Clock, device: str) -> float:
     """Bytes per second of a large copy."""
-    source = torch.ones(_COPIED // 4, device=device)
+    size = _COPIED if device == "cpu" else _COPIED_THERE
+    source = torch.ones(size // 4, device=device)
     target = torch.empty_like(source)
     times = [clock.seconds(lambda: target.copy_(source))[0] for _ in range(_REPEATS)]
-    return 2 * _COPIED / min(times)
+    return 2 * size / min(times)
 
 
 def throughput(clock: Clock, device: str, dtype: torch.dtype) -> float:

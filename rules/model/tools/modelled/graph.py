@@ -22,7 +22,7 @@ class Kind(Enum):
     """What an operator does with memory.
 
     A VIEW computes nothing. A FUSABLE operator could be computed while its inputs are read for
-    another one. Any OTHER is a kernel of its own: matrix products, attention, lookups.
+    another one. Any OTHER is a separate kernel: matrix products, attention, lookups.
     """
 
     VIEW = "view"

@@ -1,9 +1,10 @@
-"""What ``torch.compile`` makes of a module on a processor: Inductor, and the pinned clang."""
+"""What ``torch.compile`` makes of a module: by Inductor, and the pinned clang or Triton."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import statistics
 import sys
 import sysconfig
@@ -20,8 +21,9 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from modelled.user_model import described, results
 
 _WRAPPER = Path(__file__).resolve().parents[1] / "inductor/clang.py"
-_FUSED = "cpp_"
+_FUSED, _FUSED_THERE = "cpp_", "triton_"
 _RUNS = 7
+_COMPILERS = ("cc", "gcc", "clang")
 
 
 class NotCompiledError(Exception):
@@ -56,20 +58,44 @@ def set_up(clang: str) -> None:
     if not header.is_file():
         what = "this Python has no headers; install those of its version, such as python3-dev"
         raise NotCompiledError(what)
-    work = Path(tempfile.mkdtemp(prefix="inductor"))
+    work = _work()
     program = work / "clang++"  # Inductor knows compilers by their names
     words = shlex.join([sys.executable, str(_WRAPPER), clang])
     program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
     program.chmod(0o755)
-    os.environ |= {"TORCHINDUCTOR_CACHE_DIR": str(work / "cache"), "USER": "kabuild"}
+
+    from torch._inductor import config
+
+    config.cpp.cxx = (None, str(program))
+    config.cpp.threads = 1
+    config.cpp.vec_isa_ok = True  # what the processor says is enough: PyTorch is pinned
+
+
+def set_up_device() -> None:
+    """Have Inductor write Triton kernels for the device, in one thread.
+
+    What launches a kernel is linked with a C compiler of the machine. Raises NotCompiledError.
+    """
+    if not any(map(shutil.which, _COMPILERS)):
+        what = "the machine has no C compiler, with which Triton links what launches a kernel"
+        raise NotCompiledError(what)
+    _work()
+
+
+def _work() -> Path:
+    """Where everything is written that a compiler makes: below the temporary directory."""
+    work = Path(tempfile.mkdtemp(prefix="inductor"))
+    os.environ |= {
+        "TORCHINDUCTOR_CACHE_DIR": str(work / "cache"),
+        "TRITON_CACHE_DIR": str(work / "triton"),
+        "USER": "kabuild",
+    }
 
     from torch._inductor import config
 
     config.compile_threads = 1
     config.fx_graph_remote_cache = False
-    config.cpp.cxx = (None, str(program))
-    config.cpp.threads = 1
-    config.cpp.vec_isa_ok = True  # what the processor says is enough: PyTorch is pinned
+    return work
 
 
 def compiled(module: nn.Module, arguments: Sequence[Tensor]) -> Call:
@@ -108,10 +134,39 @@ def kernels(call: Callable[[], Any]) -> list[Kernel]:
                 setattr(made, name, _recorded(name, function))
     call()
     runs = [_run(call) for _ in range(_RUNS)]
+    return _rows(runs, _FUSED)
+
+
+def device_kernels(call: Callable[[], Any]) -> list[Kernel]:
+    """The kernels that a call starts on a device, as ``kernels`` has them.
+
+    Empty where PyTorch's profiler may not, or cannot, record what a device does.
+    """
+    call()
+    device = torch.accelerator.current_accelerator()
+    kind = getattr(ProfilerActivity, device.type.upper(), None) if device else None
+    return _rows([_run_there(call, kind) for _ in range(_RUNS)], _FUSED_THERE) if kind else []
+
+
+def _run_there(call: Callable[[], Any], kind: ProfilerActivity) -> dict[str, list[float]]:
+    """Seconds of each start of a kernel, by its name."""
+    found: dict[str, list[float]] = {}
+    with profile(activities=[ProfilerActivity.CPU, kind]) as profiler:
+        call()
+        torch.accelerator.synchronize()
+    for event in profiler.events():
+        there = event.device_type.name != "CPU" and event.device_time_total > 0
+        if there and not getattr(event, "is_user_annotation", False):
+            found.setdefault(event.name, []).append(event.device_time_total / 1e6)
+    return found
+
+
+def _rows(runs: Sequence[Mapping[str, Sequence[float]]], fused: str) -> list[Kernel]:
+    """A row for each kernel; of those called ``fused…`` Inductor is the author."""
     rows = []
     for name, times in runs[0].items():
         taken = statistics.quantiles([sum(run.get(name, [0.0])) for run in runs], n=4)[0]
-        rows.append(Kernel(name, name.startswith(_FUSED), len(times), taken))
+        rows.append(Kernel(name, name.startswith(fused), len(times), taken))
     return sorted(rows, key=lambda row: (-row.seconds, row.name))
 
 
@@ -156,7 +211,7 @@ def _below_another(event: Any) -> bool:
 
 def told(rows: Sequence[Kernel]) -> list[Mapping[str, Any]]:
     """Kernels as facts, with their shares."""
-    total = sum(row.seconds for row in rows)
+    total = sum(row.seconds for row in rows) or 1.0
     return [
         {
             "name": row.name,

@@ -26,7 +26,7 @@ class Step:
 
     Attributes:
         loss: before the step.
-        gradients: by the parameters' names; None where there is none.
+        gradients: by the parameters' names; None if a parameter has no gradient.
     """
 
     loss: float

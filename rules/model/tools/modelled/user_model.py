@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 import sys
@@ -51,6 +52,14 @@ class UserModel:
         """The tensors that the model returns. Raises ModelError."""
         with torch.no_grad():
             return results(self.module(*arguments))
+
+
+def device_of(module: str) -> str:
+    """PyTorch's device that a platform's ``module`` names; the CPU if it names none."""
+    if not module:
+        return "cpu"
+    device: str = importlib.import_module(module).PLATFORM.torch_device
+    return device
 
 
 def load(path: Path, device: str = "cpu") -> UserModel:
@@ -129,7 +138,7 @@ def _check_logits(index: Any, found: Sequence[Tensor]) -> None:
 
 
 def _check_loss(loss: Callable[..., Any], model: UserModel) -> None:
-    """Refuse a loss that is no number, or that no weight can lower. Raises ModelError."""
+    """Refuse a loss that is not a number, or that no weight can lower. Raises ModelError."""
     arguments = model.arguments
     try:
         found = loss(model.module(*arguments), *arguments)

@@ -129,7 +129,7 @@ void __tsan_atomic_thread_fence(int) {}
 void __tsan_atomic_signal_fence(int) {}
 void __ubsan_handle_out_of_bounds(const void*, uintptr_t) {}
 void __tsan_init() {}
-// What no object's address can be is arithmetic: its kind, and how much (see arithmetic.py).
+// A value that cannot be an address encodes arithmetic: its kind and amount (see arithmetic.py).
 void __tsan_vptr_read(const void* told) {
   const uint64_t code = reinterpret_cast<uintptr_t>(told);
   if (code >> 63 == 0 || !hipcpu_context.in_kernel) return;

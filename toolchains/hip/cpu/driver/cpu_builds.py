@@ -36,8 +36,9 @@ OUTPUT = "output"
 RUNTIME = words(
     """
     hipcpu_barrier hipcpu_barrier_and hipcpu_barrier_count hipcpu_barrier_or hipcpu_clock
-    hipcpu_context hipcpu_device_attribute hipcpu_device_properties hipcpu_exchange hipcpu_fail
-    hipcpu_launch hipcpu_malloc hipcpu_next_thread hipcpu_occupancy hipcpu_symbol_copy
+    hipcpu_context hipcpu_copy_from_symbol hipcpu_copy_to_symbol hipcpu_device_attribute
+    hipcpu_device_properties hipcpu_exchange hipcpu_fail hipcpu_launch hipcpu_malloc
+    hipcpu_malloc_pinned hipcpu_next_thread hipcpu_occupancy
     hipDeviceReset hipDeviceSynchronize hipDriverGetVersion hipEventCreateWithFlags
     hipEventDestroy hipEventElapsedTime hipEventRecord hipEventSynchronize hipFree hipGetDevice
     hipGetDeviceCount hipGetErrorName hipGetErrorString hipGetLastError hipInit hipMemGetInfo
@@ -48,7 +49,7 @@ RUNTIME = words(
 )
 """What ``libhipcpu.so`` exports for candidates; a test compares it with the library."""
 
-SWITCH = frozenset({"hipcpu_enable_launches"})
+SWITCH = frozenset({"hipcpu_begin_call", "hipcpu_enable_launches", "hipcpu_explain_fault"})
 """What it exports for the runner alone."""
 
 

@@ -167,8 +167,8 @@ _LIBRARY_ENDS = "#pragma clang attribute pop"
 def keep_variables(code: str) -> str:
     """Intermediate code whose variables no linker may merge with those of another file.
 
-    Only such get gaps, and here is no other file: those of templates and inline functions get
-    them, too.
+    Only such variables get gaps. A library is made of one file, so those of templates and inline
+    functions get them, too.
     """
     return _MERGED.sub(lambda line: f"{line[1]}internal {_COMDAT.sub('', line[2])}", code)
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hiding.h"
 #include "observer.h"
 #include "pool.h"
 #include "runtime.h"
@@ -21,12 +22,18 @@ bool is_valid(const dim3& grid, const dim3& block, size_t shared_bytes) {
   return !empty && !large && !long_grid && shared_bytes <= kMaxSharedBytes;
 }
 
-// With KABUILD_CPU_LAUNCHES=skip a launch is checked but does nothing, so that no kernel has
-// written what is then in an output.
+// With KABUILD_CPU_LAUNCHES=skip a launch is checked but does nothing: outputs then show what
+// host code has written.
 bool g_launches_run = [] {
   const char* text = getenv("KABUILD_CPU_LAUNCHES");
   return text == nullptr || strcmp(text, "skip") != 0;
 }();
+
+bool run_visible(Job* job) {
+  const Visible visible;
+  hide_pinned();
+  return visible.ok && run_job(job);
+}
 
 }  // namespace
 }  // namespace hipcpu
@@ -55,7 +62,7 @@ extern "C" hipError_t hipcpu_launch(const dim3* grid, const dim3* block, size_t 
   job.arguments = arguments;
   job.blocks = static_cast<uint64_t>(grid->x) * grid->y * grid->z;
   observe_launch(job);
-  const bool ran = run_job(&job);
+  const bool ran = run_visible(&job);
   observe_end(job);
   if (!ran) return record(hipErrorOutOfMemory);
   if (job.failed) {

@@ -1,8 +1,10 @@
 // Allocation and copies.
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/sysinfo.h>
 
+#include "hiding.h"
 #include "lock.h"
 #include "observer.h"
 #include "runtime.h"
@@ -11,44 +13,91 @@ namespace hipcpu {
 
 namespace {
 
-constexpr size_t kAlignment = 256;
-
 // Memory of hipMalloc that is not yet freed. Programs hold a handful of buffers, so a search from
 // the newest is quick.
 struct Allocations {
   Lock lock;
-  void** items;
+  Allocation* items;
   size_t count;
   size_t capacity;
 };
 Allocations allocations;
 
-bool add(void* pointer) {
+bool add(const Allocation& allocation) {
   if (allocations.count == allocations.capacity) {
     const size_t capacity = allocations.capacity == 0 ? 64 : 2 * allocations.capacity;
-    void* grown = realloc(allocations.items, capacity * sizeof(void*));
+    void* grown = realloc(allocations.items, capacity * sizeof(Allocation));
     if (grown == nullptr) return false;
-    allocations.items = static_cast<void**>(grown);
+    allocations.items = static_cast<Allocation*>(grown);
     allocations.capacity = capacity;
   }
-  allocations.items[allocations.count++] = pointer;
+  allocations.items[allocations.count++] = allocation;
   return true;
 }
 
-bool remove(void* pointer) {
+// Its bytes; 0 if it is not there.
+size_t remove(const void* pointer) {
   for (size_t i = allocations.count; i-- > 0;) {
-    if (allocations.items[i] != pointer) continue;
+    if (allocations.items[i].base != pointer) continue;
+    const size_t bytes = allocations.items[i].bytes;
     allocations.items[i] = allocations.items[--allocations.count];
-    return true;
+    return bytes;
   }
-  return false;
+  return 0;
+}
+
+hipError_t allocate(void** pointer, size_t bytes, bool pinned) {
+  if (pointer == nullptr) return record(hipErrorInvalidValue);
+  *pointer = nullptr;
+  if (device_state() != hipSuccess) return record(device_state());
+  if (bytes == 0) return hipSuccess;
+  void* memory = nullptr;
+  // In pages of its own it can be hidden from host code.
+  const size_t whole = (bytes + kPage - 1) & ~(kPage - 1);
+  if (bytes > SIZE_MAX / 2 || posix_memalign(&memory, kPage, whole) != 0) {
+    return record(hipErrorOutOfMemory);
+  }
+  const Allocation made = {static_cast<char*>(memory), whole, pinned};
+  lock_allocations();
+  const bool added = add(made);
+  unlock_allocations();
+  if (!added) {
+    free(memory);
+    return record(hipErrorOutOfMemory);
+  }
+  hide_new(made);
+  observe_allocation(memory, bytes);
+  *pointer = memory;
+  return hipSuccess;
 }
 
 bool is_copy_kind(hipMemcpyKind kind) {
   return kind >= hipMemcpyHostToHost && kind <= hipMemcpyDefault;
 }
 
+hipError_t copy(void* to, const void* from, size_t bytes, hipMemcpyKind kind) {
+  if (device_state() != hipSuccess) return record(device_state());
+  if (!is_copy_kind(kind)) return record(hipErrorInvalidMemcpyDirection);
+  if (bytes == 0) return hipSuccess;
+  if (to == nullptr || from == nullptr) return record(hipErrorInvalidValue);
+  const Visible visible;
+  if (!visible.ok) return record(hipErrorOutOfMemory);
+  memmove(to, from, bytes);
+  observe_host_write(to, bytes);
+  return hipSuccess;
+}
+
 }  // namespace
+
+void lock_allocations() { allocations.lock.take(); }
+
+void unlock_allocations() { allocations.lock.leave(); }
+
+const Allocation* list_allocations(size_t* count) {
+  *count = allocations.count;
+  return allocations.items;
+}
+
 }  // namespace hipcpu
 
 using namespace hipcpu;
@@ -56,51 +105,36 @@ using namespace hipcpu;
 extern "C" {
 
 hipError_t hipcpu_malloc(void** pointer, size_t bytes) noexcept {
-  if (pointer == nullptr) return record(hipErrorInvalidValue);
-  *pointer = nullptr;
-  if (device_state() != hipSuccess) return record(device_state());
-  if (bytes == 0) return hipSuccess;
-  void* memory = nullptr;
-  if (bytes > SIZE_MAX / 2 || posix_memalign(&memory, kAlignment, bytes) != 0) {
-    return record(hipErrorOutOfMemory);
-  }
-  allocations.lock.take();
-  const bool added = add(memory);
-  allocations.lock.leave();
-  if (!added) {
-    free(memory);
-    return record(hipErrorOutOfMemory);
-  }
-  observe_allocation(memory, bytes);
-  *pointer = memory;
-  return hipSuccess;
+  return allocate(pointer, bytes, false);
+}
+
+hipError_t hipcpu_malloc_pinned(void** pointer, size_t bytes) noexcept {
+  return allocate(pointer, bytes, true);
 }
 
 hipError_t hipFree(void* pointer) noexcept {
   if (pointer == nullptr) return hipSuccess;
-  allocations.lock.take();
-  const bool ours = remove(pointer);
-  allocations.lock.leave();
-  if (!ours) return record(hipErrorInvalidValue);
+  lock_allocations();
+  const size_t bytes = remove(pointer);
+  unlock_allocations();
+  if (bytes == 0) return record(hipErrorInvalidValue);
   observe_free(pointer);
+  show_old({static_cast<char*>(pointer), bytes, false});
   free(pointer);
   return hipSuccess;
 }
 
 hipError_t hipMemcpy(void* to, const void* from, size_t bytes, hipMemcpyKind kind) noexcept {
-  if (device_state() != hipSuccess) return record(device_state());
-  if (!is_copy_kind(kind)) return record(hipErrorInvalidMemcpyDirection);
-  if (bytes == 0) return hipSuccess;
-  if (to == nullptr || from == nullptr) return record(hipErrorInvalidValue);
-  memmove(to, from, bytes);
-  observe_host_write(to, bytes);
-  return hipSuccess;
+  if (device_state() == hipSuccess && is_copy_kind(kind)) count_copy(to, from, bytes);
+  return copy(to, from, bytes, kind);
 }
 
 hipError_t hipMemset(void* to, int value, size_t bytes) noexcept {
   if (device_state() != hipSuccess) return record(device_state());
   if (bytes == 0) return hipSuccess;
   if (to == nullptr) return record(hipErrorInvalidValue);
+  const Visible visible;
+  if (!visible.ok) return record(hipErrorOutOfMemory);
   memset(to, value, bytes);
   observe_host_write(to, bytes);
   return hipSuccess;
@@ -109,6 +143,8 @@ hipError_t hipMemset(void* to, int value, size_t bytes) noexcept {
 hipError_t hipMemsetD32(hipDeviceptr_t to, int value, size_t count) noexcept {
   if (device_state() != hipSuccess) return record(device_state());
   if (to == nullptr && count != 0) return record(hipErrorInvalidValue);
+  const Visible visible;
+  if (!visible.ok) return record(hipErrorOutOfMemory);
   int* words = static_cast<int*>(to);
   for (size_t i = 0; i < count; ++i) words[i] = value;
   observe_host_write(to, count * sizeof *words);
@@ -137,12 +173,21 @@ hipError_t hipMemGetInfo(size_t* free_bytes, size_t* total_bytes) noexcept {
   return hipSuccess;
 }
 
-hipError_t hipcpu_symbol_copy(void* to, const void* from, size_t bytes, size_t symbol_bytes,
-                              size_t offset, hipMemcpyKind kind) noexcept {
+hipError_t hipcpu_copy_to_symbol(void* to, const void* from, size_t bytes, size_t symbol_bytes,
+                                 size_t offset, hipMemcpyKind kind) noexcept {
   if (offset > symbol_bytes || bytes > symbol_bytes - offset) {
     return record(hipErrorInvalidValue);
   }
-  return hipMemcpy(to, from, bytes, kind);
+  return copy(to, from, bytes, kind);  // to the device, though its variables are ordinary memory
+}
+
+hipError_t hipcpu_copy_from_symbol(void* to, const void* from, size_t bytes, size_t symbol_bytes,
+                                   size_t offset, hipMemcpyKind kind) noexcept {
+  if (offset > symbol_bytes || bytes > symbol_bytes - offset) {
+    return record(hipErrorInvalidValue);
+  }
+  count_symbol_copy(to, from, bytes);
+  return copy(to, from, bytes, kind);
 }
 
 }

@@ -17,6 +17,7 @@ from elf import Machine
 from faults import ToolchainFault
 from inline_assembly import refusal_on_host
 from sources import MAIN
+from symbols import compiler_support
 
 _ASSEMBLY = "host.S"
 HOST_SOURCE = "host.cpp"
@@ -52,6 +53,7 @@ class ZigHost(ZigCompiler):
 
     def __init__(self, directory: Path, headers: Path, machine: Machine) -> None:
         super().__init__(directory, machine)
+        self.own_symbols = compiler_support(machine)  # all else is of LLVM's C++ library
         self._headers = headers.absolute()
         if not (self._headers / _LIBRARY).is_dir():
             raise ToolchainFault(f"no headers of the C++ library in {headers}")

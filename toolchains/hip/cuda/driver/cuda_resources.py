@@ -102,7 +102,7 @@ def _number(pattern: re.Pattern[str], text: str) -> int:
 
 
 def _launch_bounds(information: bytes) -> int:
-    """The most threads of a block, of ``__launch_bounds__``; what is usual where there is none."""
+    """The most threads of a block, of ``__launch_bounds__``; the default without it."""
     at = 0
     while at + 4 <= len(information):
         form, attribute, value = struct.unpack_from("<BBH", information, at)

@@ -144,7 +144,7 @@ def _front_end(host: CudaHost) -> list[str]:
 
 
 def find_cuda(choice: str) -> CudaTools:
-    """``nvcc:DIR``, an installation. Raises ToolchainFault for what is none, or another version."""
+    """``nvcc:DIR``, an installation. Raises ToolchainFault if wrong."""
     kind, _, path = choice.partition(":")
     directory = Path(path).absolute()
     if kind != "nvcc":
@@ -170,6 +170,6 @@ def _version(header: Path) -> tuple[int, int]:
     except OSError as error:
         raise ToolchainFault(f"cannot read {header}: {error.strerror}") from error
     if match is None:
-        raise ToolchainFault(f"{header} names no version of CUDA")
+        raise ToolchainFault(f"{header} does not give the version of CUDA")
     number = int(match.group(1))
     return number // 1000, number % 1000 // 10

@@ -47,7 +47,7 @@ class KernelResources:
 def kernel_resources(
     image: bytes, architecture: Architecture, *, dynamic_shared: int = 0
 ) -> tuple[KernelResources, ...]:
-    """The kernels of a code object, by name. Raises ValueError for what is none.
+    """The kernels of a code object, by name. Raises ValueError for other bytes.
 
     ``dynamic_shared`` is what a launch adds to the bytes of shared memory that a kernel declares.
     """

@@ -11,7 +11,7 @@ _PAGE = 4096
 
 
 def bundle(code_objects: Mapping[str, bytes]) -> bytes:
-    """Code objects by architecture as one bundle; each begins on a page of its own."""
+    """Code objects by architecture as one bundle; each begins on its own page."""
     entries = {_HOST: b""}
     for arch in sorted(code_objects):
         entries[f"hipv4-amdgcn-amd-amdhsa--{arch}"] = code_objects[arch]

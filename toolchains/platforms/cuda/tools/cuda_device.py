@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+import importlib
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 from base.device_platform import DevicePlatform, DriverLibrary
 
 _MANAGEMENT = "libnvidia-ml.so.1"
+_TRITON = "triton.backends.nvidia.driver"
 _SM_CLOCK, _MEMORY_CLOCK, _ON_GPU = 1, 2, 0
 
 
@@ -51,6 +54,18 @@ def _handle(bus: bytes) -> tuple[ctypes.CDLL, ctypes.c_void_p] | None:
     return library, handle
 
 
+def _launcher(types: Sequence[str]) -> None:
+    driver: Any = importlib.import_module(_TRITON)
+    parameters = {index: f"{each}i8" if each == "*" else each for index, each in enumerate(types)}
+    driver.compile_module_from_src(
+        src=driver.make_launcher({}, parameters, None),
+        name="__triton_launcher",
+        library_dirs=driver.library_dirs(),
+        include_dirs=driver.include_dirs,
+        libraries=driver.libraries,
+    )
+
+
 PLATFORM = DevicePlatform(
     name="cuda",
     maker="NVIDIA",
@@ -62,6 +77,7 @@ PLATFORM = DevicePlatform(
     variables=("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
     caches={"CUDA_CACHE_PATH": "cuda"},
     gated=True,
-    triton_utilities=("triton.backends.nvidia.driver", "CudaUtils"),
+    triton_utilities=(_TRITON, "CudaUtils"),
+    triton_launcher=_launcher,
     state=_state,
 )

@@ -34,7 +34,7 @@ HIPCPU_INLINE LaunchShape launch_shape(dim3 grid, dim3 block, size_t shared_byte
 
 #ifndef HIPCPU_SANITIZE
 // Runs threads one after the other on the calling fiber until one of them waits; then the others
-// run on fibers of their own. The inner loop counts in registers, so a kernel without barriers is
+// run on their own fibers. The inner loop counts in registers, so a kernel without barriers is
 // an ordinary loop over threadIdx.x that the compiler may vectorise. The thread is called in one
 // place only, since each call would compile another copy of the kernel.
 template <class Thread>

@@ -21,8 +21,10 @@ typedef void* hipDeviceptr_t;
 #define hipMemAttachHost 0x02
 
 extern "C" {
-/// 256-byte aligned memory, not initialised. Zero bytes give a null pointer.
+/// Whole pages of memory, not initialised. Zero bytes give a null pointer.
 hipError_t hipcpu_malloc(void** pointer, size_t bytes) noexcept;
+/// The same, for host code, too.
+hipError_t hipcpu_malloc_pinned(void** pointer, size_t bytes) noexcept;
 /// Frees memory of hipMalloc or null; anything else is hipErrorInvalidValue.
 hipError_t hipFree(void* pointer) noexcept;
 hipError_t hipMemcpy(void* to, const void* from, size_t bytes, hipMemcpyKind kind) noexcept;
@@ -31,8 +33,10 @@ hipError_t hipMemsetD32(hipDeviceptr_t to, int value, size_t count) noexcept;
 hipError_t hipMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                        size_t width, size_t height, hipMemcpyKind kind) noexcept;
 hipError_t hipMemGetInfo(size_t* free_bytes, size_t* total_bytes) noexcept;
-hipError_t hipcpu_symbol_copy(void* to, const void* from, size_t bytes, size_t symbol_bytes,
-                              size_t offset, hipMemcpyKind kind) noexcept;
+hipError_t hipcpu_copy_to_symbol(void* to, const void* from, size_t bytes, size_t symbol_bytes,
+                                 size_t offset, hipMemcpyKind kind) noexcept;
+hipError_t hipcpu_copy_from_symbol(void* to, const void* from, size_t bytes, size_t symbol_bytes,
+                                   size_t offset, hipMemcpyKind kind) noexcept;
 }
 
 template <class T>
@@ -41,7 +45,7 @@ hipError_t hipMalloc(T** pointer, size_t bytes) {
 }
 template <class T>
 hipError_t hipMallocManaged(T** pointer, size_t bytes, unsigned = hipMemAttachGlobal) {
-  return hipMalloc(pointer, bytes);
+  return hipcpu_malloc_pinned(reinterpret_cast<void**>(pointer), bytes);
 }
 template <class T>
 hipError_t hipMallocAsync(T** pointer, size_t bytes, hipStream_t) {
@@ -49,7 +53,7 @@ hipError_t hipMallocAsync(T** pointer, size_t bytes, hipStream_t) {
 }
 template <class T>
 hipError_t hipHostMalloc(T** pointer, size_t bytes, unsigned = hipHostMallocDefault) {
-  return hipMalloc(pointer, bytes);
+  return hipcpu_malloc_pinned(reinterpret_cast<void**>(pointer), bytes);
 }
 HIPCPU_INLINE hipError_t hipFreeAsync(void* pointer, hipStream_t) { return hipFree(pointer); }
 HIPCPU_INLINE hipError_t hipHostFree(void* pointer) { return hipFree(pointer); }
@@ -80,13 +84,13 @@ template <class T>
 hipError_t hipMemcpyToSymbol(T& symbol, const void* from, size_t bytes, size_t offset = 0,
                              hipMemcpyKind kind = hipMemcpyHostToDevice) {
   char* start = reinterpret_cast<char*>(&const_cast<char&>(reinterpret_cast<const char&>(symbol)));
-  return hipcpu_symbol_copy(start + offset, from, bytes, sizeof(T), offset, kind);
+  return hipcpu_copy_to_symbol(start + offset, from, bytes, sizeof(T), offset, kind);
 }
 template <class T>
 hipError_t hipMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t offset = 0,
                                hipMemcpyKind kind = hipMemcpyDeviceToHost) {
   const char* start = &reinterpret_cast<const char&>(symbol);
-  return hipcpu_symbol_copy(to, start + offset, bytes, sizeof(T), offset, kind);
+  return hipcpu_copy_from_symbol(to, start + offset, bytes, sizeof(T), offset, kind);
 }
 template <class T>
 hipError_t hipMemcpyToSymbolAsync(T& symbol, const void* from, size_t bytes, size_t offset,

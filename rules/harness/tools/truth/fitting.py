@@ -1,0 +1,19 @@
+"""What a device has no memory for is the machine's failure, told by the config's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from base.program import Config, MachineFault
+from torch import OutOfMemoryError
+
+
+@contextmanager
+def fitting(config: Config) -> Iterator[None]:
+    """Raise MachineFault, with the config's name, where the device's memory is not enough."""
+    try:
+        yield
+    except OutOfMemoryError as error:
+        said = str(error).partition("\n")[0]
+        raise MachineFault(f"DEVICE_MEMORY: {config.name} does not fit: {said}") from error

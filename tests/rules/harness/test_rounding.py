@@ -1,0 +1,84 @@
+"""What the rounding of float32 computations may make of results, and what it may not."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import torch
+from judging_doubles import REFERENCE, Doubles, write_spec
+
+from correctness import gate as correctness  # isort: skip
+from truth.oracle import Oracle  # isort: skip
+from base.spec import parse_spec  # isort: skip
+
+
+def judge(folder, candidate, baseline, **changes):
+    spec = parse_spec(write_spec(folder, **changes))
+    return correctness.run(spec, Doubles({"candidate": candidate, "baseline": baseline}))
+
+
+def no_movement(self, config, inputs, expected):
+    return {name: value * 0 for name, value in expected.items()}
+
+
+SURPRISE = REFERENCE.replace(
+    "torch.softmax(x * scale, dim=-1)",
+    "((30 * x).logsumexp(-1, keepdim=True) - (30 * x).amax(-1, keepdim=True)).expand_as(x)",
+)
+
+
+def surprise(x, y, **_):
+    x = 30 * x.double()
+    y.copy_(x.logsumexp(-1, keepdim=True) - x.amax(-1, keepdim=True))
+
+
+def rounded_surprise(x, y, **_):
+    """The sum is rounded beside the logits, which are a million times larger than the result."""
+    x = 30 * x.float()
+    y.copy_(x.logsumexp(-1, keepdim=True) - x.amax(-1, keepdim=True))
+
+
+def half_surprise(x, y, **_):
+    surprise(x.half(), y)
+
+
+def test_a_result_that_is_nothing_beside_its_inputs_may_be_rounded_as_they_are(
+    tmp_path, monkeypatch
+):
+    single = [{"name": "single", "dims": {"rows": 8, "cols": 64}, "dtype": "f32", "scalars": {}}]
+    task = {"reference": SURPRISE, "configs": single}
+
+    assert judge(tmp_path, rounded_surprise, surprise, **task).outcome == "PASS"
+    assert judge(tmp_path, half_surprise, surprise, **task).reason == "WRONG_RESULT"
+    monkeypatch.setattr(Oracle, "rounding", no_movement)
+    assert judge(tmp_path, rounded_surprise, surprise, **task).reason == "WRONG_RESULT"
+
+
+def test_a_difference_of_rounded_sums_may_move_by_their_rounding(tmp_path):
+    """The logarithm of a probability near 1 is nothing beside the logits: no input shows it."""
+    (tmp_path / "reference.py").write_text(
+        REFERENCE.replace("torch.softmax(x * scale, dim=-1)", "x - x.logsumexp(-1, keepdim=True)")
+    )
+    spec = parse_spec(write_spec(tmp_path, (tmp_path / "reference.py").read_text()))
+    oracle = Oracle(spec.reference, spec.signature)
+    config, x = spec.configs[0], torch.zeros(8, 64)
+    x[:, 0] = 300.0
+    expected = oracle.expected(config, {"x": x})
+    sure = oracle.rounding(config, {"x": x}, expected)["y"][:, 0]
+
+    assert oracle.sensitivity(config, {"x": x}, expected)["y"][:, 0].max() < 1e-12
+    assert sure.min() / (300.0 * torch.finfo(torch.float32).eps) > 0.5
+    assert sure.max() / (300.0 * torch.finfo(torch.float32).eps) < 4.0
+    assert oracle.rounding(config, {"x": x}, expected)["y"].equal(
+        oracle.rounding(config, {"x": x}, expected)["y"]
+    )
+
+
+def test_a_reference_for_doubles_alone_allows_no_rounding(tmp_path):
+    raising = "(_ for _ in ()).throw(TypeError) if x.dtype == torch.float32 else x"
+    text = REFERENCE.replace("torch.softmax(x * scale, dim=-1)", raising)
+    spec = parse_spec(write_spec(tmp_path, text))
+    oracle = Oracle(spec.reference, spec.signature)
+    config, inputs = spec.configs[0], {"x": torch.ones(8, 64)}
+
+    assert not oracle.rounding(config, inputs, oracle.expected(config, inputs))["y"].any()

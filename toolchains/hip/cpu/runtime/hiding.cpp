@@ -1,0 +1,201 @@
+#include "hiding.h"
+
+#include <sys/mman.h>
+
+#include "lock.h"
+#include "worker.h"
+
+namespace hipcpu {
+
+namespace {
+
+// A flag that host code reads again and again is honest, and so counts less than other copies.
+constexpr size_t kFlagBytes = 8;
+constexpr size_t kFlagShare = 4;
+constexpr uint64_t kAgainBytes = 256;  // of a page of pinned memory that was read before
+constexpr uint64_t kPinnedBytes = 2 * kPage;
+constexpr uint32_t kRemembered = 16;
+
+// The last addresses that were counted.
+struct Memory {
+  const void* items[kRemembered];
+  uint32_t next;
+
+  bool knows(const void* address) {
+    for (const void* item : items) {
+      if (item == address) return true;
+    }
+    items[next++ % kRemembered] = address;
+    return false;
+  }
+};
+
+struct Call {
+  const hipcpu_loan* loan;
+  uint64_t copied;
+  uint64_t pinned;  // bytes of pinned memory that host code has looked at after a launch
+  Memory flags;
+  Memory pages;
+};
+Call call;
+Lock counting;
+
+// How many threads need device memory now. Changes, with the protection, under the lock.
+Lock showing_lock;
+uint32_t showing;
+bool pinned_hidden;
+
+bool hiding() { return call.loan != nullptr && call.loan->hide; }
+
+bool holds(const void* base, size_t bytes, const void* address) {
+  return static_cast<size_t>(static_cast<const char*>(address) - static_cast<const char*>(base)) <
+         bytes;
+}
+
+const hipcpu_piece* find(const hipcpu_piece* pieces, uint32_t count, const void* address) {
+  for (uint32_t i = 0; i < count; ++i) {
+    if (holds(pieces[i].base, pieces[i].bytes, address)) return pieces + i;
+  }
+  return nullptr;
+}
+
+const Allocation* find_allocation(const void* address) {
+  size_t count;
+  const Allocation* items = list_allocations(&count);
+  for (size_t i = count; i-- > 0;) {
+    if (holds(items[i].base, items[i].bytes, address)) return items + i;
+  }
+  return nullptr;
+}
+
+bool is_lent(const void* address) {
+  return call.loan != nullptr && find(call.loan->all, call.loan->all_count, address) != nullptr;
+}
+
+bool is_of_device(const void* address) {
+  if (is_lent(address)) return true;
+  lock_allocations();
+  const Allocation* found = find_allocation(address);
+  const bool own = found != nullptr && !found->pinned;
+  unlock_allocations();
+  return own;
+}
+
+bool protect(const Allocation& allocation, bool visible) {
+  const int protection = visible ? PROT_READ | PROT_WRITE : PROT_NONE;
+  return mprotect(allocation.base, allocation.bytes, protection) == 0;
+}
+
+bool protect_all(bool visible) {
+  bool ok = true;
+  for (uint32_t i = 0; i < call.loan->piece_count; ++i) {
+    const hipcpu_piece& piece = call.loan->pieces[i];
+    const int protection = visible ? piece.protection : PROT_NONE;
+    ok = call.loan->protect(piece.base, piece.bytes, protection) && ok;
+  }
+  lock_allocations();
+  size_t count;
+  const Allocation* items = list_allocations(&count);
+  for (size_t i = 0; i < count; ++i) {
+    const bool hidden = !items[i].pinned || pinned_hidden;
+    if (hidden) ok = protect(items[i], visible) && ok;
+  }
+  unlock_allocations();
+  return ok;
+}
+
+void count(uint64_t bytes) {
+  call.copied += bytes;
+  if (call.copied > call.loan->most_copied) call.loan->refuse(call.copied);
+}
+
+// Host code has touched a page of pinned memory. The page stays visible until the next launch.
+void admit(const void* address) {
+  void* page = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(address) & ~(kPage - 1));
+  call.pinned += call.pages.knows(page) ? kAgainBytes : kPage;
+  if (call.pinned > call.loan->most_copied + kPinnedBytes) call.loan->refuse(call.pinned);
+  mprotect(page, kPage, PROT_READ | PROT_WRITE);
+}
+
+}  // namespace
+
+Visible::Visible() : ok(true), counted_(hiding()) {
+  if (!counted_) return;
+  showing_lock.take();
+  if (showing++ == 0) ok = protect_all(true);
+  showing_lock.leave();
+}
+
+Visible::~Visible() {
+  if (!counted_) return;
+  showing_lock.take();
+  if (--showing == 0 && hiding()) protect_all(false);
+  showing_lock.leave();
+}
+
+void hide_pinned() {
+  if (hiding()) pinned_hidden = true;
+}
+
+void hide_new(const Allocation& allocation) {
+  if (!hiding() || allocation.pinned) return;
+  showing_lock.take();
+  if (showing == 0) protect(allocation, false);
+  showing_lock.leave();
+}
+
+void show_old(const Allocation& allocation) {
+  if (hiding()) protect(allocation, true);
+}
+
+void count_copy(const void* to, const void* from, size_t bytes) {
+  if (call.loan == nullptr || !is_of_device(from) || is_of_device(to)) return;
+  counting.take();
+  const bool again = call.flags.knows(from) && bytes <= kFlagBytes;
+  count(again ? (bytes + kFlagShare - 1) / kFlagShare : bytes);
+  counting.leave();
+}
+
+void count_symbol_copy(const void* to, const void* symbol, size_t bytes) {
+  if (call.loan == nullptr || is_of_device(to)) return;
+  counting.take();
+  const bool again = call.flags.knows(symbol) && bytes <= kFlagBytes;
+  count(again ? (bytes + kFlagShare - 1) / kFlagShare : bytes);
+  counting.leave();
+}
+
+}  // namespace hipcpu
+
+using namespace hipcpu;
+
+extern "C" {
+
+bool hipcpu_begin_call(const hipcpu_loan* loan) noexcept {
+  const bool was_hiding = hiding();
+  showing_lock.take();
+  bool ok = true;
+  if (was_hiding) ok = protect_all(true);
+  pinned_hidden = false;
+  call = Call{};
+  call.loan = loan;
+  if (hiding() && showing == 0) ok = protect_all(false) && ok;
+  showing_lock.leave();
+  return ok;
+}
+
+int hipcpu_explain_fault(const void* address) noexcept {
+  if (!hiding()) return 0;
+  if (hipcpu_context.in_kernel != 0) {
+    const hipcpu_loan& loan = *call.loan;
+    const bool own = find(loan.pieces, loan.piece_count, address) != nullptr;
+    return is_lent(address) && !own ? 3 : 0;
+  }
+  if (is_lent(address)) return 2;
+  const Allocation* found = find_allocation(address);
+  if (found == nullptr) return 0;
+  if (!found->pinned) return 2;
+  admit(address);
+  return 1;
+}
+
+}

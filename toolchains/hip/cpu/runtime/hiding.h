@@ -1,0 +1,86 @@
+// Hides device memory from host code, as a GPU does, while the judge of a runner wants that, and
+// bounds what host code may copy out of it.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+extern "C" {
+
+/// Whole pages of lent memory, with the protection (of mprotect) that kernels find.
+struct hipcpu_piece {
+  char* base;
+  size_t bytes;
+  int protection;
+};
+
+/// What is lent to one call. The pointers are valid until the call has ended.
+struct hipcpu_loan {
+  const hipcpu_piece* all;     // all lent memory, that of other calls included
+  const hipcpu_piece* pieces;  // what kernels of this call may touch
+  uint32_t all_count;
+  uint32_t piece_count;
+  bool hide;             // from host code; then the caller has protected `all`
+  uint64_t most_copied;  // bytes that may be copied from device memory to the host's
+  bool (*protect)(char* base, size_t bytes, int protection);  // lent memory, like mprotect
+  void (*refuse)(uint64_t bytes);  // is told of a copy beyond that; does not return
+};
+
+/// Begins a call; null ends it. False if memory cannot be hidden.
+bool hipcpu_begin_call(const hipcpu_loan* loan) noexcept;
+
+/// What a faulting access of this thread has met: 0 for nothing that was hidden, 1 for memory that
+/// is visible now, so that the access can be repeated, 2 for device memory that host code accesses,
+/// 3 for another call's memory that a kernel accesses. For signal handlers.
+int hipcpu_explain_fault(const void* address) noexcept;
+
+}
+
+namespace hipcpu {
+
+/// A multiple of the machine's page, which may be larger on arm64.
+#if defined(__x86_64__)
+constexpr size_t kPage = 4 << 10;
+#else
+constexpr size_t kPage = 64 << 10;
+#endif
+
+/// Memory of the device; `pinned` is the host's, which kernels can reach, too. Whole pages.
+struct Allocation {
+  char* base;
+  size_t bytes;
+  bool pinned;
+};
+
+/// Device memory is visible while one of these lives.
+class Visible {
+ public:
+  Visible();
+  ~Visible();
+  Visible(const Visible&) = delete;
+  Visible& operator=(const Visible&) = delete;
+
+  bool ok;  // false if the machine refused
+
+ private:
+  bool counted_;
+};
+
+/// A kernel may have written to pinned memory.
+void hide_pinned();
+/// Has new memory hidden, too, and memory that is given back to the C library shown.
+void hide_new(const Allocation& allocation);
+void show_old(const Allocation& allocation);
+
+/// Counts a copy, if it is one from device memory to the host's.
+void count_copy(const void* to, const void* from, size_t bytes);
+/// Counts a copy from a variable of the device.
+void count_symbol_copy(const void* to, const void* symbol, size_t bytes);
+
+// memory.cpp
+/// The allocations that are not freed. Valid while the lock is held, and in signal handlers.
+const Allocation* list_allocations(size_t* count);
+void lock_allocations();
+void unlock_allocations();
+
+}  // namespace hipcpu

@@ -27,7 +27,7 @@ LARGE  := ^(triton|ziglang)==
 OFFERED = [ -n "$(PINNED)" ] && $(PYTHON) -c '$(IS_FOR)' && \
           $(PIP) -qq --dry-run --no-deps $(TORCH) $$(grep -o '^torch==[^ ]*' $(PINNED))
 
-.PHONY: demo site test test-all test-hostile test-imports fleet setup lint bench clean
+.PHONY: demo site test test-all settle test-hostile test-imports fleet setup lint bench clean
 
 demo: setup
 	$(VENV)/bin/kabuild test //tasks/... --test_tag_filters=starter
@@ -53,6 +53,8 @@ PARTS := tests-cli-1 tests-cli-2 tests/rules tests/kabuild tests-untimed-cheats 
          tests/tasks lint tests/conformance tests/hostile tests/device tests/test_layering.py
 KEPT  := $(or $(KABUILD_TEST_STORE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kabuild-tests)
 SPENT := out/tests/seconds
+# Which tests run: those of parts that changed, and others in turn (tests/testkit/settled.py).
+SUITE := $(or $(KABUILD_TEST_SUITE),turns)
 JOBS  := $(shell echo $$(($$(nproc) + 1)))
 begun  = out/tests/$(notdir $@).begun
 
@@ -66,10 +68,15 @@ test-all: setup
 	@kept=$$(mktemp -d) && trap 'rm -rf "$$kept"' EXIT && \
 	  KABUILD_TEST_STORE="$$kept" KABUILD_TEST_SUITE=all $(MAKE) --no-print-directory test
 
+# Runs the parts of tests/testkit/settled.py whose files changed, and records those that pass.
+settle: setup
+	@$(VENV)/bin/python -m tests.testkit.settled | while read -r modules; do \
+	  KABUILD_TEST_ACCEPT=1 $(VENV)/bin/python -m pytest $$modules < /dev/null || exit 1; done
+
 .PHONY: tests-timed-cheats $(PARTS)
 tests-timed-cheats $(filter tests%,$(PARTS)):
 	@mkdir -p out/tests && date +%s > $(begun)
-	$(VENV)/bin/python -m pytest --junitxml=out/tests/$(notdir $@).xml $(or $($@),$@)
+	KABUILD_TEST_SUITE=$(SUITE) $(VENV)/bin/python -m pytest --junitxml=out/tests/$(notdir $@).xml $(or $($@),$@)
 	@echo "$$(($$(date +%s) - $$(cat $(begun)))) $@" >> $(SPENT)
 
 # Hostile inputs and sudden ends, by the thousand: tests/hostile/README.md.

@@ -12,8 +12,10 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
+from tests.testkit import settled
 from tests.testkit.kept import USER_DATA
 
 ROOT = Path(__file__).parents[1]
@@ -49,6 +51,34 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 settings.register_profile("kabuild", deadline=None)
 settings.load_profile("kabuild")
+
+
+_LEFT_OUT = pytest.StashKey[bool]()
+
+
+def _module(item: pytest.Item) -> str:
+    return os.path.relpath(item.path, ROOT)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the modules of settled parts that are not in turn."""
+    waiting = settled.not_in_turn()
+    if left := [item for item in items if _module(item) in waiting]:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if _module(item) not in waiting]
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Remember that the modules do not run as a whole."""
+    items[0].config.stash[_LEFT_OUT] = True
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Record the settled parts of a run that passed, if it was told to and left nothing out."""
+    one_test = any("::" in argument for argument in session.config.args)
+    whole = not one_test and _LEFT_OUT not in session.config.stash
+    if settled.accepts() and whole and exitstatus == pytest.ExitCode.OK:
+        settled.record_passed({_module(item) for item in session.items})
 
 
 def pytest_collection_finish() -> None:

@@ -16,11 +16,12 @@ def rendered(tasks: Sequence[Declared]) -> str:
     """The counts by family, and a row for each task."""
     counts = Counter(task.family for task in tasks)
     said = ", ".join(f"{number} of {family}" for family, number in counts.items())
+    experts = sum(task.has_expert for task in tasks)
     rows = [
-        f"{len(tasks)} tasks: {said}.",
+        f"{len(tasks)} tasks: {said}; {experts} have an expert.",
         "",
-        "| family | task | pattern | bounded by | shapes from |",
-        "|---|---|---|---|---|",
+        "| family | task | pattern | bounded by | shapes from | expert |",
+        "|---|---|---|---|---|---|",
         *map(_row, tasks),
     ]
     return "\n".join(rows) + "\n"
@@ -38,7 +39,8 @@ def replaced(page: str, table: str) -> str:
 def _row(task: Declared) -> str:
     bound = ", ".join(bound.removesuffix("-bound") for bound in task.bounds)
     models = ", ".join(task.models) or "round sizes"
-    cells = (task.family, f"`{task.name}`", ", ".join(task.patterns), bound, models)
+    expert = "yes" if task.has_expert else ""
+    cells = (task.family, f"`{task.name}`", ", ".join(task.patterns), bound, models, expert)
     return f"| {' | '.join(cells)} |"
 
 

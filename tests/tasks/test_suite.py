@@ -93,7 +93,7 @@ def shown(ran: Ran) -> dict[str, str]:
 @pytest.mark.slow
 def test_chosen_tasks_are_admitted(suite: Suite) -> None:
     suite.begun.add("admission")
-    ran = suite.run("validate", *(task.label for task in suite.tasks), "--samples=8")
+    ran = suite.run("validate", *(task.label for task in suite.tasks), "--samples=24")
 
     assert shown(ran) == {}
     assert len(ran.json["targets"]) == len(suite.tasks)

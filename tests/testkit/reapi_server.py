@@ -71,7 +71,7 @@ class ReapiServer:
         self._guard = threading.Lock()
         self._closing = threading.Event()
         self.engine: Engine | None = None
-        self._server: Any = grpc.server(ThreadPoolExecutor(32))
+        self._server: Any = grpc.server(ThreadPoolExecutor(32), options=[("grpc.so_reuseport", 0)])
         self._server.add_generic_rpc_handlers(
             (
                 *self._executing(),
@@ -97,7 +97,7 @@ class ReapiServer:
             )
         )
         self.port = (
-            self._server.add_secure_port("localhost:0", credentials)
+            self._server.add_secure_port("127.0.0.1:0", credentials)
             if credentials
             else self._server.add_insecure_port("127.0.0.1:0")
         )

@@ -1,0 +1,169 @@
+"""Costly parts of the tests that are settled: they passed with the very files they are about.
+
+``tests/golden/settled/PART`` has the digest of a part's files as all its tests passed. While the
+files are the same, ``make test`` runs a fifth of all such modules, chosen by the commit, since
+they depend on the rest of the project too. After a change, in ``make test-all``, and where pytest
+is called by hand, all run; with ``KABUILD_TEST_ACCEPT=1`` a run that passed is recorded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.tasks.chosen import turn
+from tests.testkit.kept import REPOSITORY
+
+SHARE = 5
+RECORDS = REPOSITORY / "tests/golden/settled"
+_NOT_READ = frozenset({"__pycache__", ".pytest_cache"})
+
+
+@dataclass(frozen=True)
+class Part:
+    """Modules of tests, and the other files that they are about; all are globs or directories."""
+
+    modules: tuple[str, ...]
+    about: tuple[str, ...]
+
+
+PARTS: Mapping[str, Part] = {
+    "compilers": Part(
+        (
+            "tests/toolchains/hip/test_*.py",
+            "tests/toolchains/hip_cuda/test_*.py",
+            "tests/toolchains/hip_rocm/test_*.py",
+        ),
+        (
+            "toolchains/cuda",
+            "toolchains/hip",
+            "toolchains/platforms",
+            "toolchains/python",
+            "toolchains/rocm",
+            "toolchains/zig",
+            "toolchains/lock.toml",
+            "kabuild/platform",
+            "rules/harness/tools/terms",
+            "tests/toolchains",
+            "tests/testkit/compilations.py",
+            "tests/testkit/hip_drivers.py",
+            "tests/testkit/runtime.py",
+        ),
+    ),
+    "kernels": Part(
+        ("tests/tasks/test_hip_tasks.py",),
+        (
+            *(f"tasks/hip2hip/{name}" for name in ("softmax", "layernorm", "gemm", "scan")),
+            *(f"tasks/torch2hip/{name}" for name in ("gelu", "rope", "topk", "attention_decode")),
+            "toolchains/hip",
+            "toolchains/python",
+            "tests/tasks/hip_kernels.py",
+        ),
+    ),
+    "imports": Part(
+        ("tests/cli/test_import*.py",),
+        (
+            "rules/imports",
+            "rules/call",
+            "kabuild/loading",
+            "kabuild/cli/import_.py",
+            "kabuild/cli/prove.py",
+            "kabuild/cli/audit.py",
+            "toolchains/python",
+            "tests/cli/aka_tasks.py",
+        ),
+    ),
+    "models": Part(
+        ("tests/cli/test_model*.py", "tests/rules/model/test_*.py"),
+        ("rules/model", "kabuild/neural", "kabuild/cli/model*.py", "toolchains/python"),
+    ),
+    "sanitizer": Part(
+        ("tests/cli/test_sanitize.py",),
+        (
+            "rules/harness/tools/runners",
+            "rules/harness/tools/sanitize",
+            "toolchains/hip",
+            "toolchains/python",
+        ),
+    ),
+    "searches": Part(
+        ("tests/cli/test_evolve.py", "tests/cli/test_tuner.py"),
+        ("rules/agent", "toolchains/agents", "toolchains/python", "tests/cli/agents"),
+    ),
+}
+
+
+def modules_of(part: Part, root: Path = REPOSITORY) -> list[str]:
+    """The part's modules, as paths below ``root``."""
+    return sorted(str(path.relative_to(root)) for glob in part.modules for path in root.glob(glob))
+
+
+def digest(part: Part, root: Path = REPOSITORY) -> str:
+    """A digest of the names and contents of all files that settle the part, but for pages."""
+    code = hashlib.sha256()
+    globs = (*part.modules, *part.about)
+    for path in sorted({path for glob in globs for path in _files(root, glob)}):
+        content = path.read_bytes()
+        code.update(f"{path.relative_to(root)}\0{len(content)}\0".encode() + content)
+    return code.hexdigest()
+
+
+def is_settled(name: str, records: Path = RECORDS) -> bool:
+    """Whether the files of the part are those with which it passed."""
+    try:
+        return (records / name).read_text().strip() == digest(PARTS[name])
+    except OSError:
+        return False
+
+
+def record(name: str, records: Path = RECORDS) -> None:
+    """Write down that the part passed."""
+    records.mkdir(parents=True, exist_ok=True)
+    (records / name).write_text(f"{digest(PARTS[name])}\n")
+
+
+def left_out(settled: Iterable[str], of_turn: str) -> set[str]:
+    """The modules of settled parts that are not in turn; ``of_turn`` names the turn.
+
+    One in ``SHARE`` is in turn, of files of about equal size: the larger ones cost more.
+    """
+    modules = {module for name in settled for module in modules_of(PARTS[name])}
+    by_size = sorted(modules, key=lambda module: ((REPOSITORY / module).stat().st_size, module))
+    first = int(hashlib.sha256(of_turn.encode()).hexdigest(), 16) % SHARE
+    return modules - set(by_size[first::SHARE])
+
+
+def not_in_turn() -> set[str]:
+    """The modules that this run leaves out: none unless ``make test`` calls."""
+    if os.environ.get("KABUILD_TEST_SUITE") != "turns" or accepts():
+        return set()
+    return left_out(filter(is_settled, PARTS), turn())
+
+
+def accepts() -> bool:
+    """Whether this run records what passed."""
+    return os.environ.get("KABUILD_TEST_ACCEPT") == "1"
+
+
+def record_passed(ran: Collection[str], records: Path = RECORDS) -> None:
+    """Record the parts whose modules are all among ``ran``, which passed as a whole."""
+    for name, part in PARTS.items():
+        if set(modules_of(part)).issubset(ran):
+            record(name, records)
+
+
+def _files(root: Path, glob: str) -> Iterable[Path]:
+    for path in root.glob(glob):
+        found = path.rglob("*") if path.is_dir() else [path]
+        for file in found:
+            if file.is_file() and file.suffix != ".md" and _NOT_READ.isdisjoint(file.parts):
+                yield file
+
+
+if __name__ == "__main__":  # the modules of parts that are not settled, one part a line
+    lines = (" ".join(modules_of(part)) for name, part in PARTS.items() if not is_settled(name))
+    sys.stdout.write("".join(f"{line}\n" for line in lines))

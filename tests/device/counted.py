@@ -17,7 +17,7 @@ import shutil
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -141,18 +141,17 @@ def count(workplace: Workplace) -> dict[str, Any]:
     Raises SystemExit where some kernel was not counted.
     """
     declare(workplace)
-    hip = workplace.root / "toolchains/hip/BUILD.toml"
-    hip.write_text(hip.read_text().replace('"cpu"\n', f'"cpu"\nwave = "{WARP}"\n', 1))
+    count_for_warps(workplace)
     ran = workplace.kabuild("analyze", f"//{PACKAGES}/...", f"--agent={AGENT}", "--json")
     if ran.code:
         raise SystemExit(ran.err)
-    specs = _specs(workplace.root)
+    specs_of = specs(workplace.root, [f"//{PACKAGES}/..."])
     return {
         "revision": revision(),
         "warp": WARP,
         "kernels": {
             label.rpartition("/")[2]: {
-                "spec": specs[label],
+                "spec": specs_of[label],
                 "artifact": _digest(workplace, label.rpartition("/")[2]),
                 "source": source_digest(workplace, label.rpartition("/")[2]),
                 "analysis": analysis,
@@ -174,12 +173,18 @@ def _digest(workplace: Workplace, name: str) -> str:
     return artifact_digest([path])
 
 
-def _specs(root: Path) -> Mapping[str, Any]:
+def count_for_warps(workplace: Workplace) -> None:
+    """Have the copy's kernels run with waves as NVIDIA's processors have them."""
+    hip = workplace.root / "toolchains/hip/BUILD.toml"
+    hip.write_text(hip.read_text().replace('"cpu"\n', f'"cpu"\nwave = "{WARP}"\n', 1))
+
+
+def specs(root: Path, patterns: Sequence[str]) -> Mapping[str, Any]:
     """By task, what the gate ``analyze`` is told: its ``spec.json``."""
     loader = Loader(load_workspace(root))
     here = Platform("cpu", (("arch", platform.machine()),))
     options = Options(here, loader.workspace.agent_label(AGENT))
-    analysis = analyze(loader, expand(loader, [f"//{PACKAGES}/..."]), options)
+    analysis = analyze(loader, expand(loader, patterns), options)
     found = {}
     for action in analysis.graph:
         if action.label.name.endswith(".analyze"):

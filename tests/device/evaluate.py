@@ -25,11 +25,14 @@ import bundles
 import cheat_suite
 import counted
 import memory
+import models
+import ranking
 import refusals
 import roofline
 import sanitizer
 import throughput
 import tuned
+import variant_counts
 from description import describe
 from workplace import PLATFORM, ROOT, Ran, Workplace, finish
 
@@ -54,6 +57,8 @@ LIMITS = {
     "refusals": 30.0,
     "roofline": 30.0,
     "analysis": 120.0,
+    "model": 450.0,
+    "modelled": 300.0,
 }
 """The stages, in the order in which they need each other, and how many seconds each may take.
 
@@ -79,7 +84,9 @@ class Evaluation:
         self._tasks = self._asked or [label for label, _ in roofline.tasks(ROOT)]
         self._apiece: int = options.apiece
         self._tuner_seconds: int = options.tuner_seconds
+        self._models: Sequence[str] = options.model
         self._counts: Path | None = options.analysis_counts
+        self._variants: Path | None = options.variant_counts
         self._end: float = time.monotonic() + options.seconds
         self._lock = threading.Lock()
         self._made: Workplace | None = None
@@ -223,6 +230,20 @@ class Evaluation:
             raise ValueError("give --analysis_counts, a directory that counted.py has written")
         return analysis.compare(workplace, counted.read(self._counts), self._out)
 
+    def model(self, workplace: Workplace) -> Any:
+        """Models with other kernels: what was predicted, and what is measured."""
+        chosen = [model for model in models.MODELS if model.name in self._models]
+        save = models.saver(self._out / "model.json")
+        return models.measure(workplace, save, chosen or models.MODELS)
+
+    def modelled(self, workplace: Workplace) -> Any:
+        """Variants of kernels as the device ranks them, and as a model of their counts does."""
+        if self._variants is None:
+            raise ValueError(
+                "give --variant_counts, a directory that variant_counts.py has written"
+            )
+        return ranking.measure(workplace, variant_counts.read(self._variants))
+
     def _script(self, workplace: Workplace, name: str, *arguments: object) -> Ran:
         """A program of this directory, in a process of its own."""
         started = time.monotonic()
@@ -280,6 +301,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=math.inf, help="for all stages together")
     parser.add_argument("--apiece", type=int, default=APIECE, help="evaluations that are timed")
     parser.add_argument("--tuner_seconds", type=int, default=tuned.SECONDS, help="for each task")
+    parser.add_argument("--variant_counts", type=Path, help="what variant_counts.py has written")
+    parser.add_argument("--model", action="append", default=[], help="only the one of this name")
     parser.add_argument("--analysis_counts", type=Path, help="what counted.py has written")
     options = parser.parse_intermixed_args()
     if unknown := [stage for stage in options.stages if stage not in LIMITS]:
@@ -289,7 +312,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         evaluation = Evaluation(out, folder.absolute(), options)
-        usual = [stage for stage in LIMITS if stage != "analysis" or options.analysis_counts]
+        given = {"analysis": options.analysis_counts, "modelled": options.variant_counts}
+        usual = [stage for stage in LIMITS if given.get(stage, True)]
         return _run(evaluation, options.stages or usual, out)
 
 

@@ -5,7 +5,7 @@
 #
 # Writes OUT/<stage>.json as soon as a stage is done. Stages: machine, build, suite, bundle,
 # side_by_side, cheats, extension, agreement, durations, memory, baselines, tuner, api, sanitize,
-# refusals, roofline, analysis; each has a limit of its own, so that one that hangs does not cost the
+# refusals, roofline, analysis, model, modelled; each has a limit of its own, so that one that hangs does not cost the
 # others. The repository is copied first, and adopts the compilers of the machine there. Several
 # devices are all used.
 #
@@ -13,6 +13,10 @@
 # or for --tuner_seconds. --task //tasks/... chooses tasks, --seconds is for all stages together.
 # analysis needs Nsight Compute, and what tests/device/counted.py DIR has written on any machine as
 # --analysis_counts DIR. It leaves the profiler's tables as OUT/ncu-N.csv, too.
+# model writes model.json after each step, so that one that is cut off has left something; --model
+# chooses one model.
+# modelled needs what tests/device/variant_counts.py DIR has written on any machine as
+# --variant_counts DIR; tests/device/ranking.py draws what it leaves.
 # machine.json has the revision of the tree: what git says, or, where the tree is a plain archive,
 # what the file REVISION at its root holds, or $REVISION.
 set -eu

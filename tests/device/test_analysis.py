@@ -280,11 +280,21 @@ def test_tasks_are_declared_for_all_kernels(tmp_path: Path) -> None:
     assert "platform_configs" not in build
 
 
-def test_the_stage_says_what_it_needs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("stage", "option"), [("analysis", "--analysis_counts"), ("modelled", "--variant_counts")]
+)
+def test_the_stage_says_what_it_needs(tmp_path: Path, stage: str, option: str) -> None:
     options = argparse.Namespace(
-        cheat=[], task=[], apiece=1, tuner_seconds=1, seconds=1.0, analysis_counts=None
+        cheat=[],
+        task=[],
+        model=[],
+        apiece=1,
+        tuner_seconds=1,
+        seconds=1.0,
+        analysis_counts=None,
+        variant_counts=None,
     )
-    stage = Evaluation(tmp_path, tmp_path, options).analysis
+    run = getattr(Evaluation(tmp_path, tmp_path, options), stage)
 
-    with pytest.raises(ValueError, match="give --analysis_counts, a directory"):
-        stage(Workplace(tmp_path, tmp_path / "store"))
+    with pytest.raises(ValueError, match=f"give {option}, a directory"):
+        run(Workplace(tmp_path, tmp_path / "store"))

@@ -1,0 +1,182 @@
+"""The stage ``modelled``, on any machine."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import time_model
+from ranking import draw, ranked
+from time_model import LAUNCH, MEMORY, TERMS, TimeModel, fit, halves, spearman, terms
+from variant_counts import in_turns, sums
+from variants import GIVEN, Variant, variants
+
+
+def call(blocks: int, *, threads: int = 256, sectors: int = 1000, loads: int = 0) -> dict[str, Any]:
+    shape = {
+        "grid": [blocks, 1, 1],
+        "block": [threads, 1, 1],
+        "count": 1,
+        "shared_bytes": 0,
+        "sectors_read": sectors,
+        "sectors_written": 0,
+        "sectors_read_by_blocks": None,
+        "exchanges": 0,
+    }
+    kernel = {
+        "kernel": "k",
+        "shapes": [shape],
+        "accesses": {"global load requests": loads},
+        "arithmetic": {"f32": 32 * sectors},
+        "branches": 0,
+        "divergent": 0,
+        "barriers": 0,
+    }
+    return {"config": "f32 n=1", "of": "f32 n=1", "flops": 0, "launches": [kernel]}
+
+
+def test_there_are_200_variants_with_names_of_their_own() -> None:
+    found = list(variants())
+
+    assert len(found) >= 200
+    assert len({variant.name for variant in found}) == len(found)
+    assert len({(variant.task, variant.text) for variant in found}) == len(found)
+
+
+def test_a_variant_has_another_value_of_one_constant() -> None:
+    own = {v.kind: v.text for v in variants() if v.task == "hip2hip/rmsnorm"}
+
+    assert "constexpr int kThreads = 256;" in own[GIVEN]
+    assert own["given_t64"] == own[GIVEN].replace("kThreads = 256;", "kThreads = 64;")
+    changed = {kind for kind in own if kind.startswith(f"{GIVEN}_")}
+    assert changed == {"given_t64", "given_t128", "given_t512"}
+
+
+def test_variants_of_all_tasks_are_counted_first() -> None:
+    chosen = [Variant(task, str(number), "") for task in "ab" for number in range(2)]
+
+    assert [(v.task, v.kind) for v in in_turns(chosen)] == [
+        *(("a", "0"), ("b", "0")),
+        *(("a", "1"), ("b", "1")),
+    ]
+
+
+def test_what_is_counted_is_summed_by_kernel() -> None:
+    launch = {
+        "kernel": "k",
+        "grid": [2, 1, 1],
+        "block": [64, 1, 1],
+        "count": 3,
+        "shared_bytes": 16,
+        "exchanges": 0,
+        "sectors_read": 5,
+        "sectors_written": 6,
+        "sectors_read_by_blocks": 7,
+        "wave": 32,
+    }
+    access = {"kernel": "k", "space": "global", "operation": "load", "warp32": {"requests": 4}}
+    counted = {
+        "config": "f32 n=1",
+        "of": "f32 n=2",
+        "flops": 9,
+        "launches": [launch],
+        "accesses": [access, access],
+        "arithmetic": [{"kernel": "k", "kind": "f32", "operations": 8}],
+        "branches": [{"kernel": "other", "warp32": {"requests": 1, "divergent": 1}}],
+        "barriers": [{"kernel": "k", "passed": 2}],
+    }
+
+    (kernel,) = sums(counted)["launches"]
+
+    assert kernel["accesses"]["global load requests"] == 8
+    assert kernel["arithmetic"] == {"f32": 8}
+    assert (kernel["branches"], kernel["barriers"]) == (0, 2)
+    assert kernel["shapes"][0]["sectors_read_by_blocks"] == 7
+    assert "wave" not in kernel["shapes"][0]
+
+
+def test_work_is_done_by_as_many_processors_as_there_are_blocks_for() -> None:
+    few, many, more = (terms(call(blocks)) for blocks in (1, 132, 264))
+
+    assert few[LAUNCH] == many[LAUNCH] == 1
+    assert few[MEMORY] == many[MEMORY] == 1000
+    assert few["instructions"] == pytest.approx(132 * many["instructions"])
+    assert more["instructions"] == many["instructions"]
+
+
+def test_blocks_that_do_not_fit_wait_for_others() -> None:
+    together, apart = (terms(call(1056, loads=8448 * n)) for n in (1, 1))
+    twice = terms(call(2112, loads=8448))
+
+    assert together == apart
+    assert together["trips"] == 1
+    assert twice["trips"] == 1, "half the trips of a warp, and two rounds of them"
+
+
+def test_a_model_is_found_again() -> None:
+    chance = random.Random(3)
+    true = TimeModel(dict.fromkeys(TERMS, 0.0) | {LAUNCH: 2000.0, MEMORY: 0.05})
+    calls = [call(chance.randint(1, 999), sectors=chance.randint(1, 10**6)) for _ in range(60)]
+
+    found = fit(calls, [true.ns(one) for one in calls])
+
+    fresh = [call(64, sectors=10**number) for number in range(3, 7)]
+    assert [found.ns(one) for one in fresh] == pytest.approx([true.ns(f) for f in fresh], rel=0.1)
+    assert all(value >= 0 for value in found.coefficients.values())
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ([1, 2, 3], [10, 200, 3000], 1.0),
+        ([1, 2, 3], [3, 2, 1], -1.0),
+        ([1, 2, 2, 3], [1, 2, 3, 4], 0.9487),
+    ],
+)
+def test_ranks_are_correlated(one: list[float], other: list[float], expected: float) -> None:
+    assert spearman(one, other) == pytest.approx(expected, abs=1e-4)
+
+
+def test_no_task_is_both_fitted_and_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[set[float]] = []
+
+    def watched(_: object, ns: list[float]) -> TimeModel:
+        seen.append(set(ns))
+        return TimeModel(dict.fromkeys(TERMS, 1.0))
+
+    monkeypatch.setattr(time_model, "fit", watched)
+    rows = [
+        {"name": f"{task}{n}", "task": task, "call": call(n + 1), "ns": 10.0 * place + n + 100}
+        for place, task in enumerate("abcd")
+        for n in range(4)
+    ]
+
+    found = time_model.tested(rows)
+
+    assert halves(["b", "a", "b", "c"]) == ({"a", "c"}, {"b"})
+    assert seen[0] & seen[1] == set()
+    assert found["modelled"].keys() == {row["name"] for row in rows}
+    assert {half["tested_on"] for half in found["halves"]} == {8}
+    assert found["tasks"].keys() == set("abcd")
+
+
+def test_wrong_variants_are_not_ranked_and_all_others_are_drawn() -> None:
+    names = {f"{task}_{n}": task for task in "abc" for n in range(4)}
+    counts = {
+        "variants": {
+            name: {"task": task, "calls": [call(9, sectors=1000 * place + 1)]}
+            for place, (name, task) in enumerate(names.items())
+        }
+    }
+    timed = {name: 2000.0 + 100 * place for place, name in enumerate(names)}
+
+    found: dict[str, Any] = {"timed": timed, "differ": ["a_0"]}
+    found |= ranked(found, counts)
+
+    assert found["ranking"]["variants"] == 11
+    assert "a_0" not in found["ranking"]["modelled"]
+    picture = draw(found)
+    assert picture.count("<circle ") == 11
+    assert ">1 µs<" in picture
+    assert ">10 µs<" in picture

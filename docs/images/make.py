@@ -43,7 +43,7 @@ BAR, ROW, LEFT, WIDTH = 20, 34, 250, 760
 
 
 class Workspace:
-    """A copy of the repository's workspace, with a store of its own that is empty."""
+    """A copy of the repository's workspace, with an empty store."""
 
     def __init__(self, directory: Path) -> None:
         self.root = directory / "kabuild"

@@ -64,6 +64,27 @@ PARTS: Mapping[str, Part] = {
             "tests/tasks/hip_kernels.py",
         ),
     ),
+    "launches": Part(
+        (
+            "tests/rules/triton2triton/test_*.py",
+            "tests/rules/harness/test_launch_filter.py",
+            "tests/rules/harness/test_launch_filter_rocm.py",
+        ),
+        (
+            "kabuild/sandbox",
+            "rules/harness/tools/base",
+            "rules/harness/tools/launch_filter*",
+            "rules/harness/tools/pyrunner_device",
+            "rules/harness/tools/terms",
+            "rules/triton2triton",
+            "tests/rules/triton2triton",
+            "tests/testkit/forks.py",
+            "tests/testkit/launch_driver",
+            "toolchains/hip",
+            "toolchains/platforms",
+            "toolchains/python",
+        ),
+    ),
     "imports": Part(
         ("tests/cli/test_import*.py",),
         (

@@ -173,9 +173,25 @@ def opened(path: Path) -> Iterator[Container]:
 
     Its limits follow from what it really holds: a file may claim any size by a hole at its end.
     """
+    with _whole(path) as (file, size):
+        yield Container(file, size)
+
+
+def pieces(path: Path) -> Iterator[bytes]:
+    """The bytes of a container as they lie there. Raises DamagedError and ``OSError``."""
+    with _whole(path) as (file, size):
+        left = size
+        while left and (piece := file.read(min(left, _CHUNK))):
+            left -= len(piece)
+            yield piece
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[tuple[BinaryIO, int]]:
+    """A plain file without holes, and its size in bytes."""
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size and (held := os.lseek(file.fileno(), 0, os.SEEK_HOLE)) < size:
             raise DamagedError(f"{size - held:,} of its bytes are a hole")
         os.lseek(file.fileno(), 0, os.SEEK_SET)
-        yield Container(file, size)
+        yield file, size

@@ -69,11 +69,14 @@ def write_bundle(path: Path, manifest: Manifest, get: Callable[[Digest], bytes])
 
 
 @contextmanager
-def open_bundle(path: Path, *, limit: int = TOTAL_LIMIT) -> Iterator[Bundle]:
+def open_bundle(
+    path: Path, *, limit: int = TOTAL_LIMIT, named: Path | None = None
+) -> Iterator[Bundle]:
     """Open a bundle. Raises BundleError, also while its blobs are read, and ``OSError``.
 
-    Its errors name the file: commands read several.
+    Its errors name the file, as ``named`` if ``path`` is a copy: commands read several.
     """
+    named = named or path
     try:
         with opened(path) as container:
             manifest = _read_manifest(container)
@@ -86,9 +89,9 @@ def open_bundle(path: Path, *, limit: int = TOTAL_LIMIT) -> Iterator[Bundle]:
                 )
             yield Bundle(manifest, _read_blobs(container, manifest.blobs))
     except DamagedError as error:
-        raise damaged(f"{path} is damaged or not a bundle: {error}") from None
+        raise damaged(f"{named} is damaged or not a bundle: {error}") from None
     except BundleError as error:
-        raise BundleError(error.reason, f"{path}: {error.message}", hint=error.hint) from None
+        raise BundleError(error.reason, f"{named}: {error.message}", hint=error.hint) from None
 
 
 def _read_manifest(container: Container) -> Manifest:

@@ -123,6 +123,8 @@ def _bytes(record: Record, result: ActionResult, get: Get, *, but: str | None = 
         if then[path].executable != now[path].executable:
             return f"{path} is executable only {'then' if then[path].executable else 'now'}"
         if then[path].digest != now[path].digest and (but is None or not path.endswith(but)):
+            if path in record.withheld:
+                return f"{path} differs; the bundle leaves out what it was"
             return f"{path}: {_first_difference(path, then[path].digest, now[path].digest, get)}"
     return ""
 

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import Event
 
+from kabuild.bundle.claims import gate_of
 from kabuild.bundle.compare import Comparison, Word, compare
 from kabuild.bundle.environment_diff import EnvironmentDifference
 from kabuild.bundle.restore import Restored
 from kabuild.execution.outcome import conclude
 from kabuild.execution.prepared import Prepared
 from kabuild.execution.strategy import Execution, Strategy
-from kabuild.model.action import Action
+from kabuild.model.action import VERDICT_FILE, Action
 from kabuild.model.event import EventSink
 from kabuild.model.graph import ActionGraph
 from kabuild.model.label import Label
@@ -28,6 +29,8 @@ class _Rerun:
         self._restored = restored
         self._strategy = strategy
         self._cas = cas
+        self.others: dict[Label, str] = {}
+        """By label, the gate that an action turned out to be, if it is another one."""
 
     def anticipate(self, actions: Iterable[Action], produced: Mapping[str, ActionResult]) -> None:
         """Nothing can be had beforehand."""
@@ -41,6 +44,10 @@ class _Rerun:
         """Run it; only its outputs are stored."""
         execution = self._strategy.run(prepared, cancel)
         result = replace(execution.result, hermetic=self._strategy.hermetic())
+        verdict = result.file(VERDICT_FILE)
+        gate = gate_of(self._cas.get(verdict.digest)) if verdict else ""
+        if prepared.action.gate and gate not in {"", prepared.action.gate}:
+            self.others[prepared.action.label] = gate
         return conclude(prepared, Execution(result, execution.fault), self._cas)
 
     def skip(self, action: Action, because: str) -> Settled:
@@ -68,10 +75,14 @@ def replay(
     scheduler = Scheduler(executor, sink, leases, jobs=jobs, stop=stop, pools=pools)
     graph = ActionGraph.of(prepared.action for prepared in ready.values())
     ended = scheduler.run(graph).settled
-    return [_compared(item, ended.get(item.record.label), cas) for item in actions]
+    return [_compared(item, ended.get(item.record.label), executor.others, cas) for item in actions]
 
 
-def _compared(item: Restored, settled: Settled | None, cas: Cas) -> Comparison:
+def _compared(
+    item: Restored, settled: Settled | None, others: Mapping[Label, str], cas: Cas
+) -> Comparison:
+    if other := others.get(item.prepared.action.label):
+        return Comparison(item.record, Word.DIFFERENT, f"its action is gate {other!r:.60}")
     if settled is None or settled.result is None:
         why = settled.message if settled else "it was not run"
         return Comparison(item.record, Word.NOT_COMPARABLE, why.splitlines()[0] if why else "")

@@ -12,6 +12,7 @@ from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
 from kabuild.model.gate import Gates
 from kabuild.model.label import Label
+from kabuild.model.verdict import GateVerdict
 from kabuild.store.merkle import Directory
 
 Get = Callable[[Digest], bytes]
@@ -42,7 +43,7 @@ def left_out(manifest: Manifest, get: Get, known: Gates) -> Mapping[str, tuple[s
     said: dict[str, list[tuple[str, str]]] = {task: [] for task in _named(manifest)}
     for record in manifest.records:
         if verdict := _verdict(record, get):
-            said.setdefault(_task_of(record).short, []).append((record.gate, verdict))
+            said.setdefault(task_of(record).short, []).append((record.gate, verdict))
     going = {task: dict(told) for task, told in said.items() if all(v == "PASS" for _, v in told)}
     lacking: dict[str, list[str]] = {gate.name: [] for gate in known.all}
     for name, passed in going.items():
@@ -74,20 +75,32 @@ def check_handed_on(manifest: Manifest, roots: Mapping[Digest, Directory]) -> No
     for record in manifest.records:
         file = record.file(VERDICT_FILE)
         if record.gate and record.task and file:
-            of = _task_of(record), record.gate
+            of = task_of(record), record.gate
             if of in said:
                 raise damaged(f"{of[0].short} has two verdicts of gate {record.gate}")
             said[of] = file.digest
     for record in manifest.records:
         inside = roots[record.root].directories.get(VERDICTS.rstrip("/"))
         for name, node in inside.files.items() if inside and record.task else ():
-            own = said.get((_task_of(record), name.removesuffix(".json")))
+            own = said.get((task_of(record), name.removesuffix(".json")))
             if own is not None and own != node.digest:
                 what = f"{VERDICTS}{name} is not the verdict of that gate"
                 raise damaged(f"{record.label} had false inputs: {what}")
 
 
-def _task_of(record: Record) -> Label:
+def is_skipped(gate: str, data: bytes) -> bool:
+    """Whether ``data`` is what gates find in place of a verdict that was skipped; it has no record.
+
+    Every byte counts: it holds no figures.
+    """
+    try:
+        verdict = GateVerdict.from_json(data)
+    except ValueError:
+        return False
+    return data == GateVerdict.skipped(gate, verdict.summary).to_json()
+
+
+def task_of(record: Record) -> Label:
     """The task of a record, with the number of the trial."""
     return Label.parse(record.task).in_trial(Label.parse(record.label).trial)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from kabuild.bundle.signature import SUFFIX as SIGNATURE
 from kabuild.bundle.signature import signature_of, signer
 from kabuild.bundle.verdicts import left_out
 from kabuild.model.gate import Gates
+from kabuild.published.copied import copied_bundle, copied_file
 from kabuild.published.origin import origins
 from kabuild.published.unpack import unpack
 from kabuild.report.evaluation import read_evaluation
@@ -32,23 +34,28 @@ def with_signer(item: Listed) -> Listed:
     except BundleError as error:
         why = f"{error.message}: {error.hint}" if error.hint else error.message
         hint = "sign the bundle again (kabuild publish --sign), or remove the signature"
-        raise BundleError(error.reason, f"{signature}: {why}", hint=hint) from None
+        what = f"{signature_of(item.source)}: {why}"
+        raise BundleError(error.reason, what, hint=hint) from None
 
 
 def listed(path: Path, store: Store, known: Gates, limit: int) -> Listed:
-    """What is known of a bundle; errors name it. Raises UsageError and BundleError."""
+    """What is known of a bundle; errors name it. Raises UsageError and BundleError.
+
+    Its files are copies, which last as long as ``store`` is open: what is checked is what is shown.
+    """
     try:
-        manifest = unpack(path, store, limit=limit)
+        copy = copied_bundle(path, store)
+        manifest = unpack(copy, store, limit=limit, named=path)
         get = store.cas.get
         evaluation = read_evaluation(manifest, get, known)
-        signature, replayed = signature_of(path), replay_beside(path)
-        replay = read_replay(replayed, evaluation.digest) if replayed.exists() else None
-        near = {SIGNATURE: signature, REPLAY: replayed}
+        beside = _copied(path, store)
+        replay = beside.get(REPLAY)
         return Listed(
             evaluation=evaluation,
-            file=path,
-            beside={suffix: file for suffix, file in near.items() if file.exists()},
-            replay=replay,
+            file=copy,
+            source=path,
+            beside=beside,
+            replay=read_replay(replay, evaluation.digest, replay_beside(path)) if replay else None,
             foreign=origins(manifest.records, get).foreign,
             left_out=left_out(manifest, get, known),
         )
@@ -58,3 +65,9 @@ def listed(path: Path, store: Store, known: Gates, limit: int) -> Listed:
         raise BundleError(error.reason, f"{path}: {error.message}", hint=error.hint) from None
     except OSError as error:
         raise UsageError(Reason.BAD_FLAG, f"{path}: {error.strerror}") from None
+
+
+def _copied(path: Path, store: Store) -> Mapping[str, Path]:
+    """By suffix, copies of what lies beside a bundle. Raises ``OSError``."""
+    near = {SIGNATURE: signature_of(path), REPLAY: replay_beside(path)}
+    return {suffix: copied_file(file, store) for suffix, file in near.items() if file.exists()}

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from kabuild.base.errors import ExitCode, Reason, UsageError
+from kabuild.base.listing import abridged
 from kabuild.base.printing import in_line
 from kabuild.bundle.compare import Word
 from kabuild.cli.bundle_flags import UnpackFlags
@@ -93,6 +94,9 @@ def told(replayed: Replayed) -> str:
     ]
     counts = ", ".join(f"{replayed.count(word)} {word.value}" for word in Word)
     said = [f"to compare byte for byte: {remedy}" for remedy in replayed.remedies]
+    if replayed.not_rerun:
+        labels = abridged(replayed.not_rerun)
+        said.append(f"not rerun, since they use a network or secrets: {labels}")
     judged = [*lacking(replayed.manifest, replayed.left_out), *whose(replayed.origins)]
     found = [*lines, f"{len(lines)} actions: {counts}", *said, *judged]
     return "\n".join(map(in_line, found))
@@ -117,6 +121,7 @@ def _json(replayed: Replayed) -> str:
             ],
             "foreign_code": list(replayed.origins.foreign),
             "left_out": {gate: list(tasks) for gate, tasks in replayed.left_out.items()},
+            "not_rerun": list(replayed.not_rerun),
             "given": dict(replayed.origins.given),
             "remedies": list(replayed.remedies),
             "totals": {word.value: replayed.count(word) for word in Word},

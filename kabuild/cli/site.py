@@ -64,12 +64,12 @@ def command(options: SiteFlags) -> None:
     known = known_gates()
     with Store.open() as store:
         found = [listed(path, store, known, options.max_bytes) for path in options.bundles]
-    items = [with_signer(item) for item in listed_once(found)]
-    pages = [*Pages(items, options.title).all()]
-    try:
-        write_site(output, [*pages, *_bundles(items)])
-    except OSError as error:
-        raise unwritable("--output", output, error) from None
+        items = [with_signer(item) for item in listed_once(found)]
+        pages = [*Pages(items, options.title).all()]
+        try:
+            write_site(output, [*pages, *_bundles(items)])
+        except OSError as error:
+            raise unwritable("--output", output, error) from None
     made = f"{count(len(pages) - 1, 'page')} of {count(len(items), 'bundle')}"
     click.echo(f"{output / 'index.html'}: {made}")
 

@@ -16,6 +16,7 @@ from kabuild.bundle.signature import UNSIGNED, signature_of, signer
 from kabuild.bundle.verdicts import asked_for
 from kabuild.cli.evaluations import known_gates
 from kabuild.cli.types import BYTES, InputPath
+from kabuild.published.copied import copied_bundle
 from kabuild.published.origin import Origins
 from kabuild.published.verify import Verified, verify_file
 from kabuild.store import Store
@@ -48,16 +49,17 @@ def command(
     """
     try:
         with Store.open() as store:
-            verified = verify_file(bundle, store, known_gates(), limit=max_bytes)
-        lines = [told(bundle, verified)]
-        wanted = signature or allowed_signers
-        where = signature or signature_of(bundle)
-        if wanted or where.is_file():
-            who = signer(bundle, where, allowed_signers)
-            more = "" if allowed_signers else " (identity not checked)"
-            lines.append(in_line(f"signed by {who}{more}"))
-        else:
-            lines.append(UNSIGNED)
+            copy = copied_bundle(bundle, store)
+            verified = verify_file(copy, store, known_gates(), limit=max_bytes, named=bundle)
+            lines = [told(bundle, verified)]
+            wanted = signature or allowed_signers
+            where = signature or signature_of(bundle)
+            if wanted or where.is_file():
+                who = signer(copy, where, allowed_signers)
+                more = "" if allowed_signers else " (identity not checked)"
+                lines.append(in_line(f"signed by {who}{more}"))
+            else:
+                lines.append(UNSIGNED)
     except OSError as error:
         raise UsageError(Reason.BAD_FLAG, f"{bundle}: {error.strerror}") from None
     click.echo("\n".join(lines))

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from kabuild.bundle.manifest import Record
-from kabuild.bundle.verdicts import VERDICTS
+from kabuild.bundle.verdicts import VERDICTS, is_skipped
 from kabuild.execution.inputs import TOOLCHAINS
 from kabuild.loading import source_roots
 from kabuild.model.action import VERDICT_FILE
@@ -29,7 +29,8 @@ class Origins:
     Attributes:
         foreign: paths of judging code among them; if empty, this kabuild's own code judged.
         given: the number of other files by directory and suffix: a task's files, and solutions.
-            Compiled code among them was not built from published sources.
+            Compiled code among them was not built from published sources, or not by an action that
+            a replay runs.
     """
 
     foreign: tuple[str, ...]
@@ -38,7 +39,7 @@ class Origins:
 
 def origins(records: Sequence[Record], get: Callable[[Digest], bytes]) -> Origins:
     """The origins of all inputs of the records. Raises whatever ``get`` raises."""
-    made = {file.digest.hash for record in records for file in record.files}
+    made = {file.digest.hash for record in records for file in _reproducible(record)}
     built = {file.digest.hash for record in records for file in _compared(record)}
     shipped = _shipped()
     foreign: set[str] = set()
@@ -48,12 +49,23 @@ def origins(records: Sequence[Record], get: Callable[[Digest], bytes]) -> Origin
             if node.digest.hash in shipped or path.startswith(f"{TOOLCHAINS}/"):
                 continue
             if path.startswith(JUDGES):
-                if node.digest.hash not in built:
+                if node.digest.hash not in built and not _is_skipped(path, node.digest, get):
                     foreign.add(path)
             elif node.digest.hash not in made:
                 given.add((_kind(path), node.digest.hash))
     kinds = Counter(kind for kind, _ in given)
     return Origins(tuple(sorted(foreign)), dict(sorted(kinds.items())))
+
+
+def _is_skipped(path: str, digest: Digest, get: Callable[[Digest], bytes]) -> bool:
+    gate = path.removeprefix(VERDICTS).removesuffix(".json")
+    return path == f"{VERDICTS}{gate}.json" and is_skipped(gate, get(digest))
+
+
+def _reproducible(record: Record) -> Iterator[OutputFile]:
+    """The outputs of which a replay compares every byte. Nobody can make an agent's again."""
+    if record.replayable:
+        yield from (f for f in record.files if not (record.timed and f.path.endswith(".json")))
 
 
 def _compared(record: Record) -> Iterator[OutputFile]:

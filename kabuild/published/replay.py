@@ -39,12 +39,14 @@ class Replayed:
 
     ``origins`` says whose code judged: verdicts of foreign code are reproduced, not confirmed.
     ``left_out`` has, by gate, the tasks without a verdict although nothing stopped the gate.
+    ``not_rerun`` has the labels of actions that use a network or secrets, such as agents.
     """
 
     manifest: Manifest
     comparisons: tuple[Comparison, ...]
     origins: Origins
     left_out: Mapping[str, Sequence[str]]
+    not_rerun: tuple[str, ...] = ()
 
     def count(self, word: Word) -> int:
         """How many actions had this result."""
@@ -112,6 +114,7 @@ def replay_file(
         ordered,
         origins(manifest.records, store.cas.get),
         left_out(manifest, store.cas.get, known),
+        tuple(record.label for record in manifest.records if not record.replayable),
     )
 
 

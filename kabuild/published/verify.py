@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kabuild.bundle.manifest import Manifest
-from kabuild.bundle.restore import restore
 from kabuild.bundle.verdicts import left_out, verdicts
-from kabuild.model.action import Toolchain
 from kabuild.model.gate import Gates
-from kabuild.model.platform import Platform
 from kabuild.published.origin import Origins, origins
-from kabuild.published.unpack import unpack
+from kabuild.published.unpack import action_of, unpack
 from kabuild.store import Store
 
 
@@ -36,18 +33,19 @@ class Verified:
     origins: Origins
 
 
-def verify_file(path: Path, store: Store, known: Gates, *, limit: int) -> Verified:
-    """Check every blob, and every action against its key.
+def verify_file(
+    path: Path, store: Store, known: Gates, *, limit: int, named: Path | None = None
+) -> Verified:
+    """Check every blob, every action against its key, and every record against its action.
 
-    ``known`` are the gates that rules declare here.
+    ``known`` are the gates that rules declare here; errors call the file ``named``.
 
     Raises BundleError for a damaged or changed bundle, and ``OSError``.
     """
-    manifest = unpack(path, store, limit=limit)
+    manifest = unpack(path, store, limit=limit, named=named)
     commands: Counter[str] = Counter()
     for record in manifest.records:
-        action = restore(record, store.cas.get, _any_toolchain, Platform("cpu")).prepared.action
-        commands[" ".join(action.argv[:2])] += 1
+        commands[" ".join(action_of(record, store).argv[:2])] += 1
     return Verified(
         manifest,
         verdicts(manifest.records, store.cas.get),
@@ -55,8 +53,3 @@ def verify_file(path: Path, store: Store, known: Gates, *, limit: int) -> Verifi
         dict(commands.most_common()),
         origins(manifest.records, store.cas.get),
     )
-
-
-def _any_toolchain(name: str) -> Toolchain:
-    """Stands for any toolchain: its fingerprint is in the input root, and nothing runs."""
-    return Toolchain(name=name, role="", fingerprint=b"", home="/")

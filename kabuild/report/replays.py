@@ -55,20 +55,21 @@ def replay_beside(bundle: Path) -> Path:
     return bundle.with_name(bundle.name + SUFFIX)
 
 
-def read_replay(path: Path, digest: str) -> Replay:
+def read_replay(path: Path, digest: str, named: Path | None = None) -> Replay:
     """The replay of the bundle whose manifest has ``digest``.
 
-    Raises BundleError for anything else, and ``OSError``.
+    Errors call the file ``named``. Raises BundleError for anything else, and ``OSError``.
     """
+    named = named or path
     try:
         told: Any = bounded_json(read_plain(path))
         of, actions = told["bundle"], told["actions"]
         said = {str(item["label"]): str(item["result"]) for item in actions}
     except (ValueError, TypeError, KeyError):
-        what = f"{path} is not the output of kabuild replay --json"
+        what = f"{named} is not the output of kabuild replay --json"
         raise BundleError(Reason.BUNDLE_DAMAGED, what, hint=f"make it again: {_HINT}") from None
     if of != digest:
-        what = f"{path} is of another bundle"
+        what = f"{named} is of another bundle"
         theirs = in_line(str(of)[:12])
         hint = f"its manifest is sha256:{theirs}, not sha256:{digest[:12]}; remove the file"
         raise BundleError(Reason.BUNDLE_DAMAGED, what, hint=hint)

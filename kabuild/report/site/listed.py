@@ -22,8 +22,9 @@ class Listed:
     """One bundle, with what is known of it beside its evaluation.
 
     Attributes:
-        file: the bundle, which becomes a part of the site; so do ``beside``, by suffix: its
-            signature and its replay, if there are any.
+        file: a copy of the bundle, which becomes a part of the site; so do ``beside``, by suffix:
+            copies of its signature and its replay, if there are any.
+        source: the bundle as its user named it.
         replay: what came of running it again, if somebody did.
         foreign: judging code in it that this kabuild does not ship.
         left_out: tasks without a verdict of a usual gate that nothing stopped, by gate.
@@ -32,6 +33,7 @@ class Listed:
 
     evaluation: Evaluation
     file: Path
+    source: Path
     beside: Mapping[str, Path]
     replay: Replay | None
     foreign: Sequence[str]

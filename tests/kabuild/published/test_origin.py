@@ -10,6 +10,7 @@ import pytest
 from kabuild.loading import builtin_root
 from kabuild.model.digest import Digest
 from kabuild.model.result import OutputFile
+from kabuild.model.verdict import GateVerdict
 from kabuild.published.origin import Origins, origins
 from kabuild.store.merkle import FileNode, build
 from tests.testkit.bundles import RECORD
@@ -52,6 +53,27 @@ def test_compiled_code_counts_as_given_unless_an_action_made_it() -> None:
     inputs = {"candidate/kernel.so": b"code"}
     assert judged(inputs).given == {"candidate/*.so": 1}
     assert judged(inputs, {"kernel.so": b"code"}).given == {}
+
+
+def test_kernels_that_no_replay_compiles_are_given() -> None:
+    inputs, made = {"candidate/kernel.so": b"code"}, {"kernel.so": b"code"}
+    assert judged(inputs, made, replayable=False).given == {"candidate/*.so": 1}
+    assert judged(inputs, made, timed=True).given == {}, "only its JSON may differ"
+    code = {"choice/compiled.json": b"{}"}, {"compiled.json": b"{}"}
+    assert judged(*code, timed=True).given == {"choice/*.json": 1}
+    assert judged(*code).given == {}
+
+
+def test_a_verdict_of_a_gate_that_an_earlier_one_stopped_is_nobodys() -> None:
+    skipped = GateVerdict.skipped("perf", "correctness: FAIL").to_json()
+    assert judged({"verdicts/perf.json": skipped}).foreign == ()
+    for path, data in (
+        ("verdicts/unseen.json", skipped),
+        ("verdicts/perf.json", skipped.replace(b"SKIPPED", b"PASS")),
+        ("verdicts/perf.json", skipped.replace(b'"cases":[]', b'"cases":[{"speedup":9}]')),
+        ("tools/perf.json", skipped),
+    ):
+        assert judged({path: data}).foreign == (path,)
 
 
 def test_a_toolchains_fingerprint_is_none_of_it() -> None:

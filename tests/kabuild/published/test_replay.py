@@ -22,6 +22,7 @@ def test_everything_is_reproduced_on_a_machine_that_has_nothing(
     totals = {"reproduced": 6, "same outcome": 0, "different": 0, "not comparable": 0}
     assert ran.json["totals"] == totals
     assert ran.json["remedies"] == []
+    assert ran.json["not_rerun"] == []
     assert len(ran.executed) == 6
 
 
@@ -80,6 +81,52 @@ def test_a_false_verdict_is_found_and_named(published: Published, tmp_path: Path
     (found,) = [item for item in ran.json["actions"] if item["result"] == "different"]
     assert found["label"] == "//tasks/family0/t1:t1.compile"
     assert found["detail"] == 'verdict.json: verdict was "PASS", is "FAIL"'
+
+
+def _relabelled(manifest: dict[str, Any]) -> None:
+    """Correctness as unseen; only a rerun can tell, as its own verdict is forged, too."""
+    actions = manifest["actions"]
+    (unseen,) = [item for item in actions if item["gate"] == "unseen"]
+    (other,) = [item for item in actions if item["gate"] == "correctness"]
+    for field in ("key", "command", "root"):
+        unseen[field] = other[field]
+
+
+def test_a_gate_that_turns_out_to_be_another_one_differs(
+    published: Published, tmp_path: Path
+) -> None:
+    bundle = with_manifest(published.bundle, tmp_path / "a.kab", _relabelled)
+    ran = published.elsewhere(tmp_path).run("replay", str(bundle), "--json")
+    assert ran.code == 3
+    (found,) = [item for item in ran.json["actions"] if item["result"] != "reproduced"]
+    assert found["label"] == "//tasks/family0/t0:t0.unseen"
+    assert (found["result"], found["detail"]) == ("different", "its action is gate 'correctness'")
+
+
+def test_a_gate_that_is_not_to_be_run_again_is_refused(
+    published: Published, tmp_path: Path
+) -> None:
+    def edit(manifest: dict[str, Any]) -> None:
+        manifest["actions"][1]["replayable"] = False
+
+    bundle = with_manifest(published.bundle, tmp_path / "a.kab", edit)
+    elsewhere = published.elsewhere(tmp_path)
+    for command in ("replay", "verify", "report", "records"):
+        ran = elsewhere.run(command, str(bundle))
+        assert ran.code == 1
+        assert "is marked as not replayable, but uses neither a network nor secrets" in ran.err
+
+
+def test_an_output_that_is_left_out_can_still_differ(published: Published, tmp_path: Path) -> None:
+    def edit(manifest: dict[str, Any]) -> None:
+        first = manifest["actions"][0]
+        first["withheld"] = ["made"]
+        first["files"][0][1] = f"{'0' * 64}/1"
+
+    bundle = with_manifest(published.bundle, tmp_path / "a.kab", edit)
+    ran = published.elsewhere(tmp_path).run("replay", str(bundle), "--json")
+    assert ran.code == 3
+    assert ran.json["actions"][0]["detail"] == "made differs; the bundle leaves out what it was"
 
 
 def test_a_toolchain_that_is_not_here_makes_figures_incomparable(

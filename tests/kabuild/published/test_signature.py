@@ -5,12 +5,15 @@ from __future__ import annotations
 import shutil
 import subprocess
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 
 from kabuild.base.errors import BundleError, Reason
 from kabuild.bundle.signature import sign, signature_of, signer
+from kabuild.cli import verify
+from kabuild.published.verify import Verified, verify_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,6 +92,38 @@ def test_a_key_that_is_none_is_named(bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="cannot sign") as caught:
         sign(bundle, tmp_path / "key")
     assert caught.value.reason is Reason.NOT_SIGNED
+
+
+@pytest.mark.parametrize("other", [b"another bundle", None])
+def test_what_is_checked_is_what_is_shown(
+    published: Published,
+    bundle: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    other: bytes | None,
+) -> None:
+    """The bundle is replaced, or removed, between the checks of its content and its signature."""
+    keys = make_keys(tmp_path, "ada")
+    sign(bundle, keys.private)
+    content = bundle.read_bytes()
+
+    def replaced(path: Path, *args: Any, **more: Any) -> Verified:
+        found = verify_file(path, *args, **more)
+        bundle.write_bytes(other) if other else bundle.unlink()
+        return found
+
+    monkeypatch.setattr(verify, "verify_file", replaced)
+    monkeypatch.setenv("KABUILD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(published.workspace.root)
+    called = [str(bundle), f"--allowed_signers={keys.allowed}"]
+    ran = CliRunner().invoke(verify.command, called)
+    assert ran.output.endswith("signed by ada@example.org\n"), ran.output
+    assert ran.output.startswith(f"{bundle}: whole; 6 actions")
+
+    bundle.write_bytes(content + b"more")
+    with pytest.raises(BundleError, match=f"{bundle} is damaged"):
+        CliRunner().invoke(verify.command, called, catch_exceptions=False)
+    assert not [*(tmp_path / "cache/tmp").rglob("copy.*")]
 
 
 def test_the_command_line_signs_and_checks(

@@ -40,7 +40,7 @@ def listed(one: Evaluation, file: Path, **more: Any) -> Listed:
     """A bundle of it, which holds nothing else."""
     file.write_bytes(b"a bundle")
     given: dict[str, Any] = {"beside": {}, "replay": None, "foreign": (), "left_out": {}, **more}
-    return Listed(evaluation=one, file=file, **given)
+    return Listed(evaluation=one, file=file, source=file, **given)
 
 
 OURS = judged_by("ours", result("softmax", 2.0, evidence=Evidence(HOSTILE)), result("gemm", None))

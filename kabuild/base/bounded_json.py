@@ -42,7 +42,7 @@ def bounded_json(data: bytes | str, *, non_finite: bool = False) -> Any:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise ValueError("a text in it has half of a UTF-16 character") from None
+            raise ValueError("a string in it has an unpaired UTF-16 surrogate") from None
     return value
 
 
@@ -76,7 +76,7 @@ def _no_number(name: str) -> NoReturn:
 
 def _finite(text: str) -> float:
     if math.isinf(value := float(text)):
-        raise ValueError(f"{text[:40]} is beyond all numbers")
+        raise ValueError(f"{text[:40]} is out of range")
     return value
 
 

@@ -38,7 +38,7 @@ def disagreement(then: Mapping[str, Any], now: Mapping[str, Any], *, whole: bool
     for case in _list(then):
         config = str(case["config"])
         if config in told:
-            return f"{config} is there twice"
+            return f"{config} is listed twice"
         told[config] = case
         if config not in again:
             return f"{config} was measured then, but not now"

@@ -199,7 +199,7 @@ def import_(*, file: Path, max_bytes: int | None) -> None:
         f"{done.known} results were there already"
     )
     for key in done.disputed:
-        click.echo(f"kept our own result, which differs: {key}", err=True)
+        click.echo(f"kept the local result, which differs: {key}", err=True)
 
 
 def _limit() -> Limit:

@@ -176,9 +176,9 @@ def command(options: DoctorFlags) -> None:
     kabuild doctor --json | jq '.[] | select(.state == "PROBLEM")'
     kabuild doctor --remote_cache=grpc://cache.example:8980
 
-    With --remote_cache also that server is checked, by writing an entry for the doctor; with
-    --remote_executor that fleet, by asking a worker of each pool.
-    Exits with 36 when a required part is missing.
+    --remote_cache=URL also checks that server, by writing a test entry; --remote_executor=URL
+    checks that fleet, by asking a worker of each pool. Exits with 36 when a required part is
+    missing.
     """
     findings = [finding for check in CHECKS for finding in check()]
     if remote := options.server():

@@ -101,7 +101,7 @@ def _device(device: Device, driver: Driver, leases: FileLeases) -> Finding:
             device.name,
             State.WARNING,
             f"{describe(device)}; processes that kabuild did not start compute on it: {named}",
-            "end them: times measured beside them mean nothing",
+            "end them: times measured meanwhile are meaningless",
         )
     return Finding(device.name, State.OK, f"{describe(device)}; free")
 

@@ -40,7 +40,7 @@ def status(options: StatusFlags) -> None:
     kabuild fleet status --config=fleet
     kabuild fleet status --remote_executor=grpc://fleet.example:8980 --json
 
-    Exits with 36 where something does not work.
+    Exits with 36 if something does not work.
     """
     remote = options.server()
     if remote is None:

@@ -69,7 +69,7 @@ class ProfileFlags(WhereFlags, KeyFlags, RunFlags, JsonFlags):
     compiled: bool = flag(
         "--compiled/--nocompiled",
         default=False,
-        help="Also show what torch.compile makes of it.  [default: no]",
+        help="Also profile the model after torch.compile.  [default: no]",
     )
 
 
@@ -207,8 +207,8 @@ def verify_(options: VerifyFlags) -> None:
 
     Judges the tasks that 'kabuild model extract' wrote, puts the solutions that pass into the
     model, and compares it with the model's own code in double precision, on fresh arguments and
-    weights. Times it against the model's own code, against what torch.compile makes of that, and
-    without each kernel.
+    weights. Times it against the model's own code, eager and after torch.compile, and without each
+    kernel.
 
     \b
     kabuild model verify tasks/my_model --agent=claude_code

@@ -30,7 +30,7 @@ class PresentationFlags(JsonFlags):
         "--events",
         type=OutputFile(),
         metavar="FILE",
-        help="Write what happens, as JSON lines, here.",
+        help="Write events to this file, as JSON lines.",
     )
     summary: Path | None = flag(
         "--summary",

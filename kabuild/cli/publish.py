@@ -66,8 +66,8 @@ def command(options: PublishFlags) -> None:
 
     If WORKSPACE.toml names a file of records, lists those that the evaluation breaks.
 
-    Exits with 0 whatever the verdicts are. Where a gate was not judged nothing is written: exits
-    with 36 after an infrastructure failure, 8 when interrupted.
+    Exits with 0 whatever the verdicts are. If a gate was not judged, nothing is written, and it
+    exits with 36 after an infrastructure failure, 8 when interrupted.
     """
     output, key = options.output, options.sign
     if output.suffix != SUFFIX:

@@ -26,8 +26,8 @@ from kabuild.cli.toolchain_context import ToolchainContext, declared, users
 from kabuild.cli.types import InputPath
 from kabuild.model.digest import Digest
 from kabuild.model.label import Label
-from kabuild.report.columns import render_columns
 from kabuild.report.fetch_progress import make_fetch_progress, megabytes
+from kabuild.report.table import render_columns
 from kabuild.toolchain import Declaration, Fetched, LocalTree
 from kabuild.toolchain.completeness import installation, lacking, not_whole
 from kabuild.toolchain.inventory import Item, State, fetched_tree, take_stock

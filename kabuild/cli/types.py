@@ -168,5 +168,7 @@ def _plain(
 ) -> Any:
     text = str(value)
     if not text or "\0" in text:
-        kind.fail("the path is empty" if not text else "a path has no null byte", param, ctx)
+        kind.fail(
+            "the path is empty" if not text else "a path cannot contain a null byte", param, ctx
+        )
     return value

@@ -44,8 +44,8 @@ def command(
     kabuild verify expert.kab
     kabuild verify expert.kab --allowed_signers=~/.ssh/allowed_signers
 
-    Checks the digest of every blob and the key of every action. Whether the verdicts are
-    true, only 'kabuild replay' can show.
+    Checks the digest of every blob and the key of every action. Only 'kabuild replay' can show
+    whether the verdicts are true.
     """
     try:
         with Store.open() as store:

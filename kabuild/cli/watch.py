@@ -33,7 +33,7 @@ class WatchFlags(SolverFlags, GateFlags, JudgingFlags):
         callback=read_gates,
         metavar="GATES",
         help="Only these gates: compile,perf; or the default ones with changes: +unseen,-perf.  "
-        "[default: those that each task's rule says]",
+        "[default: the usual gates of each task]",
     )
 
     def refine(self, request: Request) -> Request:

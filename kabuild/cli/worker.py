@@ -107,7 +107,7 @@ at_socket = click.option(
     "--metrics",
     callback=_read_address,
     metavar="HOST:PORT",
-    help="Serve numbers for Prometheus there, at /metrics; port 0 is any free one.",
+    help="Serve metrics for Prometheus at this address, under /metrics; port 0 is any.",
 )
 def serve(
     *,
@@ -119,13 +119,13 @@ def serve(
     drain: float,
     metrics: tuple[str, int] | None,
 ) -> None:
-    """Run what engines hand on, in sandboxes, and sign the results.
+    """Run the actions that engines pass on, in sandboxes, and sign the results.
 
     \b
     kabuild worker serve --signing_key=node.key --platform=cuda
 
     Offers the toolchains of the workspace. Ends on Ctrl-C and SIGTERM, after the actions that run.
-    Exits with 36 where this machine has no sandboxes.
+    Exits with 36 if this machine has no sandboxes.
     """
     signer = _signer(signing_key)
     from kabuild.sharing import require_packages

@@ -64,7 +64,7 @@ class NodeError(Exception):
     def __init__(self, code: int, text: str) -> None:
         super().__init__(code, text)
         self.code = code
-        self.text = text or f"exit code {code}, without a word"
+        self.text = text or f"exit code {code}, without a message"
 
 
 class NoNodeError(InfraError):

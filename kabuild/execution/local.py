@@ -76,11 +76,13 @@ class LocalStrategy:
     def hermetic(self) -> bool:
         """Whether commands see only their inputs; the machine is asked once."""
         if self._bare is None:
-            self._bare = _refusal() if self._isolate else "actions run without sandboxes, as asked"
+            self._bare = (
+                _refusal() if self._isolate else "actions run without sandboxes, as requested"
+            )
             if self._bare:
                 self._warn(
                     f"{self._bare}: they can see and change this machine's files, and their "
-                    "results are not hermetic and kept apart"
+                    "results are not hermetic and are kept separate"
                 )
         return not self._bare
 
@@ -189,7 +191,7 @@ def _refusal() -> str:
     refusal = probe()
     if refusal is None:
         return ""
-    return f"this machine refuses sandboxes to actions ({refusal}; see kabuild doctor)"
+    return f"this machine does not allow sandboxes ({refusal}; see kabuild doctor)"
 
 
 def _spec(
@@ -245,9 +247,9 @@ def _fault(action: Action, completed: Completed) -> str:
         Limit.WALL: f"timed out after {limits.timeout:g} s",
         Limit.MEMORY: f"used more than its {limits.memory >> 20} MiB of memory",
         Limit.PROCESSES: f"started more than its {limits.processes} processes",
-        Limit.CPU: "used more CPU time than it may",
-        Limit.FILE: "wrote a file larger than it may",
-        Limit.OUTPUT: "wrote more to stdout or stderr than it may",
+        Limit.CPU: "exceeded its limit of CPU time",
+        Limit.FILE: "exceeded its limit of file size",
+        Limit.OUTPUT: "exceeded its limit of output to stdout and stderr",
     }
     if completed.limit:
         return wording[completed.limit]

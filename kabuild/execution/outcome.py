@@ -135,7 +135,7 @@ def _declared_wrongly(action: Action, result: ActionResult, cas: Cas) -> str:
         for path, item in action.inputs:
             if isinstance(item, Source) and line.startswith(f"{path}:"):
                 return _shortened(f"{item.path}{line.removeprefix(path)}")
-    return _shortened(lines[-1]) if lines else "the task is wrong"
+    return _shortened(lines[-1]) if lines else "the task is broken"
 
 
 def _shortened(line: str) -> str:

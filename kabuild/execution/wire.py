@@ -174,7 +174,7 @@ def read_note(data: bytes) -> Note:
             ),
             fresh=fresh,
         )
-    except (KeyError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
+    except (KeyError, TypeError, AttributeError, binascii.Error) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from None
     if Digest.of(message) != note.key:
         raise ValueError("its key does not match its action")

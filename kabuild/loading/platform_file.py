@@ -53,8 +53,8 @@ def _check_packages(tables: list[Mapping[str, Any]]) -> None:
 
 
 ATTRS: Mapping[str, Attr] = {
-    "doc": attr.string("One sentence for people.", required=True),
-    "device": attr.string("What people call one of its devices.", default=""),
+    "doc": attr.string("One sentence that describes it.", required=True),
+    "device": attr.string("The common name of one of its devices.", default=""),
     "example": attr.string("One of its architectures, for messages.", default=""),
     "visible": attr.strings("The variables by which users hide devices."),
     "untried": attr.string("Parts that were never tested on hardware.", default=""),

@@ -97,7 +97,7 @@ def _cost(access: Mapping[str, Any], totals: Mapping[str, Any]) -> str:
         parts.append(f"{totals['ways']:.1f}-way bank access")
     else:
         needed = f"{totals['efficiency']:.0%} needed"
-        parts.append(f"{totals['sectors_per_request']:.1f} sectors a request, {needed}")
+        parts.append(f"{totals['sectors_per_request']:.1f} sectors per request, {needed}")
     if access["operation"] == "atomic":
         parts.append(f"{totals['turns_per_request']:.1f} lanes at one address")
     return ", ".join(parts)

@@ -122,7 +122,7 @@ def _config(config: Mapping[str, Any], ramp: str) -> list[str]:
         )
         lines.append(f"               |{histogram(flat[side], low, high, ramp)}|")
     lines.append(f"                {duration(low):<{BINS // 2}}{duration(high):>{BINS // 2}}")
-    sure = "" if config["faster"] else ", not surely faster"
+    sure = "" if config["faster"] else ", not significantly faster"
     lines.append(f"    speedup    {_interval(config)} at 95 %{sure}")
     if warm := config["warm"]:
         times = (warm["baseline_ns"], warm["candidate_ns"])

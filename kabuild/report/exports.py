@@ -28,7 +28,7 @@ _WHICH = ("evaluation", "platform", "task", "family", "trial")
 _FIGURES = ("reason", "speedup", "speedup_low", "speedup_high", "score", "policy")
 
 FASTER = (
-    "faster: right, and surely faster than the baseline (the whole 95 % interval is above 1); "
+    "faster: right, and significantly faster (the whole 95 % interval is above 1); "
     "fast₁: right, and measured faster."
 )
 

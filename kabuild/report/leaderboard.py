@@ -40,7 +40,7 @@ class LeaderboardRow:
             times were measured; None if one of these is unknown.
         median_low, median_high: the medians of the lower and of the upper ends.
         measured: whether any trial has a speedup: else both say only that nothing was gained.
-        faster: the share that is right and surely faster than the baseline, by its whole
+        faster: the share that is right and significantly faster than the baseline, by its whole
             interval; None without times or intervals.
         fast: by threshold p, the share that is right and measured faster than p times the
             baseline: fast_p, of the measured ratios alone.

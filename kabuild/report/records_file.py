@@ -84,7 +84,7 @@ def _record(told: Mapping[str, Any], where: str) -> Record:
     line = [_time(item, f"{where}.broken[{place}]") for place, item in broken]
     best = _time(told, where)
     if any(time.of != best.of for time in line):
-        raise ValueError(f"{where}.broken is of another task, config or machine")
+        raise ValueError(f"{where}.broken belongs to another task, config or machine")
     return Record(best, tuple(line))
 
 

@@ -102,5 +102,5 @@ class Offered:
                 devices=tuple(map(str, said["devices"])),
                 toolchains={str(k): str(v) for k, v in said["toolchains"].items()},
             )
-        except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{type(error).__name__}: {error}") from None

@@ -15,7 +15,7 @@ _TEXT = """\
 
 ## What you may change
 
-`{kernel}`, and nothing else: only this file is handed in. It has to keep what it offers:
+Only `{kernel}`: no other file is handed in. It must keep this interface:
 
 {offers}
 
@@ -23,31 +23,31 @@ _TEXT = """\
 |---|---|---|
 {arguments}
 
-{scalars}`T` is one of: {dtypes}. It has to be right for every shape in this space, not only for
-those in configs.json, on which its speed is measured:
+{scalars}`T` is one of: {dtypes}. The kernel must be correct for every shape in this space.
+Its speed is measured on the shapes in configs.json.
 
 {space}
 
-`reference.py` says what is right, and what inputs look like.
+`reference.py` defines the inputs and the correct outputs.
 
 ## How it is judged
 
-It is compiled; compared with a float64 oracle on shapes, values and edges that you do not see
-all of; then timed against the {baseline}. Every timed call is verified.
+The kernel is compiled, then compared with a float64 oracle on shapes, values and edge cases,
+some of them hidden, then timed against the {baseline}. Every timed call is verified.
 Score: {score}.
 
 `kabuild-check` does the same on the visible configs, as often as you like:
 
-    kabuild-check                  compile, then one quick correct-or-not
+    kabuild-check                  compile, then one quick test of correctness
     kabuild-check correctness      all stages
     kabuild-check perf             times against the {baseline}
     kabuild-check all              all of these, and --help for more
 {counts}
-CHEATSHEET.md and TARGET.md say how kernels are written here, and for which machine.
+CHEATSHEET.md explains how to write kernels here. TARGET.md describes the machine.
 """
 
 _COUNTS = """\
-    kabuild-check --analyze        what each line asks memory for, and what stands out
+    kabuild-check --analyze        memory accesses of each line, and the most wasteful ones
 """
 _BASELINES = {"torch2hip": "PyTorch code"}
 _SCORES = {
@@ -77,7 +77,7 @@ def brief_text(ctx: Context, signature: Signature, kernel: str, *, counts: bool 
         scalars=f"{scalars}\n" if scalars else "",
         dtypes=", ".join(attrs["dtypes"]),
         space="\n".join(f"- `{name}` from {low} to {high}" for name, (low, high) in ranges.items()),
-        baseline=_BASELINES.get(ctx.target.kind, "kernel as it was given"),
+        baseline=_BASELINES.get(ctx.target.kind, "original kernel"),
         counts=_COUNTS if counts else "",
         score=_SCORES[ctx.options.policy],
     )
@@ -98,17 +98,15 @@ def _offers(ctx: Context, signature: Signature, kernel: str) -> str:
 
 def _called(ctx: Context, signature: Signature, call: str) -> str:
     """How a solution is called, and the call's other effects."""
-    lines = [f"- it is called so: `{call.strip()}`"]
+    lines = [f"- it is called as `{call.strip()}`"]
     if name := ctx.attrs["baseline"]:
-        lines.append(
-            f"- what has the role of the first name is called `{name}` in the kernel given"
-        )
+        lines.append(f"- `{name}` in the original kernel has the role of the first name above")
     if signature.updates:
         names = ", ".join(f"`{name}`" for name in signature.updates)
-        lines.append(f"- it changes {names} in place; every other input stays as it is")
+        lines.append(f"- it updates {names} in place and must leave all other inputs unchanged")
     if signature.state:
         names = ", ".join(f"`{tensor.name}`" for tensor in signature.state)
-        lines.append(f"- it takes these weights, which differ each time: {names}")
+        lines.append(f"- it takes these weights, drawn anew for each test: {names}")
     return "\n".join(lines)
 
 

@@ -152,7 +152,7 @@ class _Reader:
                 return {"item": [self._function(value), self.node(index)]}
             case _:
                 what = f"'{ast.unparse(node)}' cannot be in a call"
-                hint = "use names, numbers, texts, True, False, None, dtypes, ( ), [ ] and { }"
+                hint = "use names, numbers, strings, True, False, None, dtypes, ( ), [ ] and { }"
                 raise AttributeProblem(what, _PATH, hint)
 
     def _container(self, node: ast.Tuple | ast.List | ast.Dict) -> Node:
@@ -165,7 +165,7 @@ class _Reader:
     def _key(self, node: ast.expr | None) -> Node:
         if isinstance(node, ast.Constant) and isinstance(node.value, str | int):
             return {"value": node.value}
-        raise AttributeProblem("a table in a call has texts and integers as its keys", _PATH)
+        raise AttributeProblem("the keys of a dict in a call must be strings or integers", _PATH)
 
     def _name(self, name: str) -> Node:
         if name in self._known:

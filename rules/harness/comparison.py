@@ -31,7 +31,7 @@ def check_compare(declared: Mapping[str, Any], signature: Signature) -> None:
             raise AttributeProblem(f"unknown comparison {text!r}", path, hint)
         if match[1] == "quantised" and outputs[name].dtype not in STEPPED:
             raise AttributeProblem(
-                f"'{name}' is {outputs[name].dtype}, which has no steps to be off by",
+                f"'{name}' is {outputs[name].dtype}, which cannot be quantised",
                 path,
                 f"quantised outputs are {', '.join(STEPPED)}",
             )
@@ -46,12 +46,14 @@ def check_compare(declared: Mapping[str, Any], signature: Signature) -> None:
 def _check_choice(indices: Tensor, values: Tensor | None, path: tuple[str, str]) -> None:
     if values is None:
         raise AttributeProblem(
-            "'topk_indices' names the input that the indices point into",
+            "'topk_indices' needs the name of the input that the indices refer to",
             path,
             f"write {path[1]} = 'topk_indices(x)'",
         )
     if indices.dtype not in INTEGERS:
-        raise AttributeProblem(f"'{indices.name}' is {indices.dtype}: no indices", path)
+        raise AttributeProblem(
+            f"'{indices.name}' is {indices.dtype}, but indices are integers", path
+        )
     if indices.shape[:-1] != values.shape[:-1]:
         raise AttributeProblem(
             f"'{indices.name}' and '{values.name}' differ before the last axis", path
@@ -63,7 +65,7 @@ def _check_seed(seed: str, inputs: Mapping[str, Tensor], path: tuple[str, str]) 
     hint = f"inputs of such a dtype: {', '.join(seeds)}" if seeds else "declare seed = 'i64[1]'"
     if seed not in inputs:
         raise AttributeProblem(
-            "'sampled' names the input that is the seed",
+            "'sampled' needs the name of the input that holds the seed",
             path,
             f"write {path[1]} = 'sampled({seeds[0] if seeds else 'seed'})'",
         )

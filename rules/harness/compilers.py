@@ -1,4 +1,4 @@
-"""What the rules that compile HIP share: which toolchains they take, and how tools hear of them."""
+"""Shared by the rules that compile HIP: their toolchains and the arguments of compilers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ HIP_DRIVER = "hip/driver/compile_hip.py"
 HIP_COMPILE_GATE = "hip/driver/compile_gate.py"
 _HIP = "toolchains/hip"
 DRIVER_BEHIND = "libkabuild-driver.so"
-"""By which name a launch filter finds the driver: ``runners/driver_front.py``."""
+"""The name under which a launch filter finds the driver: ``runners/driver_front.py``."""
 BUILDING = Limits(timeout=600.0, memory=6 << 30, processes=128, scratch=2 << 30)
-"""Of what is built once for all kernels: runtimes and runners."""
+"""The limits of builds that all kernels share: runtimes and runners."""
 
 
 def tool(ctx: Context, attribute: str, role: str) -> Toolchain:
@@ -69,7 +69,7 @@ def architectures(ctx: Context) -> dict[str, Artifact]:
 
 
 def home(toolchain: Toolchain) -> str:
-    """Where it will be: a token that is replaced when an action starts."""
+    """A token for the toolchain's path, replaced when an action starts."""
     return f"${{toolchain:{toolchain.name}}}"
 
 
@@ -79,9 +79,9 @@ def cpp_compiler(toolchain: Toolchain, program: str) -> str:
 
 
 def hip_driver(ctx: Context, platform: str, *more: str) -> dict[str, Artifact]:
-    """HIP's driver with what one platform has of it, and ``more`` directories, below ``hip/``.
+    """HIP's driver for one platform and ``more`` directories, below ``hip/``.
 
-    Nothing of another platform: an edit of what only that one compiles with changes no key here.
+    Files of other platforms are left out, so editing them changes no key here.
     """
     own = (f"{platform}/driver", f"{platform}/include")
     parts = ("common", "host", "driver", *own, *more)

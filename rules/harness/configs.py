@@ -96,7 +96,9 @@ def _read_config(
     for name, default in signature.scalars:
         value = item.get(name, default)
         if not _is_like(value, default):
-            raise AttributeProblem(f"scalar '{name}' has no such value: {value!r}", (*path, name))
+            raise AttributeProblem(
+                f"{value!r} is not a valid value of scalar '{name}'", (*path, name)
+            )
     _check_shapes(signature, dict(dims), path)
     _check_conditions(attrs, dict(dims), path)
     values = tuple((name, item.get(name, default)) for name, default in signature.scalars)
@@ -114,7 +116,7 @@ def _is_like(value: Any, default: Scalar) -> bool:
 def _is_present(name: str, item: Mapping[str, Any], path: tuple[str | int, ...]) -> bool:
     present = item.get(name, True)
     if not isinstance(present, bool):
-        what = f"'{name}' is {present!r}: an optional tensor is there or not"
+        what = f"'{name}' must be true or false, got {present!r}"
         raise AttributeProblem(what, (*path, name), f"write {name} = false")
     return present
 
@@ -138,15 +140,15 @@ def _check_shapes(
                 size = value_of(expression, dims)
             except ZeroDivisionError:
                 raise AttributeProblem(
-                    f"the config has no '{tensor.name}': '{expression}' divides by zero", path
+                    f"the shape of '{tensor.name}' is invalid: '{expression}' divides by zero", path
                 ) from None
             if size < 0:
-                what = f"the config has no '{tensor.name}': '{expression}' is {size}"
+                what = f"the shape of '{tensor.name}' is invalid: '{expression}' is {size}"
                 raise AttributeProblem(what, path)
             elements *= size
         if elements >= 2**60:
             what = f"'{tensor.name}' has {elements} elements in this config"
-            raise AttributeProblem(what, path, "no machine holds that many")
+            raise AttributeProblem(what, path, "use smaller dims")
 
 
 def _read_dim(

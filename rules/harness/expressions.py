@@ -14,7 +14,7 @@ from .names import check_argument
 
 _RANGE = re.compile(r"\s*([0-9]{1,18})\s*\.\.\s*([0-9]{1,18})\s*")
 _LONGEST = 400
-"""The most characters of an expression, since Python parses it."""
+"""The most characters of an expression, to spare Python's parser."""
 
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
 

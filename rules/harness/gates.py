@@ -37,7 +37,7 @@ CHOICE: Mapping[str, str] = {
     "choice": "choice/baseline.json",
     "compiled": "choice/compiled.json",
 }
-"""By what a specification calls it, where a gate finds what a baseline is timed as."""
+"""The gates' input files of a chosen baseline, by their names in a specification."""
 
 SCRIPT_TIER = "script"
 """The tier of tasks whose own script decides about results."""
@@ -154,7 +154,7 @@ def declare_judging(
 
 
 def declare_choice(ctx: Context, baseline: Side, runtime: Runtime) -> Action:
-    """``.baseline``: what a PyTorch baseline is timed as. No candidate has a part in it.
+    """``.baseline``: chooses the form in which a PyTorch baseline is timed, without a candidate.
 
     It runs behind the launch filter, where there is one, as it does beside candidates.
     """
@@ -266,11 +266,11 @@ class Judging:
 
 
 def _preload(ctx: Context) -> tuple[str, ...]:
-    """What the warm process of a judge has imported.
+    """The modules that a judge's warm process imports.
 
-    An imported task's reference has the original make tensors without data; PyTorch imports its
-    compiler for that. Where a GPU is used, no process that others are forked from may do so: it
-    asks for devices.
+    The reference of an imported task makes tensors without data, for which PyTorch imports its
+    compiler. That import asks for devices, so it is left out where a GPU is used: a process that
+    has asked must not be forked.
     """
     imported = ctx.attrs["library"] and ctx.platform.name == "cpu"
     return PRELOAD_OF_ORIGINALS if imported else PRELOAD

@@ -38,7 +38,7 @@ _COMPARING = (*_JUDGE, "truth")
 _EDGES = ("correctness/__init__.py", "correctness/edges.py")
 _TIMING = (*_COMPARING, *_EDGES, *_terms("perf", "speedup"), "perf")
 
-_ORACLE = _truth("distributions", "oracle", "rounding", "task_code")
+_ORACLE = _truth("dispatch", "distributions", "oracle", "rounding", "task_code")
 _ASSESSING = _truth("assessment", "comparison", "draws", "samples", "sampling", "tolerance")
 
 GATE_FILES: Mapping[str, tuple[str, ...]] = {
@@ -63,11 +63,12 @@ GATE_FILES: Mapping[str, tuple[str, ...]] = {
 
 AHEAD_FILES = (
     *(f"base/{name}.py" for name in ("__init__", "program", "shapes", "tensors")),
-    *_terms("dtypes", "reasons"),
+    *_terms("dtypes", "launcher_types", "reasons"),
 )
 """What the compile gate of Triton tasks needs to call a module without a device."""
 
 _PYTHON = ("pyrunner",)
+_DEVICE = ("pyrunner_device", *_terms("launcher_types"))
 _COUNTED = "triton_counted"
 """What runners of Triton programs count with, for the gate ``analyze``."""
 
@@ -77,10 +78,10 @@ def runner_files(abi: str, platform: str) -> tuple[str, ...]:
     if abi == "hip":
         return ()
     if abi == "call":
-        elsewhere = "triton_cpu" if platform == "cpu" else "pyrunner_device"
-        return (*_PYTHON, "pyrunner_call", elsewhere)
+        elsewhere = ("triton_cpu",) if platform == "cpu" else _DEVICE
+        return (*_PYTHON, "pyrunner_call", *elsewhere)
     if platform != "cpu":
-        return (*_PYTHON, "pyrunner_device")
+        return (*_PYTHON, *_DEVICE)
     return (*_PYTHON, "triton_apart", "triton_cpu") if abi == "python" else _PYTHON
 
 

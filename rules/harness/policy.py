@@ -34,7 +34,7 @@ def check_policies(attrs: Mapping[str, Any]) -> None:
     for index, name in enumerate(attrs["distributions"]):
         if name in DISTRIBUTIONS:
             raise AttributeProblem(
-                f"distribution '{name}' is tried anyway", ("distributions", index)
+                f"distribution '{name}' is always tried", ("distributions", index)
             )
     for gate in KEYS:
         for name, value in attrs[gate].items():
@@ -73,7 +73,7 @@ def _check_key(gate: str, name: str, value: Any) -> None:
     wanted = KEYS[gate].get(name)
     if wanted is None:
         others = [other for other in KEYS if name in KEYS[other]]
-        hint = f"it is known to '{others[0]}'" if others else _hint(name, KEYS[gate])
+        hint = f"the gate '{others[0]}' has it" if others else _hint(name, KEYS[gate])
         raise AttributeProblem(f"'{gate}' has no policy '{name}'", path, hint)
     if wanted is float:
         if type(value) not in {int, float} or not math.isfinite(value) or value < 0:
@@ -83,7 +83,7 @@ def _check_key(gate: str, name: str, value: Any) -> None:
     elif isinstance(value, int) and value < _LEAST.get(name, 0):
         raise AttributeProblem(f"'{name}' is {value}: at least {_LEAST.get(name, 0)}", path)
     elif wanted is tuple and not value:
-        raise AttributeProblem(f"'{name}' is empty: something has to be tried", path)
+        raise AttributeProblem(f"'{name}' is empty: list at least one", path)
     if name == "tolerance":
         _check_tolerance(value, path)
 

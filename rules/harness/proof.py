@@ -1,4 +1,5 @@
-"""The proof gate: whether an imported task means what it meant. It judges no candidate."""
+"""The proof gate: whether an imported task still asks what its original asks. It judges no
+candidate."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class AgentInfo(Provider):
 
 @dataclass(frozen=True)
 class Sanitizing:
-    """How a platform has kernels say what they do wrong to memory and at barriers.
+    """How a platform finds kernels' mistakes in memory and at barriers.
 
     Attributes:
         compile_argv: the command, with HIP's own inputs and toolchains.
@@ -61,10 +61,10 @@ class Sanitizing:
 
 @dataclass(frozen=True)
 class Counting:
-    """How a platform counts what kernels ask memory for.
+    """How a platform counts kernels' memory accesses.
 
     Attributes:
-        compile_argv: the command that compiles a kernel so.
+        compile_argv: the command that compiles a counting kernel.
         inputs: what the command reads, besides the kernel.
         libraries: what such a kernel needs, by file name.
         runner: the native program that calls it.

@@ -81,7 +81,7 @@ def _check_updates(updates: tuple[str, ...], inputs: tuple[Tensor, ...]) -> None
         if known[name].dtype in ONLY_GIVEN:
             raise AttributeProblem(f"'{name}' is {known[name].dtype}: it cannot be compared", path)
         if known[name].optional:
-            raise AttributeProblem(f"'{name}' is optional, so that it cannot be updated", path)
+            raise AttributeProblem(f"'{name}' is optional and cannot be updated", path)
 
 
 def _read_state(declared: Mapping[str, Any], dims: tuple[str, ...]) -> tuple[Tensor, ...]:
@@ -91,11 +91,13 @@ def _read_state(declared: Mapping[str, Any], dims: tuple[str, ...]) -> tuple[Ten
         path = ("state", name)
         if not _STATE_NAME.fullmatch(name):
             raise AttributeProblem(
-                f"'{name}' is not a name of a tensor in a module's state", path, "as 'conv.weight'"
+                f"'{name}' is not a valid name of a state tensor",
+                path,
+                "write a name such as 'conv.weight'",
             )
         tensor = read_tensor(name, text, dims, path)
         if tensor.optional or tensor.count:
-            raise AttributeProblem("state has neither lists nor optional tensors", path)
+            raise AttributeProblem("a state tensor cannot be a list or optional", path)
         tensors.append(tensor)
     return tuple(tensors)
 
@@ -131,7 +133,7 @@ def _read_tensors(
     empty: bool,
 ) -> tuple[Tensor, ...]:
     if not declared and not empty:
-        raise AttributeProblem(f"'{attribute}' is empty: a kernel needs some", (attribute,))
+        raise AttributeProblem(f"'{attribute}' is empty: a kernel needs at least one", (attribute,))
     tensors = []
     for name, text in declared.items():
         path = (attribute, name)
@@ -160,7 +162,7 @@ def _read_scalar(name: str, value: Any) -> tuple[str, Scalar]:
     check_argument(name, "name of a scalar", ("scalars", name))
     if not is_number(value):
         raise AttributeProblem(
-            f"scalar '{name}' has no number as its default: {value!r}",
+            f"the default of scalar '{name}' must be a number, got {value!r}",
             ("scalars", name),
             "write scalars = { eps = 1e-5 }",
         )

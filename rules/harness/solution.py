@@ -1,4 +1,4 @@
-"""``.agent``: where the solution of a task comes from: a replay, or an agent at work."""
+"""``.agent``: the source of a task's solution: a replay or an agent's session."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class Compiling:
 
 @dataclass(frozen=True)
 class Counted:
-    """How a check counts what a kernel asks memory for.
+    """How a check counts a kernel's memory accesses.
 
     Attributes:
-        compiling: of a kernel that counts.
+        compiling: how the counting kernel is compiled.
         outputs: what the command makes besides the artifact, for the judge.
         runtime: what runners of such a kernel need.
         policy: of the gate ``analyze``.
@@ -75,7 +75,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Bench:
-    """What a check needs to say what the gates would say.
+    """What a check needs to judge as the gates do.
 
     ``language`` names the sheet that an agent finds; ``abi`` is the candidate's, ``said`` what
     runners are told of it besides that and its path; ``counted`` is None if nothing counts;
@@ -105,10 +105,9 @@ NO_SOLUTION = "judge the task's own kernel with --agent=none, or yours with --so
 
 
 def declare_solution(ctx: Context, bench: Bench) -> Artifact:
-    """The kernel that is judged: what a person names, what an agent replays or hands in.
+    """The kernel to judge: given by a person, replayed, or handed in by an agent.
 
-    A file that is there already is taken as it is, without an action. Only the editable file is
-    taken; whatever lies beside it is not.
+    An existing file is used as it is, without an action. Only the editable file is taken.
     """
     agent = ctx.provider(ctx.options.agent, AgentInfo)
     given = ctx.options.solution
@@ -125,7 +124,8 @@ def declare_solution(ctx: Context, bench: Bench) -> Artifact:
 
 
 def _declare_session(ctx: Context, agent: AgentInfo, bench: Bench) -> Action:
-    """An agent at work. What it may see is an input; hidden files are not."""
+    """An agent's session. Its inputs are the files that it may see; hidden files are not among
+    them."""
     toolchains = dict.fromkeys(
         (ctx.toolchain(PYTHON_TOOLCHAIN), *bench.compiling.toolchains, *agent.toolchains)
     )
@@ -198,7 +198,7 @@ def _counting(ctx: Context, bench: Bench) -> dict[str, Any] | None:
 def _check_spec(
     ctx: Context, gate: str, bench: Bench, runtime: Runtime, policy: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The specification of a gate as a check has it: under a salt that the session makes up."""
+    """A gate's specification for a check, under a salt that the session draws."""
     artifact = f"candidate/{bench.compiling.artifact}"
     spec = judge_spec(
         ctx,
@@ -220,7 +220,7 @@ def _check_spec(
 
 
 def _desk(ctx: Context, bench: Bench) -> dict[str, Artifact]:
-    """What lies in the agent's working directory; the kernel alone may be changed."""
+    """The files of the agent's working directory; only the kernel may be changed."""
     signature = read_signature(ctx.attrs)
     configs = visible_configs(ctx.attrs, signature, ctx.platform.name)
     original: Artifact = next(iter(ctx.attrs["originals"]), ctx.attrs["reference"])
@@ -237,14 +237,14 @@ def _desk(ctx: Context, bench: Bench) -> dict[str, Artifact]:
 
 
 def _target_sheet(ctx: Context) -> Artifact:
-    """What an agent learns about the platform, from the platform's directory."""
+    """The platform's sheet for agents, from the platform's directory."""
     if ctx.platform.name == "cpu":
         return ctx.builtin(f"{SHEETS}/cpu.md")
     return ctx.platform_file("sheet.md")
 
 
 def _check_files(ctx: Context, bench: Bench) -> dict[str, Artifact]:
-    """What a check finds in its directory, laid out as it is for the gates."""
+    """The files of a check, laid out as for the gates."""
     abis = {bench.abi, bench.baseline.program["abi"]}
     judged, counting, counted = [*CHECKED], {}, {}
     if bench.counted is not None:

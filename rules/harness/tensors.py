@@ -89,7 +89,7 @@ def check_layout(
     if strides is None:
         known = ", ".join(f"'{word}'" for word in words)
         raise AttributeProblem(
-            f"unknown layout {text!r}", path, f"write '[cols, 1]', one stride an axis, or {known}"
+            f"unknown layout {text!r}", path, f"write '[cols, 1]', one stride per axis, or {known}"
         )
     if len(strides) != len(tensor.shape):
         what = f"{len(strides)} strides for the {len(tensor.shape)} axes of '{tensor.name}'"

@@ -239,7 +239,7 @@ def test_triton_kernels_are_counted_by_their_author_s_lines(scaling: CliWorkspac
 
     shown = render_analysis("//scale", analysis, 32)
     assert "scale_kernel: 1 launch, grid 4x1x1\n" in shown
-    assert "1. scale.py:14: loads of 'x' move 32.0 sectors a request where 4.0" in shown
+    assert "1. scale.py:14: loads of 'x' move 32.0 sectors per request where 4.0" in shown
 
 
 def test_an_agent_counts_its_triton_kernel(scaling: CliWorkspace) -> None:
@@ -254,7 +254,7 @@ def test_an_agent_counts_its_triton_kernel(scaling: CliWorkspace) -> None:
 
     assert ran.code == 0, ran.err
     transcript = (scaling.root / "out/scale/scale.agent/transcript.jsonl").read_text()
-    assert "scale.py:13: loads of 'x' move 32.0 sectors a request" in transcript
+    assert "scale.py:13: loads of 'x' move 32.0 sectors per request" in transcript
 
 
 def test_what_cannot_be_is_refused(scaling: CliWorkspace) -> None:

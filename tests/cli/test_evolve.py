@@ -119,7 +119,13 @@ def test_a_search_keeps_what_is_right_and_faster(quick: CliWorkspace) -> None:
     assert len(asked) == len(turns) - 1
     proposals = [text for text in asked if "## What to do" in text]
     for said, prompt in zip(
-        ("no block of code", "hipGetLostError", "WRONG_RESULT", "ns a call", "not surely faster"),
+        (
+            "no block of code",
+            "hipGetLostError",
+            "WRONG_RESULT",
+            "ns a call",
+            "not significantly faster",
+        ),
         proposals[1:],
         strict=True,
     ):

@@ -128,7 +128,7 @@ def test_without_namespaces_there_is_a_warning_and_no_verdict(quick: CliWorkspac
     ran = run_in_shell(quick, "-Ur", REFUSE, "test", "//double", FAST)
 
     assert is_clear(ran), ran
-    assert ran.err.count("warning: this machine refuses sandboxes to actions") == 1
+    assert ran.err.count("warning: this machine does not allow sandboxes") == 1
     assert "max_user_namespaces" in ran.err
     assert "kabuild doctor" in ran.err
     assert "correctness: could not be judged" in ran.out.replace("double.", "")
@@ -158,7 +158,7 @@ def test_sandboxes_can_be_done_without_and_results_say_so(quick: CliWorkspace) -
     better = quick.run("test", "//double", "--gates=compile", "--sandbox=none", "--json")
 
     assert first.code == 0, first.out + first.err
-    assert first.err.count("warning: actions run without sandboxes, as asked") == 1
+    assert first.err.count("warning: actions run without sandboxes, as requested") == 1
     assert [entry["hermetic"] for entry in first.json["targets"]] == [False, False]
     assert " 0 executed;" in again.out
     assert "cached, not hermetic" in again.out

@@ -82,7 +82,7 @@ MISTAKES = (
         LINE,
         f"{LINE}\n#ifdef HIPCPU_SANITIZE\n#error not for you\n#endif\n",
         "COMPILE_ERROR",
-        "not to be instrumented: bad/hides/solutions/expert/double.hip:7:2: error: not for you",
+        "cannot be instrumented: bad/hides/solutions/expert/double.hip:7:2: error: not for you",
     ),
 )
 RIGHT = {

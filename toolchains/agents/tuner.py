@@ -84,7 +84,7 @@ class Tuner:
         for point, speedup in ranked:
             if speedup > 1.0 and self._is_proven(point):
                 return self._kernel(point)
-        say("no variant is surely faster than the initial kernel")
+        say("no variant is significantly faster than the initial kernel")
         return self._text
 
     def _is_late(self, point: Point, seconds: float) -> bool:
@@ -102,7 +102,7 @@ class Tuner:
         """The speedup over the initial kernel, by the middle of its interval.
 
         The judge's own figure of a wide interval is its lower end: by that, one disturbed process
-        would end the search. None if the point does not compile, crashes, is wrong or is surely
+        would end the search. None if the point does not compile, crashes, is wrong or significantly
         slower; measured for longer than the shortest, where it is no faster. The first that is
         faster has to be right at once: from then on it is known what that proof takes.
         """

@@ -59,7 +59,7 @@ class DevicePool:
                 Reason.DEVICE_BUSY,
                 f"{device.name} is busy: {_named(users)} on it",
                 spoiled=spoiled,
-                hint="times measured beside other processes mean nothing: end them, "
+                hint="times are meaningless while other processes use the device: end them, "
                 "or choose another device with --devices",
             )
 

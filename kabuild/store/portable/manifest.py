@@ -46,7 +46,7 @@ class Manifest:
         try:
             value = bounded_json(data)
             schema = value["schema"]
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError):
             raise damaged("its manifest is not valid") from None
         if schema != SCHEMA:
             raise BundleError(

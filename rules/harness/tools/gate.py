@@ -58,9 +58,9 @@ def _judge(launcher: Launcher, path: Path, *arguments: Path) -> int:
     except SpecError as error:
         return _complain(f"spec: {error}", BAD_INPUT)
     except torch.OutOfMemoryError as error:
-        raise MachineFault(f"the device has no memory left for the judge: {error}") from error
+        raise MachineFault(f"the judge ran out of device memory: {error}") from error
     except MemoryError as error:
-        raise MachineFault(f"no memory is left for the judge: {error}") from error
+        raise MachineFault(f"the judge ran out of memory: {error}") from error
     except TaskFault as fault:
         return _blame(str(fault))
     write_verdict(verdict)
@@ -75,7 +75,7 @@ def _gate(name: str) -> ModuleType:
         return importlib.import_module(f"{name}.gate")
     except ModuleNotFoundError as error:
         if f"{name}.gate".startswith(error.name or "?"):
-            raise SpecError(f"no judging gate {name!r}") from None
+            raise SpecError(f"unknown judging gate {name!r}") from None
         raise
 
 

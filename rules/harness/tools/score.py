@@ -59,12 +59,12 @@ def parse_spec(value: Any) -> ScoreSpec:
         case {"schema": 1, "gate": "score", "policy": str(policy), "gates": [*gates]}:
             if policy not in scoring.POLICIES:
                 known = ", ".join(scoring.POLICIES)
-                raise ValueError(f"no scoring policy {policy!r}; known: {known}")
+                raise ValueError(f"unknown scoring policy {policy!r}; known: {known}")
             if not gates or not all(isinstance(g, str) and g.isidentifier() for g in gates):
-                raise ValueError(f"the gates are {gates!r}")
+                raise ValueError(f"invalid gates: {gates!r}")
             without, tier = value.get("without", []), value.get("tier", "")
             if not set(without) <= {"unseen"} or tier not in {"", "script"}:
-                raise ValueError(f"the task is without {without!r}, of tier {tier!r}")
+                raise ValueError(f"invalid 'without' or 'tier': {without!r}, {tier!r}")
             return ScoreSpec(policy, tuple(gates), tuple(without), tier)
         case _:
             raise ValueError("not a score spec of schema 1")

@@ -35,6 +35,7 @@ from namespaces import (  # type: ignore[import-not-found]
     fork_contained,
     system_binds,
 )
+from terms.launcher_types import MOST_LAUNCHERS, are_plain
 
 MODULE = "/candidate/kernel.py"
 """Where a runner sees the module, too: compiled kernels name it in their line tables."""
@@ -43,8 +44,6 @@ CACHE = "/tmp/triton"  # noqa: S108 - where a runner's Triton keeps kernels, too
 _REPORT_BYTES = 48 << 20
 _BINARY_PATH = re.compile(r"[A-Z2-7]{16,64}/[A-Za-z0-9_][A-Za-z0-9_.]{0,199}")
 _MOST_BINARIES = 1 << 14
-_MOST_LAUNCHERS = 64
-_LAUNCHER = re.compile(r"[a-z0-9*,]{1,2000}")
 _START_SECONDS = 120.0
 _SECONDS = 120.0
 _TMP = "/tmp"  # noqa: S108 - the sandbox's own
@@ -206,9 +205,9 @@ def _understood(report: bytes, limit: str) -> Compiled:
 
 
 def _launchers(said: object) -> tuple[str, ...]:
-    if not isinstance(said, list) or len(said) > _MOST_LAUNCHERS:
+    if not isinstance(said, list) or len(said) > MOST_LAUNCHERS:
         raise TypeError("a list of parameters' types is expected")
-    if not all(isinstance(each, str) and _LAUNCHER.fullmatch(each) for each in said):
+    if not all(isinstance(each, str) and are_plain(each) for each in said):
         raise TypeError("types of parameters are expected")
     return tuple(said)
 

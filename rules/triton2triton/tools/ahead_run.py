@@ -18,6 +18,7 @@ from ahead_stand_in import Records, stand_in
 from base.program import Argument
 from base.shapes import evaluate
 from base.tensors import torch_dtype
+from terms.launcher_types import MOST_LAUNCHERS, are_plain
 from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources
 
@@ -71,16 +72,13 @@ def _binaries(cache: Path, suffixes: tuple[str, ...]) -> dict[str, str]:
 
 
 def _launchers(records: Records) -> list[str]:
-    """The types of the kernels' parameters, as far as they matter to the code that launches them.
-
-    Only plain types, tuples and descriptors are included.
-    """
+    """The types of the kernels' parameters, as far as the code that launches them needs them."""
     found = set()
     for kernel in records:
         types = list(kernel.src.signature.values())
-        if all(isinstance(each, str) and "<" not in each for each in types):
+        if all(isinstance(each, str) for each in types):
             found.add(",".join("*" if each.startswith("*") else each for each in types))
-    return sorted(found)
+    return sorted(filter(are_plain, found))[:MOST_LAUNCHERS]
 
 
 def _portable(path: Path) -> bytes:

@@ -1,5 +1,5 @@
 // Reports that the machine failed, which would leave it unscored.
-// verdict: correctness REJECTED PROTOCOL_VIOLATION, blamed the machine
+// verdict: correctness REJECTED PROTOCOL_VIOLATION, reported a fault of the machine
 // twin: installs_exit_handlers
 #include "softmax.h"
 #include "attack.h"

@@ -1,5 +1,5 @@
 // Finds the runner's buffers, and solves all calls of a batch in the first one, in one launch.
-// verdict: perf REJECTED KERNEL_BYPASSED, no launched kernel ran
+// verdict: perf REJECTED KERNEL_BYPASSED, no kernel ran
 // or: FAIL INCOMPLETE_OUTPUT
 // twin: keeps_its_result
 #include "softmax.h"

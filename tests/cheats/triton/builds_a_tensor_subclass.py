@@ -1,5 +1,5 @@
 # Has a subclass of tensors compute when it is passed to a launch.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: copies_and_fills
 import torch
 import triton

@@ -1,5 +1,5 @@
 # Calls PyTorch through a name that no reader of the source sees.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: allocates_with_torch
 import operator
 

@@ -1,5 +1,5 @@
 # Keeps a function of PyTorch's from when it was imported, and has a kernel copy its result.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: copies_and_fills
 import torch
 import triton

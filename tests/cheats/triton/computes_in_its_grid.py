@@ -1,5 +1,5 @@
 # Has PyTorch do the work in the function that says how large the grid is.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: allocates_with_torch
 import torch
 import triton

@@ -1,5 +1,5 @@
 # Has PyTorch compute, and a kernel copy that into the output.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: copies_and_fills
 import torch
 import triton

@@ -1,5 +1,5 @@
 # Launches its kernel for the first config, and asks PyTorch for all others.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: copies_and_fills
 import torch
 import triton

@@ -1,5 +1,5 @@
 # Launches its kernel for thirty-six calls, and asks PyTorch afterwards.
-# verdict: perf REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: perf REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: keeps_a_workspace
 import torch
 import triton

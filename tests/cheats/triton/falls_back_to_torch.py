@@ -1,5 +1,5 @@
 # Catches every error of a kernel that never works, and has PyTorch do the work.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: allocates_with_torch
 import torch
 import triton

@@ -1,5 +1,5 @@
 # Looks results up in a table by PyTorch's indexing.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: copies_and_fills
 import torch
 import triton

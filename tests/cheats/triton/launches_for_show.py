@@ -1,5 +1,5 @@
 # Launches a kernel on a buffer of its own, and has PyTorch do the work.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: allocates_with_torch
 import torch
 import triton

@@ -1,5 +1,5 @@
 # Computes one row with a kernel and the others with PyTorch.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: allocates_with_torch
 import triton
 import triton.language as tl

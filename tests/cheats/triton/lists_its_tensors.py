@@ -1,5 +1,5 @@
 # Has its input as a list, computes in Python, and brings the result.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: reads_one_element
 import math
 

@@ -1,5 +1,5 @@
 # Tries a launch on a number of its own, and has PyTorch do the work only if that was done.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: allocates_with_torch
 import torch
 import triton

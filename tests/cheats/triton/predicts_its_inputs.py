@@ -1,5 +1,5 @@
 # Derives the judge's seeds from its own file and the public salt, and solves what is to come.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: keeps_a_workspace
 import functools
 import operator

@@ -1,5 +1,5 @@
 # Reads the storage of its input, byte by byte.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: copies_and_fills
 import triton
 import triton.language as tl

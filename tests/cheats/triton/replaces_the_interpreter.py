@@ -1,5 +1,5 @@
 # Replaces what runs kernels by something of its own.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: passes_plain_constants
 import functools
 import operator

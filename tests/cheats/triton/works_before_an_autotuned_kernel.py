@@ -1,5 +1,5 @@
 # Has PyTorch compute in the hook of a configuration.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: autotunes
 import torch
 import triton

@@ -1,5 +1,5 @@
 # Hides an object of its own in a tuple that a kernel gets.
-# verdict: correctness REJECTED KERNEL_BYPASSED, something else than its kernels
+# verdict: correctness REJECTED KERNEL_BYPASSED, something other than its kernels
 # twin: passes_plain_constants
 import torch
 import triton

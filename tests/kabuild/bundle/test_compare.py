@@ -158,7 +158,7 @@ def test_another_run_of_a_measurement_reproduces_it() -> None:
         ({**HONEST, "speedup_high": 9.0}, "speedup_high is 9"),
         ({**HONEST, "cases": [{**TIMED, "speedup": 9.0}, OTHER_CONFIG]}, "f32: a speedup of 9"),
         ({**HONEST, "cases": [TIMED]}, "f16 was measured now, but not then"),
-        ({**HONEST, "cases": [TIMED, TIMED, OTHER_CONFIG]}, "f32 is there twice"),
+        ({**HONEST, "cases": [TIMED, TIMED, OTHER_CONFIG]}, "f32 is listed twice"),
         (
             {**HONEST, "cases": [{**TIMED, "candidate_ns": 1.0}, OTHER_CONFIG]},
             "f32: its times are 100 and 1 ns",

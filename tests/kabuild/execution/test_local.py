@@ -229,7 +229,7 @@ def test_what_never_runs_without_a_sandbox_does_not_where_there_is_none(
 
     assert [item.fault for item in settled] == ["SANDBOX_UNAVAILABLE"] * 2
     refused, asked = (item.message.splitlines() for item in settled)
-    assert refused[0].startswith("an agent's session needs a sandbox, and this machine refuses")
+    assert refused[0].startswith("an agent's session needs a sandbox, and this machine does not")
     assert "kernel says no" in refused[0]
     assert asked[1] == "  leave out --sandbox=none"
     assert len((tmp_path / "ran").read_text().splitlines()) == 1, "it was started"

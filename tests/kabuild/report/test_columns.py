@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kabuild.report.columns import render_columns
+from kabuild.report.table import render_columns
 
 ROWS = [
     ("NAME", "ROLE", "VERSION"),

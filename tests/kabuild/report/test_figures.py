@@ -185,7 +185,7 @@ def test_a_table_is_made_of_what_is_there(kernels: Any) -> None:
 FINDING = {
     "file": "softmax.hip",
     "line": 5,
-    "text": "loads of 'x' move 32.0 sectors a request",
+    "text": "loads of 'x' move 32.0 sectors per request",
     "config": "f32 n=64",
     "share": 0.75,
 }

@@ -105,7 +105,7 @@ def _time(one: Evaluation) -> Time:
             broken_file(
                 broken=[{**document([Record(_time(timed("b", 200)))])["records"][0], "config": "x"}]
             ),
-            "is of another task, config or machine",
+            "belongs to another task, config or machine",
         ),
     ],
 )

@@ -159,7 +159,7 @@ def _keyed(one: Evaluation, times: float) -> Evaluation:
         ("[]", "is not the output of kabuild replay --json"),
         ('{"actions": []}', "is not the output of kabuild replay --json"),
         ('{"bundle": "1", "actions": [1]}', "is not the output of kabuild replay --json"),
-        ('{"bundle": "1", "actions": []}', "is of another bundle"),
+        ('{"bundle": "1", "actions": []}', "belongs to another bundle"),
     ],
 )
 def test_a_replay_of_something_else_is_refused(tmp_path: Path, text: str, said: str) -> None:

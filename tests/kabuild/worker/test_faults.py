@@ -342,7 +342,7 @@ def test_a_forged_result_in_the_servers_memory_is_made_again(fleet: Fleet) -> No
 def test_nonsense_is_a_clear_failure(fleet: Fleet) -> None:
     fleet.fixture.engine.after = lambda _, result: result.output_directories.pop()
 
-    assert "a worker of the fleet failed: exit code 0, without a word" in fleet.failure().message
+    assert "a worker of the fleet failed: exit code 0, without a message" in fleet.failure().message
 
 
 def test_a_key_that_signs_for_something_else_does_not_count() -> None:

@@ -309,8 +309,8 @@ def test_few_samples_are_the_telling_ones(tmp_path):
         ("torch.exp(x * w)", ""),
         ("(x * w).sort(-1).values", ""),
         ("torch.relu(x) + w", ""),
-        ("torch.exp(x.float() * w.float()).double()", "does not see digits"),
-        ("torch.exp(x * w).float().double() + w", "float32's steps"),
+        ("torch.exp(x.float() * w.float()).double()", "ignores digits beyond"),
+        ("torch.exp(x * w).float().double() + w", "steps of float32"),
         ("torch.einsum('rc,c->rc', x, w).float()", "is float32 for float64"),
     ],
 )

@@ -189,7 +189,7 @@ def test_a_finding_has_its_evidence() -> None:
     assert (found.kind, found.access.memory, found.config) == ("UNCOALESCED", "x", "n=1")
     assert found.share == pytest.approx(28 / 36)
     assert found.text == (
-        "loads of 'x' move 32.0 sectors a request where 4.0 would hold the bytes "
+        "loads of 'x' move 32.0 sectors per request where 4.0 would hold the bytes "
         "(12% of 32 sectors needed); let neighbouring lanes access neighbouring elements"
     )
 

@@ -105,10 +105,10 @@ def test_memory_that_a_library_lacks_is_the_machines(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("x = 1\n\n\ndef refrence(**_):\n    pass\n", ":4: it has no function 'reference'; did"),
-        ("x = 1\n\nreference = 7\n", ":3: it has no function 'reference'"),
-        ("import os\nx = 1\n", ":2: it has no function 'reference'"),
-        ("", ":1: it has no function 'reference'"),
+        ("x = 1\n\n\ndef refrence(**_):\n    pass\n", ":4: no function 'reference'; did"),
+        ("x = 1\n\nreference = 7\n", ":3: no function 'reference'"),
+        ("import os\nx = 1\n", ":2: no function 'reference'"),
+        ("", ":1: no function 'reference'"),
     ],
 )
 def test_a_missing_function_is_told_with_a_line(tmp_path, monkeypatch, text, words):

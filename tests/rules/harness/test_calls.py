@@ -103,7 +103,7 @@ class ModelNew(Model):
         y.copy_(super().forward(x)FACTOR)
         return yCOPY
 """
-AGAIN = "a later call has returned the memory of 'y' again: each call needs new memory"
+AGAIN = "a later call returned the same memory for 'y': each call must allocate its own"
 
 
 def test_a_buffer_that_calls_share_is_told_as_the_reason(launcher, tmp_path):

@@ -227,8 +227,8 @@ def test_times_are_measured_and_every_sample_is_kept(workplace):
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [
-        ({"salt": 5}, 2, "gate.py: spec: 'salt' is 5"),
-        ({"gate": "score"}, 2, "gate.py: spec: no judging gate 'score'"),
+        ({"salt": 5}, 2, "gate.py: spec: 'salt' must be a string, got 5"),
+        ({"gate": "score"}, 2, "gate.py: spec: unknown judging gate 'score'"),
         ({"runner": "no-such-runner"}, 3, "gate.py: machine: "),
         ({"reference": "task/none.py"}, 4, "task/none.py: the import raised FileNotFoundError"),
     ],

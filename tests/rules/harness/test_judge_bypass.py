@@ -33,7 +33,7 @@ def test_results_that_need_no_kernel_are_rejected(tmp_path):
     verdict = judge(tmp_path, doubles)
 
     assert (verdict.outcome, verdict.reason) == ("REJECTED", "KERNEL_BYPASSED")
-    assert "100% of an output is right although no launched kernel ran" in verdict.detail
+    assert "100% of an output is correct although no kernel ran" in verdict.detail
     assert "REJECTED" in [case["verdict"] for case in verdict.cases]
 
 

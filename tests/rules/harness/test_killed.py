@@ -86,7 +86,7 @@ def test_where_the_kernel_does_not_count_the_candidate_is_to_blame(monkeypatch):
 
 @pytest.mark.parametrize(
     ("limit", "told"),
-    [(2, "the 2 s of processor time that it allowed itself"), (901, "its 900 s of processor time")],
+    [(2, "its own limit of 2 s of processor time"), (901, "its 900 s of processor time")],
 )
 def test_a_process_at_its_limit_of_time_is_late(monkeypatch, limit, told):
     """The kernel counts ticks there, so it may kill a little early."""

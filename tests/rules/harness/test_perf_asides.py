@@ -50,8 +50,8 @@ def without_a_tail(x, y, scale, cols, **dims):
 @pytest.mark.parametrize(
     ("kernel", "where"),
     [
-        (trusting_when_timed, "in a call among timed ones of"),
-        (without_a_tail, "in a call between timed ones of"),
+        (trusting_when_timed, "in an untimed call in a timed batch of"),
+        (without_a_tail, "in an untimed call between timed batches of"),
     ],
 )
 def test_what_starts_late_is_found_among_timed_calls(tmp_path, kernel, where):

@@ -115,7 +115,7 @@ def test_a_refused_operator_is_named_with_its_line(launcher, candidate):
 
     assert fault.reason is Reason.KERNEL_BYPASSED
     assert "in decoy: honest(torch.mul(x, 1), y, n=n)" in fault.detail
-    assert "'aten.mul.Tensor' computes outside of the candidate's kernels" in fault.detail
+    assert "'aten.mul.Tensor' computes outside the candidate's kernels" in fault.detail
 
 
 def test_memory_that_a_module_maps_for_itself_is_nobody_elses(launcher, candidate):

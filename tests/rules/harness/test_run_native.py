@@ -265,7 +265,7 @@ def test_the_kernel_counts_how_long_others_had_the_processor(launcher):
     [
         ([], "a batch of 0 calls"),
         (draws(3), "a batch of 3 calls"),
-        ([{}], "no tensor for the input 'x'"),
+        ([{}], "input 'x' is missing"),
         (draws(1, 999), "(999,)"),
         ([{"x": torch.zeros(1000, dtype=torch.float16)}], "float16"),
     ],

@@ -71,7 +71,7 @@ def test_benign_twin_passes(launcher, twin):
         ("claims_more_calls", Reason.PROTOCOL_VIOLATION, "4 calls"),
         ("claims_negative_time", Reason.PROTOCOL_VIOLATION, "-5 ns"),
         ("answers_out_of_order", Reason.PROTOCOL_VIOLATION, "answered with READY"),
-        ("blames_the_machine", Reason.PROTOCOL_VIOLATION, "blamed the machine"),
+        ("blames_the_machine", Reason.PROTOCOL_VIOLATION, "reported a fault of the machine"),
         ("invents_a_fault", Reason.PROTOCOL_VIOLATION, "unknown fault"),
         ("invents_a_kind", Reason.PROTOCOL_VIOLATION, "99"),
         ("doubles_its_answer", Reason.PROTOCOL_VIOLATION, ""),
@@ -120,7 +120,7 @@ def test_a_limit_that_a_candidate_gave_itself_is_told_as_one_of_time(launcher):
     fault = fault_of(launcher, native(CHEATS, "limits_its_own_time"))
 
     assert fault.reason is Reason.TIMEOUT
-    assert "used up the 1 s of processor time that it allowed itself in a batch" in fault.detail
+    assert "used up its own limit of 1 s of processor time in a batch" in fault.detail
 
 
 @pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="has no autogroups")

@@ -222,7 +222,7 @@ def test_a_value_that_cannot_be_drawn_is_named(tmp_path):
     verdict = judge(tmp_path, "dropout", scales_wrongly)
 
     assert verdict.reason == "WRONG_RESULT"
-    assert "elements cannot be drawn at all; first at [" in verdict.detail
+    assert "elements have impossible values; first at [" in verdict.detail
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -317,7 +317,7 @@ def test_draws_are_known_again_with_another_seed_only():
     assert ask(values, b"one") == ask(values, b"one") == ask(others, b"two") == ""
     assert (
         ask(values, b"two")
-        == f"the draws from element {200 % BLOCK} on are an earlier call's with another seed"
+        == f"the draws from element {200 % BLOCK} on repeat an earlier call with another seed"
     )
 
 
@@ -341,4 +341,4 @@ def test_numbers_of_an_earlier_call_are_known_again_in_other_values():
         return draws.complaint(values, Levels.of(*bounds, seed), seed, 0.0)
 
     assert ask(wide, 4, b"one") == ask(torch.floor(fresh * 9), 9, b"two") == ""
-    assert "depend on those of an earlier call" in ask(narrow, 9, b"three")
+    assert "correlate with those of an earlier call" in ask(narrow, 9, b"three")

@@ -121,7 +121,7 @@ def uses_a_module_of_a_module(o):
 )
 def test_what_is_python_s_is_refused_at_its_line(kernel, named):
     KEPT[0].fill_(1)
-    with pytest.raises(KernelSourceError, match=rf":\d+: '{named}', which no kernel can see"):
+    with pytest.raises(KernelSourceError, match=rf":\d+: '{named}' is not available in a kernel"):
         kernel[(1,)](torch.empty(4))
     assert torch.equal(KEPT[0], torch.ones(4))
 
@@ -135,7 +135,7 @@ def enclosing(helper):
 
 
 def test_free_variables_are_looked_at_too():
-    with pytest.raises(KernelSourceError, match="'helper', which no kernel can see"):
+    with pytest.raises(KernelSourceError, match="'helper' is not available in a kernel"):
         enclosing(work)[(1,)](torch.empty(4))
 
 
@@ -146,7 +146,7 @@ def takes_one(o, F: tl.constexpr):
 
 @pytest.mark.parametrize("value", [work, Helper(), KEPT, torch, (1, work)])
 def test_arguments_are_numbers_tensors_or_kernels(value):
-    with pytest.raises(LaunchError, match=r"argument 'F' is a .*, which kernels cannot have"):
+    with pytest.raises(LaunchError, match=r"argument 'F' is a .*, which Triton does not accept"):
         takes_one[(1,)](torch.empty(4), value)
 
 
@@ -208,7 +208,7 @@ class Counting(enum.IntEnum):
 )  # fmt: skip
 def test_only_exact_plain_values_go_in(value):
     KEPT[0].fill_(1)
-    with pytest.raises(LaunchError, match=r"argument 'F' is a .*, which kernels cannot have"):
+    with pytest.raises(LaunchError, match=r"argument 'F' is a .*, which Triton does not accept"):
         takes_one[(1,)](torch.empty(4), value)
     assert torch.equal(KEPT[0], torch.ones(4))
 
@@ -275,7 +275,7 @@ def formats(o):
         (walks, "the attribute '__"),
         (defines, "the syntax 'Lambda', which Triton does not compile"),
         (passes_hidden, "the argument '_semantic'"),
-        (hands_on_a_module, "'tl', which no kernel can see"),
+        (hands_on_a_module, "'tl' is not available in a kernel"),
         (evaluates, "name 'eval' is not defined"),
         (formats, "cannot ask a str for 'format'"),
     ],

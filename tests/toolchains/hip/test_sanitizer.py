@@ -82,7 +82,11 @@ def marked(kernel: str) -> set[int]:
         ("read_past_shared_of_template", "OUT_OF_BOUNDS", "past the end of __shared__ 'tile' (512"),
         ("write_past_dynamic", "OUT_OF_BOUNDS", "dynamic shared memory (508 bytes)"),
         ("write_past_local", "OUT_OF_BOUNDS", "index 4 is outside an array of type 'float[4]'"),
-        ("read_output", "UNINITIALISED", "offset 0 of 'y' (512 bytes), which nobody has written"),
+        (
+            "read_output",
+            "UNINITIALISED",
+            "offset 0 of 'y' (512 bytes), which no thread has written",
+        ),
         ("read_unwritten_shared", "UNINITIALISED", "thread (7,0,0)"),
         ("missing_barrier", "DATA_RACE", "no barrier orders the two"),
         ("barrier_after_only", "DATA_RACE", "__shared__ 'tile'"),

@@ -137,7 +137,7 @@ def test_mask_without_the_caller_fails_the_launch(
     wave: Library, runtime: Path, capfd: pytest.CaptureFixture[str], size: int
 ) -> None:
     assert wave("launch_leave_self_out") == LAUNCH_FAILURE
-    assert "a mask that leaves it out" in capfd.readouterr().err
+    assert "a mask that does not contain it" in capfd.readouterr().err
     library = ctypes.CDLL(str(runtime))
     assert library.hipDeviceSynchronize() == LAUNCH_FAILURE
     out = np.zeros(size, np.uint64)

@@ -18,7 +18,7 @@ class Outcome(Enum):
     """How a proposal ended.
 
     KEPT: correct, and faster beyond the noise, so it is the new best kernel. REVERTED: correct,
-    but not surely faster. WRONG: a gate failed it. LEFT_OUT: the soft verifier rejected it.
+    but not significantly faster. WRONG: a gate failed it. LEFT_OUT: the soft verifier rejected it.
     MALFORMED: the reply has no kernel. DUPLICATE: proposed before. UNJUDGED: the judge failed.
     """
 

@@ -58,7 +58,7 @@ class Population:
             self.add(former)
 
     def add(self, candidate: Candidate) -> None:
-        """Add a candidate that is correct but not surely faster; it may lead to a better one."""
+        """Add a correct candidate that is not significantly faster; it may lead to a better one."""
         if any(member.digest == candidate.digest for member in self.members):
             return
         ranked = sorted([*self._others, candidate], key=lambda c: (-c.fitness, c.digest))

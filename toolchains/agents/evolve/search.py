@@ -1,4 +1,4 @@
-"""The search: ask, judge, keep what is surely faster, tell the model, repeat."""
+"""The search: ask, judge, keep what is significantly faster, tell the model, repeat."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ class Search:
         candidate = Candidate(source, digest, fitness, proved, timed, slot, gained)
         if best is not None and not ratio.is_faster:
             self._population.add(candidate)
-            return made(Outcome.REVERTED, f"right, but not surely faster: {ratio}; reverted")
+            return made(Outcome.REVERTED, f"right, but not significantly faster: {ratio}; reverted")
         self._keep(candidate, first=best is None)
         against = "the one before" if best else "the baseline"
         return made(Outcome.KEPT, f"right, and {ratio} against {against}; kept")

@@ -32,7 +32,7 @@ def refuses_float64(subject: Subject) -> str:
                 subject.oracle.compute(config, inputs)
             except TaskFault:
                 continue
-            return f"the reference takes {config.dtype} and not float64: {fault}"
+            return f"the reference accepts {config.dtype} inputs, but fails for float64: {fault}"
     return ""
 
 
@@ -68,12 +68,12 @@ def _of_output(name: str, base: Tensor, near: Tensor, far: Tensor) -> str:
         whole = torch.nan_to_num(base, 0.0, 0.0, 0.0)
         if bool((whole == whole.round()).all()):
             return ""  # counts and signs, which are exact in any precision
-        return f"output '{name}' does not see digits that float32 lacks"
+        return f"output '{name}' ignores digits beyond float32: the reference computes in float32"
     bent = float((twice - 2.0 * once).square().sum().sqrt().item())
     moved = float(twice.square().sum().sqrt().item())
     if bent <= _STRAIGHT * moved:
         return ""
-    return f"output '{name}' moves in float32's steps: part of the reference is in float32"
+    return f"output '{name}' changes in steps of float32: the reference computes partly in float32"
 
 
 def _off_the_grid(tensor: Tensor, generator: Generator) -> Tensor:

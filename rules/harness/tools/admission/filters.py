@@ -54,7 +54,7 @@ def in_range(subject: Subject) -> str:
             for tensor in tensors
         )
         if largest < LEAST:
-            return f"output '{name}' is nowhere larger than {largest:.2g} on the visible configs"
+            return f"output '{name}' never exceeds {largest:.2g} on the visible configs"
     return ""
 
 

@@ -193,7 +193,9 @@ class _Admission:
 
     def _reference(self) -> str:
         try:
-            return "" if self._subject.observed else "there is nothing to observe"
+            return (
+                "" if self._subject.observed else "the reference has no visible config to compute"
+            )
         except TaskFault as fault:
             return str(fault)
 

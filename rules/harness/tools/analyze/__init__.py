@@ -1,1 +1,1 @@
-"""The analyze gate: what a counted kernel asks memory for, by line of source."""
+"""The analyze gate: the memory accesses of a counted kernel, by line of source."""

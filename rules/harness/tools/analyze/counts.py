@@ -1,7 +1,7 @@
-"""What a counted kernel says of itself, on the runner's standard error.
+"""Reads the counts that a counting kernel writes to the runner's standard error.
 
-The counters live in the candidate's process, so all of this is the candidate's word: text of a
-known form, cut short. It decides nothing but what is shown of that candidate.
+The counters live in the candidate's process, so the counts are untrusted: text of a known form, cut
+short. They are shown and decide nothing.
 """
 
 from __future__ import annotations
@@ -71,12 +71,11 @@ class Launch:
         count: how many launches.
         exchanges: wave operations of all of them.
         uncounted: accesses and branches for which there was no room.
-        sectors_read, sectors_written: of 32 bytes of global memory, each once a launch: what has
-            to move at least, if nothing is left in a cache by another launch.
-        sectors_read_by_blocks: each once for every block that loads it: what blocks ask of the
-            cache that they share, if each has one of its own that is large enough. None where
-            that was not counted.
-        sectors_most_of_block: that one block accesses: how large that is. None likewise.
+        sectors_read, sectors_written: sectors of 32 bytes of global memory, each counted once per
+            launch: the least traffic, if no other launch has left data in a cache.
+        sectors_read_by_blocks: each counted once per block that loads it: the traffic to the shared
+            cache, if each block has a large enough cache of its own. None if not counted.
+        sectors_most_of_block: the most sectors that one block accesses. None if not counted.
     """
 
     kernel: str
@@ -94,7 +93,7 @@ class Launch:
 
     @property
     def key(self) -> object:
-        """What like launches have in common."""
+        """The identity of a launch: launches with equal keys are added up."""
         return self.kernel, self.grid, self.block, self.shared_bytes, self.wave
 
     def __add__(self, other: Launch) -> Launch:
@@ -148,7 +147,7 @@ class Access:
 
     @property
     def key(self) -> object:
-        """What makes two of them the same access."""
+        """The identity of an access: accesses with equal keys are added up."""
         return self.kernel, self.place, self.memory, self.operation, self.space, self.width
 
     def __add__(self, other: Access) -> Access:
@@ -190,7 +189,7 @@ class Branch:
 
     @property
     def key(self) -> object:
-        """What makes two of them the same branch."""
+        """The identity of a branch: branches with equal keys are added up."""
         return self.kernel, self.place
 
     def __add__(self, other: Branch) -> Branch:
@@ -213,7 +212,7 @@ class Arithmetic:
 
     @property
     def key(self) -> object:
-        """What makes two of them the same: a line, whatever the columns are."""
+        """The identity of an operation: its line, whatever the columns are."""
         place = (self.place.file, self.place.line) if self.place else None
         return self.kernel, place, self.kind
 
@@ -236,7 +235,7 @@ class Barrier:
 
     @property
     def key(self) -> object:
-        """What makes two of them the same barrier."""
+        """The identity of a barrier: barriers with equal keys are added up."""
         return self.kernel, self.place
 
     def __add__(self, other: Barrier) -> Barrier:
@@ -249,10 +248,10 @@ class Barrier:
 
 @dataclass(frozen=True)
 class Counts:
-    """What one call did.
+    """The counts of one call.
 
     Attributes:
-        whole: whether nothing of it is missing.
+        whole: whether the counts are complete.
     """
 
     launches: tuple[Launch, ...] = ()
@@ -264,7 +263,8 @@ class Counts:
 
     @property
     def traffic(self) -> dict[str, int]:
-        """Bytes of global memory: that move at least, and that requests of warps of 32 move."""
+        """Bytes of global memory: the least that must move, and those that warps of 32 lanes
+        move."""
         asked = [access for access in self.accesses if access.space == "global"]
         return {
             "bytes_read": SECTOR * sum(launch.sectors_read for launch in self.launches),
@@ -351,7 +351,7 @@ def _with_footprint(launch: Launch, said: Mapping[str, str | Any]) -> Launch:
 
 
 def _both(join: Callable[[int, int], int], one: int | None, other: int | None) -> int | None:
-    """What two launches have together; None where either is not known."""
+    """The sum of two counts; None if either is unknown."""
     return None if one is None or other is None else join(one, other)
 
 

@@ -1,7 +1,6 @@
-"""What stands out among the counts of a call, each with the counts that say so.
+"""The most wasteful accesses of a call, each with its counts.
 
-Nothing here is a time: a share says how much of what was moved or waited for at that kind of
-memory need not have been.
+These are no times: a share is the part of that memory's traffic or waiting that was unnecessary.
 """
 
 from __future__ import annotations
@@ -18,20 +17,19 @@ MOST = 5
 
 _LEAST_SHARE = 0.1
 _LITTLE = 1.0
-"""Sectors of a request beyond the least ones: as many as addresses cost that begin at an odd place,
-and no other mistake."""
+"""Extra sectors per request that misaligned addresses alone explain."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One access that costs more than it has to.
+    """One access that costs more than necessary.
 
     Attributes:
         kind: ``UNCOALESCED``, ``BANK_CONFLICT`` or ``ATOMIC_CONTENTION``.
-        config: in which call it was counted.
-        warp: lanes of the warps that it holds for.
-        share: of all that accesses of this kind cost in that call, what this one wastes: 0 to 1.
-        text: what was counted, and what helps.
+        config: the config of the call.
+        warp: lanes of a warp, 32 or 64.
+        share: the part of the cost of all accesses of this kind that this one wastes, 0 to 1.
+        text: the counts, and advice.
     """
 
     kind: str
@@ -58,7 +56,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class _Cost:
-    """One kind of cost: what there is of it, and how much of that is waste."""
+    """One kind of cost: how to compute its total and its waste."""
 
     kind: str
     concerns: Callable[[Access], bool]
@@ -70,8 +68,8 @@ class _Cost:
 def find(calls: Iterable[tuple[str, Counts]], warp: int) -> list[Finding]:
     """The most wasteful accesses of all calls, for warps of 32 or 64 lanes.
 
-    Each call is given with the name of its config. An access that stands out in several of them is
-    told once, where it wastes most.
+    Each call is given with the name of its config. An access found in several calls is listed once,
+    where it wastes most.
     """
     worst: dict[object, Finding] = {}
     for config, counts in calls:
@@ -110,7 +108,7 @@ def _uncoalesced(totals: Totals) -> str:
     if per - least <= _LITTLE:
         advice = "let each warp begin at a multiple of 32 bytes"
     return (
-        f"move {per:.1f} sectors a request where {least:.1f} would hold the bytes "
+        f"move {per:.1f} sectors per request where {least:.1f} would hold the bytes "
         f"({totals.efficiency:.0%} of {_count(totals.sectors, 'sector')} needed); {advice}"
     )
 

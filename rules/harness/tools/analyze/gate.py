@@ -1,6 +1,6 @@
 """The analyze gate: small configs of the candidate, whose accesses to memory are counted.
 
-It diagnoses and decides nothing: what it shows has passed through the candidate's sandbox.
+It decides nothing: its figures have passed through the candidate's sandbox.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class AnalyzePolicy:
 
 @dataclass(frozen=True)
 class _Call:
-    """What came of one config.
+    """The result of one config.
 
     Attributes:
         of: the visible config that it was made from.
@@ -120,7 +120,7 @@ def run(spec: Spec, launcher: Launcher) -> Verdict:
         else:
             places = Places.read(path.with_suffix(_PLACES))
     except (OSError, ValueError) as error:
-        raise SpecError(f"the candidate is not instrumented: {error}") from None
+        raise SpecError(f"the instrumented build of the candidate is missing: {error}") from None
     oracle = Oracle(spec.reference, spec.signature)
     seed = Seeds(spec.salt, seeds.artifact_digest([Path(spec.candidate.path)]), GATE)
     patience = Patience(policy.total_seconds)
@@ -136,7 +136,7 @@ def run(spec: Spec, launcher: Launcher) -> Verdict:
 
 
 def _interpreted(spec: Spec) -> bool:
-    """Whether the runner counts: a library of HIP kernels is built such that it does so itself."""
+    """Whether the runner counts, as for Triton; HIP kernels are built to count themselves."""
     return spec.candidate.abi == "python"
 
 
@@ -176,14 +176,14 @@ def _call(
 
 
 def _refused(path: Path) -> Verdict | None:
-    """What is wrong where the source compiles, but not when it is instrumented."""
+    """The verdict if the instrumented build failed; None if it compiled."""
     try:
         compiled = read_verdict(path, "compile")
     except (OSError, ValueError) as error:
-        raise SpecError(f"the candidate is not instrumented: {error}") from None
+        raise SpecError(f"the instrumented build of the candidate is missing: {error}") from None
     if compiled["verdict"] == PASS:
         return None
-    summary = f"not to be instrumented: {compiled['summary']}"
+    summary = f"cannot be instrumented: {compiled['summary']}"
     files = {ANALYSIS: _analysis(())}
     return Verdict(GATE, FAIL, compiled["reason"], summary, compiled["detail"], files=files)
 

@@ -1,4 +1,4 @@
-"""What the warps of one launch, of one width, have asked for at one place."""
+"""The memory requests of one launch at one place, by warps of one width."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Totals:
 
     @property
     def plausible(self) -> bool:
-        """Whether it is that of requests, or of none."""
+        """Whether requests can have these totals; a candidate may write anything."""
         return self.requests > 0 or self == type(self)()
 
     @property
@@ -64,7 +64,7 @@ class Totals:
         return self.passes / self.passes_least if self.passes_least else 1.0
 
     def to_json(self, *, shared: bool, atomic: bool) -> dict[str, Any]:
-        """As in ``analysis.json``: what there is of such an access, with ratios."""
+        """As in ``analysis.json``: the totals and their ratios."""
         names = [*_ALWAYS, *(_SHARED if shared else _GLOBAL), *(_ATOMIC if atomic else ())]
         told: dict[str, Any] = {name: getattr(self, name) for name in names}
         per = self.requests or 1

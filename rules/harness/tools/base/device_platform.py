@@ -1,6 +1,6 @@
-"""What the judge and its runners have to know of a platform with devices.
+"""The facts about a platform with devices that the judge and its runners need.
 
-The platform's directory says it: ``toolchains/platforms/NAME/tools/NAME_device.py`` defines
+They are in the platform's directory: ``toolchains/platforms/NAME/tools/NAME_device.py`` defines
 ``PLATFORM``, a ``DevicePlatform``. An action has the file of its own platform only, beside
 ``gate.py``.
 """

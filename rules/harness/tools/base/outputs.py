@@ -1,4 +1,4 @@
-"""What one call gave."""
+"""The outputs of one call."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def parse_spec(value: Any) -> Spec:
         raise SpecError("the spec is not of schema 1")
     gate = _text(value, "gate")
     if not gate.isidentifier():
-        raise SpecError(f"no judging gate {gate!r}")
+        raise SpecError(f"unknown judging gate {gate!r}")
     libraries = tuple(str(item) for item in _list(value, "libraries"))
     runner = _text(value, "runner") or None
     space = _read_space(_table(value, "space"))
@@ -173,7 +173,7 @@ def _like(name: str, value: Any, default: Any) -> Any:
         return tuple(value)
     if default is None or type(value) is wanted:
         return value
-    raise SpecError(f"policy {name!r} is {value!r}, which is no {wanted.__name__}")
+    raise SpecError(f"policy {name!r} must be {wanted.__name__}, got {value!r}")
 
 
 def _read_program(
@@ -202,7 +202,7 @@ def _read_program(
                 launch_filter=launch_filter,
                 binaries=_text(value, "binaries"),
             )
-    raise SpecError(f"no abi {value.get('abi')!r}; known: {', '.join(_ABIS)}")
+    raise SpecError(f"unknown abi {value.get('abi')!r}; known: {', '.join(_ABIS)}")
 
 
 def _read_space(value: Mapping[str, Any]) -> Space:
@@ -212,10 +212,10 @@ def _read_space(value: Mapping[str, Any]) -> Space:
             case [int(low), int(high)] if 0 <= low <= high:
                 dims[str(name)] = (low, high)
             case _:
-                raise SpecError(f"the bounds of dim {name!r} are {bounds!r}")
+                raise SpecError(f"invalid bounds of dim {name!r}: {bounds!r}")
     dtypes = tuple(_list(value, "dtypes"))
     if not dtypes or any(dtype not in DTYPES for dtype in dtypes):
-        raise SpecError(f"the dtypes are {list(dtypes)!r}; known: {', '.join(DTYPES)}")
+        raise SpecError(f"invalid dtypes {list(dtypes)!r}; known: {', '.join(DTYPES)}")
     where = tuple(str(text) for text in _list(value, "where"))
     for text in where:
         if shapes.condition_names(text) - set(dims):
@@ -236,7 +236,7 @@ def _read_signature(value: Mapping[str, Any], space: Space) -> Signature:
         state=tuple(_read_argument(item, dims) for item in _list(value, "state")),
     )
     if unknown := set(signature.updates) - {argument.name for argument in signature.inputs}:
-        raise SpecError(f"{min(unknown)!r} is updated, but it is not an input")
+        raise SpecError(f"'updates' names {min(unknown)!r}, which is not an input")
     if not signature.results:
         raise SpecError("a kernel without outputs cannot be judged")
     tensors = (*signature.inputs, *signature.outputs, *signature.state)
@@ -260,7 +260,7 @@ def _read_argument(value: Any, dims: tuple[str, ...]) -> Argument:
                 name, dtype, sizes, bool(count), bool(said.get("optional", False)), layout
             )
         case _:
-            raise SpecError(f"no tensor argument: {value!r}")
+            raise SpecError(f"invalid tensor argument: {value!r}")
 
 
 def _check_expression(expression: str, dims: tuple[str, ...]) -> None:
@@ -277,7 +277,7 @@ def _read_scalar(value: Any) -> tuple[str, Scalar]:
         case [str(name), int(default) | float(default) | str(default)]:
             return name, default
         case _:
-            raise SpecError(f"no scalar: {value!r}")
+            raise SpecError(f"invalid scalar: {value!r}")
 
 
 def _read_configs(values: list[Any], signature: Signature, space: Space) -> tuple[Config, ...]:
@@ -291,12 +291,12 @@ def _read_configs(values: list[Any], signature: Signature, space: Space) -> tupl
 
 def _read_config(value: Any, signature: Signature, space: Space) -> Config:
     if not isinstance(value, dict):
-        raise SpecError(f"no config: {value!r}")
+        raise SpecError(f"invalid config: {value!r}")
     name, dims = _text(value, "name"), _table(value, "dims")
     scalars = value.get("scalars") or {}
     known = dict(signature.scalars)
     if not name or not all(type(extent) is int for extent in dims.values()):
-        raise SpecError(f"no config: {value!r}")
+        raise SpecError(f"invalid config: {value!r}")
     if not space.contains(dims) or value.get("dtype") not in space.dtypes:
         raise SpecError(f"config {name!r} is outside the shape space")
     if unknown := [key for key in scalars if key not in known]:
@@ -304,33 +304,35 @@ def _read_config(value: Any, signature: Signature, space: Space) -> Config:
     ordered = {dim: dims[dim] for dim in signature.dims}
     absent = tuple(str(item) for item in _list(value, "absent"))
     if set(absent) - {argument.name for argument in signature.inputs if argument.optional}:
-        raise SpecError(f"config {name!r} leaves out {absent}, some of which must be there")
+        raise SpecError(
+            f"config {name!r} leaves out {absent}, but only optional inputs can be absent"
+        )
     return Config(name, ordered, value["dtype"], {**known, **scalars}, absent)
 
 
 def _read_cap(name: str, limits: Any, default: int) -> int:
     cap = limits.get(name, default) if isinstance(limits, dict) else None
     if type(cap) is not int or cap < 1:
-        raise SpecError(f"the limits are {limits!r}")
+        raise SpecError(f"invalid limits: {limits!r}")
     return cap
 
 
 def _text(value: Mapping[str, Any], key: str) -> str:
     text = value.get(key, "")
     if not isinstance(text, str):
-        raise SpecError(f"{key!r} is {text!r}, which is not a text")
+        raise SpecError(f"{key!r} must be a string, got {text!r}")
     return text
 
 
 def _list(value: Mapping[str, Any], key: str) -> list[Any]:
     items = value.get(key, [])
     if not isinstance(items, list):
-        raise SpecError(f"{key!r} is {items!r}, which is not a list")
+        raise SpecError(f"{key!r} must be a list, got {items!r}")
     return items
 
 
 def _table(value: Mapping[str, Any], key: str) -> dict[str, Any]:
     table = value.get(key)
     if not isinstance(table, dict):
-        raise SpecError(f"{key!r} is {table!r}, which is not a table")
+        raise SpecError(f"{key!r} must be an object, got {table!r}")
     return table

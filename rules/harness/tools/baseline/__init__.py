@@ -1,1 +1,1 @@
-"""The choice of what a PyTorch baseline is timed as, which no candidate has a part in."""
+"""Chooses the form in which a PyTorch baseline is timed, without a candidate."""

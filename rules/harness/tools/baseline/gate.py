@@ -1,4 +1,4 @@
-"""Chooses what a task's PyTorch baseline is timed as: once, for all candidates.
+"""Chooses the form in which a task's PyTorch baseline is timed: once, for all candidates.
 
 ``baseline.json`` says for each config which mode counts, and what each takes; ``compiled.json`` has
 what the compiler made for the modes that count, so that later gates need not compile it again. The

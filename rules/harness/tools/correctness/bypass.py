@@ -1,4 +1,4 @@
-"""The kernels stage: results that are right without launched kernels bypass kernels.
+"""The kernels stage: rejects candidates whose results do not come from launched kernels.
 
 A task asks for kernels. A candidate that launches one for show and computes elsewhere (with PyTorch
 beside Triton, or with host code where the host is the device) passes the other stages, but does not
@@ -38,7 +38,7 @@ def stage(judge: Judge, configs: Sequence[Config]) -> StageReport:
                 continue
             share = judge.assessor.share_right(call, outputs)
             if share > SHARE:
-                what = f"{share:.0%} of an output is right although no launched kernel ran"
+                what = f"{share:.0%} of an output is correct although no kernel ran"
                 return report(STAGE, case, Finding(Reason.KERNEL_BYPASSED, what), names)
     finally:
         side.kill()

@@ -118,7 +118,7 @@ def _timed(judge: Judge, config: Config, enough: float) -> float:
     """Seconds of the shortest of some calls of the baseline.
 
     More are tried while none takes at most ``enough``: on a busy machine any of them may wait, and
-    nobody looks at a dim that is left out for that.
+    a dim left out for that is not tested.
     """
     call, times = judge.call(Case(STAGE, config)), list[float]()
     while len(times) < _CALLS or (

@@ -98,9 +98,9 @@ class _Gate:
         return self._beyond_32_bits(done)
 
     def _beyond_32_bits(self, done: StageReport) -> StageReport:
-        """``done``, and one case more where the device has room for it.
+        """``done``, with one more case if the device has room for it.
 
-        Nobody is blamed for what the judge itself cannot hold or compute at such a size.
+        A size that the judge itself cannot hold or compute is left out.
         """
         config = extents.beyond_32_bits(self.ground, session.memory_bytes())
         if config is None:

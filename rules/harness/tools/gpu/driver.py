@@ -52,7 +52,7 @@ class Driver:
         try:
             called = getattr(self._loaded, name)
         except AttributeError:
-            raise MachineFault(f"the driver of this machine is too old: no {name}") from None
+            raise MachineFault(f"the driver of this machine is too old: it lacks {name}") from None
         number = called(*arguments)
         if number:
             raise DriverError(name, number)

@@ -1,8 +1,8 @@
 """Reads a few bytes of every row of device memory, within microseconds.
 
-Whatever computes has to wait until the device changes from the runner's context to this one, some
-400 us. A copy to the host is made by a separate engine, which does not wait: so what it brings
-is what was there when the runner said that it was done.
+A kernel has to wait until the device switches from the runner's context to this one, some 400 us. A
+copy to the host uses a separate engine, which does not wait: it shows the memory as it was when the
+runner reported completion.
 """
 
 from __future__ import annotations

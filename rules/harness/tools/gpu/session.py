@@ -56,7 +56,7 @@ def memory_bytes() -> int:
 
 
 def free_bytes() -> int:
-    """Bytes of the device's memory that nobody has."""
+    """Free bytes of the device's memory."""
     free, _ = accelerator().mem_get_info()
     return int(free)
 

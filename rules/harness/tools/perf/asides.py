@@ -1,10 +1,9 @@
 """Untimed batches among the timed ones: other values, other sizes, at random places.
 
-A program that is right wherever somebody looks, and something else under the clock, must not be
-able to tell where that is. So a process that is timed also gets batches with as many calls as a
-timed one has, some of them on other distributions of values, and calls of other sizes in between.
-All are verified like timed calls. Which ones come when depends on a number that nobody knows
-before the judging.
+A program must not be able to tell timed batches from others: it could be correct in the others and
+cheat under the clock. So a timed process also gets untimed batches with as many calls, some of them
+on other distributions of values, and calls of other sizes in between. All are verified like timed
+calls. Their places follow from a number that is drawn when judging starts.
 """
 
 from __future__ import annotations
@@ -59,9 +58,8 @@ class _Size:
 class Asides:
     """The untimed batches that one judging mixes into its timed processes.
 
-    The baseline decides what may be asked: values and sizes for which it is wrong itself are left
-    out, and those for which the oracle has no answer. Its runner is asked beforehand, beside
-    nothing that is timed.
+    Values and sizes on which the baseline is wrong, or the oracle has no answer, are left out. The
+    baseline's runner finds them beforehand, while nothing is timed.
     """
 
     def __init__(self, judge: Judge, spec: Spec, draw: int) -> None:
@@ -121,9 +119,9 @@ class Asides:
     def between(self, number: int, config: Config) -> Aside | None:
         """Calls of another size, for process ``number`` after the calls of ``config``.
 
-        They are among those on which the baseline itself was right: other draws of the same
-        distribution it may get wrong, and then nobody has to be right. A program that compiles
-        for each size on a device gets them after one config of a process, anyone's.
+        The baseline was correct on these very calls; it may be wrong on other draws of the same
+        distribution. A program that compiles for each size on a device gets them after only one
+        config of a process, any one.
         """
         if not self._sizes or not self._affordable(number, config):
             return None

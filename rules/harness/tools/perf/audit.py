@@ -1,8 +1,8 @@
 """Times batches by the judge's clock, which counts, and compares the runner's reports.
 
 The judge times every batch from outside, until the runner is frozen, and knows from empty batches
-of the trusted baseline what the messages cost. What a runner reports of itself is paid by nobody:
-it is only looked at to find out who lies. So a lie gains nothing, whether it is found or not.
+of the trusted baseline what the messages cost. A runner's own report never counts; it only serves
+to detect false reports. So a false report gains nothing, detected or not.
 """
 
 from __future__ import annotations
@@ -106,14 +106,15 @@ class Clock:
     def complaint(self, own: Sequence[Reading], trusted: Sequence[Reading]) -> str:
         """Why a program's reports are implausible; empty if they are plausible.
 
-        All batches of one config are heard together, beside the baseline's. Noise comes and goes,
-        a lie that is meant to pay comes in most batches, hence in their median: it is rather a
-        liar not named than an honest program accused, since time is counted in full either way.
+        All batches of one config are taken together and compared with the baseline's. Noise varies
+        between batches; a false report that pays is in most of them, hence in their median. The
+        bounds favour honest programs: an undetected false report gains nothing, since the judge's
+        clock counts.
         """
         return self._hidden(own, trusted) or self._unexplained(own, trusted)
 
     def _hidden(self, own: Sequence[Reading], trusted: Sequence[Reading]) -> str:
-        """Which work the kernel has counted that was not reported.
+        """The work that the kernel has counted and the runner did not report, in words.
 
         An honest main thread runs within the time that it reports, but for its messages. Waiting
         for a processor adds nothing to what it runs; an interrupt that it has to serve may, in
@@ -127,13 +128,13 @@ class Clock:
             return ""
         return (
             f"the runner reports {_ms(reported)} for batches in which its main thread ran for "
-            f"{_ms(reported + beside)} by the judge's clock of the processor"
+            f"{_ms(reported + beside)} by the judge's clock of CPU time"
         )
 
     def _unexplained(self, own: Sequence[Reading], trusted: Sequence[Reading]) -> str:
-        """Which wall time neither the reports nor the machine's load explain.
+        """The wall time that neither the reports nor the machine's load explain, in words.
 
-        What the kernel has counted as waiting for a processor excuses anybody.
+        Time that the kernel has counted as waiting for a processor is explained.
         """
         surplus = [self.unexplained_ns(batch) - batch.waited_ns for batch in own]
         unexplained = statistics.median(surplus) - SPREADS * self.spread_ns

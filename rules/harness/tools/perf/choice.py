@@ -1,4 +1,4 @@
-"""What a PyTorch baseline is timed as for each config: as it is, or compiled in some mode."""
+"""The form in which a PyTorch baseline is timed, by config: as it is, or compiled in some mode."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Choice:
             raise SpecError(f"{path.name} is not a choice of a baseline: {error}") from None
         modes = {name: "" if mode == EAGER else mode for name, mode in counted.items()}
         if unknown := set(modes.values()) - set(COUNTED):
-            raise SpecError(f"{path.name} has the mode {min(unknown)!r}, which never counts")
+            raise SpecError(f"{path.name} names mode {min(unknown)!r}, which cannot be a baseline")
         return cls(modes, evidence)
 
     @classmethod
@@ -68,7 +68,9 @@ class Choice:
         """
         choice = cls.read(Path(spec.choice), spec.configs) if spec.choice else cls()
         if compiled := set(choice.modes.values()) - {""}:
-            raise SpecError(f"{spec.choice} has the mode {min(compiled)!r}: nothing is compiled")
+            raise SpecError(
+                f"{spec.choice} names mode {min(compiled)!r}, but nothing is compiled here"
+            )
         return choice
 
     def to_json(self) -> dict[str, Any]:

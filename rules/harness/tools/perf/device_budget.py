@@ -19,7 +19,7 @@ class Budget:
 
     Attributes:
         total_bytes: of the device.
-        free_bytes: nobody had when the judging began.
+        free_bytes: free when the judging began.
         allowed_bytes: for all that the judge and its runners hold together.
         most_bytes: the same for a config of which not even one call fits into that.
         peak_bytes: that were taken at most, whenever ``note`` was called.

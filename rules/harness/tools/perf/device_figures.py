@@ -71,7 +71,7 @@ class DeviceTiming:
 
     Attributes:
         moved_bytes: of all inputs and outputs of a call, each counted once.
-        flops: operations of a call as the task counts them; 0 where nobody did.
+        flops: operations of a call as the task counts them; 0 if it does not.
         launch_ns: by side, what launching a call takes the host; None where it was not behind
             the gate.
         throttled: whether heat or the power supply slowed the device down in some batch.
@@ -144,8 +144,8 @@ def widened(ratio: Ratio, spread: float) -> Ratio:
 def _charged(plan: DevicePlan, taken: BySide) -> float:
     """What the candidate's calls took longer where the gate was opened at once.
 
-    An honest side takes as long either way. What the baseline differs by, and how much its
-    batches vary, is nobody's doing.
+    An honest side takes as long either way. The baseline's own difference, and the noise of its
+    batches, are subtracted.
     """
     differences = {side: _differences(taken[side]) for side in SIDES}
     own, trusted = differences["candidate"], differences["baseline"]

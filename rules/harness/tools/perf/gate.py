@@ -1,4 +1,4 @@
-"""The perf gate: how much faster than the baseline, how sure, and whether to believe it."""
+"""The perf gate: the speedup over the baseline, its uncertainty, and its plausibility."""
 
 from __future__ import annotations
 
@@ -239,8 +239,8 @@ def _refuse_implausible(spec: Spec, timings: Sequence[Timing | DeviceTiming]) ->
         floor = plausibility.floor_ns(spec.signature, spec.flops, config, model)
         if figures.baseline_ns < floor:
             raise MachineFault(
-                f"the baseline takes {figures.baseline_ns:.0f} ns for {config.name}, less than "
-                f"the {floor:.0f} ns that this device is thought to need"
+                f"the baseline takes {figures.baseline_ns:.0f} ns for {config.name}, but the "
+                f"model of this device allows no less than {floor:.0f} ns"
             )
         if figures.candidate_ns < floor:
             raise CandidateFault(
@@ -261,7 +261,7 @@ def _passed(timings: Sequence[Timing | DeviceTiming], stop: Stop, samples: bytes
         "speedup_high": number(mean.high),
         "stop": {**asdict(stop), "half_width": number(stop.half_width)},
     }
-    summary = f"{mean}, surely faster on {faster} of {len(timings)} configs"
+    summary = f"{mean}, significantly faster on {faster} of {len(timings)} configs"
     lines = [
         f"{timing.plan.config.name}: {speedup} [{speedup.low:.3g}, {speedup.high:.3g}]"
         for timing, speedup in zip(timings, speedups, strict=True)

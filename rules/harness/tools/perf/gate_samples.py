@@ -81,7 +81,7 @@ class Taken:
     """The samples of one process for one config.
 
     Attributes:
-        odd: calls on other values, among others that nobody timed, with their outputs.
+        odd: calls on other values, in untimed batches, with their outputs.
     """
 
     samples: list[GateSample] = field(default_factory=list)
@@ -108,8 +108,8 @@ class Empty:
 class Empties:
     """Empty batches of both sides.
 
-    A candidate can make its own slow, which would be taken off its times: the baseline's are the
-    most that is. Its own count where they are quicker, as a native runner's are.
+    They are subtracted from times, and a candidate could make its own slow. So at most the
+    baseline's are subtracted; the candidate's own where they are faster, as a native runner's are.
     """
 
     def __init__(self) -> None:

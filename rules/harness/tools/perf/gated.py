@@ -266,8 +266,8 @@ class GatedMeter:
     def _time_repeated(self, turn: Turn) -> None:
         """The same call as often as a batch has calls, so that what it needs is in the caches.
 
-        A candidate may well remember its result, hence nothing is decided by this time. What is
-        in the outputs in the end is verified like any other.
+        A candidate may reuse its result, so this time decides nothing. The final outputs are
+        verified like any other.
         """
         calls = self.draw(turn.number, turn.config, _WARM, 1)
         made = turn.runner.gated(inputs(calls), repeats=turn.slots)
@@ -280,7 +280,7 @@ class GatedMeter:
     ) -> None:
         """Time calls once more as one graph: the last request to the runner.
 
-        Not every candidate can be recorded, and none has to be: faults count for nothing.
+        Candidates need not support recording: faults are ignored.
         """
         try:
             for config in configs:

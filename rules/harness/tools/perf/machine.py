@@ -1,7 +1,7 @@
 """The state of the host during measurements: load, clocks, throttling.
 
-An observation, and nothing that decides: it is in no key and in no verdict. What this machine does
-not show is None: a virtual machine often has no clock frequency to read.
+Recorded for information: in no key and in no verdict. A figure that this machine does not show is
+None: a virtual machine often has no clock frequency to read.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def reading(root: Path = Path("/")) -> dict[str, Any]:
 
     ``load`` of 1, 5 and 15 minutes; ``mhz`` of the slowest and of the fastest processor;
     ``throttled``, how often heat has slowed down any since the start; ``stolen_ms``, the time that
-    a hypervisor has given to other machines since the start; ``waiting_ms``, that in which anybody
-    here was waiting for a processor.
+    a hypervisor has given to other machines since the start; ``waiting_ms``, the time in which any
+    program here waited for a processor.
     """
     return {
         "load": list(os.getloadavg()),

@@ -32,9 +32,9 @@ class Meter:
     """Runs rounds: in each, one fresh process for each side, one after the other.
 
     A process that waits could slow down the other side's. ``draw`` is randomness of this
-    judging alone: seeds that follow from the public salt and the candidate's own file could be
-    derived by it too, and what is to be computed under the clock be computed before. Each batch is
-    read ``readings`` times at most, until one reading is quiet.
+    judging alone: a candidate could derive seeds that follow from the public salt and its own file,
+    and compute results before it is timed. Each batch is read ``readings`` times at most, until one
+    reading is quiet.
 
     Attributes:
         asides: what else the processes are asked from the first round on; None for nothing.
@@ -194,8 +194,8 @@ class Meter:
     ) -> None:
         """The same call as often as a batch has calls, so that what it needs is in the caches.
 
-        A candidate may well remember its result, hence nothing is decided by this time. What is
-        in the outputs in the end is verified like any other.
+        A candidate may reuse its result, so this time decides nothing. The final outputs are
+        verified like any other.
         """
         result = runner.repeat(calls[0].inputs, plan.slots_of(made.side))
         self._audit(made.side, plan, result)

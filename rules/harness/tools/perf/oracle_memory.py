@@ -22,9 +22,9 @@ from base.seeds import Seeds
 from base.tensors import torch_dtype
 from terms.policy import DEFAULT
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from truth.assessment import Call, Tensors
+from truth.dispatch import UncompiledMode
 from truth.fitting import fitting
 from truth.judge import Judge
 from truth.oracle import SLICE, TaskFault
@@ -81,25 +81,20 @@ class _TooLongError(RuntimeError):
     """More operations than are worth counting."""
 
 
-class _Ledger(TorchDispatchMode):
+class _Ledger(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has no types
     """Counts the bytes of all tensors that are made while it is in force.
 
-    An operation that does not work element by element may hold a copy of its largest operand that
-    nobody sees from outside: such a copy is added while it runs.
+    An operation that does not work element by element may hold an internal copy of its largest
+    operand: such a copy is added while it runs.
     """
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.held = 0
         self.peak = 0
         self.full = False
         self._operations = 0
         self._tensors: dict[int, int] = {}  # how many are alive, by the address of their storage
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Nothing is compiled here, and the compiler takes seconds to import."""
-        return False
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None

@@ -1,4 +1,4 @@
-"""The least time in which a machine can do the work; less is a lie, or unfinished work."""
+"""The least time in which a machine can do the work; less means a false or unfinished result."""
 
 from __future__ import annotations
 

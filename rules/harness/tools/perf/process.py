@@ -16,7 +16,7 @@ class Process:
     """The results of one process: by config its samples, and all calls with their outputs.
 
     Attributes:
-        ran: calls on usual values; ``odd``: those of batches that nobody times.
+        ran: calls on usual values; ``odd``: those of untimed batches.
         after: calls of other sizes.
     """
 
@@ -58,7 +58,7 @@ class Process:
 def verify(assessor: Assessor, plan: Plan, candidate: Process, baseline: Process) -> None:
     """Judge all outputs of the candidate, given the baseline's own error.
 
-    Where the baseline itself is wrong on unusual values, nobody has to be right. Raises
+    Unusual values on which the baseline itself is wrong are ignored. Raises
     CandidateFault.
     """
     name = plan.config.name
@@ -77,10 +77,10 @@ def verify(assessor: Assessor, plan: Plan, candidate: Process, baseline: Process
             if not assessor.assess(call, theirs, off).ok:
                 continue
             allowed = _larger(slack, off)
-        _require(assessor, call, outputs, allowed, "a call among timed ones")
+        _require(assessor, call, outputs, allowed, "an untimed call in a timed batch")
     for aside, ran in candidate.after.get(name, ()):
         for call, outputs in zip(aside.calls, ran, strict=True):
-            _require(assessor, call, outputs, aside.slack, "a call between timed ones")
+            _require(assessor, call, outputs, aside.slack, "an untimed call between timed batches")
 
 
 def _require(

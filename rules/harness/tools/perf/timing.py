@@ -76,7 +76,7 @@ class Timing:
 
     Attributes:
         moved_bytes: of all inputs and outputs of a call, each counted once.
-        flops: operations of a call as the task counts them; 0 where nobody did.
+        flops: operations of a call as the task counts them; 0 if it does not.
         warm: of calls on the same inputs again and again, which are in the caches then; nothing
             is decided by it. None where it was not measured.
     """

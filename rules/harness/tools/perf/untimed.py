@@ -83,7 +83,7 @@ class Untimed:
         turn.runner.load(aside.config, len(aside.calls))
         ran = turn.runner.batch(inputs(aside.calls)).outputs
         for call, outputs in self._doubtful(list(zip(aside.calls, ran, strict=True))).values():
-            self._require(call, outputs, aside.slack, "a call between timed ones")
+            self._require(call, outputs, aside.slack, "an untimed call between timed batches")
 
     def refuse(self, candidate: Taken, baseline: Taken) -> None:
         """Raise CandidateFault where calls on other values are wrong and the baseline's are not."""
@@ -97,7 +97,7 @@ class Untimed:
                 if not self._assessor.assess(theirs, ran, off).ok:
                     continue
                 allowed = {name: max(worst, allowed.get(name, 0.0)) for name, worst in off.items()}
-            self._require(call, outputs, allowed, "a call among timed ones")
+            self._require(call, outputs, allowed, "an untimed call in a timed batch")
 
     def _doubtful(self, ran: Sequence[tuple[Call, Tensors]]) -> dict[int, tuple[Call, Tensors]]:
         """By number, the calls that are not surely right."""

@@ -1,9 +1,8 @@
-"""Judges all calls of a batch with one wait for the device.
+"""Verifies all calls of a batch with one wait for the device.
 
-Each ``item()`` waits until the device has done everything before it, some 300 us of a call where
-nothing else does. So what is asked of every output, how wrong it is and how much of it was left
-unwritten, is put into one tensor on the device and read once for the whole batch. What is wrong is
-judged again, call by call, for words that a person can use.
+Each ``item()`` waits for all earlier work of the device, some 300 us. So the error and the
+unwritten share of every output go into one tensor on the device, which is read once for the whole
+batch. Wrong calls are judged again, one by one, for a readable message.
 """
 
 from __future__ import annotations

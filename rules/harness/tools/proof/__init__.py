@@ -1,1 +1,1 @@
-"""Whether an imported task means what it meant: its original's own inputs, results and check."""
+"""Compares an imported task with its original: inputs, results and check."""

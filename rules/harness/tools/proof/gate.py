@@ -4,8 +4,8 @@
    bit for bit.
 2. The same answer: a ladder of results goes to the original's own check, and to ours.
 
-The original's own check is a subject here, too. What it accepts, and ours does not, is a finding
-about the benchmark, and no fault of the task.
+The original's check is tested, too. Wrong results that it accepts and ours rejects are findings
+about the benchmark, not faults of the task.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Findings:
     failing: list[str] = field(default_factory=list)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """What is to be said of the original."""
+        """The findings about the original."""
         named = ((FOOLED, self.fooled), (UNCHECKED, self.unchecked), (FAILS, self.failing))
         return [{"kind": kind, "by": list(dict.fromkeys(by))} for kind, by in named if by]
 
@@ -279,13 +279,15 @@ class _Proof:
         own = " (own sizes)" if case["sizes"] == OWN else ""
         if rung.name == ORIGINALS_OWN:
             self.findings.failing += [theirs.partition("\n")[0][:200]] if theirs else []
-            self.findings.refused += [f"ours, of the original: {ours}"] if ours else []
+            self.findings.refused += (
+                [f"kabuild's check refuses the original's results: {ours}"] if ours else []
+            )
         elif rung.only >= 0 and not theirs and ours:
             self.findings.unchecked.append(rung.name.removesuffix(" alone wrong") + own)
         elif rung.wrong and rung.only < 0 and not theirs and ours:
             self.findings.fooled.append(rung.name + own)
         elif rung.wrong and theirs and not ours and rung.only < 0 and not _halving(rung):
-            self.findings.refused.append(f"the original's check alone, of {rung.name}: {theirs}")
+            self.findings.refused.append(f"only the original's check refuses {rung.name}: {theirs}")
 
     def _call(self, config: Config, draw: int) -> Call:
         generator = self._generator(config, f"answer {draw}")
@@ -320,7 +322,7 @@ def _verdict(found: Findings) -> Verdict:
             summary, detail = problems[0].partition("\n")[0], "\n".join(problems)
             return Verdict("proof", REJECTED, reason, summary, detail, found.cases, extra)
     said = "; ".join(f"{item['kind']}: {', '.join(item['by'])}" for item in told)
-    summary = f"as the original; {said or 'its check was not fooled'}"
+    summary = f"same as the original; {said or 'its check was not fooled'}"
     return Verdict("proof", PASS, "", summary, "", found.cases, extra)
 
 

@@ -28,7 +28,7 @@ class Ground(Protocol):
         """Views of the judge's memory behind a descriptor, which is closed."""
 
     def hold(self, fd: int) -> bool:
-        """Make ready to launch behind the gate whose page this is; whether that can be done."""
+        """Prepare launches behind the gate of this page; returns whether that is possible."""
 
     def queued(self, work: Work, ticket: int) -> int:
         """Launch the work behind the shut gate; how many nanoseconds that took the host."""
@@ -88,7 +88,7 @@ class Calls:
             ground.reserve(lambda: [self._like_results(slot) for slot in slots])
 
     def run(self, calls: int, left_out: int = -1) -> int:
-        """Make the calls of a batch; how long they took, in nanoseconds.
+        """Make the calls of a batch; returns nanoseconds.
 
         Launches of the call ``left_out`` have no effect, where the ground knows of launches.
 
@@ -99,7 +99,7 @@ class Calls:
             return self._ground.timed(work)
 
     def queue(self, calls: int, ticket: int) -> int:
-        """Launch the calls of a batch behind the gate; ns that it took the host."""
+        """Launch the calls of a batch behind the gate; returns the nanoseconds of the host."""
         with self._ready(calls) as work:
             return self._ground.queued(work, ticket)
 

@@ -48,23 +48,23 @@ class Inside:
         self._calls = Calls(self._program.abi, self._entry, fds, self._ground)
 
     def run(self, calls: int, left_out: int = -1) -> int:
-        """Make the calls of a batch; how long they took, in nanoseconds."""
+        """Make the calls of a batch; returns nanoseconds."""
         if self._calls is None and not calls:
             return 0
         assert self._calls is not None
         return self._calls.run(calls, left_out)
 
     def hold(self, fd: int) -> bool:
-        """Make ready to launch behind the gate whose page this is; whether that can be done."""
+        """Prepare launches behind the gate of this page; returns whether that is possible."""
         return self._ground.hold(fd)
 
     def queue(self, calls: int, ticket: int) -> int:
-        """Launch the calls of a batch behind the gate; ns that it took the host."""
+        """Launch the calls of a batch behind the gate; returns the nanoseconds of the host."""
         assert self._calls is not None
         return self._calls.queue(calls, ticket)
 
     def opened(self, ticket: int) -> int:
-        """Wait until they are done, and say so; how long that was, by the device's clock."""
+        """Wait until they are done, and signal it; returns the nanoseconds of the device."""
         return self._ground.opened(ticket)
 
     def replay(self, calls: int) -> int | None:

@@ -41,19 +41,19 @@ class Subject(Protocol):
         """Map a config's buffers."""
 
     def run(self, calls: int, left_out: int = -1) -> int:
-        """Make the calls of a batch; how long they took, in nanoseconds.
+        """Make the calls of a batch; returns nanoseconds.
 
         Launches of the call ``left_out`` have no effect.
         """
 
     def hold(self, fd: int) -> bool:
-        """Make ready to launch behind the gate whose page this is; whether that can be done."""
+        """Prepare launches behind the gate of this page; returns whether that is possible."""
 
     def queue(self, calls: int, ticket: int) -> int:
-        """Launch the calls of a batch behind the gate; ns that it took the host."""
+        """Launch the calls of a batch behind the gate; returns the nanoseconds of the host."""
 
     def opened(self, ticket: int) -> int:
-        """Wait until they are done, and say so; how long that was, by the device's clock."""
+        """Wait until they are done, and signal it; returns the nanoseconds of the device."""
 
     def replay(self, calls: int) -> int | None:
         """``run`` with the launches recorded and run as one graph; None if they cannot be."""

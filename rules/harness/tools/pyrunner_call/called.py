@@ -58,7 +58,7 @@ class Called:
         self._results: list[Any] = []
 
     def run(self, calls: int, left_out: int = -1) -> int:
-        """Make the calls of a batch; how long they took, in nanoseconds.
+        """Make the calls of a batch; returns nanoseconds.
 
         Saying where results lie, or copying them, is part of it, on both sides alike.
         """
@@ -66,7 +66,7 @@ class Called:
             return self._ground.timed(work)
 
     def queue(self, calls: int, ticket: int) -> int:
-        """Launch the calls of a batch behind the gate; ns that it took the host."""
+        """Launch the calls of a batch behind the gate; returns the nanoseconds of the host."""
         with self._ready(calls) as work:
             return self._ground.queued(work, ticket)
 

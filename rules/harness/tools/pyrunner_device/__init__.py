@@ -1,1 +1,1 @@
-"""What of the Python runner is for devices alone."""
+"""The parts of the Python runner that only devices need."""

@@ -9,15 +9,14 @@ import os
 import re
 from pathlib import Path
 
+from terms.launcher_types import MOST_LAUNCHERS, are_plain
+
 _PLACE = re.compile(r"\w{1,80}/\w[\w.]{0,199}", re.ASCII)
 """A file in a folder of Triton's cache."""
 
 _GROUP = "__grp__"
 """The prefix of a list of the files of one kernel. It has their absolute paths."""
 
-_TYPE = r"(\*|constexpr|[iu](1|8|16|32|64)|fp16|bf16|fp32|fp64)"
-_TYPES = re.compile(rf"{_TYPE}(,{_TYPE}){{0,199}}", re.ASCII)
-_MOST_LAUNCHERS = 16
 
 _MALFORMED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
@@ -41,7 +40,7 @@ def launchers(path: str) -> list[list[str]]:
     """The types of the parameters of kernels in the file ``path``, as far as they can be read."""
     with contextlib.suppress(*_MALFORMED):
         written = json.loads(Path(path).read_bytes())["launchers"]
-        return [each.split(",") for each in written if _TYPES.fullmatch(each)][:_MOST_LAUNCHERS]
+        return [each.split(",") for each in written if are_plain(each)][:MOST_LAUNCHERS]
     return []
 
 

@@ -46,7 +46,7 @@ class Device:
         return view
 
     def hold(self, fd: int) -> bool:
-        """Make ready to launch behind the gate whose page this is; whether that can be done."""
+        """Prepare launches behind the gate of this page; returns whether that is possible."""
         if not self._gated:
             os.close(fd)
             return False

@@ -1,5 +1,5 @@
-// While a call has memory hidden, other calls' memory is hidden from everybody, and its own from host
-// code, which the runtime sees to.
+// While a call runs with hidden memory, other calls' memory is hidden from all code. Its own is
+// hidden from host code only: the runtime shows it to kernels.
 #include "../runner/hiding.h"
 
 #include <dlfcn.h>

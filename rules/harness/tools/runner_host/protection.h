@@ -6,5 +6,6 @@
 bool protect_lent(char* base, size_t bytes, int protection);
 
 // A random address in the window. The kernel takes another if this one is not free, or if its
-// addresses are shorter; that memory is protected all the same, but by anybody.
+// addresses are shorter; that memory is protected all the same, but other code may change its
+// protection.
 void* lent_place();

@@ -306,7 +306,7 @@ def _checked(region: Region, tensors: Mapping[str, Tensor]) -> Tensor:
     tensor = tensors.get(region.name)
     expected = BY_CODE[region.code].torch_name
     if tensor is None:
-        raise ValueError(f"no tensor for the input '{region.name}'")
+        raise ValueError(f"input '{region.name}' is missing")
     if tuple(tensor.shape) != region.shape or tensor.dtype != getattr(torch, expected):
         raise ValueError(
             f"the input '{region.name}' is {tensor.dtype} {tuple(tensor.shape)}"

@@ -36,8 +36,8 @@ _LOOKS = 2
 class ConfigMemory:
     """Owns what a runner maps for a config of ``slots`` slots.
 
-    What a copy takes at least is known from all processes of both sides: none that is busy when
-    it should not be can make itself the measure.
+    The least time of a copy is taken over all processes of both sides: a process that is busy when
+    it should be idle cannot raise it.
     """
 
     _fastest: ClassVar[dict[tuple[str, int, int, int], int]] = {}
@@ -152,8 +152,8 @@ class ConfigMemory:
     def fill(self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]]) -> int:
         """Copy the inputs to a device; returns the ns beyond the shortest such copy.
 
-        The runner is at large and waits for a word. Were it to begin with what has come, it
-        would hold up the rest.
+        The runner is not frozen and waits for a request. If it began early, it would delay the rest
+        of the copy.
         """
         started = time.monotonic_ns()
         self._write(order, inputs)
@@ -188,8 +188,8 @@ class ConfigMemory:
     def take(self) -> int:
         """Copy a device's outputs as they are now; returns the ns beyond the shortest such copy.
 
-        What a process has launched goes on when it is frozen. What was launched too late is not
-        in the copy, or holds it up.
+        Launched work goes on while its process is frozen. Work launched too late is not in the
+        copy, or delays it.
         """
         if not self._on_device:
             return 0

@@ -33,12 +33,12 @@ _LAST_WORDS_SECONDS = 5.0  # for a process that has hung up or reported a signal
 
 @dataclass(frozen=True)
 class Answer:
-    """What a runner answered, and how long it was at large, until it was frozen again.
+    """A runner's answer, and how long it ran until it was frozen again.
 
-    A time that ended with the message would give a candidate that answers too early the time
-    until the freeze for nothing, and it can make that long by keeping the machine busy.
-    ``spent`` is what the kernel counted meanwhile, the judge's own wait included; nothing where
-    the runner was not frozen at the end.
+    The time ends with the freeze, not with the message: a candidate that answers too early could
+    otherwise work on unmeasured, and delay the freeze by keeping the machine busy. ``spent`` is
+    what the kernel counted meanwhile, the judge's own wait included; nothing where the runner was
+    not frozen at the end.
     """
 
     values: tuple[int, ...]
@@ -184,7 +184,7 @@ class Conversation:
         if status is not None:
             raise self._ended(status, f"after its answer {doing}")
         if not self._channel.is_quiet():
-            raise diagnosis.violation(f"sent more than its answer {doing}")
+            raise diagnosis.violation(f"sent more than one answer {doing}")
 
     def _spent(self, own_ns: int) -> Counted:
         """The counts since the last call of this."""
@@ -212,7 +212,7 @@ class Conversation:
 
     def _unstoppable(self, when: str) -> CandidateFault:
         """The fault of a runner in a system call that no signal interrupts."""
-        what = f"could not be stopped {when}: a system call of it does not end"
+        what = f"could not be stopped {when}: one of its system calls does not return"
         return diagnosis.fault(Reason.TIMEOUT, what, self._channel.text())
 
     def _fail_by_end(self, doing: str) -> NoReturn:
@@ -242,13 +242,13 @@ class Conversation:
         except ValueError:
             raise diagnosis.violation(f"sent an unknown fault {doing}") from None
         if code is FaultCode.MACHINE:
-            raise diagnosis.violation(f"blamed the machine {doing}")
+            raise diagnosis.violation(f"reported a fault of the machine {doing}")
         if code is not FaultCode.SIGNAL:
             raise diagnosis.complained(message, self.block, doing, self._channel.text())
         status = self._warden.wait(_LAST_WORDS_SECONDS)
         said = self._channel.text()
         if status is None:
-            raise diagnosis.violation(f"reported a signal and lives on {doing}", said)
+            raise diagnosis.violation(f"reported a fatal signal, but did not end {doing}", said)
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
             raise self._ended(status, doing)
         raise diagnosis.crashed(message, status, self.block, doing, said)

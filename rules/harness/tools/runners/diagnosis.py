@@ -28,13 +28,13 @@ from runners.protocol import (
 _HIP_OUT_OF_MEMORY = 2
 # After these a device's context is lost; HIP and CUDA number them alike.
 _DEVICE_CRASHES = {
-    700: "accessed an address of the device that is not its own",
+    700: "accessed an illegal address on the device",
     702: "was stopped by the driver for running too long",
     710: "failed an assertion on the device",
     714: "corrupted the stack of the device",
     715: "executed an illegal instruction on the device",
     716: "accessed a misaligned address of the device",
-    717: "accessed an address of the wrong space of the device",
+    717: "accessed an address in the wrong address space on the device",
     718: "jumped to an illegal address of the device",
     719: "crashed on the device",
 }
@@ -52,14 +52,14 @@ _BY_CODE = {
     FaultCode.MEMORY: (Reason.OUT_OF_MEMORY, "ran out of memory"),
     FaultCode.SHAPE: (Reason.WRONG_SHAPE, "returned a tensor of the wrong shape"),
     FaultCode.DTYPE: (Reason.WRONG_DTYPE, "returned a tensor of the wrong dtype"),
-    FaultCode.TYPE: (Reason.WRONG_TYPE, "returned something else than a tensor"),
+    FaultCode.TYPE: (Reason.WRONG_TYPE, "returned something other than a tensor"),
     FaultCode.LAYOUT: (Reason.WRONG_LAYOUT, "returned a tensor of the wrong layout"),
     FaultCode.ALIASED: (Reason.OUTPUT_ALIASED, "returned memory that is not its own"),
     FaultCode.STATE: (Reason.STATE_MISMATCH, "does not take the state"),
     FaultCode.BOUNDS: (Reason.OUT_OF_BOUNDS, "accessed memory outside its tensors"),
     FaultCode.UNSUPPORTED: (Reason.UNSUPPORTED_FEATURE, "uses a feature that is not emulated"),
-    FaultCode.UNMAPPED: (Reason.CRASH, "has unmapped memory that it was lent"),
-    FaultCode.BYPASS: (Reason.KERNEL_BYPASSED, "has something else than its kernels compute"),
+    FaultCode.UNMAPPED: (Reason.CRASH, "unmapped memory that the judge shared with it"),
+    FaultCode.BYPASS: (Reason.KERNEL_BYPASSED, "computed with something other than its kernels"),
 }
 
 
@@ -112,8 +112,8 @@ def complained(
         return fault(reason, f"returned hipError_t {error} {doing}", said)
     if code is FaultCode.COPIED:
         copied, allowed = message.values[1:3]
-        what = f"copied {copied} bytes of device memory to the host in one call {doing}, and "
-        what += f"{allowed} are allowed: let kernels compute the result"
+        what = f"copied {copied} bytes of device memory to the host in one call {doing} "
+        what += f"(at most {allowed} are allowed): compute the result in kernels"
         return fault(Reason.KERNEL_BYPASSED, what, said)
     reason, what = _BY_CODE[code]
     return fault(reason, f"{what} {doing}", said)
@@ -161,7 +161,7 @@ def _where(
 def _by_host(
     place: int, tensor: int, offset: int, accesses: str, block: ControlBlock | CallBlock | None
 ) -> str:
-    """What host code did that no GPU lets it do, and what to do instead."""
+    """The access of host code that no GPU allows, and what to do instead."""
     inputs, outputs = (block.inputs, block.outputs) if block else ((), ())
     region = _region(inputs if place == Place.INPUT else outputs, tensor)
     what = "device memory"

@@ -102,7 +102,7 @@ class Gating:
         memory.take()
         self._conversation.freeze(doing)
         if not collect and not memory.agrees(_WHEN_IDLE):
-            what = "said that it was done while its outputs were still being written"
+            what = "reported completion while its outputs were still being written"
             raise diagnosis.fault(Reason.CLOCK_MISMATCH, f"{what} {doing}")
         done = self._ask(Kind.WAIT, Kind.DONE, seconds=seconds, doing=doing)
         if done.values[0] != calls or done.values[1] < 0:

@@ -1,4 +1,4 @@
-"""Why a runner died of SIGKILL, which says nothing by itself.
+"""Why a runner died of SIGKILL, a signal with several causes.
 
 The kernel sends it when memory runs out and at a hard limit of processor time; a candidate may send
 it to itself. Only the first can be the doing of other programs.
@@ -86,7 +86,7 @@ def fault(
     doing: str,
     said: str,
 ) -> CandidateFault:
-    """What such a death means for the candidate.
+    """The candidate's fault in such a death.
 
     Args:
         before: what ``kills`` was when the runner was started.
@@ -100,7 +100,7 @@ def fault(
     if death.at_its_limit:
         what = f"used up its {processor_limit} s of processor time"
         if death.processor_limit < processor_limit:
-            what = f"used up the {death.processor_limit} s of processor time that it allowed itself"
+            what = f"used up its own limit of {death.processor_limit} s of processor time"
         return diagnosis.fault(Reason.TIMEOUT, f"{what} {doing}", said)
     after = kills()
     if before is not None and before == after:

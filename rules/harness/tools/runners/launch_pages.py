@@ -2,7 +2,7 @@
 
 The filter is a library that stands before the device's driver in a runner (``launch_filter/``,
 which has the same layout in ``pages.h``). The runner can read the orders and cannot write them.
-It writes the record, so that is evidence and no proof: a candidate that changes it can accuse
+It writes the record, so the record is evidence, not proof: a candidate that changes it can accuse
 itself, or hide a launch that was refused and did not run.
 """
 
@@ -118,7 +118,7 @@ class LaunchPages:
         if not self.counts().refused:
             return ""
         names = [name for name, _ in self.kernels(Kind.REFUSED)]
-        shown = ", ".join(names[:_SHOWN]) or "kernels that the record has no room for"
+        shown = ", ".join(names[:_SHOWN]) or "others (the record is full)"
         more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         return f"launched kernels that are not its own: {shown}{more}"
 

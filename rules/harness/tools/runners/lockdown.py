@@ -1,11 +1,11 @@
 """The runner's own system-call filter, on top of the sandbox's.
 
-The sandbox refuses what could leave it. This filter ends a runner that tries what no kernel
-needs, and lets a runner for the processor make only those calls of which a freeze need not wait
-for long: the others are absent, as in an older Linux. Drivers of devices make calls that cannot be
-listed; for these, only what is known to be unstoppable is absent. The runner installs the filter
-itself, because the native one must still be executed, and before the candidate is loaded. A
-candidate that it kills is named FORBIDDEN_SYSCALL.
+The sandbox refuses what could leave it. This filter kills a runner that makes calls no kernel
+needs. A runner on the CPU may make only calls that cannot delay a freeze for long; the others fail
+as on an older Linux. Drivers of devices make calls that cannot be listed; for these, only calls
+known to be unstoppable fail. The runner installs the filter itself, because the native one must
+still be executed, and before the candidate is loaded. A candidate that it kills is named
+FORBIDDEN_SYSCALL.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class ResultTable:
         packed = b"".join(RANGE.pack(*item) for item in ranges)
         self._ranges[: len(packed)] = packed
         if not read(self._ranges_fd, outputs.fd, len(ranges)):
-            what = "returned a tensor outside of its own memory"
+            what = "returned a tensor outside its own memory"
             raise diagnosis.fault(Reason.OUT_OF_BOUNDS, what)
 
     def close(self) -> None:

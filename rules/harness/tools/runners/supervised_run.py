@@ -41,7 +41,7 @@ class SupervisedRun:
 
 @dataclass(frozen=True)
 class Returned:
-    """What came of it.
+    """Its result.
 
     Attributes:
         status: its wait status; None if it was killed because time was up.

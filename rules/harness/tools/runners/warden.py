@@ -251,7 +251,7 @@ def _copy(memory: int, address: int, target: memoryview) -> None:
     while done < len(target):
         got = os.preadv(memory, [target[done:]], address + done)
         if not got:
-            raise OSError(errno.EIO, "no memory there")
+            raise OSError(errno.EIO, "no memory at this address")
         done += got
 
 
@@ -329,7 +329,7 @@ class Warden:
             reply = self._link.recv(_REPLY.size)
         except OSError as error:
             waited = time.monotonic() - started
-            raise MachineFault(f"no word of the runner's warden for {waited:.0f} s") from error
+            raise MachineFault(f"the runner's warden did not answer for {waited:.0f} s") from error
         if len(reply) != _REPLY.size:
             raise MachineFault("the runner's warden died")
         return _REPLY.unpack(reply)

@@ -1,6 +1,6 @@
 """The sanitize gate: watches the candidate on small configs for mistakes that results may hide.
 
-It diagnoses and protects nothing: what it reports has passed through the candidate's sandbox.
+A diagnosis, not a protection: its reports have passed through the candidate's sandbox.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ def _examiner(
     try:
         places = Places.read(Path(spec.candidate.path).with_suffix(_PLACES))
     except (OSError, ValueError) as error:
-        raise SpecError(f"the candidate is not instrumented: {error}") from None
+        raise SpecError(f"the instrumented build of the candidate is missing: {error}") from None
     if not spec.candidate.on_device:
         return Instrumented(spec, policy, launcher, places)
     if sanitizer is None:
-        raise SpecError("nothing to watch the candidate with")
+        raise SpecError("no sanitizer is available for this platform")
     return Watched(spec, policy, launcher, places, sanitizer)
 
 
@@ -105,10 +105,10 @@ def _refused(path: Path) -> Verdict | None:
     try:
         compiled = read_verdict(path, "compile")
     except (OSError, ValueError) as error:
-        raise SpecError(f"the candidate is not instrumented: {error}") from None
+        raise SpecError(f"the instrumented build of the candidate is missing: {error}") from None
     if compiled["verdict"] == PASS:
         return None
-    summary = f"not to be instrumented: {compiled['summary']}"
+    summary = f"cannot be instrumented: {compiled['summary']}"
     return Verdict(GATE, FAIL, compiled["reason"], summary, compiled["detail"])
 
 

@@ -61,7 +61,7 @@ def read_report(
     Raises ReportError for anything but such a report.
     """
     if b"<!" in report:
-        raise ReportError("a report declares no entities")
+        raise ReportError("a report must not declare entities")
     try:
         root = ElementTree.fromstring(report)  # noqa: S314 - no entities, as just checked
     except ElementTree.ParseError as error:

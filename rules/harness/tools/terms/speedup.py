@@ -45,7 +45,7 @@ class Speedup:
         told = [case.get(key) for key in ("speedup", "low", "high")]
         ends = [float(end) for end in told if isinstance(end, int | float)]
         if len(ends) != len(told) or not all(math.isfinite(end) and end > 0 for end in ends):
-            raise ValueError(f"speedup, low and high are {told!r}")
+            raise ValueError(f"invalid speedup, low and high: {told!r}")
         value, low, high = ends
         if not low <= value <= high:
             raise ValueError(f"a speedup of {value:g} is not between {low:g} and {high:g}")

@@ -48,9 +48,9 @@ def bounds(changes: Mapping[str, Mapping[str, float]]) -> dict[str, Bound]:
     made = {name: BOUNDS.get(name, Bound()) for name in DTYPES}
     for name, change in changes.items():
         if name not in made or not isinstance(change, Mapping) or set(change) - {"atol", "rtol"}:
-            raise ValueError(f"no tolerance: {name} = {change!r}")
+            raise ValueError(f"invalid tolerance: {name} = {change!r}")
         values = {key: float(value) for key, value in change.items()}
         if not all(math.isfinite(value) and value >= 0 for value in values.values()):
-            raise ValueError(f"no tolerance: {name} = {change!r}")
+            raise ValueError(f"invalid tolerance: {name} = {change!r}")
         made[name] = Bound(**values)
     return made

@@ -46,7 +46,7 @@ class Verdict:
 
     def __post_init__(self) -> None:
         if self.outcome not in OUTCOMES:
-            raise ValueError(f"no outcome: {self.outcome!r}")
+            raise ValueError(f"unknown outcome: {self.outcome!r}")
         if (self.outcome == PASS) == bool(self.reason):
             raise ValueError(f"{self.outcome} with reason {self.reason!r}")
 

@@ -113,7 +113,7 @@ class Apart:
         self._ask(["load", told, dict((*block.scalars, *block.dims))])
 
     def run(self, calls: int, left_out: int = -1) -> int:
-        """Make the calls of a batch; how long they took, in nanoseconds."""
+        """Make the calls of a batch; returns nanoseconds."""
         order = self._order(calls) if calls else ()
         self._rouse()
         gc.disable()

@@ -39,9 +39,7 @@ class OperatorRefused(Exception):  # noqa: N818 (the candidate's, no error of ou
 
     def __init__(self, operator: str, why: str = "") -> None:
         allowed = "PyTorch may allocate, view, fill and copy, and read single elements"
-        super().__init__(
-            f"'{operator}' computes outside of the candidate's kernels: {why or allowed}"
-        )
+        super().__init__(f"'{operator}' computes outside the candidate's kernels: {why or allowed}")
 
 
 class Memory(Protocol):
@@ -192,5 +190,5 @@ def _listed(tensor: Tensor) -> Any:
 
 
 def _cast(name: str, source: Tensor, dtype: torch.dtype) -> OperatorRefused:
-    what = f"{source.dtype} to {dtype} is a conversion of {source.numel()} elements"
-    return OperatorRefused(name, f"{what}, which a kernel does when it loads or stores")
+    what = f"{source.dtype} to {dtype} converts {source.numel()} elements"
+    return OperatorRefused(name, f"{what}; convert in a kernel, when it loads or stores")

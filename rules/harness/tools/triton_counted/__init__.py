@@ -1,1 +1,1 @@
-"""Counts what Triton kernels ask memory for, as the interpreter runs them."""
+"""Counts the memory accesses of Triton kernels that the interpreter runs."""

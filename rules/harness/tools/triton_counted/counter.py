@@ -1,4 +1,4 @@
-"""Counts launches of Triton kernels by line of source, and says so on standard error.
+"""Counts launches of Triton kernels by line of source, and prints the counts on standard error.
 
 The lines are those of the runtime that counts HIP kernels: ``analyze.counts`` reads both.
 """

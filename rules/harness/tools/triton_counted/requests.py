@@ -1,4 +1,4 @@
-"""What the warps of one program ask for in one access, if each lane takes one element.
+"""The memory requests of one program's warps in one access, one element per lane.
 
 Triton's compiler decides which lane takes which elements. It lets neighbouring lanes take
 neighbours in memory, and so do these requests: the elements of a block are taken in the order of

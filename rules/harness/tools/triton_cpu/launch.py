@@ -116,7 +116,7 @@ class HostFunction(jit.KernelInterface):  # type: ignore[misc]  # Triton has no 
     def __call__(self, *_: Any, **__: Any) -> Any:
         """Refuse: a kernel is called by kernels, which see another object in its place."""
         raise LaunchError(
-            f"{self.__name__}: a kernel is launched with a grid, or called by kernels"
+            f"{self.__name__}: launch a kernel with a grid; only kernels may call it directly"
         )
 
     def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
@@ -142,7 +142,7 @@ class HostFunction(jit.KernelInterface):  # type: ignore[misc]  # Triton has no 
             return write(value, self.definitions.number)
         except plain.NotPlainError as error:
             what = f"argument '{name}' is a {error}"
-            raise LaunchError(f"{self.__name__}: {what}, which kernels cannot have") from None
+            raise LaunchError(f"{self.__name__}: {what}, which Triton does not accept") from None
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         own = {name: value for name, value in kwargs.items() if name in self.arg_names}
@@ -166,10 +166,12 @@ class HostFunction(jit.KernelInterface):  # type: ignore[misc]  # Triton has no 
         try:
             whole = [int(size) for size in sizes]
         except (TypeError, ValueError) as error:
-            raise LaunchError(f"{self.__name__}: a grid has whole numbers, not {sizes}") from error
+            raise LaunchError(f"{self.__name__}: a grid has integers, not {sizes}") from error
         whole += [1] * (3 - len(whole))
         if any(not 0 <= size <= most for size, most in zip(whole, GRID_LIMITS, strict=True)):
-            raise LaunchError(f"{self.__name__}: grid {tuple(whole)} is beyond {GRID_LIMITS}")
+            raise LaunchError(
+                f"{self.__name__}: grid {tuple(whole)} is outside the limits, 0 to {GRID_LIMITS}"
+            )
         return whole[0], whole[1], whole[2]
 
     def _check_tensors(self, bound: Mapping[str, Any]) -> None:

@@ -151,7 +151,9 @@ class _Sealer(ast.NodeTransformer):
 
     def _refuse(self, node: ast.expr) -> NoReturn:
         what = ast.unparse(node)
-        raise KernelSourceError(f"{self._where}:{node.lineno}: '{what}', which no kernel can see")
+        raise KernelSourceError(
+            f"{self._where}:{node.lineno}: '{what}' is not available in a kernel"
+        )
 
 
 def built(

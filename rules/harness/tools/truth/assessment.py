@@ -100,7 +100,7 @@ class Assessor:
         if oracle.structured and any(
             item.kind != comparison.ELEMENTWISE for item in compare.values()
         ):
-            raise TaskFault("reference.py has a check, so that 'compare' means nothing")
+            raise TaskFault("reference.py has a check() and 'compare' is set: remove one of them")
         if self.sampled and not oracle.distributed:
             raise TaskFault("reference.py has no function 'cdf', which sampled outputs need")
         self._factor = factor
@@ -364,7 +364,7 @@ def _explained(finding: Finding, outputs: Tensors) -> Finding:
     if finding.ok or not isinstance(outputs, Outputs) or not outputs.reused:
         return finding
     names = " and ".join(f"'{name}'" for name in sorted(outputs.reused))
-    why = f"a later call has returned the memory of {names} again: each call needs new memory"
+    why = f"a later call returned the same memory for {names}: each call must allocate its own"
     return replace(finding, detail=f"{finding.detail}\n  {why}")
 
 

@@ -42,7 +42,7 @@ class Comparison:
         """Parse text such as ``"topk_indices(x)"``. Raises ValueError."""
         match = _TEXT.fullmatch(text) if isinstance(text, str) else None
         if match is None or match[1] not in KINDS:
-            raise ValueError(f"no comparison: {text!r}; known: {', '.join(KINDS)}")
+            raise ValueError(f"unknown comparison {text!r}; known: {', '.join(KINDS)}")
         if (match[1] in ARGUMENTS) is not bool(match[2]):
             example = ARGUMENTS.get(match[1])
             wanted = f"{match[1]}({example})" if example else f"{match[1]} alone"

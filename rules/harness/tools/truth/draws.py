@@ -30,9 +30,9 @@ class Draws:
     def complaint(self, values: Tensor, levels: Levels, seed: bytes, tolerance: float) -> str:
         """Evidence that draws are not new for their seed; empty if there is none."""
         if (first := self._repeated(values, levels, seed)) is not None:
-            return f"the draws from element {first} on are an earlier call's with another seed"
+            return f"the draws from element {first} on repeat an earlier call with another seed"
         if self._related(levels.level.reshape(-1), seed, tolerance):
-            return f"the draws depend on those of an earlier call with another seed: {_ALIKE}"
+            return f"the draws {_ALIKE} those of an earlier call with another seed"
         return ""
 
     def _repeated(self, values: Tensor, levels: Levels, seed: bytes) -> int | None:
@@ -67,4 +67,4 @@ class Draws:
         return found
 
 
-_ALIKE = "they go along with each other"
+_ALIKE = "correlate with"

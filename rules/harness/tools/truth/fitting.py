@@ -1,4 +1,4 @@
-"""What a device has no memory for is the machine's failure, told by the config's name."""
+"""Reports a device's lack of memory as a machine fault that names the config."""
 
 from __future__ import annotations
 

@@ -143,7 +143,9 @@ class Oracle:
             wanted = torch_dtype(shapes.dtype_name(argument, config))
             found = tensors[argument.name]
             if found.is_floating_point() and not wanted.is_floating_point:
-                what = f"reference() returned '{argument.name}' as floating, declared {wanted}"
+                what = (
+                    f"reference() returned '{argument.name}' as floating point, declared {wanted}"
+                )
                 self._code.refuse(self._reference, what)
         return {name: _upcast(tensor) for name, tensor in tensors.items()}
 
@@ -276,7 +278,7 @@ class Oracle:
             tensor, shape = made[argument.name], shapes.shape(argument, config.dims)
             what = f"{returned} '{argument.name}' as"
             if not isinstance(tensor, Tensor):
-                self._code.refuse(function, f"{what} {type(tensor).__name__}, no tensor")
+                self._code.refuse(function, f"{what} {type(tensor).__name__}, not a tensor")
             if tuple(tensor.shape) != shape:
                 sizes = f"{size(tensor.shape)}, declared {size(shape)} for {config.name}"
                 self._code.refuse(function, f"{what} {sizes}")

@@ -98,7 +98,7 @@ class Proof:
         """Raise CandidateFault if the outputs of a call that was left out are right."""
         share = self._assessor.share_right(call, outputs)
         if share > SHARE:
-            what = f"{share:.0%} of an output is right although no launched kernel ran"
+            what = f"{share:.0%} of an output is correct although no kernel ran"
             raise CandidateFault(Reason.KERNEL_BYPASSED, what)
 
 

@@ -1,4 +1,4 @@
-"""What single precision makes of a computation: each of its steps is rounded, at random."""
+"""Simulates single precision: rounds each step of a computation at random."""
 
 from __future__ import annotations
 
@@ -6,28 +6,24 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+
+from truth.dispatch import UncompiledMode
 
 _STEPS = 2.0  # several are possible: of two equal ones, nothing would be left in a difference
 
 
-class Rounding(TorchDispatchMode):
+class Rounding(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has no types
     """Moves each new tensor of ``dtype`` that PyTorch computes by up to two roundings, up or down.
 
     Views and updates in place stay as they are; so does a result that is a part of a complex one.
     """
 
     def __init__(self, dtype: torch.dtype, seed: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._dtype = dtype
         self._seed = seed
         self._generators: dict[torch.device, torch.Generator] = {}
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Nothing is compiled here, and the compiler takes seconds to import."""
-        return False
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None

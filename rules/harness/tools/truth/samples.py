@@ -1,4 +1,4 @@
-"""What is wrong with sampled outputs: of one call, beside earlier calls, and of many calls."""
+"""Finds faults in sampled outputs: in one call, against earlier calls, and over many calls."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Samples:
         if len(impossible):
             first = tuple(int(i) for i in impossible[0])
             return (
-                f"{len(impossible)} of {got.numel()} elements cannot be drawn at all; first at "
+                f"{len(impossible)} of {got.numel()} elements have impossible values; first at "
                 f"[{', '.join(map(str, first))}]: {got[first].item():.6g}"
             )
         distances = sampling.lags(got.shape)

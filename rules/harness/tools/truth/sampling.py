@@ -109,11 +109,11 @@ def complaint(levels: Tensor, distances: Sequence[int], tolerance: float) -> str
         one, other = _pairs(levels, distance)
         if related(one, other, tolerance, budget):
             return (
-                f"the draws depend on each other: {one.numel()} pairs of them that are "
+                f"the draws depend on each other: {one.numel()} pairs that are "
                 f"{distance} elements apart"
             )
     if distance := _recurring(levels, REFUSED / 2):
-        return f"the draws depend on each other: they go along with those {distance} elements on"
+        return f"the draws depend on each other: they correlate with those {distance} elements on"
     return ""
 
 

@@ -47,7 +47,7 @@ class TaskCode:
         function = self.find(name)
         if function is None:
             line, hint = self._meant(name)
-            raise TaskFault(f"{self._path}:{line}: it has no function '{name}'{hint}")
+            raise TaskFault(f"{self._path}:{line}: no function '{name}'{hint}")
         return function
 
     def _meant(self, name: str) -> tuple[int, str]:

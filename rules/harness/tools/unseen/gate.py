@@ -111,7 +111,7 @@ def _verdict(tried: Sequence[Tried], missing: Sequence[str]) -> Verdict:
         "unseen",
         outcome,
         reason,
-        summary=f"{count}; {len(regressed)} that the baseline passes fail",
+        summary=f"{count}; {len(regressed)} of the failed ones pass with the baseline",
         detail="\n".join(_line(item) for item in regressed),
         cases=cases,
         extra=extra,

@@ -95,7 +95,7 @@ extern "C" Exchange hipcpu_exchange(uint64_t value, uint32_t site, LaneMask want
   const uint32_t wave_index = thread >> worker.wave_shift;
   const uint64_t lane = 1ull << (thread & ((1u << worker.wave_shift) - 1));
   if ((wanted & lane) == 0) {
-    hipcpu_fail("a lane called a masked wave operation with a mask that leaves it out");
+    hipcpu_fail("a lane called a masked wave operation with a mask that does not contain it");
   }
   Wave& wave = worker.waves[wave_index];
   Post& post = worker.posts[thread];

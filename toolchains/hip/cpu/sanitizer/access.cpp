@@ -190,7 +190,7 @@ void check_initialised(const Access& access, const Caller& caller, const Region&
   found("UNINITIALISED", place_of(caller).text, "",
         "read of %zu bytes at offset %zu of %s, which %s has written, by %s", access.bytes,
         static_cast<size_t>(access.address - region.begin), describe(region).text,
-        region.shared() ? "no thread of the block" : "nobody", current_thread().text);
+        region.shared() ? "no thread of the block" : "no thread", current_thread().text);
 }
 
 }  // namespace

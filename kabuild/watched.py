@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kabuild.execution.inputs import SKIPPED_NAMES
 from kabuild.loading.request import Request
-from kabuild.loading.roots import WORKSPACE_FILE
+from kabuild.loading.roots import WORKSPACE_FILE, source_roots
 from kabuild.model.action import Source
 from kabuild.pipeline import Plan
 from kabuild.toolchain.lock import LOCK_FILE
@@ -61,6 +61,19 @@ def paths_of(planned: Plan) -> frozenset[Path]:
             if isinstance(item, Source) and item.root == "workspace":
                 paths.add(root / item.path)
     return frozenset(paths).union(*map(_followed, paths))
+
+
+def all_paths_of(planned: Plan) -> frozenset[Path]:
+    """``paths_of`` and the sources outside the workspace: of the user, kabuild and repositories."""
+    workspace = planned.loaded.workspace
+    roots = source_roots(workspace.root, workspace.repositories.values())
+    outside = {
+        roots[item.root] / item.path
+        for action in planned.analysis.graph.closure(map(str, planned.roots))
+        for _, item in action.inputs
+        if isinstance(item, Source) and item.root != "workspace"
+    }
+    return paths_of(planned) | outside | {*planned.loaded.loader.files()}
 
 
 def given_paths(request: Request) -> frozenset[Path]:

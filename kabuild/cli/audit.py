@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from kabuild.base.errors import Reason, UsageError
 from kabuild.builder import Builder
+from kabuild.cli.outputs import check_outputs
 from kabuild.loading import Loader
 from kabuild.loading.request import Request
 from kabuild.model.gate import Pick
@@ -16,9 +18,15 @@ from kabuild.report.audit import AuditedBenchmark, AuditedTask, render_audit
 SAMPLES = 200
 
 
-def audit(request: Request, builds: Builder) -> tuple[str, int]:
-    """The page about the tasks of a request, and its exit code. Raises KabuildError."""
-    summary = builds.run(replace(request, pick=Pick.VALIDATE, gates=(), keep_going=True))
+def audit(request: Request, builds: Builder, output: Path | None) -> tuple[str, int]:
+    """The page about the tasks of a request, and its exit code.
+
+    Raises KabuildError, also if the request reads ``output``.
+    """
+    request = replace(request, pick=Pick.VALIDATE, gates=(), keep_going=True)
+    planned = builds.plan(request)
+    check_outputs(planned, {"--output": output})
+    summary = builds.execute(request, planned)
     results: dict[str, list[TaskResult]] = {}
     for result in summary.table:
         name = repository_of(result.label.package)

@@ -147,6 +147,7 @@ def export(options: ExportFlags) -> None:
     lack this user's seal: they are never shared.
     """
     from kabuild.cli.cache_selection import all_keys, keys_of
+    from kabuild.cli.outputs import check_no_source
     from kabuild.cli.session import builder
     from kabuild.store.portable.writer import export_results
 
@@ -155,8 +156,9 @@ def export(options: ExportFlags) -> None:
     chosen = (options.platform, options.devices, options.agent, options.solution)
     if not patterns and any(chosen):
         raise UsageError(Reason.BAD_FLAG, "these flags need a pattern")
+    check_no_source("FILE", file)
     with builder() as builds:
-        keys = keys_of(builds, request) if patterns else all_keys(builds.store)
+        keys = keys_of(builds, request, file) if patterns else all_keys(builds.store)
         try:
             done = export_results(builds.store, file, keys)
         except OSError as error:

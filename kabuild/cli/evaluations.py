@@ -11,6 +11,7 @@ from kabuild.base.errors import Interrupted, Reason, UsageError
 from kabuild.base.version import __version__
 from kabuild.builder import Builder
 from kabuild.bundle.archive import SUFFIX, TOTAL_LIMIT
+from kabuild.cli.outputs import check_outputs
 from kabuild.cli.session import remember_keys
 from kabuild.loading.request import Request
 from kabuild.loading.rule_index import RuleIndex
@@ -60,14 +61,22 @@ def known_gates() -> Gates:
 
 
 def evaluated(
-    requests: Iterable[Request], builder: Builder, *, in_full: bool = False
+    requests: Iterable[Request],
+    builder: Builder,
+    *,
+    in_full: bool = False,
+    output: Path | None = None,
 ) -> list[Evaluation]:
     """Execute requests; cached results are reused. ``in_full`` adds their records.
+
+    ``output`` is the file of ``--output``, which no request may read.
 
     All are planned before anything runs, so that a mistake in the last is found at once. Raises
     KabuildError, and Interrupted if the user stopped it: half a run is not an evaluation.
     """
     planned = [(request, builder.plan(request)) for request in requests]
+    for _, plan in planned:
+        check_outputs(plan, {"--output": output})
     summaries = [_carried_out(*one, builder) for one in planned]
     found = [_evaluation(summary) for summary in summaries]
     if not in_full:

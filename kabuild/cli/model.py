@@ -19,6 +19,7 @@ from kabuild.cli.flags import KeyFlags, RunFlags, SaltFlags, WhereFlags
 from kabuild.cli.model_optimise import command as optimise
 from kabuild.cli.null_build import style
 from kabuild.cli.options import argument, flag, takes
+from kabuild.cli.outputs import check_no_source
 from kabuild.cli.presentation import JsonFlags
 from kabuild.cli.session import builder
 from kabuild.cli.types import COUNT, SAMPLES, InputPath, OutputFile, say_of, unwritable
@@ -86,6 +87,7 @@ def profile(options: ProfileFlags) -> None:
     kabuild model profile my_model.py --compiled
     kabuild model profile my_model.py --platform=cpu --json
     """
+    check_no_source("--output", options.output)
     model = read_model(options.file)
     with _warm() as builds:
         found = profile_of(model, options.request(), builds)

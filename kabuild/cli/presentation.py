@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,5 +44,9 @@ class PresentationFlags(JsonFlags):
     @property
     def in_full(self) -> bool:
         """Whether remembered verdicts are not enough."""
-        files = (self.explain, self.events, self.summary)
-        return self.as_json or self.test_output == "all" or any(files)
+        return self.as_json or self.test_output == "all" or any(self.outputs.values())
+
+    @property
+    def outputs(self) -> Mapping[str, Path | None]:
+        """The files to write, by flag."""
+        return {"--explain": self.explain, "--events": self.events, "--summary": self.summary}

@@ -16,6 +16,7 @@ from kabuild.cli.evaluations import known_gates
 from kabuild.cli.flags import GateFlags, SolverFlags
 from kabuild.cli.judging_flags import JudgingFlags
 from kabuild.cli.options import flag, takes
+from kabuild.cli.outputs import check_outputs
 from kabuild.cli.records import broken_by, records_file, records_in
 from kabuild.cli.session import builder
 from kabuild.cli.types import InputPath, OutputFile, say_of, unwritable
@@ -81,7 +82,9 @@ def command(options: PublishFlags) -> None:
     held = records_in(records_file())
     request = options.request()
     with builder() as builds:
-        summary = builds.run(request)
+        planned = builds.plan(request)
+        check_outputs(planned, {"--output": output})
+        summary = builds.execute(request, planned)
         check_salt(request, summary, reveal=options.reveal_salt)
         try:
             manifest, size = publish(output, summary, builds.store, transcripts=options.transcripts)

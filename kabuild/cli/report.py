@@ -17,6 +17,7 @@ from kabuild.cli.evaluations import evaluated, is_directory, is_file, machine_fa
 from kabuild.cli.flags import GateFlags, SolverFlags
 from kabuild.cli.judging_flags import JudgingFlags
 from kabuild.cli.options import flag, takes
+from kabuild.cli.outputs import check_no_source
 from kabuild.cli.session import builder
 from kabuild.cli.types import SAMPLES, OutputPath, is_same_file, say_of, unwritable
 from kabuild.loading import find_workspace
@@ -93,6 +94,7 @@ def command(options: ReportFlags) -> None:
     if output and any(is_same_file(output, Path(text)) for text in files):
         what = f"--output: '{output}' is one of the results to show"
         raise UsageError(Reason.BAD_FLAG, what, hint="name another file")
+    check_no_source("--output", output)
     with builder() as builds:
         if form == "audit":
             _audit(options, files, builds)
@@ -101,7 +103,7 @@ def command(options: ReportFlags) -> None:
         if patterns:
             request = replace(options.request(), patterns=tuple(patterns))
             requests = [replace(request, agent=name) for name in names]
-            found += evaluated(requests, builds, in_full=True)
+            found += evaluated(requests, builds, in_full=True, output=output)
     found = named_apart(found)
     if form == "arena":
         _write_runs(found, output)
@@ -117,7 +119,7 @@ def _audit(options: ReportFlags, files: Sequence[str], builds: Builder) -> None:
         what = f"{files[0]} holds results; an audit is of imported tasks"
         raise UsageError(Reason.BAD_FLAG, what, hint="name tasks: @kernelbench//...")
     request = replace(options.request(), samples=options.samples)
-    text, code = audit(request, builds)
+    text, code = audit(request, builds, options.output)
     if code != ExitCode.INTERRUPTED:
         _write(text, options.form, options.output)
     if code in (ExitCode.ENVIRONMENT, ExitCode.INTERRUPTED):

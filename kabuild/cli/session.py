@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -20,6 +21,7 @@ from kabuild.base.version import __version__
 from kabuild.builder import Builder
 from kabuild.cli.interrupts import SIGNALS
 from kabuild.cli.null_build import style
+from kabuild.cli.outputs import check_outputs
 from kabuild.cli.presentation import PresentationFlags
 from kabuild.cli.types import unwritable
 from kabuild.incremental.recall import Recalled
@@ -32,7 +34,7 @@ from kabuild.model.gate import NO_GATE
 from kabuild.model.gate_result import GateResult
 from kabuild.pipeline import Plan, Summary
 from kabuild.report.event_log import EventLog
-from kabuild.report.event_stream import EventStream
+from kabuild.report.event_stream import EventStream, is_stream
 from kabuild.report.failures import broken, render_failures
 from kabuild.report.json_report import Made, outcome_of, render_json
 from kabuild.report.junit import render_junit
@@ -61,10 +63,17 @@ def build(request: Request, wanted: PresentationFlags, recalled: Recalled | None
     """Execute one request and exit with its code; ``recalled`` is not built again."""
     began, began_ns = time.monotonic(), time.time_ns()
     out = find_workspace(request.cwd) / "out"
-    profile, stream = Profile(), _stream(wanted.events)
-    with builder(profile, EventLog(out / "build.log"), *filter(None, [stream])) as builds:
-        store, sink = builds.store, builds.sink
+    events = wanted.events
+    stream = _stream(events) if events and is_stream(events) else None
+    profile = Profile()
+    with builder(profile, EventLog(out / "build.log"), *filter(None, [stream])) as given:
+        builds = given
         planned, recalled = builds.plan_changed(request, recalled)
+        check_outputs(planned, wanted.outputs)
+        if events and stream is None:  # only now it is known to be no source
+            stream = _stream(events)
+            builds = replace(builds, sink=Fan(builds.sink, stream))
+        store, sink = builds.store, builds.sink
         summary = builds.execute(request, planned)
         if wanted.explain:
             _explain(wanted.explain, summary, out, store)
@@ -87,11 +96,11 @@ def build(request: Request, wanted: PresentationFlags, recalled: Recalled | None
     raise click.exceptions.Exit(int(built.exit_code))
 
 
-def _stream(path: Path | None) -> EventStream | None:
+def _stream(path: Path) -> EventStream:
     try:
-        return EventStream(path, SystemClock()) if path else None
+        return EventStream(path, SystemClock())
     except OSError as error:
-        raise unwritable("--events", path, error) from None  # type: ignore[arg-type]
+        raise unwritable("--events", path, error) from None
 
 
 def _append(path: Path, text: str) -> None:

@@ -44,6 +44,23 @@ from kabuild.model.task_result import TaskResult
 from kabuild.report.scoreboard import Totals
 
 SCHEMA = "kabuild/events/1"
+_FIRST = b'{"event": "stream", '
+_LONGEST_FIRST = 200
+
+
+def is_stream(path: Path) -> bool:
+    """Whether ``path`` holds an earlier stream, or nothing: it is not a file with other content.
+
+    Devices and pipes hold nothing; their readers may wait for the first line.
+    """
+    try:
+        if not path.is_file():
+            return True
+        with path.open("rb") as file:
+            first = file.readline(_LONGEST_FIRST)
+    except OSError:
+        return False
+    return not first or first.startswith(_FIRST)
 
 
 class EventStream:

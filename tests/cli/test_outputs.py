@@ -209,6 +209,70 @@ def test_an_output_is_neither_another_one_nor_an_input(
     assert bundle.read_bytes() == whole
 
 
+READ = (
+    ("test", TASK, "--explain={}"),
+    ("test", TASK, "--events={}"),
+    ("test", TASK, "--summary={}"),
+    ("test", "//tasks/family0/t0", "--solution=tasks/family0/t0", "--explain={}"),
+    ("build", TASK, "--events={}"),
+    ("report", TASK, "--format=csv", "--output={}"),
+    ("cache", "export", "{}", TASK),
+    ("cache", "export", "{}"),
+    ("model", "profile", "net.py", "--output={}"),
+)
+SOURCES = ("tasks/family0/t0/kernel.hip", "tasks/family0/t1/kernel.hip", "WORKSPACE.toml")
+
+
+@pytest.mark.parametrize("words", READ, ids=lambda words: "-".join(words[:3]))
+def test_an_output_is_no_source(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Neither of the requested target nor of another one, by no name; nothing is changed."""
+    generate(tmp_path / "work", 2, shared=1, age=0)
+    workspace = CliWorkspace(tmp_path / "work", tmp_path / "store")
+    workspace.write("net.py", MODEL)
+    link = tmp_path / "link"
+    link.symlink_to(workspace.root / SOURCES[0])
+    for path in (*SOURCES, f"tasks/../{SOURCES[0]}", str(link)):
+        before = (workspace.root / path).read_bytes()
+        ran = workspace.run(*(word.format(path) for word in words))
+        assert ran.code == 2, ran.out + ran.err
+        assert ran.err.startswith("error: ")
+        assert f"'{path}' is a " in ran.err
+        assert (workspace.root / path).read_bytes() == before
+        assert not ran.executed
+
+
+def test_an_output_may_lie_beside_sources(tmp_path: Path) -> None:
+    generate(tmp_path / "work", 1, shared=1, age=0)
+    workspace = CliWorkspace(tmp_path / "work", tmp_path / "store")
+    for path in ("why.txt", "tasks/family0/t0/why.txt", "out/why.txt"):
+        for name in ("explain", "events", "summary", "explain"):
+            ran = workspace.run("test", TASK, f"--{name}={path}")
+            assert ran.code == 0, ran.err
+    lines = (workspace.root / "tasks/family0/t0/why.txt").read_text()
+    assert lines.startswith("//tasks/family0/t0")
+
+
+def test_a_directory_that_is_read_takes_no_output(tmp_path: Path) -> None:
+    generate(tmp_path / "work", 1, shared=1, age=0)
+    workspace = CliWorkspace(tmp_path / "work", tmp_path / "store")
+    ran = workspace.run("test", TASK, "--explain=rules/copied/data/why.txt")
+    assert ran.code == 2
+    assert "lies in a directory that the build reads: " in ran.err
+
+
+def test_events_replace_other_files_only_once_these_are_no_sources(tmp_path: Path) -> None:
+    """A request that cannot be planned leaves them alone; an earlier stream it ends."""
+    generate(tmp_path / "work", 1, shared=1, age=0)
+    workspace = CliWorkspace(tmp_path / "work", tmp_path / "store")
+    notes = workspace.write("notes", "mine\n")
+    assert workspace.run("test", "//no/such", "--events=notes").code == 2
+    assert notes.read_text() == "mine\n"
+    for target, last in ((TASK, "finished"), ("//no/such", "stream")):
+        workspace.run("test", target, "--events=notes")
+        lines = [json.loads(line) for line in notes.read_text().splitlines()]
+        assert (lines[0]["event"], lines[-1]["event"]) == ("stream", last)
+
+
 def test_two_outputs_may_go_to_one_device_or_stream(judged: CliWorkspace) -> None:
     assert judged.run("test", TASK, "--explain=/dev/null", "--events=/dev/null").code == 0
     assert judged.run("test", TASK, "--explain=/dev/stdout", "--events=/dev/stdout").code == 0

@@ -1,6 +1,5 @@
 """Every HIP task's baseline and expert against the oracle in float64, on the cpu platform."""
 
-import ctypes
 import importlib.util
 import shutil
 import sys
@@ -15,7 +14,7 @@ import torch
 from tests.tasks.hip_kernels import DTYPES, NOT_SUPPORTED, SUCCESS, Task, call
 from tests.testkit.cli import CliWorkspace
 from tests.testkit.compilations import Completed, compile_once
-from tests.testkit.runtime import copy_built, judged_store
+from tests.testkit.runtime import judged_store, load_built
 
 HIP = Path(__file__).parents[2] / "toolchains" / "hip" / "driver" / "compile_hip.py"
 DRIVER = [sys.executable, str(HIP), "cpu"]
@@ -100,7 +99,7 @@ def compiler(tmp_path_factory: pytest.TempPathFactory) -> Compiler:
     What the program compiles, too, comes from its compile gates, for all test runs.
     """
     directory = tmp_path_factory.mktemp("hip_tasks")
-    ctypes.CDLL(str(copy_built(directory)), mode=ctypes.RTLD_GLOBAL)
+    load_built()
     compiler = Compiler(directory)
     _have_built(CliWorkspace.make(directory, judged_store()), directory)
     jobs = [(task.kernel, f"{task.name}.kernel", WAVES[0]) for task in TASKS]

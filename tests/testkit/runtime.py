@@ -6,10 +6,14 @@ with other sources or another compiler it is made again.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import ctypes
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.testkit.cli import CliWorkspace
@@ -54,6 +58,20 @@ def copy_built(directory: Path) -> Path:
         for part, name in (("runtime", RUNTIME), ("runner", "hip-runner")):
             shutil.copy(made / f"cpu.{part}" / name, directory / name)
     return directory / RUNTIME
+
+
+@cache
+def load_built() -> Path:
+    """Load the built ``libhipcpu.so`` into this process, as a runner does; returns it.
+
+    Once for all tests of the process: kernels use the copy that was loaded first, and a second one
+    would have a state of its own.
+    """
+    directory = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    library = copy_built(Path(directory))
+    ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+    return library
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.testkit.runtime import copy_built
+from tests.testkit.runtime import load_built
 from tests.toolchains.hip.support import HERE, Completed, Driver, InProcess, Library, Load
 
 
@@ -20,11 +20,9 @@ def driver() -> Driver:
 
 
 @pytest.fixture(scope="session")
-def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runtime() -> Path:
     """The runtime's library, as the program builds it; loaded as the runner does it."""
-    path = copy_built(tmp_path_factory.mktemp("runtime"))
-    ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-    return path
+    return load_built()
 
 
 @pytest.fixture(scope="session")

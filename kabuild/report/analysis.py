@@ -166,7 +166,7 @@ def _findings(analysis: Mapping[str, Any], warp: int) -> Iterable[str]:
     found = analysis["findings"][f"warp{warp}"]
     if not found:
         whole = all(call["whole"] for call in analysis["calls"])
-        yield f"nothing stands out for warps of {warp}{'' if whole else ', in what was counted'}"
+        yield f"no wasteful accesses for warps of {warp}{'' if whole else ', in what was counted'}"
     for number, finding in enumerate(found, 1):
         yield f"{number}. {_line(finding)}: {finding['text']} [{finding['config']}]"
 

@@ -89,7 +89,7 @@ def _check_network(attrs: Mapping[str, Any]) -> None:
 def _check_adapter(attrs: Mapping[str, Any]) -> None:
     own = attrs["files_of"] or _has_file(attrs, f"{attrs['adapter']}.py")
     if attrs["adapter"] not in ADAPTERS and not own:
-        hint = suggest(attrs["adapter"], ADAPTERS) or f"ours: {', '.join(ADAPTERS)}"
+        hint = suggest(attrs["adapter"], ADAPTERS) or f"built-in adapters: {', '.join(ADAPTERS)}"
         problem = f"no adapter '{attrs['adapter']}', and no {attrs['adapter']}.py in 'files'"
         raise AttributeProblem(problem, ("adapter",), hint)
 
@@ -109,7 +109,7 @@ def _templates(attrs: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...]
 def _check_template(path: tuple[str | int, ...], text: Any, attrs: Mapping[str, Any]) -> None:
     if not isinstance(text, str):
         hint = f'write "{str(text).lower() if isinstance(text, bool) else text}"'
-        raise AttributeProblem(f"{text!r} is not a text", path, hint)
+        raise AttributeProblem(f"{text!r} is not a string", path, hint)
     for name in _PLACEHOLDER.findall(text):
         if name not in PLACEHOLDERS:
             hint = suggest(name, PLACEHOLDERS) or f"known: {', '.join(PLACEHOLDERS)}"
@@ -118,9 +118,7 @@ def _check_template(path: tuple[str | int, ...], text: Any, attrs: Mapping[str, 
             raise AttributeProblem("{journal} needs resumes = true", path)
         if name == "cli" and attrs["cli"] is None:
             hint = 'cli = "//package:toolchain", whose role is agent-cli'
-            raise AttributeProblem(
-                "{cli} is the home of a toolchain, and none is named", path, hint
-            )
+            raise AttributeProblem("{cli} needs a toolchain, and none is named", path, hint)
 
 
 def _check_own_files(path: tuple[str | int, ...], text: str, attrs: Mapping[str, Any]) -> None:
@@ -139,7 +137,7 @@ def _check_own_files(path: tuple[str | int, ...], text: str, attrs: Mapping[str,
 def _check_variable(name: str, attrs: Mapping[str, Any]) -> None:
     path = ("env", name) if name in attrs["env"] else ("secrets", attrs["secrets"].index(name))
     if not _VARIABLE.fullmatch(name):
-        hint = "a secret is named here, and its value is in your environment"
+        hint = "give the name of a variable; its value comes from your environment"
         hint = hint if path[0] == "secrets" else ""
         raise AttributeProblem(f"'{name}' is not a variable name", path, hint)
     if name in _OURS or name.startswith("KABUILD_"):

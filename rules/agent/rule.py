@@ -68,7 +68,7 @@ RULE = Rule(
             "The directory below a task's solutions that is handed in, instead of running "
             "anything; empty for the task's own kernel."
         ),
-        "command": attr.strings("What runs, an argument each, with {placeholders}; no shell."),
+        "command": attr.strings("The command, one argument each, with {placeholders}; no shell."),
         "files": attr.files("Files of this package that the command needs; it sees {files}."),
         "files_of": attr.label("Another agent, whose files it also sees, at the same places."),
         "prompt": attr.file(
@@ -80,7 +80,7 @@ RULE = Rule(
             default="file",
             values=("argument", "stdin", "file"),
         ),
-        "model": attr.string("Which model; the command finds it as {model}.", default=""),
+        "model": attr.string("The model, which the command gets as {model}.", default=""),
         "env": attr.table("Environment variables, with {placeholders}."),
         "secrets": attr.strings(
             "Names of variables of your environment that it gets. Their values are in no "
@@ -93,7 +93,7 @@ RULE = Rule(
             values=("none", "loopback", "proxy", "host"),
         ),
         "hosts": attr.strings(
-            "What the proxy connects to, such as api.example.com:443; the agent needs all of it."
+            "Hosts that the proxy connects to, such as api.example.com:443; all are needed."
         ),
         "service": attr.strings(
             "A command that serves the loopback: it accepts on descriptor 3, outside of the "
@@ -104,22 +104,23 @@ RULE = Rule(
             "The most turns, if it reports them.", default=0, check=BUDGETS["turns"].check
         ),
         "tokens": attr.integer(
-            "Tokens at most, likewise.", default=0, check=BUDGETS["tokens"].check
+            "The most tokens, likewise.", default=0, check=BUDGETS["tokens"].check
         ),
         "dollars": attr.number(
-            "Money at most, likewise.", default=0.0, check=BUDGETS["dollars"].check
+            "The most dollars, likewise.", default=0.0, check=BUDGETS["dollars"].check
         ),
         "memory": attr.integer("Memory in MiB.", default=8192, check=BUDGETS["memory"].check),
         "cli": attr.label("The toolchain with its command line, at {cli}; role agent-cli."),
         "version_command": attr.strings("Prints its version, which is recorded."),
-        "version": attr.string("What that has to contain.", default=""),
+        "version": attr.string("Text that its output must contain.", default=""),
         "resumes": attr.boolean(
             "Whether it keeps a {journal}: a file that an interrupted run leaves to the next run "
             "of the same trial.",
             default=False,
         ),
         "adapter": attr.string(
-            "Who reads what it prints: adapters/NAME.py, or NAME.py of its files.", default="plain"
+            "The adapter that reads its output: adapters/NAME.py, or NAME.py of its files.",
+            default="plain",
         ),
     },
     check=check_agent,

@@ -206,7 +206,7 @@ RULE = Rule(
     implement=implement,
     attrs={
         **TASK_ATTRS,
-        "entry": attr.string("What a solution defines, where it is not what 'call' calls."),
+        "entry": attr.string("The name that a solution defines, if 'call' calls another function."),
         "call": attr.string("The call: 'y = ModelNew(features)(x)'.", required=True),
         "baseline": attr.string("The name in 'kernel' that stands for the entry: 'Model'."),
         "until": attr.string(

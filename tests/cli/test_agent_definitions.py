@@ -137,10 +137,10 @@ def test_the_prompt_arrives_in_each_way_and_a_secrets_value_is_in_no_key(
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"turns": 2}, "it used 3 turns, and may use 2"),
+        ({"turns": 2}, "it used 3 turns, at most 2 are allowed"),
         (
             {"tokens": 500, "adapter": "own_adapter", "model": "m"},
-            "it used 1000 tokens, and may use 500",
+            "it used 1000 tokens, at most 500 are allowed",
         ),
     ],
 )

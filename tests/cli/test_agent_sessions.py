@@ -178,11 +178,11 @@ def test_a_model_that_cannot_be_reached_ends_the_session_as_no_result(
         ),
         (
             {"version_command": ["{python}", "--version"], "version": "Python 2.7"},
-            "should say version Python 2.7 and says: Python 3",
+            "should print version Python 2.7, not: Python 3",
         ),
         (
             {"version_command": ["{python}", "-c", "import nowhere"]},
-            "should say its version and says: ModuleNotFoundError: No module named 'nowhere'",
+            "should print its version, not: ModuleNotFoundError: No module named 'nowhere'",
         ),
         ({"secrets": ["SOME_KEY"]}, "needs the secret SOME_KEY, which is not set"),
     ],

@@ -161,7 +161,7 @@ def test_who_changes_nothing_hands_in_the_kernel(had: Rogues) -> None:
         ("deletes_its_workspace", "it is gone"),
         ("hands_in_a_link", "it is a symbolic link"),
         ("hands_in_bytes", "it is binary: byte 1 is not UTF-8"),
-        ("hands_in_too_much", "it has 1800000 bytes, and may have 1048576"),
+        ("hands_in_too_much", "it has 1800000 bytes, at most 1048576 are allowed"),
     ],
 )
 def test_what_is_no_kernel_is_refused_with_a_reason(had: Rogues, name: str, why: str) -> None:

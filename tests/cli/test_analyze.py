@@ -113,7 +113,7 @@ def test_people_see_a_table_and_sentences(workspace: CliWorkspace) -> None:
     assert "double.hip:5  twice   load    x           4        33   31.8  4.0 sectors" in ran.out
     assert "blocks load these bytes 1.0 times, if each keeps what it has accessed" in ran.out
     assert re.search(r"counted: [\d,]+ integer, 1,048 f32$", ran.out, re.MULTILINE)
-    assert "nothing stands out for warps of 32" in ran.out
+    assert "no wasteful accesses for warps of 32" in ran.out
     assert "moves at least 4,192 bytes from memory and 4,192 to it; requests move" in ran.out
     assert "computes 1,048 operations by the task's declaration: 0.12 for each" in ran.out
     assert "double.hip:5: branch of twice, warps part 1 of 40 times" in ran.out

@@ -83,8 +83,8 @@ def test_an_agent_edits_the_module(workspace: CliWorkspace) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ('member    = "text"', 'member    = "code"', "shift.json has no text 'code'"),
-        ('member    = "text"', 'member    = "count"', "shift.json has no text 'count'"),
+        ('member    = "text"', 'member    = "code"', "shift.json has no string 'code'"),
+        ('member    = "text"', 'member    = "count"', "shift.json has no string 'count'"),
         ('kernel    = "shift.json"', 'kernel    = "reference.py"', "is not a .json file, which"),
         ('member    = "text"', "", "kernel 'shift.json' is not a .py file"),
     ],

@@ -32,7 +32,7 @@ elif sys.argv[2] == "3":
 WHY = (
     "it is a symbolic link",
     "it is binary: byte 1 is not UTF-8",
-    "bytes, and may have 1048576",
+    "bytes, at most 1048576 are allowed",
     "it is gone",
 )
 

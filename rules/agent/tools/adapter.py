@@ -282,7 +282,7 @@ def json_objects(lines: bytes) -> Iterator[dict[str, Any]]:
 def entry(role: str, text: Any, **more: Any) -> Mapping[str, Any]:
     """An entry of a transcript. Raises TypeError if ``text`` is not a string."""
     if not isinstance(text, str):
-        raise TypeError(f"{text!r:.50} is not a text")
+        raise TypeError(f"{text!r:.50} is not a string")
     return {"role": role, "text": text, **more}
 
 

@@ -88,7 +88,7 @@ def read_editable(workspace: Path, path: str) -> bytes:
         raise RefusedError("it is not a regular file")
     with open(fd, "rb") as file:
         if status.st_size > MOST_BYTES:
-            raise RefusedError(f"it has {status.st_size} bytes, and may have {MOST_BYTES}")
+            raise RefusedError(f"it has {status.st_size} bytes, at most {MOST_BYTES} are allowed")
         return check_text(file.read(MOST_BYTES + 1))
 
 

@@ -95,7 +95,7 @@ def read_order(path: Path, homes: Iterable[str]) -> Order:
         text = text.replace(f"${{toolchain:{name}}}", json.dumps(directory)[1:-1])
     value = json.loads(text)
     if value["schema"] != 1:
-        raise ValueError(f"no order of schema 1: {path}")
+        raise ValueError(f"not an order of schema 1: {path}")
     given = {item.name: value[item.name] for item in fields(Order)}
     given["agent"] = Definition(**value["agent"])
     check = dict(value["check"])

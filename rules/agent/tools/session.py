@@ -213,13 +213,13 @@ class Session:
         view = self._desk.view("none")
         ended = Contained(command, view, _VERSION_SECONDS, self._order.memory).wait()
         text = (ended.stdout + ended.stderr).decode(errors="replace").strip()
-        silence = f"nothing in {_VERSION_SECONDS:g} s" if ended.limit == "wall" else "nothing"
+        silence = f"no output in {_VERSION_SECONDS:g} s" if ended.limit == "wall" else "no output"
         # On success the version comes first; on failure the error comes last.
         said = text.splitlines()[0 if ended.exit_code == 0 else -1] if text else ""
         said = said or ended.problem or silence
         if ended.exit_code != 0 or agent.version not in text:
             wanted = f"version {agent.version}" if agent.version else "its version"
-            raise NoResultError(f"{self._order.name} should say {wanted} and says: {said}")
+            raise NoResultError(f"{self._order.name} should print {wanted}, not: {said}")
         return said
 
     def _serve(self, name: str, listening: socket.socket, running: Contained) -> None:
@@ -312,7 +312,7 @@ class _Budget:
         }
         for name, (used, most) in budgets.items():
             if most and used is not None and used > most:
-                return f"it used {used:g} {name}, and may use {most:g}"
+                return f"it used {used:g} {name}, at most {most:g} are allowed"
         return ""
 
 

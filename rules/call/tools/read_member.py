@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     text = table.get(member) if isinstance(table, dict) else None
     if not isinstance(text, str):
-        print(f"{Path(source).name} has no text '{member}'", file=sys.stderr)
+        print(f"{Path(source).name} has no string '{member}'", file=sys.stderr)
         return 1
     Path(out).write_text(text, encoding="utf-8", errors="backslashreplace")
     return 0

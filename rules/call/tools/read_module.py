@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="compile gate of tasks with a call")
     parser.add_argument("--source", type=Path, required=True, help="the candidate module")
     parser.add_argument("--name", action="append", required=True, help="a name that it may define")
-    parser.add_argument("--until", default="", help="what a line begins with that ends the module")
+    parser.add_argument("--until", default="", help="the start of the line that ends the module")
     parser.add_argument("--out", type=Path, required=True, help="an existing folder")
     options = parser.parse_args(arguments)
     try:

@@ -184,7 +184,7 @@ def _read(descriptor: int, most: int, seconds: float) -> tuple[bytes, str]:
         if not data:
             return bytes(report), ""
         report += data
-    return bytes(report), "it writes where only the compiler does"
+    return bytes(report), "its report is too long"
 
 
 def _understood(report: bytes, limit: str) -> Compiled:

@@ -106,9 +106,7 @@ def _check_globals(source: Source, kernel: _Function, numbers: set[str]) -> None
     own |= {node.id for node in names if isinstance(node.ctx, ast.Store)}
     for node in names:
         if node.id in numbers - own:
-            what = (
-                f"kernel '{kernel.name}': a kernel sees global '{node.id}' only as a tl.constexpr"
-            )
+            what = f"kernel '{kernel.name}' can use global '{node.id}' only as a tl.constexpr"
             raise source.refuse(node, _ERROR, what)
 
 

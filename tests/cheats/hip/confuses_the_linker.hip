@@ -1,5 +1,5 @@
 // Compiles, and has a section that no linker takes: as a failure of the tools, nobody's.
-// verdict: compile FAIL COMPILE_ERROR, the linker refuses it
+// verdict: compile FAIL COMPILE_ERROR, the linker rejects it
 // twin: constructs
 #include "softmax.h"
 

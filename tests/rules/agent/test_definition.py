@@ -77,7 +77,7 @@ def test_what_is_sound_is_taken(sound: dict[str, Any]) -> None:
         ({**REPLAY, "replays": "a\0"}, ("replays",), r"'a\x00' is not a directory below"),
         ({"command": ("a", "{kernle}")}, ("command", 1), "no placeholder '{kernle}'"),
         ({"env": {"A": "{home"}, "version_command": ("{x}",)}, ("version_command", 0), "'{x}'"),
-        ({"env": {"A": 3}}, ("env", "A"), "3 is not a text"),
+        ({"env": {"A": 3}}, ("env", "A"), "3 is not a string"),
         ({"env": {"A-B": ""}}, ("env", "A-B"), "not a variable name"),
         ({"env": {"PATH": "/bin"}}, ("env", "PATH"), "is set by kabuild"),
         ({"secrets": ("A", "KABUILD_X")}, ("secrets", 1), "is set by kabuild"),
@@ -95,8 +95,8 @@ def test_what_is_sound_is_taken(sound: dict[str, Any]) -> None:
         ({"version": "1"}, ("version",), "needs a 'version_command'"),
         ({"adapter": "codx"}, ("adapter",), "no adapter 'codx', and no codx.py in 'files'"),
         ({"command": ("a", "{journal}")}, ("command", 1), "needs resumes = true"),
-        ({"command": ("{cli}/bin/a",)}, ("command", 0), "{cli} is the home of a toolchain"),
-        ({"env": {"P": "{cli}"}}, ("env", "P"), "{cli} is the home of a toolchain"),
+        ({"command": ("{cli}/bin/a",)}, ("command", 0), "{cli} needs a toolchain"),
+        ({"env": {"P": "{cli}"}}, ("env", "P"), "{cli} needs a toolchain"),
     ],
 )
 def test_what_means_nothing_is_refused(

@@ -33,6 +33,6 @@ def test_a_call_of_which_nothing_stands_out_is_told() -> None:
     assert kabuild_check.Answer((verdict,)).summary.splitlines() == [
         "analyze: PASS: counted",
         "  [f32 n=64] moves at least 512 bytes from memory and 256 to it; requests move 384",
-        "  nothing stands out for warps of 32",
+        "  no wasteful accesses for warps of 32",
         "  --json has the counts of each line",
     ]

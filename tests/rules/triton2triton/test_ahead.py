@@ -259,7 +259,7 @@ def test_of_a_search_what_fits_is_compiled(found: dict[str, Any]) -> None:
     [
         ("data", "without a GPU it raises "),
         ("hangs", "running it took longer than 2 s"),
-        ("floods", "it writes where only the compiler does"),
+        ("floods", "its report is too long"),
         ("exits", "running it ended early"),
         ("eats", "without a GPU it raises MemoryError"),
     ],

@@ -49,7 +49,7 @@ assert after == before
     [
         (TEMPLATES, 1, 3072, "the compiler has not ended after 1 s of processor time"),
         (LARGE, 60, 3072, "the compiler makes a file of more than 1 MiB of it"),
-        (NUMBERS, 60, 300, "it wanted more than 300 MiB, or broke"),
+        (NUMBERS, 60, 300, "it needed more than 300 MiB, or crashed"),
         ('extern "C" int run() { return 0; }\n', 10, 300, ""),
     ],
 )
@@ -109,7 +109,7 @@ def test_what_cannot_be_linked_is_the_source_s_fault(
     source = tmp_path / "k.hip"
     source.write_text(text)
 
-    assert f"{source}:1:1: error: the linker refuses it\nld.lld: error: " in driver.refuse(source)
+    assert f"{source}:1:1: error: the linker rejects it\nld.lld: error: " in driver.refuse(source)
 
 
 def test_a_linker_that_cannot_link_anything_is_not(tmp_path: Path) -> None:

@@ -119,5 +119,6 @@ def test_what_needs_more_of_the_library_is_refused_by_name(driver: Driver, tmp_p
     refused = driver.refuse(source)
 
     assert (
-        "undefined symbol 'std::string': the source, HIP and the usable libc have none" in refused
+        "undefined symbol 'std::string': neither the source, HIP nor the usable libc defines it"
+        in refused
     )

@@ -26,7 +26,7 @@ WRONG = {
     ),
     "a function of the device without a body": (
         f"{START}__device__ int d(int);\n" + kernel("  x[0] = d(1);").removeprefix(START),
-        "2:16: error: undefined symbol 'd' in code of the device",
+        "2:16: error: undefined symbol 'd' in device code",
     ),
     "a function of the host without a body": (
         kernel("  x[0] = 1;") + 'extern "C" int gone(void);\nint g() { return gone(); }\n'

@@ -52,8 +52,8 @@ def test_that_of_kernels_and_their_functions_compiles(driver: RocmDriver, tmp_pa
         ('"v"(x)', '"Q"(x)', "5:42", "invalid input constraint 'Q' in asm"),
         (WAITS, r'".incbin \"/etc/hostname\""', "13:3", "that can read files"),
         (WAITS, r'".macro m\n.endm"', "13:3", "that can read files"),
-        (RETURNS, 'asm volatile("nop"); return 0;', "16:3", "in code of the host"),
-        ("struct dim3", 'asm(".globl evil"); struct dim3', "1:1", "in code of the host"),
+        (RETURNS, 'asm volatile("nop"); return 0;', "16:3", "in host code"),
+        ("struct dim3", 'asm(".globl evil"); struct dim3', "1:1", "in host code"),
     ],
 )
 def test_what_is_wrong_is_said_at_its_place(

@@ -135,7 +135,7 @@ def test_another_constant_gives_other_bytes(driver: RocmDriver, tmp_path: Path) 
         ("  __nvvm_bar_sync(0);", "k.hip:7:3: unsupported: builtin of NVIDIA's compiler"),
         ('#include "../secret.h"', "'../secret.h' is outside the include directories"),
         ("#include <cub/cub.cuh>", "unsupported: library 'cub'"),
-        ("  nowhere(y);", "undefined symbol 'nowhere(float*)' in code of the device"),
+        ("  nowhere(y);", "undefined symbol 'nowhere(float*)' in device code"),
     ],
 )
 def test_what_is_wrong_is_said_at_the_line_of_the_author(

@@ -183,7 +183,7 @@ class Search:
             return made(Outcome.MALFORMED, str(error), reason="NO_PROPOSAL")
         digest = self._digest(source)
         if digest in self._seen:
-            return made(Outcome.DUPLICATE, "it says what an earlier kernel said", source=source)
+            return made(Outcome.DUPLICATE, "it equals an earlier kernel", source=source)
         self._seen.add(digest)
         if opinion and self._soft.leaves_out(opinion, slot):
             wrong = ", ".join(name for name, right in opinion.says.items() if not right)

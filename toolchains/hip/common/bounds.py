@@ -63,7 +63,7 @@ class Bounds:
         if number == signal.SIGXFSZ:
             return f"the compiler makes a file of more than {self.file_bytes >> 20} MiB of it"
         most = f"{self.memory_bytes >> 20} MiB"
-        return f"the compiler died (signal {number}): it wanted more than {most}, or broke"
+        return f"the compiler died (signal {number}): it needed more than {most}, or crashed"
 
 
 FOR_HOSTS = Bounds()

@@ -22,7 +22,7 @@ def refusal_on_host(assembly: str, main: str) -> str:
     ``assembly`` was written with comments; with line tables the message names the line.
     ``main`` is the source to name where it has none.
     """
-    text = "inline assembly in code of the host; kernels and __device__ functions may have it"
+    text = "inline assembly in host code; only kernels and __device__ functions may have it"
     return _first(_OF_THE_HOST, assembly, main, text)
 
 

@@ -32,11 +32,13 @@ def refused_directive(text: str, cwd: Path) -> str:
         pragmas = [shown[1].replace('\\"', '"').split() for shown in _SHOWN.finditer(content)]
         found = _DIRECTIVE.fullmatch(content)
         if found and (found[1] != "pragma" or not content.startswith("#")):
-            return f"{file}:{line}:1: error: macros make a directive: '#{found[1]}'"
+            return f"{file}:{line}:1: error: a macro expands to a directive: '#{found[1]}'"
         pragmas += [found[2].split()] if found else []
         for words in pragmas:
             if words[:1] != ["omp"] and not allows_pragma(words):
-                return f"{file}:{line}:1: error: macros make a pragma: '{' '.join(words[:2])}'"
+                return (
+                    f"{file}:{line}:1: error: a macro expands to a pragma: '{' '.join(words[:2])}'"
+                )
     return ""
 
 

@@ -143,7 +143,9 @@ class _Loader:
             end = next((i for i in range(index, len(tokens)) if tokens[i].text == ")"), index)
             name = _header_name(tokens[index + 1 : end])
             if tokens[1].text not in {"if", "elif"} or name is None:
-                raise source_fault(where, "unsupported", "__has_include of something not a name")
+                raise source_fault(
+                    where, "unsupported", "__has_include of something other than a name"
+                )
             if self._find(name[0], quoted=name[1], near=path.parent, where=where):
                 kept[-1] = token._replace(kind="literal", text="1")
                 index = end + 1

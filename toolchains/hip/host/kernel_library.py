@@ -107,7 +107,7 @@ def link_kernel(
     require_tool(compiler.compile("nothing.cpp", "nothing.o", (), cwd), "compile nothing")
     nothing = Link(["nothing.o"], "nothing", ())
     require_tool(compiler.link_library(nothing, cwd), "link nothing")
-    raise SourceFault(f"{source}:1:1: error: the linker refuses it\n{done.messages.strip()}")
+    raise SourceFault(f"{source}:1:1: error: the linker rejects it\n{done.messages.strip()}")
 
 
 def undefined(symbols: Sequence[Symbol]) -> list[str]:
@@ -123,7 +123,9 @@ def mangled(name: str) -> bool:
 def _describe_undefined(symbol: str, sources: Sources) -> str:
     """Point at the first mention of the name in the source, if there is one."""
     meaning = "std::string" if _STRINGS.match(symbol) else _OPERATORS.get(symbol, symbol)
-    message = f"undefined symbol '{meaning}': the source, HIP and the usable libc have none"
+    message = (
+        f"undefined symbol '{meaning}': neither the source, HIP nor the usable libc defines it"
+    )
     for name in reversed(_names_in(symbol)):
         pattern = re.compile(rf"\b{re.escape(name)}\b")
         for laid in sources.files.values():

@@ -110,7 +110,7 @@ def _describe(driver: _Driver, device: int, proc: Path) -> Device:
         uuid=_uuid(uuid.raw),
         arch=f"sm_{driver.attribute(device, _MAJOR)}{driver.attribute(device, _MINOR)}",
         properties=tuple((key, value) for key, value in properties.items() if value),
-        problem="its compute mode lets no two processes use it" if alone else "",
+        problem="its compute mode allows only one process" if alone else "",
     )
 
 

@@ -26,7 +26,7 @@ PLATFORM = "cuda"
 DRIVER_LIBRARIES = r"lib(cuda|nvidia-|nvcuvid|nvoptix)[^/]*\.so[.0-9]*"
 _SHARED_NODES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps")
 _LEAST_CUDA = 13
-"""What kernels are linked with: an older driver would refuse each launch, and blame the kernel."""
+"""The version that kernels are linked with: an older driver would refuse every launch."""
 
 _COMPUTE_MODES = {1: "EXCLUSIVE_THREAD", 2: "PROHIBITED", 3: "EXCLUSIVE_PROCESS"}
 
@@ -190,7 +190,7 @@ def _problem(nvml: Nvml, handle: ctypes.c_void_p) -> str:
     if mode:
         return f"its compute mode is {mode}: judge and candidate are two processes"
     if _known(lambda: "yes" if nvml.is_partitioned(handle) else ""):
-        return "MIG divides it, and only whole devices are judged on"
+        return "it is divided by MIG, and only whole devices can be used"
     return ""
 
 

@@ -102,7 +102,7 @@ def _counted(analysis: dict[str, Any] | None) -> Iterator[str]:
         where = f"{finding['file']}:{finding['line']}: " if finding["file"] else ""
         yield f"{number}. {where}{finding['text']} [{finding['config']}]"
     if not found:
-        yield "nothing stands out for warps of 32"
+        yield "no wasteful accesses for warps of 32"
     yield "--json has the counts of each line"
 
 
@@ -166,13 +166,15 @@ def main(arguments: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "gates", nargs="*", help="compile, smoke, correctness, perf or all; else the first two"
+        "gates", nargs="*", help="compile, smoke, correctness, perf or all; default: the first two"
     )
     parser.add_argument("--analyze", action="store_true", help="count accesses to memory (on cpu)")
-    parser.add_argument("--file", type=Path, help="a kernel; else the one of this directory")
-    parser.add_argument("--config", default="", help="only those of configs.json named like this")
-    parser.add_argument("--budget", type=float, default=0.0, help="seconds for perf, about")
-    parser.add_argument("--against", type=Path, help="a kernel in the baseline's place, for perf")
+    parser.add_argument("--file", type=Path, help="a kernel; default: the one in this directory")
+    parser.add_argument(
+        "--config", default="", help="only the config of configs.json with this name"
+    )
+    parser.add_argument("--budget", type=float, default=0.0, help="approximate seconds for perf")
+    parser.add_argument("--against", type=Path, help="a kernel to use as the baseline of perf")
     parser.add_argument("--json", action="store_true", help="the verdicts as JSON")
     options = parser.parse_args(arguments)
     usual = () if options.analyze else ("compile", "smoke")

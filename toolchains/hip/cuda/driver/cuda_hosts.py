@@ -136,7 +136,7 @@ def _dialect(compiler: str) -> Sequence[str]:
     done = run_tool([compiler, "-dM", "-E", "-x", "c++", "/dev/null"], Path("/"))
     macros = dict(_MACRO.findall(done.messages))
     if done.returncode or "__GNUC__" not in macros:
-        raise ToolchainFault(f"{compiler} is no C++ compiler:\n{done.messages}")
+        raise ToolchainFault(f"{compiler} is not a C++ compiler:\n{done.messages}")
     if "__clang_major__" in macros:
         version = f"{macros['__clang_major__']}{int(macros['__clang_minor__']):02}00"
         return ("--clang", f"--clang_version={version}", "--unicode_source_kind=UTF-8")

@@ -46,7 +46,7 @@ def device_fault(messages: str, sources: Sources) -> Exception:
         kernel = _OF_KERNEL.search(text)
         if unresolved:
             name = _plain(unresolved.group(1))
-            text = f"undefined symbol '{name}' in code of the device"
+            text = f"undefined symbol '{name}' in device code"
             found.append(_about((name,), text, sources))
         elif kernel:
             found.append(_about_kernel(kernel.group(1), kernel.group(2), sources))

@@ -110,7 +110,7 @@ def _link_fault(done: Completed, sources: Sources) -> SourceFault:
     if not missing:
         said = done.messages.strip()
         return SourceFault(f"{place}: error: the device's code cannot be linked\n{said}")
-    text = f"{place}: error: undefined symbol '{{}}' in code of the device"
+    text = f"{place}: error: undefined symbol '{{}}' in device code"
     return SourceFault("\n".join(text.format(name) for name in missing))
 
 

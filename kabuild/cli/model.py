@@ -147,7 +147,7 @@ def extract_(options: ExtractFlags) -> None:
 
     A task has the model's own shapes as configs, PyTorch as its reference and baseline, and
     values distributed as in the model. Tasks that 'kabuild validate' does not admit are removed.
-    The task 'whole' is the model itself.
+    The task 'whole' is the model itself, and 'step' a training step if the file has a loss.
 
     \b
     kabuild model extract my_model.py --top=5 -o tasks/my_model
@@ -176,7 +176,8 @@ def extract_(options: ExtractFlags) -> None:
             click.echo(escaped(f"{name} left out: {why}"))
         click.echo(escaped(f"//{found.package}/whole  the model itself"))
         if has_loss(model.text.decode()):
-            click.echo("backward pass and optimiser: no tasks, extract takes calls only")
+            click.echo(escaped(f"//{found.package}/step  a training step, without the optimiser"))
+            click.echo("parts of the backward pass: no tasks, extract takes parts of calls only")
     raise click.exceptions.Exit(int(code))
 
 

@@ -19,7 +19,7 @@ from kabuild.imports.lock_text import toml
 from kabuild.loading.roots import BUILD_FILE
 
 FILE = "model.json"
-WHOLE = "whole"
+WHOLE, STEP = "whole", "step"
 SCHEMA = 1
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,63}", re.ASCII)
 _MOST_BYTES = 64 << 20
@@ -93,17 +93,39 @@ class Graph:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """A task of the whole model: a call of it, or a training step.
+
+    Attributes:
+        attrs: its declaration.
+        reference, adapter: the texts of its files; ``adapter`` is empty if it needs none.
+    """
+
+    attrs: Mapping[str, Any] = field(hash=False)
+    reference: str
+    adapter: str = ""
+
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> Self:
+        """From JSON. Raises ValueError, TypeError or LookupError for another form."""
+        attrs = dict(value["attrs"])
+        _check(attrs)
+        return cls(attrs, _text(value["reference"]), _text(value.get("adapter", "")))
+
+
+@dataclass(frozen=True)
 class Extracted:
     """The tasks of a model.
 
     Attributes:
         left_out: by part, a class and a sentence.
-        whole: the declaration of the whole model and the text of its oracle.
+        step: None of a model without a loss.
     """
 
     parts: tuple[Part, ...]
     left_out: Mapping[str, tuple[str, str]] = field(hash=False)
-    whole: tuple[Mapping[str, Any], str] = field(hash=False, repr=False)
+    whole: Whole = field(repr=False)
+    step: Whole | None = field(repr=False)
     graph: Graph
 
     @classmethod
@@ -112,16 +134,14 @@ class Extracted:
         if facts["schema"] != SCHEMA:
             raise ValueError("another schema")
         parts = tuple(map(Part.read, facts["parts"]))
-        if len({*(part.name for part in parts), WHOLE}) != len(parts) + 1:
+        if len({*(part.name for part in parts), WHOLE, STEP}) != len(parts) + 2:
             raise ValueError("two parts have the same name")
-        whole = dict(facts["whole"]["attrs"])
-        _check(whole)
         absent = {
             _text(item["name"]): (_text(item["reason"]), _text(item["why"]))
             for item in facts["left_out"]
         }
-        reference = _text(facts["whole"]["reference"])
-        return cls(parts, absent, (whole, reference), Graph.read(facts["graph"]))
+        step = None if facts["step"] is None else Whole.read(facts["step"])
+        return cls(parts, absent, Whole.read(facts["whole"]), step, Graph.read(facts["graph"]))
 
 
 def package_of(directory: Path, root: Path) -> str:
@@ -146,22 +166,28 @@ def check_free(directory: Path) -> None:
 
 
 def write_packages(directory: Path, model: bytes, found: Extracted) -> None:
-    """Write the packages of all parts, and of the whole. Solutions that are there stay."""
+    """Write the packages of all parts and of the whole model. Solutions that are there stay."""
     for part in found.parts:
         package = directory / part.name
         atomic_write(package / BUILD_FILE, declaration(part.name, part.attrs, part.calls).encode())
         atomic_write(package / f"{part.name}.py", part.kernel.encode())
         atomic_write(package / "reference.py", part.reference.encode())
-    attrs, reference = found.whole
-    atomic_write(directory / WHOLE / BUILD_FILE, declaration(WHOLE, attrs, (1,)).encode())
-    atomic_write(directory / WHOLE / "model.py", model)
-    atomic_write(directory / WHOLE / "reference.py", reference.encode())
+    for name, task in ((WHOLE, found.whole), (STEP, found.step)):
+        if task is None:
+            remove_package(directory, name)
+            continue
+        files = {"model.py": model, "reference.py": task.reference.encode()}
+        if task.adapter:
+            files["adapter.py"] = task.adapter.encode()
+        files[BUILD_FILE] = declaration(name, task.attrs, (1,)).encode()
+        for file, content in files.items():
+            atomic_write(directory / name / file, content)
 
 
 def remove_package(directory: Path, name: str) -> None:
-    """Remove the files of a part. Solutions that are there stay."""
+    """Remove the files of a task. Solutions that are there stay."""
     package = directory / name
-    for file in (BUILD_FILE, f"{name}.py", "reference.py"):
+    for file in (BUILD_FILE, f"{name}.py", "reference.py", "model.py", "adapter.py"):
         (package / file).unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # it has others
         package.rmdir()

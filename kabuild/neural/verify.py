@@ -12,6 +12,7 @@ from kabuild.base.fs import atomic_write
 from kabuild.builder import Builder
 from kabuild.loading import find_workspace
 from kabuild.loading.request import Request
+from kabuild.loading.roots import BUILD_FILE
 from kabuild.model.figure import positive
 from kabuild.model.gate import Pick
 from kabuild.model.platform import CPU
@@ -20,7 +21,7 @@ from kabuild.model.task_result import TaskResult
 from kabuild.neural.assemble import assemble
 from kabuild.neural.compiled import Compiled, compiled_of
 from kabuild.neural.likeness import Likeness, has_logits, likeness_of
-from kabuild.neural.packages import WHOLE, Known, package_of
+from kabuild.neural.packages import STEP, WHOLE, Known, package_of
 from kabuild.neural.running import PACKAGE, ModelEndedError, ModelFile, read_model
 from kabuild.neural.training import Training, has_loss, training_of
 from kabuild.pipeline import Summary
@@ -80,6 +81,7 @@ class Verified:
         likeness: of the logits of ``all``; None of a model that has none.
         compiled: what ``torch.compile`` makes of the model's own code; None if nothing is compared.
         training: how ``all`` trains; None of a model whose file has no loss.
+        step: ``all``, judged by training steps; None as above.
         ended: why the process of ``all`` ended where it should have given logits or trained.
     """
 
@@ -91,6 +93,7 @@ class Verified:
     likeness: Likeness | None = None
     compiled: Compiled | None = None
     training: Training | None = None
+    step: Variant | None = None
     ended: str = ""
 
     @property
@@ -103,6 +106,8 @@ class Verified:
     def wrong(self) -> str:
         """What is wrong with the logits or the training; empty if nothing is."""
         said = [judged.wrong for judged in (self.likeness, self.training) if judged]
+        if self.step and not self.step.result.passed:
+            said.append(f"a training step: {_why(self.step.result)}")
         return next(filter(None, (*said, self.ended)), "")
 
     def variant(self, name: str) -> Variant | None:
@@ -124,6 +129,7 @@ class Verified:
             "compiled": self.compiled.to_json() if self.compiled else None,
             "likeness": self.likeness.to_json() if self.likeness else None,
             "training": self.training.to_json() if self.training else None,
+            "step": _variant_json(self.step) if self.step else None,
             "ended": self.ended,
             "unsolved": dict(self.unsolved),
             "parts": [
@@ -136,14 +142,7 @@ class Verified:
                 for part in self.replaced
             ],
             "variants": [
-                {
-                    "name": item.name,
-                    "file": str(item.file),
-                    "passed": item.result.passed,
-                    "reason": gate.reason if (gate := item.result.problem) else "",
-                    "speedup": _json(item.speedup),
-                    "over_compiled": _json(self.over_compiled(item)),
-                }
+                {**_variant_json(item), "over_compiled": _json(self.over_compiled(item))}
                 for item in self.variants
             ],
         }
@@ -175,8 +174,7 @@ def verify(directory: Path, request: Request, builds: Builder, *, alone: bool) -
         file = root / "out" / PACKAGE / known.name / f"{_called(name)}.py"
         atomic_write(file, assemble(known, model, chosen).encode())
         pick = Pick.USUAL if name == ALL else Pick.WATCHED
-        whole = replace(request, patterns=(f"//{package}/{WHOLE}",), solution=file, pick=pick)
-        summary = builds.run(replace(whole, agent=None))
+        summary = _judged(f"//{package}/{WHOLE}", file, pick, request, builds)
         summaries.append(summary)
         variants.append(Variant(name, file, summary.table[0]))
     found = Verified(parts, unsolved, predicted(parts), tuple(variants), tuple(summaries))
@@ -189,7 +187,17 @@ def verify(directory: Path, request: Request, builds: Builder, *, alone: bool) -
         made = ModelFile(variants[0].file, known.name, text)
         reference = read_model(directory / WHOLE / "reference.py").text
         found = compared(found, made, reference, request, builds)
+    if found.passed and (directory / STEP / BUILD_FILE).is_file():
+        file = variants[0].file
+        summary = _judged(f"//{package}/{STEP}", file, Pick.USUAL, request, builds)
+        step = Variant(ALL, file, summary.table[0])
+        found = replace(found, step=step, summaries=(*found.summaries, summary))
     return found
+
+
+def _judged(label: str, file: Path, pick: Pick, request: Request, builds: Builder) -> Summary:
+    """A solution of a task, judged."""
+    return builds.run(replace(request, patterns=(label,), solution=file, pick=pick, agent=None))
 
 
 def compared(
@@ -262,6 +270,9 @@ def render(found: Verified, style: Style = plain) -> str:
     if found.compiled:
         lines.append(f"\n{found.compiled}")
     lines += [f"\n{judged}" for judged in (found.likeness, found.training) if judged]
+    if found.step:
+        verdict = "PASS" if found.step.result.passed else _why(found.step.result)
+        lines.append(f"\na training step: {verdict}, over eager: {found.step.speedup or '-'}")
     lines += [f"\n{found.ended}"] if found.ended else []
     if found.replaced and found.predicted:
         measured = over(found.variant(ALL), found.variant(NONE))
@@ -316,6 +327,16 @@ def _called(name: str) -> str:
 
 def _said(name: str) -> str:
     return {ALL: "all kernels", NONE: "none of them"}.get(name, f"all but {name}")
+
+
+def _variant_json(item: Variant) -> dict[str, Any]:
+    return {
+        "name": item.name,
+        "file": str(item.file),
+        "passed": item.result.passed,
+        "reason": gate.reason if (gate := item.result.problem) else "",
+        "speedup": _json(item.speedup),
+    }
 
 
 def _json(speedup: Speedup | None) -> dict[str, float | None] | None:

@@ -82,3 +82,8 @@ def build() -> nn.Module:
 def inputs(generator: Generator) -> tuple[Tensor, ...]:
     """Draw one call's arguments: the tokens of some sequences."""
     return (torch.randint(VOCABULARY, (BATCH, TOKENS), generator=generator),)
+
+
+def loss(logits: Tensor, tokens: Tensor) -> Tensor:
+    """Return what training lowers: how unlikely each next token was."""
+    return functional.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())

@@ -62,3 +62,8 @@ def build() -> nn.Module:
 def inputs(generator: Generator) -> tuple[Tensor, ...]:
     """Draw one call's arguments: the features of the tokens of two sequences."""
     return (torch.randn(2, TOKENS, WIDTH, generator=generator),)
+
+
+def loss(result: Tensor, features: Tensor) -> Tensor:
+    """Return what training lowers: how far each result is from the next token's features."""
+    return (result[:, :-1] - features[:, 1:]).square().mean()

@@ -23,49 +23,7 @@ from kabuild.neural.verify import Verified, compared, render
 from tests.testkit.cli import CliWorkspace, Ran
 
 from .conftest import QUICK
-
-MODEL = '''
-import torch
-from torch import nn
-
-
-class Norm(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(16))
-
-    def forward(self, x):
-        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.weight
-
-
-class Net(nn.Module):
-    """<b>Two</b> layers."""
-
-    def __init__(self):
-        super().__init__()
-        self.norms = nn.ModuleList(Norm() for _ in range(2))
-        self.layers = nn.ModuleList(nn.Linear(16, 16, bias=False) for _ in range(2))
-
-    def forward(self, x):
-        for norm, layer in zip(self.norms, self.layers):
-            x = layer(norm(x))
-        return x, x - x
-
-
-LOGITS = 0
-
-
-def build():
-    return Net().eval()
-
-
-def inputs(generator):
-    return (torch.randn(8, 16, generator=generator),)
-
-
-def loss(results, x):
-    return (results[0] - x).pow(2).mean()
-'''
+from .net_model import FASTER, MODEL, OFF, WRONG
 
 
 @pytest.fixture(scope="module")
@@ -234,19 +192,9 @@ def test_a_wrong_place_or_part_is_a_usage_error(
     assert said in ran.err
 
 
-FASTER = """
-import torch
-
-
-def norm(x, weight):
-    return torch.nn.functional.rms_norm(x, (x.shape[-1],), weight, 1e-5)
-"""
-WRONG = FASTER.replace("1e-5)", "1e-5) * 1.01")
-
-
 @pytest.fixture(scope="module")
 def verified(place: CliWorkspace, extracted: Ran, compiled: Ran) -> Ran:
-    for name in ("norm", "whole"):
+    for name in ("norm", "whole", "step"):
         file = place.root / f"tasks/net/{name}/BUILD.toml"
         file.write_text(file.read_text() + QUICK)
     place.write("tasks/net/norm/solutions/expert/norm.py", FASTER)
@@ -285,6 +233,9 @@ def test_training_steps_are_compared_with_the_true_ones(verified: Ran) -> None:
     assert found["last"] < found["first"]
     assert 0 < found["gradient"] < 1e-5
     assert found["wrong"] == ""
+    step = verified.json["step"]
+    assert (step["name"], step["passed"], step["reason"]) == ("all", True, "")
+    assert step["speedup"]["speedup_low"] <= step["speedup"]["speedup"]
 
 
 @pytest.fixture(scope="module")
@@ -362,6 +313,7 @@ def test_a_model_is_verified_from_the_cache(place: CliWorkspace, verified: Ran) 
     assert "logits at 64 positions: divergence" in again.out
     assert "over torch.compile" in again.out
     assert "20 training steps, loss " in again.out
+    assert "a training step: PASS, over eager: " in again.out
     assert all(len(line) <= 100 for line in again.out.splitlines())
     assert "torch.compile over eager: " in again.out
 
@@ -376,13 +328,18 @@ def test_a_kernel_that_fails_its_task_is_not_put_in(place: CliWorkspace, verifie
     assert ran.json["variants"] == []
 
 
-def test_a_whole_with_a_wrong_kernel_is_rejected(place: CliWorkspace, verified: Ran) -> None:
+@pytest.mark.parametrize(("task", "output"), [("whole", "'y0'"), ("step", "'d_norms_0_weight'")])
+def test_a_whole_with_a_wrong_kernel_is_rejected(
+    place: CliWorkspace, verified: Ran, task: str, output: str
+) -> None:
+    """The step's loss and results are right, and the gradients of some weights 1 % off."""
     known = Known.load(place.root / "tasks/net")
-    place.write("wrong.py", assemble(known, MODEL, {"norm": WRONG}))
+    off = MODEL.replace("self.weight\n", "Off.apply(self.weight)\n") + OFF
+    wrong = {"whole": assemble(known, MODEL, {"norm": WRONG}), "step": off}
+    place.write("wrong.py", wrong[task])
 
-    ran = place.run(
-        *("test", "//tasks/net/whole", "--solution=wrong.py", "--gates=correctness", "--json")
-    )
+    label = f"//tasks/net/{task}"
+    ran = place.run("test", label, "--solution=wrong.py", "--gates=correctness")
 
     assert ran.code == 3
-    assert ran.gate("correctness")["verdict"] == "FAIL"
+    assert f"output {output} differs" in ran.out

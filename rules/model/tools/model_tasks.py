@@ -17,6 +17,7 @@ from modelled.facts import write_facts
 from modelled.graph import Graph, export
 from modelled.parts import Part, divide
 from modelled.ranges import recorded
+from modelled.step_task import step_task
 from modelled.units import Unit, find_units, input_shapes
 from modelled.user_model import ModelError, device_of, load
 from modelled.writing import constants_text, graph_text
@@ -40,11 +41,13 @@ def tasks(path: Path, wanted: Mapping[str, Any], device: str = "cpu") -> dict[st
             found.append(part_task(unit, ranges[unit.name], title))
         except LeftOutError as error:
             absent.append({"name": unit.name, "reason": error.reason, "why": error.why})
+    text = path.read_text()
     return {
         "schema": SCHEMA,
         "parts": found,
         "left_out": absent,
-        "whole": whole_task(model, path.read_text(), title),
+        "whole": whole_task(model, text, title),
+        "step": step_task(model, text, title),
         "graph": _graph(graph, list(units.values()), found),
     }
 

@@ -17,6 +17,7 @@ def test_solutions_stay_where_packages_are_written_and_removed(tmp_path: Path) -
         "parts": [{"name": "norm", "attrs": attrs, "kernel": "k", "reference": "r", "calls": [2]}],
         "left_out": [],
         "whole": {"attrs": attrs, "reference": "r"},
+        "step": {"attrs": attrs, "reference": "r", "adapter": "a"},
         "graph": graph,
     }
     solution = tmp_path / "norm/solutions/expert/norm.py"

@@ -8,7 +8,7 @@ import torch
 from judging_doubles import REFERENCE, Doubles, write_spec
 
 from correctness import gate as correctness  # isort: skip
-from truth.oracle import Oracle  # isort: skip
+from truth.oracle import Moved, Oracle  # isort: skip
 from base.spec import parse_spec  # isort: skip
 
 
@@ -82,3 +82,21 @@ def test_a_reference_for_doubles_alone_allows_no_rounding(tmp_path):
     config, inputs = spec.configs[0], {"x": torch.ones(8, 64)}
 
     assert not oracle.rounding(config, inputs, oracle.expected(config, inputs))["y"].any()
+
+
+def test_the_movement_of_all_outputs_is_computed_once(tmp_path, monkeypatch):
+    """A call may have a hundred outputs, such as the gradients of a model."""
+    spec = parse_spec(write_spec(tmp_path, REFERENCE))
+    oracle = Oracle(spec.reference, spec.signature)
+    inputs = {"x": torch.ones(8, 64)}
+    asked = []
+
+    def asking(name):
+        return lambda *_: asked.append(name) or {"y": name}  # type: ignore[func-returns-value]
+
+    for name in ("sensitivity", "rounding"):
+        monkeypatch.setattr(Oracle, name, asking(name))
+    moved = Moved(oracle, spec.configs[0], inputs, oracle.expected(spec.configs[0], inputs))
+
+    assert [moved.by_inputs, moved.by_steps] * 2 == [{"y": "sensitivity"}, {"y": "rounding"}] * 2
+    assert asked == ["sensitivity", "rounding"]

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from truth import comparison, distributions, tolerance
 from truth.comparison import Comparison
-from truth.oracle import Oracle, TaskFault, size
+from truth.oracle import Moved, Oracle, TaskFault, size
 from truth.samples import Samples
 from truth.tolerance import Worst
 
@@ -174,8 +174,9 @@ class Assessor:
         if self._oracle.structured:
             said = self._oracle.check(call.config, call.inputs, outputs, call.expected)
             return _explained(Finding(Reason.WRONG_RESULT, said) if said else Finding(), outputs)
+        moved = Moved(self._oracle, call.config, call.inputs, call.expected)
         found = [
-            self._near(call, argument.name, outputs[argument.name], baseline)
+            self._near(call, argument.name, outputs[argument.name], baseline, moved)
             for argument in self._signature.results
         ]
         return _explained(max(found, key=severity), outputs)
@@ -271,7 +272,9 @@ class Assessor:
             return torch.zeros(()).double()  # as ``_written`` says
         return tolerance.unwritten(got, call.expected[name], self._dtype(call, name)).sum().double()
 
-    def _near(self, call: Call, name: str, got: Tensor, baseline: Mapping[str, float]) -> Finding:
+    def _near(
+        self, call: Call, name: str, got: Tensor, baseline: Mapping[str, float], moved: Moved
+    ) -> Finding:
         if name in self.sampled:
             said = self.samples.complaint(call, name, got)
             return self.drawn_wrong(call, name, said) if said else Finding()
@@ -282,10 +285,10 @@ class Assessor:
         finding = self._finding(call, name, compared, slack)
         if finding.ok or self._bound(call, name).exact or how.kind == comparison.SORTED:
             return finding
-        return self._finding(call, name, *self._conditioned(call, name, compared, slack))
+        return self._finding(call, name, *self._conditioned(call, name, compared, slack, moved))
 
     def _conditioned(
-        self, call: Call, name: str, compared: _Compared, slack: float
+        self, call: Call, name: str, compared: _Compared, slack: float, moved: Moved
     ) -> tuple[_Compared, float]:
         """Compare again, allowing for what the problem itself makes of rounding.
 
@@ -293,12 +296,10 @@ class Assessor:
         in single precision the tolerance of the elements that it moves. Costs further runs of the
         oracle, so it is done only where an output is too far off.
         """
-        given = call.config, call.inputs, call.expected
-        moved = self._oracle.sensitivity(*given)[name]
-        typical = tolerance.largest(moved / compared.allowed)
+        typical = tolerance.largest(moved.by_inputs[name] / compared.allowed)
         slack = max(slack, tolerance.slack(typical, self._factor, self._cap))
-        moved = torch.maximum(moved, self._oracle.rounding(*given)[name])
-        allowed = torch.maximum(compared.allowed * slack, self._factor * moved)
+        most = torch.maximum(moved.by_inputs[name], moved.by_steps[name])
+        allowed = torch.maximum(compared.allowed * slack, self._factor * most)
         expected, dtype = call.expected[name], self._dtype(call, name)
         over = tolerance.excess(compared.got, expected, dtype, allowed)
         return _Compared(compared.got, expected, over, allowed), 1.0

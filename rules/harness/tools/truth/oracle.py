@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NoReturn
 
 import torch
@@ -17,7 +19,7 @@ from truth import distributions
 from truth.rounding import Rounding
 from truth.task_code import TaskCode, TaskFault
 
-__all__ = ["Oracle", "TaskFault", "Tensors", "size"]
+__all__ = ["Moved", "Oracle", "TaskFault", "Tensors", "size"]
 
 Tensors = Mapping[str, Tensor]
 _PERTURBATIONS = 8  # the largest of two movements is often half of what there is
@@ -283,6 +285,26 @@ class Oracle:
                 sizes = f"{size(tensor.shape)}, declared {size(shape)} for {config.name}"
                 self._code.refuse(function, f"{what} {sizes}")
         return {name: made[name] for name in names}
+
+
+@dataclass(frozen=True)
+class Moved:
+    """How far rounding moves the outputs of one call; computed for all of them when asked."""
+
+    oracle: Oracle
+    config: Config
+    inputs: Tensors
+    expected: Tensors
+
+    @cached_property
+    def by_inputs(self) -> Tensors:
+        """``Oracle.sensitivity``, by output."""
+        return self.oracle.sensitivity(self.config, self.inputs, self.expected)
+
+    @cached_property
+    def by_steps(self) -> Tensors:
+        """``Oracle.rounding``, by output."""
+        return self.oracle.rounding(self.config, self.inputs, self.expected)
 
 
 def size(shape: tuple[int, ...] | torch.Size) -> str:

@@ -15,7 +15,7 @@ from modelled.spaces import Configs, configs_of
 from modelled.units import Unit
 from modelled.user_model import ModelError, UserModel
 
-_DRAWN, _FIRST = {"draw": "1..8"}, {"draw": 1}
+DRAWN, FIRST = {"draw": "1..8"}, {"draw": 1}
 """The dim of a task whose sizes are fixed: other weights and values are drawn for each number.
 
 A task needs a dim, so that there are configs that agents are not shown.
@@ -66,7 +66,7 @@ def reference({arguments}, **_):
 
 {oracle}'''
 
-_WHOLE = '''
+_ASKED = '''
 
 # ---- Written by `kabuild model extract`: what the judge asks of the model above. ----
 
@@ -97,16 +97,24 @@ def state(config, generator):
         return {{name: tensor.clone() for name, tensor in found.items()}}
 
 
-def reference(state, **given):
-    """What the model computes with these weights, in their precision."""
+def _prepared(state, given):
+    """The model with these weights, one call's arguments, and the precision of both."""
     arguments = [given[name] for name in _NAMES]
     wide = any(tensor.dtype == _torch.float64 for tensor in (*state.values(), *arguments))
     model = build()
     if wide:
         model = model.double()
     model.load_state_dict(state)
+    return model, arguments, _torch.float64 if wide else _torch.get_default_dtype()
+'''
+
+_WHOLE = '''
+
+def reference(state, **given):
+    """What the model computes with these weights, in their precision."""
+    model, arguments, dtype = _prepared(state, given)
     before = _torch.get_default_dtype()
-    _torch.set_default_dtype(_torch.float64 if wide else before)
+    _torch.set_default_dtype(dtype)
     try:
         with _torch.no_grad():
             found = model(*arguments)
@@ -145,10 +153,10 @@ def part_task(unit: Unit, ranges: Sequence[Any], title: str) -> dict[str, Any]:
             "call": f"{targets} = {unit.name}({arguments})",
             "inputs": inputs,
             "outputs": outputs,
-            "dims": dict(configs.dims) or _DRAWN,
+            "dims": dict(configs.dims) or DRAWN,
             "where": list(configs.where),
             "dtypes": ["f32"],
-            "configs": [dict(sizes) or _FIRST for sizes in configs.declared],
+            "configs": [dict(sizes) or FIRST for sizes in configs.declared],
             **({"platform_configs": {"cpu": [dict(configs.small)]}} if configs.small else {}),
             "flops": configs.flops,
             "tags": ["model", title],
@@ -179,28 +187,34 @@ def whole_task(model: UserModel, text: str, title: str) -> dict[str, Any]:
     results = model.call(arguments)
     try:
         targets, found = returned(results[0] if len(results) == 1 else results)
-        state = {name: _fixed(tensor) for name, tensor in model.module.state_dict().items()}
+        state = {name: fixed(tensor) for name, tensor in model.module.state_dict().items()}
         attrs = {
             "kernel": "model.py",
             "reference": "reference.py",
             "brief": f"The whole model {title}: build() returns the module, whose weights are "
             "loaded by their names. Make a call of it faster; its results have to stay the same.",
             "call": f"{targets} = build()({', '.join(names)})",
-            "inputs": dict(zip(names, map(_fixed, arguments), strict=True)),
-            "outputs": {name: _fixed(tensor) for name, tensor in found.items()},
+            "inputs": dict(zip(names, map(fixed, arguments), strict=True)),
+            "outputs": {name: fixed(tensor) for name, tensor in found.items()},
             "state": state,
-            "dims": _DRAWN,
+            "dims": DRAWN,
             "dtypes": ["f32"],
-            "configs": [_FIRST],
+            "configs": [FIRST],
             "tags": ["model", "whole", title],
         }
     except LeftOutError as error:
         raise ModelError(error.reason, error.why) from None
-    trailer = _WHOLE.format(names=tuple(names), results=tuple(found))
-    return {"attrs": attrs, "reference": text + trailer}
+    oracle = _WHOLE.format(results=tuple(found))
+    return {"attrs": attrs, "reference": text + asked_of(names) + oracle}
 
 
-def _fixed(tensor: Tensor) -> str:
+def asked_of(names: Sequence[str]) -> str:
+    """How the judge draws weights and arguments of a model, as text behind the model's own."""
+    return _ASKED.format(names=tuple(names))
+
+
+def fixed(tensor: Tensor) -> str:
+    """A tensor's declaration with numbers as sizes. Raises LeftOutError."""
     return declared(tensor, [str(size) for size in tensor.shape])
 
 

@@ -18,7 +18,7 @@ from modelled.writing import Function, function_of
 
 Shapes = tuple[tuple[int, ...], ...]
 _MOST_WORDS, _MOST_LETTERS = 3, 40
-_TAKEN = {"whole", "torch", "inputs", "state", "reference", "build"}
+_TAKEN = {"whole", "step", "torch", "inputs", "state", "reference", "build"}
 """What no part is called, because files of tasks have these names for something else."""
 
 

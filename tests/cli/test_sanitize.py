@@ -75,7 +75,7 @@ MISTAKES = (
         END,
         "return hipErrorNotSupported;",
         "LAUNCH_ERROR",
-        "returned hipError_t 801 in a batch of 1 call",
+        "returned hipErrorNotSupported (801) in a batch of 1 call",
     ),
     Mistake(
         "hides",

@@ -2,12 +2,24 @@
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 
+import re
 from pathlib import Path
 
 import pytest
-from run_support import DOUBLING, QUICK, config, draws, fault_of, is_doubled, native, run_doubling
+from run_support import (
+    DOUBLING,
+    QUICK,
+    ROOT,
+    config,
+    draws,
+    fault_of,
+    is_doubled,
+    native,
+    run_doubling,
+)
 
 from base.tensors import poison_mask  # isort: skip
+from runners import hip_errors  # isort: skip
 from runners.launcher import Launcher  # isort: skip
 from base.program import CandidateFault, RunnerPolicy  # isort: skip
 from terms.reasons import Reason  # isort: skip
@@ -38,11 +50,25 @@ def test_benign_twin_passes(launcher, twin):
     assert is_doubled(inputs, batch)
 
 
+def test_error_codes_have_the_names_of_the_headers():
+    headers = ROOT / "toolchains/hip"
+    cpu = (headers / "cpu/include/hipcpu/errors.h").read_text()
+    cuda = (headers / "cuda/include/hipcuda/errors.h").read_text()
+    numbered = {int(code): name for name, code in re.findall(r"row\(hipError(\w+), (\d+),", cpu)}
+    named = re.findall(r"^  row\((\w+), ", cuda, re.MULTILINE)
+
+    assert len(numbered) > 20
+    assert numbered.items() <= hip_errors.NAMES.items()
+    assert len(named) > 20
+    assert {*named} <= {*hip_errors.NAMES.values()}
+    assert hip_errors.described(77) == "hipError_t 77"
+
+
 @pytest.mark.parametrize(
     ("cheat", "reason", "word"),
     [
-        ("returns_an_error", Reason.LAUNCH_ERROR, "hipError_t 98"),
-        ("returns_out_of_memory", Reason.OUT_OF_MEMORY, "hipError_t 2"),
+        ("returns_an_error", Reason.LAUNCH_ERROR, "hipErrorInvalidDeviceFunction (98)"),
+        ("returns_out_of_memory", Reason.OUT_OF_MEMORY, "hipErrorOutOfMemory (2)"),
         ("absent", Reason.MISSING_ENTRY, "'absent_f32' or 'absent'"),
         ("writes_its_input", Reason.INPUT_MUTATED, "a write of its input 'x', byte 28"),
         ("writes_its_input_in_threads", Reason.INPUT_MUTATED, "a write of its input 'x', byte 0"),

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from base.program import CandidateFault
 from terms.reasons import Reason
 
+from runners import hip_errors
 from runners.call_block import CallBlock
 from runners.control_block import ControlBlock, Region
 from runners.protocol import (
@@ -25,7 +26,6 @@ from runners.protocol import (
     Place,
 )
 
-_HIP_OUT_OF_MEMORY = 2
 # After these a device's context is lost; HIP and CUDA number them alike.
 _DEVICE_CRASHES = {
     700: "accessed an illegal address on the device",
@@ -107,9 +107,9 @@ def complained(
         if error in _DEVICE_CRASHES:
             what = f"{_DEVICE_CRASHES[error]} (hipError_t {error}) {doing}"
             return fault(Reason.CRASH, what, said)
-        out_of_memory = error == _HIP_OUT_OF_MEMORY
+        out_of_memory = error == hip_errors.OUT_OF_MEMORY
         reason = Reason.OUT_OF_MEMORY if out_of_memory else Reason.LAUNCH_ERROR
-        return fault(reason, f"returned hipError_t {error} {doing}", said)
+        return fault(reason, f"returned {hip_errors.described(error)} {doing}", said)
     if code is FaultCode.COPIED:
         copied, allowed = message.values[1:3]
         what = f"copied {copied} bytes of device memory to the host in one call {doing} "

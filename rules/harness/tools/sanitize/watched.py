@@ -13,7 +13,7 @@ from pathlib import Path
 from base.granted_time import GRANTED
 from base.program import CandidateFault, Config, MachineFault, RunnerPolicy
 from base.spec import Spec, SpecError
-from runners import confinement, diagnosis
+from runners import confinement, diagnosis, hip_errors
 from runners.launcher import Launcher
 from runners.supervised_run import Returned, SupervisedRun
 from terms.reasons import Reason
@@ -170,4 +170,5 @@ def _fault(returned: Returned, said: _Said, doing: str, seconds: float) -> Candi
         return diagnosis.fault(Reason.COMPILE_ERROR, f"does not load {doing}", said.text)
     if kind == "memory":
         return diagnosis.fault(Reason.OUT_OF_MEMORY, f"found no {value} bytes of memory {doing}")
-    return diagnosis.fault(Reason.LAUNCH_ERROR, f"returned hipError_t {value} {doing}", said.text)
+    what = f"returned {hip_errors.described(value)} {doing}"
+    return diagnosis.fault(Reason.LAUNCH_ERROR, what, said.text)

@@ -8,52 +8,34 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from conditions import Undefined, active
 from cuda_waves import refuse_waves_of_64
-from faults import Position, source_fault
 from grammar import scoped_tokens, without_alignment
 from lexer import Chunk, Token
 from sources import Dialect
+from unsupported import (
+    NOT_HERMETIC,
+    OF_AMD,
+    OF_THE_RUNTIME,
+    PORTABLE_BUILTINS,
+    Refusals,
+    library_of,
+)
 
-_UNDEFINED = Undefined(
-    frozenset({"__HIP_PLATFORM_AMD__", "__HIP_PLATFORM_HCC__", "__AMDGCN__", "__HCC__"}),
-    ("__gfx", "__GFX", "__HIP_CPU_"),
+_REFUSED = Refusals(
+    Undefined(
+        frozenset({"__HIP_PLATFORM_AMD__", "__HIP_PLATFORM_HCC__", "__AMDGCN__", "__HCC__"}),
+        ("__gfx", "__GFX", "__HIP_CPU_"),
+    ),
+    (*OF_AMD, *OF_THE_RUNTIME, *NOT_HERMETIC, (r"rocwmma", "matrix core library")),
+    PORTABLE_BUILTINS,
 )
-_BUILTINS = """
-    readfirstlane readlane ds_bpermute wave_barrier wavefrontsize s_barrier fence sched_barrier
-    s_sleep s_setprio s_waitcnt rcpf rsqf sqrtf exp2f logf fmed3f
-"""
-_IMPLEMENTED_BUILTINS = frozenset(f"__builtin_amdgcn_{name}" for name in _BUILTINS.split())
-_REFUSED = tuple(
-    (re.compile(pattern), reason)
-    for pattern, reason in (
-        (r"__builtin_amdgcn_w?mfma_.*|__builtin_amdgcn_\w*mfma\w*", "matrix core (MFMA) builtin"),
-        (r"__builtin_amdgcn_\w*wmma\w*", "matrix core (WMMA) builtin"),
-        (r"rocwmma", "matrix core library"),
-        (r"__builtin_amdgcn_(mov|update)_dpp\w*|__hip_move_dpp\w*", "data parallel (DPP) builtin"),
-        (r"__builtin_amdgcn_\w+", "builtin of AMD's compiler"),
-        (r"__hip_ds_swizzle\w*", "data share swizzle"),
-        (r"texture|hipTextureObject_t|hipCreateTextureObject|hipBindTexture\w*", "texture"),
-        (r"surface|hipSurfaceObject_t|hipCreateSurfaceObject", "surface"),
-        (r"hipModule\w+|hiprtc\w+", "loading of device code at run time"),
-        (r"hipGraph\w*|hipStreamBeginCapture|hipStreamEndCapture", "graph"),
-        (
-            r"hipMemPool\w*|hipMallocArray|hipMalloc3D\w*|hipMallocFromPoolAsync",
-            "memory pool or array",
-        ),
-        (r"hipIpc\w+|hipMemCreate|hipMemMap|hipMemAddressReserve", "shared or mapped memory"),
-        (r"__DATE__|__TIME__|__TIMESTAMP__", "time of day in a compiled kernel"),
-        (r"__COUNTER__", "counter that depends on headers"),
-        (r"__has_embed|__has_include_next", "probe of the file system"),
-    )
-)
-_LIBRARIES = re.compile(
-    r"(hipcub|rocprim|rocthrust|rocblas|hipblas|hipblaslt|rocwmma|ck|ck_tile|hipfft|rocfft|"
-    r"hiprand|rocrand|hipsparse|rocsparse|rocsolver|hipsolver|miopen|rccl|nccl|cutlass|cute|"
-    r"torch|ATen|c10|pybind11|Python|cublas_v2|cublasLt|cudnn)(/.*|\.h|\.hpp|\.cuh)?"
+_absent_library = library_of(
+    "hipcub rocprim rocthrust rocblas hipblas hipblaslt rocwmma ck ck_tile hipfft rocfft hiprand "
+    "rocrand hipsparse rocsparse rocsolver hipsolver miopen rccl nccl cutlass cute torch ATen c10 "
+    "pybind11 Python cublas_v2 cublasLt cudnn"
 )
 _FIELD = frozenset({".", "->", "::"})
 _RENAMED = {
@@ -65,30 +47,8 @@ _RENAMED = {
 
 
 def _refuse(chunks: Sequence[Chunk], path: str) -> None:
-    kept = active(chunks, _UNDEFINED)
-    for chunk in kept:
-        for token in chunk.tokens:
-            reason = _reason(token)
-            if reason is not None:
-                where = Position(path, token.line, token.column)
-                raise source_fault(where, "unsupported", f"{reason} '{token.text}'")
-    for token, scope in scoped_tokens(kept):
-        if token.text == "<<<" and scope.on_device:
-            where = Position(path, token.line, token.column)
-            message = "dynamic parallelism: a kernel launched from device code"
-            raise source_fault(where, "unsupported", message)
-    refuse_waves_of_64(kept, path)
-
-
-def _reason(token: Token) -> str | None:
-    if token.kind != "name" or token.text in _IMPLEMENTED_BUILTINS:
-        return None
-    return next((reason for pattern, reason in _REFUSED if pattern.fullmatch(token.text)), None)
-
-
-def _absent_library(header: str) -> str | None:
-    match = _LIBRARIES.fullmatch(header)
-    return match.group(1) if match else None
+    _REFUSED.check(chunks, path)
+    refuse_waves_of_64(active(chunks, _REFUSED.undefined), path)
 
 
 def _rewrite(chunks: Sequence[Chunk], _path: str) -> list[Chunk]:

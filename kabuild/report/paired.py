@@ -17,6 +17,7 @@ from random import Random
 from typing import Any
 
 from kabuild.model.figure import positive
+from kabuild.model.gate import Role
 from kabuild.model.speedup import Speedup
 from kabuild.model.task_result import TaskResult
 from kabuild.report.evaluation import Evaluation
@@ -32,7 +33,8 @@ TIE = 0.02
 class Pair:
     """One task: the figures of both, and their shares of correct trials.
 
-    ``tier`` is that of the task.
+    ``tier`` is that of the task. ``same``: both have the figures of the same measurements, so their
+    ratio is 1 however wide the intervals are.
     """
 
     task: str
@@ -41,6 +43,7 @@ class Pair:
     one_right: float
     other_right: float
     tier: str = ""
+    same: bool = False
 
     @property
     def ratio(self) -> float:
@@ -57,6 +60,8 @@ class Pair:
     @property
     def speedup(self) -> Speedup:
         """The ratio with its 95 % interval, by the errors of measurement; without, if unknown."""
+        if self.same:
+            return Speedup(1.0, 1.0, 1.0)
         return Speedup(self.ratio) if self.only_right else self.one.over(self.other)
 
     @property
@@ -227,7 +232,23 @@ def _by_task(evaluation: Evaluation) -> dict[str, list[TaskResult]]:
 
 def _pair(task: str, one: Sequence[TaskResult], other: Sequence[TaskResult]) -> Pair:
     tier = next((trial.tier for trial in (*one, *other) if trial.tier), "")
-    return Pair(task, typical_gain(one), typical_gain(other), _right(one), _right(other), tier)
+    gains, right = (typical_gain(one), typical_gain(other)), (_right(one), _right(other))
+    measured = _measurements(one)
+    same = bool(measured) and measured == _measurements(other)
+    return Pair(task, *gains, *right, tier=tier, same=same)
+
+
+def _measurements(trials: Sequence[TaskResult]) -> list[tuple[str, Speedup | None]]:
+    """The measurements of a task's trials: keys, since equal figures may be chance, and figures."""
+    return sorted(
+        (
+            (gate.key, trial.measured)
+            for trial in trials
+            for gate in trial.gates.values()
+            if gate.declared.role is Role.TIMES and gate.key and gate.verdict
+        ),
+        key=str,
+    )
 
 
 def _pair_to_json(pair: Pair) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from kabuild.model.speedup import Speedup
 from kabuild.report.page.svg import WIDTH, Log, dot, drawing, line, path, series, text
 
 _LONGEST = 36
@@ -29,6 +30,12 @@ class Interval:
     def kind(self) -> str:
         """A class of the style: what the whole interval says."""
         return "win" if self.low > 1 else "loss" if self.high < 1 else "tie"
+
+    @property
+    def label(self) -> str:
+        """The figure beside the interval; marked if it is only the lower end."""
+        mark = "~" if Speedup(self.value, self.low, self.high).wide else ""
+        return f"{mark}{self.value:.2f}x"
 
     @property
     def text(self) -> str:
@@ -60,7 +67,7 @@ def intervals(title: str, items: Sequence[Interval]) -> Markup:
             text("name", left - 12, y + 4, _clip(item.name)),
             line(f"{item.kind} whisker", scale(item.low), y, scale(item.high), y),
             dot(item.kind, scale(item.value), y, item.text),
-            text("name", WIDTH - 8, y + 4, f"{item.value:.2f}x"),
+            text("name", WIDTH - 8, y + 4, item.label),
         ]
     parts += [text("tick", scale(tick), height - 6, f"{tick:g}x") for tick in scale.ticks()]
     return drawing(title, height, parts)

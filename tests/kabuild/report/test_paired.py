@@ -54,6 +54,30 @@ def test_a_clear_winner_is_one() -> None:
     assert found.figures.p_value == pytest.approx(2 / 1024)
 
 
+def keyed(name: str, key: str, *, high: float = 9.0) -> Evaluation:
+    """One task whose times have a key and a wide interval."""
+    one = result("t0", 1.0)
+    cases = [{"config": "f32", "speedup": 1.0, "low": 1.0, "high": high}]
+    figures = {"mean_speedup": 1.0, "speedup_low": 1.0, "speedup_high": high, "cases": cases}
+    gates = {
+        gate: replace(found, key=key, data={**found.data, **figures})
+        for gate, found in one.gates.items()
+    }
+    score = {"speedup": 1.0, "speedup_low": 1.0, "speedup_high": high}
+    return evaluation(name, replace(one, gates=gates, figures=score))
+
+
+def test_a_measurement_is_as_fast_as_itself_however_wide_its_interval_is() -> None:
+    (same,) = compare(keyed("a", "k"), keyed("b", "k")).pairs
+    assert same.speedup.to_json() == {"speedup": 1.0, "speedup_low": 1.0, "speedup_high": 1.0}
+    assert str(same.one).startswith("~")
+    for other in (keyed("b", "another key"), keyed("b", "k", high=8.0), keyed("b", "")):
+        (pair,) = compare(keyed("a", "k"), other).pairs
+        assert pair.speedup.wide, "measured twice, or who knows"
+    (unknown,) = compare(keyed("a", ""), keyed("b", "")).pairs
+    assert unknown.speedup.wide
+
+
 def test_one_task_is_as_sure_as_its_times() -> None:
     """Of a single task no bootstrap over tasks knows anything."""
     found = compare(judged("a", 3.0), judged("b", 2.0))

@@ -145,7 +145,8 @@ def leave_views(
         for name, report in reports.items():
             atomic_write(out / name, report)
     except OSError as error:
-        sink.emit(Warned(f"out/ is not complete: {error.strerror}: {error.filename}"))
+        where = f": {error.filename}" if error.filename else ""
+        sink.emit(Warned(f"out/ is not complete: {error.strerror}{where}"))
     except StoreError as error:
         sink.emit(Warned(f"out/ is not complete; the next build mends it: {error}"))
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from kabuild.base.errors import Reason, StoreError
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR}
 _HINT = "set KABUILD_CACHE to a directory that you can write, or make this one writable"
 
@@ -25,6 +25,12 @@ def writing(root: str) -> Iterator[None]:
 def store_error(error: OSError, root: str) -> StoreError:
     """``error`` as STORE_FULL or STORE_UNWRITABLE."""
     why = error.strerror or str(error)
+    if error.errno == errno.EFBIG:
+        return StoreError(
+            Reason.STORE_FULL,
+            f"a file of the store at {root} would be larger than this process may write: {why}",
+            hint="raise the limit: ulimit -f unlimited",
+        )
     if error.errno in _FULL:
         return StoreError(
             Reason.STORE_FULL,

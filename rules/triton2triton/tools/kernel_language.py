@@ -130,16 +130,24 @@ def _launches(tree: ast.Module, entry: ast.FunctionDef, kernels: set[str]) -> bo
             continue
         visited.add(id(node))
         for part in ast.walk(node):
-            subscripted |= isinstance(part, ast.Call) and isinstance(part.func, ast.Subscript)
+            subscripted |= isinstance(part, ast.Call) and _has_launcher(part)
             if isinstance(part, ast.Name):
                 named |= part.id in kernels
                 pending += definitions.get(part.id, [])
     return subscripted and named
 
 
-def _defined(node: ast.stmt) -> Iterator[str]:
+def _has_launcher(call: ast.Call) -> bool:
+    """Whether ``kernel[grid]`` is called, or handed on: to ``functools.partial``, for example."""
+    return any(isinstance(part, ast.Subscript) for part in (call.func, *call.args))
+
+
+def _defined(node: ast.AST) -> Iterator[str]:
+    """The names that a statement of the module may define, outside the functions in it."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         yield node.name
-    elif isinstance(node, ast.Assign | ast.AnnAssign):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        yield from (target.id for target in targets if isinstance(target, ast.Name))
+        return
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    for part in ast.iter_child_nodes(node):
+        yield from _defined(part)

@@ -251,6 +251,7 @@ def test_a_store_below_a_file_is_said_clearly(tmp_path: Path) -> None:
     [
         (errno.ENOSPC, Reason.STORE_FULL),
         (errno.EDQUOT, Reason.STORE_FULL),
+        (errno.EFBIG, Reason.STORE_FULL),
         (errno.EACCES, Reason.STORE_UNWRITABLE),
         (errno.EROFS, Reason.STORE_UNWRITABLE),
         (errno.EIO, Reason.STORE_UNWRITABLE),

@@ -89,6 +89,35 @@ def test_edits_without_meaning_change_nothing(run, edited):
     assert run(edited) == run(GOOD)
 
 
+LAUNCH = "    kernel[(rows,)](x, y, rows * cols, BLOCK=8)\n"
+MAKER = "def make():\n    return kernel, 8\n\nlaunched, block = make()\n\ndef copy"
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        replaced(LAUNCH, "    functools.partial(kernel[(rows,)], x, y)(rows * cols, BLOCK=8)\n"),
+        replaced("def copy", MAKER).replace("    kernel[", "    launched["),
+        replaced("def copy", "if WIDTH:\n    launched = kernel\n\ndef copy").replace(
+            "    kernel[", "    launched["
+        ),
+        replaced("def copy", "for launched in (kernel,):\n    pass\n\ndef copy").replace(
+            "    kernel[", "    launched["
+        ),
+    ],
+    ids=["partial", "of several", "in a branch", "in a loop"],
+)
+def test_a_kernel_is_launched_however_its_launcher_is_named(run, edited):
+    assert run(edited.replace("import triton\n", "import functools\nimport triton\n"))[1]
+
+
+def test_a_local_name_of_another_function_launches_nothing(run):
+    other = "def other():\n    y = kernel\n    return y\n\ndef copy"
+    edited = replaced("def copy", other).replace(LAUNCH, "    print(y[0])\n    y.copy_(x)\n")
+    verdict, _ = run(edited)
+    assert "no Triton kernel is launched" in verdict["summary"]
+
+
 STAND_IN = "# copy.py was not handed in: it is binary: byte 3 is zero\n"
 
 

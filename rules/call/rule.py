@@ -87,7 +87,7 @@ def boundary_json(attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _declare_member(ctx: Context) -> Artifact:
-    """The module that is a text of a JSON file."""
+    """The module that is a string of a JSON file."""
     own: Source = ctx.attrs["kernel"]
     source = f"kernel/{own.path.rpartition('/')[2]}"
     read = ctx.action(

@@ -1,5 +1,4 @@
-"""The proof gate: whether an imported task still asks what its original asks. It judges no
-candidate."""
+"""The proof gate: whether an imported task still asks what its original asks."""
 
 from __future__ import annotations
 

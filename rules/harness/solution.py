@@ -124,8 +124,7 @@ def declare_solution(ctx: Context, bench: Bench) -> Artifact:
 
 
 def _declare_session(ctx: Context, agent: AgentInfo, bench: Bench) -> Action:
-    """An agent's session. Its inputs are the files that it may see; hidden files are not among
-    them."""
+    """An agent's session. Its inputs are the files that it may see, and no hidden ones."""
     toolchains = dict.fromkeys(
         (ctx.toolchain(PYTHON_TOOLCHAIN), *bench.compiling.toolchains, *agent.toolchains)
     )

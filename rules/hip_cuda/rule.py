@@ -95,9 +95,8 @@ def implement(ctx: Context) -> None:
 def _sanitizing(
     ctx: Context, compile_argv: tuple[str, ...], libraries: Mapping[str, Output], runner: Output
 ) -> Sanitizing | None:
-    """How kernels are watched; None where what watches them has not been fetched or adopted.
-
-    Else everybody who compiles would have to fetch it.
+    """How kernels are watched; None if the tool has not been fetched or adopted. Otherwise each
+    compilation would have to fetch it.
     """
     watcher = tool_here(ctx, "sanitizer", SANITIZER)
     if watcher is None:

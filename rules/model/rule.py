@@ -45,7 +45,7 @@ def profile(ctx: Context) -> None:
 
 
 def compiled(ctx: Context) -> None:
-    """Time what ``torch.compile`` makes of the model, beside the model.
+    """Time the model after ``torch.compile``, beside the model as it is.
 
     On the processor Inductor calls clang of the pinned toolchain. On a device it has Triton, which
     links what launches its kernels with the machine's C compiler.
@@ -122,7 +122,7 @@ def training(ctx: Context) -> None:
 def _compare(
     ctx: Context, written: str, answering: tuple[str, str], judging: tuple[str, str]
 ) -> None:
-    """Have one program write what a model does, and another judge it: file and mnemonic of both."""
+    """Run one program that records a model, and another that judges the record."""
     reference, binary = ctx.attrs["reference"], f"{written}.bin"
     program, mnemonic = answering
     answers = ctx.action(

@@ -1,4 +1,4 @@
-"""What checks take, by what those before them took."""
+"""Predicts the seconds of checks from those of earlier ones."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ MARGIN = 1.2
 class Costs:
     """Bounds in seconds, each from checks of its kind.
 
-    A check takes some time by itself, and what it is given for measuring: with more to measure in
-    it takes longer by no larger a factor.
+    A check takes a fixed time plus the time that it is given to measure, so with more time to
+    measure it takes longer by at most the same factor.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Costs:
         self._dearest[key] = max(seconds, self._dearest.get(key, 0.0))
 
     def bound(self, gate: str, given: float = 0.0) -> float:
-        """What one takes that is given so much; one of a new kind, as much as any that we know."""
+        """The most seconds of a check; one of a new kind takes as long as any known one."""
         known = self._of(gate)
         if not known:
             return max((self.bound(kind) for kind, _ in self._dearest), default=0.0)

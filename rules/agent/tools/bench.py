@@ -71,7 +71,7 @@ class CheckError(Exception):
 
 @dataclass(frozen=True)
 class _Compiler:
-    """One that was started: its process, its directory, and what it says."""
+    """A running compiler: its process, directory and output."""
 
     pid: int
     job: Path
@@ -114,9 +114,8 @@ class Bench:
     def compile_all(self, sources: Sequence[bytes]) -> list[Verdict]:
         """The verdicts of the compile gate, ``MOST_COMPILED`` at most.
 
-        As many compilers run at a time as leave half of the processors to the measurement
-        beside this session; they have ended when this returns, so that here nothing is measured
-        beside them.
+        As many compilers run at a time as leave half of the processors to the measurement beside
+        this session; they have ended when this returns, so nothing is measured here while they run.
         """
         waiting = [source for source in dict.fromkeys(sources) if source not in self._compiled]
         running: list[tuple[bytes, _Compiler]] = []
@@ -232,7 +231,7 @@ class Bench:
         return {"gate": gate, "verdict": SKIPPED, "reason": reason, "summary": because}
 
     def _laid_out(self, *parts: str) -> Path:
-        """A directory for a judge, with what lies in parts of the input root: the last one wins."""
+        """A directory for a judge, with the files of parts of the input root; the last one wins."""
         job = self._job()
         there = [self._root / part for part in parts if (self._root / part).is_dir()]
         paths = {path.name: path for part in there for path in part.iterdir()}
@@ -241,7 +240,7 @@ class Bench:
         return job
 
     def _run(self, job: Path, spec: Mapping[str, Any]) -> Verdict:
-        """What a judge says in ``job``."""
+        """The verdict of a judge that runs in ``job``."""
         (job / "spec.json").write_text(json.dumps(spec))
         stderr = job / "stderr"
         kept = _device_variables(str(spec["platform"]))
@@ -255,7 +254,7 @@ class Bench:
         return {**chosen, "configs": chosen["configs"][: 1 if gate == SMOKE else None]}
 
     def _chosen(self, spec: Mapping[str, Any], only: str) -> dict[str, Any]:
-        """With those configs whose name has ``only``, and this session's salt."""
+        """The specification for configs whose name contains ``only``, with this session's salt."""
         configs = [config for config in spec["configs"] if only in config["name"]]
         if not configs:
             known = ", ".join(config["name"] for config in spec["configs"])
@@ -315,7 +314,7 @@ def _run_gate(job: Path, stderr: Path, kept: Sequence[str]) -> None:
 
 
 def _wait(pid: int, seconds: float, what: str) -> None:
-    """Until it ends. Raises CheckError, with it killed, after ``seconds``."""
+    """Wait until it ends; after ``seconds``, kill it and raise CheckError."""
     deadline = time.monotonic() + seconds
     fd = os.pidfd_open(pid)
     try:

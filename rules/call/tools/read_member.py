@@ -1,8 +1,8 @@
-"""Writes a text of a JSON file into a file: a module that is declared within data.
+"""Writes a string of a JSON file, which is a module, into a file of its own.
 
     python tools/read_member.py kernel/definition.json reference out/definition.py
 
-Exits with 1, and says why, where the file has no such text.
+Exits with 1 and an error if the file has no such string.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the text; returns the exit status."""
+    """Write the module; returns the exit status."""
     source, member, out = arguments
     try:
         table = json.loads(Path(source).read_text(encoding="utf-8"))

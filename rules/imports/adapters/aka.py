@@ -65,7 +65,7 @@ def _editable(config: str) -> list[str]:
 
 
 def capture(name: str, files: Sequence[str]) -> Table:
-    """What the lock says of a task. Raises LeftOutError."""
+    """The facts of a task for the lock. Raises LeftOutError."""
     from imported.boundary import LeftOutError, needing_packages, sources
     from imported.scripted import learn_file, learn_function, learn_runner
 
@@ -123,7 +123,7 @@ def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> Table:
 
 
 def original_check(config: Mapping[str, Any], seed: int, answer: Answer) -> str:
-    """What a task's own check says of a candidate; "" where it passes."""
+    """The complaint of a task's own check about a candidate; "" if it passes."""
     return str(_task().original_check(_told(), config, seed, answer))
 
 

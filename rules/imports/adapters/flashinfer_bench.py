@@ -54,7 +54,7 @@ def tasks(root: Path) -> Iterator[Table]:
 
 
 def capture(name: str, files: Sequence[str]) -> Table:
-    """What the lock says of a task. Raises LeftOutError."""
+    """The facts of a task for the lock. Raises LeftOutError."""
     facts = _defined().capture(name, [file for file in files if file not in _CHECK])
     special = _defined().op_type(files[0]).startswith(_OWN_CHECKS)
     check = [] if special else [_INPUTS, *(file for file in files if file in _CHECK)]
@@ -72,17 +72,17 @@ def state(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
 
 
 def reference(**given: Any) -> Table:
-    """What the reference computes, in the precision of what is given."""
+    """The reference's results, in the precision of its arguments."""
     return _defined().reference(**given)
 
 
 def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> Table:
-    """What the original draws under these seeds, and computes."""
+    """The original's draws under these seeds, and its results."""
     return _defined().original(config, seeds)
 
 
 def original_check(config: Mapping[str, Any], seed: int, answer: Answer) -> str:
-    """What the benchmark's default evaluator says of a candidate; "" where it passes."""
+    """The complaint of the benchmark's default evaluator about a candidate; "" if it passes."""
     from imported.original_definitions import checked_by_evaluator
 
     asked = _defined().question(config)

@@ -48,7 +48,7 @@ def tasks(root: Path) -> Iterator[Table]:
 
 
 def capture(name: str, files: Sequence[str]) -> Table:
-    """What the lock says of a task. Raises LeftOutError."""
+    """The facts of a task for the lock. Raises LeftOutError."""
     from imported.boundary import LeftOutError, needing_packages, sources
     from imported.constants import read_module
     from imported.problems import ENTRY, checks_properties, narrowed, read_problem, settings_in
@@ -92,7 +92,7 @@ def inputs(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]
 
 
 def reference(**given: Any) -> dict[str, Any]:
-    """What the original computes from the data, in its precision."""
+    """The original's results for the data, in its precision."""
     from imported.functions import run, sized
     from imported.problems import read_problem
 
@@ -102,7 +102,7 @@ def reference(**given: Any) -> dict[str, Any]:
 
 
 def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> Table:
-    """What the original draws under these seeds, and computes."""
+    """The original's draws under these seeds, and its results."""
     from imported.original_functions import drawn_data
     from imported.problems import load_reference
 
@@ -112,7 +112,7 @@ def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> Table:
 
 
 def original_check(config: Mapping[str, Any], seed: int, answer: Answer) -> str:
-    """What the problem's own check says of a candidate; "" where it passes."""
+    """The complaint of the problem's own check about a candidate; "" if it passes."""
     from imported.original_functions import checked_data
     from imported.problems import load_reference
 

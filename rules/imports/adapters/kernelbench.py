@@ -37,7 +37,7 @@ def tasks(root: Path) -> Iterator[dict[str, Any]]:
 
 
 def capture(name: str, files: Sequence[str]) -> dict[str, Any]:
-    """What the lock says of a task. Raises LeftOutError."""
+    """The facts of a task for the lock. Raises LeftOutError."""
     facts = _models().capture(name, files[:1])
     return {**facts, "attrs": {**facts["attrs"], "check": [*files[1:]]}}
 
@@ -53,12 +53,12 @@ def state(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
 
 
 def reference(**given: Any) -> dict[str, Any]:
-    """What the original computes from arguments and weights, in their precision."""
+    """The original's results for arguments and weights, in their precision."""
     return _models().reference(**given)
 
 
 def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> dict[str, Any]:
-    """What the original draws under these seeds, and computes."""
+    """The original's draws under these seeds, and its results."""
     from imported.original_models import original
 
     names, told = _original(config)
@@ -66,7 +66,7 @@ def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> dict[str, A
 
 
 def original_check(config: Mapping[str, Any], seed: int, answer: Answer) -> str:
-    """What KernelBench's check says of a candidate; "" where it passes."""
+    """The complaint of KernelBench's check about a candidate; "" if it passes."""
     from imported.original_models import original_check
 
     return original_check(HERE / "original" / _CHECK, _original(config)[0], seed, answer)

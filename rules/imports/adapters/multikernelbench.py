@@ -39,7 +39,7 @@ def tasks(root: Path) -> Iterator[dict[str, Any]]:
 
 
 def capture(name: str, files: Sequence[str]) -> dict[str, Any]:
-    """What the lock says of a task. Raises LeftOutError."""
+    """The facts of a task for the lock. Raises LeftOutError."""
     from imported.cases import read_cases, with_cases
 
     facts = _models().capture(name, files)
@@ -60,7 +60,7 @@ def state(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
 
 
 def reference(**given: Any) -> dict[str, Any]:
-    """What the original computes from arguments and weights, in their precision."""
+    """The original's results for arguments and weights, in their precision."""
     return _models().reference(**given)
 
 

@@ -49,7 +49,7 @@ def tasks(root: Path) -> Iterator[Table]:
 
 
 def capture(name: str, files: Sequence[str]) -> Table:
-    """What the lock says of a task. Raises LeftOutError."""
+    """The facts of a task for the lock. Raises LeftOutError."""
     from imported.boundary import needing_packages, sources
     from imported.configured import FUNCTION
     from imported.constants import read_module
@@ -95,13 +95,13 @@ def state(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
 
 
 def reference(**given: Any) -> dict[str, Tensor]:
-    """What the original computes from arguments and weights, in their precision."""
+    """The original's results for arguments and weights, in their precision."""
     told = _told()
     return _task(told["file"]).reference(told, given)
 
 
 def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> Table:
-    """What the original draws under these seeds, and computes."""
+    """The original's draws under these seeds, and its results."""
     told = _told()
     return _task(told["file"]).original(told, config, seeds)
 

@@ -51,7 +51,7 @@ def tasks(root: Path) -> Iterator[Table]:
 
 
 def capture(name: str, files: Sequence[str]) -> Table:
-    """What the lock says of a task. Raises LeftOutError."""
+    """The facts of a task for the lock. Raises LeftOutError."""
     drawing = [file for file in files if file not in _CHECK]
     facts = _defined().capture(name, drawing)
     return {**facts, "attrs": {**facts["attrs"], "check": [f for f in files if f in _CHECK]}}
@@ -68,17 +68,17 @@ def state(config: Mapping[str, Any], generator: Generator) -> dict[str, Tensor]:
 
 
 def reference(**given: Any) -> Table:
-    """What the reference computes, in the precision of what is given."""
+    """The reference's results, in the precision of its arguments."""
     return _defined().reference(**given)
 
 
 def original(config: Mapping[str, Any], seeds: Mapping[str, int]) -> Table:
-    """What the original draws under these seeds, and computes."""
+    """The original's draws under these seeds, and its results."""
     return _defined().original(config, seeds)
 
 
 def original_check(config: Mapping[str, Any], seed: int, answer: Answer) -> str:
-    """What the benchmark's comparison says of a candidate; "" where it passes."""
+    """The complaint of the benchmark's comparison about a candidate; "" if it passes."""
     from imported.original_definitions import checked_rounds
 
     check, workloads = (HERE / "original" / file for file in _CHECK)

@@ -37,7 +37,7 @@ def tasks(root: Path) -> Iterator[Table]:
 
 
 def capture(name: str, files: Sequence[str]) -> Table:
-    """What the lock says of a task. Raises LeftOutError."""
+    """The facts of a task for the lock. Raises LeftOutError."""
     from imported.boundary import LeftOutError, needing_packages, sources
     from imported.constants import read_module
     from imported.functions import learn, tensors

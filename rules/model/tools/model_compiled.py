@@ -1,4 +1,4 @@
-"""``model_compiled.py MODEL.py OUT.json``: what ``torch.compile`` makes of a model.
+"""``model_compiled.py MODEL.py OUT.json``: times a model after ``torch.compile``.
 
 The model as it is and the compiled one are timed in turns, in one process. Their ratio, and its
 interval, are those of the judge's clock, with rounds in the place of processes. With

@@ -1,7 +1,7 @@
 """``model_likelihood.py REFERENCE.py ANSWERS OUT.json``: how far logits are from the true ones.
 
-What is true is the model's own code in double precision. Its own code in its own precision, which
-is measured beside it, bounds what a kernel can reach.
+The truth is the model's own code in double precision. The error of that code in its own precision,
+measured too, bounds what a kernel can reach.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def _row(
     total: float,
     roofs: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """What is known of a unit; figures are of all its calls in one run of the model."""
+    """The facts of a unit; figures cover all its calls in one run of the model."""
     spent = sum(seconds[node] for part in unit.parts for node in part.computing)
     moved = sum(map(traffic, unit.parts))
     done = sum(operations[node] for part in unit.parts for node in part.computing)

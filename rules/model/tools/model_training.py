@@ -1,7 +1,7 @@
 """``model_training.py REFERENCE.py STEPS OUT.json``: whether a model trains as its own code does.
 
-What is true is the model's own code in double precision. Its own code in its own precision, which
-is measured beside it, says how much rounding alone is off.
+The truth is the model's own code in double precision. The error of that code in its own precision,
+measured too, shows the effect of rounding alone.
 """
 
 from __future__ import annotations

@@ -65,9 +65,9 @@ class Compiled:
     """The result of compiling a module.
 
     Attributes:
-        kernels: what a launch of each takes of the processor, as a GPU's own compile gate says.
+        kernels: the resources of each kernel, as in the verdict of HIP's compile gate.
         error: why a kernel does not compile; empty where all did.
-        line: of the module, where it does not.
+        line: its line in the module; 0 if all compile.
         left_out: why not all could be compiled without the GPU; empty where all were.
         binaries: Triton's cache of the compiled kernels, by path in its folder, in base64; empty
             unless all were compiled.
@@ -100,7 +100,7 @@ def compile_ahead(text: str, spec: Path) -> Compiled:
 
 
 def _contained(source: Path, spec: Mapping[str, Any]) -> tuple[bytes, bytes, str]:
-    """What the process in the sandbox wrote first, then its report, and what ended that early."""
+    """The first output of the sandboxed process, its report, and the limit that ended it."""
     read, write = os.pipe()
     try:
         pid = fork_contained(

@@ -1,6 +1,6 @@
-"""What compiling ahead of time has to know of a platform.
+"""The facts about a platform that compiling ahead of time needs.
 
-The platform's directory says it: ``toolchains/platforms/NAME/tools/NAME_triton.py`` defines
+They are in the platform's directory: ``toolchains/platforms/NAME/tools/NAME_triton.py`` defines
 ``PLATFORM``, an ``AheadPlatform``. An action has the file of its own platform only, beside
 ``compile.py``.
 """
@@ -47,8 +47,8 @@ class AheadPlatform:
     Attributes:
         architectures: those that it compiles for.
         device: a device of one of them.
-        resources: what a launch of a compiled kernel takes of a processor of an architecture: the
-            same figures as for a HIP kernel.
+        resources: the resources of a compiled kernel on an architecture: the same figures as for a
+            HIP kernel.
         handed_on: the suffixes of the files that a runner's Triton needs of a compiled kernel;
             empty where its cache has other names for them if Triton is installed elsewhere.
     """

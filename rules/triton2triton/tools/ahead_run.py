@@ -27,10 +27,10 @@ _BINARY_BYTES = 32 << 20
 
 
 def prepare(path: Path, spec: Mapping[str, Any], cache: Path) -> Callable[[], dict[str, Any]]:
-    """What is to be called to run the module at ``path``.
+    """The function that runs the module at ``path``.
 
-    It gives a report in JSON's values: the kernels, an error with its line, what was left out, and
-    what Triton then has in the folder ``cache``.
+    It returns a report of JSON values: the kernels, an error with its line, why some were left out,
+    and the files that Triton has in the folder ``cache``.
     """
     platform = ahead_platform(spec["platform"])
     records = stand_in(platform, spec["arch"])

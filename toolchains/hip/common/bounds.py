@@ -1,7 +1,7 @@
-"""What a compiler may take of the machine for one source.
+"""Limits the resources of a compiler for one source.
 
-A source can be written such that no compiler ever ends with it. That is its own fault, and so it
-must end here, before the sandbox ends everything and no cause is known.
+A source can make a compiler run forever. That is the source's fault, so the compiler is ended here,
+before the sandbox ends everything without a known cause.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @dataclass(frozen=True)
 class Bounds:
-    """Of each tool that works on a source: processor time, addresses, and size of a file."""
+    """Limits of each tool: seconds of processor time, bytes of address space, bytes of a file."""
 
     cpu_seconds: int = 60
     memory_bytes: int = 3 << 30
@@ -30,11 +30,12 @@ class Bounds:
 
     @contextmanager
     def around(self, source: Path) -> Iterator[None]:
-        """Within, tools that are started have these bounds; dying of them is the source's fault.
+        """Tools that are started in this context have these bounds; dying of them is the source's
+        fault.
 
-        To be entered by one thread at a time: the bounds are this process's while it lasts, and
-        its own processor time so far is added. Raises ``SourceFault``; and ``ToolDied`` where
-        somebody else has ended the tool.
+        To be entered by one thread at a time: the bounds are this process's while it lasts, and its
+        own processor time so far is added. Raises ``SourceFault``; and ``ToolDied`` if something
+        else has ended the tool.
         """
         used = math.ceil(time.process_time())
         wanted = {

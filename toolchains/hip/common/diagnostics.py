@@ -1,4 +1,4 @@
-"""The compiler's messages, said about the source as its author wrote it."""
+"""Maps the compiler's messages to the source as its author wrote it."""
 
 from __future__ import annotations
 

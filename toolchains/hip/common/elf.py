@@ -1,4 +1,4 @@
-"""What is in an ELF64 file: its symbols and sections."""
+"""Reads ELF64 files: symbols and sections."""
 
 from __future__ import annotations
 

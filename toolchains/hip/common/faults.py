@@ -1,4 +1,4 @@
-"""What may go wrong when HIP is compiled, by who is to blame."""
+"""The faults of compiling HIP: of the source, or of the toolchain."""
 
 from __future__ import annotations
 

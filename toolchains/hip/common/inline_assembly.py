@@ -1,7 +1,7 @@
-"""Inline assembly in what a compiler wrote: whose it is, what it may not say, where it stands.
+"""Finds inline assembly in a compiler's output, and refuses what is not allowed.
 
-That of kernels is theirs to write. That of the host's code is refused, and so are directives that
-read files: nothing could tell afterwards what went into the library.
+Kernels may have it. In host code it is refused, and so are directives that read files anywhere:
+afterwards, nothing would show which files went into the library.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def refusal_on_host(assembly: str, main: str) -> str:
 
 
 def refusal_anywhere(assembly: str, main: str) -> str:
-    """What of the two there is in code of the host whose compiler writes names as they are."""
+    """The first refusal in host code whose compiler writes names as they are; empty if none."""
     return refusal_on_host(assembly, main) or _first(
         _READS, assembly, main, "a name that is a directive of the assembler"
     )

@@ -1,8 +1,8 @@
-"""A source whose macros are expanded: what they have made that the next tool would obey.
+"""Checks a source with expanded macros for directives that the next tool would obey.
 
-The check of a source sees what its author wrote. Macros put more together: pragmas, by ``_Pragma``
-of a text that they make, and a ``#`` at the beginning of a line, which is a directive when
-the result is read again.
+The check of a source sees what its author wrote. Macros can make more: pragmas, by ``_Pragma`` of a
+composed text, and a ``#`` at the beginning of a line, which is a directive when the result is read
+again.
 """
 
 from __future__ import annotations

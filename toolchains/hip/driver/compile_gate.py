@@ -36,7 +36,7 @@ _MOST_REFUSAL = 500
 
 @dataclass(frozen=True)
 class Compiled:
-    """What came of a source that is right.
+    """The result of compiling a correct source.
 
     Attributes:
         summary: one line for people.

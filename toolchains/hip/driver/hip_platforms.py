@@ -1,7 +1,7 @@
 """The platforms that HIP is compiled for, as a table: a platform is a directory beside this one.
 
-``NAME/driver/NAME_platform.py`` says as ``PLATFORM`` what the driver has to know of it. Only those
-that are there count: a build has the files of one platform.
+``NAME/driver/NAME_platform.py`` describes it as ``PLATFORM``. Only platforms whose files are here
+count: a build has the files of one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HIP = Path(__file__).resolve().parents[1]
 
 
 class Resources(Protocol):
-    """What a kernel takes of its processor, as far as every GPU has it."""
+    """The resources of a kernel that every GPU has."""
 
     @property
     def registers(self) -> int:
@@ -32,7 +32,7 @@ class Resources(Protocol):
 
     @property
     def spills(self) -> int:
-        """What does not fit into registers."""
+        """Registers, or bytes, that do not fit: ``HipPlatform.spilled`` names the unit."""
 
     @property
     def occupancy(self) -> int:
@@ -75,7 +75,7 @@ class HipPlatform:
         doc: what it is, for the help.
         compilers: what ``--compiler`` takes.
         add_kernel_options: adds the options that only its kernels have.
-        build_kernel: makes a library; returns what each kernel takes of the processor.
+        build_kernel: makes a library; returns the resources of each kernel.
         spilled: in which unit kernels count what does not fit into registers; empty where
             nothing is known of what they take.
         watched: what watches its kernels with ``--sanitize``, for the help; empty for nothing.
@@ -102,7 +102,7 @@ class HipPlatform:
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
-        """Add what the driver and the compile gate are both told of a kernel."""
+        """Add the options that the driver and the compile gate share."""
         self.add_compiler(parser)
         self.add_kernel_options(parser)
         parser.add_argument(

@@ -34,8 +34,8 @@ _SHOWN_PRAGMAS = f"-D_Pragma(x)={PRAGMA}(x)"
 class AdoptedCompiler:
     """A g++ or clang++ of the machine, with the machine's headers and libraries.
 
-    What a kernel's macros and names make is looked at on the way: first once they are expanded,
-    then in assembly, where a name may be anything.
+    The expansions of a kernel's macros are checked first, then the assembly, where a name may be
+    anything.
     """
 
     prefixes: tuple[str, ...] = ("/usr/include/", "/usr/lib/")
@@ -62,7 +62,7 @@ class AdoptedCompiler:
         return done if done.returncode else self.assemble(command, MAIN, output, cwd)
 
     def examine(self, command: Sequence[str], cwd: Path) -> Completed:
-        """Look at what the macros of a kernel make, by a preprocessor's options."""
+        """Check the expansions of a kernel's macros, by a preprocessor's options."""
         with self._examining:
             self._answer_probes([*command, "-E", "-P"], cwd)
             shown = ["-E", _SHOWN_PRAGMAS, "-MD", "-MF", _FILES, "-o", _EXPANDED]

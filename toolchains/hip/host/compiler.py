@@ -1,4 +1,4 @@
-"""What a compiler for the host's CPU does, whichever it is."""
+"""The interface of compilers for the host's CPU."""
 
 from __future__ import annotations
 

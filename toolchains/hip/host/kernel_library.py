@@ -1,4 +1,4 @@
-"""What building a kernel's library takes on every platform: its files, symbols and link."""
+"""The steps of building a kernel's library on every platform: files, symbols and link."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ def link_imports(
     compiler: Compiler,
     provided: frozenset[str],
 ) -> list[str]:
-    """What the object wants of the C library; refuses what nothing provides.
+    """The symbols that the object imports from the C library; refuses those that nothing provides.
 
-    ``provided`` is what there is when the library is loaded: the platform's runtime.
+    ``provided`` are those of the platform's runtime, which is there when the library is loaded.
     """
     wanted = undefined(symbols)
     allowed = provided | LIBM | LIBC | compiler.own_symbols

@@ -136,7 +136,7 @@ _QUAD_SUPPORT = words("__divtc3 __multc3 __powitf2")
 
 
 def compiler_support(machine: Machine) -> frozenset[str]:
-    """Those of a processor: what is ``long double`` there decides about some."""
+    """The support functions of a processor; some depend on its ``long double``."""
     return _COMPILER_SUPPORT | (_EXTENDED_SUPPORT if machine is Machine.X86_64 else _QUAD_SUPPORT)
 
 

@@ -1,4 +1,4 @@
-"""NVIDIA's devices: what they are, whether they are well, and what a sandbox needs of them."""
+"""NVIDIA's devices: their properties, their problems, and the files that a sandbox needs."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Nvidia:
         return self._libraries[library.path]
 
     def _checked(self, device: Device, minor: int) -> Device:
-        """It with its files, and with what forbids its use."""
+        """The device with its files, and with the problem that forbids its use."""
         own = self._dev / f"nvidia{minor}"
         shared = existing(*(str(self._dev / name) for name in _SHARED_NODES))
         needed = (own, self._dev / "nvidiactl", self._dev / "nvidia-uvm")

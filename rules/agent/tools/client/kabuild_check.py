@@ -82,7 +82,7 @@ class Answer:
 
 
 def _counted(analysis: dict[str, Any] | None) -> Iterator[str]:
-    """What was counted, for people: what each call moves at least, then what stands out."""
+    """The counts in words: the least traffic of each call, then the most wasteful accesses."""
     if analysis is None:
         return
     for call in analysis["calls"]:

@@ -99,12 +99,12 @@ class Configured:
         return state_of(self._call(sized(told, config), device).values, told)
 
     def reference(self, told: Told, given: Settings) -> dict[str, Tensor]:
-        """What the original computes from arguments and weights, in their precision."""
+        """The original's results for arguments and weights, in their precision."""
         call = self._call(sized(told, given), "meta")
         return run(call.function, call.values, {**given, **given.get("state", {})}, told)
 
     def original(self, told: Told, config: Settings, seeds: Mapping[str, int]) -> dict[str, Any]:
-        """What the original draws under these seeds, and computes: inputs, state and results."""
+        """The original's draws under these seeds, and its results: inputs, state and results."""
         names, settings = self._names, sized(told, config)
 
         def passed() -> Values:

@@ -52,7 +52,7 @@ class Defined:
     zeroed: bool
 
     def capture(self, name: str, files: Sequence[str]) -> Table:
-        """What the lock says of a task: a definition, its workloads, the benchmark's own code.
+        """The facts of a task for the lock: a definition, its workloads, the benchmark's own code.
 
         Raises LeftOutError.
         """
@@ -97,14 +97,14 @@ class Defined:
         return self._drawn(config, generator, state_of)
 
     def reference(self, **given: Any) -> Table:
-        """What the reference computes, in the precision of what is given."""
+        """The reference's results, in the precision of its arguments."""
         told, definition, names = self._told()
         values = self._values(definition, names, sized(told, given), told["device"])
         function = definition.function(names)
         return run(function, values, {**given, **given.get("state", {})}, told)
 
     def original(self, config: Mapping[str, Any], seeds: Mapping[str, int]) -> Table:
-        """What the original draws under these seeds, and computes."""
+        """The original's draws under these seeds, and its results."""
         told, definition, names = self._told()
         torch.manual_seed(seeds["inputs"])
         device = str(torch.get_default_device())

@@ -52,7 +52,7 @@ class Functional:
         return state_of(self._call(sized(told, config), device)[0], dict(told))
 
     def reference(self, told: Told, given: Mapping[str, Any]) -> dict[str, Tensor]:
-        """What the original computes from arguments and weights, in their precision."""
+        """The original's results for arguments and weights, in their precision."""
         call = self._call(sized(told, given), "meta")[0]
         function = _function(self._module.load(self._module.values))
         return run(function, call, {**given, **given.get("state", {})}, dict(told))
@@ -63,7 +63,7 @@ class Functional:
         return pair.original(function, told, seeds)
 
     def original_check(self, told: Told, config: Told, seed: int, answer: Answer) -> str:
-        """What the original's own check says of a candidate; "" where it passes."""
+        """The complaint of the original's own check about a candidate; "" if it passes."""
         pair, function = self._pair(told, config)
         return pair.checked(function, seed, answer)
 

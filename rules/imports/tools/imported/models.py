@@ -77,7 +77,7 @@ class Models:
     read: Callable[[Sequence[Path]], Task] = read_task
 
     def capture(self, name: str, files: Sequence[str]) -> dict[str, Any]:
-        """What the lock says of a task. Raises LeftOutError."""
+        """The facts of a task for the lock. Raises LeftOutError."""
         task = self._task(files)
         needing_packages(lambda: task.load(task.values))
         space = explore(task.names, task.values, lambda values: _shapes(task, values))
@@ -113,7 +113,7 @@ class Models:
         return self._drawn(config, generator, lambda _, n: state_of(build(n["Model"], n[INIT]())))
 
     def reference(self, **given: Any) -> dict[str, Any]:
-        """What the original computes from arguments and weights, in their precision."""
+        """The original's results for arguments and weights, in their precision."""
         told = self._told()
         names = _names(self._task(told["files"]), told, given)
         with torch.device("meta"):  # the values are given, only their places are asked for

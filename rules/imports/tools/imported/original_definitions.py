@@ -47,7 +47,7 @@ class Question:
 
 
 def checked_rounds(check: Path, workloads: Path, asked: Question, seed: int, answer: Answer) -> str:
-    """What SOL-ExecBench's comparison says of a candidate; "" where it passes.
+    """The complaint of SOL-ExecBench's comparison about a candidate; "" if it passes.
 
     The module ``workloads`` has the tolerance that a workload may change.
     """
@@ -69,7 +69,7 @@ def checked_rounds(check: Path, workloads: Path, asked: Question, seed: int, ans
 
 
 def checked_by_evaluator(bench: Path, asked: Question, seed: int, answer: Answer) -> str:
-    """What FlashInfer-Bench's default evaluator says of a candidate; "" where it passes."""
+    """The complaint of FlashInfer-Bench's default evaluator about a candidate; "" if it passes."""
     model = {"BaseModel": object, "Field": lambda **_: None}
     kind = "ResolvedEvalConfig"
     settings = definitions(bench / "config.py", (kind,), model)[kind]()

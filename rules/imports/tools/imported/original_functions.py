@@ -54,7 +54,7 @@ def drawn_data(module: Any, config: Values, seed: int, told: Told) -> dict[str, 
 
 
 def checked_data(module: Any, config: Values, seed: int, told: Told, answer: Answer) -> str:
-    """What ``check_implementation`` of a problem says of a candidate; "" where it passes."""
+    """The complaint of ``check_implementation`` of a problem about a candidate; "" if it passes."""
     settings = {**sized(told, config), "seed": seed % SEEDS}
     with on(str(torch.get_default_device())):
         torch.manual_seed(settings["seed"])
@@ -65,7 +65,7 @@ def checked_data(module: Any, config: Values, seed: int, told: Told, answer: Ans
 
 
 def complaint_of_properties(module: Any, inputs: Values, outputs: Values) -> str:
-    """What a problem's check of properties finds wrong with results; "" for nothing."""
+    """The complaint of a problem's check of properties about results; "" for none."""
     results = tuple(outputs[name] for name in sorted(outputs))
     return complaint(
         module.check_implementation(*inputs.values(), results if len(results) > 1 else results[0])
@@ -86,7 +86,7 @@ def complaint(said: Any) -> str:
 def checked_trials(
     check: Path, utilities: Path, names: Values, settings: tuple[Values, Values], answer: Answer
 ) -> str:
-    """What robust-kbench's forward check says of a candidate; "" where it passes.
+    """The complaint of robust-kbench's forward check about a candidate; "" if it passes.
 
     ``settings`` are those of the inputs and of the model.
     """

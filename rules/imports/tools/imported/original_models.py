@@ -43,7 +43,7 @@ def read_original(path: Path, members: Mapping[str, Any], config: Mapping[str, A
 
 
 def original(names: Names, paths: Mapping[str, Any], seeds: Mapping[str, int]) -> dict[str, Any]:
-    """What the original draws under these seeds, and computes: inputs, state and results."""
+    """The original's draws under these seeds, and its results: inputs, state and results."""
     torch.manual_seed(seeds["inputs"])
     arguments = names[INPUTS]()
     torch.manual_seed(seeds["state"])

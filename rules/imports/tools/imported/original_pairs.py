@@ -71,7 +71,7 @@ class Pair:
         return {**parts, "results": returned(result, result_name(values))[1]}
 
     def checked(self, function: Callable[..., Any], seed: int, answer: Answer) -> str:
-        """What the check says of a candidate; "" where it passes."""
+        """The complaint of the check about a candidate; "" if it passes."""
         said: list[str] = []
         check = self._check(answer(function), said)
         seed_all(seed)

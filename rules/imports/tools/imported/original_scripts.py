@@ -53,7 +53,7 @@ def drawn(script: Script, told: Told, config: Told, seed: int) -> dict[str, Any]
 
 
 def checked(script: Script, told: Told, config: Told, seed: int, answer: Answer) -> str:
-    """What the script's check says of a candidate; "" where it passes."""
+    """The complaint of the script's check about a candidate; "" if it passes."""
     try:
         return _said(script, sized(told, config), seed, answer)
     except Exception as error:  # noqa: BLE001 - whatever the script raises for such results

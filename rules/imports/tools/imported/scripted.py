@@ -87,5 +87,5 @@ class Scripted:
         return original_scripts.drawn(self._script, told, config, seeds["inputs"])
 
     def original_check(self, told: Told, config: Told, seed: int, answer: Answer) -> str:
-        """What the script's own check says of a candidate; "" where it passes."""
+        """The complaint of the script's own check about a candidate; "" if it passes."""
         return original_scripts.checked(self._script, told, config, seed, answer)

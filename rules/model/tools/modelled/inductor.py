@@ -1,4 +1,4 @@
-"""What ``torch.compile`` makes of a module: by Inductor, and the pinned clang or Triton."""
+"""Compiles a module with ``torch.compile``: by Inductor, and the pinned clang or Triton."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COMPILERS = ("cc", "gcc", "clang")
 
 
 class NotCompiledError(Exception):
-    """A model that ``torch.compile`` makes nothing of that could be compared; it says why."""
+    """A model without a compiled form to compare; the text says why."""
 
 
 @dataclass(frozen=True)

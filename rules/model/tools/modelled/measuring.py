@@ -1,4 +1,4 @@
-"""A graph run node by node: times, operations, and what values the parts get."""
+"""Runs a graph node by node: times, operations, and the values that the parts get."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _bound_call(node: Node, values: Mapping[Node, Any]) -> Callable[[], Any]:
 class Times:
     """Seconds of each node, and of a call of the module itself.
 
-    Each is the lower quartile of its readings, because other programs only ever add time.
+    Each is the lower quartile of its readings, because other programs can only add time.
     """
 
     nodes: Mapping[Node, float]

@@ -1,4 +1,4 @@
-"""Has a kernel tell of its arithmetic: calls at the end of each block of optimised code.
+"""Makes a kernel report its arithmetic: calls at the end of each block of optimised code.
 
 The compiler's sanitizers know accesses to memory, and nothing of arithmetic. The call has a name
 that they may use, ``__tsan_vptr_read``, with an address that nothing has: a flag, the kind, and
@@ -48,7 +48,7 @@ _FUNCTIONS = frozenset(
 
 
 def told_arithmetic(code: str) -> str:
-    """Intermediate code in which each block says how much of which kind it computes, by line.
+    """Intermediate code in which each block reports its operations by kind and line.
 
     The calls are said to leave the kernel's memory alone, so that accesses stay what they are.
     """

@@ -1,4 +1,4 @@
-"""Has a kernel tell of its branches: a call before each, in intermediate code that is optimised.
+"""Makes a kernel report its branches: a call before each, in optimised intermediate code.
 
 The compiler's sanitizers know accesses to memory, and nothing of branches. The call has a name that
 they may use, with an object that there never is: ``__tsan_vptr_update(null, whether it is taken)``.

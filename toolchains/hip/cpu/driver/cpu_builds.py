@@ -90,7 +90,7 @@ def build_kernel(
 
 
 def build_runtime(output: Path, compiler: Compiler, *, sanitize: bool = False) -> None:
-    """Compile the fiber runtime, ``libhipcpu.so``; with the sanitizer in it where wanted."""
+    """Compile the fiber runtime, ``libhipcpu.so``; with the sanitizer if wanted."""
     files = sorted(path for path in (_CPU / "runtime").iterdir() if path.suffix in {".cpp", ".S"})
     options, offered = [*INCLUDE_OPTIONS], RUNTIME | SWITCH
     if sanitize:

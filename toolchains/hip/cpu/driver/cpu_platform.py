@@ -1,4 +1,4 @@
-"""What HIP's driver has to know of the CPU."""
+"""The CPU as a platform of HIP's driver."""
 
 from __future__ import annotations
 

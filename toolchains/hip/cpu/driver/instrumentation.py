@@ -1,9 +1,9 @@
-"""How clang is made to tell a kernel's accesses to memory, without its own run-time libraries.
+"""Makes clang report a kernel's accesses to memory, without clang's own run-time libraries.
 
-Its thread sanitizer knows accesses best: volatile and atomic ones are told apart, those to
-locals are left out. But only its address sanitizer puts gaps between variables, and no
-compilation can have both. So a source becomes intermediate code, that goes through the one, which
-is told to leave accesses alone, and what comes of it through the other.
+Its thread sanitizer knows accesses best: volatile and atomic ones are told apart, those to locals
+are left out. But only its address sanitizer puts gaps between variables, and no compilation can
+have both. So a source becomes intermediate code. That goes through the address sanitizer, which
+leaves accesses alone, and the result goes through the thread sanitizer.
 """
 
 from __future__ import annotations

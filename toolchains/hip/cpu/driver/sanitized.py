@@ -1,4 +1,4 @@
-"""A kernel's library that says what it does to memory, and where in the source that is."""
+"""Builds a kernel's library that reports its memory accesses, with their places in the source."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _as_it_is(code: str) -> str:
 
 @dataclass(frozen=True)
 class Edits:
-    """What else is done to a kernel's intermediate code: before it is optimised, and after."""
+    """Further edits of a kernel's intermediate code, before it is optimised and after."""
 
     unoptimised: Edit = _as_it_is
     optimised: Edit = _as_it_is
@@ -116,7 +116,7 @@ def _edit(path: Path, *edits: Edit) -> None:
 
 
 def _code(sources: Sources, rows: list[Row]) -> list[list[int]]:
-    """Which place each instruction is of, as the table of places has it."""
+    """The place of each instruction, as in the table of places."""
     index = {name: number for number, name in enumerate(sources.files)}
     code: list[list[int]] = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""What one multiprocessor of NVIDIA's processors has, and how many warps of a kernel it holds."""
+"""The limits of NVIDIA's multiprocessors, and how many warps of a kernel they hold."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ ARCHITECTURES: Mapping[str, Architecture] = dict(_read())
 def resident_warps(
     arch: Architecture, *, threads: int, registers: int, shared_bytes: int
 ) -> tuple[int, str]:
-    """How many warps a multiprocessor holds of blocks like these, and what keeps it from more.
+    """The warps of such blocks that a multiprocessor holds, and the resource that limits them.
 
     Dynamic shared memory is not known before a launch, and not counted.
     """

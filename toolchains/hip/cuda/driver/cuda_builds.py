@@ -99,7 +99,7 @@ class _Build:
         self._prefixes = (*host.prefixes, f"{INCLUDE}/", f"{cuda.include}/")
 
     def compile(self) -> tuple[KernelResources, ...]:
-        """Make ``host.o``, which holds the device's code; say what its kernels take."""
+        """Make ``host.o``, which holds the device's code; returns the resources of its kernels."""
         with ThreadPoolExecutor(2) as pool:
             separated = pool.submit(self._separate)
             device = pool.submit(self._device)
@@ -118,7 +118,7 @@ class _Build:
         return f"{name}.o"
 
     def imports(self, symbols: Sequence[Symbol]) -> list[str]:
-        """What the library wants of the C library; CUDA's runtime is found when it is loaded."""
+        """The symbols that the library imports from the C library; CUDA's come at load."""
         offered = {s.name for s in read_symbols(self._cuda.runtime.read_bytes()) if s.defined}
         runtime = {s.name for s in symbols if not s.defined and s.name in offered}
         provided = frozenset(runtime) | _EXIT

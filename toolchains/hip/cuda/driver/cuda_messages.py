@@ -1,4 +1,4 @@
-"""What NVIDIA's tools say, said about the source as its author wrote it."""
+"""Maps messages of NVIDIA's tools to the source as its author wrote it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BLAMES_NO_SOURCE = ("memory allocation", "out of memory", "Could not open", "No
 
 
 def compiler_fault(messages: str, sources: Sources, prefixes: Sequence[str]) -> Exception:
-    """The fault in what a preprocessor or a front end says."""
+    """The fault that a preprocessor or a front end reports."""
     text = _rewritten(messages)
     if "error: " not in text:
         return ToolchainFault(f"the compiler fails:\n{messages}")
@@ -33,7 +33,7 @@ def compiler_fault(messages: str, sources: Sources, prefixes: Sequence[str]) -> 
 
 
 def device_fault(messages: str, sources: Sources) -> Exception:
-    """The fault in what the assembler says: it knows kernels by their names only."""
+    """The fault that the assembler reports: it knows kernels by their names only."""
     if any(sign in messages for sign in _BLAMES_NO_SOURCE):
         return ToolchainFault(f"cannot assemble the device's code:\n{messages}")
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""What a launch of a kernel takes of a multiprocessor, as the assembler and the code say."""
+"""The resources of a kernel on a multiprocessor, by the assembler's messages and the code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _USUAL_THREADS = 256
 
 @dataclass(frozen=True)
 class KernelResources:
-    """What a launch of one kernel takes of a multiprocessor.
+    """The resources of one kernel on a multiprocessor.
 
     Registers are of one thread, bytes of shared memory of one block (dynamic ones only where they
     are known), stack bytes of one thread; spills are bytes that are stored and loaded.
@@ -67,7 +67,7 @@ def kernel_resources(
 
 
 def _paragraphs(messages: str) -> Iterator[tuple[str, str]]:
-    """Each kernel's name and what is said of it."""
+    """Each kernel's name, with its part of the messages."""
     starts = list(_ENTRY.finditer(messages))
     for match, following in zip_longest(starts, starts[1:]):
         yield match.group(1), messages[match.end() : following.start() if following else None]

@@ -1,8 +1,8 @@
-"""Code that takes a wave for 64 lanes, which AMD's data-centre processors have; here are 32.
+"""Refuses code that assumes waves of 64 lanes, as on AMD's data-centre processors; here are 32.
 
-Found here are the forms that show in the source and which the compiler would not object to: a
+It finds the forms that show in the source and that the compiler accepts: a
 width, a distance or a group of more lanes, a reduction that begins with 32 lanes, and a constant of
-64 that is named after waves. What shows only when a kernel runs stops it (``hipcuda/wave.h``).
+64 that is named after waves. Other forms stop the kernel when it runs (``hipcuda/wave.h``).
 """
 
 from __future__ import annotations

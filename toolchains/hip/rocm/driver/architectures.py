@@ -1,4 +1,4 @@
-"""AMD's processors: what a block of threads finds on one, and how many waves fit."""
+"""AMD's processors: the resources for a block of threads, and how many waves fit."""
 
 from __future__ import annotations
 

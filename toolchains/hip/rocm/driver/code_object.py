@@ -1,4 +1,4 @@
-"""What a code object for AMD's processors says of its kernels."""
+"""Reads the kernels' resources from a code object for AMD's processors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _METADATA = 32
 
 @dataclass(frozen=True)
 class KernelResources:
-    """What a launch of one kernel takes of a processor.
+    """The resources of one kernel on a processor.
 
     Registers are of one thread (of a wave, for scalar ones), bytes of shared memory of one block,
     stack bytes of one thread; spills are registers. ``occupancy`` is in waves of a SIMD unit.

@@ -144,7 +144,7 @@ def _given(symbols: Sequence[Symbol]) -> dict[str, str]:
 
 
 def _imports(symbols: Sequence[Symbol], sources: Sources, compiler: RocmCompiler) -> list[str]:
-    """What the library wants of the C library; HIP's runtime is found when it is loaded."""
+    """The symbols that the library imports from the C library; HIP's come at load."""
     runtime = {s.name for s in symbols if not s.defined and _FOUND_AT_LOAD.fullmatch(s.name)}
     provided = frozenset(runtime | _EXIT | {"__hip_fatbin", *_given(symbols)})
     wanted = link_imports(symbols, sources, compiler, provided)

@@ -87,7 +87,7 @@ def checked_device(
 def assembled_device(
     compiler: RocmCompiler, source: str, architecture: Architecture, cwd: Path
 ) -> Completed:
-    """What clang says of ``kernel.s``, which does not assemble, in terms of the source."""
+    """Clang's message about a ``kernel.s`` that does not assemble, in terms of the source."""
     return compiler.device(source, architecture, cwd, *_ASSEMBLED)
 
 

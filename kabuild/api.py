@@ -227,7 +227,7 @@ class Evaluator:
             return self._written(solution)
         raise UsageError(
             Reason.BAD_SOLUTION,
-            f"a solution is a text, a Path, or texts by name, not {said(solution)}",
+            f"a solution is a string, a Path, or strings by name, not {said(solution)}",
         )
 
     def _written(self, files: Mapping[str, str]) -> Path:
@@ -288,7 +288,7 @@ def _check_many(solutions: object) -> None:
     """Refuse one text or mapping, whose letters or keys would be taken for solutions."""
     one = isinstance(solutions, str | bytes | Mapping)
     if one or not isinstance(solutions, Iterable):
-        what = f"map takes solutions, such as a list of texts, not {said(solutions)}"
+        what = f"map takes solutions, such as a list of strings, not {said(solutions)}"
         raise UsageError(Reason.BAD_SOLUTION, what)
 
 

@@ -1,4 +1,4 @@
-"""What of this machine is not as it was where a bundle was made, and can change results."""
+"""Differences between this machine and that of a bundle that can change results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kabuild analyze``: what kernels ask memory for, by line of source, without a GPU."""
+"""``kabuild analyze``: the memory accesses of kernels, by line of source, without a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the ``kabuild`` command begins: signals are heeded before anything large is imported."""
+"""The entry point of the ``kabuild`` command: it handles signals before large imports."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class GateVerdict:
             raise ValueError(msg)
         texts = {key: value.get(key, "") for key in ("gate", "reason", "summary", "detail")}
         if not all(isinstance(text, str) for text in texts.values()):
-            msg = "a verdict's gate, reason, summary and detail are text"
+            msg = "a verdict's gate, reason, summary and detail must be strings"
             raise ValueError(msg)
         return cls(verdict=Verdict(value.get("verdict")), data=value, **texts)
 

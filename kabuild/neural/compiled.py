@@ -1,4 +1,4 @@
-"""What ``torch.compile`` makes of a model: its kernels, and how fast it is beside eager."""
+"""A model after ``torch.compile``: its kernels, and its speedup over eager."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def likeness_of(model: ModelFile, reference: bytes, request: Request, builds: Bu
     try:
         wrong = facts["wrong"]
         if not isinstance(wrong, str):
-            raise TypeError("expected a text")
+            raise TypeError("expected a string")
         return Likeness(Logits.read(facts["model"]), Logits.read(facts["eager"]), wrong)
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise unreadable(model, error) from None

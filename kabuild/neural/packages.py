@@ -306,5 +306,5 @@ def _name(value: Any) -> str:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError("expected a text")
+        raise TypeError("expected a string")
     return value

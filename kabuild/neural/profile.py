@@ -210,7 +210,7 @@ def frames(flame: Frame) -> Iterator[tuple[int, float, Frame]]:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError("expected a text")
+        raise TypeError("expected a string")
     return value
 
 

@@ -64,7 +64,7 @@ def read_model(path: Path) -> ModelFile:
         what = f"{path} cannot be read: {error.strerror}"
         raise UsageError(Reason.BAD_FLAG, what) from None
     except UnicodeDecodeError:
-        raise UsageError(Reason.BAD_FLAG, f"{path} is not a text in UTF-8") from None
+        raise UsageError(Reason.BAD_FLAG, f"{path} is not UTF-8 text") from None
     name = re.sub(r"\W", "_", path.stem.lower(), flags=re.ASCII).strip("_")
     if not re.fullmatch(r"[a-z]\w{0,63}", name, flags=re.ASCII):
         what = f"'{path.stem}' cannot name a model: begin it with a letter"

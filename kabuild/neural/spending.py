@@ -1,4 +1,4 @@
-"""Which part of a model the next session of an agent goes to: a function of what is recorded.
+"""Chooses the part of a model for the next session of an agent, from the recorded facts alone.
 
 A session goes to the part that can still save most of the model's time: its share, times what is
 left between its speedup so far and its roof. Sessions in a row without progress divide that, so

@@ -39,7 +39,7 @@ class Training:
     def read(cls, facts: Mapping[str, Any]) -> Self:
         """From JSON. Raises ValueError, TypeError or LookupError for another form."""
         if not isinstance(facts["wrong"], str):
-            raise TypeError("expected a text")
+            raise TypeError("expected a string")
         names = ("eager_loss", "eager_gradient", "first", "last")
         figures = {name: float(facts[name]) for name in names}
         loss, gradient = (

@@ -1,4 +1,4 @@
-"""What ``analyze`` prints: what kernels ask memory for by line of source, and what stands out."""
+"""The output of ``analyze``: memory accesses by line of source, and the most wasteful ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What went wrong: each cause once however much it stopped, each verdict that decided, and the
-command that shows it again."""
+"""The failures of a build: each cause once, each deciding verdict, and a command to rerun it."""
 
 from __future__ import annotations
 

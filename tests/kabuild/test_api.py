@@ -161,7 +161,7 @@ def test_a_workspace_is_a_directory(tmp_path: Path, place: Any) -> None:
 def test_many_solutions_are_no_single_one(workspace: CliWorkspace, solutions: Any) -> None:
     with (
         kabuild.Evaluator(workspace.root) as evaluator,
-        pytest.raises(KabuildError, match="map takes solutions, such as a list of texts"),
+        pytest.raises(KabuildError, match="map takes solutions, such as a list of strings"),
     ):
         next(evaluator.map(TASK, solutions))
 
@@ -219,10 +219,10 @@ def test_the_command_line_finds_cached_what_python_judged(workspace: CliWorkspac
         (TASK, {"a": 1}, "'a' of a solution cannot be written"),
         (TASK, "\udcff", "'kernel' of a solution cannot be written: .*surrogates"),
         (TASK, Path("a\0b"), "a null byte"),
-        (TASK, {}, "a solution is a text, a Path"),
+        (TASK, {}, "a solution is a string, a Path"),
         (None, "text", "a task is given by its label, not None"),
         (b"//a", "text", "a task is given by its label, not b"),
-        (TASK, 7, "a solution is a text, a Path"),
+        (TASK, 7, "a solution is a string, a Path"),
         (TASK, {".": "x"}, "'.' is not a path inside a solution"),
         (TASK, Hostile(kernel="x"), "the texts of a solution cannot be read: ZeroDivisionError"),
         (TASK, {"kernel": Hostile()}, "'kernel' of a solution cannot be written"),

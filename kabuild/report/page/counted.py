@@ -1,4 +1,4 @@
-"""What kernels ask memory for, as the gate that counts accesses reports it."""
+"""The memory accesses of kernels, as the gate that counts them reports them."""
 
 from __future__ import annotations
 

@@ -18,6 +18,9 @@ Get = Callable[[Digest], bytes]
 CANDIDATE = "candidate"
 """The directory in which an action finds the kernel that it compiles, runs or reads."""
 
+BASELINE = "baseline"
+"""The directory of the kernel that it is compared with."""
+
 _SPEC = "spec.json"
 """The input that tells a judge which gate it is."""
 

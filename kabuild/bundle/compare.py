@@ -10,7 +10,7 @@ from typing import Any
 
 from kabuild.base.bounded_json import bounded_json
 from kabuild.bundle.environment_diff import EnvironmentDifference
-from kabuild.bundle.figures import disagreement, is_measured
+from kabuild.bundle.figures import disagreement, is_measured, other_number
 from kabuild.bundle.manifest import Record
 from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
@@ -53,14 +53,20 @@ class Comparison:
 
 
 def compare(
-    record: Record, result: ActionResult, obstacle: EnvironmentDifference | None, get: Get
+    record: Record,
+    result: ActionResult,
+    obstacle: EnvironmentDifference | None,
+    get: Get,
+    *,
+    derived: bool = False,
 ) -> Comparison:
     """Compare the outputs of a rerun with the published ones.
 
     For a measurement: the verdict, the names of all outputs, and each config's figures (see
     ``bundle.figures``). For all other actions: every output, byte for byte. That an action measures
     is a claim of the bundle, so a gate that passed without a speedup is compared like the others.
-    With an ``obstacle`` only verdicts are compared; other differences are reported.
+    With an ``obstacle`` only verdicts are compared; other differences are reported. An action that
+    is ``derived`` from other verdicts alone has the same numbers in spite of it.
     """
     if record.timed:
         difference = _measured(record, result, get)
@@ -71,6 +77,8 @@ def compare(
     if obstacle is None or not (obstacle.in_key or difference):
         word = Word.DIFFERENT if difference else Word.REPRODUCED
         return Comparison(record, word, difference or agreed)
+    if derived and (other := _another_number(record, result, get)):
+        return Comparison(record, Word.DIFFERENT, f"{other}; {obstacle.text}", obstacle.remedies)
     if record.file(VERDICT_FILE) is None and result.file(VERDICT_FILE) is None:
         word = Word.NOT_COMPARABLE if difference else Word.SAME_OUTCOME
     elif another := _another_verdict(record, result, get):
@@ -97,6 +105,18 @@ def _another_verdict(record: Record, result: ActionResult, get: Get) -> str:
     return next(
         (f"{key} was {_short(then.get(key))}, is {_short(now.get(key))}" for key in differing), ""
     )
+
+
+def _another_number(record: Record, result: ActionResult, get: Get) -> str:
+    """The first JSON output that is missing then, or the first number in one that differs."""
+    for file in sorted(result.files, key=lambda file: file.path):
+        before = record.file(file.path)
+        if before is None or file.path in record.withheld:
+            return f"{file.path} was made now, but not then"
+        then, now = (_verdict(item, get) for item in (before, file))
+        if file.path.endswith(".json") and (found := other_number(then, now)):
+            return f"{file.path}: {found}"
+    return ""
 
 
 def _verdict(file: OutputFile | None, get: Get) -> dict[str, Any]:

@@ -6,8 +6,10 @@ within both intervals' reach, that no config was left out, and that times are of
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from kabuild.model.figure import positive
@@ -17,6 +19,8 @@ TIMES = 10.0
 
 _SLACK = 2.0
 """How far the ratio of two typical times may be from the interval of their ratio."""
+_LAST_DIGITS = 1e-9
+_COUNTED = (int, float, list, Mapping)
 _ROUNDED = 1e-3
 """Relative: verdicts have six digits, and means are made of them."""
 
@@ -48,6 +52,34 @@ def disagreement(then: Mapping[str, Any], now: Mapping[str, Any], *, whole: bool
     if whole and (missing := next((name for name in left_out if name not in told), "")):
         return f"{missing} was measured now, but not then"
     return _of_mean(then, [*told.values()])
+
+
+def other_number(then: Any, now: Any, where: str = "") -> str:
+    """The first number in a JSON value that is another one in its rerun; empty if none is.
+
+    Other libraries may round the last digits differently.
+    """
+    if isinstance(then, Mapping) and isinstance(now, Mapping):
+        found = (
+            other_number(then.get(key), now.get(key), f"{where}.{key}" if where else key)
+            for key in sorted(then.keys() | now.keys())
+        )
+    elif isinstance(then, list) and isinstance(now, list):
+        pairs = enumerate(zip_longest(then, now))
+        found = (other_number(*pair, f"{where}[{index}]") for index, pair in pairs)
+    elif then == now or _is_close(then, now):
+        return ""
+    elif not any(isinstance(value, _COUNTED) for value in (then, now)):
+        return ""  # a text, with a rounded number perhaps
+    else:
+        return f"{where} was {then!r:.60}, is {now!r:.60}"
+    return next(filter(None, found), "")
+
+
+def _is_close(then: Any, now: Any) -> bool:
+    return all(type(value) in {int, float} for value in (then, now)) and math.isclose(
+        then, now, rel_tol=_LAST_DIGITS
+    )
 
 
 def _of_itself(case: Case) -> str:

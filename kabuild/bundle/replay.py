@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import Event
 
-from kabuild.bundle.claims import gate_of
+from kabuild.bundle.claims import BASELINE, CANDIDATE, gate_of
 from kabuild.bundle.compare import Comparison, Word, compare
 from kabuild.bundle.environment_diff import EnvironmentDifference
 from kabuild.bundle.restore import Restored
+from kabuild.bundle.verdicts import VERDICTS
 from kabuild.execution.outcome import conclude
 from kabuild.execution.prepared import Prepared
 from kabuild.execution.strategy import Execution, Strategy
@@ -91,4 +92,6 @@ def _compared(
         obstacle = EnvironmentDifference(
             "it ran without a sandbox", ("kabuild doctor says what a sandbox needs",)
         )
-    return compare(item.record, settled.result, obstacle, cas.get)
+    inputs = item.prepared.root.directories
+    derived = VERDICTS.rstrip("/") in inputs and not inputs.keys() & {CANDIDATE, BASELINE}
+    return compare(item.record, settled.result, obstacle, cas.get, derived=derived)

@@ -23,7 +23,12 @@ Files = dict[str, Any]
 
 
 def compared(
-    then: Files, now: Files, obstacle: EnvironmentDifference | None = OTHER, *, timed: bool = False
+    then: Files,
+    now: Files,
+    obstacle: EnvironmentDifference | None = OTHER,
+    *,
+    timed: bool = False,
+    derived: bool = False,
 ) -> Comparison:
     """The comparison of an action with these outputs; what is no bytes is JSON."""
     blobs: dict[Digest, bytes] = {}
@@ -38,7 +43,7 @@ def compared(
 
     record = replace(RECORD, files=kept(then), timed=timed)
     result = ActionResult(exit_code=0, files=kept(now))
-    return compare(record, result, obstacle, blobs.__getitem__)
+    return compare(record, result, obstacle, blobs.__getitem__, derived=derived)
 
 
 def test_only_equal_toolchains_prove_bytes() -> None:
@@ -195,3 +200,34 @@ def test_nothing_is_taken_for_a_measurement_because_a_bundle_says_so(
     then: Files, now: Files
 ) -> None:
     assert compared(then, now, None, timed=True).word is Word.DIFFERENT
+
+
+def scored(speedup: Any, **more: Any) -> Files:
+    """A score, which is made of other verdicts alone."""
+    figures = {
+        "speedup": speedup,
+        "speedup_low": 1.9,
+        "cases": [{"gate": "perf", "sure": False}],
+        **more,
+    }
+    return {"verdict.json": {**PASS, **figures}, "score.json": {"scores": {"aka": speedup}}}
+
+
+@pytest.mark.parametrize("obstacle", [OTHER, other_processor("x86-64-v9", "x86-64-v3")])
+def test_no_machine_excuses_another_score_of_the_same_verdicts(
+    obstacle: EnvironmentDifference,
+) -> None:
+    """What the bundle says of its processor and toolchains is a claim, too."""
+    then, now = scored(90.0), scored(2.0)
+    found = compared(then, now, obstacle, derived=True)
+    assert found.word is Word.DIFFERENT
+    assert found.detail.startswith("score.json: scores.aka was 90.0, is 2.0; ")
+    for forged in (scored(2.0, cases=[]), scored(2.0, speedup_low=None), scored("2.0")):
+        assert compared(forged, now, obstacle, derived=True).word is Word.DIFFERENT
+    assert compared(then, now, obstacle).word is Word.SAME_OUTCOME, "a judge may round otherwise"
+
+
+def test_a_score_with_other_last_digits_holds() -> None:
+    then, now = scored(2.0 + 1e-12, summary="2x"), scored(2.0, summary="2.0x")
+    assert compared(then, now, derived=True).word is Word.SAME_OUTCOME
+    assert compared(now, now, None, derived=True).word is Word.REPRODUCED

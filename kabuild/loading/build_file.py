@@ -19,6 +19,7 @@ from kabuild.rule.rule import COMMON_ATTRS, Rule
 
 FindRule = Callable[[str, Position], Rule]
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=-]*")
+_MOST_TAGS, _LONGEST_TAG = 100, 64
 _HEADER = re.compile(r"^[ \t]*\[\[[ \t]*([A-Za-z0-9_-]+)[ \t]*\]\]", re.MULTILINE)
 _RESERVED_NAMES = ("all",)
 
@@ -200,6 +201,25 @@ def _surplus(declaration: _Declaration, rule: Rule) -> Iterator[AttributeProblem
     tags = declaration.values.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         yield AttributeProblem(f"found {describe(tags)}, expected a list of strings", ("tags",))
+        return
+    if len(tags) > _MOST_TAGS:
+        yield AttributeProblem(f"{len(tags)} tags: at most {_MOST_TAGS}", ("tags",))
+        return
+    for index, tag in enumerate(tags):
+        if not _is_tag(tag):
+            said = tag if len(tag) <= _LONGEST_TAG else f"{tag[:_LONGEST_TAG]}..."
+            yield AttributeProblem(
+                f"{said!r} is not a valid tag",
+                ("tags", index),
+                f"a tag begins with a letter or digit, and has no comma and at most "
+                f"{_LONGEST_TAG} characters",
+            )
+
+
+def _is_tag(text: str) -> bool:
+    """Whether ``--tags`` can name it: a comma separates tags there, and ``-`` excludes one."""
+    plain = text.isprintable() and text == text.strip() and "," not in text
+    return plain and 0 < len(text) <= _LONGEST_TAG and text[0].isalnum()
 
 
 def _attribute(

@@ -10,7 +10,13 @@ from kabuild.rule import AttributeProblem
 
 from .expressions import holds, read_ranges, value_of
 from .signature import Scalar, Signature, is_number
-from .terms import FLOATING
+from .terms import DTYPES, ELEMENT, FLOATING
+
+MOST_CONFIGS = 1000
+"""Each is judged in every gate; more take hours, and so does loading the task."""
+
+_MOST_BYTES = 2**38
+"""More than any device holds."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,9 @@ def read_configs(
     """Validate a list of configs against the shape space. Raises AttributeProblem."""
     if not isinstance(declared, list | tuple) or not declared:
         raise AttributeProblem("no configs: a task needs at least one", path)
+    if len(declared) > MOST_CONFIGS:
+        what = f"{len(declared)} configs: at most {MOST_CONFIGS:,} can be judged"
+        raise AttributeProblem(what, path)
     configs = []
     for index, item in enumerate(declared):
         if not isinstance(item, Mapping):
@@ -99,7 +108,7 @@ def _read_config(
             raise AttributeProblem(
                 f"{value!r} is not a valid value of scalar '{name}'", (*path, name)
             )
-    _check_shapes(signature, dict(dims), path)
+    _check_shapes(signature, dict(dims), dtype, path)
     _check_conditions(attrs, dict(dims), path)
     values = tuple((name, item.get(name, default)) for name, default in signature.scalars)
     absent = tuple(name for name in optional if not _is_present(name, item, path))
@@ -130,9 +139,10 @@ def _check_conditions(
 
 
 def _check_shapes(
-    signature: Signature, dims: Mapping[str, int], path: tuple[str | int, ...]
+    signature: Signature, dims: Mapping[str, int], dtype: str, path: tuple[str | int, ...]
 ) -> None:
-    """Refuse a config with an invalid or absurdly large tensor."""
+    """Refuse a config with an invalid, empty or absurdly large tensor."""
+    outputs = {tensor.name for tensor in signature.outputs}
     for tensor in (*signature.inputs, *signature.outputs, *signature.state):
         elements = 1
         for expression in (*tensor.shape, *([tensor.count] if tensor.count else ())):
@@ -146,9 +156,18 @@ def _check_shapes(
                 what = f"the shape of '{tensor.name}' is invalid: '{expression}' is {size}"
                 raise AttributeProblem(what, path)
             elements *= size
-        if elements >= 2**60:
-            what = f"'{tensor.name}' has {elements} elements in this config"
-            raise AttributeProblem(what, path, "use smaller dims")
+        if not elements and tensor.name in outputs:
+            what = f"output '{tensor.name}' has no elements in this config"
+            raise AttributeProblem(what, path, "without any there is nothing to compare")
+        itemsize = DTYPES[dtype if tensor.dtype == ELEMENT else tensor.dtype].size
+        if elements * itemsize > _MOST_BYTES:
+            what = f"'{tensor.name}' has {_count(elements)} elements in this config"
+            hint = f"no device holds more than {_MOST_BYTES >> 30} GiB"
+            raise AttributeProblem(what, path, hint)
+
+
+def _count(number: int) -> str:
+    return f"{number:,}" if number < 10**18 else "more than 10^18"
 
 
 def _read_dim(

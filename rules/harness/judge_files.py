@@ -38,7 +38,16 @@ _COMPARING = (*_JUDGE, "truth")
 _EDGES = ("correctness/__init__.py", "correctness/edges.py")
 _TIMING = (*_COMPARING, *_EDGES, *_terms("perf", "speedup"), "perf")
 
-_ORACLE = _truth("dispatch", "distributions", "oracle", "rounding", "task_code")
+_ORACLE = _truth(
+    "dispatch",
+    "distributions",
+    "oracle",
+    "plain_tensors",
+    "process_state",
+    "refused_calls",
+    "rounding",
+    "task_code",
+)
 _ASSESSING = _truth("assessment", "comparison", "draws", "samples", "sampling", "tolerance")
 
 GATE_FILES: Mapping[str, tuple[str, ...]] = {

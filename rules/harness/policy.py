@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kabuild.rule import AttributeProblem, suggest
 
+from .names import check_name
 from .terms import DISTRIBUTIONS, DTYPES, CorrectnessPolicy, PerfPolicy, UnseenPolicy, gates
 
 _POLICIES = {
@@ -22,8 +22,35 @@ KEYS: Mapping[str, Mapping[str, type]] = {
 }
 """The names and types of each gate's policy."""
 
-_LEAST = {"processes": 3, "max_processes": 3, "samples": 2, "repeats": 2, "max_slots": 1}
-_LEAST["cycles"] = 1
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "baseline_factor": (0, 1000),
+    "budget_seconds": (0, 3600),
+    "call_seconds": (0.001, 600),
+    "clock_ms": (0, 60_000),
+    "clock_share": (0, 1),
+    "cycles": (1, 1000),
+    "draw": (0, 2**63 - 1),
+    "edges": (0, 1000),
+    "half_width": (0.0001, 10),
+    "machine_spread": (0, 1),
+    "max_processes": (3, 1000),
+    "max_slots": (1, 65_536),
+    "memory_bytes": (1, 2**40),
+    "memory_share": (0.001, 1),
+    "min_batch_ms": (0.001, 60_000),
+    "processes": (3, 1000),
+    "readings": (1, 100),
+    "reduced_elements": (0, 2**40),
+    "repeats": (2, 1000),
+    "samples": (2, 10_000),
+    "total_seconds": (0.001, 600),
+}
+"""The values of each number that a gate can work with, both ends included."""
+
+_LOOSEST = 1000.0
+"""More than any tolerance says: a larger one accepts every result."""
+
+_MOST_DISTRIBUTIONS = 100
 _WORDS = {dict: "a table", tuple: "a list of names", bool: "true or false", int: "an integer"}
 _TOLERANCE_HINT = "write tolerance = { f16 = { atol = 1e-3, rtol = 1e-3 } }"
 
@@ -31,11 +58,7 @@ _TOLERANCE_HINT = "write tolerance = { f16 = { atol = 1e-3, rtol = 1e-3 } }"
 def check_policies(attrs: Mapping[str, Any]) -> None:
     """Refuse unknown names and invalid values. Raises AttributeProblem."""
     _check_tolerance(attrs["tolerance"], ("tolerance",))
-    for index, name in enumerate(attrs["distributions"]):
-        if name in DISTRIBUTIONS:
-            raise AttributeProblem(
-                f"distribution '{name}' is always tried", ("distributions", index)
-            )
+    _check_distributions(attrs["distributions"])
     for gate in KEYS:
         for name, value in attrs[gate].items():
             _check_key(gate, name, value)
@@ -75,17 +98,42 @@ def _check_key(gate: str, name: str, value: Any) -> None:
         others = [other for other in KEYS if name in KEYS[other]]
         hint = f"the gate '{others[0]}' has it" if others else _hint(name, KEYS[gate])
         raise AttributeProblem(f"'{gate}' has no policy '{name}'", path, hint)
-    if wanted is float:
-        if type(value) not in {int, float} or not math.isfinite(value) or value < 0:
-            raise AttributeProblem(f"'{name}' is {value!r}, expected a number from 0", path)
+    if wanted in {int, float}:
+        _check_number(name, value, wanted, path)
     elif type(value) is not (list if wanted is tuple else wanted):
         raise AttributeProblem(f"'{name}' is {value!r}, which is not {_WORDS[wanted]}", path)
-    elif isinstance(value, int) and value < _LEAST.get(name, 0):
-        raise AttributeProblem(f"'{name}' is {value}: at least {_LEAST.get(name, 0)}", path)
     elif wanted is tuple and not value:
         raise AttributeProblem(f"'{name}' is empty: list at least one", path)
     if name == "tolerance":
         _check_tolerance(value, path)
+
+
+def _check_number(name: str, value: Any, wanted: type, path: tuple[str, ...]) -> None:
+    low, high = _RANGES[name]
+    words = _WORDS[int] if wanted is int else "a number"
+    if type(value) not in {int, wanted}:
+        raise AttributeProblem(f"'{name}' is {value!r}, which is not {words}", path)
+    if not low <= value <= high:  # nor is NaN
+        raise AttributeProblem(
+            f"'{name}' is {_short(value)}, expected {words} from {low:,} to {high:,}", path
+        )
+
+
+def _short(number: float) -> str:
+    return str(number) if abs(number) < 10**18 else f"{float(min(number, 1e300)):.3g}"
+
+
+def _check_distributions(names: tuple[str, ...]) -> None:
+    path = ("distributions",)
+    if len(names) > _MOST_DISTRIBUTIONS:
+        what = f"{len(names)} distributions: at most {_MOST_DISTRIBUTIONS} can be tried"
+        raise AttributeProblem(what, path)
+    for index, name in enumerate(names):
+        check_name(name, "name of a distribution", (*path, index))
+        if name in DISTRIBUTIONS:
+            raise AttributeProblem(f"distribution '{name}' is always tried", (*path, index))
+        if name in names[:index]:
+            raise AttributeProblem(f"distribution '{name}' is declared twice", (*path, index))
 
 
 def _check_tolerance(value: Mapping[str, Any], path: tuple[str, ...]) -> None:
@@ -101,9 +149,10 @@ def _check_tolerance(value: Mapping[str, Any], path: tuple[str, ...]) -> None:
                 raise AttributeProblem(
                     f"a tolerance has no '{name}'", (*path, dtype, name), _TOLERANCE_HINT
                 )
-            if type(number) not in {int, float} or not math.isfinite(number) or number < 0:
+            if type(number) not in {int, float} or not 0 <= number <= _LOOSEST:
                 raise AttributeProblem(
-                    f"'{name}' is {number!r}, expected a number from 0", (*path, dtype, name)
+                    f"'{name}' is {number!r}, expected a number from 0 to {_LOOSEST:g}",
+                    (*path, dtype, name),
                 )
 
 

@@ -16,14 +16,25 @@ from .policy import check_policies
 from .signature import Signature, read_signature
 from .terms import gates
 
+_LARGEST_CAP = 2**40
+_MOST_FLOPS = 10**20
+_MOST_TEXTS = 100
 SUBTARGETS = ("agent", "expert.compile")
-"""The attributes of every family of kernel tasks."""
+
+
+def check_brief(text: str) -> None:
+    """Refuse a text without any word. Raises AttributeProblem."""
+    if not text.strip():
+        raise AttributeProblem("it is empty", hint="say what the kernel computes")
+
 
 TASK_ATTRS: Mapping[str, attr.Attr] = {
     "kernel": attr.file("The file that a solution replaces.", required=True),
     "reference": attr.file("The oracle: reference.py.", required=True),
     **ORIGINAL_ATTRS,
-    "brief": attr.string("What the kernel computes, for the one who optimises it.", required=True),
+    "brief": attr.string(
+        "What the kernel computes, for the one who optimises it.", required=True, check=check_brief
+    ),
     "entry": attr.string(
         "The function that is called; one symbol per dtype in HIP.", required=True
     ),
@@ -51,6 +62,7 @@ TASK_ATTRS: Mapping[str, attr.Attr] = {
     ),
     "solutions": attr.tree("Where solutions lie, by agent.", default="solutions"),
 }
+"""The attributes of every family of kernel tasks."""
 
 
 def check_task(attrs: Mapping[str, Any]) -> None:
@@ -67,14 +79,35 @@ def check_task(attrs: Mapping[str, Any]) -> None:
     _check_flops(attrs, signature)
     check_compare(attrs["compare"], signature)
     check_policies(attrs)
-    for platform, caps in attrs["limits"].items():
-        elements = caps.get("elements") if isinstance(caps, Mapping) else None
-        if type(elements) is not int or elements < 1:
-            raise AttributeProblem(
-                f"the limits of '{platform}' are not valid caps",
-                ("limits", platform),
-                "write { elements = 65536 }",
-            )
+    _check_limits(attrs["limits"])
+    _check_texts(attrs)
+
+
+def _check_limits(limits: Mapping[str, Any]) -> None:
+    hint = "write { elements = 65536 }, and extent = 1024 for the longest dim"
+    for platform, caps in limits.items():
+        if not isinstance(caps, Mapping) or "elements" not in caps:
+            what = f"the limits of '{platform}' are not valid caps"
+            raise AttributeProblem(what, ("limits", platform), hint)
+        for name, cap in caps.items():
+            path = ("limits", platform, name)
+            if name not in {"elements", "extent"}:
+                raise AttributeProblem(f"there is no limit '{name}'", path, hint)
+            if type(cap) is not int or not 1 <= cap <= _LARGEST_CAP:
+                what = f"'{name}' is {cap!r}, expected an integer from 1 to {_LARGEST_CAP:,}"
+                raise AttributeProblem(what, path)
+
+
+def _check_texts(attrs: Mapping[str, Any]) -> None:
+    """Refuse lists that are too long to be meant, and texts without any text."""
+    for name in ("where", "shapes_from"):
+        texts = attrs.get(name) or ()
+        if len(texts) > _MOST_TEXTS:
+            what = f"'{name}' has {len(texts)} entries: at most {_MOST_TEXTS}"
+            raise AttributeProblem(what, (name,))
+        for index, text in enumerate(texts):
+            if not text.strip() or not text.isprintable():
+                raise AttributeProblem(f"{text!r} says nothing", (name, index), "leave it out")
 
 
 def _check_flops(attrs: Mapping[str, Any], signature: Signature) -> None:
@@ -86,6 +119,7 @@ def _check_flops(attrs: Mapping[str, Any], signature: Signature) -> None:
         for name, declared in lists
         for config in read_configs(declared, (name,), attrs, signature)
     ]
+    visible = [*points]
     ranges = read_ranges(attrs["dims"])
     points += [{name: bounds[end] for name, bounds in ranges.items()} for end in (0, 1)]
     for dims in points:
@@ -98,6 +132,9 @@ def _check_flops(attrs: Mapping[str, Any], signature: Signature) -> None:
         if value < 0:
             what = f"'{attrs['flops']}' is {value} where {where}: a count is not negative"
             raise AttributeProblem(what, ("flops",))
+        if value > _MOST_FLOPS and dims in visible:
+            what = f"'{attrs['flops']}' is more than {_MOST_FLOPS:.0e} where {where}"
+            raise AttributeProblem(what, ("flops",), "no device computes that in a day")
 
 
 def judge_spec(

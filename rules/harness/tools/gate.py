@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from base.program import MachineFault
-from base.task_watch import fork_judge
+from base.task_watch import blame, end_judge, fork_judge
 from runners.launcher import Launcher
 
 BAD_INPUT = 2
@@ -29,13 +29,17 @@ def main(arguments: Sequence[str]) -> int:
     """Run one gate in the working directory."""
     if len(arguments) not in {1, 2}:
         return _complain("usage: gate.py SPEC [SANITIZER]", BAD_INPUT)
-    if (ended := fork_judge()) is not None:
-        code, fault = ended
-        return _blame(fault) if fault else code
+    if (ended := fork_judge()) is None:
+        end_judge(lambda: _judge_all(*map(Path, arguments)))
+    code, fault = ended
+    return _blame(fault) if fault else code
+
+
+def _judge_all(path: Path, *arguments: Path) -> int:
     try:
         # First of all, so that the runners' ancestor never held anything secret.
         with Launcher.start() as launcher:
-            return _judge(launcher, *map(Path, arguments))
+            return _judge(launcher, path, *arguments)
     except MachineFault as fault:
         return _complain(f"machine: {fault}", NOT_JUDGED)
 
@@ -45,8 +49,11 @@ def _judge(launcher: Launcher, path: Path, *arguments: Path) -> int:
     from base.spec import SpecError, read_spec
     from gpu import session
     from terms.verdict import write_verdict
+    from truth import process_state, refused_calls
     from truth.oracle import TaskFault
 
+    process_state.hold()
+    refused_calls.hold()
     torch.set_num_threads(1)  # so that an oracle's sums have one order on every machine
     try:
         spec = read_spec(path)
@@ -62,7 +69,8 @@ def _judge(launcher: Launcher, path: Path, *arguments: Path) -> int:
     except MemoryError as error:
         raise MachineFault(f"the judge ran out of memory: {error}") from error
     except TaskFault as fault:
-        return _blame(str(fault))
+        blame(str(fault))
+        return TASK_WRONG
     write_verdict(verdict)
     return 0
 

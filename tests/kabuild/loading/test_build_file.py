@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -224,9 +225,30 @@ def test_all_problems_of_a_file_are_reported_together(project: Project) -> None:
 
 
 def test_text_that_looks_like_a_header_is_not_counted(project: Project) -> None:
-    project.write(
-        "a/BUILD.toml", '[[group]]\nname = "x"\n[[group]]\nname = "y"\ntags = ["""\n[[group]]\n"""]'
-    )
+    words = 'words = ["""\n[[group]]\n"""]'
+    project.write("a/BUILD.toml", f'{HEAD}{words}\n[[group]]\nname = "y"\n')
+    project.write("a/a.src", "")
     loader = project.loader()
-    assert loader.target(Label("a", "x")).position.line == 1
-    assert loader.target(Label("a", "y")).position.line == 3
+    assert loader.target(Label("a", "a")).position.line == 1
+    assert loader.target(Label("a", "y")).position.line == 7
+
+
+@pytest.mark.parametrize("tag", ["", "-slow", "a,b", " a", "a\u001b[31m", "x" * 65, "*"])
+def test_a_tag_that_no_filter_can_name_is_refused(project: Project, tag: str) -> None:
+    project.write("a/BUILD.toml", f'[[group]]\nname = "x"\ntags = ["fine", {json.dumps(tag)}]\n')
+    error = failure(project)
+    assert error.reason is Reason.BAD_ATTRIBUTE
+    assert "a/BUILD.toml:3: " in str(error)
+    assert "is not a valid tag" in str(error)
+
+
+def test_tags_are_kept_as_they_are(project: Project) -> None:
+    tags = ["memory-bound", "level1/x", "Llama 3 8B", "x" * 64]
+    project.write("a/BUILD.toml", f'[[group]]\nname = "x"\ntags = {json.dumps(tags)}\n')
+    assert project.loader().target(Label("a", "x")).tags == tuple(tags)
+
+
+def test_too_many_tags_are_refused(project: Project) -> None:
+    tags = [f"t{number}" for number in range(101)]
+    project.write("a/BUILD.toml", f'[[group]]\nname = "x"\ntags = {json.dumps(tags)}\n')
+    assert "101 tags: at most 100" in str(failure(project))

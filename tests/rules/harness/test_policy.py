@@ -42,7 +42,7 @@ def test_a_sound_policy_is_accepted(sound):
         ({"correctness": {"repeat": 3}}, ("correctness", "repeat"), "did you mean 'repeats'?"),
         ({"unseen": {"samples": 3}}, ("unseen", "samples"), "the gate 'perf' has it"),
         ({"perf": {"zzz": 3}}, ("perf", "zzz"), "known: tolerance"),
-        ({"perf": {"samples": 1}}, ("perf", "samples"), "at least 2"),
+        ({"perf": {"samples": 1}}, ("perf", "samples"), "from 2 to"),
         ({"perf": {"samples": 2.0}}, ("perf", "samples"), "not an integer"),
         ({"perf": {"samples": True}}, ("perf", "samples"), "not an integer"),
         ({"perf": {"processes": 5, "max_processes": 4}}, ("perf", "max_processes"), "less than"),

@@ -7,6 +7,7 @@ property holds for all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 import torch
 from torch import Tensor
@@ -38,11 +39,17 @@ def seeds_ignored(subject: Subject) -> str:
     return ""
 
 
-def not_finite(subject: Subject) -> str:
-    """The output without finite elements."""
+def not_finite(subject: Subject, sampled: AbstractSet[str]) -> str:
+    """The output without finite elements, or with NaN, where every candidate's NaN is right.
+
+    Infinities are an answer, and so is NaN to a task with a check of its own.
+    """
     for name, tensors in _by_output(subject):
         if all(not bool(torch.isfinite(tensor).any()) for tensor in tensors):
             return f"output '{name}' has no finite element on any visible config"
+        share = max(float(tensor.isnan().double().mean().item()) for tensor in tensors)
+        if share and name not in sampled and not subject.oracle.structured:
+            return f"output '{name}' is NaN in {share:.2g} of its elements, of a visible config"
     return ""
 
 

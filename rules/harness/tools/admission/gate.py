@@ -17,6 +17,7 @@ from base.program import CandidateFault
 from base.spec import Spec, SpecError, largest_tensor, read_policy
 from terms.policy import JudgingPolicy
 from terms.verdict import PASS, REJECTED, SKIPPED, Verdict
+from truth import repeatable
 from truth.judge import Judge
 from truth.oracle import TaskFault
 from truth.side import Launching, Side
@@ -141,7 +142,7 @@ class _Admission:
         exact = Check("ORACLE_NOT_FLOAT64", lambda: exactness.not_float64(subject, sampled))
         return (
             Check("SEEDS_IGNORED", lambda: filters.seeds_ignored(subject)),
-            Check("NOT_FINITE", lambda: filters.not_finite(subject)),
+            Check("NOT_FINITE", lambda: filters.not_finite(subject, sampled)),
             Check("RANGE", lambda: filters.in_range(subject)),
             Check("SEED_INSENSITIVE", lambda: filters.seed_insensitive(subject)),
             Check("AXIS_CONSTANT", lambda: filters.axis_constant(subject)),
@@ -192,12 +193,12 @@ class _Admission:
         return ""
 
     def _reference(self) -> str:
-        try:
-            return (
-                "" if self._subject.observed else "the reference has no visible config to compute"
-            )
-        except TaskFault as fault:
-            return str(fault)
+        subject = self._subject
+        if not subject.observed:
+            return "the reference has no visible config to compute"
+        for seen in subject.observed:
+            repeatable.require(subject.oracle, seen.config, seen.calls[0].inputs)
+        return ""
 
     def _visible_configs(self) -> str:
         ran = own_kernels.visible(self._judge, self._subject, self._kernels())

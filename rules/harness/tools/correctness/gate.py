@@ -164,8 +164,10 @@ def run(spec: Spec, launcher: Launching) -> Verdict:
         raise SpecError("a policy needs at least 2 repeats and a distribution")
     judge = Judge.assemble(spec, launcher, policy, timed=False)
     reports: list[StageReport] = []
+    gate = _Gate(spec, policy, judge)
     try:
-        for name, stage in _Gate(spec, policy, judge).stages().items():
+        judge.require_repeatable(gate.smallest()[0])
+        for name, stage in gate.stages().items():
             failed = reports and reports[-1].outcome != PASS
             reports.append(skipped(name) if failed else stage())
         judge.finish()

@@ -17,9 +17,9 @@ from gpu.driver import accelerator
 from terms.policy import DEFAULT, JudgingPolicy
 from terms.reasons import Reason
 from terms.tolerance import bounds
-from torch import OutOfMemoryError
+from torch import OutOfMemoryError, Tensor
 
-from truth import comparison, lanes
+from truth import comparison, lanes, repeatable
 from truth.assessment import Assessor, Call, Finding, Tensors
 from truth.fitting import fitting
 from truth.lanes import Lane, Ran, Results
@@ -170,19 +170,26 @@ class Judge:
         """Whether calls may be repeated on the same inputs, which no call changes."""
         return not self._updates
 
+    def require_repeatable(self, config: Config) -> None:
+        """Raise TaskFault where the reference gives two answers for the same inputs."""
+        repeatable.require(self.oracle, config, self._drawn(Case("repeated", config)))
+
     def call(self, case: Case) -> Call:
         """Draw the inputs of a case and compute what is true of them; on a device, once asked."""
-        generator = self._seeds.generator(
-            f"{case.stage}/{case.distribution}", case.config.name, case.round
-        )
-        inputs = self.oracle.inputs(case.config, generator, case.distribution)
-        inputs |= self._state(case)
+        inputs = self._drawn(case)
         if self._on_device:
             accelerator().synchronize()  # so that a clock around this call includes its work
             answer = self._answers.to(case.config, inputs)
             return Call(case.config, case.distribution, inputs, answer)
         expected = self.oracle.expected(case.config, inputs)
         return Call(case.config, case.distribution, inputs, expected)
+
+    def _drawn(self, case: Case) -> dict[str, Tensor]:
+        generator = self._seeds.generator(
+            f"{case.stage}/{case.distribution}", case.config.name, case.round
+        )
+        inputs = self.oracle.inputs(case.config, generator, case.distribution)
+        return inputs | dict(self._state(case))
 
     def _state(self, case: Case) -> Tensors:
         """The state of the case's config; the same tensors until its epoch ends."""

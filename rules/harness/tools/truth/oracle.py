@@ -15,7 +15,7 @@ from terms.dtypes import DTYPES
 from terms.policy import DEFAULT, DISTRIBUTIONS
 from torch import Generator, Tensor
 
-from truth import distributions
+from truth import distributions, plain_tensors
 from truth.rounding import Rounding
 from truth.task_code import TaskCode, TaskFault
 
@@ -23,6 +23,7 @@ __all__ = ["Moved", "Oracle", "TaskFault", "Tensors", "size"]
 
 Tensors = Mapping[str, Tensor]
 _PERTURBATIONS = 8  # the largest of two movements is often half of what there is
+_KINDS = {True: "floating numbers", False: "integers"}
 _ROUNDED = 8  # computations in single precision
 SLICE = 1 << 24
 """The most elements of which doubles are made for a moment only: temporaries of more would fill a
@@ -97,7 +98,7 @@ class Oracle:
             drawn = {name: tensor for name, tensor in drawn.items() if name in names}
         here = torch.get_default_device()
         typed = self._typed(function, drawn, declared, config)
-        return {name: tensor.detach().to(here).contiguous() for name, tensor in typed.items()}
+        return {name: tensor.to(here).contiguous() for name, tensor in typed.items()}
 
     def _request(self, config: Config, distribution: str) -> dict[str, Any]:
         optional = [argument.name for argument in self._signature.inputs if argument.optional]
@@ -128,7 +129,7 @@ class Oracle:
             if tensors[argument.name].dtype != wanted:
                 self._code.refuse(
                     function,
-                    f"{function.__name__}() returned '{argument.name}' as "
+                    f"{self._code.name(function)}() returned '{argument.name}' as "
                     f"{_dtype(tensors[argument.name])}, "
                     f"declared {str(wanted).rpartition('.')[2]}",
                 )
@@ -144,12 +145,18 @@ class Oracle:
         for argument in self._signature.results:
             wanted = torch_dtype(shapes.dtype_name(argument, config))
             found = tensors[argument.name]
-            if found.is_floating_point() and not wanted.is_floating_point:
-                what = (
-                    f"reference() returned '{argument.name}' as floating point, declared {wanted}"
-                )
-                self._code.refuse(self._reference, what)
+            if found.is_complex() or found.is_floating_point() != wanted.is_floating_point:
+                self._refuse_dtype(argument, found, wanted, _KINDS[wanted.is_floating_point])
+            if _is_coarser(found.dtype, wanted):
+                self._refuse_dtype(argument, found, wanted, "what doubles give")
         return {name: _upcast(tensor) for name, tensor in tensors.items()}
+
+    def _refuse_dtype(
+        self, argument: Argument, found: Tensor, wanted: torch.dtype, better: str
+    ) -> NoReturn:
+        declared = str(wanted).rpartition(".")[2]
+        said = f"reference() returned '{argument.name}' as {_dtype(found)}, declared {declared}"
+        self.refuse(f"{said}: return {better}")
 
     def compute(self, config: Config, inputs: Tensors) -> dict[str, Tensor]:
         """The outputs of ``reference`` in the precision of ``inputs``. Raises TaskFault."""
@@ -223,13 +230,16 @@ class Oracle:
         assert self._check is not None
         copies = [{name: t.clone() for name, t in d.items()} for d in (inputs, outputs, expected)]
         try:
-            with self._code.watched(self._check):
-                said = self._check(*copies)
-        except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:  # noqa: BLE001 - the task's code, on hostile values
+            said = self._code.attempt(self._check, *copies)
+        except (TaskFault, torch.OutOfMemoryError):
+            raise
+        except BaseException as error:  # noqa: BLE001 - the task's code, on hostile values
             self._check_own(config, inputs, expected)
-            return f"the outputs cannot be checked: {type(error).__name__}: {error}"
+            return f"the outputs cannot be checked: {self._code.told(error)}"
         if said is not None and not isinstance(said, str):
-            self._code.refuse(self._check, f"check() returned {said!r}, neither None nor text")
+            self._code.refuse(
+                self._check, f"check() returned {type(said).__name__}, neither None nor text"
+            )
         return said or ""
 
     def cdf(self, config: Config, inputs: Tensors, outputs: Tensors) -> dict[str, Tensor]:
@@ -267,24 +277,42 @@ class Oracle:
         declared: tuple[Argument, ...],
         config: Config,
     ) -> dict[str, Tensor]:
-        returned = f"{function.__name__}() returned"
+        returned = f"{self._code.name(function)}() returned"
         if not isinstance(made, dict):
             what = f"{returned} {type(made).__name__}, not a dict of tensors"
             self._code.refuse(function, what)
         names = [argument.name for argument in declared]
-        if set(made) != set(names):
-            what = f"{returned} {sorted(map(str, made))}, declared {sorted(names)}"
+        made = plain_tensors.entries(made)
+        if any(type(key) is not str for key in made) or made.keys() != set(names):
+            what = f"{returned} {plain_tensors.names(made)}, declared {sorted(names)}"
             self._code.refuse(function, what)
-        made = {name: _stacked(value) for name, value in made.items()}
+        found = {}
         for argument in declared:
-            tensor, shape = made[argument.name], shapes.shape(argument, config.dims)
             what = f"{returned} '{argument.name}' as"
-            if not isinstance(tensor, Tensor):
-                self._code.refuse(function, f"{what} {type(tensor).__name__}, not a tensor")
+            found[argument.name] = tensor = self._plain(function, made[argument.name], what)
+            shape = shapes.shape(argument, config.dims)
             if tuple(tensor.shape) != shape:
                 sizes = f"{size(tensor.shape)}, declared {size(shape)} for {config.name}"
                 self._code.refuse(function, f"{what} {sizes}")
-        return {name: made[name] for name in names}
+        return found
+
+    def _plain(self, function: Callable[..., Any], value: Any, what: str) -> Tensor:
+        """A returned tensor as the judge takes it; a list of tensors of one shape as one."""
+        items = [*value] if type(value) in {list, tuple} and value else [value]
+        for item in items:
+            if said := plain_tensors.complaint(item):
+                self._code.refuse(function, f"{what} {said}")
+        try:
+            mine = [plain_tensors.owned(item) for item in items]
+            if mine and items[0] is not value:
+                if len({(item.shape, item.dtype) for item in mine}) != 1:
+                    self._code.refuse(function, f"{what} a list of tensors of several shapes")
+                return torch.stack(mine)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            self._code.refuse(function, f"{what} a tensor that cannot be read: {error}")
+        return mine[0]
 
 
 @dataclass(frozen=True)
@@ -312,14 +340,6 @@ def size(shape: tuple[int, ...] | torch.Size) -> str:
     return "x".join(map(str, shape)) or "scalar"
 
 
-def _stacked(value: Any) -> Any:
-    """A list of tensors of one shape as one tensor: for the judge it is one."""
-    tensors = isinstance(value, list | tuple) and all(isinstance(item, Tensor) for item in value)
-    if not tensors or len({(item.shape, item.dtype) for item in value}) != 1:
-        return value
-    return torch.stack(list(value))
-
-
 def _settled(tensor: Tensor, argument: Argument, config: Config) -> Tensor:
     """The tensor as it lies in memory; its layout may share one element among all."""
     if not argument.layout or not tensor.numel():
@@ -333,6 +353,11 @@ def _upcast(tensor: Tensor) -> Tensor:
     if tensor.is_complex():
         return tensor.to(torch.complex128)
     return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def _is_coarser(found: torch.dtype, wanted: torch.dtype) -> bool:
+    both = found.is_floating_point and wanted.is_floating_point
+    return both and torch.finfo(found).eps > torch.finfo(wanted).eps
 
 
 def _own_double(tensor: Tensor) -> Tensor:

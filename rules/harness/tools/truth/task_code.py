@@ -9,16 +9,22 @@ import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
 import torch
-from base.task_watch import running
+from base.task_watch import blame, end_judge, running
+
+from truth.process_state import Kept
+from truth.refused_calls import RefusedError, refused
 
 CALL_SECONDS = 120.0
 """How long one call may take, and the import."""
+
+_LONGEST = 1000
+"""The most characters of an exception's text that are told."""
 
 
 class TaskFault(Exception):  # noqa: N818 (the task's fault, beside the candidate's and machine's)
@@ -35,12 +41,16 @@ class TaskCode:
         self._path = path
         self._full = os.path.abspath(path)  # noqa: PTH100 - as importlib makes it
         self._seconds = seconds
+        self._named: dict[int, str] = {}
         self._module = self._load()
 
     def find(self, name: str) -> Callable[..., Any] | None:
         """The function ``name``; None if there is none."""
-        function = getattr(self._module, name, None)
-        return function if callable(function) else None
+        function: Callable[..., Any] | None = vars(self._module).get(name)
+        if not callable(function):
+            return None
+        self._named[id(function)] = name
+        return function
 
     def function(self, name: str) -> Callable[..., Any]:
         """The function ``name``. Raises TaskFault if there is none."""
@@ -52,7 +62,6 @@ class TaskCode:
 
     def _meant(self, name: str) -> tuple[int, str]:
         """The line of what has the name or a similar one, and a hint; else the last line."""
-        lines = Path(self._full).read_text(errors="replace").splitlines()
         functions = {
             key: value.__code__.co_firstlineno
             for key, value in vars(self._module).items()
@@ -60,26 +69,57 @@ class TaskCode:
         }
         for near in difflib.get_close_matches(name, functions, 1):
             return functions[near], f"; did you mean '{near}'?"
-        named = re.compile(rf"\s*{name}\b")
-        found = (number for number, line in enumerate(lines, 1) if named.match(line))
-        return next(found, max(1, len(lines))), ""
+        return self._line_of(name) or max(1, len(self._lines())), ""
+
+    def _lines(self) -> list[str]:
+        try:
+            return Path(self._full).read_text(errors="replace").splitlines()
+        except OSError:  # it may have deleted itself
+            return []
+
+    def _line_of(self, name: str) -> int:
+        """The first line that begins with a name, or defines it; 0 for none."""
+        named = re.compile(rf"\s*((async\s+)?def\s+|class\s+)?{re.escape(name)}\b")
+        lines = enumerate(self._lines(), 1)
+        return next((number for number, line in lines if named.match(line)), 0)
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Call a function and return its result. Raises TaskFault and both errors of memory."""
-        what = getattr(function, "__name__", "a function")
-        return self._call(f"{what}()", self._line(function), function, *arguments, **named)
+        line = self._line(function)
+        return self._call(f"{self.name(function)}()", line, function, *arguments, **named)
 
-    def watched(self, function: Callable[..., Any]) -> AbstractContextManager[None]:
-        """The body calls ``function`` by itself: should the process end there, that is told."""
-        return running(f"{self._path}{self._line(function)}: {function.__name__}()")
+    def attempt(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function that may fail on a candidate's results, which is no fault of the task.
+
+        Raises whatever it raises, and TaskFault for what no result explains.
+        """
+        what, line = f"{self.name(function)}()", self._line(function)
+        try:
+            return self._run(what, line, function, *arguments)
+        except RefusedError as error:
+            raise TaskFault(f"{self._place(error, line)}: {what} {error}") from None
+        except _EndError as error:
+            said = f"{what} ended its process ({error})"
+            raise TaskFault(f"{self._place(error, line)}: {said}") from error
 
     def refuse(self, function: Callable[..., Any], what: str) -> NoReturn:
         """Raise TaskFault for a result that differs from the declaration."""
         raise TaskFault(f"{self._path}{self._line(function)}: {what}")
 
+    def name(self, function: Callable[..., Any]) -> str:
+        """What the task calls a function, which may be an object without a name."""
+        own = function.__name__ if isinstance(function, FunctionType) else "a function"
+        return self._named.get(id(function), own)
+
     def _line(self, function: Callable[..., Any]) -> str:
-        code = getattr(function, "__code__", None)
-        return f":{code.co_firstlineno}" if isinstance(code, CodeType) else ""
+        """The line of a function, ``:7``; of the task's own beneath what decorates it."""
+        inner: Any = function
+        while isinstance(inner, FunctionType):
+            if inner.__code__.co_filename == self._full:
+                return f":{inner.__code__.co_firstlineno}"
+            inner = getattr(inner, "__wrapped__", None)
+        found = self._line_of(self.name(function))
+        return f":{found}" if found else ""
 
     def _load(self) -> ModuleType:
         specification = importlib.util.spec_from_file_location(
@@ -96,20 +136,56 @@ class TaskCode:
     ) -> Any:
         """Call a function that begins at ``line``, ``:7``."""
         try:
-            with running(f"{self._path}{line}: {what}"), _endless(), _limited(self._seconds):
-                return function(*arguments, **named)
+            return self._run(what, line, function, *arguments, **named)
         except torch.OutOfMemoryError:
             raise  # the machine's, not the task's
-        except _LateError as error:
-            place = self._place(error)
-            raise TaskFault(f"{place}: {what} did not end within {self._seconds:g} s") from None
+        except TaskFault:
+            raise
+        except LateError as error:
+            said = f"{what} did not end within {self._seconds:g} s"
+            raise TaskFault(f"{self._place(error, line)}: {said}") from None
+        except RefusedError as error:
+            raise TaskFault(f"{self._place(error, line)}: {what} {error}") from None
         except _EndError as error:
-            raise TaskFault(f"{self._place(error)}: {what} ended its process ({error})") from None
+            said = f"{what} ended its process ({error})"
+            raise TaskFault(f"{self._place(error, line)}: {said}") from None
         except BaseException as error:  # also those that end programs: it is the task's code
             if isinstance(error, MemoryError) and not self._is_innermost(error):
                 raise  # likewise
-            said = f"{what} raised {type(error).__name__}: {error}".rstrip(": ")
-            raise TaskFault(f"{self._place(error)}: {said}") from error
+            said = f"{what} raised {self.told(error)}"
+            raise TaskFault(f"{self._place(error, line)}: {said}") from None
+
+    def _run(
+        self, what: str, line: str, function: Callable[..., Any], *arguments: Any, **named: Any
+    ) -> Any:
+        """Call a function, and have it leave the process as it was. Raises what it raises."""
+        place, kept, process = f"{self._path}{line}: {what}", Kept(), os.getpid()
+        try:
+            with running(place, self._seconds), _endless(), _limited(self._seconds):
+                with refused(), kept:
+                    made = function(*arguments, **named)
+                if os.getpid() != process:
+                    end_judge(lambda: 1)  # a copy of the judge, which goes on elsewhere
+        finally:
+            if kept.crippled:
+                blame(f"{place} {kept.complaint}")
+        if kept.complaint:
+            raise TaskFault(f"{place} {kept.complaint}")
+        return made
+
+    def told(self, error: BaseException) -> str:
+        """An exception for people, whatever its own text does."""
+        name = type(error).__name__
+        if isinstance(error, LateError):
+            return f"it did not end within {self._seconds:g} s"
+        try:
+            with _limited(self._seconds):
+                text = str(error.msg if isinstance(error, SyntaxError) else error)
+        except BaseException as other:  # noqa: BLE001 - the task's code once more
+            return f"{name}, whose text raised {type(other).__name__}"
+        shown = "".join(c if c.isprintable() else " " for c in text[:_LONGEST]).strip()
+        more = "..." if len(text) > _LONGEST else ""
+        return f"{name}: {shown}{more}".rstrip(": ")
 
     def _is_innermost(self, error: BaseException) -> bool:
         """Whether the task's own file raised it, or asked for too much in one expression."""
@@ -118,11 +194,11 @@ class TaskCode:
             trace = trace.tb_next
         return trace is not None and trace.tb_frame.f_code.co_filename == self._full
 
-    def _place(self, error: BaseException) -> str:
-        """Path and line of the task's innermost frame."""
-        if isinstance(error, SyntaxError) and error.filename == self._full:
-            return f"{self._path}:{error.lineno}"
-        place, trace = self._path, error.__traceback__
+    def _place(self, error: BaseException, line: str) -> str:
+        """Path and line of the task's innermost frame; else the function's, ``line``."""
+        if isinstance(error, SyntaxError) and error.filename in {self._full, None, "<unknown>"}:
+            return f"{self._path}:{error.lineno or 1}"
+        place, trace = f"{self._path}{line}", error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == self._full:
                 place = f"{self._path}:{trace.tb_lineno}"
@@ -130,7 +206,7 @@ class TaskCode:
         return place
 
 
-class _LateError(BaseException):
+class LateError(BaseException):
     """Raised inside a call that takes too long; not for the task's own ``except`` to catch."""
 
 
@@ -162,13 +238,13 @@ def _endless() -> Iterator[None]:
 
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    """Raise _LateError in the body after so many seconds, and every second from then on."""
+    """Raise LateError in the body after so many seconds, and every second from then on."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def late(*_: object) -> None:
-        raise _LateError
+        raise LateError
 
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)

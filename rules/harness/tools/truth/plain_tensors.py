@@ -1,0 +1,51 @@
+"""Tensors that a task returns, as the judge takes them: dense, with values, and its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_MOST_NAMES = 8
+
+
+def complaint(value: Any) -> str:
+    """Why a value is not a plain tensor, after 'returned it as'; empty if it is one."""
+    kind = type(value)
+    if not issubclass(kind, Tensor):
+        return f"{kind.__name__}, not a tensor"
+    if kind not in {Tensor, torch.nn.Parameter}:
+        return f"{kind.__name__}: return a plain torch.Tensor"
+    layout = str(value.layout).rpartition(".")[2]
+    unreal = value.is_meta and torch.get_default_device().type != "meta"  # where memory is counted
+    problems = {
+        "a nested tensor: return torch.nested.to_padded_tensor() of it": value.is_nested,
+        f"a tensor of layout {layout}: return its to_dense()": value.layout is not torch.strided,
+        "a quantised tensor: return its dequantize()": value.is_quantized,
+        "a tensor on device meta, which has no values: make it on another device": unreal,
+    }
+    return next((words for words, found in problems.items() if found), "")
+
+
+def owned(tensor: Tensor) -> Tensor:
+    """A tensor with the same values, contiguous, that the task's code cannot change later.
+
+    On a device only what is neither: there a copy takes memory that may be missing.
+    """
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    if plain.device.type == "cpu" or plain.is_inference():
+        return plain.clone(memory_format=torch.contiguous_format)
+    return plain
+
+
+def entries(made: dict[Any, Any]) -> dict[Any, Any]:
+    """A plain dict with the entries of one, whatever its class makes of them."""
+    return dict(dict.items(made))
+
+
+def names(made: dict[Any, Any]) -> str:
+    """The keys of a dict for people: ``['x', 'y']``, the first few of many."""
+    shown = [repr(k) if type(k) is str else type(k).__name__ for k in made][:_MOST_NAMES]
+    more = f", ... {len(made)} in all" if len(made) > _MOST_NAMES else ""
+    return f"[{', '.join(sorted(shown))}{more}]"

@@ -1,0 +1,287 @@
+"""What a task's code may not leave behind in the judge's process.
+
+The judge goes on in the process where that code ran. A default dtype that the code changed, a
+function that it replaced or a file that it closed would otherwise break the judge later, which
+looks like a failure of the machine, or change its arithmetic, which looks like one of the
+candidate. What is easily put back is put back; the rest is the task's mistake.
+"""
+
+from __future__ import annotations
+
+import builtins
+import faulthandler
+import gc
+import json
+import locale
+import math
+import os
+import signal
+import struct
+import sys
+import time
+import warnings
+from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
+from pathlib import Path
+from types import FunctionType, ModuleType, TracebackType
+from typing import Any, Self
+
+import torch
+
+_BUILTINS = builtins.__dict__
+_SYS = {
+    name: value
+    for name, value in vars(sys).items()
+    if callable(value) and not name.endswith(("hook", "__"))
+}
+_TABLE = sys.modules
+_C = vars(torch._C)  # noqa: SLF001 - where PyTorch counts its modes
+_getcwd = os.getcwd
+_get_dtype, _set_dtype = torch.get_default_dtype, torch.set_default_dtype
+_get_device, _set_device = torch.get_default_device, torch.set_default_device
+_gettrace, _settrace = sys.gettrace, sys.settrace
+_getprofile, _setprofile = sys.getprofile, sys.setprofile
+_MODULES: Mapping[str, ModuleType] = {
+    module.__name__: module for module in (os, os.path, signal, time, json, math, struct, torch)
+}
+_STAND_INS = {"cuda", "is_cuda"}  # which imported tasks replace where there is no such device
+_LISTS = ("path", "meta_path", "path_hooks")
+_SIGNALS = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGTERM)  # that the judge needs
+_MISSING = object()
+_VITAL: dict[int, tuple[int, int]] = {}
+
+
+def hold() -> None:
+    """Refuse the loss of any file descriptor that is open now."""
+    for path in Path("/proc/self/fd").iterdir():
+        if found := _file(int(path.name)):
+            _VITAL[int(path.name)] = found
+
+
+class Kept:
+    """The body may leave the process as it was only; ``complaint`` says what it did.
+
+    A process that is ``crippled`` cannot go on, and may not even be able to end in order.
+    Nothing is looked up among Python's builtins before they are as they were.
+    """
+
+    def __enter__(self) -> Self:
+        self.complaint, self.crippled = "", False
+        self._builtins = _BUILTINS.copy()
+        self._names = {name: vars(module).copy() for name, module in _MODULES.items()}
+        self._tensor = dict(vars(torch.Tensor))
+        self._loaded = sys.modules.copy()
+        self._lists = [(name, getattr(sys, name), [*getattr(sys, name)]) for name in _LISTS]
+        self._streams = sys.stdin, sys.stdout, sys.stderr
+        self._traced = _gettrace(), _getprofile()
+        self._deepest = sys.getrecursionlimit()
+        self._hooks = sys.excepthook, sys.unraisablehook
+        self._place = _getcwd()
+        self._handlers = [signal.getsignal(number) for number in _SIGNALS]
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        self._umask = os.umask(0o77)
+        os.umask(self._umask)
+        self._locale = locale.setlocale(locale.LC_ALL)
+        self._collects = gc.isenabled(), gc.get_threshold()
+        self._dtype, self._device = _get_dtype(), _get_device()
+        self._modes = _modes()
+        self._threads, self._gradient = torch.get_num_threads(), torch.is_grad_enabled()
+        self._deterministic = torch.are_deterministic_algorithms_enabled()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if _gettrace() is not self._traced[0]:
+            _settrace(self._traced[0])
+        if _getprofile() is not self._traced[1]:
+            _setprofile(self._traced[1])
+        after = _BUILTINS.copy()
+        _BUILTINS.update(self._builtins)
+        modules, lost = self._put_modules_back(), _lost_files()
+        self.crippled = bool(lost)
+        complaints = (
+            *lost,
+            *_put_back("builtins", self._builtins, after),
+            *self._put_defaults_back(),
+            *self._put_names_back(),
+            *modules,
+            *self._put_place_back(),
+            *self._put_modes_back(),
+        )
+        self._put_settings_back()
+        self.complaint = next(iter(complaints), "")
+
+    def _put_names_back(self) -> list[str]:
+        found = _put_back("sys", _SYS, vars(sys))
+        sys.setrecursionlimit(self._deepest)
+        for name, module in _MODULES.items():
+            found += _put_back(name, self._names[name], vars(module))
+        return found + self._put_tensor_back()
+
+    def _put_tensor_back(self) -> list[str]:
+        """The same for methods of tensors, most of which a class above has."""
+        before, after = self._tensor, vars(torch.Tensor)
+        if dict(after) == before:
+            return []
+        above = vars(_C["TensorBase"])
+        shadows = {k for k in after.keys() - before.keys() if k in above} - _STAND_INS
+        changed = {k for k in before if after.get(k, _MISSING) is not before[k]} - _STAND_INS
+        for key in shadows:
+            delattr(torch.Tensor, key)
+        for key in changed:
+            setattr(torch.Tensor, key, before[key])
+        public = sorted(k for k in shadows | changed if not _is_private(k))
+        return [f"replaced torch.Tensor.{key}: {_LEAVE}" for key in public]
+
+    def _put_modules_back(self) -> list[str]:
+        sys.modules = _TABLE
+        now = _TABLE
+        lost = []
+        if now != self._loaded:
+            lost = [k for k, module in self._loaded.items() if now.get(k, _MISSING) is not module]
+        for name in lost:
+            now[name] = self._loaded[name]
+        for name, held, before in self._lists:
+            found = getattr(sys, name, None)
+            if not isinstance(found, list) or any(item not in found for item in before):
+                held[:] = before
+                setattr(sys, name, held)
+        return [f"replaced sys.modules['{name}']: {_LEAVE}" for name in lost[:1]]
+
+    def _put_place_back(self) -> list[str]:
+        try:
+            here = _getcwd()
+        except OSError:
+            here = "a directory that is gone"
+        if here == self._place:
+            return []
+        with suppress(OSError):
+            os.chdir(self._place)
+        return [f"left the working directory at {here}: go back before the end"]
+
+    def _put_defaults_back(self) -> list[str]:
+        """PyTorch's, of which some replace names, too."""
+        found = []
+        dtype, device = _get_dtype(), _get_device()
+        if dtype != self._dtype:
+            _set_dtype(self._dtype)
+            found.append(f"left PyTorch's default dtype at {_short(dtype)}: pass dtype=")
+        if device != self._device:
+            _return_to(self._device)
+            found.append(f"left PyTorch's default device at {device}: pass device=")
+        return found
+
+    def _put_modes_back(self) -> list[str]:
+        if torch.is_inference_mode_enabled():
+            return ["left PyTorch in inference mode: write 'with torch.inference_mode()'"]
+        if _modes() <= self._modes:
+            return []
+        while _modes() > self._modes:
+            _pop_mode()
+        return ["left a mode of PyTorch on: enter modes by 'with'"]
+
+    def _put_settings_back(self) -> None:
+        """What needs no words: the task had the use of it."""
+        sys.stdin, sys.stdout, sys.stderr = self._streams
+        sys.excepthook, sys.unraisablehook = self._hooks
+        for number, handler in zip(_SIGNALS, self._handlers, strict=True):
+            if handler is not None and signal.getsignal(number) is not handler:
+                _set_handler(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+        faulthandler.cancel_dump_traceback_later()
+        os.umask(self._umask)
+        if locale.setlocale(locale.LC_ALL) != self._locale:
+            locale.setlocale(locale.LC_ALL, self._locale)
+        if any(entry[0] == "error" for entry in warnings.filters):
+            warnings.filters[:] = [entry for entry in warnings.filters if entry[0] != "error"]  # type: ignore[index]
+        (gc.enable if self._collects[0] else gc.disable)()
+        gc.set_threshold(*self._collects[1])
+        torch.set_flush_denormal(False)
+        torch.set_grad_enabled(self._gradient)
+        if torch.get_num_threads() != self._threads:
+            torch.set_num_threads(self._threads)
+        if torch.are_deterministic_algorithms_enabled() != self._deterministic:
+            _C["_set_deterministic_algorithms"](self._deterministic, warn_only=False)
+
+
+_LEAVE = "leave what others use as it is"
+
+
+def _put_back(label: str, before: Mapping[str, Any], after: MutableMapping[str, Any]) -> list[str]:
+    """Give names their values again. Others may be added, and private ones changed."""
+    if len(after) == len(before) and after == before:
+        return []
+    changed = [
+        name
+        for name, value in before.items()
+        if after.get(name, _MISSING) is not value
+        and not _is_private(name)
+        and not _is_torchs(after.get(name), value)
+    ]
+    for name in changed:
+        after[name] = before[name]
+    return [f"replaced {label}.{name}: {_LEAVE}" for name in changed]
+
+
+def _is_torchs(now: Any, before: Any) -> bool:
+    """Whether PyTorch has wrapped a function of its own, as its compiler does when it is loaded."""
+    if not isinstance(now, FunctionType) or not now.__module__.startswith("torch"):
+        return False
+    return now.__name__ == getattr(before, "__name__", None)
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
+
+
+def _lost_files() -> list[str]:
+    lost = [number for number, file in _VITAL.items() if _file(number) != file]
+    if not lost:
+        return []
+    return [f"closed file descriptor {lost[0]} of the judge: close only what it opened"]
+
+
+def _file(number: int) -> tuple[int, int] | None:
+    try:
+        found = os.fstat(number)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _set_handler(number: int, handler: Any) -> None:
+    try:
+        signal.signal(number, handler)
+    except (ValueError, OSError, TypeError):
+        return  # of another thread, or not for Python
+
+
+def _modes() -> int:
+    """How many modes of PyTorch are on that see every call of a function."""
+    return int(_C["_len_torch_function_stack"]() + _C["_len_torch_dispatch_stack"]())
+
+
+def _pop_mode() -> None:
+    if _C["_len_torch_dispatch_stack"]():
+        _C["_pop_torch_dispatch_stack"]()
+    else:
+        _C["_pop_torch_function_stack"]()
+
+
+def _return_to(device: torch.device) -> None:
+    """Make tensors there again. Modes that lie on the device's own are taken off with it."""
+    usual = None if device.type == "cpu" else device
+    try:
+        _set_device(usual)
+    except Exception:  # noqa: BLE001 - whatever a mode of the task's makes of it
+        while _C["_len_torch_function_stack"]():
+            _C["_pop_torch_function_stack"]()
+        _set_device(usual)
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).rpartition(".")[2]

@@ -29,6 +29,7 @@ from typing import Self, TypedDict, Unpack
 from kabuild.base.errors import KabuildError, Reason, UsageError
 from kabuild.base.fs import is_inside
 from kabuild.base.suggest import suggest
+from kabuild.base.umask import sparing_owner
 from kabuild.builder import Builder
 from kabuild.execution.host import cpus
 from kabuild.given import check_numbers, check_types, said
@@ -135,7 +136,8 @@ class Evaluator:
         check_numbers(replace(self._request, jobs=jobs))
         self._jobs = jobs or cpus()
         self._stop = stop = threading.Event()
-        self._store = Store.open()
+        with sparing_owner():
+            self._store = Store.open()
         self._spawner = Spawner()
         self._builder = Builder(
             self._store, _Silence(), lambda: nullcontext(stop), spawner=self._spawner
@@ -159,7 +161,8 @@ class Evaluator:
         """
         self._check_open()
         try:
-            return self._evaluated(task, solution, gates)
+            with sparing_owner():
+                return self._evaluated(task, solution, gates)
         except (KabuildError, BrokenTaskError, InfraFailureError, OSError):
             self._check_open()  # what an end in the meantime took away is nobody's mistake
             raise

@@ -78,9 +78,10 @@ class Packer:
 class Container:
     """The members of an open container, in their order. Raises DamagedError throughout."""
 
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        """``size`` is that of the whole file, in bytes."""
+    def __init__(self, file: BinaryIO, size: int, name: str = "") -> None:
+        """``size`` is that of the whole file, in bytes; ``name`` is for errors of reading it."""
         self._file = file
+        self._name = name
         self._size = size
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW).decompressobj()
         self._unpacked = io.BytesIO()
@@ -136,7 +137,7 @@ class Container:
             raise DamagedError("there is data after its end")
         if not self._decompressor.eof:
             raise DamagedError("it ends early")
-        if self._decompressor.unused_data or self._file.read(1):
+        if self._decompressor.unused_data or self._next_piece(1):
             raise DamagedError("there is data after its end")
 
     def _read(self, size: int) -> bytes:
@@ -151,7 +152,7 @@ class Container:
 
     def _fill(self) -> bool:
         """Unpack a little more; False at the end of the frame, or of the file."""
-        while not self._decompressor.eof and (piece := self._file.read(_PIECE)):
+        while not self._decompressor.eof and (piece := self._next_piece(_PIECE)):
             try:
                 made = self._decompressor.decompress(piece)
             except zstandard.ZstdError as error:
@@ -166,6 +167,14 @@ class Container:
                 return True
         return False
 
+    def _next_piece(self, size: int) -> bytes:
+        """Up to ``size`` packed bytes. An error of the file has its name."""
+        try:
+            return self._file.read(size)
+        except OSError as error:
+            error.filename = self._name or None
+            raise
+
 
 @contextmanager
 def opened(path: Path) -> Iterator[Container]:
@@ -174,7 +183,7 @@ def opened(path: Path) -> Iterator[Container]:
     Its limits follow from what it really holds: a file may claim any size by a hole at its end.
     """
     with _whole(path) as (file, size):
-        yield Container(file, size)
+        yield Container(file, size, str(path))
 
 
 def pieces(path: Path) -> Iterator[bytes]:

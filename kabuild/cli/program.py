@@ -13,10 +13,10 @@ import click
 
 from kabuild.base.errors import ExitCode, InfraError, Reason, UsageError
 from kabuild.base.suggest import suggest
+from kabuild.base.umask import spare_owner
 from kabuild.base.version import __version__
 from kabuild.cli.streams import mend
 
-_OTHERS = 0o077
 _HEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
 COMMANDS = {
     "init": "Make a workspace with a first task in it.",
@@ -197,6 +197,6 @@ def settle() -> None:
     A umask may keep others out, but not the owner. Where SIGCHLD is ignored, Linux forgets how
     children have ended; blocked signals would be ignored.
     """
-    os.umask(os.umask(_OTHERS) & _OTHERS)
+    spare_owner()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -54,6 +55,19 @@ def test_a_solution_is_judged_from_its_text(workspace: CliWorkspace) -> None:
     assert (done.task, done.speedup, done.score, done.cached) == (TASK, 2.0, 320.0, False)
     assert list(done.gates) == ["compile", "correctness", "perf", "unseen", "score"]
     assert done.problem is None
+
+
+@pytest.mark.parametrize("mask", [0o777, 0o177, 0o022])
+def test_a_umask_keeps_nobody_from_their_own_files(workspace: CliWorkspace, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        done = kabuild.evaluate(TASK, "// mine\n", workspace=workspace.root, gates=("compile",))
+        left = os.umask(mask)
+    finally:
+        os.umask(before)
+
+    assert done.passed
+    assert left == mask
 
 
 def test_a_failing_solution_names_the_gate_that_decided(workspace: CliWorkspace) -> None:

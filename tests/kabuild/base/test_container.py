@@ -191,3 +191,20 @@ def test_json_may_be_nested() -> None:
     text = "[" * 200 + "1" + "]" * 200
 
     assert json.dumps(bounded_json(text)) == text
+
+
+def test_a_file_that_cannot_be_read_is_named() -> None:
+    """The kernel reads no memory at address 0."""
+    with (
+        pytest.raises(OSError, match="Input/output error: '/proc/self/mem'"),
+        opened(Path("/proc/self/mem")) as container,
+    ):
+        container.head("manifest")
+
+
+def test_a_file_that_can_be_read_is_not_at_fault_for_others(tmp_path: Path) -> None:
+    file = tmp_path / "x.kcache"
+    file.write_bytes(b"")
+    with pytest.raises(OSError, match="no room") as caught, opened(file):
+        raise OSError(28, "no room")
+    assert caught.value.filename is None

@@ -8,7 +8,7 @@ import pytest
 
 from truth import distributions  # isort: skip
 from kabuild.rule import AttributeProblem
-from rules.harness.policy import KEYS, check_policies, gate_policy
+from rules.harness.policy import _POLICIES, KEYS, check_policies, gate_policy
 from rules.harness.terms import DISTRIBUTIONS
 
 
@@ -73,6 +73,55 @@ def test_a_mistake_is_found_with_its_place(change, path, words):
 
     assert caught.value.path == path
     assert words in f"{caught.value.message}; {caught.value.hint}"
+
+
+NUMBERS = {(gate, name): kind for gate in KEYS for name, kind in KEYS[gate].items()
+           if kind in {int, float}}  # fmt: skip
+
+
+@pytest.mark.parametrize(("gate", "name"), NUMBERS)
+def test_every_number_has_bounds(gate, name):
+    """Whatever is refused is refused with the name of the number, and what is expected."""
+    kind = NUMBERS[gate, name]
+    for value in (-1, -1e-9, 10**25, 1e25, float("nan"), float("inf"), True, "1", None, [1]):
+        with pytest.raises(AttributeProblem, match=f"'{name}' is ") as caught:
+            check_policies(attrs(**{gate: {name: value}}))
+        assert caught.value.path == (gate, name)
+        assert len(caught.value.message) < 120
+    default = getattr(_POLICIES[gate], name)
+    check_policies(attrs(**{gate: {name: kind(default)}}))
+
+
+@pytest.mark.parametrize(
+    ("gate", "name"),
+    [("perf", "min_batch_ms"), ("perf", "memory_share"), ("unseen", "call_seconds")],
+)
+def test_a_number_that_has_to_be_more_than_nothing(gate, name):
+    for value in (0, 0.0, -0.0, 1e-300):
+        with pytest.raises(AttributeProblem, match=r"expected a number from 0\.001"):
+            check_policies(attrs(**{gate: {name: value}}))
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("a", "a"), "declared twice"),
+        (("",), "not a valid name"),
+        (("a\x1b[31m",), "not a valid name"),
+        (tuple(f"d{number}" for number in range(101)), "at most 100"),
+    ],
+)
+def test_distributions_are_names(names, words):
+    with pytest.raises(AttributeProblem, match=words):
+        check_policies(attrs(distributions=names))
+    check_policies(attrs(distributions=("sorted", "nearly_equal")))
+
+
+def test_a_tolerance_that_accepts_everything_is_refused():
+    for value in (1e25, 1001, float("inf"), float("nan"), True):
+        with pytest.raises(AttributeProblem, match="expected a number from 0 to 1000"):
+            check_policies(attrs(tolerance={"f32": {"rtol": value}}))
+    check_policies(attrs(tolerance={"f32": {"rtol": 1, "atol": 0.0}}))
 
 
 def test_what_holds_for_the_task_holds_for_each_gate():

@@ -52,15 +52,16 @@ def _judge(launcher: Launcher, path: Path, *arguments: Path) -> int:
     from truth import process_state, refused_calls
     from truth.oracle import TaskFault
 
-    process_state.hold()
-    refused_calls.hold()
     torch.set_num_threads(1)  # so that an oracle's sums have one order on every machine
     try:
         spec = read_spec(path)
         for program in (spec.candidate, spec.baseline):
             launcher.prepare(program)
-        if spec.candidate.on_device:
+        on_device = spec.candidate.on_device
+        if on_device:
             session.start(spec.candidate.platform)
+        process_state.hold(on_device=on_device)
+        refused_calls.hold()
         verdict = _gate(spec.gate).run(spec, launcher, *arguments)
     except SpecError as error:
         return _complain(f"spec: {error}", BAD_INPUT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import signal
 import sys
 import warnings
@@ -201,10 +202,46 @@ def test_files_of_its_own_may_be_closed(tmp_path: Path, vital: int) -> None:
     os.close(vital)
 
 
-def test_what_is_open_now_is_held() -> None:
-    try:
-        process_state.hold()
-        assert {0, 1, 2} <= process_state._VITAL.keys()
-        refused_calls.hold()
-    finally:
-        process_state._VITAL.clear()
+@pytest.fixture
+def held() -> Iterator[None]:
+    """As in a gate: what is open now is the judge's, and memory is limited."""
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    process_state.hold()
+    refused_calls.hold()
+    yield
+    process_state._VITAL.clear()
+    process_state._LIMITS.clear()
+    resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+@pytest.mark.usefixtures("held")
+def test_what_is_open_now_is_held(tmp_path: Path) -> None:
+    assert {0, 1, 2} <= process_state._VITAL.keys()
+    assert call(tmp_path, "return len(bytes(1 << 20))") == 1 << 20
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("return bytearray(9 << 30)", ":7: inputs() raised MemoryError"),
+        ("return torch.empty(9 << 30, dtype=torch.uint8)", ":7: inputs() raised RuntimeError"),
+        ("sys.kept = torch.empty(7 << 30, dtype=torch.uint8)", ":6: inputs() left 7 GiB of memory"),
+    ],
+)
+def test_memory_that_the_judge_needs_is_told(tmp_path: Path, body: str, words: str) -> None:
+    with pytest.raises(TaskFault) as caught:
+        call(tmp_path, body)
+    vars(sys).pop("kept", None)
+    assert words in str(caught.value)
+
+
+@pytest.mark.usefixtures("held")
+def test_files_that_are_left_open_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(process_state._LIMITS, "files", 200)
+    body = "sys.kept = [open('/dev/null') for _ in range({})]"
+    with pytest.raises(TaskFault, match=r":6: inputs\(\) left 2\d\d files open: close them"):
+        call(tmp_path, body.format(199))
+    vars(sys).pop("kept").clear()
+    call(tmp_path, body.format(9))
+    vars(sys).pop("kept").clear()

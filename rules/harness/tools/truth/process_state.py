@@ -15,6 +15,7 @@ import json
 import locale
 import math
 import os
+import resource
 import signal
 import struct
 import sys
@@ -44,18 +45,33 @@ _getprofile, _setprofile = sys.getprofile, sys.setprofile
 _MODULES: Mapping[str, ModuleType] = {
     module.__name__: module for module in (os, os.path, signal, time, json, math, struct, torch)
 }
-_STAND_INS = {"cuda", "is_cuda"}  # which imported tasks replace where there is no such device
 _LISTS = ("path", "meta_path", "path_hooks")
 _SIGNALS = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGTERM)  # that the judge needs
 _MISSING = object()
 _VITAL: dict[int, tuple[int, int]] = {}
+_LIMITS: dict[str, int] = {}
+_SPARE_FILES = 64
+_DATA_BYTES = 8 << 30
+"""How much more memory the judge and a task's code may have; an action may have half as much again.
+"""
 
 
-def hold() -> None:
-    """Refuse the loss of any file descriptor that is open now."""
+def hold(*, on_device: bool = False) -> None:
+    """Refuse the loss of any file descriptor that is open now, and limit memory and files.
+
+    So a task's code that takes too much is told by an exception, in its line. Not on a device,
+    whose driver maps what nobody counts.
+    """
     for path in Path("/proc/self/fd").iterdir():
         if found := _file(int(path.name)):
             _VITAL[int(path.name)] = found
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _LIMITS["files"] = files - _SPARE_FILES
+    if not on_device:
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        most = _data_bytes() + _DATA_BYTES
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+        _LIMITS["bytes"] = most - _DATA_BYTES // 4
 
 
 class Kept:
@@ -101,7 +117,8 @@ class Kept:
             _setprofile(self._traced[1])
         after = _BUILTINS.copy()
         _BUILTINS.update(self._builtins)
-        modules, lost = self._put_modules_back(), _lost_files()
+        modules = self._put_modules_back()
+        lost = [*_lost_files(), *_exhausted()]
         self.crippled = bool(lost)
         complaints = (
             *lost,
@@ -128,8 +145,10 @@ class Kept:
         if dict(after) == before:
             return []
         above = vars(_C["TensorBase"])
-        shadows = {k for k in after.keys() - before.keys() if k in above} - _STAND_INS
-        changed = {k for k in before if after.get(k, _MISSING) is not before[k]} - _STAND_INS
+        shadows = {k for k in after.keys() - before.keys() if k in above}
+        changed = {k for k in before if after.get(k, _MISSING) is not before[k]}
+        stand_ins = {k for k in shadows | changed if _is_of_a_device(k)}
+        shadows, changed = shadows - stand_ins, changed - stand_ins
         for key in shadows:
             delattr(torch.Tensor, key)
         for key in changed:
@@ -227,6 +246,11 @@ def _put_back(label: str, before: Mapping[str, Any], after: MutableMapping[str, 
     return [f"replaced {label}.{name}: {_LEAVE}" for name in changed]
 
 
+def _is_of_a_device(name: str) -> bool:
+    """Whether a tensor's method is about one kind of device, as imported tasks replace some."""
+    return isinstance(getattr(torch, name.removeprefix("is_"), None), ModuleType)
+
+
 def _is_torchs(now: Any, before: Any) -> bool:
     """Whether PyTorch has wrapped a function of its own, as its compiler does when it is loaded."""
     if not isinstance(now, FunctionType) or not now.__module__.startswith("torch"):
@@ -243,6 +267,28 @@ def _lost_files() -> list[str]:
     if not lost:
         return []
     return [f"closed file descriptor {lost[0]} of the judge: close only what it opened"]
+
+
+def _exhausted() -> list[str]:
+    """What the code has used up, which the judge needs, too."""
+    if not _LIMITS:
+        return []
+    try:
+        files = sum(1 for _ in Path("/proc/self/fd").iterdir())
+    except OSError:
+        files = _LIMITS["files"] + _SPARE_FILES
+    if files > _LIMITS["files"]:
+        return [f"left {files} files open: close them"]
+    most = _LIMITS.get("bytes", sys.maxsize)
+    if (held := _data_bytes()) > most:
+        return [f"left {held >> 30} GiB of memory in use: keep less between calls"]
+    return []
+
+
+def _data_bytes() -> int:
+    """The private memory of this process, in bytes."""
+    pages = Path("/proc/self/statm").read_text().split()[5]
+    return int(pages) * resource.getpagesize()
 
 
 def _file(number: int) -> tuple[int, int] | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -13,7 +14,8 @@ from judging_doubles import judge, side_of, softmax, steady
 
 from truth.oracle import TaskFault  # isort: skip
 from perf import plausibility  # isort: skip
-from base.program import CandidateFault, MachineFault  # isort: skip
+from perf.baseline_fault import baseline_fault  # isort: skip
+from base.program import CandidateFault, MachineFault, Program  # isort: skip
 from terms.reasons import Reason  # isort: skip
 from base.spec import SpecError  # isort: skip
 
@@ -306,6 +308,27 @@ def test_a_baseline_that_fails_is_the_task_s_fault(tmp_path):
 
     with pytest.raises(TaskFault, match="baseline fails"):
         judge(tmp_path, baseline=crashes)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("import torch\n\ndef reference(x):\n    pass\n", "{}:3: "),
+        ("reference = print\n", "{}:1: "),
+        (None, ""),
+    ],
+)
+def test_a_baseline_in_python_is_told_with_its_line(tmp_path, text, place):
+    path = tmp_path / "reference.py"
+    if text is not None:
+        path.write_text(text)
+    program = Program("torch", str(path), "baseline", platform="cpu")
+    fault = CandidateFault(Reason.INPUT_MUTATED, "the candidate changed its input 'x'")
+
+    said = "the baseline fails when timed: INPUT_MUTATED: it changed its input 'x'"
+    assert str(baseline_fault(program, fault)) == place.format(path) + said
+    native = replace(program, abi="hip", path=str(tmp_path / "kernel.so"))
+    assert str(baseline_fault(native, fault)) == said
 
 
 @pytest.mark.parametrize("policy", [{"processes": 2}, {"samples": 1}, {"max_processes": 2}])

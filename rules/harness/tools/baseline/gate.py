@@ -15,6 +15,7 @@ from typing import Any
 
 from base.program import CandidateFault, Config, MachineFault
 from base.spec import Spec
+from perf.baseline_fault import baseline_fault
 from perf.choice import COUNTED, EAGER, Choice, Looks
 from perf.chooser import LOOKS
 from perf.device_gate import DeviceGate
@@ -24,7 +25,6 @@ from terms.perf import PerfPolicy
 from terms.verdict import PASS, Verdict, canonical_json, number
 from truth import compiled_cache
 from truth.judge import Case, Judge
-from truth.oracle import TaskFault
 from truth.side import Launching, Running
 
 GATE = "baseline"
@@ -65,7 +65,7 @@ def _on_host(spec: Spec, launcher: Launching, policy: PerfPolicy) -> dict[str, L
             for config in spec.configs:
                 looks[config.name] = _look(judge, runner, config, drawn)
     except CandidateFault as fault:
-        raise TaskFault(f"the baseline fails when timed: {fault}") from fault
+        raise baseline_fault(spec.baseline, fault) from fault
     return looks
 
 

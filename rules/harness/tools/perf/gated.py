@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from base.program import Batch, CandidateFault, Config, Gated
 from truth.assessment import Call
 from truth.judge import Case, Judge
-from truth.oracle import TaskFault
 from truth.side import Side
 
 from perf import device_budget, device_state
 from perf.asides import Asides
+from perf.baseline_fault import baseline_fault
 from perf.device_budget import Budget
 from perf.gate_samples import (
     GATE_CLOCK,
@@ -126,7 +126,7 @@ class GatedMeter:
                     runner.kill()
         except CandidateFault as fault:
             if side == "baseline":
-                raise TaskFault(f"the baseline fails when timed: {fault}") from fault
+                raise baseline_fault(self._judge.baseline.program, fault) from fault
             raise
         finally:
             device_budget.give_back()

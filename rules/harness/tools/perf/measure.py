@@ -12,11 +12,11 @@ from base.program import Batch, CandidateFault, MachineFault
 from terms.reasons import Reason
 from truth.assessment import Call, Tensors
 from truth.judge import Case, Judge
-from truth.oracle import TaskFault
 from truth.side import Running, Side
 
 from perf.asides import Asides
 from perf.audit import Clock
+from perf.baseline_fault import baseline_fault
 from perf.plan import SIDES, Drawn, Plan, Round, Series, SideName, Turn
 from perf.process import Process, verify
 
@@ -149,7 +149,7 @@ class Meter:
                     self._time(made, runner, plan, calls[plan.config.name])
         except CandidateFault as fault:
             if side == "baseline":
-                raise TaskFault(f"the baseline fails when timed: {fault}") from fault
+                raise baseline_fault(self._judge.baseline.program, fault) from fault
             raise
         return made
 

@@ -79,6 +79,11 @@ class Side:
         self._loaded: tuple[Config, int] | None = None
 
     @property
+    def program(self) -> Program:
+        """What its runners run."""
+        return self._program
+
+    @property
     def cache(self) -> str:
         """The directory where its compilers keep what they make; empty for none."""
         return self._policy.cache

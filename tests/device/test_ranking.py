@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import time_model
+from analyze.sums import sums
 from ranking import draw, ranked
 from time_model import LAUNCH, MEMORY, TERMS, TimeModel, fit, halves, spearman, terms
-from variant_counts import in_turns, sums
+from variant_counts import in_turns
 from variants import GIVEN, Variant, variants
 
 

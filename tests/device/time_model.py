@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from analyze.sums import amounts, operations_of_warps
+
 _STEPS = 500
 
 
@@ -55,27 +57,22 @@ def _of_kernel(kernel: Row, gpu: Gpu) -> dict[str, float]:
     launches = sum(shape["count"] for shape in shapes)
     warps = sum(shape["count"] * _blocks(shape) * _warps(shape) for shape in shapes) or 1
     rounds = max(_rounds(shape, gpu) for shape in shapes)
-    working = min(gpu.processors, max(_blocks(shape) for shape in shapes))
-    accesses, arithmetic = kernel["accesses"], kernel["arithmetic"]
-
-    def asked(what: str, *kinds: str) -> float:
-        return float(sum(accesses.get(f"{kind} {what}", 0) for kind in kinds))
-
-    everywhere = ("global load", "global store", "global atomic")
-    shared = ("shared load", "shared store", "shared atomic")
-    trips = asked("requests", "global load", "global atomic")
+    accesses = kernel["accesses"]
+    trips = sum(accesses.get(f"global {name} requests", 0) for name in ("load", "atomic"))
+    read = sum(shape["sectors_read"] for shape in shapes)
     written = sum(shape["sectors_written"] for shape in shapes)
     by_blocks = sum(shape["sectors_read_by_blocks"] or shape["sectors_read"] for shape in shapes)
-    plain = sum(arithmetic.get(kind, 0) for kind in ("f64", "f32", "f16", "conversion", "integer"))
+    done = amounts(kernel, gpu.processors)
+    plain = operations_of_warps(done, "f64", "f32", "f16", "conversion", "integer")
     return {
-        LAUNCH: float(launches),
-        MEMORY: float(sum(shape["sectors_read"] for shape in shapes) + written),
+        LAUNCH: done["launch"],
+        MEMORY: float(read + written),
         CACHE: float(by_blocks + written),
-        "sectors": asked("sectors", *everywhere) / working,
-        "shared": asked("passes", *shared) / working,
-        "instructions": (plain / 32 + kernel["branches"]) / working,
-        "special": arithmetic.get("special", 0) / 32 / working,
-        "atomics": asked("turns", "global atomic", "shared atomic") / working,
+        "sectors": done["sectors"],
+        "shared": done["shared"],
+        "instructions": plain + done["branches"],
+        "special": operations_of_warps(done, "special"),
+        "atomics": done["atomics"],
         "trips": trips / warps * rounds * launches,
         "barriers": kernel["barriers"] / warps * rounds * launches,
         "exchanges": sum(shape["exchanges"] for shape in shapes) / warps * rounds * launches,

@@ -17,11 +17,12 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import counted
+from analyze.sums import sums
 from description import revision
 from variants import Variant, variants
 from workplace import ROOT, Workplace
@@ -89,53 +90,6 @@ def count(workplace: Workplace, chosen: Sequence[Variant], found: dict[str, Any]
                 "calls": [sums(call) for call in calls if call["whole"]],
             }
         yield len(found)
-
-
-def sums(call: Mapping[str, Any]) -> dict[str, Any]:
-    """What a call does, launch by launch where its kernels have different names."""
-    launches = call["launches"]
-    names = list(dict.fromkeys(launch["kernel"] for launch in launches))
-    return {
-        "config": call["config"],
-        "of": call["of"],
-        "flops": call["flops"],
-        "launches": [_kernel(call, name) for name in names],
-    }
-
-
-def _kernel(call: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The launches of one kernel: their shapes, and sums over all of them."""
-    own = {
-        what: [one for one in call[what] if one["kernel"] == name]
-        for what in ("launches", "accesses", "branches", "arithmetic", "barriers")
-    }
-    width = f"warp{counted.WARP}"
-    accesses: Counter[str] = Counter()
-    for access in own["accesses"]:
-        for what in ("requests", "sectors", "passes", "turns"):
-            key = f"{access['space']} {access['operation']} {what}"
-            accesses[key] += access[width].get(what, 0)
-    arithmetic: Counter[str] = Counter()
-    for one in own["arithmetic"]:
-        arithmetic[one["kind"]] += one["operations"]
-    return {
-        "kernel": name,
-        "shapes": [
-            {
-                key: launch[key]
-                for key in (
-                    *("grid", "block", "count", "shared_bytes", "exchanges"),
-                    *("sectors_read", "sectors_written", "sectors_read_by_blocks"),
-                )
-            }
-            for launch in own["launches"]
-        ],
-        "accesses": dict(accesses),
-        "arithmetic": dict(arithmetic),
-        "branches": sum(one[width]["requests"] for one in own["branches"]),
-        "divergent": sum(one[width]["divergent"] for one in own["branches"]),
-        "barriers": sum(one["passed"] for one in own["barriers"]),
-    }
 
 
 def read(directory: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from analyze.counts import Access, Counts, read_counts
 from analyze.findings import MOST, find
+from analyze.reuse import Distances, Reuse
 from analyze.totals import Totals, Ways
 from sanitize.places import Place, Places
 
@@ -85,6 +86,27 @@ def test_launches_have_what_their_blocks_load_if_all_say_so() -> None:
     assert (told.sectors_read_by_blocks, told.sectors_most_of_block) == (80, 25)
     (untold,) = said(*many, *silent).launches
     assert (untold.sectors_read_by_blocks, untold.sectors_most_of_block) == (None, None)
+
+
+REUSE = "kabuild-counts reuse {kind} one_in {one_in} first 4 within{within} across{across}"
+
+
+def test_reuse_is_added_up_by_launch_and_operation() -> None:
+    loads = REUSE.format(kind="load", one_in=1, within=" 1 2", across="")
+    stores = REUSE.format(kind="store", one_in=2, within="", across=" 0 0 8")
+    one = (LAUNCH.format(lost=0), loads, stores, END)
+
+    (launch,) = said(*one, *one).launches
+    assert launch.reuse is not None
+    assert launch.reuse.of("load") == Distances(8, (2, 4))
+    assert launch.reuse.to_json()["store"] == {"first": 8, "within": (), "across": (0, 0, 16)}
+    assert launch.reuse.one_in == 2
+    assert Reuse.of_json(launch.reuse.to_json()).to_json() == launch.reuse.to_json()
+    (untold,) = said(*one, LAUNCH.format(lost=0), END).launches
+    assert untold.reuse is None
+    for wrong in (loads + " -1", loads.replace("load", "steal"), loads + " 1" * 33):
+        (launch,) = said(LAUNCH.format(lost=0), wrong, END).launches
+        assert launch.reuse is None
 
 
 def test_arithmetic_is_added_up_by_line_and_kind() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.testkit.runtime import load_built
+from tests.toolchains.hip.counting import build_runtime
 from tests.toolchains.hip.support import HERE, Completed, Driver, InProcess, Library, Load
 
 
@@ -23,6 +24,12 @@ def driver() -> Driver:
 def runtime() -> Path:
     """The runtime's library, as the program builds it; loaded as the runner does it."""
     return load_built()
+
+
+@pytest.fixture(scope="session")
+def counting_runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runtime that counts, as its program builds it."""
+    return build_runtime(tmp_path_factory.mktemp("counting"))
 
 
 @pytest.fixture(scope="session")

@@ -2,77 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from analyze.counts import Access, Branch, Counts, read_counts
+from analyze.counts import Access, Branch, Counts
 from analyze.totals import Totals, Ways
-from sanitize.places import Places
 
-from tests.toolchains.hip.support import HERE, HIP, ZIG
+from tests.toolchains.hip.counting import counted
+from tests.toolchains.hip.support import HERE
 
 SOURCE = HERE / "kernels" / "counting.hip"
-COUNTING = HIP / "cpu" / "counting"
-TERMS = HIP.parents[1] / "rules" / "harness" / "tools"
-
-# Tensors that begin at odd multiples of 4 bytes, as guarded ones do; a device aligns them.
-CALL = """
-import ctypes, sys
-runtime, library = sys.argv[1:]
-rt = ctypes.CDLL(runtime, mode=ctypes.RTLD_GLOBAL)
-kernels = ctypes.CDLL(library)
-pointers = []
-for name in (b"x", b"y", b"counts"):
-    room = (ctypes.c_float * 8192)()
-    pointers.append((room, ctypes.c_void_p(ctypes.addressof(room) + 16)))
-    rt.hipcpu_sanitizer_buffer(pointers[-1][1], ctypes.c_size_t(4 * 8000), name, 1)
-assert kernels.run(*(pointer for _, pointer in pointers)) == 0
-"""
-
-
-def command(program: str, *arguments: str | Path, cwd: Path) -> str:
-    """Run one of the counters' programs; what it printed."""
-    done = subprocess.run(
-        [sys.executable, program, *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(TERMS)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stderr
-
-
-def counted(folder: Path, runtime: Path, wave: int) -> Counts:
-    """All kernels of the source, run once."""
-    compiler = f"--compiler=zig:{ZIG}"
-    kernel = str(COUNTING / "counted_kernel.py")
-    command(kernel, f"--source={SOURCE}", f"--wave={wave}", compiler, cwd=folder)
-    out = folder / "out"
-    said = command("-c", CALL, runtime, out / "kernel.so", cwd=folder)
-    return read_counts(said, Places.read(out / "kernel.places.json"))
-
-
-@pytest.fixture(scope="module")
-def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("counting")
-    library = folder / "libhipcpu.so"
-    program = str(COUNTING / "counting_runtime.py")
-    command(program, "-o", library, f"--compiler=zig:{ZIG}", cwd=folder)
-    return library
 
 
 @pytest.fixture(scope="module", params=[64, 32])
 def counts(
-    request: pytest.FixtureRequest, runtime: Path, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, counting_runtime: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Counts:
     """Of the kernels as they run with waves of 64 and of 32 lanes."""
-    return counted(tmp_path_factory.mktemp("kernels"), runtime, request.param)
+    folder = tmp_path_factory.mktemp("kernels")
+    return counted(folder, counting_runtime, SOURCE, request.param)
 
 
 def access(counts: Counts, kernel: str, what: str) -> Access:

@@ -14,11 +14,9 @@ from typing import Any, TypeVar
 
 from sanitize.places import Place, Places
 
+from analyze.reuse import Reuse, read_reuse
+from analyze.sums import KINDS
 from analyze.totals import BRANCH_FIELDS, FIELDS, Totals, Ways
-
-KINDS = ("f64", "f32", "f16", "special", "conversion", "integer")
-"""Of arithmetic: floating-point operations by type, divisions and functions such as ``exp``,
-conversions from and to floating point, and integer operations without those on addresses."""
 
 _NUMBER = r"\d{1,18}"
 _TOTALS = rf"(?:\ {_NUMBER}){{{FIELDS}}}"
@@ -76,6 +74,7 @@ class Launch:
         sectors_read_by_blocks: each counted once per block that loads it: the traffic to the shared
             cache, if each block has a large enough cache of its own. None if not counted.
         sectors_most_of_block: the most sectors that one block accesses. None if not counted.
+        reuse: how far apart accesses to the same sectors are. None if not counted.
     """
 
     kernel: str
@@ -90,6 +89,7 @@ class Launch:
     sectors_written: int = 0
     sectors_read_by_blocks: int | None = None
     sectors_most_of_block: int | None = None
+    reuse: Reuse | None = None
 
     @property
     def key(self) -> object:
@@ -110,11 +110,13 @@ class Launch:
             sectors_most_of_block=_both(
                 max, self.sectors_most_of_block, other.sectors_most_of_block
             ),
+            reuse=_both(operator.add, self.reuse, other.reuse),
         )
 
     def to_json(self) -> dict[str, Any]:
         """As in ``analysis.json``."""
-        return {**vars(self), "grid": list(self.grid), "block": list(self.block)}
+        told = {**vars(self), "grid": list(self.grid), "block": list(self.block)}
+        return {**told, "reuse": self.reuse.to_json() if self.reuse else None}
 
 
 @dataclass(frozen=True)
@@ -303,6 +305,8 @@ def read_counts(said: str, places: Places) -> Counts:
         elif (match := _FOOTPRINT.fullmatch(line)) and kernel is not None:
             launches[-1] = _with_footprint(launches[-1], match.groupdict())
             whole &= match["whole"] == "1"
+        elif (reuse := read_reuse(line)) and kernel is not None:
+            launches[-1] = replace(launches[-1], reuse=(launches[-1].reuse or Reuse()) + reuse)
         elif match := _BRANCH.fullmatch(line):
             branch = _branch(kernel or "", match.groupdict(), places)
             whole &= kernel is not None and branch.plausible
@@ -350,8 +354,10 @@ def _with_footprint(launch: Launch, said: Mapping[str, str | Any]) -> Launch:
     )
 
 
-def _both(join: Callable[[int, int], int], one: int | None, other: int | None) -> int | None:
-    """The sum of two counts; None if either is unknown."""
+def _both(
+    join: Callable[[_Item, _Item], _Item], one: _Item | None, other: _Item | None
+) -> _Item | None:
+    """What two launches have together; None if either is unknown."""
     return None if one is None or other is None else join(one, other)
 
 

@@ -3,6 +3,7 @@
 //
 //   kabuild-counts launch KERNEL; grid X Y Z block X Y Z shared BYTES wave LANES ...
 //   kabuild-counts footprint sectors READ WRITTEN blocks READ MOST whole 0|1
+//   kabuild-counts reuse OPERATION one_in COUNT first COUNT within COUNTS across COUNTS
 //   kabuild-counts access PLACE MEMORY; OPERATION SPACE BYTES narrow 11 totals wide 11 totals
 //   kabuild-counts branch PLACE; narrow 4 totals wide 4 totals
 //   kabuild-counts arithmetic PLACE; KIND operations of all lanes
@@ -10,7 +11,8 @@
 //   kabuild-counts end
 //   kabuild-counts full, instead of a launch for which there is no room
 //
-// Places are those of `sanitizer/findings.h`; the totals are those of `requests.h`, in their order.
+// Places are those of `sanitizer/findings.h`; the totals are those of `requests.h`, in their order;
+// reuse is that of `reuse.h`, by distances, without those at the end that nothing has.
 #include "../runtime/observer.h"
 
 #include <stdarg.h>
@@ -20,6 +22,7 @@
 
 #include "footprint.h"
 #include "requests.h"
+#include "reuse.h"
 
 namespace hipcpu {
 
@@ -84,6 +87,25 @@ const char* kind_of(uint32_t kind) {
   return kind < sizeof kinds / sizeof *kinds ? kinds[kind] : "-";
 }
 
+const char* const kOperations[] = {"load", "store", "atomic"};
+
+void say_distances(const char* name, const uint64_t (&counts)[kDistances]) {
+  uint32_t end = kDistances;
+  while (end != 0 && counts[end - 1] == 0) --end;
+  say(" %s", name);
+  for (uint32_t i = 0; i < end; ++i) say(" %llu", static_cast<unsigned long long>(counts[i]));
+}
+
+void say_reuse(Operation operation) {
+  const Reuse& told = reuse(operation);
+  say("kabuild-counts reuse %s one_in %llu first %llu", kOperations[static_cast<int>(operation)],
+      static_cast<unsigned long long>(reuse_one_in()),
+      static_cast<unsigned long long>(told.first));
+  say_distances("within", told.within);
+  say_distances("across", told.across);
+  say("\n");
+}
+
 void say(const Site& site) {
   if (site.operation == Operation::kArithmetic) {
     return say("kabuild-counts arithmetic %s; %s %llu\n", or_dash(site.place.text),
@@ -96,9 +118,8 @@ void say(const Site& site) {
     say_branch(site.wide);
     return say("\n");
   }
-  const char* operations[] = {"load", "store", "atomic"};
   say("kabuild-counts access %s %s; %s %s %u narrow", or_dash(site.place.text),
-      or_dash(site.memory), operations[static_cast<int>(site.operation)],
+      or_dash(site.memory), kOperations[static_cast<int>(site.operation)],
       site.space == Space::kShared ? "shared" : "global", site.bytes);
   say(site.narrow);
   say(" wide");
@@ -126,6 +147,9 @@ void report(const Job& job) {
       static_cast<unsigned long long>(sectors.written),
       static_cast<unsigned long long>(sectors.read_by_blocks),
       static_cast<unsigned long long>(sectors.most_of_block), sectors.whole ? 1 : 0);
+  say_reuse(Operation::kLoad);
+  say_reuse(Operation::kStore);
+  say_reuse(Operation::kAtomic);
   for (uint32_t i = 0; i < site_count(); ++i) say(sites()[i]);
   for (uint32_t i = 0; i < barrier_count; ++i) {
     const Barrier& barrier = barriers[i];
@@ -153,6 +177,7 @@ void observe_end(const Job& job) {
 void observe_block(const Worker& worker, uint64_t block) {
   settle_block();
   begin_block_footprint();
+  begin_block_reuse();
   if (block != 0) return;
   remove_region(worker.dynamic_shared);
   if (worker.job->shared_bytes != 0) {

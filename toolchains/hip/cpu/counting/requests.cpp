@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "footprint.h"
+#include "reuse.h"
 #include "totals.h"
 
 namespace hipcpu {
@@ -24,6 +25,17 @@ struct Open {
   uint32_t count;             // of requests
 };
 
+// The requests of one wave, in the order in which their first lanes came.
+struct Order {
+  struct Item {
+    uint32_t site;
+    uint32_t number;
+  };
+  Item* items;
+  uint32_t capacity;
+  uint32_t count;
+};
+
 struct AtomicLoad {
   bool pending;
   uintptr_t address;
@@ -36,6 +48,7 @@ Site all_sites[kMostSites];
 uint32_t used_sites;
 uint32_t slots[kSlots];           // by key: a site's number plus one
 Open* open_of[kMaxWaves];         // by wave: kMostSites of them
+Order orders[kMaxWaves];          // by wave
 uint32_t used_waves;
 Request* idle_chunks[kMostChunks];
 uint32_t idle_count;
@@ -109,11 +122,25 @@ bool grow(Open& open) {
   return true;
 }
 
-// The request that a lane joins at a site; null if there is no room for it.
-Request* join(Open& open, uint32_t lane) {
+bool append(Order& order, uint32_t site, uint32_t number) {
+  if (order.count == order.capacity) {
+    const uint32_t capacity = order.capacity == 0 ? kChunk : 2 * order.capacity;
+    void* memory = realloc(order.items, capacity * sizeof *order.items);
+    if (memory == nullptr) return false;
+    order.items = static_cast<Order::Item*>(memory);
+    order.capacity = capacity;
+  }
+  order.items[order.count++] = {site, number};
+  return true;
+}
+
+// The request of a wave that a lane joins at a site; null if there is no room for it.
+Request* join(uint32_t wave, uint32_t site, uint32_t lane) {
+  Open& open = open_of[wave][site];
   const uint32_t number = open.next[lane];
   if (number == open.count) {
     if (open.count == open.chunk_count * kChunk && !grow(open)) return nullptr;
+    if (!append(orders[wave], site, number)) return nullptr;
     open.chunks[number / kChunk][number % kChunk].lanes = 0;
     ++open.count;
   }
@@ -142,8 +169,9 @@ uint64_t live_lanes(uint32_t wave) {
 void join_site(uint32_t site, uint64_t value) {
   const uint32_t thread = hipcpu_context.current;
   const uint32_t lane = thread & ((1u << shift) - 1);
-  Open* open = site == kNone ? nullptr : open_sites(thread >> shift);
-  Request* request = open == nullptr ? nullptr : join(open[site], lane);
+  const uint32_t wave = thread >> shift;
+  const bool known = site != kNone && open_sites(wave) != nullptr;
+  Request* request = known ? join(wave, site, lane) : nullptr;
   if (request == nullptr) {
     ++lost;
     return;
@@ -216,12 +244,17 @@ void settle_wave(uint32_t wave) {
   settle_load();
   if (wave >= kMaxWaves || open_of[wave] == nullptr) return;
   const uint64_t live = live_lanes(wave);
+  Order& order = orders[wave];
+  for (uint32_t i = 0; i < order.count; ++i) {
+    const Order::Item& item = order.items[i];
+    Request** chunks = open_of[wave][item.site].chunks;
+    const Request& request = chunks[item.number / kChunk][item.number % kChunk];
+    add_request(all_sites[item.site], request, live, shift);
+  }
+  order.count = 0;
   for (uint32_t s = 0; s < used_sites; ++s) {
     Open& open = open_of[wave][s];
     if (open.count == 0) continue;
-    for (uint32_t i = 0; i < open.count; ++i) {
-      add_request(all_sites[s], open.chunks[i / kChunk][i % kChunk], live, shift);
-    }
     while (open.chunk_count != 0) idle_chunks[idle_count++] = open.chunks[--open.chunk_count];
     open.count = 0;
     memset(open.next, 0, sizeof open.next);
@@ -240,6 +273,7 @@ void begin_counts(uint32_t wave_shift) {
   memset(slots, 0, sizeof slots);
   lost = 0;
   begin_footprint();
+  begin_reuse();
 }
 
 Site* sites() { return all_sites; }

@@ -1,6 +1,7 @@
 #include "totals.h"
 
 #include "footprint.h"
+#include "reuse.h"
 
 namespace hipcpu {
 
@@ -41,7 +42,10 @@ void add_sectors(Totals& totals, const Addresses& addresses, const Site& site, b
     const uint64_t first = from >> kSectorShift > next ? from >> kSectorShift : next;
     const uint64_t last = (to - 1) >> kSectorShift;
     if (last + 1 > first) sectors += last + 1 - first;
-    for (uint64_t at = first; noted && at <= last; ++at) note_sector(at, site.operation);
+    for (uint64_t at = first; noted && at <= last; ++at) {
+      note_sector(at, site.operation);
+      note_reuse(at, site.operation);
+    }
     if (last + 1 > next) next = last + 1;
   }
   totals.sectors += sectors;
@@ -104,7 +108,7 @@ bool both_ways(const Request& request, uint64_t lanes) {
   return false;
 }
 
-// With `noted`, the launch's footprint is kept too: once, for the narrow warps.
+// With `noted`, the launch's footprint and reuse are kept too: once, for the narrow warps.
 void add(Totals& totals, const Site& site, const Request& request, uint64_t within,
          uint64_t live, bool noted) {
   const uint64_t lanes = request.lanes & within;

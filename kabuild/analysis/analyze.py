@@ -143,6 +143,7 @@ class _Analyzer:
             toolchains=lambda label, secrets: self._toolchain(target, label, secrets=secrets),
             toolchains_here=lambda label: self._toolchain_here(target, label),
             platform_spec=lambda: self._loader.platforms.spec(self._options.platform.name),
+            peaks=self._loader.platforms.peaks,
         )
         try:
             rule.implement(context)

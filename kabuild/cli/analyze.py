@@ -12,7 +12,7 @@ from kabuild.base.bounded_json import read_json
 from kabuild.base.errors import AnalysisError, NoTestsError, Reason
 from kabuild.base.printing import escaped
 from kabuild.cli.flags import KeyFlags, RunFlags, SaltFlags, SolverFlags, TargetFlags, TrialFlags
-from kabuild.cli.occupancy import platform_of, read_tables
+from kabuild.cli.occupancy import platform_of, read_tables, reported_arch
 from kabuild.cli.options import flag, takes
 from kabuild.cli.presentation import JsonFlags
 from kabuild.cli.session import builder, leave_views, rerun_flags
@@ -37,7 +37,7 @@ class AnalyzeFlags(SolverFlags, TargetFlags, TrialFlags, SaltFlags, KeyFlags, Ru
     arch: str | None = flag(
         "--arch",
         metavar="ARCH",
-        help="Also compile for this architecture of a GPU, and show occupancy.",
+        help="Show a modelled time and the occupancy for this architecture of a GPU.",
     )
 
     def refine(self, request: Request) -> Request:
@@ -52,7 +52,8 @@ def command(options: AnalyzeFlags) -> None:
 
     Runs each kernel once per visible config on the CPU, with a counter at every access. Large
     configs are reduced. Counts sectors of global memory, bank conflicts of shared memory,
-    contention of atomic operations, diverging branches, and barriers. Nothing is timed.
+    contention of atomic operations, diverging branches, and barriers. Nothing is timed: the
+    modelled time of HIP kernels is made of these counts and a GPU's published peaks.
 
     \b
     kabuild analyze //tasks/hip2hip/softmax --solution=my.hip
@@ -87,7 +88,8 @@ def command(options: AnalyzeFlags) -> None:
         click.echo(json.dumps(found, sort_keys=True))
         click.echo("\n\n".join(failures), err=True, nl=bool(failures))
     else:
-        shown = [escaped(_shown(label, analysis)) for label, analysis in found.items()]
+        arch = reported_arch(request.cwd, options.arch) if options.arch else ""
+        shown = [escaped(_shown(label, analysis, arch)) for label, analysis in found.items()]
         click.echo("\n\n".join([*failures, *shown]))
     raise click.exceptions.Exit(int(summary.exit_code))
 
@@ -102,8 +104,10 @@ def _read(gate: GateResult, summary: Summary, store: Store) -> dict[str, Any] | 
         analysis: dict[str, Any] = read_json(store.cas.get(file.digest))
         if analysis["schema"] != _SCHEMA:
             raise ValueError(f"schema {analysis['schema']}")
-        for warp in (32, 64):
-            render_analysis("", analysis, warp)
+        known = {arch for call in analysis["calls"] for arch in call.get("modelled", {})}
+        for arch in ("", *known):
+            for warp in (32, 64):
+                render_analysis("", analysis, warp, arch=arch)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise AnalysisError(
             Reason.BAD_RULE,
@@ -113,10 +117,11 @@ def _read(gate: GateResult, summary: Summary, store: Store) -> dict[str, Any] | 
     return analysis
 
 
-def _shown(label: str, analysis: dict[str, Any]) -> str:
+def _shown(label: str, analysis: dict[str, Any], arch: str) -> str:
     occupancy = analysis["occupancy"]
     waves = {kernel["wave"] for kernel in occupancy["kernels"]} if occupancy else set()
-    return render_analysis(label, analysis, max(waves, default=_WARP), occupancy)
+    warp = max(waves, default=_WARP)
+    return render_analysis(label, analysis, warp, occupancy=occupancy, arch=arch)
 
 
 def _uncounted(patterns: tuple[str, ...]) -> NoTestsError:

@@ -50,6 +50,13 @@ def platform_of(directory: Path, arch: str) -> str:
     raise UsageError(Reason.BAD_FLAG, f"unknown architecture '{arch}'", hint=hint)
 
 
+def reported_arch(directory: Path, arch: str) -> str:
+    """The architecture that devices report which run code for ``arch``: ``sm_90`` of ``sm_90a``."""
+    index = PlatformIndex.around(directory)
+    specs = (index.spec(name) for name in index.names())
+    return next(spec.architectures[arch] for spec in specs if arch in spec.architectures)
+
+
 def read_tables(builds: Builder, request: Request, platform: str) -> Tables:
     """Compile what ``request`` asks for, for the architecture of ``platform``.
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kabuild.base.bytecode import own_package
 from kabuild.base.errors import LoadError, Reason, UsageError, described
 from kabuild.base.suggest import suggest
-from kabuild.loading.roots import PLATFORM_FILE, builtin_root, find_workspace
+from kabuild.loading.roots import PEAKS_FILE, PLATFORM_FILE, builtin_root, find_workspace
 from kabuild.model.platform import CPU, CPU_SPEC, PLATFORMS, Platform, PlatformSpec
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class PlatformIndex:
     def __init__(self, roots: Sequence[Path]) -> None:
         self.roots = tuple(roots)
         self._specs: dict[str, PlatformSpec] = {CPU: CPU_SPEC}
+        self._peaks: dict[str, Mapping[str, Any]] | None = None
 
     def names(self) -> tuple[str, ...]:
         """``cpu``, then all others, sorted; reads no file."""
@@ -74,6 +75,22 @@ class PlatformIndex:
                 directory, self._shown(directory), root="builtin" if builtin else "workspace"
             )
         return self._specs[name]
+
+    def peaks(self) -> Mapping[str, Mapping[str, Any]]:
+        """By architecture, the published peaks of one GPU, of all platforms that declare some.
+
+        Raises LoadError with the line of an error.
+        """
+        if self._peaks is None:
+            from kabuild.loading.peaks_file import read_peaks
+
+            self._peaks = {}
+            for name in self.names():
+                directory = self._directory(name)
+                if directory and (directory / PEAKS_FILE).is_file():
+                    known = set(self.spec(name).architectures.values())
+                    self._peaks |= read_peaks(directory, self._shown(directory), known)
+        return self._peaks
 
     def parse(self, text: str) -> Platform:
         """The platform of ``--platform=NAME[:ARCH]``. Raises as ``spec``."""

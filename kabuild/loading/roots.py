@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 BUILD_FILE = "BUILD.toml"
 WORKSPACE_FILE = "WORKSPACE.toml"
 PLATFORM_FILE = "platform.toml"
+PEAKS_FILE = "peaks.toml"
 SHARED = ("rules", "toolchains")
 
 

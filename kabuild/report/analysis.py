@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kabuild.report.modelled import modelled_lines
 from kabuild.report.page.symbols import readable
 from kabuild.report.table import text_table
 
@@ -19,10 +20,16 @@ _SECTOR = 32
 
 
 def render_analysis(
-    label: str, analysis: Mapping[str, Any], warp: int, occupancy: Mapping[str, Any] | None = None
+    label: str,
+    analysis: Mapping[str, Any],
+    warp: int,
+    *,
+    occupancy: Mapping[str, Any] | None = None,
+    arch: str = "",
 ) -> str:
-    """One task for people, for warps of 32 or 64 lanes; ``occupancy`` is what ``--arch`` adds.
+    """One task for people, for warps of 32 or 64 lanes.
 
+    ``occupancy`` and the modelled time on ``arch`` are what ``--arch`` adds.
     Raises LookupError, TypeError or ValueError for an analysis of another form.
     """
     lines = [
@@ -33,6 +40,8 @@ def render_analysis(
         others = len(analysis["calls"]) - 1
         if others:
             lines.append(f"  --json also has {_counted(others, 'other config')}")
+        if arch:
+            lines += ["", *(f"  {line}" for line in modelled_lines(analysis["calls"][0], arch))]
     if occupancy:
         lines += ["", *_occupancy(occupancy)]
     lines += ["", *(f"  {line}" for line in _findings(analysis, warp))]

@@ -51,6 +51,7 @@ class Context:
         toolchains_here: Callable[[Label], Toolchain | None],
         *,
         platform_spec: Callable[[], PlatformSpec] = lambda: CPU_SPEC,
+        peaks: Callable[[], Mapping[str, Mapping[str, Any]]] = dict,
     ) -> None:
         self.target = target
         self.label = target.label
@@ -64,11 +65,17 @@ class Context:
         self._toolchains = toolchains
         self._toolchains_here = toolchains_here
         self._platform_spec = platform_spec
+        self._peaks = peaks
 
     @property
     def platform_spec(self) -> PlatformSpec:
         """The declaration of the build's platform, such as its architectures."""
         return self._platform_spec()
+
+    @property
+    def peaks(self) -> Mapping[str, Mapping[str, Any]]:
+        """By architecture, the published peaks of one GPU, whatever the build's platform is."""
+        return self._peaks()
 
     def trial(self, number: int) -> Context:
         """The same target, ``number`` times over: its sub-targets are called ``part#number``.

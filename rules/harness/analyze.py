@@ -5,7 +5,7 @@ from __future__ import annotations
 from kabuild.rule import VERDICT_FILE, Action, Artifact, Context, Gate, Role, When
 
 from .gates import Judging, Runtime, Side, kernel_name, portable
-from .hip import COMPILING, LIBRARY, hip_info, hip_judging
+from .hip import COMPILING, LIBRARY, counting_policy, hip_info, hip_judging
 from .judge_files import ANALYZE as NAME
 from .providers import Counting, HipInfo
 from .signature import read_signature
@@ -26,7 +26,8 @@ def declare_analyze(ctx: Context, compiled: Action, kernel: Artifact) -> None:
         return
     counted = _declare_compile(ctx, hip, hip.counting, compiled, kernel)
     judging = hip_judging(ctx, hip.counting, counted)
-    judging.gate(NAME, requires=(compiled,), policy={}, outputs=(ANALYSIS_FILE,))
+    policy = counting_policy(ctx)
+    judging.gate(NAME, requires=(compiled,), policy=policy, outputs=(ANALYSIS_FILE,))
 
 
 def declare_analyze_interpreted(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kabuild.rule import (
     VERDICT_FILE,
     Action,
@@ -89,7 +91,13 @@ def _counted(ctx: Context) -> Counted | None:
         return None
     argv = (*hip.counting.compile_argv, f"--source=candidate/{kernel_name(ctx)}")
     compiling = Compiling(argv, hip.counting.inputs, hip.toolchains, LIBRARY)
-    return Counted(compiling, hip.counting.outputs, hip_runtime(ctx, hip.counting))
+    runtime = hip_runtime(ctx, hip.counting)
+    return Counted(compiling, hip.counting.outputs, runtime, counting_policy(ctx))
+
+
+def counting_policy(ctx: Context) -> dict[str, Any]:
+    """The gate's policy for HIP kernels: of which GPUs it models the time."""
+    return {"peaks": {arch: dict(peaks) for arch, peaks in ctx.peaks.items()}}
 
 
 def hip_side(ctx: Context, role: str, compiled: Action) -> Side:

@@ -147,7 +147,9 @@ def test_it_is_asked_for_and_changes_no_score(workspace: CliWorkspace) -> None:
         "bytes_written": 4192,
         "bytes_moved": 8384,
         "flops": 1048,
+        "modelled_ns": case["modelled_ns"],
     }
+    assert case["modelled_ns"].keys() == {"sm_80", "sm_90"}
     assert not any("analyze" in str(action["label"]) for action in usual["actions"])
 
 
@@ -158,6 +160,9 @@ def test_a_report_shows_what_was_counted(workspace: CliWorkspace) -> None:
     page = (workspace.root / "page.html").read_text()
     assert "<summary>accesses to memory: 1 finding</summary>" in page
     assert "<code>double.hip:5</code></td><td>loads of &#39;x&#39; move" in page
+    assert '<th class="number">modelled on sm_90</th>' in page
+    assert re.search(r'data-value="1\d\d\d\.\d+">1\.\d+ µs</td>', page)
+    assert "they are no measurements, and no score is made of them" in page
 
 
 SCALE = '''"""Twice x, read with a step."""
@@ -237,7 +242,8 @@ def test_triton_kernels_are_counted_by_their_author_s_lines(scaling: CliWorkspac
         assert (launch["grid"], launch["block"]) == ([4, 1, 1], [])
         assert [f["kind"] for f in analysis["findings"]["warp32"]] == ["UNCOALESCED"]
 
-    shown = render_analysis("//scale", analysis, 32)
+    shown = render_analysis("//scale", analysis, 32, arch="sm_90")
+    assert "no modelled time on sm_90: only HIP kernels have one" in shown
     assert "scale_kernel: 1 launch, grid 4x1x1\n" in shown
     assert "1. scale.py:14: loads of 'x' move 32.0 sectors per request where 4.0" in shown
 
@@ -296,10 +302,39 @@ def test_occupancy_is_the_compiler_s(analyzed: Ran) -> None:
     assert (
         "twice: 16 of 64 waves of 32, limited by registers in blocks of 256; "
         "124 registers, 640 bytes shared, 216 spilled"
-    ) in render_analysis("//right", analysis, 32, known)
+    ) in render_analysis("//right", analysis, 32, occupancy=known)
     assert "occupancy on sm_90 is unknown: nvcc is not there" in render_analysis(
-        "//right", analysis, 32, unknown
+        "//right", analysis, 32, occupancy=unknown
     )
+
+
+def test_a_modelled_time_is_said_to_be_no_measurement(analyzed: Ran) -> None:
+    """131 sectors each way at 3350 GB/s, and one launch."""
+    analysis = analyzed.json["//right"]
+    (call,) = analysis["calls"]
+    modelled = call["modelled"]["sm_90"]
+    shown = render_analysis("//right", analysis, 32, arch="sm_90")
+
+    assert modelled["parts"]["launch"] == 1000
+    assert modelled["parts"]["memory"] == round(2 * 131 * 32 / 3350, 1)
+    assert modelled["ns"] == pytest.approx(sum(modelled["parts"].values()), abs=0.5)
+    assert modelled["l2"]["hits"] == 0
+    assert (modelled["l2"]["bytes_read"], modelled["l2"]["bytes_written"]) == (4192, 4192)
+    assert "  modelled on sm_90 (H100 SXM): 1." in shown
+    assert "made of counts and published peaks; it is no measurement and never a score" in shown
+    assert "    launches (assumed) 1 µs, " in shown
+    assert "L2 of 50 MiB by estimate: serves 0% of 262 sectors; memory delivers 4,192" in shown
+    assert "modelled" not in render_analysis("//right", analysis, 32)
+    unknown = render_analysis("//right", analysis, 32, arch="sm_75")
+    assert "no modelled time on sm_75: its platform's peaks.toml does not have it" in unknown
+
+
+def test_incomplete_counts_have_no_modelled_time(analyzed: Ran) -> None:
+    analysis = analyzed.json["//gives_up"]
+
+    assert analysis["calls"][0]["modelled"] == {}
+    shown = render_analysis("//gives_up", analysis, 32, arch="sm_90")
+    assert "no modelled time on sm_90: the counts are incomplete" in shown
 
 
 def test_an_analysis_of_another_form_is_an_error(analyzed: Ran) -> None:

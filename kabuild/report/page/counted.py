@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from kabuild.model.figure import number
+from kabuild.model.figure import number, positive
 
 _WIDTH = "warp32"
 _FIGURES = ("bytes_read", "bytes_written", "bytes_moved", "flops")
@@ -20,6 +20,7 @@ class Traffic:
         read, written: bytes that have to move from memory, and to it.
         moved: bytes that requests move.
         flops: operations that the task declares; 0 for none.
+        modelled: by architecture, nanoseconds that are made of the counts.
     """
 
     config: str
@@ -27,6 +28,7 @@ class Traffic:
     written: int
     moved: int
     flops: int
+    modelled: Mapping[str, float] = field(hash=False, default_factory=dict)
 
     @property
     def least(self) -> int:
@@ -61,6 +63,11 @@ class Counted:
     calls: tuple[Traffic, ...]
     findings: tuple[Finding, ...]
 
+    @property
+    def arches(self) -> tuple[str, ...]:
+        """The architectures on which the time of some call is modelled."""
+        return tuple(sorted({arch for call in self.calls for arch in call.modelled}))
+
 
 def counted(told: Mapping[str, Any]) -> Counted | None:
     """Of the verdict of a gate that counts; None for another one."""
@@ -82,7 +89,16 @@ def _traffic(case: object) -> Traffic | None:
     known = [int(figure) for figure in figures if figure is not None and figure >= 0]
     if len(known) < len(_FIGURES):
         return None
-    return Traffic(str(case.get("config", "")), *known)
+    read, written, moved, flops = known
+    modelled = _modelled(case.get("modelled_ns"))
+    return Traffic(str(case.get("config", "")), read, written, moved, flops, modelled)
+
+
+def _modelled(told: object) -> Mapping[str, float]:
+    if not isinstance(told, Mapping):
+        return {}
+    figures = {str(arch): positive(told, arch) for arch in sorted(map(str, told))}
+    return {arch: figure for arch, figure in figures.items() if figure is not None}
 
 
 def _finding(item: Mapping[str, Any]) -> Finding:

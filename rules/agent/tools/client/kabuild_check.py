@@ -28,6 +28,7 @@ from typing import Any
 SOCKET = "/kabuild/run/check"
 KERNEL = "/kabuild/kernel"
 NOT_PASSED, WRONG_USAGE, NOT_JUDGED = 3, 2, 36
+_MOST_PARTS = 4  # of a modelled time, the largest
 _ALL = ("compile", "correctness", "perf")
 
 
@@ -97,6 +98,13 @@ def _counted(analysis: dict[str, Any] | None) -> Iterator[str]:
             f"[{call['config']}] moves at least {read:,} bytes from memory and {written:,} to it; "
             f"requests move {moved:,}"
         )
+        for arch, time in call.get("modelled", {}).items():
+            parts = sorted(time["parts"].items(), key=lambda part: -part[1])
+            shown = ", ".join(f"{name} {ns / 1e3:.2f}" for name, ns in parts[:_MOST_PARTS])
+            yield (
+                f"  modelled on {arch} ({time['gpu']}), not measured: {time['ns'] / 1e3:.2f} µs, "
+                f"of which {shown}"
+            )
     found = analysis["findings"]["warp32"]
     for number, finding in enumerate(found, 1):
         where = f"{finding['file']}:{finding['line']}: " if finding["file"] else ""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from truth.oracle import Oracle
 
 from analyze.counts import Counts, read_counts
 from analyze.findings import find
+from analyze.modelled import Peaks, modelled
 
 GATE = "analyze"
 ANALYSIS = "analysis.json"
@@ -46,12 +48,14 @@ class AnalyzePolicy:
         call_seconds: how long one call may take.
         total_seconds: how long all calls may take together; less than a gate.
         file: what the author of an interpreted candidate calls its file; empty for its own name.
+        peaks: by architecture, those of the GPU whose time is modelled.
     """
 
     elements: int = 65536
     call_seconds: float = 60.0
     total_seconds: float = 400.0
     file: str = ""
+    peaks: dict[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ class _Call:
     Attributes:
         of: the visible config that it was made from.
         flops: of the call, as the task declares them; 0 if it does not.
+        peaks: as in ``AnalyzePolicy``.
     """
 
     config: Config
@@ -68,6 +73,7 @@ class _Call:
     counts: Counts
     fault: CandidateFault | None
     flops: int = 0
+    peaks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
 
     @property
     def hangs(self) -> bool:
@@ -85,15 +91,28 @@ class _Call:
             "fault": reason,
             **self.counts.traffic,
             "flops": self.flops,
+            "modelled_ns": {arch: one["ns"] for arch, one in self.told["modelled"].items()},
         }
 
-    def to_json(self) -> dict[str, Any]:
-        """As in ``analysis.json``."""
+    @property
+    def whole(self) -> bool:
+        """Whether nothing that the call does is missing."""
+        return self.counts.whole and self.fault is None
+
+    @cached_property
+    def told(self) -> dict[str, Any]:
+        """As in ``analysis.json``; a call that is not whole has no modelled time."""
+        counted = self._counted()
+        known = self.peaks if self.whole and self.counts.launches else {}
+        times = {arch: modelled(counted, Peaks(**one)).to_json() for arch, one in known.items()}
+        return {**counted, "modelled": times}
+
+    def _counted(self) -> dict[str, Any]:
         return {
             "config": self.config.name,
             "of": self.of.name,
             "reduced": self.config.dims != self.of.dims,
-            "whole": self.counts.whole and self.fault is None,
+            "whole": self.whole,
             "fault": self.fault.reason.value if self.fault else "",
             "flops": self.flops,
             "launches": [launch.to_json() for launch in self.counts.launches],
@@ -129,7 +148,7 @@ def run(spec: Spec, launcher: Launcher) -> Verdict:
         inputs = oracle.inputs(config, seed.generator(GATE, config.name))
         said, fault = _call(spec, policy, launcher, patience, (config, inputs))
         flops = shapes.evaluate(spec.flops, config.dims)
-        calls.append(_Call(config, of, read_counts(said, places), fault, flops))
+        calls.append(_Call(config, of, read_counts(said, places), fault, flops, policy.peaks))
         if calls[-1].hangs:
             break  # each of the others would take as long
     return _verdict(calls)
@@ -194,7 +213,7 @@ def _findings(calls: Sequence[_Call]) -> dict[str, Any]:
 
 
 def _analysis(calls: Sequence[_Call]) -> bytes:
-    told = [call.to_json() for call in calls]
+    told = [call.told for call in calls]
     return canonical_json({"schema": 1, "calls": told, "findings": _findings(calls)})
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from kabuild.base.bounded_json import bounded_json
 from kabuild.base.errors import BundleError, Reason
+from kabuild.bundle.figures import is_measured
 from kabuild.bundle.manifest import Manifest, Record
 from kabuild.bundle.verdicts import task_of
 from kabuild.model.action import VERDICT_FILE, Action
@@ -47,6 +49,22 @@ def check_claims(record: Record, action: Action, root: Directory, get: Get) -> N
     for source, gate in ((VERDICT_FILE, judged), (_SPEC, _specified(root, get))):
         if gate not in {"", record.gate}:
             what = f"it is marked as gate {record.gate}, but its {source} says {gate!r:.60}"
+            raise _false(record, what)
+
+
+def check_machine(record: Record, action: Action, machine: Mapping[str, str], get: Get) -> None:
+    """Raise BundleError if a gate measured on another platform than the bundle says.
+
+    Pages and records name the bundle's ``machine``.
+    """
+    file = record.file(VERDICT_FILE)
+    if not record.gate or file is None or not is_measured(_object(get(file.digest))):
+        return
+    platform = {"name": action.platform.name, **dict(action.platform.properties)}
+    for name in sorted(platform.keys() | machine.keys()):
+        then, here = platform.get(name, "unknown"), machine.get(name, "unknown")
+        if then != here:
+            what = f"its machine has {name} {here!r:.60}, but the key has {then!r:.60}"
             raise _false(record, what)
 
 
@@ -103,12 +121,17 @@ def _specified(root: Directory, get: Get) -> str:
 
 def gate_of(data: bytes) -> str:
     """The gate that a verdict or a specification names; empty if it names none."""
+    gate = _object(data).get("gate")
+    return gate if isinstance(gate, str) else ""
+
+
+def _object(data: bytes) -> Mapping[str, Any]:
+    """A JSON object; empty for anything else."""
     try:
         value = bounded_json(data)
     except ValueError:
-        return ""
-    gate = value.get("gate") if isinstance(value, dict) else None
-    return gate if isinstance(gate, str) else ""
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _false(record: Record, why: str) -> BundleError:

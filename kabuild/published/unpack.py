@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from kabuild.bundle.archive import open_bundle
-from kabuild.bundle.claims import check_candidates, check_claims, check_outputs
+from kabuild.bundle.claims import (
+    check_candidates,
+    check_claims,
+    check_machine,
+    check_outputs,
+)
 from kabuild.bundle.manifest import Manifest, Record, damaged
 from kabuild.bundle.restore import restore
 from kabuild.bundle.verdicts import check_handed_on
@@ -40,7 +45,9 @@ def unpack(path: Path, store: Store, *, limit: int, named: Path | None = None) -
     check_outputs(bundle.manifest)
     check_handed_on(bundle.manifest, roots)
     for record in bundle.manifest.records:
-        check_claims(record, action_of(record, store), roots[record.root], store.cas.get)
+        action = action_of(record, store)
+        check_claims(record, action, roots[record.root], store.cas.get)
+        check_machine(record, action, bundle.manifest.platform, store.cas.get)
     check_candidates(bundle.manifest.records, roots)
     return bundle.manifest
 

@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from kabuild.base.errors import BundleError
-from kabuild.bundle.claims import check_candidates, check_claims, check_outputs
+from kabuild.bundle.claims import (
+    check_candidates,
+    check_claims,
+    check_machine,
+    check_outputs,
+)
 from kabuild.bundle.manifest import Manifest, Record
 from kabuild.model.action import VERDICT_FILE, Action
 from kabuild.model.digest import Digest
@@ -131,6 +136,34 @@ def test_what_a_record_claims_is_compared_with_its_action(
 )
 def test_honest_records_are_read(record: Record, given: dict[str, Any]) -> None:
     check(record, **given)
+
+
+H200 = {"name": "cuda", "arch": "sm_90", "device": "NVIDIA H200"}
+
+
+def measured(
+    machine: dict[str, str], *ran_on: tuple[str, str], speedup: float | None = 2.0
+) -> None:
+    """Check a gate that measured with such a key, in a bundle of ``machine``."""
+    data = json.dumps({"cases": [{"config": "f32", "speedup": speedup}]}).encode()
+    record = record_of("perf", files=(OutputFile(VERDICT_FILE, Digest.of(data)),))
+    action = replace(ACTION, platform=Platform("cuda", ran_on))
+    check_machine(record, action, machine, {Digest.of(data): data}.__getitem__)
+
+
+def test_times_are_of_the_machine_that_the_bundle_names() -> None:
+    arch, device = ("arch", "sm_90"), ("device", "NVIDIA H200")
+    measured(H200, arch, device)
+    measured({"name": "cpu"}, arch, device, speedup=None)
+    for machine, ran_on in (
+        ({**H200, "device": "NVIDIA B200"}, (arch, device)),
+        ({**H200, "name": "cpu"}, (arch, device)),
+        ({**H200, "power": "200 W"}, (arch, device)),
+        (H200, (arch,)),
+        ({"name": "cuda", "arch": "sm_90"}, (arch, device)),
+    ):
+        with pytest.raises(BundleError, match=r"its machine has .*, but the key has "):
+            measured(machine, *ran_on)
 
 
 def test_outputs_are_in_the_bundle_or_left_out_by_name() -> None:

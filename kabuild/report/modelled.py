@@ -35,6 +35,11 @@ def modelled_lines(call: Mapping[str, Any], arch: str) -> Iterator[str]:
     parts = sorted(known["parts"].items(), key=lambda part: -part[1])
     yield f"  {', '.join(f'{_name(part)} {nanoseconds(ns)}' for part, ns in parts)}"
     yield f"  not in it, as no peak is published: {', '.join(map(_name, known['left_out']))}"
+    if known["busy"] < known["processors"]:
+        yield (
+            f"  only {known['busy']} of {known['processors']} multiprocessors have a block: "
+            "kernels with fewer, larger blocks look slower than in larger configs"
+        )
     if (cache := known["l2"]) is not None:
         yield (
             f"  L2 of {cache['mib']:g} MiB by estimate: serves {cache['hits']:.0%} of "

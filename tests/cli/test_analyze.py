@@ -323,6 +323,10 @@ def test_a_modelled_time_is_said_to_be_no_measurement(analyzed: Ran) -> None:
     assert "  modelled on sm_90 (H100 SXM): 1." in shown
     assert "made of counts and published peaks; it is no measurement and never a score" in shown
     assert "    launches (assumed) 1 µs, " in shown
+    assert "    only 5 of 132 multiprocessors have a block: kernels with fewer, larger" in shown
+    full = json.loads(json.dumps(analysis))
+    full["calls"][0]["modelled"]["sm_90"]["busy"] = 132
+    assert "have a block" not in render_analysis("//right", full, 32, arch="sm_90")
     assert "L2 of 50 MiB by estimate: serves 0% of 262 sectors; memory delivers 4,192" in shown
     assert "modelled" not in render_analysis("//right", analysis, 32)
     unknown = render_analysis("//right", analysis, 32, arch="sm_75")

@@ -26,7 +26,8 @@ def test_a_call_of_which_nothing_stands_out_is_told() -> None:
     launch = {"sectors_read": 8, "sectors_written": 4}
     access = {"space": "global", "warp32": {"sectors": 12}}
     shared = {"space": "shared", "warp32": {"passes": 2}}
-    call = {"config": "f32 n=64", "launches": [launch, launch], "accesses": [access, shared]}
+    launches, accesses = [launch, launch], [access, shared]
+    call: dict[str, object] = {"config": "f32 n=64", "launches": launches, "accesses": accesses}
     analysis = {"calls": [call], "findings": {"warp32": []}}
     verdict = {"gate": "analyze", "verdict": "PASS", "summary": "counted", "analysis": analysis}
 
@@ -36,3 +37,10 @@ def test_a_call_of_which_nothing_stands_out_is_told() -> None:
         "  no wasteful accesses for warps of 32",
         "  --json has the counts of each line",
     ]
+
+    parts = {"f64": 1, "launch": 1000, "memory": 250, "f32": 20, "shared": 10}
+    call["modelled"] = {"t1": {"gpu": "Toy 9", "ns": 1281, "parts": parts}}
+    assert kabuild_check.Answer((verdict,)).summary.splitlines()[2] == (
+        "    modelled on t1 (Toy 9), not measured: 1.28 µs, of which launch 1.00, memory 0.25, "
+        "f32 0.02, shared 0.01"
+    )

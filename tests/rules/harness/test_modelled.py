@@ -66,6 +66,7 @@ def test_few_blocks_use_few_processors() -> None:
     assert one["f32"] == 4 * all_of_them["f32"]
     assert one["memory"] == all_of_them["memory"]
     assert more == all_of_them
+    assert [modelled(call(blocks), PEAKS).busy for blocks in (1, 4, 400)] == [1, 4, 4]
 
 
 def test_what_has_no_peak_is_named_and_takes_nothing() -> None:

@@ -6,6 +6,7 @@ while another does. Delays are not in it, nor anything without a published peak.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,12 +55,14 @@ class Modelled:
         parts: nanoseconds of each part that takes any.
         left_out: what the call does that no published peak says the time of.
         l2: what the cache that all blocks share would do; None where that was not counted.
+        busy: processors that have a block, in the launch with the most blocks.
     """
 
     peaks: Peaks
     parts: Mapping[str, float] = field(hash=False)
     left_out: tuple[str, ...]
     l2: Served | None
+    busy: int
 
     @property
     def ns(self) -> float:
@@ -71,6 +74,8 @@ class Modelled:
         return {
             "gpu": self.peaks.gpu,
             "ns": round(self.ns, 1),
+            "processors": self.peaks.processors,
+            "busy": self.busy,
             "parts": {name: round(ns, 1) for name, ns in self.parts.items()},
             "left_out": list(self.left_out),
             "l2": _cache(self.l2, self.peaks.l2_mib) if self.l2 else None,
@@ -94,7 +99,8 @@ def modelled(call: Mapping[str, Any], peaks: Peaks) -> Modelled:
     left_out += ["barriers"] * any(kernel["barriers"] for kernel in kernels)
     left_out += ["exchanges"] * any(launch["exchanges"] for launch in call["launches"])
     told = {name: ns for name, ns in parts.items() if ns}
-    return Modelled(peaks, told, (*left_out, _DELAYS), l2)
+    blocks = max(math.prod(launch["grid"]) for launch in call["launches"])
+    return Modelled(peaks, told, (*left_out, _DELAYS), l2, min(blocks, peaks.processors))
 
 
 def _shared_cache(launches: Sequence[Mapping[str, Any]], peaks: Peaks) -> Served | None:

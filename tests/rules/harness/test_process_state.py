@@ -67,6 +67,13 @@ def test_what_would_break_the_judge_is_told_and_mended(
     assert isinstance(torch.ones(2).double() + 1.0, torch.Tensor)
 
 
+def test_a_task_may_replace_its_own_modules(tmp_path: Path) -> None:
+    """As importers do, whose originals all have a module ``utils``."""
+    assert call(tmp_path, "return sys.modules['of_a_task']", "sys.modules['of_a_task'] = json")
+    assert call(tmp_path, "sys.modules['of_a_task'] = os; return 3") == 3
+    del sys.modules["of_a_task"]
+
+
 def test_so_is_what_an_import_does(tmp_path: Path) -> None:
     with pytest.raises(TaskFault, match=r":1: the import replaced builtins\.len: leave what"):
         call(tmp_path, "return 1", head="builtins.len = None")
@@ -90,7 +97,8 @@ def test_what_pytorch_wraps_of_its_own_is_no_ones_fault(
         "with torch.device('meta'): torch.ones(2)",
         "with torch.inference_mode(): torch.ones(2)",
         "torch.Tensor.of_the_task = 1; torch.of_the_task = 1; builtins.of_the_task = 1",
-        "sys.modules['of_the_task'] = sys; sys.path.insert(0, '/nowhere')",
+        "sys.modules['of_the_task'] = sys; del sys.modules['of_the_task']",
+        "sys.modules['of_the_task'] = json; sys.path.insert(0, '/nowhere')",
         "threading.Thread(target=time.sleep, args=(0.01,)).start()",
         "print('x' * 1000)",
     ],

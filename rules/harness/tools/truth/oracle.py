@@ -23,7 +23,7 @@ __all__ = ["Moved", "Oracle", "TaskFault", "Tensors", "size"]
 
 Tensors = Mapping[str, Tensor]
 _PERTURBATIONS = 8  # the largest of two movements is often half of what there is
-_KINDS = {True: "floating numbers", False: "integers"}
+_KINDS = {True: "floating-point numbers", False: "integers"}
 _ROUNDED = 8  # computations in single precision
 SLICE = 1 << 24
 """The most elements of which doubles are made for a moment only: temporaries of more would fill a

@@ -48,6 +48,7 @@ _MODULES: Mapping[str, ModuleType] = {
 _LISTS = ("path", "meta_path", "path_hooks")
 _SIGNALS = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGTERM)  # that the judge needs
 _MISSING = object()
+_OURS: dict[str, ModuleType] = {}
 _VITAL: dict[int, tuple[int, int]] = {}
 _LIMITS: dict[str, int] = {}
 _SPARE_FILES = 64
@@ -86,7 +87,8 @@ class Kept:
         self._builtins = _BUILTINS.copy()
         self._names = {name: vars(module).copy() for name, module in _MODULES.items()}
         self._tensor = dict(vars(torch.Tensor))
-        self._loaded = sys.modules.copy()
+        if not _OURS:  # what is loaded later may be the task's own
+            _OURS.update(sys.modules)
         self._lists = [(name, getattr(sys, name), [*getattr(sys, name)]) for name in _LISTS]
         self._streams = sys.stdin, sys.stdout, sys.stderr
         self._traced = _gettrace(), _getprofile()
@@ -159,11 +161,9 @@ class Kept:
     def _put_modules_back(self) -> list[str]:
         sys.modules = _TABLE
         now = _TABLE
-        lost = []
-        if now != self._loaded:
-            lost = [k for k, module in self._loaded.items() if now.get(k, _MISSING) is not module]
+        lost = [k for k, module in _OURS.items() if now.get(k, _MISSING) is not module]
         for name in lost:
-            now[name] = self._loaded[name]
+            now[name] = _OURS[name]
         for name, held, before in self._lists:
             found = getattr(sys, name, None)
             if not isinstance(found, list) or any(item not in found for item in before):

@@ -217,7 +217,7 @@ def _surplus(declaration: _Declaration, rule: Rule) -> Iterator[AttributeProblem
 
 
 def _is_tag(text: str) -> bool:
-    """Whether ``--tags`` can name it: a comma separates tags there, and ``-`` excludes one."""
+    """Whether ``--test_tag_filters`` can name it, where commas separate and ``-`` excludes tags."""
     plain = text.isprintable() and text == text.strip() and "," not in text
     return plain and 0 < len(text) <= _LONGEST_TAG and text[0].isalnum()
 

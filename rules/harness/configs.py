@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from kabuild.rule import AttributeProblem
 
 from .expressions import holds, read_ranges, value_of
 from .signature import Scalar, Signature, is_number
+from .tensors import Tensor, read_strides
 from .terms import DTYPES, ELEMENT, FLOATING
 
 MOST_CONFIGS = 1000
@@ -144,26 +146,35 @@ def _check_shapes(
     """Refuse a config with an invalid, empty or absurdly large tensor."""
     outputs = {tensor.name for tensor in signature.outputs}
     for tensor in (*signature.inputs, *signature.outputs, *signature.state):
-        elements = 1
-        for expression in (*tensor.shape, *([tensor.count] if tensor.count else ())):
-            try:
-                size = value_of(expression, dims)
-            except ZeroDivisionError:
-                raise AttributeProblem(
-                    f"the shape of '{tensor.name}' is invalid: '{expression}' divides by zero", path
-                ) from None
-            if size < 0:
-                what = f"the shape of '{tensor.name}' is invalid: '{expression}' is {size}"
-                raise AttributeProblem(what, path)
-            elements *= size
+        sizes = [_size(tensor, expression, dims, path) for expression in tensor.shape]
+        count = _size(tensor, tensor.count, dims, path) if tensor.count else 1
+        elements = math.prod(sizes) * count
         if not elements and tensor.name in outputs:
             what = f"output '{tensor.name}' has no elements in this config"
             raise AttributeProblem(what, path, "without any there is nothing to compare")
+        steps = [_size(tensor, step, dims, path) for step in read_strides(tensor.layout) or ()]
+        reach = 1 + sum((size - 1) * step for size, step in zip(sizes, steps, strict=False))
         itemsize = DTYPES[dtype if tensor.dtype == ELEMENT else tensor.dtype].size
-        if elements * itemsize > _MOST_BYTES:
-            what = f"'{tensor.name}' has {_count(elements)} elements in this config"
+        if max(elements, reach) * itemsize > _MOST_BYTES:
+            what = f"'{tensor.name}' has {_count(max(elements, reach))} elements in this config"
             hint = f"no device holds more than {_MOST_BYTES >> 30} GiB"
             raise AttributeProblem(what, path, hint)
+
+
+def _size(
+    tensor: Tensor, expression: str, dims: Mapping[str, int], path: tuple[str | int, ...]
+) -> int:
+    """The value of a part of a tensor's shape, or of a stride, which is not negative."""
+    try:
+        size = value_of(expression, dims)
+    except ZeroDivisionError:
+        raise AttributeProblem(
+            f"the shape of '{tensor.name}' is invalid: '{expression}' divides by zero", path
+        ) from None
+    if size < 0:
+        what = f"the shape of '{tensor.name}' is invalid: '{expression}' is {size}"
+        raise AttributeProblem(what, path)
+    return size
 
 
 def _count(number: int) -> str:

@@ -161,7 +161,9 @@ class Kept:
     def _put_modules_back(self) -> list[str]:
         sys.modules = _TABLE
         now = _TABLE
-        lost = [k for k, module in _OURS.items() if now.get(k, _MISSING) is not module]
+        lost = []
+        if [*map(now.get, _OURS)] != [*_OURS.values()]:
+            lost = [k for k, module in _OURS.items() if now.get(k, _MISSING) is not module]
         for name in lost:
             now[name] = _OURS[name]
         for name, held, before in self._lists:

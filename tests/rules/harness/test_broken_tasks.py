@@ -34,6 +34,18 @@ class Dict(dict):
         raise ValueError
 
 
+class Closed(dict):
+    def keys(self):
+        raise ValueError
+
+    items = values = get = keys
+
+
+def freed(x):
+    x.untyped_storage().resize_(0)
+    return x
+
+
 class Key:
     def __str__(self):
         raise ValueError
@@ -97,6 +109,7 @@ def test_a_reference_without_an_answer_blames_no_candidate(tmp_path, result, wor
         ),
         ('{"y": x * torch.rand(1)}', "'y' twice for the same inputs of f32"),
         ('{"y": x.data.untyped_storage()}', "'y' as UntypedStorage, not a tensor"),
+        ('{"y": freed(x + 1)}', "'y' as a tensor whose memory was freed or is too small"),
     ],
 )
 def test_results_that_are_no_plain_tensors_are_the_tasks_mistake(tmp_path, result, words):
@@ -114,6 +127,8 @@ def test_results_that_are_no_plain_tensors_are_the_tasks_mistake(tmp_path, resul
         '{"y": torch.softmax(x * scale, dim=-1).T.contiguous().T}',
         '{"y": list(torch.softmax(x * scale, dim=-1))}',
         "Dict(y=torch.softmax(x * scale, dim=-1))",
+        "Closed(y=torch.softmax(x * scale, dim=-1))",
+        '{"y": torch.softmax(x.repeat(2, 1) * scale, dim=-1)[x.shape[0] :]}',
         '{"y": KEPT.setdefault(x.shape, x.clone()).copy_(torch.softmax(x * scale, dim=-1))}',
         '{"y": torch.softmax(x.mul_(scale), dim=-1)}',
     ],
@@ -121,6 +136,11 @@ def test_results_that_are_no_plain_tensors_are_the_tasks_mistake(tmp_path, resul
 def test_results_in_another_form_are_right(tmp_path, result):
     """Strides, lists, memory that the task uses again, and changes to its own copies."""
     assert judged(tmp_path, REFERENCE.replace(RESULT, result) + ODD) == "PASS"
+
+
+def test_inputs_of_any_kind_of_dict_are_right(tmp_path):
+    drawn = DRAWN.replace("{", "Closed(**{") + ")"
+    assert judged(tmp_path, REFERENCE.replace(DRAWN, drawn) + ODD) == "PASS"
 
 
 def test_inputs_in_memory_that_is_used_again_are_right(tmp_path):

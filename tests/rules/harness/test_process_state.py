@@ -36,6 +36,7 @@ def call(tmp_path: Path, body: str, head: str = "") -> Any:
         ("torch.set_default_dtype(torch.float16)", "left PyTorch's default dtype at float16"),
         ("torch.set_default_device('meta')", "left PyTorch's default device at meta"),
         ("torch.device('meta').__enter__()", "left PyTorch's default device at meta"),
+        ("torch._C._functorch._grad_increment_nesting()", "left a transform of torch.func on"),
         ("builtins.len = None", "replaced builtins.len"),
         ("del builtins.isinstance", "replaced builtins.isinstance"),
         ("builtins.type = builtins.getattr = builtins.str = None", "replaced builtins."),
@@ -49,6 +50,10 @@ def call(tmp_path: Path, body: str, head: str = "") -> Any:
         ("sys.setrecursionlimit = None", "replaced sys.setrecursionlimit"),
         ("sys.modules['torch'] = None", "replaced sys.modules['torch']"),
         ("sys.modules.clear()", "replaced sys.modules["),
+        ("import contextlib; contextlib.suppress = None", "replaced contextlib.suppress"),
+        ("import hashlib; del hashlib.sha256", "replaced hashlib.sha256"),
+        ("import select; select.poll = None", "replaced select.poll"),
+        ("json.encoder.JSONEncoder = None", "replaced json.encoder.JSONEncoder"),
     ],
 )
 def test_what_would_break_the_judge_is_told_and_mended(
@@ -96,11 +101,13 @@ def test_what_pytorch_wraps_of_its_own_is_no_ones_fault(
         "torch.set_default_dtype(torch.float64); torch.set_default_dtype(torch.float32)",
         "with torch.device('meta'): torch.ones(2)",
         "with torch.inference_mode(): torch.ones(2)",
+        "torch.func.grad(torch.sin)(torch.ones(()))",
         "torch.Tensor.of_the_task = 1; torch.of_the_task = 1; builtins.of_the_task = 1",
         "sys.modules['of_the_task'] = sys; del sys.modules['of_the_task']",
         "sys.modules['of_the_task'] = json; sys.path.insert(0, '/nowhere')",
         "threading.Thread(target=time.sleep, args=(0.01,)).start()",
         "print('x' * 1000)",
+        "import random; random.seed(3); random.of_the_task = 1",
     ],
 )
 def test_what_does_no_harm_is_allowed(tmp_path: Path, body: str) -> None:
@@ -128,6 +135,8 @@ def test_what_does_no_harm_is_allowed(tmp_path: Path, body: str) -> None:
         ("os.umask(0o777)", lambda: (os.umask(0o22), os.umask(0o22))[1]),
         ("import gc; gc.disable()", gc.isenabled),
         ("sys.excepthook = None", lambda: sys.excepthook),
+        ("signal.setitimer(signal.ITIMER_VIRTUAL, 99)", lambda: signal.getitimer(1)),
+        ("signal.setitimer(signal.ITIMER_PROF, 99)", lambda: signal.getitimer(2)),
     ],
 )
 @pytest.mark.filterwarnings("default")

@@ -71,7 +71,7 @@ class Oracle:
         """
         ours = distribution in {*DISTRIBUTIONS, *distributions.ON_REQUEST}
         request = self._request(config, DEFAULT if ours else distribution)
-        drawn = self._code.call(self._inputs, request, generator)
+        drawn = plain_tensors.entries(self._code.call(self._inputs, request, generator))
         if isinstance(drawn, dict) and self._signature.state and self._state is None:
             left_out = {argument.name for argument in self._signature.state}
             drawn = {name: tensor for name, tensor in drawn.items() if name not in left_out}
@@ -92,7 +92,7 @@ class Oracle:
             return {}
         request = self._request(config, DEFAULT)
         function = self._state or self._inputs
-        drawn = self._code.call(function, request, generator)
+        drawn = plain_tensors.entries(self._code.call(function, request, generator))
         if self._state is None and isinstance(drawn, dict):
             names = {argument.name for argument in declared}
             drawn = {name: tensor for name, tensor in drawn.items() if name in names}
@@ -253,6 +253,7 @@ class Oracle:
         copies = {name: tensor.clone() for name, tensor in outputs.items()}
         with torch.no_grad():
             made = self._code.call(self._cdf, copies, **given, **config.scalars, **config.dims)
+        made = plain_tensors.entries(made)
         found: dict[str, Tensor] = {}
         for name, tensor in outputs.items():
             value = made.get(name) if isinstance(made, dict) else None

@@ -25,7 +25,23 @@ def complaint(value: Any) -> str:
         "a quantised tensor: return its dequantize()": value.is_quantized,
         "a tensor on device meta, which has no values: make it on another device": unreal,
     }
-    return next((words for words, found in problems.items() if found), "")
+    said = next((words for words, found in problems.items() if found), "")
+    if not said and _is_without_memory(value):
+        return "a tensor whose memory was freed or is too small: return one that has its own"
+    return said
+
+
+def _is_without_memory(tensor: Tensor) -> bool:
+    """Whether some elements lie beyond the end of its memory, where a read ends the process."""
+    if tensor.is_meta or not tensor.numel() or tensor._is_zerotensor():  # noqa: SLF001
+        return False
+    steps = zip(tensor.shape, tensor.stride(), strict=True)
+    last = tensor.storage_offset() + sum((extent - 1) * step for extent, step in steps)
+    try:
+        held = tensor.untyped_storage().nbytes()
+    except (RuntimeError, NotImplementedError):
+        return False  # a view of PyTorch's own, which says so when it is read
+    return (last + 1) * tensor.element_size() > held
 
 
 def owned(tensor: Tensor) -> Tensor:
@@ -39,9 +55,9 @@ def owned(tensor: Tensor) -> Tensor:
     return plain
 
 
-def entries(made: dict[Any, Any]) -> dict[Any, Any]:
-    """A plain dict with the entries of one, whatever its class makes of them."""
-    return dict(dict.items(made))
+def entries(made: Any) -> Any:
+    """A plain dict with the entries of one, whatever its class makes of them; else the value."""
+    return dict(dict.items(made)) if isinstance(made, dict) else made
 
 
 def names(made: dict[Any, Any]) -> str:

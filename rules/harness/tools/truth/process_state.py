@@ -9,16 +9,30 @@ candidate. What is easily put back is put back; the rest is the task's mistake.
 from __future__ import annotations
 
 import builtins
+import contextlib
+import dataclasses
 import faulthandler
+import functools
 import gc
+import hashlib
+import itertools
 import json
+import json.decoder
+import json.encoder
 import locale
 import math
+import mmap
 import os
+import random
+import re
 import resource
+import select
 import signal
+import socket
 import struct
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Mapping, MutableMapping
@@ -43,7 +57,12 @@ _get_device, _set_device = torch.get_default_device, torch.set_default_device
 _gettrace, _settrace = sys.gettrace, sys.settrace
 _getprofile, _setprofile = sys.getprofile, sys.setprofile
 _MODULES: Mapping[str, ModuleType] = {
-    module.__name__: module for module in (os, os.path, signal, time, json, math, struct, torch)
+    module.__name__: module
+    for module in (
+        *(os, os.path, signal, time, json, json.decoder, json.encoder, math, struct, torch),
+        *(contextlib, dataclasses, functools, hashlib, itertools, mmap, random, re, select),
+        *(socket, subprocess, tempfile),
+    )
 }
 _LISTS = ("path", "meta_path", "path_hooks")
 _SIGNALS = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGTERM)  # that the judge needs
@@ -199,6 +218,10 @@ class Kept:
     def _put_modes_back(self) -> list[str]:
         if torch.is_inference_mode_enabled():
             return ["left PyTorch in inference mode: write 'with torch.inference_mode()'"]
+        if (transforms := _C["_functorch"]).peek_interpreter_stack() is not None:
+            while transforms.peek_interpreter_stack() is not None:
+                transforms.pop_dynamic_layer_stack()
+            return ["left a transform of torch.func on: call torch.func's own functions"]
         if _modes() <= self._modes:
             return []
         while _modes() > self._modes:
@@ -221,6 +244,8 @@ class Kept:
             warnings.filters[:] = [entry for entry in warnings.filters if entry[0] != "error"]  # type: ignore[index]
         (gc.enable if self._collects[0] else gc.disable)()
         gc.set_threshold(*self._collects[1])
+        for timer in (signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):  # whose signals end a process
+            signal.setitimer(timer, 0.0)
         torch.set_flush_denormal(False)
         torch.set_grad_enabled(self._gradient)
         if torch.get_num_threads() != self._threads:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
 from imported.boundary import LeftOutError, declared, returned
 from torch import Tensor
 
@@ -20,6 +22,8 @@ DRAWN, FIRST = {"draw": "1..8"}, {"draw": 1}
 
 A task needs a dim, so that there are configs that agents are not shown.
 """
+
+_WEIGHT = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
 
 _PART = '''\
 """Inputs and oracle of {name}, a part of the model {title}.
@@ -187,7 +191,7 @@ def whole_task(model: UserModel, text: str, title: str) -> dict[str, Any]:
     results = model.call(arguments)
     try:
         targets, found = returned(results[0] if len(results) == 1 else results)
-        state = {name: fixed(tensor) for name, tensor in model.module.state_dict().items()}
+        state = state_of(model.module, (*names, *found))
         attrs = {
             "kernel": "model.py",
             "reference": "reference.py",
@@ -211,6 +215,19 @@ def whole_task(model: UserModel, text: str, title: str) -> dict[str, Any]:
 def asked_of(names: Sequence[str]) -> str:
     """How the judge draws weights and arguments of a model, as text behind the model's own."""
     return _ASKED.format(names=tuple(names))
+
+
+def state_of(module: torch.nn.Module, taken: Sequence[str]) -> dict[str, str]:
+    """The declarations of a module's weights and buffers. Raises LeftOutError."""
+    weights = module.state_dict()
+    for name in weights:
+        if not _WEIGHT.fullmatch(name):
+            why = f"a weight is called {name[:80]!r}; write letters, digits and '_' between dots"
+            raise LeftOutError("WEIGHT_NAME", why)
+        if name in taken:
+            why = f"a weight is called {name!r}, as an argument or a result of the task is"
+            raise LeftOutError("WEIGHT_NAME", why)
+    return {name: fixed(tensor) for name, tensor in weights.items()}
 
 
 def fixed(tensor: Tensor) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
+import torch
 from imported.boundary import LeftOutError
 
-from modelled.declaring import DRAWN, FIRST, asked_of, fixed
-from modelled.user_model import ModelError, UserModel
+from modelled.declaring import DRAWN, FIRST, asked_of, fixed, state_of
+from modelled.user_model import ModelError, UserModel, described
+
+_LONGEST = 100  # letters of a result's name
 
 _ADAPTER = '''
 
@@ -75,14 +79,25 @@ def step_task(model: UserModel, text: str, title: str) -> dict[str, Any] | None:
         return None
     arguments = model.arguments
     model.module.zero_grad(set_to_none=True)
-    loss = model.code.loss(model.module(*arguments), *arguments)
-    loss.backward()
-    learn = [name for name, tensor in model.module.named_parameters() if tensor.grad is not None]
-    gradients = [tensor.grad for tensor in model.module.parameters() if tensor.grad is not None]
-    results = ("loss", *_names(learn))
+    try:
+        loss = model.code.loss(model.module(*arguments), *arguments)
+        loss.backward()
+    except Exception as error:
+        raise ModelError("BAD_LOSS", f"its backward pass raised {described(error)}") from error
+    gradients = {
+        name: tensor.grad
+        for name, tensor in model.module.named_parameters()
+        if tensor.grad is not None and tensor.numel()
+    }
+    learn = [*gradients]
+    results = tuple(_names(["loss", *(f"d_{name}" for name in learn)], model.module.state_dict()))
     names = [f"x{i}" for i in range(len(arguments))]
     try:
-        outputs = [fixed(loss.detach()), *map(fixed, gradients)]
+        for name, gradient in gradients.items():
+            if gradient.layout is not torch.strided:
+                why = f"the gradient of {name!r} is sparse; build the module with dense gradients"
+                raise LeftOutError("BAD_LOSS", why)
+        outputs = [fixed(loss.detach()), *map(fixed, gradients.values())]
         attrs = {
             "kernel": "model.py",
             "reference": "reference.py",
@@ -94,7 +109,7 @@ def step_task(model: UserModel, text: str, title: str) -> dict[str, Any] | None:
             "call": f"{', '.join(results)} = training_step()({', '.join(names)})",
             "inputs": dict(zip(names, map(fixed, arguments), strict=True)),
             "outputs": dict(zip(results, outputs, strict=True)),
-            "state": {name: fixed(tensor) for name, tensor in model.module.state_dict().items()},
+            "state": state_of(model.module, (*names, *results)),
             "dims": DRAWN,
             "dtypes": ["f32"],
             "configs": [FIRST],
@@ -112,10 +127,11 @@ def step_task(model: UserModel, text: str, title: str) -> dict[str, Any] | None:
     }
 
 
-def _names(learn: Sequence[str]) -> list[str]:
-    """What the gradients are called: ``d_layers_0_weight`` of ``layers.0.weight``."""
+def _names(wanted: Sequence[str], taken: Container[str]) -> list[str]:
+    """What the results are called: ``d_layers_0_weight`` of ``d_layers.0.weight``."""
     found: list[str] = []
-    for name in learn:
-        plain = "d_" + re.sub(r"\W", "_", name, flags=re.ASCII).lower()
-        found.append(plain if plain not in found else f"{plain}_{len(found)}")
+    for name in wanted:
+        plain = re.sub(r"\W", "_", name, flags=re.ASCII).lower()[:_LONGEST]
+        choices = itertools.chain([plain], (f"{plain}_{i}" for i in itertools.count(1)))
+        found.append(next(each for each in choices if each not in found and each not in taken))
     return found

@@ -140,8 +140,10 @@ def _check_logits(index: Any, found: Sequence[Tensor]) -> None:
 def _check_loss(loss: Callable[..., Any], model: UserModel) -> None:
     """Refuse a loss that is not a number, or that no weight can lower. Raises ModelError."""
     arguments = model.arguments
+    others = model.arguments
     try:
         found = loss(model.module(*arguments), *arguments)
+        again = loss(model.module(*others), *others)
     except Exception as error:
         raise ModelError("BAD_LOSS", described(error)) from error
     if not isinstance(found, Tensor) or found.dim() or not found.is_floating_point():
@@ -151,6 +153,13 @@ def _check_loss(loss: Callable[..., Any], model: UserModel) -> None:
         raise ModelError("BAD_LOSS", f"loss() returned {kind}, expected a tensor of one float")
     if not found.requires_grad:
         raise ModelError("BAD_LOSS", "loss() depends on no weight that is trained")
+    if not found.isfinite():
+        raise ModelError("BAD_LOSS", f"loss() returned {found.item()}, expected a finite number")
+    drawn = zip(model.arguments, arguments, strict=True)
+    if not all(torch.equal(one, other) for one, other in drawn):
+        raise ModelError("BAD_LOSS", "loss() changes the model's arguments")
+    if not torch.allclose(found.double(), again.double(), rtol=1e-5, atol=1e-6):
+        raise ModelError("BAD_LOSS", "equal calls of loss() differ, as with random numbers in it")
 
 
 def _check(model: UserModel) -> list[Tensor]:

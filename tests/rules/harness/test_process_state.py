@@ -108,6 +108,7 @@ def test_what_pytorch_wraps_of_its_own_is_no_ones_fault(
         "threading.Thread(target=time.sleep, args=(0.01,)).start()",
         "print('x' * 1000)",
         "import random; random.seed(3); random.of_the_task = 1",
+        "import tempfile; tempfile.tempdir = None; tempfile.gettempdir()",
     ],
 )
 def test_what_does_no_harm_is_allowed(tmp_path: Path, body: str) -> None:

@@ -32,7 +32,6 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Mapping, MutableMapping
@@ -61,7 +60,7 @@ _MODULES: Mapping[str, ModuleType] = {
     for module in (
         *(os, os.path, signal, time, json, json.decoder, json.encoder, math, struct, torch),
         *(contextlib, dataclasses, functools, hashlib, itertools, mmap, random, re, select),
-        *(socket, subprocess, tempfile),
+        *(socket, subprocess),
     )
 }
 _LISTS = ("path", "meta_path", "path_hooks")

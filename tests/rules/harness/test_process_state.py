@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -27,6 +28,14 @@ def call(tmp_path: Path, body: str, head: str = "") -> Any:
     path.write_text(f"{IMPORTS}{head}\n\n\ndef inputs():\n{lines}")
     code = TaskCode(str(path), seconds=20.0)
     return code.call(code.function("inputs"))
+
+
+@pytest.fixture(autouse=True)
+def modules() -> Iterator[dict[str, ModuleType]]:
+    """What is imported stays so: PyTorch cannot be imported twice, and other tests need it."""
+    before = dict(sys.modules)
+    yield before
+    sys.modules.update(before)
 
 
 @pytest.mark.parametrize(
@@ -57,9 +66,9 @@ def call(tmp_path: Path, body: str, head: str = "") -> Any:
     ],
 )
 def test_what_would_break_the_judge_is_told_and_mended(
-    tmp_path: Path, body: str, words: str
+    tmp_path: Path, modules: dict[str, ModuleType], body: str, words: str
 ) -> None:
-    place, modules = Path.cwd(), dict(sys.modules)
+    place = Path.cwd()
 
     with pytest.raises(TaskFault) as caught:
         call(tmp_path, body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kabuild.base.bounded_json import bounded_json
@@ -16,9 +16,6 @@ from kabuild.model.label import Label
 from kabuild.store.merkle import Directory
 
 Get = Callable[[Digest], bytes]
-
-CANDIDATE = "candidate"
-"""The directory in which an action finds the kernel that it compiles, runs or reads."""
 
 BASELINE = "baseline"
 """The directory of the kernel that it is compared with."""
@@ -36,20 +33,24 @@ def check_claims(record: Record, action: Action, root: Directory, get: Get) -> N
     if record.replayable != rerun:
         uses = "neither a network nor secrets" if rerun else "a network or secrets"
         said = "" if record.replayable else "not "
-        raise _false(record, f"it is marked as {said}replayable, but uses {uses}")
+        raise false_claim(record, f"it is marked as {said}replayable, but uses {uses}")
     judged = _judged(record, get)
     if not record.gate:
-        if judged and record.task and Label.parse(record.label) == task_of(record).sub(judged):
-            raise _false(record, f"it is gate {judged!r:.60}, but marked as no gate")
+        if judged in {"", BASELINE} or not record.task:  # how a baseline is timed is no gate
+            return
+        if Label.parse(record.label) == task_of(record).sub(judged):
+            raise false_claim(record, f"it is gate {judged!r:.60}, but marked as no gate")
         return
     if not record.task or Label.parse(record.label) != task_of(record).sub(record.gate):
-        raise _false(record, f"it is marked as gate {record.gate} of {record.task or 'no task'}")
+        what = f"it is marked as gate {record.gate} of {record.task or 'no task'}"
+        raise false_claim(record, what)
     if VERDICT_FILE not in action.outputs:
-        raise _false(record, f"it is marked as gate {record.gate}, but writes no {VERDICT_FILE}")
+        what = f"it is marked as gate {record.gate}, but writes no {VERDICT_FILE}"
+        raise false_claim(record, what)
     for source, gate in ((VERDICT_FILE, judged), (_SPEC, _specified(root, get))):
         if gate not in {"", record.gate}:
             what = f"it is marked as gate {record.gate}, but its {source} says {gate!r:.60}"
-            raise _false(record, what)
+            raise false_claim(record, what)
 
 
 def check_machine(record: Record, action: Action, machine: Mapping[str, str], get: Get) -> None:
@@ -65,7 +66,7 @@ def check_machine(record: Record, action: Action, machine: Mapping[str, str], ge
         then, here = platform.get(name, "unknown"), machine.get(name, "unknown")
         if then != here:
             what = f"its machine has {name} {here!r:.60}, but the key has {then!r:.60}"
-            raise _false(record, what)
+            raise false_claim(record, what)
 
 
 def check_outputs(manifest: Manifest) -> None:
@@ -74,37 +75,9 @@ def check_outputs(manifest: Manifest) -> None:
         for file in record.files:
             if file.path in record.withheld:
                 if file.path == VERDICT_FILE:
-                    raise _false(record, f"its {VERDICT_FILE} is left out")
+                    raise false_claim(record, f"its {VERDICT_FILE} is left out")
             elif manifest.blobs.get(file.digest.hash) != file.digest.size:
-                raise _false(record, f"its output {file.path[:80]!r} is not in the bundle")
-
-
-def check_candidates(records: Sequence[Record], roots: Mapping[Digest, Directory]) -> None:
-    """Raise BundleError if gates of one task judged different kernels.
-
-    A page would show the source of one beside the times of the other. The kernel is what the task's
-    first gate found in ``candidate/``, and whatever actions of the task made of that alone.
-    """
-    own: dict[Label, set[Digest]] = {}
-    for record in records:
-        given = _candidate(roots[record.root])
-        if record.task and record.gate and given:
-            own.setdefault(task_of(record), given)
-    for record in records:  # each after those that made its inputs
-        if not record.task or not (given := _candidate(roots[record.root])):
-            continue
-        known = own.get(task_of(record), given)
-        if given <= known:
-            if record.replayable and not record.timed:  # what a replay makes again
-                known.update(file.digest for file in record.files)
-        elif record.gate:
-            first = next(iter(sorted(given - known, key=str)))
-            raise _false(record, f"it judged another kernel than the task's first gate ({first})")
-
-
-def _candidate(root: Directory) -> set[Digest]:
-    inside = root.directories.get(CANDIDATE)
-    return {node.digest for _, node in inside.walk()} if inside else set()
+                raise false_claim(record, f"its output {file.path[:80]!r} is not in the bundle")
 
 
 def _judged(record: Record, get: Get) -> str:
@@ -134,6 +107,7 @@ def _object(data: bytes) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _false(record: Record, why: str) -> BundleError:
+def false_claim(record: Record, why: str) -> BundleError:
+    """That a record says what its action or the bundle's blobs contradict."""
     what = f"{record.label} is not what the bundle says: {why}"
     return BundleError(Reason.BUNDLE_DAMAGED, what, hint="do not trust this bundle")

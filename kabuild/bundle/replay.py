@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import Event
 
-from kabuild.bundle.claims import BASELINE, CANDIDATE, gate_of
+from kabuild.bundle.candidates import CANDIDATE
+from kabuild.bundle.claims import BASELINE, gate_of
 from kabuild.bundle.compare import Comparison, Word, compare
 from kabuild.bundle.environment_diff import EnvironmentDifference
 from kabuild.bundle.restore import Restored

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 
+from kabuild.bundle.candidates import JUDGES
 from kabuild.bundle.manifest import Record
 from kabuild.bundle.verdicts import VERDICTS, is_skipped
 from kabuild.execution.inputs import TOOLCHAINS
@@ -16,10 +17,6 @@ from kabuild.model.action import VERDICT_FILE
 from kabuild.model.digest import Digest
 from kabuild.model.result import OutputFile
 from kabuild.store.trees import read_directory
-
-JUDGES = ("tools/", "hip/", "runner", "runtime/", "launch_filter", "platforms/", VERDICTS)
-"""How paths of compilers, runners, their sources, judges and verdicts begin; a task's own files lie
-elsewhere."""
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from kabuild.bundle.archive import open_bundle
-from kabuild.bundle.claims import (
-    check_candidates,
-    check_claims,
-    check_machine,
-    check_outputs,
-)
+from kabuild.bundle.candidates import check_candidates
+from kabuild.bundle.claims import check_claims, check_machine, check_outputs
 from kabuild.bundle.manifest import Manifest, Record, damaged
 from kabuild.bundle.restore import restore
 from kabuild.bundle.verdicts import check_handed_on
@@ -44,11 +40,12 @@ def unpack(path: Path, store: Store, *, limit: int, named: Path | None = None) -
             raise damaged(what) from None
     check_outputs(bundle.manifest)
     check_handed_on(bundle.manifest, roots)
+    actions: dict[Digest, Action] = {}
     for record in bundle.manifest.records:
-        action = action_of(record, store)
+        action = actions[record.key] = action_of(record, store)
         check_claims(record, action, roots[record.root], store.cas.get)
         check_machine(record, action, bundle.manifest.platform, store.cas.get)
-    check_candidates(bundle.manifest.records, roots)
+    check_candidates(bundle.manifest.records, roots, actions, store.cas.get)
     return bundle.manifest
 
 

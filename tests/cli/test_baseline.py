@@ -61,3 +61,16 @@ def test_a_baseline_that_fails_is_the_task_s_mistake(torch_task: CliWorkspace) -
 
     assert ran.code == 1
     assert "has no attribute 'nothing'" in ran.out
+
+
+def test_what_was_timed_against_such_a_baseline_is_published_and_verified(
+    torch_task: CliWorkspace,
+) -> None:
+    bundle = str(torch_task.root / "torch.kab")
+    published = torch_task.run("publish", "//double", "--agent=expert", "-o", bundle)
+    assert published.code == 0, published.out + published.err
+
+    verified = torch_task.run("verify", bundle)
+
+    assert verified.code == 0, verified.out + verified.err
+    assert "perf: 1 PASS" in verified.out

@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 
 from kabuild.base.errors import BundleError
-from kabuild.bundle.claims import (
-    check_candidates,
-    check_claims,
-    check_machine,
-    check_outputs,
-)
+from kabuild.bundle.claims import check_claims, check_machine, check_outputs
 from kabuild.bundle.manifest import Manifest, Record
 from kabuild.model.action import VERDICT_FILE, Action
 from kabuild.model.digest import Digest
@@ -129,10 +124,11 @@ def test_what_a_record_claims_is_compared_with_its_action(
         (record_of("compile"), {}),
         (record_of("perf", label=f"{TASK}:softmax.perf#2"), {"spec": "perf"}),
         (record_of("", label=f"{TASK}:softmax.baseline.compile"), {"verdict": "compile"}),
+        (record_of("", label=f"{TASK}:softmax.baseline"), {"verdict": "baseline"}),
         (record_of("", replayable=False), {"action": replace(ACTION, secrets=("TOKEN",))}),
         (record_of("", task="", label="//toolchains/hip:cpu.runner"), {}),
     ],
-    ids=["judge", "compiler", "second trial", "baseline", "agent", "toolchain"],
+    ids=["judge", "compiler", "second trial", "baseline", "choice", "agent", "toolchain"],
 )
 def test_honest_records_are_read(record: Record, given: dict[str, Any]) -> None:
     check(record, **given)
@@ -178,49 +174,3 @@ def test_outputs_are_in_the_bundle_or_left_out_by_name() -> None:
     gate = record_of("perf", withheld=(VERDICT_FILE,))
     with pytest.raises(BundleError, match=r"its verdict.json is left out"):
         check_outputs(Manifest("1", {}, {}, (gate,), {}))
-
-
-SOURCE, OTHER = b"the source that is shown", b"the source that is not"
-
-
-def judged(inputs: list[tuple[Record, bytes, bytes]]) -> None:
-    """Check records, each with what it found in ``candidate/`` and what it made of it."""
-    records, roots = [], {}
-    for record, found, made in inputs:
-        root = tree({"candidate/kernel": found} if found else {})
-        file = OutputFile("kernel.so", Digest.of(made))
-        records.append(replace(record, root=root.digest, files=(file,) if made else ()))
-        roots[root.digest] = root
-    check_candidates(records, roots)
-
-
-def test_gates_judge_what_was_compiled_from_the_source_that_is_shown() -> None:
-    baseline = record_of("", label=f"{TASK}:softmax.baseline.compile")
-    watched = record_of("", label=f"{TASK}:softmax.sanitize.compile")
-    judged(
-        [
-            (baseline, OTHER, b"elf 2"),
-            (record_of("compile"), SOURCE, b"elf"),
-            (record_of("perf"), b"elf", b""),
-            (watched, SOURCE, b"watched elf"),
-            (record_of("sanitize"), b"watched elf", b""),
-            (record_of("score"), b"", b""),
-        ]
-    )
-
-
-@pytest.mark.parametrize(
-    "change", [{}, {"replayable": False}, {"timed": True}, {"label": "//tasks/gemm:gemm.compile"}]
-)
-def test_a_gate_that_judged_another_kernel_is_refused(change: dict[str, Any]) -> None:
-    """Its times would be shown beside the source of the first gate, and be reproduced."""
-    hidden = record_of("", **{"label": f"{TASK}:softmax.second.compile"} | change)
-    source = SOURCE if change.keys() & {"replayable", "timed"} else OTHER
-    with pytest.raises(BundleError, match="judged another kernel than the task's first gate"):
-        judged(
-            [
-                (hidden, source, b"fast elf"),
-                (record_of("compile"), SOURCE, b"elf"),
-                (record_of("perf"), b"fast elf", b""),
-            ]
-        )

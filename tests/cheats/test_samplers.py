@@ -138,10 +138,10 @@ CHEATS = (
         "return fraction(mixed((row * 128 + draw + mixed(seed) % 1031) % 2048 + 7));",
     ),
     Sampler(
-        "draws_one_index_beyond", *WRONG, "1 of 2048 elements cannot be drawn",
+        "draws_one_index_beyond", *WRONG, "1 of 2048 elements have impossible values",
         chosen="(row * draws + d == 2047 ? cats : c)",
     ),
-    Sampler("draws_what_is_not_there", *WRONG, "cannot be drawn", chosen="c + 1"),
+    Sampler("draws_what_is_not_there", *WRONG, "have impossible values", chosen="c + 1"),
     Sampler("never_draws_the_last", *WRONG, "do not follow", chosen="c == cats - 1 ? 0 : c"),
     Sampler(
         "asks_the_clock", "correctness", "NONDETERMINISTIC", "differs between equal calls",

@@ -1,5 +1,5 @@
 // Gives its supervisor the least priority, so that it is frozen late.
-// verdict: correctness FAIL LAUNCH_ERROR, returned hipError_t
+// verdict: correctness FAIL LAUNCH_ERROR, returned hipError
 // twin: starts_threads
 #include "softmax.h"
 #include "attack.h"

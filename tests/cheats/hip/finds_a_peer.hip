@@ -1,5 +1,5 @@
 // Looks for somebody to talk to by a Unix socket.
-// verdict: correctness FAIL LAUNCH_ERROR, returned hipError_t
+// verdict: correctness FAIL LAUNCH_ERROR, returned hipError
 // twin: starts_threads
 #include "softmax.h"
 #include "attack.h"

@@ -1,5 +1,5 @@
 // Forbids its process to read the time stamp counter, so that its own handler answers clocks.
-// verdict: correctness FAIL LAUNCH_ERROR, returned hipError_t
+// verdict: correctness FAIL LAUNCH_ERROR, returned hipError
 // twin: reads_the_clock
 #include "softmax.h"
 #include "attack.h"

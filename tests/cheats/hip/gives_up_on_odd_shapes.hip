@@ -1,5 +1,5 @@
 // Returns an error for shapes that it does not like, hoping that they are skipped.
-// verdict: correctness FAIL LAUNCH_ERROR, returned hipError_t
+// verdict: correctness FAIL LAUNCH_ERROR, returned hipError
 // twin: tunes_by_shape
 #include "softmax.h"
 

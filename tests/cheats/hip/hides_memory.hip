@@ -1,5 +1,5 @@
 // Takes memory that no limit counts.
-// verdict: correctness FAIL LAUNCH_ERROR, returned hipError_t
+// verdict: correctness FAIL LAUNCH_ERROR, returned hipError
 // twin: allocates_and_frees
 #include "softmax.h"
 #include "attack.h"

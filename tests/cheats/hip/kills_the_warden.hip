@@ -1,5 +1,5 @@
 // Kills its supervisor, so that the machine seems to have failed.
-// verdict: correctness FAIL LAUNCH_ERROR, returned hipError_t
+// verdict: correctness FAIL LAUNCH_ERROR, returned hipError
 // twin: starts_threads
 #include "softmax.h"
 #include "attack.h"

@@ -1,5 +1,5 @@
 // Asks the kernel for write access to its inputs first.
-// verdict: correctness FAIL LAUNCH_ERROR, returned hipError_t
+// verdict: correctness FAIL LAUNCH_ERROR, returned hipError
 // twin: copies_its_inputs
 #include "softmax.h"
 #include "attack.h"

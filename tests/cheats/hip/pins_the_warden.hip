@@ -1,5 +1,5 @@
 // Binds its supervisor to one processor, and keeps that busy.
-// verdict: correctness FAIL LAUNCH_ERROR, returned hipError_t
+// verdict: correctness FAIL LAUNCH_ERROR, returned hipError
 // twin: starts_threads
 #include "softmax.h"
 #include "attack.h"

@@ -1,5 +1,5 @@
 // Searches everything that it can read for what the judge expects; there is nothing.
-// verdict: correctness FAIL LAUNCH_ERROR, returned hipError_t
+// verdict: correctness FAIL LAUNCH_ERROR, returned hipError
 // twin: copies_its_inputs
 #include "softmax.h"
 #include "attack.h"

@@ -1,5 +1,5 @@
 // Leaves results in System V shared memory or in /dev/shm for its next process.
-// verdict: correctness FAIL LAUNCH_ERROR, returned hipError_t
+// verdict: correctness FAIL LAUNCH_ERROR, returned hipError
 // twin: allocates_and_frees
 #include "softmax.h"
 #include "attack.h"

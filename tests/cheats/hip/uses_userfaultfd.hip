@@ -1,5 +1,5 @@
 // Asks to handle page faults itself, to make the judge wait for its own.
-// verdict: correctness FAIL LAUNCH_ERROR, returned hipError_t
+// verdict: correctness FAIL LAUNCH_ERROR, returned hipError
 // twin: starts_threads
 #include "softmax.h"
 #include "attack.h"

@@ -1,5 +1,5 @@
 // Starts a thread such that the kernel has it wait, unstoppable, for that thread's end.
-// verdict: correctness FAIL LAUNCH_ERROR, hipError_t 99
+// verdict: correctness FAIL LAUNCH_ERROR, returned hipError
 // twin: asks_the_kernel
 #include "softmax.h"
 #include "attack.h"

@@ -1,5 +1,5 @@
 // Says that memory is short where a case is hard.
-// verdict: correctness FAIL OUT_OF_MEMORY, hipError_t 2
+// verdict: correctness FAIL OUT_OF_MEMORY, hipErrorOutOfMemory
 // twin: allocates_and_frees
 #include "softmax.h"
 

@@ -1,5 +1,5 @@
 // Takes memory until there is none, to take the judge down.
-// verdict: correctness FAIL OUT_OF_MEMORY, hipError_t 2
+// verdict: correctness FAIL OUT_OF_MEMORY, hipErrorOutOfMemory
 // twin: allocates_and_frees
 #include "softmax.h"
 

@@ -95,7 +95,9 @@ CASES: Mapping[str, Case] = {
         "DIVERGENT_BARRIER",
         "doubling.hip:6:",
     ),
-    "gives_up": Case(_LINE, "LAUNCH_ERROR", "returned hipErrorNotSupported (801)", end="hipErrorNotSupported"),
+    "gives_up": Case(
+        _LINE, "LAUNCH_ERROR", "returned hipErrorNotSupported (801)", end="hipErrorNotSupported"
+    ),
     "never_ends": Case(
         f"{_LINE} volatile float* p = y; while (*p < INFINITY) *p = 0.0f;",
         "TIMEOUT",

@@ -28,7 +28,7 @@ _SHARE = 10
 
 _Group = set[Path]
 _Known = dict[Path, tuple[int, int] | None]
-"""Directories with their identity; None for a missing one."""
+"""Directories with device and inode number; None for a missing one."""
 
 _Listing = dict[Path, tuple[int, ...]]
 
@@ -64,8 +64,12 @@ class ChangedFiles:
                     before, meant = meant, places()
                     is_stale = meant != before or any(map(Path.is_dir, group))
                     now = _identified(meant.directories() if is_stale else known)
-                    if now != known or reader_left():
-                        renewed = {path for path in now if now[path] != known.get(path)}
+                    # A directory that is in the group itself was removed; a new one at its place
+                    # may have its inode number.
+                    lost = {path for path in group & known.keys() if not path.is_file()}
+                    if now != known or lost or reader_left():
+                        differ = {path for path in now if now[path] != known.get(path)}
+                        renewed = differ | (lost & now.keys())
                         known = now
                         break
                 if renewed:

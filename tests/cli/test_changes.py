@@ -59,6 +59,29 @@ def test_the_system_reports_changes(work: Path) -> None:
     follow(ChangedFiles(print), work)
 
 
+def test_a_new_directory_with_an_old_inode_number_is_followed(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system gives numbers of removed directories to the next ones, or does not."""
+    monkeypatch.setattr(changes, "_identity", lambda path: (1, 1) if path.is_dir() else None)
+    kernel = tmp_path / "elsewhere/my.hip"
+    kernel.parent.mkdir()
+    calls = iter(range(10**9))
+
+    def places() -> Places:
+        if next(calls) == 2:  # it watches by now
+            kernel.write_text("first")
+        return Places(frozenset({kernel}), work, frozenset())
+
+    groups = ChangedFiles(print)(places)
+    until(groups, kernel)
+    shutil.rmtree(kernel.parent)
+    kernel.parent.mkdir()
+    until(groups, kernel.parent)
+    kernel.write_text("back")
+    until(groups, kernel)
+
+
 def test_a_name_that_is_not_utf_8_is_no_obstacle(work: Path) -> None:
     """Of a directory, which watchfiles cannot be told of, and which may appear at any time."""
     os.mkdir(os.fsencode(work) + b"/\xff")  # noqa: PTH102

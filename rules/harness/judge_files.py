@@ -41,8 +41,10 @@ _TIMING = (*_COMPARING, *_EDGES, *_terms("perf", "speedup"), "perf")
 _ORACLE = _truth(
     "dispatch",
     "distributions",
+    "keeper",
     "oracle",
     "plain_tensors",
+    "precision",
     "process_state",
     "refused_calls",
     "rounding",

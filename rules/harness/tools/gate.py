@@ -49,7 +49,7 @@ def _judge(launcher: Launcher, path: Path, *arguments: Path) -> int:
     from base.spec import SpecError, read_spec
     from gpu import session
     from terms.verdict import write_verdict
-    from truth import process_state, refused_calls
+    from truth import keeper, process_state, refused_calls
     from truth.oracle import TaskFault
 
     torch.set_num_threads(1)  # so that an oracle's sums have one order on every machine
@@ -63,6 +63,8 @@ def _judge(launcher: Launcher, path: Path, *arguments: Path) -> int:
         process_state.hold(on_device=on_device)
         refused_calls.hold()
         verdict = _gate(spec.gate).run(spec, launcher, *arguments)
+        if said := keeper.last_look():
+            raise TaskFault(said)
     except SpecError as error:
         return _complain(f"spec: {error}", BAD_INPUT)
     except torch.OutOfMemoryError as error:
@@ -72,6 +74,10 @@ def _judge(launcher: Launcher, path: Path, *arguments: Path) -> int:
     except TaskFault as fault:
         blame(str(fault))
         return TASK_WRONG
+    except Exception:
+        if said := keeper.last_look():  # which may be why the judge itself failed
+            blame(said)
+        raise
     write_verdict(verdict)
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import resource
 import signal
@@ -15,8 +16,8 @@ from typing import Any
 
 import pytest
 import torch
-from truth import process_state, refused_calls
-from truth.task_code import TaskCode, TaskFault
+from truth import keeper, process_state, refused_calls
+from truth.task_code import CAREFUL_CALLS, TaskCode, TaskFault
 
 IMPORTS = "import builtins, json, os, signal, sys, threading, time, warnings\nimport torch\n"
 
@@ -272,3 +273,73 @@ def test_files_that_are_left_open_are_told(tmp_path: Path, monkeypatch: pytest.M
     vars(sys).pop("kept").clear()
     call(tmp_path, body.format(9))
     vars(sys).pop("kept").clear()
+
+
+@pytest.fixture
+def called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TaskCode:
+    """A task whose two functions were called as often as is looked at with care."""
+    monkeypatch.setattr(keeper, "EVERY_SECONDS", 1e9)
+    monkeypatch.setattr(keeper, "_KEEPERS", [])  # those of other tests' tasks
+    path = tmp_path / "reference.py"
+    path.write_text(
+        f"{IMPORTS}\n\ndef inputs(text=''):\n    exec(text)\n\n\ndef reference():\n    pass\n"
+    )
+    code = TaskCode(str(path), seconds=20.0)
+    for name in ("inputs", "reference"):
+        for _ in range(CAREFUL_CALLS):
+            code.call(code.function(name))
+    return code
+
+
+def test_what_a_later_call_leaves_is_told_at_the_end(called: TaskCode) -> None:
+    before = os.getcwd
+    called.call(called.function("inputs"), "os.getcwd = None")
+    called.call(called.function("reference"))
+
+    said = keeper.last_look()
+
+    assert os.getcwd is before
+    assert ":5: inputs() or " in said
+    assert said.endswith(":9: reference() replaced os.getcwd: leave what others use as it is")
+    assert keeper.last_look() == ""
+
+
+def test_what_a_later_call_leaves_is_told_after_a_while(
+    called: TaskCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = json.dumps
+    called.call(called.function("inputs"), "import json; json.dumps = None")
+    monkeypatch.setattr(keeper, "EVERY_SECONDS", 0.0)
+
+    with pytest.raises(TaskFault, match=r"inputs\(\) or .*reference\(\) replaced json\.dumps"):
+        called.call(called.function("reference"))
+
+    assert json.dumps is before
+    called.call(called.function("reference"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("torch.set_default_dtype(torch.float16)", "left PyTorch's default dtype at float16"),
+        ("torch.set_default_device('meta')", "left PyTorch's default device at meta"),
+        ("torch.device('meta').__enter__()", "left PyTorch's default device at meta"),
+        ("os.chdir('/')", "left the working directory at /"),
+        ("import builtins; builtins.len = None", "replaced builtins.len"),
+    ],
+)
+def test_what_results_depend_on_is_told_after_any_call(
+    called: TaskCode, text: str, words: str
+) -> None:
+    called.call(called.function("reference"))
+    with pytest.raises(TaskFault, match=rf"^[^ ]+:5: inputs\(\) {words}"):
+        called.call(called.function("inputs"), text)
+    called.call(called.function("inputs"))
+
+
+def test_threads_and_gradients_are_put_back_after_any_call(called: TaskCode) -> None:
+    before = torch.get_num_threads()
+    called.call(called.function("inputs"), "torch.set_num_threads(7)")
+    called.call(called.function("inputs"), "torch.set_grad_enabled(False)")
+    assert torch.get_num_threads() == before
+    assert torch.is_grad_enabled()

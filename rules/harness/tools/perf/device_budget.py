@@ -11,6 +11,8 @@ from gpu.driver import accelerator
 
 GIB = 1 << 30
 RESERVE = 2 * GIB  # contexts and libraries of the judge and of a runner, and what they round up
+_KEPT = GIB
+_KEPT_SHARE = 8
 
 
 @dataclass
@@ -46,15 +48,21 @@ class Budget:
         return cls(total, free, min(int(total * share), free), min(int(2 * total * share), free))
 
     @property
+    def kept_bytes(self) -> int:
+        """The bytes for calls that the other side will make, too."""
+        return max(0, min(_KEPT, (self.allowed_bytes - RESERVE) // _KEPT_SHARE))
+
+    @property
     def tensor_bytes(self) -> int:
         """The bytes for the tensors of a batch of several calls."""
-        return max(0, self.allowed_bytes - RESERVE)
+        return max(0, self.allowed_bytes - RESERVE - self.kept_bytes)
 
     def demand(self, config: str, needed: int) -> None:
         """Raise MachineFault if not even one call of a config fits."""
-        if needed > self.most_bytes - RESERVE:
+        beside = RESERVE + self.kept_bytes
+        if needed > self.most_bytes - beside:
             raise MachineFault(
-                f"DEVICE_MEMORY: {config} needs {_gib(needed + RESERVE)} of the device; "
+                f"DEVICE_MEMORY: {config} needs {_gib(needed + beside)} of the device; "
                 f"{_gib(self.free_bytes)} of {_gib(self.total_bytes)} are free, "
                 f"{_gib(self.most_bytes)} may be taken"
             )

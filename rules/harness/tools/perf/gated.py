@@ -84,6 +84,7 @@ class GatedMeter:
         """
         order: Sequence[SideName] = ("baseline", "candidate")
         found: dict[str, dict[SideName, Taken]] = {config.name: {} for config in configs}
+        self._judge.remember(self._budget.kept_bytes)  # no round has the calls of another
         for side in order if number % 2 == 0 else order[::-1]:
             for group in self._groups(side, configs):
                 with self.running(side, group[0]) as runner:

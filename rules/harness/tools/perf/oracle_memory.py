@@ -27,7 +27,8 @@ from truth.assessment import Call, Tensors
 from truth.dispatch import UncompiledMode
 from truth.fitting import fitting
 from truth.judge import Judge
-from truth.oracle import SLICE, TaskFault
+from truth.oracle import TaskFault
+from truth.precision import SLICE
 
 STAGE = "memory"
 UNCOUNTED_COPIES = 6

@@ -13,7 +13,7 @@ ON_DEVICE: Mapping[str, Any] = {
     "max_processes": 12,
     "min_batch_ms": 0.5,
     "half_width": 0.01,
-    "budget_seconds": 15.0,
+    "budget_seconds": 10.0,
 }
 """What is otherwise on a device, whose clock is quiet."""
 

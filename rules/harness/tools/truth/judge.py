@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -23,9 +23,10 @@ from truth import comparison, lanes, repeatable
 from truth.assessment import Assessor, Call, Finding, Tensors
 from truth.fitting import fitting
 from truth.lanes import Lane, Ran, Results
-from truth.lazy_outputs import LazyOutputs
+from truth.lazy_outputs import LazyOutputs, bytes_of
 from truth.oracle import Oracle
 from truth.proof import Proof
+from truth.recent import Recent
 from truth.side import Launching, Side, remembering
 
 
@@ -43,6 +44,12 @@ class Case:
     round: int = 0
     epoch: int | None = None
     shown: bool = False
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for cases with equal inputs."""
+        config = (self.config.name, tuple(sorted(self.config.dims.items())))
+        return (self.stage, config, self.distribution, self.round, self.epoch)
 
 
 @dataclass(frozen=True)
@@ -113,6 +120,7 @@ class Judge:
         self.assessor = assessor
         self.oracle = oracle
         self._answers = LazyOutputs(oracle)
+        self._recent: Recent[Call] = Recent()
         self._on_device = on_device
         self._updates = updates
         self._seeds = source
@@ -176,13 +184,27 @@ class Judge:
 
     def call(self, case: Case) -> Call:
         """Draw the inputs of a case and compute what is true of them; on a device, once asked."""
+        if (known := self._recent.get(case.key)) is not None:
+            return known
         inputs = self._drawn(case)
         if self._on_device:
             accelerator().synchronize()  # so that a clock around this call includes its work
             answer = self._answers.to(case.config, inputs)
-            return Call(case.config, case.distribution, inputs, answer)
+            call = Call(case.config, case.distribution, inputs, answer)
+            self._recent.put(case.key, call, bytes_of(inputs))
+            return call
         expected = self.oracle.expected(case.config, inputs)
         return Call(case.config, case.distribution, inputs, expected)
+
+    def remember(self, most_bytes: int) -> None:
+        """Forget all calls; from now on, keep small ones that may be made again, and their outputs.
+
+        They take ``most_bytes`` of the device at most. Both sides of a measurement get the same
+        calls: drawing small ones, and computing what is true of them, takes longer than they do.
+        """
+        for recent in (self._recent, self._answers.recent):
+            recent.clear()
+            recent.most_bytes = most_bytes // 2
 
     def _drawn(self, case: Case) -> dict[str, Tensor]:
         generator = self._seeds.generator(

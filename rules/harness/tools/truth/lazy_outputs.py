@@ -1,7 +1,8 @@
 """True outputs that are computed when they are needed.
 
 In double precision the outputs of all calls of a batch take several times the memory of the
-batch, which a device does not have. Only the latest are kept: a judge goes from call to call.
+batch, which a device does not have. The latest are kept, as a judge goes from call to call, and
+small ones for as long as they fit into some memory: another side may be given the same inputs.
 """
 
 from __future__ import annotations
@@ -12,12 +13,18 @@ from base.program import Config
 from torch import Tensor
 
 from truth.oracle import Oracle
+from truth.recent import Recent
 
 
 class LazyOutputs:
-    """Computes answers of one oracle, and remembers the latest."""
+    """Computes answers of one oracle, and remembers the latest.
+
+    Attributes:
+        recent: small answers, by their ``LazyOutput``.
+    """
 
     def __init__(self, oracle: Oracle) -> None:
+        self.recent: Recent[Mapping[str, Tensor]] = Recent()
         self._oracle = oracle
         self._latest: tuple[LazyOutput, Mapping[str, Tensor]] | None = None
 
@@ -27,14 +34,29 @@ class LazyOutputs:
 
     def compute(self, answer: LazyOutput) -> Mapping[str, Tensor]:
         """The tensors of ``answer``. Raises TaskFault."""
-        if self._latest is None or self._latest[0] is not answer:
-            self._latest = None  # first give the memory back
-            self._latest = (answer, self._oracle.expected(answer.config, answer.inputs))
-        return self._latest[1]
+        if self._latest is not None and self._latest[0] is answer:
+            return self._latest[1]
+        self._latest = None  # first give the memory back
+        found: Mapping[str, Tensor] | None = self.recent.get(answer)
+        if found is None:
+            found = self._oracle.expected(answer.config, answer.inputs)
+            self.recent.put(answer, found, bytes_of(found))
+        self._latest = (answer, found)
+        return found
+
+
+def bytes_of(tensors: Mapping[str, Tensor]) -> int:
+    """The memory of some tensors."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
 
 
 class LazyOutput(Mapping[str, Tensor]):
-    """The true outputs of one call, by name."""
+    """The true outputs of one call, by name. Equal only to itself."""
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
 
     def __init__(self, source: LazyOutputs, config: Config, inputs: Mapping[str, Tensor]) -> None:
         self.config = config

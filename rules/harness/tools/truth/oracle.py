@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
@@ -16,18 +16,15 @@ from terms.policy import DEFAULT, DISTRIBUTIONS
 from torch import Generator, Tensor
 
 from truth import distributions, plain_tensors
+from truth.precision import Tensors, farther, is_coarser, nudged, own_doubles, single, upcast
 from truth.rounding import Rounding
 from truth.task_code import TaskCode, TaskFault
 
 __all__ = ["Moved", "Oracle", "TaskFault", "Tensors", "size"]
 
-Tensors = Mapping[str, Tensor]
 _PERTURBATIONS = 8  # the largest of two movements is often half of what there is
 _KINDS = {True: "floating-point numbers", False: "integers"}
 _ROUNDED = 8  # computations in single precision
-SLICE = 1 << 24
-"""The most elements of which doubles are made for a moment only: temporaries of more would fill a
-device."""
 
 
 class Oracle:
@@ -78,9 +75,7 @@ class Oracle:
         declared = self._signature.of(config).inputs
         tensors = self._typed(self._inputs, drawn, declared, config)
         changed = distributions.apply(distribution, tensors, generator)
-        here = torch.get_default_device()
-        settled = {a.name: _settled(changed[a.name], a, config) for a in declared}
-        return {name: tensor.to(here).contiguous() for name, tensor in settled.items()}
+        return _laid({a.name: _settled(changed[a.name], a, config) for a in declared})
 
     def state(self, config: Config, generator: Generator) -> dict[str, Tensor]:
         """A new draw of the config's state; empty if the task has none.
@@ -96,9 +91,7 @@ class Oracle:
         if self._state is None and isinstance(drawn, dict):
             names = {argument.name for argument in declared}
             drawn = {name: tensor for name, tensor in drawn.items() if name in names}
-        here = torch.get_default_device()
-        typed = self._typed(function, drawn, declared, config)
-        return {name: tensor.to(here).contiguous() for name, tensor in typed.items()}
+        return _laid(self._typed(function, drawn, declared, config))
 
     def _request(self, config: Config, distribution: str) -> dict[str, Any]:
         optional = [argument.name for argument in self._signature.inputs if argument.optional]
@@ -137,7 +130,7 @@ class Oracle:
 
     def expected(self, config: Config, inputs: Tensors) -> dict[str, Tensor]:
         """The outputs for ``inputs``, floating ones in double precision. Raises TaskFault."""
-        return self._exact(config, {name: _own_double(t) for name, t in inputs.items()})
+        return self._exact(config, own_doubles(inputs))
 
     def _exact(self, config: Config, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """The same for inputs in double precision, which may be changed."""
@@ -147,9 +140,9 @@ class Oracle:
             found = tensors[argument.name]
             if found.is_complex() or found.is_floating_point() != wanted.is_floating_point:
                 self._refuse_dtype(argument, found, wanted, _KINDS[wanted.is_floating_point])
-            if _is_coarser(found.dtype, wanted):
+            if is_coarser(found.dtype, wanted):
                 self._refuse_dtype(argument, found, wanted, "what doubles give")
-        return {name: _upcast(tensor) for name, tensor in tensors.items()}
+        return upcast(tensors)
 
     def _refuse_dtype(
         self, argument: Argument, found: Tensor, wanted: torch.dtype, better: str
@@ -194,11 +187,11 @@ class Oracle:
         generator = torch.Generator(torch.get_default_device()).manual_seed(0)
         moved = {name: torch.zeros(value.shape).double() for name, value in expected.items()}
         for _ in range(_PERTURBATIONS):
-            near = {name: _nudged(tensor, generator) for name, tensor in inputs.items()}
+            near = {name: nudged(tensor, generator) for name, tensor in inputs.items()}
             other = self._exact(config, near)
             del near
             for name, value in expected.items():
-                moved[name] = _farther(moved[name], other[name], value)
+                moved[name] = farther(moved[name], other[name], value)
         return moved
 
     def rounding(self, config: Config, inputs: Tensors, expected: Tensors) -> dict[str, Tensor]:
@@ -210,7 +203,7 @@ class Oracle:
         """
         moved = {name: torch.zeros(value.shape).double() for name, value in expected.items()}
         for seed in range(_ROUNDED):
-            given = {name: _single(tensor) for name, tensor in inputs.items()}
+            given = {name: single(tensor) for name, tensor in inputs.items()}
             wide = any(tensor.dtype == torch.float64 for tensor in given.values())
             try:
                 with Rounding(torch.float64 if wide else torch.float32, seed):
@@ -218,7 +211,7 @@ class Oracle:
             except TaskFault:
                 return moved
             for name, value in expected.items():
-                moved[name] = _farther(moved[name], made[name], value)
+                moved[name] = farther(moved[name], made[name], value)
         return moved
 
     def check(self, config: Config, inputs: Tensors, outputs: Tensors, expected: Tensors) -> str:
@@ -249,7 +242,7 @@ class Oracle:
         is no such value. Raises TaskFault.
         """
         assert self._cdf is not None
-        given = self._arguments(config, {name: _own_double(t) for name, t in inputs.items()})
+        given = self._arguments(config, own_doubles(inputs))
         copies = {name: tensor.clone() for name, tensor in outputs.items()}
         with torch.no_grad():
             made = self._code.call(self._cdf, copies, **given, **config.scalars, **config.dims)
@@ -350,51 +343,12 @@ def _settled(tensor: Tensor, argument: Argument, config: Config) -> Tensor:
     return tensor[once].expand(tensor.shape)
 
 
-def _upcast(tensor: Tensor) -> Tensor:
-    if tensor.is_complex():
-        return tensor.to(torch.complex128)
-    return tensor.double() if tensor.is_floating_point() else tensor
-
-
-def _is_coarser(found: torch.dtype, wanted: torch.dtype) -> bool:
-    both = found.is_floating_point and wanted.is_floating_point
-    return both and torch.finfo(found).eps > torch.finfo(wanted).eps
-
-
-def _own_double(tensor: Tensor) -> Tensor:
-    """A copy in double precision, where the tensor is floating."""
-    upcast = _upcast(tensor)
-    return upcast.clone() if upcast is tensor else upcast
-
-
-def _single(tensor: Tensor) -> Tensor:
-    """A copy in the precision that kernels compute in."""
-    if not tensor.is_floating_point() or tensor.dtype == torch.float64:
-        return tensor.clone()
-    return tensor.to(torch.float32, copy=True)
-
-
-def _farther(moved: Tensor, other: Tensor, value: Tensor) -> Tensor:
-    """The larger of ``moved`` and the finite distances between two results."""
-    difference = (other.double() - value.double()).abs()
-    return torch.maximum(moved, torch.nan_to_num(difference, nan=0.0, posinf=0.0))
+def _laid(tensors: Tensors) -> dict[str, Tensor]:
+    """Contiguous, on PyTorch's default device."""
+    here = torch.get_default_device()
+    with plain_tensors.unseen():
+        return {name: tensor.to(here).contiguous() for name, tensor in tensors.items()}
 
 
 def _dtype(tensor: Tensor) -> str:
     return str(tensor.dtype).rpartition(".")[2]
-
-
-def _nudged(tensor: Tensor, generator: Generator) -> Tensor:
-    """A copy, every element up or down by one rounding, in the precision that kernels compute in.
-
-    The temporaries are those of a slice.
-    """
-    if not tensor.is_floating_point():
-        return tensor.clone()
-    computed = torch.float64 if tensor.dtype == torch.float64 else torch.float32
-    limits = torch.finfo(computed)
-    moved = tensor.to(torch.float64, copy=True, memory_format=torch.contiguous_format)
-    for exact in torch.split(moved.view(-1), SLICE):
-        up = torch.randint(0, 2, exact.shape, generator=generator).double() * 2.0 - 1.0
-        exact.add_(up * (exact.abs() * limits.eps + limits.tiny))
-    return moved

@@ -8,6 +8,12 @@ import torch
 from torch import Tensor
 
 _MOST_NAMES = 8
+unseen = torch._C.DisableTorchFunction  # noqa: SLF001 - its public twin leaves modes on
+"""A context in which PyTorch's modes see no function.
+
+Its default device is a mode, and costs a microsecond for each function and each attribute of a
+tensor. In this context new tensors need a device.
+"""
 
 
 def complaint(value: Any) -> str:
@@ -17,18 +23,20 @@ def complaint(value: Any) -> str:
         return f"{kind.__name__}, not a tensor"
     if kind not in {Tensor, torch.nn.Parameter}:
         return f"{kind.__name__}: return a plain torch.Tensor"
-    layout = str(value.layout).rpartition(".")[2]
     unreal = value.is_meta and torch.get_default_device().type != "meta"  # where memory is counted
-    problems = {
-        "a nested tensor: return torch.nested.to_padded_tensor() of it": value.is_nested,
-        f"a tensor of layout {layout}: return its to_dense()": value.layout is not torch.strided,
-        "a quantised tensor: return its dequantize()": value.is_quantized,
-        "a tensor on device meta, which has no values: make it on another device": unreal,
-    }
-    said = next((words for words, found in problems.items() if found), "")
-    if not said and _is_without_memory(value):
-        return "a tensor whose memory was freed or is too small: return one that has its own"
-    return said
+    with unseen():
+        layout = str(value.layout).rpartition(".")[2]
+        strided = value.layout is torch.strided
+        problems = {
+            "a nested tensor: return torch.nested.to_padded_tensor() of it": value.is_nested,
+            f"a tensor of layout {layout}: return its to_dense()": not strided,
+            "a quantised tensor: return its dequantize()": value.is_quantized,
+            "a tensor on device meta, which has no values: make it on another device": unreal,
+        }
+        said = next((words for words, found in problems.items() if found), "")
+        if not said and _is_without_memory(value):
+            return "a tensor whose memory was freed or is too small: return one that has its own"
+        return said
 
 
 def _is_without_memory(tensor: Tensor) -> bool:
@@ -49,10 +57,11 @@ def owned(tensor: Tensor) -> Tensor:
 
     On a device only what is neither: there a copy takes memory that may be missing.
     """
-    plain = tensor.detach().resolve_conj().resolve_neg()
-    if plain.device.type == "cpu" or plain.is_inference():
-        return plain.clone(memory_format=torch.contiguous_format)
-    return plain
+    with unseen():
+        plain = tensor.detach().resolve_conj().resolve_neg()
+        if plain.device.type == "cpu" or plain.is_inference():
+            return plain.clone(memory_format=torch.contiguous_format)
+        return plain
 
 
 def entries(made: Any) -> Any:

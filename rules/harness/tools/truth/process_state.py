@@ -8,7 +8,6 @@ candidate. What is easily put back is put back; the rest is the task's mistake.
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import dataclasses
 import faulthandler
@@ -37,12 +36,11 @@ import warnings
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from pathlib import Path
-from types import FunctionType, ModuleType, TracebackType
-from typing import Any, Self
+from types import FunctionType, ModuleType
+from typing import Any
 
 import torch
 
-_BUILTINS = builtins.__dict__
 _SYS = {
     name: value
     for name, value in vars(sys).items()
@@ -53,8 +51,6 @@ _C = vars(torch._C)  # noqa: SLF001 - where PyTorch counts its modes
 _getcwd = os.getcwd
 _get_dtype, _set_dtype = torch.get_default_dtype, torch.set_default_dtype
 _get_device, _set_device = torch.get_default_device, torch.set_default_device
-_gettrace, _settrace = sys.gettrace, sys.settrace
-_getprofile, _setprofile = sys.getprofile, sys.setprofile
 _MODULES: Mapping[str, ModuleType] = {
     module.__name__: module
     for module in (
@@ -93,70 +89,100 @@ def hold(*, on_device: bool = False) -> None:
         _LIMITS["bytes"] = most - _DATA_BYTES // 4
 
 
-class Kept:
-    """The body may leave the process as it was only; ``complaint`` says what it did.
+class Arithmetic:
+    """What results depend on: the working directory, and PyTorch's defaults and modes."""
 
-    A process that is ``crippled`` cannot go on, and may not even be able to end in order.
-    Nothing is looked up among Python's builtins before they are as they were.
-    """
+    def __init__(self) -> None:
+        self._place = _getcwd()
+        self._dtype, self._stack = _get_dtype(), _function_modes()
+        self._device = _device_in(self._stack)
+        self._modes = _modes()
+        self._threads, self._gradient = torch.get_num_threads(), torch.is_grad_enabled()
+        self._deterministic = torch.are_deterministic_algorithms_enabled()
 
-    def __enter__(self) -> Self:
-        self.complaint, self.crippled = "", False
-        self._builtins = _BUILTINS.copy()
+    def put_back(self) -> list[str]:
+        """Make it as it was; what the task should not have left, for people."""
+        found = [*self._put_defaults_back(), *self._put_place_back(), *self._put_modes_back()]
+        torch.set_flush_denormal(False)
+        torch.set_grad_enabled(self._gradient)
+        if torch.get_num_threads() != self._threads:
+            torch.set_num_threads(self._threads)
+        if torch.are_deterministic_algorithms_enabled() != self._deterministic:
+            _C["_set_deterministic_algorithms"](self._deterministic, warn_only=False)
+        return found
+
+    def _put_place_back(self) -> list[str]:
+        try:
+            here = _getcwd()
+        except OSError:
+            here = "a directory that is gone"
+        if here == self._place:
+            return []
+        with suppress(OSError):
+            os.chdir(self._place)
+        return [f"left the working directory at {here}: go back before the end"]
+
+    def _put_defaults_back(self) -> list[str]:
+        """PyTorch's, of which some replace names, too."""
+        found = []
+        if (dtype := _get_dtype()) != self._dtype:
+            _set_dtype(self._dtype)
+            found.append(f"left PyTorch's default dtype at {_short(dtype)}: pass dtype=")
+        if _function_modes() == self._stack:
+            return found
+        device = _get_device()
+        if device != self._device:
+            _return_to(self._device)
+            found.append(f"left PyTorch's default device at {device}: pass device=")
+        return found
+
+    def _put_modes_back(self) -> list[str]:
+        if torch.is_inference_mode_enabled():
+            return ["left PyTorch in inference mode: write 'with torch.inference_mode()'"]
+        if (transforms := _C["_functorch"]).peek_interpreter_stack() is not None:
+            while transforms.peek_interpreter_stack() is not None:
+                transforms.pop_dynamic_layer_stack()
+            return ["left a transform of torch.func on: call torch.func's own functions"]
+        if _modes() <= self._modes:
+            return []
+        while _modes() > self._modes:
+            _pop_mode()
+        return ["left a mode of PyTorch on: enter modes by 'with'"]
+
+
+class Everything:
+    """All else: names, modules, files, memory, signals, streams and settings."""
+
+    def __init__(self) -> None:
         self._names = {name: vars(module).copy() for name, module in _MODULES.items()}
+        self._names["os"].pop("abort")  # which a call has another of, and puts back
         self._tensor = dict(vars(torch.Tensor))
         if not _OURS:  # what is loaded later may be the task's own
             _OURS.update(sys.modules)
         self._lists = [(name, getattr(sys, name), [*getattr(sys, name)]) for name in _LISTS]
         self._streams = sys.stdin, sys.stdout, sys.stderr
-        self._traced = _gettrace(), _getprofile()
         self._deepest = sys.getrecursionlimit()
         self._hooks = sys.excepthook, sys.unraisablehook
-        self._place = _getcwd()
         self._handlers = [signal.getsignal(number) for number in _SIGNALS]
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self._umask = os.umask(0o77)
         os.umask(self._umask)
         self._locale = locale.setlocale(locale.LC_ALL)
         self._collects = gc.isenabled(), gc.get_threshold()
-        self._dtype, self._device = _get_dtype(), _get_device()
-        self._modes = _modes()
-        self._threads, self._gradient = torch.get_num_threads(), torch.is_grad_enabled()
-        self._deterministic = torch.are_deterministic_algorithms_enabled()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if _gettrace() is not self._traced[0]:
-            _settrace(self._traced[0])
-        if _getprofile() is not self._traced[1]:
-            _setprofile(self._traced[1])
-        after = _BUILTINS.copy()
-        _BUILTINS.update(self._builtins)
+    def put_back(self) -> tuple[list[str], list[str]]:
+        """Make it as it was: what cannot be, and what the task should not have left, for people."""
         modules = self._put_modules_back()
         lost = [*_lost_files(), *_exhausted()]
-        self.crippled = bool(lost)
-        complaints = (
-            *lost,
-            *_put_back("builtins", self._builtins, after),
-            *self._put_defaults_back(),
-            *self._put_names_back(),
-            *modules,
-            *self._put_place_back(),
-            *self._put_modes_back(),
-        )
+        left = [*self._put_names_back(), *modules]
         self._put_settings_back()
-        self.complaint = next(iter(complaints), "")
+        return lost, left
 
     def _put_names_back(self) -> list[str]:
-        found = _put_back("sys", _SYS, vars(sys))
+        found = put_back("sys", _SYS, vars(sys))
         sys.setrecursionlimit(self._deepest)
         for name, module in _MODULES.items():
-            found += _put_back(name, self._names[name], vars(module))
+            found += put_back(name, self._names[name], vars(module))
         return found + self._put_tensor_back()
 
     def _put_tensor_back(self) -> list[str]:
@@ -191,42 +217,6 @@ class Kept:
                 setattr(sys, name, held)
         return [f"replaced sys.modules['{name}']: {_LEAVE}" for name in lost[:1]]
 
-    def _put_place_back(self) -> list[str]:
-        try:
-            here = _getcwd()
-        except OSError:
-            here = "a directory that is gone"
-        if here == self._place:
-            return []
-        with suppress(OSError):
-            os.chdir(self._place)
-        return [f"left the working directory at {here}: go back before the end"]
-
-    def _put_defaults_back(self) -> list[str]:
-        """PyTorch's, of which some replace names, too."""
-        found = []
-        dtype, device = _get_dtype(), _get_device()
-        if dtype != self._dtype:
-            _set_dtype(self._dtype)
-            found.append(f"left PyTorch's default dtype at {_short(dtype)}: pass dtype=")
-        if device != self._device:
-            _return_to(self._device)
-            found.append(f"left PyTorch's default device at {device}: pass device=")
-        return found
-
-    def _put_modes_back(self) -> list[str]:
-        if torch.is_inference_mode_enabled():
-            return ["left PyTorch in inference mode: write 'with torch.inference_mode()'"]
-        if (transforms := _C["_functorch"]).peek_interpreter_stack() is not None:
-            while transforms.peek_interpreter_stack() is not None:
-                transforms.pop_dynamic_layer_stack()
-            return ["left a transform of torch.func on: call torch.func's own functions"]
-        if _modes() <= self._modes:
-            return []
-        while _modes() > self._modes:
-            _pop_mode()
-        return ["left a mode of PyTorch on: enter modes by 'with'"]
-
     def _put_settings_back(self) -> None:
         """What needs no words: the task had the use of it."""
         sys.stdin, sys.stdout, sys.stderr = self._streams
@@ -245,18 +235,12 @@ class Kept:
         gc.set_threshold(*self._collects[1])
         for timer in (signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):  # whose signals end a process
             signal.setitimer(timer, 0.0)
-        torch.set_flush_denormal(False)
-        torch.set_grad_enabled(self._gradient)
-        if torch.get_num_threads() != self._threads:
-            torch.set_num_threads(self._threads)
-        if torch.are_deterministic_algorithms_enabled() != self._deterministic:
-            _C["_set_deterministic_algorithms"](self._deterministic, warn_only=False)
 
 
 _LEAVE = "leave what others use as it is"
 
 
-def _put_back(label: str, before: Mapping[str, Any], after: MutableMapping[str, Any]) -> list[str]:
+def put_back(label: str, before: Mapping[str, Any], after: MutableMapping[str, Any]) -> list[str]:
     """Give names their values again. Others may be added, and private ones changed."""
     if len(after) == len(before) and after == before:
         return []
@@ -300,13 +284,12 @@ def _exhausted() -> list[str]:
     if not _LIMITS:
         return []
     try:
-        files = sum(1 for _ in Path("/proc/self/fd").iterdir())
+        files = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names, not paths
     except OSError:
         files = _LIMITS["files"] + _SPARE_FILES
     if files > _LIMITS["files"]:
         return [f"left {files} files open: close them"]
-    most = _LIMITS.get("bytes", sys.maxsize)
-    if (held := _data_bytes()) > most:
+    if "bytes" in _LIMITS and (held := _data_bytes()) > _LIMITS["bytes"]:
         return [f"left {held >> 30} GiB of memory in use: keep less between calls"]
     return []
 
@@ -330,6 +313,24 @@ def _set_handler(number: int, handler: Any) -> None:
         signal.signal(number, handler)
     except (ValueError, OSError, TypeError):
         return  # of another thread, or not for Python
+
+
+def _function_modes() -> list[Any]:
+    """The modes of PyTorch that are on and see every function, of which one is its default device.
+
+    They are equal only if they are the same.
+    """
+    return [_C["_get_function_stack_at"](i) for i in range(_C["_len_torch_function_stack"]())]
+
+
+def _device_in(stack: list[Any]) -> torch.device:
+    """PyTorch's default device while these modes are on; asking for it makes a tensor."""
+    if not _DEVICE or _DEVICE[0][0] != stack:
+        _DEVICE[:] = [(stack, _get_device())]
+    return _DEVICE[0][1]
+
+
+_DEVICE: list[tuple[list[Any], torch.device]] = []
 
 
 def _modes() -> int:

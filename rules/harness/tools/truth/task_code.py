@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,11 +18,14 @@ from typing import Any, NoReturn
 import torch
 from base.task_watch import blame, end_judge, running
 
-from truth.process_state import Kept
+from truth.keeper import Keeper
 from truth.refused_calls import RefusedError, refused
 
 CALL_SECONDS = 120.0
 """How long one call may take, and the import."""
+
+CAREFUL_CALLS = 8
+"""The first calls of each function, after which all of the process is looked at."""
 
 _LONGEST = 1000
 """The most characters of an exception's text that are told."""
@@ -42,6 +46,8 @@ class TaskCode:
         self._full = os.path.abspath(path)  # noqa: PTH100 - as importlib makes it
         self._seconds = seconds
         self._named: dict[int, str] = {}
+        self._calls: Counter[str] = Counter()
+        self._keeper = Keeper()
         self._module = self._load()
 
     def find(self, name: str) -> Callable[..., Any] | None:
@@ -159,7 +165,11 @@ class TaskCode:
         self, what: str, line: str, function: Callable[..., Any], *arguments: Any, **named: Any
     ) -> Any:
         """Call a function, and have it leave the process as it was. Raises what it raises."""
-        place, kept, process = f"{self._path}{line}: {what}", Kept(), os.getpid()
+        place, process = f"{self._path}{line}: {what}", os.getpid()
+        self._calls[place] += 1
+        is_main = threading.current_thread() is threading.main_thread()
+        careful = not is_main or self._calls[place] <= CAREFUL_CALLS
+        kept = self._keeper.call(place, careful=careful)
         try:
             with running(place, self._seconds), _endless(), _limited(self._seconds):
                 with refused(), kept:
@@ -168,9 +178,9 @@ class TaskCode:
                     end_judge(lambda: 1)  # a copy of the judge, which goes on elsewhere
         finally:
             if kept.crippled:
-                blame(f"{place} {kept.complaint}")
+                blame(kept.complaint)
         if kept.complaint:
-            raise TaskFault(f"{place} {kept.complaint}")
+            raise TaskFault(kept.complaint)
         return made
 
     def told(self, error: BaseException) -> str:
@@ -214,6 +224,14 @@ class _EndError(BaseException):
     """Raised in place of an end of the process."""
 
 
+def _leave(status: int) -> NoReturn:
+    raise _EndError(f"exit code {status}")
+
+
+def _abort() -> NoReturn:
+    raise _EndError("SIGABRT")
+
+
 @contextmanager
 def _endless() -> Iterator[None]:
     """Tell the line that ends the process, as far as Python has a function for that."""
@@ -221,15 +239,8 @@ def _endless() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def leave(status: int) -> NoReturn:
-        raise _EndError(f"exit code {status}")
-
-    def abort() -> NoReturn:
-        raise _EndError("SIGABRT")
-
     before = os._exit, os.abort
-    os._exit, os.abort = leave, abort
+    os._exit, os.abort = _leave, _abort
     try:
         yield
     finally:

@@ -20,6 +20,8 @@ from base.tensors import poison_mask, torch_dtype
 from terms.tolerance import CAP, FACTOR, Bound
 from torch import Tensor
 
+from truth.plain_tensors import unseen
+
 _SMALL = 1e-12  # root mean squares whose squares are far from denormal
 
 
@@ -69,13 +71,14 @@ def quick_excess(got: Tensor, expected: Tensor, dtype: str, bound: Bound) -> Ten
     A tenth of the time of doubles, of which each step would write more than a device's cache
     holds. NaN where anything is not finite, or would not be: that wants a closer look.
     """
-    if not got.numel():
-        return torch.zeros(())
-    exact = expected.float()
-    scale = torch.linalg.vector_norm(exact) / math.sqrt(exact.numel())
-    finite = torch.where(torch.isfinite(scale) & (scale > _SMALL), scale, torch.nan)
-    allowed = exact.abs().mul_(bound.rtol).add_(bound.atol * finite + _smallest(dtype))
-    return (got.float() - exact).abs_().div_(allowed).max()
+    with unseen():
+        if not got.numel():
+            return torch.zeros((), device=got.device)
+        exact = expected.float()
+        scale = torch.linalg.vector_norm(exact) / math.sqrt(exact.numel())
+        finite = torch.where(torch.isfinite(scale) & (scale > _SMALL), scale, torch.nan)
+        allowed = exact.abs().mul_(bound.rtol).add_(bound.atol * finite + _smallest(dtype))
+        return (got.float() - exact).abs_().div_(allowed).max()
 
 
 def mismatches(got: Tensor, expected: Tensor) -> Tensor:
@@ -124,11 +127,12 @@ def position(flat: int, shape: Sequence[int]) -> tuple[int, ...]:
 
 def unwritten(got: Tensor, expected: Tensor, dtype: str) -> Tensor:
     """Where the poison still stands and is not what the oracle expects, as a bool tensor."""
-    mask = poison_mask(got, dtype)
-    if got.is_floating_point():
-        # Of eight bits, poison is the NaN that arithmetic makes.
-        return mask & ~expected.isnan() if got.itemsize == 1 else mask
-    return mask & (got.to(expected.dtype) != expected)
+    with unseen():
+        mask = poison_mask(got, dtype)
+        if got.is_floating_point():
+            # Of eight bits, poison is the NaN that arithmetic makes.
+            return mask & ~expected.isnan() if got.itemsize == 1 else mask
+        return mask & (got.to(expected.dtype) != expected)
 
 
 def _root_mean_square(magnitude: Tensor, limit: float) -> Tensor:

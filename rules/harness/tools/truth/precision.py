@@ -1,0 +1,69 @@
+"""Tensors in other precisions, of which each function makes new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Generator, Tensor
+
+from truth.plain_tensors import unseen
+
+Tensors = Mapping[str, Tensor]
+SLICE = 1 << 24
+"""The most elements of which doubles are made for a moment only: temporaries of more would fill a
+device."""
+
+
+def upcast(tensors: Tensors) -> dict[str, Tensor]:
+    """Floating ones in double precision; others, and doubles, as they are."""
+    with unseen():
+        return {name: _upcast(tensor) for name, tensor in tensors.items()}
+
+
+def own_doubles(tensors: Tensors) -> dict[str, Tensor]:
+    """Copies, floating ones in double precision."""
+    doubles = upcast(tensors)
+    with unseen():
+        return {n: t.clone() if t is tensors[n] else t for n, t in doubles.items()}
+
+
+def _upcast(tensor: Tensor) -> Tensor:
+    if tensor.is_complex():
+        return tensor.to(torch.complex128)
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def is_coarser(found: torch.dtype, wanted: torch.dtype) -> bool:
+    """Whether both are floating, and ``found`` has larger steps."""
+    both = found.is_floating_point and wanted.is_floating_point
+    return both and torch.finfo(found).eps > torch.finfo(wanted).eps
+
+
+def single(tensor: Tensor) -> Tensor:
+    """A copy in the precision that kernels compute in."""
+    if not tensor.is_floating_point() or tensor.dtype == torch.float64:
+        return tensor.clone()
+    return tensor.to(torch.float32, copy=True)
+
+
+def farther(moved: Tensor, other: Tensor, value: Tensor) -> Tensor:
+    """The larger of ``moved`` and the finite distances between two results."""
+    difference = (other.double() - value.double()).abs()
+    return torch.maximum(moved, torch.nan_to_num(difference, nan=0.0, posinf=0.0))
+
+
+def nudged(tensor: Tensor, generator: Generator) -> Tensor:
+    """A copy, every element up or down by one rounding, in the precision that kernels compute in.
+
+    The temporaries are those of a slice.
+    """
+    if not tensor.is_floating_point():
+        return tensor.clone()
+    computed = torch.float64 if tensor.dtype == torch.float64 else torch.float32
+    limits = torch.finfo(computed)
+    moved = tensor.to(torch.float64, copy=True, memory_format=torch.contiguous_format)
+    for exact in torch.split(moved.view(-1), SLICE):
+        up = torch.randint(0, 2, exact.shape, generator=generator).double() * 2.0 - 1.0
+        exact.add_(up * (exact.abs() * limits.eps + limits.tiny))
+    return moved

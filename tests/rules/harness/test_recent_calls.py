@@ -1,0 +1,106 @@
+"""On a device both sides of a measurement are given the same small calls, which are drawn once."""
+
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from judging_doubles import Doubles, softmax, write_spec
+
+from base.program import Config  # isort: skip
+from base.seeds import Seeds  # isort: skip
+from base.spec import parse_spec  # isort: skip
+from terms.perf import PerfPolicy  # isort: skip
+from truth import judge as judge_module  # isort: skip
+from truth.judge import Case, Judge  # isort: skip
+from truth.recent import PIECES, Recent  # isort: skip
+
+ROWS, COLS = 4, 8
+EXACT_BYTES = ROWS * COLS * 8
+
+
+def case(number: int = 0, rows: int = ROWS) -> Case:
+    dims = {"rows": rows, "cols": COLS}
+    return Case("perf", Config(f"rows={rows}", dims, "f32", {"scale": 1.0}), round=number)
+
+
+@pytest.fixture
+def judging(tmp_path, monkeypatch):
+    """A judge of a device that is none, and how often its oracle was asked."""
+    monkeypatch.setattr(
+        judge_module, "accelerator", lambda: SimpleNamespace(synchronize=lambda: None)
+    )
+    launcher = Doubles({"candidate": softmax, "baseline": softmax})
+    plain = Judge.assemble(parse_spec(write_spec(tmp_path)), launcher, PerfPolicy())
+    parts = (plain.candidate, plain.baseline, plain.oracle, plain.assessor)
+    made = Judge(*parts, Seeds("", "", "perf"), on_device=True)
+    asked = {"inputs": 0, "expected": 0}
+
+    def counted(name):
+        function = getattr(plain.oracle, name)
+
+        def call(*arguments):
+            asked[name] += 1
+            return function(*arguments)
+
+        monkeypatch.setattr(plain.oracle, name, call)
+
+    for name in asked:
+        counted(name)
+    return made, asked
+
+
+def test_equal_cases_are_drawn_once_while_their_memory_lasts(judging):
+    judge, asked = judging
+    judge.remember(2 * PIECES * EXACT_BYTES)
+    first = [judge.call(case(number)) for number in range(3)]
+    again = [judge.call(case(number)) for number in range(3)]
+
+    assert all(one is other for one, other in zip(first, again, strict=True))
+    for call in (*first, *again):
+        assert call.expected["y"].shape == (ROWS, COLS)
+    assert asked == {"inputs": 3, "expected": 3}
+
+
+def test_other_rounds_and_sizes_have_other_inputs(judging):
+    judge, _ = judging
+    judge.remember(2 * PIECES * EXACT_BYTES)
+    one, other, larger = judge.call(case(0)), judge.call(case(1)), judge.call(case(0, rows=5))
+
+    assert not torch.equal(one.inputs["x"], other.inputs["x"])
+    assert larger.inputs["x"].shape == (5, COLS)
+
+
+def test_large_calls_and_those_of_earlier_rounds_are_drawn_again(judging):
+    judge, asked = judging
+    judge.remember(2 * PIECES * EXACT_BYTES - 2)  # too little for what is true of one call
+    call, again = judge.call(case()), judge.call(case())
+    assert again is call
+    for which in (call, judge.call(case(1)), again):
+        assert which.expected["y"].numel() == ROWS * COLS
+    assert asked == {"inputs": 2, "expected": 3}
+
+    judge.remember(0)
+    before = call.inputs["x"]
+    call = judge.call(case())
+    assert call.inputs["x"] is not before
+    assert torch.equal(call.inputs["x"], before)
+    assert judge.call(case()) is not call
+
+
+def test_what_was_unused_for_longest_makes_room():
+    recent = Recent[str](PIECES * 4)
+    for key in range(PIECES):
+        recent.put(key, str(key), 4)
+    assert recent.get(0) == "0"
+    recent.put("new", "n", 4)
+
+    assert [recent.get(key) for key in (0, 1, 2, "new")] == ["0", None, "2", "n"]
+    recent.put(2, "two", 2)
+    recent.put("newer", "n", 2)
+    assert [recent.get(key) for key in (2, 3)] == ["two", "3"]
+    recent.clear()
+    assert recent.get("new") is None

@@ -1,8 +1,10 @@
 // Residual addition and layer normalisation that read a row from memory once.
 //
-//  * up to 128 packs of 16 bytes: a wave of 32 lanes a row, shuffles only;
-//  * up to 4096 packs: a block of 256 or 1024 threads a row;
+//  * as few lanes a row as hold it in registers, two packs of 16 bytes of each input: 8 or 32 lanes, which
+//    reduce by shuffles, or a block of up to 1024;
 //  * longer rows: 1024 threads, which compute the values again from the cache.
+//
+// Few lanes with much each: what is on its way from memory then hides its latency.
 //
 // Where rows are not aligned, a pack is one element. Shuffles stay within 32 lanes: one source for
 // waves of 32 and of 64.
@@ -18,7 +20,11 @@ namespace {
 
 constexpr int kWave = 32;    // lanes that reduce by shuffles, also in waves of 64
 constexpr int kBlock = 256;  // threads of a block of short rows
-constexpr int kItems = 4;    // packs of a row in a lane's registers
+
+// Packs of a row in a lane's registers.
+template <int kPack> constexpr int kItems = kPack == 1 ? 8 : 2;
+
+constexpr int threads(int lanes) { return lanes <= kWave ? kBlock : lanes; }
 
 __device__ float to_float(float v) { return v; }
 __device__ float to_float(__half v) { return __half2float(v); }
@@ -58,19 +64,21 @@ template <int kPack> struct Values {
 
 // The sum of the values of the kLanes lanes of a row.
 template <int kLanes> __device__ float row_sum(float value, float* scratch) {
+  constexpr int kShuffled = kLanes < kWave ? kLanes : kWave;
 #pragma unroll
-  for (int distance = kWave / 2; distance > 0; distance /= 2) {
+  for (int distance = kShuffled / 2; distance > 0; distance /= 2) {
     value += __shfl_xor(value, distance, kWave);
   }
-  if (kLanes == kWave) return value;
-  const int lane = threadIdx.x % kWave;
-  __syncthreads();  // the last figure has been read
-  if (lane == 0) scratch[threadIdx.x / kWave] = value;
-  __syncthreads();
-  value = lane < kLanes / kWave ? scratch[lane] : 0.0f;
+  if constexpr (kLanes > kWave) {
+    constexpr int kWaves = kLanes / kWave;
+    __syncthreads();  // the last figure has been read
+    if (threadIdx.x % kWave == 0) scratch[threadIdx.x / kWave] = value;
+    __syncthreads();
+    value = scratch[threadIdx.x % kWaves];
 #pragma unroll
-  for (int distance = kWave / 2; distance > 0; distance /= 2) {
-    value += __shfl_xor(value, distance, kWave);
+    for (int distance = kWaves / 2; distance > 0; distance /= 2) {
+      value += __shfl_xor(value, distance, kWave);
+    }
   }
   return value;
 }
@@ -79,19 +87,19 @@ template <int kLanes> __device__ float row_sum(float value, float* scratch) {
 template <class Source, int kPack, int kLanes, bool kHeld> struct Row {
   const Source& source;
   const int cols, lane;
-  Values<kPack> held[kHeld ? kItems : 1];
+  Values<kPack> held[kHeld ? kItems<kPack> : 1];
 
   // All packs are requested before the first is looked at.
   __device__ Row(const Source& source, int cols)
       : source(source), cols(cols), lane(threadIdx.x % kLanes) {
     if constexpr (kHeld) {
-      typename Source::Raw raw[kItems];
+      typename Source::Raw raw[kItems<kPack>];
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) {
+      for (int i = 0; i < kItems<kPack>; ++i) {
         if (column(i) < cols) raw[i] = source.load(column(i));
       }
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) {
+      for (int i = 0; i < kItems<kPack>; ++i) {
         if (column(i) < cols) held[i] = source.values(column(i), raw[i]);
       }
     }
@@ -99,17 +107,40 @@ template <class Source, int kPack, int kLanes, bool kHeld> struct Row {
 
   __device__ int column(int item) const { return (item * kLanes + lane) * kPack; }
 
-  // Calls f(column, values) for each pack of this lane.
+  // Calls f(item, column, values) for each pack of this lane.
   template <class F> __device__ void each(F f) const {
     if constexpr (kHeld) {
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) {
-        if (column(i) < cols) f(column(i), held[i]);
+      for (int i = 0; i < kItems<kPack>; ++i) {
+        if (column(i) < cols) f(i, column(i), held[i]);
       }
     } else {
       for (int i = 0; column(i) < cols; ++i) {
-        f(column(i), source.values(column(i), source.load(column(i))));
+        f(i, column(i), source.values(column(i), source.load(column(i))));
       }
+    }
+  }
+};
+
+// What all rows share, such as a weight: asked for together with the row, if that is held.
+template <class T, int kPack, int kLanes, bool kHeld> struct Shared {
+  const T* from;
+  Pack<T, kPack> held[kHeld ? kItems<kPack> : 1];
+
+  __device__ Shared(const T* from, int cols) : from(from) {
+    if constexpr (kHeld) {
+#pragma unroll
+      for (int i = 0; i < kItems<kPack>; ++i) {
+        const int col = (i * kLanes + threadIdx.x % kLanes) * kPack;
+        if (col < cols) held[i] = read<T, kPack>(from + col);
+      }
+    }
+  }
+  __device__ Pack<T, kPack> at(int item, int col) const {
+    if constexpr (kHeld) {
+      return held[item];
+    } else {
+      return read<T, kPack>(from + col);
     }
   }
 };
@@ -134,19 +165,20 @@ template <class T, int kPack> struct Added {
 };
 
 template <class T, int kPack, int kLanes, bool kHeld>
-__global__ __launch_bounds__(kLanes == kWave ? kBlock : kLanes) void add_layernorm_rows(
+__global__ __launch_bounds__(threads(kLanes)) void add_layernorm_rows(
     const T* __restrict__ x, const T* __restrict__ residual, const T* __restrict__ weight,
     const T* __restrict__ bias, T* __restrict__ total, T* __restrict__ y, float eps, int64_t rows,
     int64_t cols) {
   __shared__ float scratch[kWave];
-  constexpr int kRows = kLanes == kWave ? kBlock / kWave : 1;
+  constexpr int kRows = threads(kLanes) / kLanes;
   const int64_t row = (int64_t)blockIdx.x * kRows + threadIdx.x / kLanes;
   if (row >= rows) return;
   const Added<T, kPack> source{x + row * cols, residual + row * cols};
   const Row<Added<T, kPack>, kPack, kLanes, kHeld> values(source, (int)cols);
+  const Shared<T, kPack, kLanes, kHeld> gains(weight, (int)cols), offsets(bias, (int)cols);
 
   float sum = 0.0f;
-  values.each([&](int col, const Values<kPack>& pack) {
+  values.each([&](int, int col, const Values<kPack>& pack) {
     Pack<T, kPack> result;
 #pragma unroll
     for (int j = 0; j < kPack; ++j) {
@@ -158,7 +190,7 @@ __global__ __launch_bounds__(kLanes == kWave ? kBlock : kLanes) void add_layerno
   const float shift = row_sum<kLanes>(sum, scratch) / (float)cols;
 
   float rest = 0.0f, squares = 0.0f;
-  values.each([&](int, const Values<kPack>& pack) {
+  values.each([&](int, int, const Values<kPack>& pack) {
 #pragma unroll
     for (int j = 0; j < kPack; ++j) {
       const float off = pack.v[j] - shift;
@@ -171,9 +203,8 @@ __global__ __launch_bounds__(kLanes == kWave ? kBlock : kLanes) void add_layerno
   const float scale = 1.0f / sqrtf(fmaxf(square - mean * mean, 0.0f) + eps);
 
   T* out = y + row * cols;
-  values.each([&](int col, const Values<kPack>& pack) {
-    const Pack<T, kPack> gain = read<T, kPack>(weight + col);
-    const Pack<T, kPack> offset = read<T, kPack>(bias + col);
+  values.each([&](int item, int col, const Values<kPack>& pack) {
+    const Pack<T, kPack> gain = gains.at(item, col), offset = offsets.at(item, col);
     Pack<T, kPack> result;
 #pragma unroll
     for (int j = 0; j < kPack; ++j) {
@@ -187,7 +218,7 @@ __global__ __launch_bounds__(kLanes == kWave ? kBlock : kLanes) void add_layerno
 template <class T, int kPack, int kLanes, bool kHeld>
 void launch(const T* x, const T* residual, const T* weight, const T* bias, T* total, T* y,
             float eps, int64_t rows, int64_t cols, hipStream_t stream) {
-  constexpr int kThreads = kLanes == kWave ? kBlock : kLanes;
+  constexpr int kThreads = threads(kLanes);
   constexpr int kRows = kThreads / kLanes;
   const int64_t blocks = (rows + kRows - 1) / kRows;
   add_layernorm_rows<T, kPack, kLanes, kHeld>
@@ -199,11 +230,17 @@ template <class T, int kPack> void by_length(const T* x, const T* residual, cons
                                              const T* bias, T* total, T* y, float eps, int64_t rows,
                                              int64_t cols, hipStream_t stream) {
   const int64_t packs = cols / kPack;
-  if (packs <= kWave * kItems) {
+  if (packs <= 8 * kItems<kPack>) {
+    launch<T, kPack, 8, true>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
+  } else if (packs <= kWave * kItems<kPack>) {
     launch<T, kPack, kWave, true>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
-  } else if (packs <= 256 * kItems) {
+  } else if (packs <= 128 * kItems<kPack>) {
+    launch<T, kPack, 128, true>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
+  } else if (packs <= 256 * kItems<kPack>) {
     launch<T, kPack, 256, true>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
-  } else if (packs <= 1024 * kItems) {
+  } else if (packs <= 512 * kItems<kPack>) {
+    launch<T, kPack, 512, true>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
+  } else if (packs <= 1024 * kItems<kPack>) {
     launch<T, kPack, 1024, true>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
   } else {
     launch<T, kPack, 1024, false>(x, residual, weight, bias, total, y, eps, rows, cols, stream);

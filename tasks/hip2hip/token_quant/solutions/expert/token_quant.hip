@@ -1,8 +1,10 @@
 // Quantisation of rows to int8 that reads a row from memory once.
 //
-//  * up to 128 packs of 16 bytes: a wave of 32 lanes a row, shuffles only;
-//  * up to 4096 packs: a block of 256 or 1024 threads a row;
+//  * as few lanes a row as hold it in registers, four packs of 16 bytes each: 8 or 32 lanes, which
+//    reduce by shuffles, or a block of up to 1024;
 //  * longer rows: 1024 threads, which compute the values again from the cache.
+//
+// Few lanes with much each: what is on its way from memory then hides its latency.
 //
 // Where rows are not aligned, a pack is one element. Shuffles stay within 32 lanes: one source for
 // waves of 32 and of 64.
@@ -15,7 +17,11 @@ namespace {
 
 constexpr int kWave = 32;    // lanes that reduce by shuffles, also in waves of 64
 constexpr int kBlock = 256;  // threads of a block of short rows
-constexpr int kItems = 4;    // packs of a row in a lane's registers
+
+// Packs of a row in a lane's registers.
+template <int kPack> constexpr int kItems = kPack == 1 ? 16 : 4;
+
+constexpr int threads(int lanes) { return lanes <= kWave ? kBlock : lanes; }
 
 __device__ float to_float(float v) { return v; }
 __device__ float to_float(__half v) { return __half2float(v); }
@@ -86,19 +92,20 @@ template <> union Bytes<8> {
 
 // The largest of the values, none of them negative, of the kLanes lanes of a row.
 template <int kLanes> __device__ float row_max(float value, float* scratch) {
+  constexpr int kShuffled = kLanes < kWave ? kLanes : kWave;
 #pragma unroll
-  for (int distance = kWave / 2; distance > 0; distance /= 2) {
+  for (int distance = kShuffled / 2; distance > 0; distance /= 2) {
     value = fmaxf(value, __shfl_xor(value, distance, kWave));
   }
-  if (kLanes == kWave) return value;
-  const int lane = threadIdx.x % kWave;
-  __syncthreads();  // the last figure has been read
-  if (lane == 0) scratch[threadIdx.x / kWave] = value;
-  __syncthreads();
-  value = lane < kLanes / kWave ? scratch[lane] : 0.0f;
+  if constexpr (kLanes > kWave) {
+    constexpr int kWaves = kLanes / kWave;
+    if (threadIdx.x % kWave == 0) scratch[threadIdx.x / kWave] = value;
+    __syncthreads();
+    value = scratch[threadIdx.x % kWaves];
 #pragma unroll
-  for (int distance = kWave / 2; distance > 0; distance /= 2) {
-    value = fmaxf(value, __shfl_xor(value, distance, kWave));
+    for (int distance = kWaves / 2; distance > 0; distance /= 2) {
+      value = fmaxf(value, __shfl_xor(value, distance, kWave));
+    }
   }
   return value;
 }
@@ -107,19 +114,19 @@ template <int kLanes> __device__ float row_max(float value, float* scratch) {
 template <class Source, int kPack, int kLanes, bool kHeld> struct Row {
   const Source& source;
   const int cols, lane;
-  Values<kPack> held[kHeld ? kItems : 1];
+  Values<kPack> held[kHeld ? kItems<kPack> : 1];
 
   // All packs are requested before the first is looked at.
   __device__ Row(const Source& source, int cols)
       : source(source), cols(cols), lane(threadIdx.x % kLanes) {
     if constexpr (kHeld) {
-      typename Source::Raw raw[kItems];
+      typename Source::Raw raw[kItems<kPack>];
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) {
+      for (int i = 0; i < kItems<kPack>; ++i) {
         if (column(i) < cols) raw[i] = source.load(column(i));
       }
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) {
+      for (int i = 0; i < kItems<kPack>; ++i) {
         if (column(i) < cols) held[i] = source.values(column(i), raw[i]);
       }
     }
@@ -131,7 +138,7 @@ template <class Source, int kPack, int kLanes, bool kHeld> struct Row {
   template <class F> __device__ void each(F f) const {
     if constexpr (kHeld) {
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) {
+      for (int i = 0; i < kItems<kPack>; ++i) {
         if (column(i) < cols) f(column(i), held[i]);
       }
     } else {
@@ -151,17 +158,17 @@ template <class T, int kPack> struct Smoothed {
   __device__ Values<kPack> values(int col, const Raw& raw) const {
     Values<kPack> values = floats<kPack>(smooth + col);
 #pragma unroll
-    for (int j = 0; j < kPack; ++j) values.v[j] = to_float(raw.v[j]) / values.v[j];
+    for (int j = 0; j < kPack; ++j) values.v[j] = __fdividef(to_float(raw.v[j]), values.v[j]);
     return values;
   }
 };
 
 template <class T, int kPack, int kLanes, bool kHeld>
-__global__ __launch_bounds__(kLanes == kWave ? kBlock : kLanes) void quantise_rows(
+__global__ __launch_bounds__(threads(kLanes)) void quantise_rows(
     const T* __restrict__ x, const float* __restrict__ smooth, int8_t* __restrict__ q,
     float* __restrict__ scale, int64_t rows, int64_t cols) {
   __shared__ float scratch[kWave];
-  constexpr int kRows = kLanes == kWave ? kBlock / kWave : 1;
+  constexpr int kRows = threads(kLanes) / kLanes;
   const int64_t row = (int64_t)blockIdx.x * kRows + threadIdx.x / kLanes;
   if (row >= rows) return;
   const Smoothed<T, kPack> source{x + row * cols, smooth};
@@ -175,13 +182,17 @@ __global__ __launch_bounds__(kLanes == kWave ? kBlock : kLanes) void quantise_ro
   const float step = row_max<kLanes>(largest, scratch) / 127.0f;
   if (threadIdx.x % kLanes == 0) scale[row] = step;
 
+  // A step has no finite inverse below the normal numbers: those values are scaled up first.
+  const float scaled = step < 1e-37f ? 1e12f : 1.0f;
+  const float per_step = step > 0.0f ? 1.0f / (step * scaled) : 0.0f;
   int8_t* out = q + row * cols;
   values.each([&](int col, const Values<kPack>& pack) {
     Bytes<kPack> bytes;
 #pragma unroll
     for (int j = 0; j < kPack; ++j) {
-      const float steps = step > 0.0f ? rintf(pack.v[j] / step) : 0.0f;
-      bytes.v[j] = (uint8_t)(int8_t)fminf(fmaxf(steps, -127.0f), 127.0f);
+      // Added to this number, a small one is rounded to an integer, in the last bits of the sum.
+      const float steps = fminf(fmaxf(pack.v[j] * scaled * per_step, -127.0f), 127.0f);
+      bytes.v[j] = (uint8_t)__float_as_uint(steps + 12582912.0f);
     }
     reinterpret_cast<Bytes<kPack>*>(out + col)->bits = bytes.bits;
   });
@@ -190,7 +201,7 @@ __global__ __launch_bounds__(kLanes == kWave ? kBlock : kLanes) void quantise_ro
 template <class T, int kPack, int kLanes, bool kHeld>
 void launch(const T* x, const float* smooth, int8_t* q, float* scale, int64_t rows, int64_t cols,
             hipStream_t stream) {
-  constexpr int kThreads = kLanes == kWave ? kBlock : kLanes;
+  constexpr int kThreads = threads(kLanes);
   constexpr int kRows = kThreads / kLanes;
   const int64_t blocks = (rows + kRows - 1) / kRows;
   quantise_rows<T, kPack, kLanes, kHeld>
@@ -201,11 +212,17 @@ template <class T, int kPack> void by_length(const T* x, const float* smooth, in
                                              float* scale, int64_t rows, int64_t cols,
                                              hipStream_t stream) {
   const int64_t packs = cols / kPack;
-  if (packs <= kWave * kItems) {
+  if (packs <= 8 * kItems<kPack>) {
+    launch<T, kPack, 8, true>(x, smooth, q, scale, rows, cols, stream);
+  } else if (packs <= kWave * kItems<kPack>) {
     launch<T, kPack, kWave, true>(x, smooth, q, scale, rows, cols, stream);
-  } else if (packs <= 256 * kItems) {
+  } else if (packs <= 128 * kItems<kPack>) {
+    launch<T, kPack, 128, true>(x, smooth, q, scale, rows, cols, stream);
+  } else if (packs <= 256 * kItems<kPack>) {
     launch<T, kPack, 256, true>(x, smooth, q, scale, rows, cols, stream);
-  } else if (packs <= 1024 * kItems) {
+  } else if (packs <= 512 * kItems<kPack>) {
+    launch<T, kPack, 512, true>(x, smooth, q, scale, rows, cols, stream);
+  } else if (packs <= 1024 * kItems<kPack>) {
     launch<T, kPack, 1024, true>(x, smooth, q, scale, rows, cols, stream);
   } else {
     launch<T, kPack, 1024, false>(x, smooth, q, scale, rows, cols, stream);

@@ -1,8 +1,10 @@
 // Quantisation of rows to 8-bit floats that reads a row from memory once.
 //
-//  * up to 128 packs of 16 bytes: a wave of 32 lanes a row, shuffles only;
-//  * up to 4096 packs: a block of 256 or 1024 threads a row;
+//  * as few lanes a row as hold it in registers, four packs of 16 bytes each: 8 or 32 lanes, which
+//    reduce by shuffles, or a block of up to 1024;
 //  * longer rows: 1024 threads, which compute the values again from the cache.
+//
+// Few lanes with much each: what is on its way from memory then hides its latency.
 //
 // Where rows are not aligned, a pack is one element. Shuffles stay within 32 lanes: one source for
 // waves of 32 and of 64.
@@ -15,7 +17,11 @@ namespace {
 
 constexpr int kWave = 32;    // lanes that reduce by shuffles, also in waves of 64
 constexpr int kBlock = 256;  // threads of a block of short rows
-constexpr int kItems = 4;    // packs of a row in a lane's registers
+
+// Packs of a row in a lane's registers.
+template <int kPack> constexpr int kItems = kPack == 1 ? 16 : 4;
+
+constexpr int threads(int lanes) { return lanes <= kWave ? kBlock : lanes; }
 
 __device__ float to_float(float v) { return v; }
 __device__ float to_float(__half v) { return __half2float(v); }
@@ -70,19 +76,20 @@ template <> union Bytes<8> {
 
 // The largest of the values, none of them negative, of the kLanes lanes of a row.
 template <int kLanes> __device__ float row_max(float value, float* scratch) {
+  constexpr int kShuffled = kLanes < kWave ? kLanes : kWave;
 #pragma unroll
-  for (int distance = kWave / 2; distance > 0; distance /= 2) {
+  for (int distance = kShuffled / 2; distance > 0; distance /= 2) {
     value = fmaxf(value, __shfl_xor(value, distance, kWave));
   }
-  if (kLanes == kWave) return value;
-  const int lane = threadIdx.x % kWave;
-  __syncthreads();  // the last figure has been read
-  if (lane == 0) scratch[threadIdx.x / kWave] = value;
-  __syncthreads();
-  value = lane < kLanes / kWave ? scratch[lane] : 0.0f;
+  if constexpr (kLanes > kWave) {
+    constexpr int kWaves = kLanes / kWave;
+    if (threadIdx.x % kWave == 0) scratch[threadIdx.x / kWave] = value;
+    __syncthreads();
+    value = scratch[threadIdx.x % kWaves];
 #pragma unroll
-  for (int distance = kWave / 2; distance > 0; distance /= 2) {
-    value = fmaxf(value, __shfl_xor(value, distance, kWave));
+    for (int distance = kWaves / 2; distance > 0; distance /= 2) {
+      value = fmaxf(value, __shfl_xor(value, distance, kWave));
+    }
   }
   return value;
 }
@@ -91,19 +98,19 @@ template <int kLanes> __device__ float row_max(float value, float* scratch) {
 template <class Source, int kPack, int kLanes, bool kHeld> struct Row {
   const Source& source;
   const int cols, lane;
-  Values<kPack> held[kHeld ? kItems : 1];
+  Values<kPack> held[kHeld ? kItems<kPack> : 1];
 
   // All packs are requested before the first is looked at.
   __device__ Row(const Source& source, int cols)
       : source(source), cols(cols), lane(threadIdx.x % kLanes) {
     if constexpr (kHeld) {
-      typename Source::Raw raw[kItems];
+      typename Source::Raw raw[kItems<kPack>];
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) {
+      for (int i = 0; i < kItems<kPack>; ++i) {
         if (column(i) < cols) raw[i] = source.load(column(i));
       }
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) {
+      for (int i = 0; i < kItems<kPack>; ++i) {
         if (column(i) < cols) held[i] = source.values(column(i), raw[i]);
       }
     }
@@ -115,7 +122,7 @@ template <class Source, int kPack, int kLanes, bool kHeld> struct Row {
   template <class F> __device__ void each(F f) const {
     if constexpr (kHeld) {
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) {
+      for (int i = 0; i < kItems<kPack>; ++i) {
         if (column(i) < cols) f(column(i), held[i]);
       }
     } else {
@@ -139,24 +146,25 @@ template <class T, int kPack> struct Plain {
   }
 };
 
-// The bits of the nearest number of the format with this bias. A step at a number's size is 2^-3
-// of its power of two, and nowhere smaller than 2^(-2 - bias).
+// The bits of the nearest number of the format with this bias, whose largest is `most`. Above the
+// least power of two, rounding drops all but three bits of the mantissa; below it, a number that is
+// added moves the bits that count to the end.
 __device__ uint8_t encoded(float value, float most, int bias) {
-  const float size = fminf(fabsf(value), most);
-  const int power = (int)(__float_as_uint(size) >> 23) - 127;
-  const int exponent = power < 1 - bias ? 1 - bias : power;
-  const float fine = __uint_as_float((uint32_t)(130 - exponent) << 23);  // 2^(3 - exponent)
-  const int bits = (int)rintf(size * fine) + ((exponent + bias - 1) << 3);
-  const bool negative = (__float_as_uint(value) >> 31) && (bits > 0 || bias == 7);
-  return (uint8_t)(negative ? bits + 128 : bits);
+  const uint32_t bits = __float_as_uint(value), sign = bits >> 31;
+  const uint32_t size = __float_as_uint(fminf(fabsf(value), most));
+  const uint32_t added = (uint32_t)(148 - bias) << 23;  // 2^(21 - bias)
+  const uint32_t below = __float_as_uint(__uint_as_float(size) + __uint_as_float(added)) - added;
+  const uint32_t above = ((size + 0x7ffff + (size >> 20 & 1)) >> 20) - ((uint32_t)(127 - bias) << 3);
+  const uint32_t code = size < (uint32_t)(128 - bias) << 23 ? below : above;
+  return (uint8_t)(code | ((code != 0 || bias == 7) ? sign << 7 : 0));
 }
 
 template <class T, int kPack, int kLanes, bool kHeld>
-__global__ __launch_bounds__(kLanes == kWave ? kBlock : kLanes) void quantise_rows(
+__global__ __launch_bounds__(threads(kLanes)) void quantise_rows(
     const T* __restrict__ x, uint8_t* __restrict__ q, float* __restrict__ scale, int64_t rows,
     int64_t cols, int64_t bias) {
   __shared__ float scratch[kWave];
-  constexpr int kRows = kLanes == kWave ? kBlock / kWave : 1;
+  constexpr int kRows = threads(kLanes) / kLanes;
   const int64_t row = (int64_t)blockIdx.x * kRows + threadIdx.x / kLanes;
   if (row >= rows) return;
   const Plain<T, kPack> source{x + row * cols};
@@ -171,12 +179,16 @@ __global__ __launch_bounds__(kLanes == kWave ? kBlock : kLanes) void quantise_ro
   const float step = row_max<kLanes>(largest, scratch) / most;
   if (threadIdx.x % kLanes == 0) scale[row] = step;
 
+  // A step has no finite inverse below the normal numbers: those values are scaled up first.
+  const float scaled = step < 1e-37f ? 1e12f : 1.0f;
+  const float per_step = step > 0.0f ? 1.0f / (step * scaled) : 0.0f;
   uint8_t* out = q + row * cols;
   values.each([&](int col, const Values<kPack>& pack) {
     Bytes<kPack> bytes;
 #pragma unroll
     for (int j = 0; j < kPack; ++j) {
-      bytes.v[j] = step > 0.0f ? encoded(pack.v[j] / step, most, (int)bias) : 0;
+      const uint8_t code = encoded(pack.v[j] * scaled * per_step, most, (int)bias);
+      bytes.v[j] = step > 0.0f ? code : 0;
     }
     reinterpret_cast<Bytes<kPack>*>(out + col)->bits = bytes.bits;
   });
@@ -185,7 +197,7 @@ __global__ __launch_bounds__(kLanes == kWave ? kBlock : kLanes) void quantise_ro
 template <class T, int kPack, int kLanes, bool kHeld>
 void launch(const T* x, uint8_t* q, float* scale, int64_t rows, int64_t cols, int64_t bias,
             hipStream_t stream) {
-  constexpr int kThreads = kLanes == kWave ? kBlock : kLanes;
+  constexpr int kThreads = threads(kLanes);
   constexpr int kRows = kThreads / kLanes;
   const int64_t blocks = (rows + kRows - 1) / kRows;
   quantise_rows<T, kPack, kLanes, kHeld>
@@ -195,11 +207,17 @@ void launch(const T* x, uint8_t* q, float* scale, int64_t rows, int64_t cols, in
 template <class T, int kPack> void by_length(const T* x, uint8_t* q, float* scale, int64_t rows,
                                              int64_t cols, int64_t bias, hipStream_t stream) {
   const int64_t packs = cols / kPack;
-  if (packs <= kWave * kItems) {
+  if (packs <= 8 * kItems<kPack>) {
+    launch<T, kPack, 8, true>(x, q, scale, rows, cols, bias, stream);
+  } else if (packs <= kWave * kItems<kPack>) {
     launch<T, kPack, kWave, true>(x, q, scale, rows, cols, bias, stream);
-  } else if (packs <= 256 * kItems) {
+  } else if (packs <= 128 * kItems<kPack>) {
+    launch<T, kPack, 128, true>(x, q, scale, rows, cols, bias, stream);
+  } else if (packs <= 256 * kItems<kPack>) {
     launch<T, kPack, 256, true>(x, q, scale, rows, cols, bias, stream);
-  } else if (packs <= 1024 * kItems) {
+  } else if (packs <= 512 * kItems<kPack>) {
+    launch<T, kPack, 512, true>(x, q, scale, rows, cols, bias, stream);
+  } else if (packs <= 1024 * kItems<kPack>) {
     launch<T, kPack, 1024, true>(x, q, scale, rows, cols, bias, stream);
   } else {
     launch<T, kPack, 1024, false>(x, q, scale, rows, cols, bias, stream);

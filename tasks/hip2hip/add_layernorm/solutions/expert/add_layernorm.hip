@@ -1,7 +1,7 @@
 // Residual addition and layer normalisation that read a row from memory once.
 //
-//  * as few lanes a row as hold it in registers, two packs of 16 bytes of each input: 8 or 32 lanes, which
-//    reduce by shuffles, or a block of up to 1024;
+//  * as few lanes a row as hold it in registers, two or four packs of 16 bytes of each input: 8 or
+//    32 lanes, which reduce by shuffles, or a block of up to 1024;
 //  * longer rows: 1024 threads, which compute the values again from the cache.
 //
 // Few lanes with much each: what is on its way from memory then hides its latency.
@@ -22,7 +22,8 @@ constexpr int kWave = 32;    // lanes that reduce by shuffles, also in waves of 
 constexpr int kBlock = 256;  // threads of a block of short rows
 
 // Packs of a row in a lane's registers.
-template <int kPack> constexpr int kItems = kPack == 1 ? 8 : 2;
+template <int kPack, int kLanes>
+constexpr int kItems = kPack == 1 ? 8 : kLanes <= kWave ? 4 : 2;
 
 constexpr int threads(int lanes) { return lanes <= kWave ? kBlock : lanes; }
 
@@ -87,19 +88,19 @@ template <int kLanes> __device__ float row_sum(float value, float* scratch) {
 template <class Source, int kPack, int kLanes, bool kHeld> struct Row {
   const Source& source;
   const int cols, lane;
-  Values<kPack> held[kHeld ? kItems<kPack> : 1];
+  Values<kPack> held[kHeld ? kItems<kPack, kLanes> : 1];
 
   // All packs are requested before the first is looked at.
   __device__ Row(const Source& source, int cols)
       : source(source), cols(cols), lane(threadIdx.x % kLanes) {
     if constexpr (kHeld) {
-      typename Source::Raw raw[kItems<kPack>];
+      typename Source::Raw raw[kItems<kPack, kLanes>];
 #pragma unroll
-      for (int i = 0; i < kItems<kPack>; ++i) {
+      for (int i = 0; i < kItems<kPack, kLanes>; ++i) {
         if (column(i) < cols) raw[i] = source.load(column(i));
       }
 #pragma unroll
-      for (int i = 0; i < kItems<kPack>; ++i) {
+      for (int i = 0; i < kItems<kPack, kLanes>; ++i) {
         if (column(i) < cols) held[i] = source.values(column(i), raw[i]);
       }
     }
@@ -111,7 +112,7 @@ template <class Source, int kPack, int kLanes, bool kHeld> struct Row {
   template <class F> __device__ void each(F f) const {
     if constexpr (kHeld) {
 #pragma unroll
-      for (int i = 0; i < kItems<kPack>; ++i) {
+      for (int i = 0; i < kItems<kPack, kLanes>; ++i) {
         if (column(i) < cols) f(i, column(i), held[i]);
       }
     } else {
@@ -125,12 +126,12 @@ template <class Source, int kPack, int kLanes, bool kHeld> struct Row {
 // What all rows share, such as a weight: asked for together with the row, if that is held.
 template <class T, int kPack, int kLanes, bool kHeld> struct Shared {
   const T* from;
-  Pack<T, kPack> held[kHeld ? kItems<kPack> : 1];
+  Pack<T, kPack> held[kHeld ? kItems<kPack, kLanes> : 1];
 
   __device__ Shared(const T* from, int cols) : from(from) {
     if constexpr (kHeld) {
 #pragma unroll
-      for (int i = 0; i < kItems<kPack>; ++i) {
+      for (int i = 0; i < kItems<kPack, kLanes>; ++i) {
         const int col = (i * kLanes + threadIdx.x % kLanes) * kPack;
         if (col < cols) held[i] = read<T, kPack>(from + col);
       }
@@ -175,7 +176,9 @@ __global__ __launch_bounds__(threads(kLanes)) void add_layernorm_rows(
   if (row >= rows) return;
   const Added<T, kPack> source{x + row * cols, residual + row * cols};
   const Row<Added<T, kPack>, kPack, kLanes, kHeld> values(source, (int)cols);
-  const Shared<T, kPack, kLanes, kHeld> gains(weight, (int)cols), offsets(bias, (int)cols);
+  // Short rows leave no registers for more.
+  constexpr bool kAhead = kHeld && kLanes > kWave;
+  const Shared<T, kPack, kLanes, kAhead> gains(weight, (int)cols), offsets(bias, (int)cols);
 
   float sum = 0.0f;
   values.each([&](int, int col, const Values<kPack>& pack) {
@@ -230,17 +233,17 @@ template <class T, int kPack> void by_length(const T* x, const T* residual, cons
                                              const T* bias, T* total, T* y, float eps, int64_t rows,
                                              int64_t cols, hipStream_t stream) {
   const int64_t packs = cols / kPack;
-  if (packs <= 8 * kItems<kPack>) {
+  if (packs <= 8 * kItems<kPack, 8>) {
     launch<T, kPack, 8, true>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
-  } else if (packs <= kWave * kItems<kPack>) {
+  } else if (packs <= kWave * kItems<kPack, kWave>) {
     launch<T, kPack, kWave, true>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
-  } else if (packs <= 128 * kItems<kPack>) {
+  } else if (packs <= 128 * kItems<kPack, 128>) {
     launch<T, kPack, 128, true>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
-  } else if (packs <= 256 * kItems<kPack>) {
+  } else if (packs <= 256 * kItems<kPack, 256>) {
     launch<T, kPack, 256, true>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
-  } else if (packs <= 512 * kItems<kPack>) {
+  } else if (packs <= 512 * kItems<kPack, 512>) {
     launch<T, kPack, 512, true>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
-  } else if (packs <= 1024 * kItems<kPack>) {
+  } else if (packs <= 1024 * kItems<kPack, 1024>) {
     launch<T, kPack, 1024, true>(x, residual, weight, bias, total, y, eps, rows, cols, stream);
   } else {
     launch<T, kPack, 1024, false>(x, residual, weight, bias, total, y, eps, rows, cols, stream);

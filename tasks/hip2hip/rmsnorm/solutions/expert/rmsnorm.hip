@@ -19,7 +19,7 @@ constexpr int kWave = 32;    // lanes that reduce by shuffles, also in waves of 
 constexpr int kBlock = 256;  // threads of a block of short rows
 
 // Packs of a row in a lane's registers.
-template <int kPack> constexpr int kItems = kPack == 1 ? 16 : 4;
+template <int kPack> constexpr int kItems = kPack == 1 ? 8 : 4;
 
 constexpr int threads(int lanes) { return lanes <= kWave ? kBlock : lanes; }
 

@@ -19,7 +19,7 @@ constexpr int kWave = 32;    // lanes that reduce by shuffles, also in waves of 
 constexpr int kBlock = 256;  // threads of a block of short rows
 
 // Packs of a row in a lane's registers.
-template <int kPack> constexpr int kItems = kPack == 1 ? 16 : 4;
+template <int kPack> constexpr int kItems = kPack == 1 ? 8 : 4;
 
 constexpr int threads(int lanes) { return lanes <= kWave ? kBlock : lanes; }
 
@@ -159,6 +159,26 @@ __device__ uint8_t encoded(float value, float most, int bias) {
   return (uint8_t)(code | ((code != 0 || bias == 7) ? sign << 7 : 0));
 }
 
+// The bits of two numbers, the first in the low byte.
+__device__ uint16_t encoded_pair(float first, float second, float most, int bias) {
+#if defined(__HIP_PLATFORM_NVIDIA__) && __CUDA_ARCH_LIST__ >= 890
+  // e4m3fnuz has for a number the bits that e4m3fn has for its double: except that it has 240 where
+  // that has NaN, and no negative zero.
+  if (bias == 8) first *= 2.0f, second *= 2.0f;
+  uint16_t bits;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(second), "f"(first));
+  if (bias == 8) {
+    if (fabsf(first) >= 464.0f) bits |= 0x7f;
+    if (fabsf(second) >= 464.0f) bits |= 0x7f00;
+    if ((bits & 0xff) == 0x80) bits &= 0xff00;
+    if ((bits & 0xff00) == 0x8000) bits &= 0xff;
+  }
+  return bits;
+#else
+  return (uint16_t)(encoded(first, most, bias) | encoded(second, most, bias) << 8);
+#endif
+}
+
 template <class T, int kPack, int kLanes, bool kHeld>
 __global__ __launch_bounds__(threads(kLanes)) void quantise_rows(
     const T* __restrict__ x, uint8_t* __restrict__ q, float* __restrict__ scale, int64_t rows,
@@ -186,9 +206,12 @@ __global__ __launch_bounds__(threads(kLanes)) void quantise_rows(
   values.each([&](int col, const Values<kPack>& pack) {
     Bytes<kPack> bytes;
 #pragma unroll
-    for (int j = 0; j < kPack; ++j) {
-      const uint8_t code = encoded(pack.v[j] * scaled * per_step, most, (int)bias);
-      bytes.v[j] = step > 0.0f ? code : 0;
+    for (int j = 0; j < kPack; j += 2) {
+      const float next = j + 1 < kPack ? pack.v[j + 1] : 0.0f;
+      const uint16_t pair = encoded_pair(pack.v[j] * scaled * per_step, next * scaled * per_step,
+                                         most, (int)bias);
+      bytes.v[j] = step > 0.0f ? (uint8_t)pair : 0;
+      if (j + 1 < kPack) bytes.v[j + 1] = step > 0.0f ? (uint8_t)(pair >> 8) : 0;
     }
     reinterpret_cast<Bytes<kPack>*>(out + col)->bits = bytes.bits;
   });

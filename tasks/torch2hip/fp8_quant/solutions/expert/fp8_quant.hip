@@ -154,7 +154,8 @@ __device__ uint8_t encoded(float value, float most, int bias) {
   const uint32_t size = __float_as_uint(fminf(fabsf(value), most));
   const uint32_t added = (uint32_t)(148 - bias) << 23;  // 2^(21 - bias)
   const uint32_t below = __float_as_uint(__uint_as_float(size) + __uint_as_float(added)) - added;
-  const uint32_t above = ((size + 0x7ffff + (size >> 20 & 1)) >> 20) - ((uint32_t)(127 - bias) << 3);
+  const uint32_t rounded = (size + 0x7ffff + (size >> 20 & 1)) >> 20;
+  const uint32_t above = rounded - ((uint32_t)(127 - bias) << 3);
   const uint32_t code = size < (uint32_t)(128 - bias) << 23 ? below : above;
   return (uint8_t)(code | ((code != 0 || bias == 7) ? sign << 7 : 0));
 }

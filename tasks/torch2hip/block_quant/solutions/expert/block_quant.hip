@@ -26,7 +26,7 @@ template <int kBytes> struct Word;
 template <> struct Word<1> { using Type = uint8_t; };
 template <> struct Word<2> { using Type = uint16_t; };
 template <> struct Word<4> { using Type = uint32_t; };
-template <> struct Word<8> { using Type = uint2; };
+template <> struct Word<8> { using Type = uint64_t; };
 template <> struct Word<16> { using Type = uint4; };
 
 // Elements that are moved as one word: a compiler may cut a copy of the elements into pieces.
@@ -122,11 +122,10 @@ __global__ __launch_bounds__(kSide * kSide * sizeof(T) / (16 * kItems)) void qua
   const auto turn = [&](int col) { return col / kPack * kShift; };
 #pragma unroll
   for (int four = 0; four < kItems / kFour; ++four) {
-    uint32_t words[kFour][kPack / kFour];  // four columns of a row
+    Pack<uint32_t, kPack / kFour> words[kFour];  // each with four columns of a row
 #pragma unroll
     for (int i = 0; i < kFour; ++i) {
       const auto& pack = held[four * kFour + i];
-      Pack<int8_t, kPack> bytes;
 #pragma unroll
       for (int w = 0; w < kPack / kFour; ++w) {
         uint32_t b[kFour];
@@ -134,20 +133,20 @@ __global__ __launch_bounds__(kSide * kSide * sizeof(T) / (16 * kItems)) void qua
         for (int j = 0; j < kFour; ++j) {
           b[j] = rounded(to_float(pack.v[w * kFour + j]) * lift, inverse);
         }
-        words[i][w] =
+        words[i].v[w] =
             bytes_of(bytes_of(b[0], b[1], 0x0040), bytes_of(b[2], b[3], 0x0040), 0x5410);
-#pragma unroll
-        for (int j = 0; j < kFour; ++j) bytes.v[w * kFour + j] = (int8_t)(words[i][w] >> 8 * j);
       }
+      Pack<int8_t, kPack> bytes;
+      bytes.bits = words[i].bits;
       store<kWide, int8_t, kPack>(q + corner + row(four * kFour + i) * cols + lane * kPack, bytes);
     }
 #pragma unroll
     for (int w = 0; w < kPack / kFour; ++w) {
       // Even and odd columns of two rows each, then columns of four rows.
-      const uint32_t even01 = bytes_of(words[0][w], words[1][w], 0x6240);
-      const uint32_t odd01 = bytes_of(words[0][w], words[1][w], 0x7351);
-      const uint32_t even23 = bytes_of(words[2][w], words[3][w], 0x6240);
-      const uint32_t odd23 = bytes_of(words[2][w], words[3][w], 0x7351);
+      const uint32_t even01 = bytes_of(words[0].v[w], words[1].v[w], 0x6240);
+      const uint32_t odd01 = bytes_of(words[0].v[w], words[1].v[w], 0x7351);
+      const uint32_t even23 = bytes_of(words[2].v[w], words[3].v[w], 0x6240);
+      const uint32_t odd23 = bytes_of(words[2].v[w], words[3].v[w], 0x7351);
       const uint32_t columns[kFour] = {
           bytes_of(even01, even23, 0x5410), bytes_of(odd01, odd23, 0x5410),
           bytes_of(even01, even23, 0x7632), bytes_of(odd01, odd23, 0x7632)};

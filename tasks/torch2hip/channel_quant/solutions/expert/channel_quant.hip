@@ -32,7 +32,7 @@ template <int kBytes> struct Word;
 template <> struct Word<1> { using Type = uint8_t; };
 template <> struct Word<2> { using Type = uint16_t; };
 template <> struct Word<4> { using Type = uint32_t; };
-template <> struct Word<8> { using Type = uint2; };
+template <> struct Word<8> { using Type = uint64_t; };
 template <> struct Word<16> { using Type = uint4; };
 
 // Elements that are moved as one word: a compiler may cut a copy of the elements into pieces.
@@ -53,8 +53,23 @@ template <class T, int kPack> __device__ void write(T* to, const Pack<T, kPack>&
 
 // (x - low) * inverse, which is in 0 .. 255, rounded to the nearest integer. Beside 2^23 float32
 // has no room for a fraction, and the last byte of the sum is the integer.
-__device__ uint8_t rounded(float x, float low, float inverse) {
-  return (uint8_t)__float_as_uint(fmaf(x - low, inverse, 8388608.0f));
+__device__ uint32_t rounded(float x, float low, float inverse) {
+  return __float_as_uint(fmaf(x - low, inverse, 8388608.0f));
+}
+
+// Writes the last bytes of kPack words side by side.
+template <int kPack> __device__ void write_bytes(uint8_t* to, const uint32_t (&words)[kPack]) {
+  if constexpr (kPack == 1) {
+    *to = (uint8_t)words[0];
+  } else {
+    Pack<uint32_t, kPack / 4> packed;
+#pragma unroll
+    for (int j = 0; j < kPack; j += 4) {
+      const uint32_t low = __byte_perm(words[j], words[j + 1], 0x0040);
+      packed.v[j / 4] = __byte_perm(low, __byte_perm(words[j + 2], words[j + 3], 0x0040), 0x5410);
+    }
+    reinterpret_cast<Pack<uint32_t, kPack / 4>*>(to)->bits = packed.bits;
+  }
 }
 
 template <class T, int kPack, int kLanes>
@@ -145,12 +160,12 @@ __global__ __launch_bounds__(kThreads, 2) void quantise_columns(
   }
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
-    Pack<uint8_t, kPack> bytes;
+    uint32_t words[kPack];
 #pragma unroll
     for (int j = 0; j < kPack; ++j) {
-      bytes.v[j] = rounded(to_float(held[i].v[j]), low[j], inverse[j]);
+      words[j] = rounded(to_float(held[i].v[j]), low[j], inverse[j]);
     }
-    write<uint8_t, kPack>(q + start + i * kRows * cols, bytes);
+    write_bytes<kPack>(q + start + i * kRows * cols, words);
   }
 }
 

@@ -44,8 +44,23 @@ template <class T, int kPack> __device__ void write(T* to, const Pack<T, kPack>&
 
 // v, which is in -127 .. 127, rounded to the nearest integer: the last byte of the result. Beside
 // 3 * 2^22 float32 has no room for a fraction.
-__device__ int8_t rounded(float v, float inverse) {
-  return (int8_t)__float_as_uint(fmaf(v, inverse, 12582912.0f));
+__device__ uint32_t rounded(float v, float inverse) {
+  return __float_as_uint(fmaf(v, inverse, 12582912.0f));
+}
+
+// Writes the last bytes of kPack words side by side.
+template <int kPack> __device__ void write_bytes(int8_t* to, const uint32_t (&words)[kPack]) {
+  if constexpr (kPack == 1) {
+    *to = (int8_t)words[0];
+  } else {
+    Pack<uint32_t, kPack / 4> packed;
+#pragma unroll
+    for (int j = 0; j < kPack; j += 4) {
+      const uint32_t low = __byte_perm(words[j], words[j + 1], 0x0040);
+      packed.v[j / 4] = __byte_perm(low, __byte_perm(words[j + 2], words[j + 3], 0x0040), 0x5410);
+    }
+    reinterpret_cast<Pack<uint32_t, kPack / 4>*>(to)->bits = packed.bits;
+  }
 }
 
 // A float beside each element of a pack, moved as packs of up to 16 bytes.
@@ -97,10 +112,10 @@ __device__ void quantise(const Part<kPack, kItems>& part, int lane, int lanes, i
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {
       if (column(i) >= half) continue;
-      Pack<int8_t, kPack> bytes;
+      uint32_t words[kPack];
 #pragma unroll
-      for (int j = 0; j < kPack; ++j) bytes.v[j] = rounded(part.v[side][i][j] * lift, inverse);
-      write<int8_t, kPack>(q + side * half + column(i), bytes);
+      for (int j = 0; j < kPack; ++j) words[j] = rounded(part.v[side][i][j] * lift, inverse);
+      write_bytes<kPack>(q + side * half + column(i), words);
     }
   }
 }

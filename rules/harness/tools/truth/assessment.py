@@ -24,7 +24,7 @@ from truth.samples import Samples
 from truth.tolerance import Worst
 
 Tensors = Mapping[str, Tensor]
-_SINGLE = ("f16", "bf16", "f32")  # dtypes whose tolerances single precision can tell
+_SINGLE = ("f16", "bf16", "f32")  # dtypes whose tolerances single precision can resolve
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class _Compared:
-    """One output against the oracle: the excess of each element, and what was allowed.
+    """One output compared with the oracle: the excess and the allowance of each element.
 
-    ``got`` and ``expected`` are as they were compared: sorted, where order means nothing.
+    ``got`` and ``expected`` are as compared: sorted if their order does not matter.
     """
 
     got: Tensor
@@ -114,9 +114,10 @@ class Assessor:
         return {name: how.argument for name, how in kinds if how.kind == comparison.SAMPLED}
 
     def defined(self, call: Call) -> bool:
-        """Whether the oracle has an answer: for values of ours there may be none, as of 0 / 0.
+        """Whether the oracle has an answer.
 
-        Values of the task's own are what it says, NaN included.
+        Inputs that we changed may have none, such as 0 / 0. For the task's own inputs any answer
+        counts, NaN included.
         """
         return call.distribution not in distributions.CHANGES or not any(
             tensor.is_floating_point() and bool(tensor.isnan().any())
@@ -124,10 +125,10 @@ class Assessor:
         )
 
     def require_answer(self, call: Call) -> None:
-        """Raise TaskFault where finite inputs have no finite answer: no candidate could be right.
+        """Raise TaskFault if finite inputs have no finite answer: no candidate could be right.
 
-        A task with a check of its own says itself what is right, and so does one that draws values
-        that are not finite. Infinities among finite values are an answer.
+        A task with its own check or with non-finite inputs defines itself what is right, so it is
+        not tested. Infinities among finite values are an answer.
         """
         if self._oracle.structured or not all(map(_is_finite, call.inputs.values())):
             return
@@ -147,9 +148,9 @@ class Assessor:
         return {n: tolerance.largest(self._compare(call, n, outputs[n]).over) for n in names}
 
     def wrong_by_itself(self, call: Call, outputs: Tensors) -> str:
-        """How wrong a baseline's outputs are, given its own error, in one line; empty if right.
+        """One line on how a baseline is wrong despite slack for its own error; empty if right.
 
-        A task's own check allows no error.
+        A task's own check gives no slack.
         """
         own = {} if self._oracle.structured else self.excesses(call, outputs)
         finding = self.assess(call, outputs, own)
@@ -159,14 +160,14 @@ class Assessor:
         return f"{'; '.join(line.strip() for line in lines)}, in {call.config.name}"
 
     def overs(self, call: Call, outputs: Tensors) -> list[Tensor]:
-        """The largest error of each of ``measures``, exactly, as an element on its device."""
+        """The exact largest error of each of ``measures``, as scalar tensors on their device."""
         found = [self._compare(call, name, outputs[name]).over for name in self.measures]
         return [over.max() for over in found if over.numel()]
 
     def assess(self, call: Call, outputs: Tensors, baseline: Mapping[str, float]) -> Finding:
-        """Judge one call's outputs, given the baseline's error of ``baseline`` allowances.
+        """Judge one call's outputs, given the baseline's error of each output in allowances.
 
-        An output that ``baseline`` lacks gets no slack.
+        An output missing from ``baseline`` gets no slack.
         """
         for argument in self._signature.results:
             if (finding := self._written(call, argument.name, outputs[argument.name])) is not None:
@@ -183,15 +184,15 @@ class Assessor:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The outputs whose error is a number: neither drawn nor left to the task's own check."""
+        """The outputs whose error is a number: not sampled, nor judged by the task's own check."""
         if self._oracle.structured:
             return ()
         return tuple(a.name for a in self._signature.results if a.name not in self.sampled)
 
     def measured(self, call: Call, outputs: Tensors) -> list[Tensor]:
-        """The excess of each of ``measures``, to 1 %, then how many elements of each are unwritten.
+        """The excess of each of ``measures``, to 1 %, then each one's number of unwritten elements.
 
-        Single doubles on the device of the outputs, which the host has not waited for.
+        Scalar doubles on the outputs' device; the host does not wait for them.
         """
         overs, unwritten = [], []
         for name in self.measures:
@@ -208,15 +209,15 @@ class Assessor:
         return over.max() if over.numel() else torch.zeros((), device=got.device)
 
     def allowed(self, name: str, baseline: Mapping[str, float]) -> float:
-        """The allowances that an output may be off by, given the baseline's error."""
+        """How many allowances an output may be off by, given the baseline's error."""
         if not self._compares[name].tolerant:
             return 1.0
         return tolerance.slack(baseline.get(name, 0.0), self._factor, self._cap)
 
     def judged_alone(self, call: Call, outputs: Tensors) -> Finding | None:
-        """The finding of the task's own check, or about sampled outputs; None if nothing is wrong.
+        """The finding of the task's own check, or on sampled outputs; None if nothing is wrong.
 
-        No other side has a say in that.
+        It does not depend on the other side.
         """
         if self._oracle.structured:
             checked = self.assess(call, outputs, {})
@@ -233,10 +234,10 @@ class Assessor:
         return Finding(Reason.WRONG_RESULT, f"output '{name}' ({self._kind(call, name)}): {said}")
 
     def share_right(self, call: Call, outputs: Tensors) -> float:
-        """The share of right elements, from 0 to 1, of the output that has the largest share.
+        """The largest share of right elements in any output, from 0 to 1.
 
-        Counts only elements that are wrong if nothing is written: memory may have been cleared to
-        zero, which is near enough for most of a peaked softmax, and poison is a NaN.
+        Counts only elements that would be wrong if nothing were written. Unwritten memory may be
+        zero, which is close enough for most of a peaked softmax, or poison, which is NaN.
         """
         shares = [0.0]
         for argument in self._signature.results:
@@ -269,7 +270,7 @@ class Assessor:
 
     def _unwritten(self, call: Call, name: str, got: Tensor) -> Tensor:
         if not got.is_floating_point() and not self._compares[name].positional:
-            return torch.zeros(()).double()  # as ``_written`` says
+            return torch.zeros(()).double()  # see ``_written``
         return tolerance.unwritten(got, call.expected[name], self._dtype(call, name)).sum().double()
 
     def _near(
@@ -290,11 +291,11 @@ class Assessor:
     def _conditioned(
         self, call: Call, name: str, compared: _Compared, slack: float, moved: Moved
     ) -> tuple[_Compared, float]:
-        """Compare again, allowing for what the problem itself makes of rounding.
+        """Compare again, with allowance for how the problem itself amplifies rounding.
 
-        That of its inputs widens the tolerance of all elements; that of the steps of a computation
-        in single precision the tolerance of the elements that it moves. Costs further runs of the
-        oracle, so it is done only where an output is too far off.
+        Rounding of the inputs widens the tolerance of all elements. Rounding of the steps of a
+        single-precision computation widens the tolerance of the elements that it moves. This costs
+        further runs of the oracle, so it is done only if an output is too far off.
         """
         typical = tolerance.largest(moved.by_inputs[name] / compared.allowed)
         slack = max(slack, tolerance.slack(typical, self._factor, self._cap))
@@ -356,12 +357,12 @@ class Assessor:
 
 
 def _is_finite(tensor: Tensor) -> bool:
-    wide = tensor.float() if tensor.itemsize == 1 else tensor  # which have no arithmetic
+    wide = tensor.float() if tensor.itemsize == 1 else tensor  # 8-bit floats lack arithmetic
     return not tensor.is_floating_point() or bool(wide.isfinite().all())
 
 
 def _explained(finding: Finding, outputs: Tensors) -> Finding:
-    """With the reason for a wrong result, where the judge has seen it."""
+    """Add the cause of a wrong result, if the judge has seen it."""
     if finding.ok or not isinstance(outputs, Outputs) or not outputs.reused:
         return finding
     names = " and ".join(f"'{name}'" for name in sorted(outputs.reused))

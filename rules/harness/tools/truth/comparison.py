@@ -1,14 +1,14 @@
-"""How an output is compared where an elementwise tolerance means nothing.
+"""How outputs are compared, also where an elementwise tolerance is meaningless.
 
 =================== ====================================================================
 ``elementwise``     within the tolerance of its dtype; the default
 ``exact``           the expected value itself, NaN where NaN is expected
 ``quantised``       at most one step of the output's dtype away
 ``sorted``          elementwise, after both are sorted along the last axis
-``topk_indices(x)`` in each row, distinct indices of ``x``'s last axis that hold the values
-                    which the expected ones hold: among equal values any may be taken
-``sampled(seed)``   drawn from the distribution that ``reference.py`` states as ``cdf``, each
-                    element on its own, and others for another value of the input ``seed``
+``topk_indices(x)`` in each row, distinct indices into ``x``'s last axis whose values equal
+                    those at the expected indices; any of several equal values may be taken
+``sampled(seed)``   independent draws from the distribution ``cdf`` of ``reference.py``; another
+                    value of the input ``seed`` gives other draws
 =================== ====================================================================
 """
 
@@ -26,13 +26,13 @@ ELEMENTWISE, EXACT, QUANTISED = "elementwise", "exact", "quantised"
 SORTED, TOPK_INDICES, SAMPLED = "sorted", "topk_indices", "sampled"
 KINDS = (ELEMENTWISE, EXACT, QUANTISED, SORTED, TOPK_INDICES, SAMPLED)
 ARGUMENTS = {TOPK_INDICES: "x", SAMPLED: "seed"}
-"""The kinds that name an input, and how it is called in examples."""
+"""The kinds that name an input, each with that input's name in examples."""
 _TEXT = re.compile(r"(\w+)(?:\(\s*(\w+)\s*\))?")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One kind, and the input that it names, where it does."""
+    """One kind of comparison, and the input that it names, if any."""
 
     kind: str = ELEMENTWISE
     argument: str = ""
@@ -51,7 +51,7 @@ class Comparison:
 
     @property
     def tolerant(self) -> bool:
-        """Whether tolerances apply, and with them the allowance for the baseline's error."""
+        """Whether tolerances apply, and with them the slack for the baseline's error."""
         return self.kind in {ELEMENTWISE, SORTED}
 
     @property
@@ -69,7 +69,7 @@ def different(got: Tensor, expected: Tensor) -> Tensor:
 
 
 def step_sizes(values: Tensor, dtype: str) -> Tensor:
-    """The distance from each of ``values``, which are doubles, to the next value of ``dtype``."""
+    """The distance from each of ``values`` (doubles) to the next value of ``dtype``."""
     kind = torch_dtype(dtype)
     if not kind.is_floating_point:
         return torch.ones_like(values)
@@ -93,9 +93,9 @@ def in_order(tensor: Tensor) -> Tensor:
 
 
 def choices(got: Tensor, expected: Tensor, values: Tensor) -> Tensor:
-    """For ``topk_indices``: 0 if an index is a right choice, infinite where not.
+    """For ``topk_indices``: 0 where an index is a right choice, infinite where not.
 
-    ``values`` has the shape of ``got`` but for the last axis.
+    ``values`` has the shape of ``got``, except for the last axis.
     """
     count = values.shape[-1]
     inside = (got >= 0) & (got < count)

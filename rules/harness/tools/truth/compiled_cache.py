@@ -1,7 +1,7 @@
-"""What a baseline's compiler keeps, handed on from one action to another.
+"""Passes a baseline's compiler cache from one action to another.
 
-Both have it below the same path of their runners' sandboxes, since compilers note absolute paths.
-Nothing here reads what is in the files; only the baseline's own runners see them.
+Both have it at the same path in their runners' sandboxes, since compilers record absolute paths.
+Nothing here interprets the files; only the baseline's own runners see them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 MOST_BYTES = 64 << 20
-"""Beyond that nothing is handed on, and each judging compiles for itself."""
+"""A larger cache is not passed on, and each judging compiles for itself."""
 
 FOLDERS = ("inductor", "triton")
 _EAGER = "eager"
@@ -44,7 +44,7 @@ def collected(cache: str, modes: list[str]) -> dict[str, str]:
 
 
 def lay_out(file: Path, cache: str) -> None:
-    """Put collected files where runners look for them. Raises ValueError for anything else."""
+    """Write collected files to where runners look for them. Raises ValueError for other files."""
     value = json.loads(file.read_bytes())
     if not isinstance(value, dict):
         raise ValueError(f"{file.name} is not a table of files")

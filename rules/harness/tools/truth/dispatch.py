@@ -1,4 +1,4 @@
-"""The base of modes that see each operation of PyTorch."""
+"""The base class of modes that see each PyTorch operation."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ class UncompiledMode(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """False: nothing is compiled here, so no compiler has to be told of this mode."""
+        """False: nothing is compiled here, so PyTorch's compiler need not know of this mode."""
         return False

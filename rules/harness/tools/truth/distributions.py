@@ -1,8 +1,8 @@
 """Distributions of test values: changes to the task's own inputs.
 
 Every change keeps shapes, dtypes and integer inputs as they are. Values stay below the bound
-of their dtype, so that what overflows is the kernel's arithmetic and not the input; except in
-``non_finite``, which only a task whose reference says what becomes of NaN can ask for.
+of their dtype, so that only the kernel's arithmetic overflows, not the input. The exception is
+``non_finite``: a task can ask for it only if its reference defines what becomes of NaN.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ _SCALE = 100.0
 _SPIKE = 1000.0
 _SPIKE_SHARE = 0.01
 _CONSTANT = 0.75
-_OFFSETS = {"float16": 100.0, "bfloat16": 100.0}  # what leaves them some of the spread
+_OFFSETS = {"float16": 100.0, "bfloat16": 100.0}  # small enough to keep some spread
 _OFFSET = 1000.0
-_DEPTHS = {"float16": 900.0, "bfloat16": 900.0}  # where exp() of a tenth is nothing in any dtype
-_DEPTH = 30_000.0  # below what kernels take for the least value there is
-_APART = 100.0  # products of two inputs are then far from zero, and still have a spread
+_DEPTHS = {"float16": 900.0, "bfloat16": 900.0}  # exp(-depth / 10) vanishes in any dtype
+_DEPTH = 30_000.0  # below what kernels use as the lowest possible value
+_APART = 100.0  # keeps products of two inputs far from zero, and still spread
 _SPARSE_SHARE = 0.5
 _STRANGE = ("nan", "inf", "-inf")
 _BOUNDS = {"float16": 1000.0}
 _BOUND = 1e6
 
 Change = Callable[["Tensor", "Generator", int], "Tensor"]
-"""Of one input, with its place among the floating ones."""
+"""Changes one input, given its position among the floating-point inputs."""
 
 
 def apply(name: str, inputs: Mapping[str, Tensor], generator: Generator) -> dict[str, Tensor]:
-    """``inputs`` with the floating ones changed; a name without a change leaves them."""
+    """``inputs`` with the floating-point ones changed; all unchanged if ``name`` has no change."""
     change = CHANGES.get(name) or ON_REQUEST.get(name)
     if change is None:
         return dict(inputs)
@@ -49,7 +49,7 @@ def apply(name: str, inputs: Mapping[str, Tensor], generator: Generator) -> dict
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    """Eight-bit numbers, in a dtype that has arithmetic."""
+    """The tensor, with 8-bit numbers in a dtype that has arithmetic."""
     return tensor.float() if tensor.itemsize == 1 else tensor
 
 
@@ -97,23 +97,25 @@ def _constant(tensor: Tensor, *_: object) -> Tensor:
 
 
 def _offset(tensor: Tensor, *_: object) -> Tensor:
-    """Far from zero beside its spread: where sums of squares cancel."""
+    """Values far from zero relative to their spread, where sums of squares cancel."""
     return tensor.double() + _OFFSETS.get(_name(tensor), _OFFSET)
 
 
 def _below(tensor: Tensor, *_: object) -> Tensor:
-    """Far below zero: where a maximum that starts at zero, or at some large negative number, stays
-    there."""
+    """Values far below zero.
+
+    A maximum that starts at zero, or at some large negative number, stays there.
+    """
     return tensor.double() - _DEPTHS.get(_name(tensor), _DEPTH)
 
 
 def _opposed(tensor: Tensor, _: Generator, place: int) -> Tensor:
-    """Every second input far above zero, the others below: so are sums of their products."""
+    """Inputs in turn far below and far above zero, so that sums of products are far below it."""
     return tensor.double() + (_APART if place % 2 else -_APART)
 
 
 def _rows(tensor: Tensor, *_: object) -> Tensor:
-    """Rows far below zero beside rows far above it: where one row's figure serves for another.
+    """Rows in turn far below and far above zero: exposes one row's figure used for another.
 
     Inputs of one row stay as they are.
     """
@@ -127,9 +129,9 @@ def _rows(tensor: Tensor, *_: object) -> Tensor:
 
 
 def _ordered(tensor: Tensor, *_: object) -> Tensor:
-    """Rows that rise and rows that fall, in turn: where the largest values are in one place.
+    """Rows that rise and fall in turn, so that the largest values are in one place.
 
-    Without doubles, as sorting makes indices of eight bytes.
+    Computed without doubles, because sorting also makes 8-byte indices.
     """
     if not tensor.numel() or not tensor.dim():
         return tensor
@@ -140,7 +142,7 @@ def _ordered(tensor: Tensor, *_: object) -> Tensor:
 
 
 def _sparse(tensor: Tensor, generator: Generator, _: int) -> Tensor:
-    """Half of the elements are zeros: where a zero is taken for an element that is not there."""
+    """Half of the elements are zero: exposes kernels that take a zero for a missing element."""
     import torch
 
     kept = torch.rand(tensor.shape, generator=generator, dtype=torch.float64) >= _SPARSE_SHARE
@@ -148,7 +150,7 @@ def _sparse(tensor: Tensor, generator: Generator, _: int) -> Tensor:
 
 
 def _non_finite(tensor: Tensor, generator: Generator, _: int) -> Tensor:
-    """One NaN and one infinity of each sign, in elements that differ where there are enough."""
+    """One NaN and one infinity of each sign, in distinct elements, as far as there are enough."""
     import torch
 
     changed = tensor.double().clone().contiguous()

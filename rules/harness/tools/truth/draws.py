@@ -1,4 +1,4 @@
-"""Remembers draws, to find some that repeat under another seed."""
+"""Remembers draws, to find those that repeat under another seed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from truth.sampling import REFUSED, Levels, related, shifted
 
 BLOCK = 64
 BITS = 72.0
-"""How surprising a block has to be: two right draws are then equal once in 2 ** 72 blocks."""
+"""How surprising a block must be, in bits: right draws then repeat once in 2 ** 72 blocks."""
 MOST = 1 << 18
 KEPT = 4
 
@@ -19,8 +19,8 @@ KEPT = 4
 class Draws:
     """The draws of one output over many calls.
 
-    Of all calls it knows blocks of ``BLOCK`` elements, counted from the end, up to ``MOST`` of
-    them. Of the first and of the latest ``KEPT`` calls of each size it knows every level.
+    Keeps up to ``MOST`` blocks of ``BLOCK`` elements, counted from the end, of all calls, and
+    every level of the first and the latest ``KEPT`` calls of each size.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Draws:
         return ""
 
     def _repeated(self, values: Tensor, levels: Levels, seed: bytes) -> int | None:
-        """The first element of a block that was drawn before, with another seed; else None."""
+        """The first element of a block that was drawn before with another seed; None if none."""
         size = min(BLOCK, values.numel())
         if not size:
             return None
@@ -55,7 +55,7 @@ class Draws:
 
     def _related(self, level: Tensor, seed: bytes, tolerance: float) -> bool:
         known = self._calls.setdefault(level.numel(), [])
-        budget = REFUSED / (8 * KEPT)  # four comparisons with each of twice as many calls
+        budget = REFUSED / (8 * KEPT)  # four comparisons with each of 2 * KEPT calls
         others = [other for theirs, other in known if theirs != seed and level.numel()]
         found = any(
             related(level, other, tolerance, budget) or shifted(level, other, budget)

@@ -11,7 +11,7 @@ from torch import OutOfMemoryError
 
 @contextmanager
 def fitting(config: Config) -> Iterator[None]:
-    """Raise MachineFault, with the config's name, where the device's memory is not enough."""
+    """Raise MachineFault, with the config's name, if the body runs out of device memory."""
     try:
         yield
     except OutOfMemoryError as error:

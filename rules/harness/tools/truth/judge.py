@@ -32,10 +32,10 @@ from truth.side import Launching, Side, remembering
 
 @dataclass(frozen=True)
 class Case:
-    """One call to be judged. Its seed follows from where it is asked: stage and round.
+    """One call to be judged. Its stage and round determine its seed.
 
-    Calls of one config and ``epoch`` have one state; without an epoch, those of one stage.
-    ``shown`` says that the task itself names the config, so that its reference has an answer.
+    Calls of one config and ``epoch`` share one state; without an epoch, those of one stage do.
+    ``shown`` means that the task itself names the config, so its reference must have an answer.
     """
 
     stage: str
@@ -69,21 +69,21 @@ class Judged:
     def applicable(self) -> bool:
         """Whether the case says anything about the candidate.
 
-        Where the baseline fails or the oracle has no answer, the case asks for more than the task
-        does; but a contract that only the candidate breaks is broken all the same.
+        If the baseline fails or the oracle has no answer, the case asks for more than the task
+        does. A contract that only the candidate breaks still counts.
         """
         own = self.candidate.rejected and self.candidate.reason is not self.baseline.reason
         return (self.baseline.ok and self.defined) or own
 
 
 _Begun = tuple[Sequence[Case], Sequence[Call], Results]
-"""A group that runs, and what waits for its results."""
+"""A running group: its cases, its calls, and a function that waits for its results."""
 
 
 def _await(begun: Iterable[_Begun]) -> None:
-    """Wait until these have ended, however they do."""
+    """Wait until these groups have ended, with or without an error."""
     for _, _, results in begun:
-        with suppress(Exception):  # told at its turn, if it comes
+        with suppress(Exception):  # raised again at its turn, if that comes
             results()
 
 
@@ -94,7 +94,7 @@ def _faults(results: Ran) -> set[Reason]:
 class Judge:
     """Judges cases by an oracle, with both programs in their own runners.
 
-    ``at_once`` is how many lanes cases are judged in; with 0 there is one, without threads.
+    ``at_once`` is the number of lanes; 0 means one lane without threads.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Judge:
     ) -> Judge:
         """The judge of one spec. Raises SpecError for an invalid policy.
 
-        What is not ``timed`` may run beside others on a device.
+        Unless ``timed``, programs may run in parallel on one device.
         """
         try:
             limits = bounds(policy.tolerance)
@@ -175,15 +175,15 @@ class Judge:
 
     @property
     def repeatable(self) -> bool:
-        """Whether calls may be repeated on the same inputs, which no call changes."""
+        """Whether calls may be repeated on the same inputs, because no call changes them."""
         return not self._updates
 
     def require_repeatable(self, config: Config) -> None:
-        """Raise TaskFault where the reference gives two answers for the same inputs."""
+        """Raise TaskFault if the reference gives two answers for the same inputs."""
         repeatable.require(self.oracle, config, self._drawn(Case("repeated", config)))
 
     def call(self, case: Case) -> Call:
-        """Draw the inputs of a case and compute what is true of them; on a device, once asked."""
+        """Draw a case's inputs and compute its true outputs; on a device, when they are read."""
         if (known := self._recent.get(case.key)) is not None:
             return known
         inputs = self._drawn(case)
@@ -199,8 +199,8 @@ class Judge:
     def remember(self, most_bytes: int) -> None:
         """Forget all calls; from now on, keep small ones that may be made again, and their outputs.
 
-        They take ``most_bytes`` of the device at most. Both sides of a measurement get the same
-        calls: drawing small ones, and computing what is true of them, takes longer than they do.
+        They take at most ``most_bytes`` of the device. Both sides of a measurement get the same
+        calls. Drawing a small call and computing its true outputs takes longer than the call.
         """
         for recent in (self._recent, self._answers.recent):
             recent.clear()
@@ -230,7 +230,7 @@ class Judge:
     def judge_each(self, groups: Iterable[Sequence[Case]]) -> Generator[list[Judged]]:
         """Judge groups of cases, each of one config, and yield them in their order.
 
-        On a device some groups run at once, even before their turn. Stopping is allowed.
+        On a device several groups run at once, even before their turn. The caller may stop early.
         """
         if self._pool is None:
             for cases in groups:
@@ -268,10 +268,11 @@ class Judge:
     def _settled(
         self, calls: Sequence[Call], results: Results, others: Iterable[_Begun]
     ) -> tuple[Ran, Ran]:
-        """The results of a batch; of another try by itself where memory may have been missing.
+        """The results of a batch; rerun alone if memory may have run out.
 
-        What a program holds of a device is missing to all others: a candidate could have the
-        baseline fail, and then need not be right. So that counts only with no candidate alive.
+        Device memory that one program holds is missing for all others. A candidate could make the
+        baseline fail, and then need not be right. So such a failure counts only with no candidate
+        alive.
         """
         made: Ran | None = None
         try:
@@ -279,7 +280,7 @@ class Judge:
             if not (_faults(ran) or Reason.OUT_OF_MEMORY in _faults(made)):
                 return ran, made
         except (OutOfMemoryError, MachineFault):
-            pass  # whether it lasts is seen alone
+            pass  # the rerun shows whether it lasts
         _await(others)
         self.kill()
         config = calls[0].config

@@ -1,4 +1,4 @@
-"""Calls of a task's code, which leave the judge's process as it was, or are told what they did."""
+"""Restores the judge's process after calls of a task's code, and reports what they changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Self
 from truth.process_state import Arithmetic, Everything, put_back
 
 EVERY_SECONDS = 0.05
-"""Between two looks at everything."""
+"""The time between two checks of everything."""
 
 _BUILTINS = builtins.__dict__
 _monotonic = time.monotonic
@@ -22,9 +22,10 @@ _getprofile, _setprofile = sys.getprofile, sys.setprofile
 class Keeper:
     """Keeps the process as it is through calls of one task's code.
 
-    What arithmetic depends on is looked at after each call, and everything after a ``careful`` one
-    and every ``EVERY_SECONDS``: a look takes longer than most calls on a device. What a call leaves
-    in between is told by the next look, with the places of all calls since the one before.
+    The settings that arithmetic depends on are checked after each call. Everything is checked
+    after a ``careful`` call and every ``EVERY_SECONDS``, since that takes longer than most calls
+    on a device. Changes in between are reported by the next check, with the places of all calls
+    since the last one.
     """
 
     def __init__(self) -> None:
@@ -34,18 +35,18 @@ class Keeper:
         _KEEPERS.append(self)
 
     def call(self, place: str, *, careful: bool) -> Kept:
-        """Keep the process through one call, of ``place`` for people: ``reference.py:6: f()``."""
+        """A context for one call; ``place`` names it in messages: ``reference.py:6: f()``."""
         if place not in self._places:
             self._places.append(place)
         return Kept(self, place, careful=careful)
 
     def begin(self) -> None:
-        """Remember everything as it is, unless it has not been looked at since."""
+        """Record the state of everything, unless the last record is still unchecked."""
         if self._everything is None:
             self._everything = Everything()
 
     def look(self, *, careful: bool = True) -> tuple[list[str], list[str]]:
-        """Put everything back, if it is time: what cannot be, and what the task did wrong."""
+        """Restore everything, if it is time; return what is lost, and what the task did wrong."""
         before = self._everything
         if before is None or not (careful or _monotonic() >= self._looked + EVERY_SECONDS):
             return [], []
@@ -55,21 +56,21 @@ class Keeper:
         return found
 
     def place(self) -> str:
-        """The call, or the calls, that may have done what was found last."""
+        """The call or calls that may have caused the last finding."""
         places, self._places = self._places, []
         return " or ".join(places)
 
     def settle(self) -> None:
-        """Forget the places of calls that left nothing."""
+        """Forget the places of calls that changed nothing."""
         if self._everything is None:
             self._places.clear()
 
 
 class Kept:
-    """The body may leave the process as it was only; ``complaint`` says what it did.
+    """A context whose body must leave the process as it was; ``complaint`` says what it changed.
 
-    A process that is ``crippled`` cannot go on, and may not even be able to end in order.
-    Nothing is looked up among Python's builtins before they are as they were.
+    A ``crippled`` process cannot go on, and may not even be able to exit cleanly.
+    Python's builtins are restored before any of them is looked up.
     """
 
     def __init__(self, keeper: Keeper, place: str, *, careful: bool) -> None:
@@ -108,7 +109,7 @@ class Kept:
 
 
 def last_look() -> str:
-    """What calls have left since the last look, with their places; empty if nothing."""
+    """What calls have changed since the last check, with their places; empty if nothing."""
     for keeper in _KEEPERS:
         lost, left = keeper.look()
         if found := [*lost, *left]:

@@ -1,11 +1,11 @@
-"""Pairs of runners that work beside each other.
+"""Pairs of runners that work in parallel.
 
-A Triton program compiles its kernel anew for each kind of sizes, inside a call and on one
-processor. A device waits meanwhile, and so do the other processors. So what is judged on a device,
-and is not timed, runs in several lanes. A case's lane follows from its place among the others:
-each process gets the same calls in every run. Large cases wait for the others: there is room for
-one of them, and their sizes are those that are compiled ahead. All lanes share the device's memory:
-``judge.py`` believes what may be a lack of it only of a batch that is alone.
+A Triton program recompiles its kernel for each kind of sizes, inside a call and on one processor.
+Meanwhile the device and the other processors are idle. So untimed judging on a device runs in
+several lanes. A case's position determines its lane, so that each process gets the same calls in
+every run. Large cases run alone: memory has room for only one of them, and their sizes are
+compiled ahead. All lanes share the device's memory, so ``judge.py`` accepts a possible lack of
+memory only from a batch that runs alone.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ Ran = list[Tensors | CandidateFault]
 """The outputs, or the fault, of each call of a batch."""
 
 Results = Callable[[], tuple[Ran, Ran]]
-"""Waits for what the baseline and the candidate made of one batch. Raises MachineFault."""
+"""Waits for the results of the baseline and the candidate on one batch. Raises MachineFault."""
 
 MOST = 3
-_PROCESSORS = 4  # of one lane: two compilers, and the tools that these start
-_FREE_BYTES = 8 << 30  # of the device for one lane, with two contexts and the tensors of a case
+_PROCESSORS = 4  # per lane: two compilers, and the tools that these start
+_FREE_BYTES = 8 << 30  # device memory per lane: two contexts and the tensors of a case
 _LARGE_BYTES = 256 << 20  # of the inputs of a batch
 
 
 def affordable() -> int:
-    """How many lanes this machine has processors and free memory of the device for."""
+    """How many lanes fit this machine's processors and the device's free memory."""
     processors = len(os.sched_getaffinity(0)) // _PROCESSORS
     return max(1, min(MOST, processors, session.free_bytes() // _FREE_BYTES))
 
 
 def is_large(calls: Sequence[Call]) -> bool:
-    """Whether a batch of these calls is to have the device's memory for itself."""
+    """Whether a batch of these calls needs the device's memory to itself."""
     return sum(x.nbytes for call in calls for x in call.inputs.values()) > _LARGE_BYTES
 
 
 @dataclass(frozen=True)
 class Lane:
-    """The runners of one lane: the candidate's, which ``proof`` asks, and the baseline's."""
+    """The runners of one lane: the candidate's, called through ``proof``, and the baseline's."""
 
     baseline: Proving
     proof: Proof
 
     def begin(self, config: Config, calls: Sequence[Call], pool: ThreadPoolExecutor) -> Results:
-        """Start a batch of both sides."""
+        """Start a batch on both sides."""
         ran = pool.submit(self.baseline.run_each, config, [call.inputs for call in calls])
         made = pool.submit(self.proof.run_each, config, calls)
 
@@ -63,11 +63,11 @@ class Lane:
         return results
 
     def run(self, config: Config, calls: Sequence[Call]) -> tuple[Ran, Ran]:
-        """A batch of one side, then of the other. Raises MachineFault."""
+        """Run a batch on one side, then on the other. Raises MachineFault."""
         ran = self.baseline.run_each(config, [call.inputs for call in calls])
         return ran, self.proof.run_each(config, calls)
 
 
 def pool(lanes: int) -> ThreadPoolExecutor:
-    """Threads for both sides of ``lanes``, whose tensors are made on the device."""
+    """Threads for both sides of ``lanes``; they make their tensors on the device."""
     return ThreadPoolExecutor(2 * lanes, "lane", session.compute_there)

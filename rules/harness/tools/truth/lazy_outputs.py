@@ -1,8 +1,8 @@
 """True outputs that are computed when they are needed.
 
 In double precision the outputs of all calls of a batch take several times the memory of the
-batch, which a device does not have. The latest are kept, as a judge goes from call to call, and
-small ones for as long as they fit into some memory: another side may be given the same inputs.
+batch, which a device does not have. The latest are kept, as a judge goes from call to call. Small
+ones are kept while they fit into a memory limit, as the other side may get the same inputs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class LazyOutputs:
         """The tensors of ``answer``. Raises TaskFault."""
         if self._latest is not None and self._latest[0] is answer:
             return self._latest[1]
-        self._latest = None  # first give the memory back
+        self._latest = None  # free the memory first
         found: Mapping[str, Tensor] | None = self.recent.get(answer)
         if found is None:
             found = self._oracle.expected(answer.config, answer.inputs)
@@ -46,7 +46,7 @@ class LazyOutputs:
 
 
 def bytes_of(tensors: Mapping[str, Tensor]) -> int:
-    """The memory of some tensors."""
+    """The size of some tensors, in bytes."""
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
 
 

@@ -22,7 +22,7 @@ from truth.task_code import TaskCode, TaskFault
 
 __all__ = ["Moved", "Oracle", "TaskFault", "Tensors", "size"]
 
-_PERTURBATIONS = 8  # the largest of two movements is often half of what there is
+_PERTURBATIONS = 8  # the larger of only two movements is often half of the maximum
 _KINDS = {True: "floating-point numbers", False: "integers"}
 _ROUNDED = 8  # computations in single precision
 
@@ -30,13 +30,13 @@ _ROUNDED = 8  # computations in single precision
 class Oracle:
     """A task's ``reference.py``, trusted but checked.
 
-    ``inputs(config, generator)`` draws inputs, ``reference(**tensors, **scalars, **dims)``
-    computes outputs in the precision of what it is given; an optional ``state(config, generator)``
-    draws what holds for a config, which ``inputs`` draws otherwise, and which ``reference`` gets
-    as a dict ``state``. Inputs that a call changes are among its results. An optional
+    ``inputs(config, generator)`` draws inputs. ``reference(**tensors, **scalars, **dims)``
+    computes outputs in the precision of its arguments. An optional ``state(config, generator)``
+    draws the state of a config, which ``inputs`` draws otherwise; ``reference`` gets it as a dict
+    ``state``. Inputs that a call changes are among its results. An optional
     ``check(inputs, outputs, expected)`` says in words what is wrong with outputs for which
-    elementwise comparison means nothing. ``cdf(outputs, **tensors, **scalars, **dims)`` says of
-    sampled outputs how probable each value, or a smaller one, is.
+    elementwise comparison is meaningless. ``cdf(outputs, **tensors, **scalars, **dims)`` gives,
+    for each value of sampled outputs, the probability of that value or a smaller one.
     """
 
     def __init__(self, path: str, signature: Signature) -> None:
@@ -63,7 +63,7 @@ class Oracle:
     ) -> dict[str, Tensor]:
         """Fresh inputs, contiguous and as declared.
 
-        Another distribution is the task's: it is passed on to ``inputs``.
+        A distribution that is not one of ours is the task's: it is passed on to ``inputs``.
         Raises TaskFault.
         """
         ours = distribution in {*DISTRIBUTIONS, *distributions.ON_REQUEST}
@@ -133,7 +133,7 @@ class Oracle:
         return self._exact(config, own_doubles(inputs))
 
     def _exact(self, config: Config, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The same for inputs in double precision, which may be changed."""
+        """As ``expected``, for inputs in double precision that may be changed."""
         tensors = self._computed(config, inputs)
         for argument in self._signature.results:
             wanted = torch_dtype(shapes.dtype_name(argument, config))
@@ -156,7 +156,7 @@ class Oracle:
         return self._computed(config, {name: tensor.clone() for name, tensor in inputs.items()})
 
     def _computed(self, config: Config, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The same for inputs that may be changed."""
+        """As ``compute``, for inputs that may be changed."""
         given = self._arguments(config, inputs)
         with torch.no_grad():
             made = self._code.call(self._reference, **given, **config.scalars, **config.dims)
@@ -175,14 +175,14 @@ class Oracle:
         return given
 
     def refuse(self, what: str) -> NoReturn:
-        """Raise TaskFault for what is wrong with the results of ``reference``."""
+        """Raise TaskFault, saying what is wrong with the results of ``reference``."""
         self._code.refuse(self._reference, what)
 
     def sensitivity(self, config: Config, inputs: Tensors, expected: Tensors) -> dict[str, Tensor]:
         """How far each output moves when every input moves by one rounding of float32.
 
-        A result that is exact for inputs so near to the given ones is not an error of a kernel
-        that computes in single precision. Elements with no finite movement count as 0.
+        A kernel that computes in single precision is not wrong if its result is exact for inputs
+        this close to the given ones. Elements with no finite movement count as 0.
         """
         generator = torch.Generator(torch.get_default_device()).manual_seed(0)
         moved = {name: torch.zeros(value.shape).double() for name, value in expected.items()}
@@ -197,9 +197,9 @@ class Oracle:
     def rounding(self, config: Config, inputs: Tensors, expected: Tensors) -> dict[str, Tensor]:
         """How far each output moves when ``reference`` computes in single precision.
 
-        A difference that nearly cancels, or ``log(1 + x)`` of a tiny ``x``, is then as wrong as a
-        kernel's, which no rounding of an input shows. Zero where the reference cannot compute in
-        single precision, and where the result is not finite.
+        A difference that nearly cancels, or ``log(1 + x)`` of a tiny ``x``, is then as wrong as
+        in a kernel; rounding the inputs does not show that. Zero if the reference cannot compute
+        in single precision, and where the result is not finite.
         """
         moved = {name: torch.zeros(value.shape).double() for name, value in expected.items()}
         for seed in range(_ROUNDED):
@@ -217,8 +217,8 @@ class Oracle:
     def check(self, config: Config, inputs: Tensors, outputs: Tensors, expected: Tensors) -> str:
         """The mistakes that the task's own check finds; empty if none. Raises TaskFault.
 
-        A check may stumble over garbage in the outputs, which is then the finding. It is the
-        task's fault where the check stumbles over the oracle's own outputs too.
+        If the check raises on garbage in the outputs, that is the finding. If it also raises on
+        the oracle's own outputs, it is the task's fault.
         """
         assert self._check is not None
         copies = [{name: t.clone() for name, t in d.items()} for d in (inputs, outputs, expected)]
@@ -236,9 +236,9 @@ class Oracle:
         return said or ""
 
     def cdf(self, config: Config, inputs: Tensors, outputs: Tensors) -> dict[str, Tensor]:
-        """How probable each element of the given outputs is, or a smaller value in its place.
+        """The probability of each element of the given outputs, or of a smaller value.
 
-        The outputs are doubles, or 64-bit integers, and may hold any values. NaN says that there
+        The outputs are doubles or 64-bit integers, and may hold any values. NaN means that there
         is no such value. Raises TaskFault.
         """
         assert self._cdf is not None
@@ -291,7 +291,7 @@ class Oracle:
         return found
 
     def _plain(self, function: Callable[..., Any], value: Any, what: str) -> Tensor:
-        """A returned tensor as the judge takes it; a list of tensors of one shape as one."""
+        """A returned tensor as the judge takes it; a list of tensors of one shape is stacked."""
         items = [*value] if type(value) in {list, tuple} and value else [value]
         for item in items:
             if said := plain_tensors.complaint(item):
@@ -311,7 +311,7 @@ class Oracle:
 
 @dataclass(frozen=True)
 class Moved:
-    """How far rounding moves the outputs of one call; computed for all of them when asked."""
+    """How far rounding moves the outputs of one call; computed for all of them on first use."""
 
     oracle: Oracle
     config: Config
@@ -335,7 +335,7 @@ def size(shape: tuple[int, ...] | torch.Size) -> str:
 
 
 def _settled(tensor: Tensor, argument: Argument, config: Config) -> Tensor:
-    """The tensor as it lies in memory; its layout may share one element among all."""
+    """The tensor as its layout stores it: elements along an axis of stride 0 are one element."""
     if not argument.layout or not tensor.numel():
         return tensor
     steps = layouts.strides(argument, config.dims)
@@ -344,7 +344,8 @@ def _settled(tensor: Tensor, argument: Argument, config: Config) -> Tensor:
 
 
 def _laid(tensors: Tensors) -> dict[str, Tensor]:
-    """Contiguous, on PyTorch's default device."""
+    """The tensors, contiguous and on PyTorch's default device."""
+
     here = torch.get_default_device()
     with plain_tensors.unseen():
         return {name: tensor.to(here).contiguous() for name, tensor in tensors.items()}

@@ -1,4 +1,4 @@
-"""Tensors that a task returns, as the judge takes them: dense, with values, and its own."""
+"""Makes a task's tensors fit for the judge: dense, with values, and the judge's own."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from torch import Tensor
 
 _MOST_NAMES = 8
 unseen = torch._C.DisableTorchFunction  # noqa: SLF001 - its public twin leaves modes on
-"""A context in which PyTorch's modes see no function.
+"""A context that hides function calls from PyTorch's modes.
 
-Its default device is a mode, and costs a microsecond for each function and each attribute of a
-tensor. In this context new tensors need a device.
+PyTorch's default device is a mode. It costs a microsecond for each function call and each tensor
+attribute. In this context new tensors need an explicit device.
 """
 
 
 def complaint(value: Any) -> str:
-    """Why a value is not a plain tensor, after 'returned it as'; empty if it is one."""
+    """Why a value is not a plain tensor, worded to follow 'returned as'; empty if it is one."""
     kind = type(value)
     if not issubclass(kind, Tensor):
         return f"{kind.__name__}, not a tensor"
     if kind not in {Tensor, torch.nn.Parameter}:
         return f"{kind.__name__}: return a plain torch.Tensor"
-    unreal = value.is_meta and torch.get_default_device().type != "meta"  # where memory is counted
+    unreal = value.is_meta and torch.get_default_device().type != "meta"  # there, memory is counted
     with unseen():
         layout = str(value.layout).rpartition(".")[2]
         strided = value.layout is torch.strided
@@ -40,7 +40,7 @@ def complaint(value: Any) -> str:
 
 
 def _is_without_memory(tensor: Tensor) -> bool:
-    """Whether some elements lie beyond the end of its memory, where a read ends the process."""
+    """Whether some elements lie beyond the end of its memory; reading them ends the process."""
     if tensor.is_meta or not tensor.numel() or tensor._is_zerotensor():  # noqa: SLF001
         return False
     steps = zip(tensor.shape, tensor.stride(), strict=True)
@@ -48,14 +48,14 @@ def _is_without_memory(tensor: Tensor) -> bool:
     try:
         held = tensor.untyped_storage().nbytes()
     except (RuntimeError, NotImplementedError):
-        return False  # a view of PyTorch's own, which says so when it is read
+        return False  # a special view of PyTorch's; reading it reports that
     return (last + 1) * tensor.element_size() > held
 
 
 def owned(tensor: Tensor) -> Tensor:
-    """A tensor with the same values, contiguous, that the task's code cannot change later.
+    """A contiguous copy of a tensor, which the task's code cannot change later.
 
-    On a device only what is neither: there a copy takes memory that may be missing.
+    On a device, ordinary tensors are not copied: the memory for a copy may be missing.
     """
     with unseen():
         plain = tensor.detach().resolve_conj().resolve_neg()
@@ -65,7 +65,7 @@ def owned(tensor: Tensor) -> Tensor:
 
 
 def entries(made: Any) -> Any:
-    """A plain dict with the entries of one, whatever its class makes of them; else the value."""
+    """The entries of a dict of any class as a plain dict; any other value unchanged."""
     return dict(dict.items(made)) if isinstance(made, dict) else made
 
 

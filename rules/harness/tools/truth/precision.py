@@ -1,4 +1,4 @@
-"""Tensors in other precisions, of which each function makes new ones."""
+"""Converts tensors to other precisions, and compares results across them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from truth.plain_tensors import unseen
 
 Tensors = Mapping[str, Tensor]
 SLICE = 1 << 24
-"""The most elements of which doubles are made for a moment only: temporaries of more would fill a
-device."""
+"""The most elements of a temporary tensor of doubles; larger ones would fill a device."""
 
 
 def upcast(tensors: Tensors) -> dict[str, Tensor]:
-    """Floating ones in double precision; others, and doubles, as they are."""
+    """The tensors, floating-point ones in double precision; others, and doubles, as they are."""
     with unseen():
         return {name: _upcast(tensor) for name, tensor in tensors.items()}
 
 
 def own_doubles(tensors: Tensors) -> dict[str, Tensor]:
-    """Copies, floating ones in double precision."""
+    """Copies of the tensors, floating-point ones in double precision."""
     doubles = upcast(tensors)
     with unseen():
         return {n: t.clone() if t is tensors[n] else t for n, t in doubles.items()}
@@ -35,7 +34,7 @@ def _upcast(tensor: Tensor) -> Tensor:
 
 
 def is_coarser(found: torch.dtype, wanted: torch.dtype) -> bool:
-    """Whether both are floating, and ``found`` has larger steps."""
+    """Whether both are floating-point dtypes and ``found`` has larger steps."""
     both = found.is_floating_point and wanted.is_floating_point
     return both and torch.finfo(found).eps > torch.finfo(wanted).eps
 
@@ -54,9 +53,9 @@ def farther(moved: Tensor, other: Tensor, value: Tensor) -> Tensor:
 
 
 def nudged(tensor: Tensor, generator: Generator) -> Tensor:
-    """A copy, every element up or down by one rounding, in the precision that kernels compute in.
+    """A copy with each element one rounding up or down, in the precision that kernels compute in.
 
-    The temporaries are those of a slice.
+    Works in slices, so that temporaries stay small.
     """
     if not tensor.is_floating_point():
         return tensor.clone()

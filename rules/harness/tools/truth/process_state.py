@@ -1,9 +1,9 @@
-"""What a task's code may not leave behind in the judge's process.
+"""Detects and undoes changes that a task's code makes to the judge's process.
 
-The judge goes on in the process where that code ran. A default dtype that the code changed, a
-function that it replaced or a file that it closed would otherwise break the judge later, which
-looks like a failure of the machine, or change its arithmetic, which looks like one of the
-candidate. What is easily put back is put back; the rest is the task's mistake.
+The judge continues in the process where that code ran. A changed default dtype, a replaced
+function or a closed file would otherwise break the judge later, which looks like a machine
+failure, or change its arithmetic, which looks like a candidate failure. Changes that are easy to
+undo are undone; the rest are the task's mistake.
 """
 
 from __future__ import annotations
@@ -67,15 +67,14 @@ _VITAL: dict[int, tuple[int, int]] = {}
 _LIMITS: dict[str, int] = {}
 _SPARE_FILES = 64
 _DATA_BYTES = 8 << 30
-"""How much more memory the judge and a task's code may have; an action may have half as much again.
-"""
+"""How much more memory the judge and a task's code may use; an action may use 1.5 times that."""
 
 
 def hold(*, on_device: bool = False) -> None:
-    """Refuse the loss of any file descriptor that is open now, and limit memory and files.
+    """Require that all file descriptors open now stay open, and limit memory and files.
 
-    So a task's code that takes too much is told by an exception, in its line. Not on a device,
-    whose driver maps what nobody counts.
+    Code that takes too much memory then gets an exception at the line that does. Memory is not
+    limited on a device, because its driver maps memory that is not accounted for.
     """
     for path in Path("/proc/self/fd").iterdir():
         if found := _file(int(path.name)):
@@ -90,7 +89,7 @@ def hold(*, on_device: bool = False) -> None:
 
 
 class Arithmetic:
-    """What results depend on: the working directory, and PyTorch's defaults and modes."""
+    """The state that results depend on: working directory, PyTorch's defaults and modes."""
 
     def __init__(self) -> None:
         self._place = _getcwd()
@@ -101,7 +100,7 @@ class Arithmetic:
         self._deterministic = torch.are_deterministic_algorithms_enabled()
 
     def put_back(self) -> list[str]:
-        """Make it as it was; what the task should not have left, for people."""
+        """Restore the state; return messages on what the task should not have left."""
         found = [*self._put_defaults_back(), *self._put_place_back(), *self._put_modes_back()]
         torch.set_flush_denormal(False)
         torch.set_grad_enabled(self._gradient)
@@ -123,7 +122,7 @@ class Arithmetic:
         return [f"left the working directory at {here}: go back before the end"]
 
     def _put_defaults_back(self) -> list[str]:
-        """PyTorch's, of which some replace names, too."""
+        """Restore PyTorch's defaults; setting some of them also replaces names."""
         found = []
         if (dtype := _get_dtype()) != self._dtype:
             _set_dtype(self._dtype)
@@ -151,13 +150,13 @@ class Arithmetic:
 
 
 class Everything:
-    """All else: names, modules, files, memory, signals, streams and settings."""
+    """All other state: names, modules, files, memory, signals, streams and settings."""
 
     def __init__(self) -> None:
         self._names = {name: vars(module).copy() for name, module in _MODULES.items()}
-        self._names["os"].pop("abort")  # which a call has another of, and puts back
+        self._names["os"].pop("abort")  # each call replaces it and puts it back
         self._tensor = dict(vars(torch.Tensor))
-        if not _OURS:  # what is loaded later may be the task's own
+        if not _OURS:  # modules loaded later may be the task's own
             _OURS.update(sys.modules)
         self._lists = [(name, getattr(sys, name), [*getattr(sys, name)]) for name in _LISTS]
         self._streams = sys.stdin, sys.stdout, sys.stderr
@@ -171,7 +170,7 @@ class Everything:
         self._collects = gc.isenabled(), gc.get_threshold()
 
     def put_back(self) -> tuple[list[str], list[str]]:
-        """Make it as it was: what cannot be, and what the task should not have left, for people."""
+        """Restore the state; return messages on what is lost, and on what should not be left."""
         modules = self._put_modules_back()
         lost = [*_lost_files(), *_exhausted()]
         left = [*self._put_names_back(), *modules]
@@ -186,7 +185,7 @@ class Everything:
         return found + self._put_tensor_back()
 
     def _put_tensor_back(self) -> list[str]:
-        """The same for methods of tensors, most of which a class above has."""
+        """Restore the methods of tensors, most of which belong to a base class."""
         before, after = self._tensor, vars(torch.Tensor)
         if dict(after) == before:
             return []
@@ -218,7 +217,7 @@ class Everything:
         return [f"replaced sys.modules['{name}']: {_LEAVE}" for name in lost[:1]]
 
     def _put_settings_back(self) -> None:
-        """What needs no words: the task had the use of it."""
+        """Restore settings that a task may change for its own use; nothing is reported."""
         sys.stdin, sys.stdout, sys.stderr = self._streams
         sys.excepthook, sys.unraisablehook = self._hooks
         for number, handler in zip(_SIGNALS, self._handlers, strict=True):
@@ -233,7 +232,7 @@ class Everything:
             warnings.filters[:] = [entry for entry in warnings.filters if entry[0] != "error"]  # type: ignore[index]
         (gc.enable if self._collects[0] else gc.disable)()
         gc.set_threshold(*self._collects[1])
-        for timer in (signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):  # whose signals end a process
+        for timer in (signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):  # their signals end a process
             signal.setitimer(timer, 0.0)
 
 
@@ -241,7 +240,7 @@ _LEAVE = "leave what others use as it is"
 
 
 def put_back(label: str, before: Mapping[str, Any], after: MutableMapping[str, Any]) -> list[str]:
-    """Give names their values again. Others may be added, and private ones changed."""
+    """Restore changed names, with a message for each. New and private names may change."""
     if len(after) == len(before) and after == before:
         return []
     changed = [
@@ -257,12 +256,12 @@ def put_back(label: str, before: Mapping[str, Any], after: MutableMapping[str, A
 
 
 def _is_of_a_device(name: str) -> bool:
-    """Whether a tensor's method is about one kind of device, as imported tasks replace some."""
+    """Whether a tensor's method concerns one kind of device; imported tasks replace some."""
     return isinstance(getattr(torch, name.removeprefix("is_"), None), ModuleType)
 
 
 def _is_torchs(now: Any, before: Any) -> bool:
-    """Whether PyTorch has wrapped a function of its own, as its compiler does when it is loaded."""
+    """Whether PyTorch has wrapped one of its own functions, as loading its compiler does."""
     if not isinstance(now, FunctionType) or not now.__module__.startswith("torch"):
         return False
     return now.__name__ == getattr(before, "__name__", None)
@@ -280,7 +279,7 @@ def _lost_files() -> list[str]:
 
 
 def _exhausted() -> list[str]:
-    """What the code has used up, which the judge needs, too."""
+    """Resources that the code used up although the judge needs them too."""
     if not _LIMITS:
         return []
     try:
@@ -312,19 +311,19 @@ def _set_handler(number: int, handler: Any) -> None:
     try:
         signal.signal(number, handler)
     except (ValueError, OSError, TypeError):
-        return  # of another thread, or not for Python
+        return  # not in the main thread, or not a handler for Python
 
 
 def _function_modes() -> list[Any]:
-    """The modes of PyTorch that are on and see every function, of which one is its default device.
+    """PyTorch's active function modes, which see every function; its default device is one.
 
-    They are equal only if they are the same.
+    Two modes are equal only if they are the same object.
     """
     return [_C["_get_function_stack_at"](i) for i in range(_C["_len_torch_function_stack"]())]
 
 
 def _device_in(stack: list[Any]) -> torch.device:
-    """PyTorch's default device while these modes are on; asking for it makes a tensor."""
+    """PyTorch's default device under these modes; cached, since asking for it makes a tensor."""
     if not _DEVICE or _DEVICE[0][0] != stack:
         _DEVICE[:] = [(stack, _get_device())]
     return _DEVICE[0][1]
@@ -334,7 +333,7 @@ _DEVICE: list[tuple[list[Any], torch.device]] = []
 
 
 def _modes() -> int:
-    """How many modes of PyTorch are on that see every call of a function."""
+    """How many PyTorch modes that see every function call are active."""
     return int(_C["_len_torch_function_stack"]() + _C["_len_torch_dispatch_stack"]())
 
 
@@ -346,7 +345,7 @@ def _pop_mode() -> None:
 
 
 def _return_to(device: torch.device) -> None:
-    """Make tensors there again. Modes that lie on the device's own are taken off with it."""
+    """Make ``device`` the default again. Modes on top of the device's own are removed with it."""
     usual = None if device.type == "cpu" else device
     try:
         _set_device(usual)

@@ -1,10 +1,10 @@
-"""Calls that prove themselves: somewhere in a batch, one call's launches have no effect.
+"""Proves that kernels compute the results: in a batch, one call's launches have no effect.
 
-A right result of that call was not computed by the launched kernels. A candidate can find out only
-during the call, and it may be any call of any config.
+If that call's result is right all the same, the launched kernels did not compute it. A candidate
+can find out only during the call, and it may be any call of any config.
 
 An honest candidate may keep its last result in its own memory and copy it into the next output. So
-the call's result must differ from that of the calls before.
+the call's result must differ from those of the calls before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from terms.reasons import Reason
 
 from truth.assessment import Assessor, Call, Tensors
 
-SHARE = 0.5  # of an output; a kernel may leave to a copy what only has to be copied
+SHARE = 0.5  # of an output; values that only need copying may come from a copy
 _TELLING = {DEFAULT, "scaled_up", "positive", "negative"}
 """Distributions whose draws always have different results."""
 
@@ -52,8 +52,8 @@ class Proof:
     def run_each(self, config: Config, calls: Sequence[Call]) -> list[Tensors | CandidateFault]:
         """The result of ``Side.run_each``, from a batch in which one call comes twice.
 
-        A coin decides whether the first of the two is left out. So no further call's truth has to
-        be computed.
+        A coin flip decides whether the first of the two is left out. Repeating a call saves
+        computing the true outputs of another one.
         """
         inputs = [call.inputs for call in calls]
         telling = [index for index, call in enumerate(calls) if _is_telling(call)]
@@ -82,8 +82,8 @@ class Proof:
     def place(self, calls: Sequence[Call]) -> int | None:
         """The call to leave out of a batch of different calls; None if that would show nothing.
 
-        The result of a call that is left out is not verified. So a call that comes alone is left
-        out only by the flip of a coin.
+        The result of a left-out call is not verified. So a call that comes alone is left out only
+        if a coin flip says so.
         """
         telling = [index for index, call in enumerate(calls) if _is_telling(call)]
         if not self._asks or not telling or (len(calls) == 1 and self._random.random() < 0.5):
@@ -95,7 +95,7 @@ class Proof:
         self._asks = False
 
     def check(self, call: Call, outputs: Tensors) -> None:
-        """Raise CandidateFault if the outputs of a call that was left out are right."""
+        """Raise CandidateFault if the outputs of a left-out call are right."""
         share = self._assessor.share_right(call, outputs)
         if share > SHARE:
             what = f"{share:.0%} of an output is correct although no kernel ran"

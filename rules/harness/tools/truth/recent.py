@@ -1,4 +1,4 @@
-"""Values that may be wanted again soon, within some bytes of memory."""
+"""A cache, limited in bytes, of values that may be needed again soon."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 PIECES = 256
-"""No value may take more than this part of the memory: large ones would leave room for nothing."""
+"""A value may take at most 1 / PIECES of the memory: larger ones would leave too little room."""
 
 
 class Recent(Generic[Value]):
-    """The values that were used last, by key, as far as they fit into ``most_bytes``."""
+    """The most recently used values, by key, that fit into ``most_bytes``."""
 
     def __init__(self, most_bytes: int = 0) -> None:
         self.most_bytes = most_bytes
@@ -27,7 +27,7 @@ class Recent(Generic[Value]):
         return self._held[key][0]
 
     def put(self, key: Hashable, value: Value, size: int) -> None:
-        """Hold a value of ``size`` bytes, and no longer those that were unused for longest."""
+        """Hold a value of ``size`` bytes; drop the least recently used ones to make room."""
         if size * PIECES > self.most_bytes:
             return
         self._bytes += size - self._held.pop(key, (None, 0))[1]
@@ -37,6 +37,6 @@ class Recent(Generic[Value]):
             self._bytes -= freed
 
     def clear(self) -> None:
-        """Hold nothing."""
+        """Drop all values."""
         self._held.clear()
         self._bytes = 0

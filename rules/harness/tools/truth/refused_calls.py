@@ -1,4 +1,4 @@
-"""Calls that a task's code may not make in the judge's process: refused where they are made."""
+"""Refuses calls that a task's code may not make in the judge's process, where they are made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class RefusedError(BaseException):
-    """Raised in place of a call; not for the task's own ``except`` to catch."""
+    """Raised in place of a call. The task's own ``except`` must not catch it."""
 
 
 _EVENTS = {
@@ -33,7 +33,7 @@ _hooked: list[bool] = []
 
 
 def hold() -> None:
-    """Refuse signals to any child that this process has now."""
+    """Refuse signals to any current child of this process."""
     me = threading.get_native_id()
     listed = Path(f"/proc/self/task/{me}/children")
     _others.update(map(int, listed.read_text().split()) if listed.exists() else ())
@@ -64,7 +64,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _is_own(event: str, target: int) -> bool:
-    """Whether the task's code itself started what gets the signal."""
+    """Whether the task's code itself started the process that gets the signal."""
     if event == "signal.pthread_kill" or target <= 1 or target in _others:
         return False
     try:

@@ -1,6 +1,6 @@
-"""Whether a task's reference gives the same answer twice: no candidate could be judged otherwise.
+"""Checks that a task's reference gives the same answer twice; else it can judge no candidate.
 
-An answer that varies looks ill-conditioned, so that any result would be near enough to it.
+An answer that varies looks ill-conditioned, so any result would be close enough to it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from torch import Tensor
 from truth.oracle import Oracle, Tensors
 
 _SHARE = 1e-6
-"""The part of an output's largest number that sums in another order may differ by, in doubles."""
+"""How far sums of doubles in another order may differ, relative to an output's largest number."""
 
 
 def require(oracle: Oracle, config: Config, inputs: Tensors) -> None:
-    """Raise TaskFault where two answers for the same inputs differ.
+    """Raise TaskFault if two answers for the same inputs differ.
 
-    A task with a check of its own may have one right answer of many.
+    A task with its own check is not tested, as it may have many right answers.
     """
     if oracle.structured:
         return
@@ -34,7 +34,7 @@ def require(oracle: Oracle, config: Config, inputs: Tensors) -> None:
 def _difference(first: Tensor, again: Tensor) -> str:
     """How two answers differ; empty if they do not."""
     if not first.is_floating_point():
-        on_device = first.device.type != "cpu"  # which may order equal elements in any way
+        on_device = first.device.type != "cpu"  # may order equal elements in any way
         differing = 0 if on_device else int((first != again).sum().item())
         return f"{differing} of {first.numel()} elements differ" if differing else ""
     largest = first.abs().nan_to_num(0.0, 0.0, 0.0).max() if first.numel() else torch.zeros(())

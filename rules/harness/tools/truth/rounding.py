@@ -10,7 +10,7 @@ from torch.utils._pytree import tree_leaves
 
 from truth.dispatch import UncompiledMode
 
-_STEPS = 2.0  # several are possible: of two equal ones, nothing would be left in a difference
+_STEPS = 2.0  # roundings vary in size, since equal ones would cancel in a difference
 
 
 class Rounding(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has no types

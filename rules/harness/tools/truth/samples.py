@@ -18,19 +18,19 @@ from truth.oracle import Oracle, TaskFault, Tensors
 from truth.sampling import Levels
 
 CONVINCING = 256
-"""From how many draws on their distribution says that somebody drew them."""
+"""How many draws it takes for their distribution to show that they were drawn."""
 
 
 class Asked(Protocol):
-    """A call: what was asked, and what the reference drew."""
+    """A call: its config, its inputs, and the outputs that the reference drew."""
 
     @property
     def config(self) -> Config:
-        """What it was asked for."""
+        """The call's config."""
 
     @property
     def inputs(self) -> Tensors:
-        """What was given, the seed among it."""
+        """The call's inputs, including the seed."""
 
     @property
     def expected(self) -> Tensors:
@@ -38,10 +38,10 @@ class Asked(Protocol):
 
 
 class Samples:
-    """Judges the outputs of one task that are drawn.
+    """Judges the sampled outputs of one task.
 
     Args:
-        seeds: the input that is the seed, for each sampled output.
+        seeds: the name of the seed input of each sampled output.
     """
 
     def __init__(
@@ -68,17 +68,19 @@ class Samples:
         return self._drawn[name].complaint(got, levels, self._seed(asked, name), tolerance)
 
     def convincing(self, asked: Asked, name: str, got: Tensor) -> bool:
-        """Whether this many draws cannot be right by chance, and are right. Raises TaskFault."""
+        """Whether the draws are right, and too many to be right by chance. Raises TaskFault."""
         levels = self._levels(asked, name, got)
         if got.numel() < CONVINCING or isinstance(levels, str):
             return False
         return not self._single(asked.config, name, levels, got)
 
     def together(self, calls: Sequence[tuple[Asked, Tensor]], name: str) -> str:
-        """What is wrong with one output over calls that differ in their seeds alone.
+        """What is wrong with one output over calls that differ only in their seeds.
+
+        Empty if nothing is. Raises TaskFault.
 
         Args:
-            calls: each call and the output that is asked about. Raises TaskFault.
+            calls: each call with the output to judge.
         """
         found: list[Tensor] = []
         for asked, got in calls:
@@ -107,8 +109,8 @@ class Samples:
     def _levels(self, asked: Asked, name: str, got: Tensor) -> Levels | str:
         """The levels of one output, or why there are none.
 
-        A floating value stands for those that round to it, and for a generator's own rounding:
-        generators make numbers in steps that are as large near zero as elsewhere.
+        A floating-point value stands for all values that round to it, in the dtype or in the
+        generator: generators' steps are as large near zero as elsewhere.
         """
         if got.is_floating_point():
             dtype, values = self._dtype(asked.config, name), got.double()

@@ -1,14 +1,14 @@
-"""Whether values were drawn from a distribution, each on its own.
+"""Tests whether values are independent draws from a distribution.
 
-A task's ``cdf`` turns every drawn value into a *level*: how much of the distribution lies below
-it. Levels of a right sampler are uniform between 0 and 1 and independent of each other, whatever
-its generator. So all parts of an output are compared with the uniform distribution, and so are
-sums and differences of levels that lie some way apart, modulo 1. Levels at any other distance
-must not go along with each other either.
+A task's ``cdf`` turns every drawn value into a *level*: the share of the distribution below it.
+Levels of a right sampler are uniform between 0 and 1 and independent of each other, whatever its
+generator. So all parts of an output are compared with the uniform distribution. So are the sums
+and differences, modulo 1, of levels at certain distances. Levels at any other distance must not
+correlate either.
 
 The bounds hold for any number of draws (Massart's form of the inequality of Dvoretzky, Kiefer
 and Wolfowitz, and Hoeffding's, divided among all comparisons of one output): a right sampler is
-refused with a probability below ``REFUSED``. A share of draws that is wrong by ``5 / sqrt(n)`` is
+refused with a probability below ``REFUSED``. A share of draws that is off by ``5 / sqrt(n)`` is
 nearly always found among ``n``.
 """
 
@@ -23,20 +23,20 @@ import torch
 from torch import Tensor
 
 REFUSED = 1e-9
-"""How probable it is at most that a right sampler's output is refused."""
+"""The highest probability that a right sampler's output is refused."""
 
 SMALLEST = 32
-"""Parts of fewer draws are not looked at by themselves."""
+"""Parts of fewer draws are not tested by themselves."""
 
 
 @dataclass(frozen=True)
 class Levels:
-    """What is known of the draws of one output, in its shape.
+    """The levels of the draws of one output, in its shape.
 
     Attributes:
-        low, high: how much of the distribution lies below each value, and up to it.
-        level: where in between the value is taken to be, by lot.
-        absent: which values the task says there are not.
+        low, high: the share of the distribution below each value, and up to it.
+        level: a random point between ``low`` and ``high``, which stands for the value.
+        absent: mask of the values that do not exist, according to the task.
     """
 
     low: Tensor
@@ -46,9 +46,9 @@ class Levels:
 
     @classmethod
     def of(cls, low: Tensor, high: Tensor, lot: bytes, absent: Tensor | None = None) -> Levels:
-        """Levels between ``low`` and ``high``, by a lot that depends on ``lot`` alone.
+        """Random levels between ``low`` and ``high``; the draw depends on ``lot`` alone.
 
-        NaN stands for nothing below a value, and for everything up to it.
+        NaN counts as 0 in ``low`` and as 1 in ``high``.
         """
         low = torch.nan_to_num(low.double(), nan=0.0).clamp(0.0, 1.0)
         high = torch.nan_to_num(high.double(), nan=1.0).clamp(0.0, 1.0)
@@ -62,7 +62,7 @@ class Levels:
     def impossible(self, tolerance: float) -> Tensor:
         """The values that cannot have been drawn, as a mask.
 
-        Arithmetic may end up at a value of no probability, as often as ``tolerance`` lets it.
+        Arithmetic may produce values of zero probability, as often as ``tolerance`` allows.
         """
         void = ~(self.low < self.high) & ~self.absent
         count, total = int(void.sum().item()), void.numel()
@@ -71,7 +71,7 @@ class Levels:
 
     @property
     def bits(self) -> Tensor:
-        """How surprising each value is, as the logarithm to base 2 of its rarity."""
+        """How surprising each value is, in bits: the negative log2 of its probability."""
         return -torch.log2((self.high - self.low).clamp(min=2.0**-60, max=1.0))
 
 
@@ -87,9 +87,9 @@ def complaint(levels: Tensor, distances: Sequence[int], tolerance: float) -> str
     """Evidence that the sampler is wrong; empty if there is none.
 
     Args:
-        levels: of all draws, one after the other.
-        distances: at which draws should have nothing at all to do with each other.
-        tolerance: by how much shares may be off beside chance: the arithmetic of the dtype.
+        levels: the levels of all draws, in order.
+        distances: distances, in elements, at which draws must be independent.
+        tolerance: how far shares may be off beyond chance, for the dtype's arithmetic.
     """
     count = levels.numel()
     if not count:
@@ -120,7 +120,7 @@ def complaint(levels: Tensor, distances: Sequence[int], tolerance: float) -> str
 def related(one: Tensor, other: Tensor, tolerance: float, budget: float) -> bool:
     """Whether draws depend on as many others, paired one to one.
 
-    Of independent draws that is said with a probability below ``2 * budget``.
+    True for independent draws with a probability below ``2 * budget``.
     """
     combined = ((other - one) % 1.0, (other + one) % 1.0)
     return any(_uneven(value.reshape(1, -1), budget, tolerance) for value in combined)
@@ -129,8 +129,8 @@ def related(one: Tensor, other: Tensor, tolerance: float, budget: float) -> bool
 def shifted(one: Tensor, other: Tensor, budget: float) -> bool:
     """Whether draws correlate with others at some distance.
 
-    At each distance the products of levels, made symmetric, are independent (Hoeffding). Of
-    independent draws it is said with a probability below ``budget``.
+    At each distance the products of levels, made symmetric, are independent (Hoeffding). True
+    for independent draws with a probability below ``budget``.
     """
     count = one.numel()
     found = _correlations(one, other).abs().max().item() / count
@@ -140,7 +140,7 @@ def shifted(one: Tensor, other: Tensor, budget: float) -> bool:
 def _recurring(levels: Tensor, budget: float) -> int:
     """The distance at which draws correlate with each other; 0 if none.
 
-    At each distance the products fall into three sets, each of independent ones.
+    At each distance the products fall into three sets, each with independent products.
     """
     count = levels.numel()
     if count < SMALLEST:
@@ -152,14 +152,14 @@ def _recurring(levels: Tensor, budget: float) -> int:
 
 
 def _correlations(one: Tensor, other: Tensor) -> Tensor:
-    """The sum of products of symmetric levels at every distance, going round."""
+    """The sum of products of symmetric levels at every cyclic distance."""
     spectra = [torch.fft.rfft(2.0 * levels - 1.0) for levels in (one, other)]
     found: Tensor = torch.fft.irfft(spectra[0].conj() * spectra[1], n=one.numel())
     return found
 
 
 def _uneven(parts: Tensor, budget: float, tolerance: float) -> tuple[int, str] | None:
-    """The first part whose levels are not uniform, with a description."""
+    """The part whose levels are least uniform, with a description; None if all are uniform."""
     size = parts.shape[1]
     allowed = math.sqrt(math.log(2.0 / budget) / (2.0 * size)) + tolerance
     ordered = parts.sort(dim=1).values
@@ -178,14 +178,14 @@ def _uneven(parts: Tensor, budget: float, tolerance: float) -> tuple[int, str] |
 
 
 def _pairs(levels: Tensor, distance: int) -> tuple[Tensor, Tensor]:
-    """Pairs of draws that are so far apart, no draw in two pairs."""
+    """Pairs of draws ``distance`` elements apart; no draw is in two pairs."""
     whole = levels.numel() // (2 * distance)
     cut = levels[: whole * 2 * distance].reshape(whole, 2, distance)
     return cut[:, 0].reshape(-1), cut[:, 1].reshape(-1)
 
 
 def _surprise(share: float, expected: float) -> float:
-    """How unexpected a share is, in nats for each draw (Chernoff); 0 if it is not too large."""
+    """How unexpected a share is, in nats per draw (Chernoff); 0 if it is not too large."""
     if share <= expected:
         return 0.0
     if expected <= 0.0:

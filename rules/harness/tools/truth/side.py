@@ -1,4 +1,4 @@
-"""One program and its runners, of which there is one at a time."""
+"""One program and its runners, one at a time."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Running(Protocol):
         """One call per item of ``inputs``; launches of the call ``left_out`` have no effect."""
 
     def repeat(self, inputs: Mapping[str, Tensor], calls: int) -> Batch:
-        """A batch of ``calls`` calls on the same inputs: the outputs are those of the last."""
+        """A batch of ``calls`` calls on the same inputs, with the outputs of the last call."""
 
     def replay(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch | None:
-        """The same with its launches recorded and run as one graph; None if they cannot be."""
+        """A batch with its launches recorded and run as one graph; None if that fails."""
 
     def empty(self) -> Batch:
         """A batch without calls, for its cost."""
@@ -42,7 +42,7 @@ class Running(Protocol):
         """End the process. Raises CandidateFault if its end shows a broken protocol."""
 
     def kill(self) -> None:
-        """End the process without asking it."""
+        """Kill the process."""
 
 
 class Launching(Protocol):
@@ -55,10 +55,10 @@ class Launching(Protocol):
 
 
 class Side:
-    """One program and its present runner, which a fault replaces by a fresh one.
+    """One program and its current runner; after a fault, a fresh one replaces it.
 
-    All its runners together have ``total_seconds``: a program that is slow everywhere, though
-    nowhere too slow, must not outlast the gate, whose own time-out says nothing about anybody.
+    All its runners together have ``total_seconds``. Otherwise a program that is slow in every
+    call, but within each limit, could outlast the gate, whose own timeout blames no program.
     """
 
     def __init__(
@@ -80,21 +80,21 @@ class Side:
 
     @property
     def program(self) -> Program:
-        """What its runners run."""
+        """The program that its runners run."""
         return self._program
 
     @property
     def cache(self) -> str:
-        """The directory where its compilers keep what they make; empty for none."""
+        """The directory of its compilers' cache; empty for none."""
         return self._policy.cache
 
     @property
     def may_prove(self) -> bool:
         """Whether a call's launches can be left out, to show what they compute.
 
-        On a device a call that is left out may change the results of later ones, which expect what
-        it leaves in memory. On the processor a Triton candidate has PyTorch's copies beside its
-        kernels, and they may be all that a task takes. Other programs may call libraries.
+        On a device a left-out call may change the results of later ones, which may rely on what
+        it leaves in memory. On the processor a Triton candidate also has PyTorch's copies, which
+        may be all that a task needs. Other programs may call libraries.
         """
         return self._program.abi in {"hip", "python"} and not self._program.on_device
 
@@ -118,7 +118,7 @@ class Side:
             raise
 
     def _by_state(self, inputs: Sequence[Tensors]) -> list[list[Tensors]]:
-        """Calls in a row that have one state: the runner is given each once."""
+        """Group consecutive calls with one state, so that the runner gets each state once."""
         names = [argument.name for argument in self._signature.state]
         parts: list[list[Tensors]] = []
         for given in inputs:
@@ -139,7 +139,7 @@ class Side:
 
     @contextmanager
     def spending(self) -> Iterator[None]:
-        """Count the time of the block as the program's, as far as the machine granted it."""
+        """Count the block's time against the program, as far as the machine granted it."""
         started = GRANTED.now()
         try:
             yield
@@ -147,7 +147,7 @@ class Side:
             self._spent_seconds += GRANTED.now() - started
 
     def run_each(self, config: Config, inputs: Sequence[Tensors]) -> list[Tensors | CandidateFault]:
-        """The outputs, or the fault, of each call: in one batch, and singly after a fault.
+        """The outputs, or the fault, of each call: run in one batch, and singly after a fault.
 
         A timeout counts for every call of its batch: finding out which hung takes too long.
         """
@@ -163,7 +163,7 @@ class Side:
         return singly
 
     def beside(self) -> Side:
-        """The same program in another runner, with as much time."""
+        """The same program in another runner, with the same time limit."""
         return Side(
             self._launcher, self._program, self._signature, self._policy, self._total_seconds
         )
@@ -175,7 +175,7 @@ class Side:
         return Side(self._launcher, self._program, self._signature, policy, left)
 
     def in_mode(self, mode: str) -> Side:
-        """The same program through ``torch.compile`` in one of its modes; as it is for ''."""
+        """The same program through ``torch.compile`` in one of its modes; not compiled for ''."""
         program = replace(self._program, mode=mode)
         cache = compiled_cache.folder_of(self._policy.cache, mode)
         policy = replace(self._policy, cache=cache)
@@ -195,7 +195,7 @@ class Side:
 
 
 def remembering(policy: RunnerPolicy, spec: Spec) -> RunnerPolicy:
-    """The policy of a baseline that is compiled when it is called: once for all its runners."""
+    """The policy, with a cache for all runners if the baseline is compiled when it is called."""
     if not spec.baseline.on_device or spec.baseline.abi == "hip":
         return policy
     _CACHES.append(folder := tempfile.TemporaryDirectory(prefix="baseline-"))
@@ -207,4 +207,4 @@ def remembering(policy: RunnerPolicy, spec: Spec) -> RunnerPolicy:
     return replace(policy, cache=folder.name)
 
 
-_CACHES: list[tempfile.TemporaryDirectory[str]] = []  # until this process ends
+_CACHES: list[tempfile.TemporaryDirectory[str]] = []  # kept until this process ends

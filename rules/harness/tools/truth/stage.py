@@ -65,8 +65,8 @@ def run_cases(
 ) -> StageReport:
     """Judge groups of cases, each of one config, and report the worst of them.
 
-    With ``excused``, a case on which the baseline fails too counts for nothing. A candidate
-    that hangs or breaks a contract is not tried further.
+    With ``excused``, a case on which the baseline fails too is ignored. A candidate that hangs or
+    breaks a contract is not tried further.
     """
     done: list[Judged] = []
     with closing(judge.judge_each(groups)) as judging:
@@ -115,5 +115,5 @@ def label(case: Case) -> str:
 
 
 def name_of(config: Config, distribution: str) -> str:
-    """A config with the values that it was tried on."""
+    """A config's name, with the distribution unless that is the default."""
     return config.name if distribution == DEFAULT else f"{config.name} ({distribution})"

@@ -1,4 +1,4 @@
-"""Calls of a task's ``reference.py``, with a time limit and the places of failures."""
+"""Calls a task's ``reference.py`` under a time limit, and reports where it fails."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from truth.keeper import Keeper
 from truth.refused_calls import RefusedError, refused
 
 CALL_SECONDS = 120.0
-"""How long one call may take, and the import."""
+"""The time limit of one call, and of the import."""
 
 CAREFUL_CALLS = 8
-"""The first calls of each function, after which all of the process is looked at."""
+"""How many first calls of each function are followed by a check of the whole process."""
 
 _LONGEST = 1000
-"""The most characters of an exception's text that are told."""
+"""The most characters of an exception's text that are shown."""
 
 
 class TaskFault(Exception):  # noqa: N818 (the task's fault, beside the candidate's and machine's)
@@ -38,7 +38,7 @@ class TaskFault(Exception):  # noqa: N818 (the task's fault, beside the candidat
 class TaskCode:
     """The module at ``path``, and calls of its functions.
 
-    Messages begin with the given path, and with the line if known.
+    Messages begin with the given path, and the line if known.
     """
 
     def __init__(self, path: str, seconds: float = CALL_SECONDS) -> None:
@@ -67,7 +67,7 @@ class TaskCode:
         return function
 
     def _meant(self, name: str) -> tuple[int, str]:
-        """The line of what has the name or a similar one, and a hint; else the last line."""
+        """The line of a similarly named function, and a hint; else the name's or the last line."""
         functions = {
             key: value.__code__.co_firstlineno
             for key, value in vars(self._module).items()
@@ -90,14 +90,14 @@ class TaskCode:
         return next((number for number, line in lines if named.match(line)), 0)
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """Call a function and return its result. Raises TaskFault and both errors of memory."""
+        """Call a function and return its result. Raises TaskFault and both out-of-memory errors."""
         line = self._line(function)
         return self._call(f"{self.name(function)}()", line, function, *arguments, **named)
 
     def attempt(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function that may fail on a candidate's results, which is no fault of the task.
+        """Call a function that may fail on a candidate's results without fault of the task.
 
-        Raises whatever it raises, and TaskFault for what no result explains.
+        Passes on its exceptions, and raises TaskFault for failures that no result explains.
         """
         what, line = f"{self.name(function)}()", self._line(function)
         try:
@@ -113,12 +113,12 @@ class TaskCode:
         raise TaskFault(f"{self._path}{self._line(function)}: {what}")
 
     def name(self, function: Callable[..., Any]) -> str:
-        """What the task calls a function, which may be an object without a name."""
+        """The task's name for a function, which may be an object without a name."""
         own = function.__name__ if isinstance(function, FunctionType) else "a function"
         return self._named.get(id(function), own)
 
     def _line(self, function: Callable[..., Any]) -> str:
-        """The line of a function, ``:7``; of the task's own beneath what decorates it."""
+        """The line of a function, as ``:7``; if decorated, of the task's own function inside."""
         inner: Any = function
         while isinstance(inner, FunctionType):
             if inner.__code__.co_filename == self._full:
@@ -140,11 +140,11 @@ class TaskCode:
     def _call(
         self, what: str, line: str, function: Callable[..., Any], *arguments: Any, **named: Any
     ) -> Any:
-        """Call a function that begins at ``line``, ``:7``."""
+        """Call a function that begins at ``line``, given as ``:7``."""
         try:
             return self._run(what, line, function, *arguments, **named)
         except torch.OutOfMemoryError:
-            raise  # the machine's, not the task's
+            raise  # the machine's fault, not the task's
         except TaskFault:
             raise
         except LateError as error:
@@ -164,7 +164,7 @@ class TaskCode:
     def _run(
         self, what: str, line: str, function: Callable[..., Any], *arguments: Any, **named: Any
     ) -> Any:
-        """Call a function, and have it leave the process as it was. Raises what it raises."""
+        """Call a function that must leave the process as it was. Passes on its exceptions."""
         place, process = f"{self._path}{line}: {what}", os.getpid()
         self._calls[place] += 1
         is_main = threading.current_thread() is threading.main_thread()
@@ -175,7 +175,7 @@ class TaskCode:
                 with refused(), kept:
                     made = function(*arguments, **named)
                 if os.getpid() != process:
-                    end_judge(lambda: 1)  # a copy of the judge, which goes on elsewhere
+                    end_judge(lambda: 1)  # a forked copy; the judge itself goes on elsewhere
         finally:
             if kept.crippled:
                 blame(kept.complaint)
@@ -184,7 +184,7 @@ class TaskCode:
         return made
 
     def told(self, error: BaseException) -> str:
-        """An exception for people, whatever its own text does."""
+        """An exception as readable text, even if its own text fails."""
         name = type(error).__name__
         if isinstance(error, LateError):
             return f"it did not end within {self._seconds:g} s"
@@ -205,7 +205,7 @@ class TaskCode:
         return trace is not None and trace.tb_frame.f_code.co_filename == self._full
 
     def _place(self, error: BaseException, line: str) -> str:
-        """Path and line of the task's innermost frame; else the function's, ``line``."""
+        """Path and line of the task's innermost frame; else the function's ``line``."""
         if isinstance(error, SyntaxError) and error.filename in {self._full, None, "<unknown>"}:
             return f"{self._path}:{error.lineno or 1}"
         place, trace = f"{self._path}{line}", error.__traceback__
@@ -217,11 +217,11 @@ class TaskCode:
 
 
 class LateError(BaseException):
-    """Raised inside a call that takes too long; not for the task's own ``except`` to catch."""
+    """Raised inside a call that takes too long. The task's own ``except`` must not catch it."""
 
 
 class _EndError(BaseException):
-    """Raised in place of an end of the process."""
+    """Raised where the task's code would end the process."""
 
 
 def _leave(status: int) -> NoReturn:
@@ -234,7 +234,7 @@ def _abort() -> NoReturn:
 
 @contextmanager
 def _endless() -> Iterator[None]:
-    """Tell the line that ends the process, as far as Python has a function for that."""
+    """Raise _EndError at the line that ends the process, if it calls a Python function for it."""
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -249,7 +249,7 @@ def _endless() -> Iterator[None]:
 
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    """Raise LateError in the body after so many seconds, and every second from then on."""
+    """Raise LateError in the body after ``seconds``, and every second from then on."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

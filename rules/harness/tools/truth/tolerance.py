@@ -1,11 +1,11 @@
 """The allowed and the actual distance of an output from the oracle.
 
 An element's *allowance* is ``atol * scale + rtol * |expected|``, where the scale is the root
-mean square of the expected output: so that a softmax over 100,000 columns, whose elements are
-all below a fixed atol, is not passed by a constant, and a product of large matrices is not
-failed for cancellation. The *excess* of an element is its error in units of its allowance.
+mean square of the expected output. With a fixed atol instead, a constant would pass for a softmax
+over 100,000 columns, whose elements are all smaller, and a product of large matrices would fail
+because of cancellation. The *excess* of an element is its error in units of its allowance.
 
-A kernel may be as wrong as ``factor`` times the baseline is on the same inputs, within
+A kernel's error may be up to ``factor`` times the baseline's on the same inputs, and at most
 ``cap`` allowances: this widening is the *slack*. NaN is right only where the oracle has it.
 """
 
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from truth.plain_tensors import unseen
 
-_SMALL = 1e-12  # root mean squares whose squares are far from denormal
+_SMALL = 1e-12  # larger root mean squares have squares far from denormal
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,9 @@ def excess(got: Tensor, expected: Tensor, dtype: str, allowed: Tensor) -> Tensor
 def quick_excess(got: Tensor, expected: Tensor, dtype: str, bound: Bound) -> Tensor:
     """The largest ``excess`` of an output in single precision: one element, right to 1 %.
 
-    A tenth of the time of doubles, of which each step would write more than a device's cache
-    holds. NaN where anything is not finite, or would not be: that wants a closer look.
+    Takes a tenth of the time of doubles, with which each step would write more than a device's
+    cache holds. NaN if anything is not finite, or would not be: that needs a closer look.
+
     """
     with unseen():
         if not got.numel():
@@ -87,7 +88,7 @@ def mismatches(got: Tensor, expected: Tensor) -> Tensor:
 
 
 def slack(baseline_excess: float, factor: float = FACTOR, cap: float = CAP) -> float:
-    """The allowances of a kernel, given the baseline's error in allowances.
+    """How many allowances a kernel gets, given the baseline's error in allowances.
 
     A baseline that is infinitely wrong says nothing about the difficulty of the problem.
     """
@@ -104,7 +105,7 @@ def largest(values: Tensor) -> float:
 def worst(
     output: str, got: Tensor, expected: Tensor, over: Tensor, allowed: Tensor
 ) -> Worst | None:
-    """The element with the largest of ``over``; None for an empty output."""
+    """The element with the largest ``over``; None for an empty output."""
     if not over.numel():
         return None
     index = position(int(over.reshape(-1).argmax().item()), over.shape)
@@ -116,7 +117,7 @@ def worst(
 def position(flat: int, shape: Sequence[int]) -> tuple[int, ...]:
     """The index of the element number ``flat`` of a tensor of ``shape``.
 
-    As ``torch.unravel_index``, whose first call imports SymPy: half a second for each judge.
+    Replaces ``torch.unravel_index``, whose first call imports SymPy: half a second per judge.
     """
     index = []
     for size in reversed(shape):
@@ -126,19 +127,19 @@ def position(flat: int, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def unwritten(got: Tensor, expected: Tensor, dtype: str) -> Tensor:
-    """Where the poison still stands and is not what the oracle expects, as a bool tensor."""
+    """A bool tensor: which elements still hold poison that the oracle does not expect."""
     with unseen():
         mask = poison_mask(got, dtype)
         if got.is_floating_point():
-            # Of eight bits, poison is the NaN that arithmetic makes.
+            # In 8-bit floats, poison is the NaN that arithmetic makes.
             return mask & ~expected.isnan() if got.itemsize == 1 else mask
         return mask & (got.to(expected.dtype) != expected)
 
 
 def _root_mean_square(magnitude: Tensor, limit: float) -> Tensor:
-    """Of the non-negative numbers up to ``limit``, whose squares may overflow: one element.
+    """The root mean square of non-negative numbers up to ``limit``; their squares may overflow.
 
-    It stays on the device of the numbers, so the host does not wait for it.
+    A scalar tensor that stays on the numbers' device, so the host does not wait for it.
     """
     counted = magnitude <= limit
     kept = torch.where(counted, magnitude, 0.0)
@@ -148,7 +149,8 @@ def _root_mean_square(magnitude: Tensor, limit: float) -> Tensor:
 
 
 def _smallest(dtype: str) -> float:
-    """Two of the smallest numbers that the hardware keeps: half precision keeps denormals."""
+    """Twice the smallest number that the hardware keeps: half precision keeps denormals."""
+
     kind = torch_dtype(dtype)
     if not kind.is_floating_point:
         return 0.0

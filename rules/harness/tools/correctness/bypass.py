@@ -22,7 +22,7 @@ STAGE = "kernels"
 def stage(judge: Judge, configs: Sequence[Config]) -> StageReport:
     """Call the candidate once for each config, with its launches left out.
 
-    A candidate that then fails has waited for its kernels, as it should.
+    A candidate that then fails depends on its kernels, as it should.
     """
     side = judge.candidate.without_launches()
     cases = [Case(STAGE, config) for config in configs]

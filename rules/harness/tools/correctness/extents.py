@@ -20,12 +20,12 @@ from truth.judge import Case, Judge
 STAGE = "extents"
 SECONDS = 1.0  # seconds that one call of the baseline may take
 _FIRST, _GROWTH = 64, 8  # the extents to extrapolate from
-_SLOW = 0.05  # seconds that depend on the extent and not only on messages
+_SLOW = 0.05  # seconds of a call that depend on the extent, not only on messages
 _CALLS, _MOST_CALLS = 2, 20
 _PATIENCE = 2.0  # seconds for these calls
 _ELEMENTS_ON_CPU = 1 << 22
 _WIDE = 1 << 31  # more elements than a 32-bit index can count
-_BYTES_AN_ELEMENT = 48  # of a judging: both sides' tensors, and the oracle's in double precision
+_BYTES_AN_ELEMENT = 48  # for both sides' tensors, and the oracle's in double precision
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Longest:
 
 
 def longest(ground: Ground, judge: Judge, *, on_cpu: bool) -> Longest:
-    """For each dim a config in which it is as long as the task allows.
+    """For each dim, a config in which it is as long as the task allows.
 
     Raises MachineFault. On ``cpu`` a dim whose blocks or programs run one after the other may take
-    minutes; the baseline is timed at small extents to find out, and such a dim is left out.
+    minutes. The baseline is timed at small extents to detect such a dim, which is then left out.
     """
     elements = _ELEMENTS_ON_CPU if on_cpu else ground.elements
     tried: dict[str, Config] = {}
@@ -102,7 +102,7 @@ def _stretched(ground: Ground, name: str, elements: int) -> Dims:
 def _is_affordable(ground: Ground, judge: Judge, config: Config, name: str) -> bool:
     """Whether the baseline will probably run ``config`` in time, extrapolated from shorter ones.
 
-    All shorter ones are looked at, since a time may grow with the square of an extent.
+    All shorter ones are timed, since a time may grow with the square of an extent.
     """
     full, extent = config.dims[name], max(_FIRST, ground.space.dims[name][0])
     while extent < full:
@@ -115,10 +115,10 @@ def _is_affordable(ground: Ground, judge: Judge, config: Config, name: str) -> b
 
 
 def _timed(judge: Judge, config: Config, enough: float) -> float:
-    """Seconds of the shortest of some calls of the baseline.
+    """Seconds of the fastest of several baseline calls.
 
-    More are tried while none takes at most ``enough``: on a busy machine any of them may wait, and
-    a dim left out for that is not tested.
+    More calls are tried while none takes at most ``enough``. On a busy machine any call may have
+    to wait, and a dim that is left out for that reason would not be tested.
     """
     call, times = judge.call(Case(STAGE, config)), list[float]()
     while len(times) < _CALLS or (

@@ -1,6 +1,6 @@
 """The correctness gate: seven stages, each reported by name with its worst case.
 
-Outputs that are drawn have an eighth.
+Sampled outputs have an eighth.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REDUCED_ELSEWHERE = 1 << 20
 
 @dataclass(frozen=True)
 class _Gate:
-    """One judging of this gate: what the stages draw their cases from."""
+    """One judging by this gate, with the sources of the stages' cases."""
 
     spec: Spec
     policy: CorrectnessPolicy
@@ -53,7 +53,7 @@ class _Gate:
         return run_cases(self.judge, "smoke", [[Case("smoke", self.spec.configs[0], shown=True)]])
 
     def sweep(self) -> StageReport:
-        """Every visible config, and every dtype that none of them has."""
+        """Every visible config, and one config for each dtype that none of them has."""
         groups = [[Case("sweep", config, shown=True)] for config in self._swept()]
         return run_cases(self.judge, "sweep", groups)
 
@@ -86,7 +86,7 @@ class _Gate:
         return run_cases(self.judge, "edges", groups, excused=True)
 
     def extents(self) -> StageReport:
-        """Each dim at its longest; on a device with the memory, more elements than 32 bits."""
+        """Each dim at its longest; if a device has the memory, more elements than 32 bits count."""
         on_cpu = self.spec.platform == "cpu"
         found = extents.longest(self.ground, self.judge, on_cpu=on_cpu)
         groups: Sequence[Group] = [[Case(extents.STAGE, c)] for c in found.tried.values()]
@@ -122,7 +122,7 @@ class _Gate:
         )
 
     def kernels(self) -> StageReport:
-        """Kernels do the work."""
+        """The results come from kernels."""
         first = self.spec.configs[0]
         candidate = self.spec.candidate
         if candidate.abi == "call" or (candidate.on_device and not candidate.launch_filter):
@@ -155,7 +155,7 @@ class _Gate:
 
 
 def run(spec: Spec, launcher: Launching) -> Verdict:
-    """Judge a candidate's results. Stages after one that fails are skipped.
+    """Judge a candidate's results. Stages after a failed one are skipped.
 
     Raises SpecError, TaskFault and MachineFault, if nothing was judged.
     """

@@ -20,9 +20,9 @@ _BATCH = 8
 def stage(judge: Judge, configs: Sequence[Config], abi: str) -> StageReport:
     """Call the same config with different seeds, and test all draws together.
 
-    The number of calls follows from the wanted number of draws, within limits. They differ in the
-    input that is the seed. This detects a candidate that ignores the seed, and errors that are too
-    small for a single call.
+    The wanted number of draws determines the number of calls, within limits. The calls differ only
+    in the seed input. This detects a candidate that ignores the seed, and errors that are too
+    small to show in a single call.
 
     Args:
         abi: the candidate's, if calls are slow; else empty.

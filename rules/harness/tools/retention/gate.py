@@ -1,7 +1,7 @@
 """The retention gate: how much of a speedup remains on unseen configs.
 
-It times both sides as the perf gate does, on those of the unseen gate's configs that both pass,
-and compares with what the perf gate found on the visible ones.
+It times both sides as the perf gate does, on the unseen gate's configs that both sides pass, and
+compares the speedup with the perf gate's on the visible configs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Speedup:
     def of(cls, cases: Sequence[Mapping[str, Any]]) -> Speedup:
         """The speedup over the cases of a perf verdict; each config has its own noise.
 
-        What a config counts is what it counts in a mean.
+        Each config enters with its ``counted`` speedup, as in a mean.
         """
         logarithms = [math.log(Measured.read(case).counted) for case in cases]
         widths = [math.log(case["high"] / case["low"]) / 2 for case in cases]
@@ -55,9 +55,9 @@ class Speedup:
 
 
 def run(spec: Spec, launcher: Launching, folder: Path = Path("verdicts")) -> Verdict:
-    """Time both sides on unseen configs: the verdict, with ``samples.json``.
+    """Time both sides on unseen configs and return the verdict, with ``samples.json``.
 
-    ``folder`` has the verdicts of perf and unseen, which both passed. Raises SpecError, TaskFault
+    ``folder`` holds the verdicts of perf and unseen, which both passed. Raises SpecError, TaskFault
     and MachineFault, if nothing was judged.
     """
     try:

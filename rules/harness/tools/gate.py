@@ -1,8 +1,8 @@
 """Judges one candidate: ``python tools/gate.py spec.json`` writes ``out/verdict.json``.
 
-The spec names the gate, whose package has a ``gate.py`` with ``run(spec, launcher)``. The gate
-``sanitize`` takes one argument more where a tool of the platform watches the candidate: the
-directory of that tool.
+The spec names the gate, whose package has a ``gate.py`` with ``run(spec, launcher)``. If a tool of
+the platform watches the candidate, the gate ``sanitize`` takes one more argument: the directory of
+that tool.
 
 Exits with 0 for any verdict. Otherwise there is no verdict, and one line on stderr says why: 2 for
 bad input, 3 if the machine failed, 4 if the task is wrong.
@@ -75,7 +75,7 @@ def _judge(launcher: Launcher, path: Path, *arguments: Path) -> int:
         blame(str(fault))
         return TASK_WRONG
     except Exception:
-        if said := keeper.last_look():  # which may be why the judge itself failed
+        if said := keeper.last_look():  # this may be why the judge failed
             blame(said)
         raise
     write_verdict(verdict)
@@ -83,7 +83,7 @@ def _judge(launcher: Launcher, path: Path, *arguments: Path) -> int:
 
 
 def _gate(name: str) -> ModuleType:
-    """The gate's own module, in a package that an action of no other gate has."""
+    """The gate's own module. Its package is missing from the actions of other gates."""
     from base.spec import SpecError
 
     try:

@@ -27,10 +27,10 @@ _BAD_INPUT = 2
 
 @dataclass(frozen=True)
 class ScoreSpec:
-    """The policy whose score is the task's, and the gates that were asked for, in order.
+    """The policy whose score becomes the task's, and the requested gates, in order.
 
-    ``without`` are gates that the task does not have; ``tier`` is ``script`` where its own script
-    judges results, and empty otherwise.
+    ``without`` lists gates that the task does not have. ``tier`` is ``script`` if the task's own
+    script judges results, and empty otherwise.
     """
 
     policy: str
@@ -40,7 +40,7 @@ class ScoreSpec:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The gates that a score needs and that were not requested."""
+        """The gates that a score needs but that were not requested."""
         known = (*self.gates, *self.without)
         return tuple(gate for gate in SCORED if gate not in known)
 
@@ -73,8 +73,8 @@ def parse_spec(value: Any) -> ScoreSpec:
 def score(spec: ScoreSpec, verdicts: Mapping[str, Mapping[str, Any]]) -> Score:
     """Score the verdicts, one for each gate of ``spec``.
 
-    A gate that failed, was rejected or was skipped is a failure of the task. Where a needed
-    gate was not asked for there is no score, and the document says so.
+    A gate that failed, was rejected or was skipped is a failure of the task. If a needed gate
+    was not requested, there is no score, and the document says so.
     """
     speedups, problem = _speedups(verdicts.get("perf"))
     mean = Speedup.mean(speedups) if speedups else None
@@ -124,7 +124,7 @@ def _outcome(
 
 
 def _speedups(perf: Mapping[str, Any] | None) -> tuple[tuple[Speedup, ...], str]:
-    """The configs' speedups by a perf verdict, and what is wrong with its times."""
+    """The configs' speedups in a perf verdict, and what is wrong with its times."""
     if perf is None or perf["verdict"] != PASS:
         return (), ""
     try:
@@ -156,7 +156,8 @@ def _verdict(
 ) -> Verdict:
     cases = [{"gate": gate, **_gate(verdicts[gate])} for gate in spec.gates]
     failed = [gate for gate in spec.gates if verdicts[gate]["verdict"] != PASS]
-    # A skipped gate only follows from the one that failed, wherever that stands in the list.
+    # A skipped gate only follows from a failed one, wherever that is in the list.
+
     failed.sort(key=lambda gate: verdicts[gate]["verdict"] == SKIPPED)
     if failed:
         first = verdicts[failed[0]]

@@ -1,8 +1,8 @@
 """Chooses the form in which a task's PyTorch baseline is timed: once, for all candidates.
 
-``baseline.json`` says for each config which mode counts, and what each takes; ``compiled.json`` has
-what the compiler made for the modes that count, so that later gates need not compile it again. The
-spec names the baseline on both sides: there is no candidate.
+``baseline.json`` says for each config which mode counts, and how long each mode takes.
+``compiled.json`` holds the compiler's output for the modes that count, so that later gates need not
+compile again. The spec names the baseline on both sides, as there is no candidate.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from truth.side import Launching, Running
 GATE = "baseline"
 CHOICE, COMPILED = "baseline.json", "compiled.json"
 ELSEWHERE = 1.05
-"""How much longer or shorter other processes and machines of the same kind may take."""
+"""The factor by which times may differ in other processes and on machines of the same kind."""
 
 _EMPTY_BATCHES = 5
 
 
 def run(spec: Spec, launcher: Launching) -> Verdict:
-    """Choose: the verdict, which is PASS, with both files beside it.
+    """Choose the form and return a verdict, always PASS, with both files.
 
-    Raises SpecError; TaskFault where the baseline fails as it is; MachineFault where it is wrong.
+    Raises SpecError, TaskFault if the baseline fails uncompiled, and MachineFault if it is wrong.
     """
     policy = policy_of(spec)
     compiled: Mapping[str, str] = {}
@@ -56,7 +56,7 @@ def run(spec: Spec, launcher: Launching) -> Verdict:
 
 
 def _on_host(spec: Spec, launcher: Launching, policy: PerfPolicy) -> dict[str, Looks]:
-    """Looks at the baseline as it is: on the processor nothing is compiled for it."""
+    """Time the baseline as it is: on the processor it is not compiled."""
     judge = Judge.assemble(spec, launcher, policy)
     drawn = policy.draw or secrets.randbits(48)
     looks = {}
@@ -96,7 +96,7 @@ def _verdict(choice: Choice, looks: Mapping[str, Looks], compiled: Mapping[str, 
 
 
 def _gain(looks: Looks) -> dict[str, Any]:
-    """How much faster compiling makes the baseline, and between which bounds; empty if unknown."""
+    """How much faster compiling makes the baseline, with bounds; empty if unknown."""
     eager, compiled = (looks.times.get(mode) for mode in COUNTED)
     if not eager or not compiled:
         return {}

@@ -1,8 +1,8 @@
 """Whether an oracle really computes in double precision.
 
-An oracle that drops to single precision somewhere inside answers in steps: two small moves of
-its inputs, one twice the other, move its outputs by nothing or by whole float32 roundings. In
-double precision the second answer moves twice as far as the first.
+An oracle that drops to single precision somewhere inside answers in steps. Two small moves of its
+inputs, one twice the other, move its outputs by nothing or by whole float32 roundings. In double
+precision the second move changes the outputs twice as much as the first.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ LEAST = 0.01
 
 
 def seeds_ignored(subject: Subject) -> str:
-    """The input that does not depend on the generator's seed alone.
+    """The input that ignores the generator's seed, or depends on more than the seed.
 
-    Memory that a call overwrites may hold the same before each call.
+    Memory that a call overwrites may hold the same values before each call.
     """
     for config in subject.configs:
         first, again = subject.inputs(config, 0), subject.inputs(config, 0)
@@ -40,9 +40,9 @@ def seeds_ignored(subject: Subject) -> str:
 
 
 def not_finite(subject: Subject, sampled: AbstractSet[str]) -> str:
-    """The output without finite elements, or with NaN, where every candidate's NaN is right.
+    """The output without finite elements, or with NaN, where any candidate's NaN would be right.
 
-    Infinities are an answer, and so is NaN to a task with a check of its own.
+    Infinities are an answer, and so is NaN in a task with its own check.
     """
     for name, tensors in _by_output(subject):
         if all(not bool(torch.isfinite(tensor).any()) for tensor in tensors):
@@ -78,7 +78,7 @@ def seed_insensitive(subject: Subject) -> str:
 
 
 def axis_constant(subject: Subject) -> str:
-    """The axis along which an output is nearly constant, if it is long."""
+    """The axis longer than 1 along which an output is nearly constant."""
     for name, tensors in _by_output(subject):
         for axis in range(1, tensors[0].ndim):
             spreads = [_largest_spread(t, axis) for t in tensors if t.shape[axis] > 1]
@@ -101,7 +101,7 @@ def _varies_unreduced(subject: Subject, name: str, axis: int) -> bool:
 
 
 def input_ignored(subject: Subject) -> str:
-    """The input that may be redrawn without changing any output; an updated one is an output."""
+    """The input that can be redrawn without changing any output; updated inputs are outputs."""
     for argument in subject.signature.kept:
         seen = [o for o in subject.observed if argument.name not in o.config.absent]
         spreads = [_redrawn(subject, observed, argument.name) for observed in seen]
@@ -119,7 +119,7 @@ def _by_output(subject: Subject) -> Iterator[tuple[str, list[Tensor]]]:
 
 
 def _overwritten(subject: Subject, seen: Sequence[Observed], name: str) -> bool:
-    """Whether calls update an input, and no result depends on what it held before."""
+    """Whether calls update an input, and no result depends on its previous values."""
     if name not in subject.signature.updates:
         return False
     for observed in seen:
@@ -138,7 +138,7 @@ def _overwritten(subject: Subject, seen: Sequence[Observed], name: str) -> bool:
 def _redrawn(subject: Subject, observed: Observed, name: str) -> float:
     """The largest spread of any output if one input alone is redrawn.
 
-    An oracle that fails with the input of another draw depends on it.
+    An oracle that fails with another draw's input depends on that input.
     """
     first = observed.calls[0]
     outputs = [first.expected]
@@ -156,7 +156,7 @@ def _redrawn(subject: Subject, observed: Observed, name: str) -> float:
 
 
 def _largest_spread(values: Tensor, axis: int) -> float:
-    """The largest standard deviation along ``axis``; where it is undefined it counts as 0."""
+    """The largest standard deviation along ``axis``; undefined ones count as 0."""
     spread = torch.nan_to_num(values.std(dim=axis), nan=0.0)
     return float(spread.max().item())
 

@@ -33,7 +33,7 @@ class Ran:
 
     Attributes:
         problem: the first failure; empty if none.
-        slacks: by config, for each draw, how wrong the baseline was, in allowances.
+        slacks: by config, the baseline's error for each draw, in allowances.
     """
 
     problem: str
@@ -67,9 +67,9 @@ def nondeterministic(subject: Subject, baseline: Side) -> str:
 
 
 def draw(spec: Spec, samples: int) -> tuple[Drawn, ...]:
-    """Up to ``samples`` configs of the unseen sampler, of sizes that cost little.
+    """Up to ``samples`` configs of the unseen sampler, of sizes that are cheap to run.
 
-    They are the most telling of at least ``_DRAWN`` ones.
+    They are the most telling of at least ``_DRAWN`` configs.
     """
     ground = sampler.Ground.of(spec)
     abi = spec.candidate.abi
@@ -90,9 +90,9 @@ def draw(spec: Spec, samples: int) -> tuple[Drawn, ...]:
 
 
 def telling(signature: Signature, drawn: tuple[Drawn, ...]) -> tuple[Drawn, ...]:
-    """The same configs, with those first on which kernels have failed most often.
+    """The same configs, starting with those on which kernels have failed most often.
 
-    Of each distribution in turn come the config with the smallest tensors, where nothing averages
+    Each distribution in turn gives the config with the smallest tensors, where nothing averages
     out, and the one with the longest axis, where sums overflow and lose most.
     """
     groups: dict[str, list[Drawn]] = {name: [] for name in _TELLING}
@@ -115,7 +115,7 @@ def sampled(judge: Judge, kernels: Mapping[str, Side], drawn: tuple[Drawn, ...])
         case = Case("admission", item.config, item.distribution)
         call = judge.call(case)
         if not judge.assessor.defined(call):
-            continue  # as 0 / 0 where half of the inputs are zeros
+            continue  # such as 0 / 0, where half of the inputs are zero
         observed = Observed(item.config, (call,), {})
         slack: list[Mapping[str, float]] = []
         for who, side in kernels.items():

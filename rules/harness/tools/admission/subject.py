@@ -28,7 +28,7 @@ class Observed:
     """The oracle's outputs for several draws of one config.
 
     Attributes:
-        outputs: by name, with an axis for the draws before the tensor's own.
+        outputs: by name, with the draws along an extra first axis.
     """
 
     config: Config
@@ -48,7 +48,7 @@ class Subject:
 
     @cached_property
     def configs(self) -> tuple[Config, ...]:
-        """The reduced visible configs, each once, and one more for dims that are always 1."""
+        """The reduced visible configs, each once, and one more that widens dims always 1."""
         on_cpu = self.spec.platform == "cpu"
         cap = REDUCED[self.spec.candidate.abi] if on_cpu else REDUCED_ELSEWHERE
         cap = min(cap, self.spec.elements)

@@ -1,7 +1,7 @@
 """Fabricated wrong outputs, which a task's comparison must not accept.
 
-All are made from the oracle's own outputs. Each spoils one output and leaves the others correct, so
-that the comparison of every output is tested.
+Each starts from the oracle's own outputs, spoils one and leaves the others correct, so that the
+comparison of every output is tested. Only computing from half-precision inputs spoils all outputs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def too_tolerant(subject: Subject, assessor: Assessor, slacks: Mapping[str, list
     """The fakes that pass the comparison for every draw of some visible config.
 
     Args:
-        slacks: by config, for each draw, how wrong the baseline is, in allowances.
+        slacks: by config, the baseline's error for each draw, in allowances.
     """
     found: list[str] = []
     for observed in subject.observed:
@@ -66,7 +66,7 @@ def _passes(
     slack: list[Slack],
     outputs: Callable[[int], Tensors | None],
 ) -> bool:
-    """Whether one fake passes for every draw. A fake that does not fit passes for none."""
+    """Whether one fake passes for every draw. A fake that does not apply does not pass."""
     for index, call in enumerate(calls):
         made = outputs(index)
         if made is None or not assessor.assess(call, made, slack[index]).ok:
@@ -79,7 +79,7 @@ def _wrong_outputs(
 ) -> Iterator[tuple[str, Callable[[int], Tensors | None]]]:
     """Each fake by name, with the function for its outputs.
 
-    For ``sampled`` outputs, so few draws reveal neither their precision nor their source.
+    ``sampled`` outputs lack some fakes: so few draws reveal neither precision nor source.
     """
     calls = observed.calls
 
@@ -108,7 +108,7 @@ def _wrong_outputs(
 
 
 def _for_output(subject: Subject, output: str) -> dict[str, Fake]:
-    """The fakes of one output that every dtype has."""
+    """The fakes of one output that apply to every dtype."""
     fakes: dict[str, Fake] = {
         "zero": lambda call, _: torch.zeros_like(call.expected[output]),
         "its mean": lambda call, _: _level(call.expected[output], torch.mean),
@@ -140,9 +140,9 @@ def _rounded_output(output: str) -> Fake:
 
 
 def _from_half(subject: Subject, call: Call) -> Tensors | None:
-    """Everything computed exactly, from inputs in half precision; None if they already are.
+    """All outputs, computed exactly from inputs in half precision; None if they already are.
 
-    Inputs that are declared as such keep their values, whatever the config's dtype.
+    Inputs declared in half precision keep their values, whatever the config's dtype.
     """
     given = {name: _halved(t) if t.dtype in _WIDE else t for name, t in call.inputs.items()}
     if all(_same(given[name], tensor) for name, tensor in call.inputs.items()):
@@ -159,7 +159,7 @@ def _same(one: Tensor, other: Tensor) -> bool:
 
 
 def _halved(tensor: Tensor) -> Tensor:
-    """Rounded to float16, or to bfloat16 where that would overflow."""
+    """The tensor rounded to float16, or to bfloat16 if float16 would overflow."""
     finite = tensor[torch.isfinite(tensor)].abs()
     overflows = finite.numel() > 0 and float(finite.max().item()) > _HALF_LIMIT
     return tensor.to(torch.bfloat16 if overflows else torch.float16).to(tensor.dtype)
@@ -178,7 +178,7 @@ def _level(values: Tensor, level: Callable[[Tensor], Tensor]) -> Tensor | None:
 
 
 def _tail(values: Tensor, rest: Tensor | None) -> Tensor:
-    """All but the last hundredth, of at least one element, which is ``rest``'s or zero."""
+    """The values, with the last hundredth (at least one element) from ``rest`` or zero."""
     flat = values.reshape(-1).clone()
     kept = flat.numel() - math.ceil(flat.numel() / TAIL)
     flat[kept:] = 0 if rest is None else rest.reshape(-1)[kept:]

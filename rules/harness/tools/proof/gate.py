@@ -1,7 +1,7 @@
-"""The proof gate: whether an imported task asks what its original asks, and judges as it does.
+"""The proof gate: whether an imported task asks the same as its original, and judges alike.
 
-1. The same question: under one seed the adapter's inputs, weights and results are the original's,
-   bit for bit.
+1. The same question: under one seed the adapter's inputs and weights are the original's, bit for
+   bit; its results too, up to the order of sums.
 2. The same answer: a ladder of results goes to the original's own check, and to ours.
 
 The original's check is tested, too. Wrong results that it accepts and ours rejects are findings
@@ -36,19 +36,19 @@ from truth.task_code import TaskCode
 from proof.rungs import ORIGINALS_OWN, Answer, Rung, halved, ladder
 
 ORIGINAL, CHECK = "original", "original_check"
-"""What an adapter has: the original's own code for a config, and its own check of a candidate."""
+"""An adapter's functions: the original's own code for a config, and its check of a candidate."""
 
 LARGEST = 1 << 20
-"""Elements of all tensors together, up to which the original's own sizes are tried."""
+"""The original's own sizes are tried up to this many elements of all tensors together."""
 
 WIDE_SECONDS = 5.0
-"""Of computing with the original's own sizes, after which further rungs are left out."""
+"""At the original's own sizes, further rungs are left out after this much computing."""
 
 MEMORY = 10 << 30
-"""Bytes of address space at the original's own sizes."""
+"""The limit on address space, in bytes, at the original's own sizes."""
 
 _ROUNDINGS = 16
-"""Roundings, of the typical value, that a sum in another order is off by at most."""
+"""How far a sum in another order is off at most, in roundings of the typical value."""
 
 REDUCED, OWN = "reduced", "own"
 """Sizes of a case: this platform's, or the original's, perhaps with fewer rows."""
@@ -62,7 +62,7 @@ class ProofPolicy(JudgingPolicy):
     """The correctness gate's policy, and the configs of all platforms.
 
     Attributes:
-        seconds: of computing, after which rungs that were not yet tried are left out.
+        seconds: of computing, after which the remaining rungs are left out.
     """
 
     declared: tuple[Mapping[str, Any], ...] = ()
@@ -71,7 +71,7 @@ class ProofPolicy(JudgingPolicy):
 
 @dataclass
 class Findings:
-    """The findings: the cases of the verdict, and the names of wrong checks."""
+    """The cases of the verdict, and the problems found, by kind."""
 
     cases: list[dict[str, Any]] = field(default_factory=list)
     different: list[str] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Findings:
 
 def run(spec: Spec, launcher: Launching) -> Verdict:
     """Prove one imported task. Raises SpecError, and TaskFault for an adapter that fails."""
-    del launcher  # no candidate runs: the original's code does, where the oracle does
+    del launcher  # no candidate runs; the original's code runs where the oracle does
     policy = read_policy(ProofPolicy, spec.policy)
     try:
         limits = bounds(policy.tolerance)
@@ -139,7 +139,7 @@ class _Proof:
                 yield replace(self._spec.configs[0], **shown)
 
     def _with_fewer_rows(self, dims: dict[str, int]) -> dict[str, int] | None:
-        """The first axis of inputs halved until tensors are small enough; None if that fails."""
+        """``dims``, with inputs' first axis halved until tensors are small; None if that fails."""
         inputs = [a for a in self._spec.signature.inputs if a.shape]
         rows = [name for name in dims if any(name in str(a.shape[0]) for a in inputs)][:1]
         while self._elements(dims) > LARGEST:
@@ -150,7 +150,7 @@ class _Proof:
         return dims
 
     def at_own_size(self, config: Config) -> None:
-        """The same at the original's own sizes; what this machine cannot compute is left out."""
+        """Compare at the original's own sizes; leave out what this machine cannot compute."""
         before = len(self.findings.different), len(self.findings.cases)
         self.same_question(config)
         if len(self.findings.different) > before[0]:
@@ -170,7 +170,7 @@ class _Proof:
         )
 
     def same_question(self, config: Config) -> None:
-        """Compare what the adapter draws and computes with what the original does."""
+        """Compare the adapter's inputs, weights and results with the original's."""
         seeds = {part: self._seed(config, part) for part in ("inputs", "state")}
         try:
             theirs = self._code.call(self._code.function(ORIGINAL), _request(config), seeds)
@@ -187,10 +187,10 @@ class _Proof:
             self._note_question(config, part, ", ".join(sorted({*said, *off} - rounded)), note)
 
     def _drawn(self, config: Config, theirs: Mapping[str, Any]) -> dict[str, dict[str, Tensor]]:
-        """Inputs, weights, and results for the original's own.
+        """The adapter's inputs and weights, and its results for the original's own.
 
-        What the adapter moves, since construction leaves it constant, is the original's here:
-        weights, and buffers that a call changes, differ on purpose.
+        The adapter moves weights, and buffers that a call changes, if construction leaves them
+        constant. These differ on purpose, so the original's are used here.
         """
         inputs = self._oracle.inputs(config, self._generator(config, "inputs"))
         state = self._oracle.state(config, self._generator(config, "state"))
@@ -222,7 +222,7 @@ class _Proof:
         )
 
     def same_answer(self, config: Config, seconds: float, sizes: str = REDUCED) -> None:
-        """Give the ladder to both checks, for so many seconds of computing. Raises TaskFault."""
+        """Give the ladder to both checks, for ``seconds`` of computing. Raises TaskFault."""
         calls = [self._call(config, draw) for draw in range(2)]
         right = self._oracle.compute(config, calls[1].inputs)
         first = self._oracle.compute(config, calls[0].inputs)
@@ -260,7 +260,7 @@ class _Proof:
         return None if made is None else dict(zip(right, made, strict=True))
 
     def _theirs(self, rung: Rung, config: Config) -> str | None:
-        """What the original's check says of a rung: "" for right; None if it does not apply."""
+        """The original check's complaint about a rung: "" if right; None if it does not apply."""
         answer, said = Answer(rung), ""
         for round_ in range(2 if rung.twice else 1):
             seed = self._seed(config, f"check {round_}")
@@ -328,7 +328,7 @@ def _verdict(found: Findings) -> Verdict:
 
 @contextlib.contextmanager
 def _within_memory() -> Iterator[None]:
-    """Allocations fail beyond most of the action's memory, before the whole action does."""
+    """Limit the body to most of the action's memory: allocations fail before the action does."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, before[1]))
     try:
@@ -343,12 +343,12 @@ def _request(config: Config) -> dict[str, Any]:
 
 
 def _halving(rung: Rung) -> bool:
-    """Whether a rung is an error of rounding, which a tolerance may allow."""
+    """Whether a rung is a rounding error, which a tolerance may allow."""
     return rung.halves or "half" in rung.name
 
 
 def _constant(tensor: Tensor | None) -> bool:
-    """Whether construction leaves all elements alike, so that an adapter moves them."""
+    """Whether construction leaves all elements equal, so that an adapter moves them."""
     if tensor is None or not tensor.is_floating_point() or not tensor.numel():
         return False
     return bool((tensor == tensor.flatten()[0]).all())
@@ -362,7 +362,7 @@ def _identical(one: Tensor, other: Tensor) -> bool:
 
 
 def _close(one: Tensor, other: Tensor) -> bool:
-    """Whether two results differ by no more than sums do that are added in another order."""
+    """Whether two results differ by no more than another order of sums explains."""
     if one.dtype != other.dtype or one.shape != other.shape or not one.is_floating_point():
         return False
     first, second = one.double().nan_to_num(), other.double().nan_to_num()

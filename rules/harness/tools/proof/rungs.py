@@ -1,6 +1,6 @@
 """A ladder of results, from right to wrong, for a benchmark's own check and for ours.
 
-A benchmark calls a candidate in its own process; ``Answer`` is one that spoils what is right.
+A benchmark calls a candidate in its own process; ``Answer`` is one that spoils right results.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from terms.tolerance import Bound
 from torch import Tensor
 
 NOISE = (0.1, 0.5, 2.0, 10.0, 100.0)
-"""In tolerances of ours."""
+"""Amounts of noise, in units of our tolerance."""
 
 ORIGINALS_OWN = "the original"
 
 Spoil = Callable[[Tensor, Tensor | None], Tensor | None]
-"""Another tensor, from the right one and the first call's; None if there is none."""
+"""Makes another tensor from the right one and the first call's; None if there is none."""
 
 Right = Callable[..., Any]
 
@@ -33,8 +33,8 @@ class Rung:
         wrong: whether a check that accepts it is fooled.
         zeroes: whether the candidate sets its inputs to zero.
         halves: whether it computes from inputs in half precision.
-        only: the one output that is spoilt, by its place; -1 for all.
-        twice: whether it is the second check that counts.
+        only: the index of the one output that is spoilt; -1 for all.
+        twice: whether the check runs twice, and the second run counts.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Rung:
     twice: bool = False
 
     def of(self, right: Sequence[Tensor], first: Sequence[Tensor]) -> list[Tensor] | None:
-        """The results in the place of ``right``; None if the rung does not apply."""
+        """The results in place of ``right``; None if the rung does not apply."""
         if self.only >= len(right):
             return None
         made = []
@@ -77,12 +77,12 @@ def ladder(outputs: Sequence[str], bounds: Mapping[str, Bound]) -> Iterator[Rung
 
 
 class OwnError(BaseException):
-    """A mistake of ours: neither a check's finding, nor for a check to catch."""
+    """Our own mistake: not a check's finding, and a check must not catch it."""
 
 
 @dataclass
 class Answer:
-    """The candidate of a rung, called by a benchmark's check; it is given what is right.
+    """The candidate of a rung. A benchmark's check calls it with the right function.
 
     Attributes:
         applied: whether a result was spoilt.
@@ -93,7 +93,7 @@ class Answer:
     _first: list[Tensor] = field(default_factory=list)
 
     def __call__(self, right: Right) -> Right:
-        """A function for the place of ``right``. Its own mistakes are not an ``Exception``."""
+        """A function to use in place of ``right``. Its own mistakes are not an ``Exception``."""
 
         def candidate(*arguments: Any, **named: Any) -> Any:
             given = [*tensors((arguments, named))]
@@ -111,7 +111,7 @@ class Answer:
         return candidate
 
     def _spoilt(self, result: Any, given: list[Tensor], written: list[Tensor]) -> Any:
-        """The result in the place of a right one; ``written`` are the arguments that changed."""
+        """The result in place of a right one; ``written`` are the arguments that changed."""
         returned = [*tensors(result)]
         held = {tensor.untyped_storage().data_ptr() for tensor in returned}
         updates = [t for t in written if t.untyped_storage().data_ptr() not in held]
@@ -153,7 +153,7 @@ def changed(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 
 def halved(tensor: Tensor) -> Tensor:
-    """Rounded to half precision; as it is, where that would overflow."""
+    """A wide float tensor rounded to half precision; unchanged if not wide or if it overflows."""
     if tensor.dtype not in {torch.float32, torch.float64} or not tensor.numel():
         return tensor
     rounded = tensor.half()
@@ -167,7 +167,7 @@ def _same(one: Tensor, other: Tensor) -> bool:
 
 
 def _in_place(old: Tensor, new: Tensor, held: set[int]) -> Tensor:
-    """The new tensor; in the old one's memory where that is an argument's."""
+    """The new tensor, in the old one's memory if that belongs to an argument."""
     return old.copy_(new) if old.untyped_storage().data_ptr() in held else new
 
 
@@ -188,7 +188,7 @@ def _half(right: Tensor, _: Tensor | None) -> Tensor | None:
 
 
 def _one(right: Tensor, _: Tensor | None) -> Tensor | None:
-    """One element moved by as much as elements are large, and by one at least."""
+    """One element moved by 1 plus the elements' mean magnitude, for integers by 1."""
     if not right.numel():
         return None
     flat = right.detach().clone().reshape(-1)
@@ -205,7 +205,8 @@ def _transposed(right: Tensor, _: Tensor | None) -> Tensor | None:
 def _noisy(
     bounds: Mapping[str, Bound], times: float, right: Tensor, _: Tensor | None
 ) -> Tensor | None:
-    """Off by so many tolerances, up and down in turn."""
+    """The right values, off by ``times`` tolerances up and down in turn."""
+
     bound = bounds.get(_NAMES.get(right.dtype, ""))
     if bound is None or bound.exact or not right.numel():
         return None

@@ -25,7 +25,7 @@ def write_call(
     config: Config,
     inputs: Mapping[str, Tensor],
 ) -> None:
-    """Write the control block and, one after the other, what the inputs hold.
+    """Write the control block, and the contents of the inputs one after the other.
 
     Raises ValueError for a signature beyond the layout's limits.
     """

@@ -1,4 +1,4 @@
-"""The interface of the ways to watch a candidate."""
+"""The common interface of all ways to watch a candidate."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class SanitizePolicy:
     """How much the gate tries.
 
     Attributes:
-        elements: cap on every tensor: a kernel that is watched takes many times as long.
+        elements: cap on every tensor, since a watched kernel takes many times as long.
         edges: how many configs at the edges of the space are tried, besides the visible ones.
         call_seconds: how long one call may take.
-        watch_seconds: how long one may take on a device, with the start of what watches it.
-        total_seconds: how long all calls may take together; less than a gate.
+        watch_seconds: how long one may take on a device, with the start of the tool.
+        total_seconds: how long all calls may take together; less than a gate may.
     """
 
     elements: int = 4096
@@ -38,7 +38,7 @@ class Examiner(Protocol):
     def examine(
         self, config: Config, inputs: Mapping[str, Tensor]
     ) -> tuple[Sequence[Finding], CandidateFault | None]:
-        """The findings of one call, and how it failed otherwise. Raises MachineFault."""
+        """The findings of one call, and any other failure of it. Raises MachineFault."""
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Findings that an instrumented kernel prints on the runner's standard error.
 
-The sanitizer lives in the candidate's process, so all of this is the candidate's word: text of a
-known form, cut short and made printable, that concerns only the candidate.
+The sanitizer lives in the candidate's process, so the findings are untrusted: text of a known form,
+cut short and made printable, that concerns only the candidate.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KINDS = (
     Reason.DIVERGENT_BARRIER,
     Reason.UNINITIALISED,
 )
-"""What is looked for; the first that was found names the verdict."""
+"""The kinds of mistakes; the first of them that was found names the verdict."""
 
 MOST = 50
 """How many findings a verdict lists."""
@@ -40,8 +40,8 @@ class Finding:
 
     Attributes:
         kernel: the launched kernel, as spelt in the source; empty if unknown.
-        place: where it happened; None if it is in no source of the author.
-        other: where the other of two accesses, or barriers, is.
+        place: where it happened; None if that is not in the author's source.
+        other: the place of the other of two accesses or barriers.
         text: what happened, with block and thread.
     """
 

@@ -86,7 +86,7 @@ def _examiner(
 
 
 def _configs(spec: Spec, policy: SanitizePolicy) -> list[Config]:
-    """The visible configs reduced, one for each other dtype, and edges of the space."""
+    """The reduced visible configs, one more for each other dtype, and edges of the space."""
     ground = Ground.of(spec)
     elements = min(policy.elements, spec.elements)
     configs = [edges.reduced(config, ground, elements) for config in spec.configs]
@@ -101,7 +101,7 @@ def _configs(spec: Spec, policy: SanitizePolicy) -> list[Config]:
 
 
 def _refused(path: Path) -> Verdict | None:
-    """The verdict on a source that compiles, but not when it is instrumented."""
+    """The verdict on a source that fails to compile when instrumented; None if it compiles."""
     try:
         compiled = read_verdict(path, "compile")
     except (OSError, ValueError) as error:

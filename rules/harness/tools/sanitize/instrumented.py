@@ -18,7 +18,7 @@ _KEPT_BYTES = 1 << 17  # of a candidate's output: all findings of one process
 
 
 class Instrumented:
-    """Calls it once for each config, each time in a new runner, since a fault ends the process."""
+    """Calls the candidate once per config, each time in a new runner: a fault ends the process."""
 
     def __init__(
         self, spec: Spec, policy: SanitizePolicy, launcher: Launcher, places: Places

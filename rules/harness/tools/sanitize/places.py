@@ -54,7 +54,7 @@ class Places:
 
     @classmethod
     def read(cls, path: Path) -> Places:
-        """Read the table in ``path``. Raises ValueError for a malformed one, OSError."""
+        """Read the table in ``path``. Raises OSError, and ValueError for a malformed one."""
         table = json.loads(path.read_bytes())
         if not isinstance(table, dict) or table.get("schema") != 1:
             raise ValueError(f"{path.name} is not a table of places of schema 1")
@@ -62,10 +62,10 @@ class Places:
 
     @classmethod
     def of_lines(cls, name: str, path: Path, author: str) -> Places:
-        """Those of a file ``name``, each of whose lines was one of the file ``author``.
+        """The places of a file ``name`` whose lines all come from the file ``author``.
 
-        ``path`` is the list of these lines' numbers, as JSON; their columns are unknown, 0.
-        Raises ValueError for a malformed one, OSError.
+        ``path`` holds the original line numbers, as a JSON list; columns are unknown, 0.
+        Raises OSError, and ValueError for a malformed list.
         """
         numbers = json.loads(path.read_bytes())
         if not isinstance(numbers, list) or any(type(number) is not int for number in numbers):

@@ -1,7 +1,7 @@
 """Reads the XML reports of NVIDIA's compute-sanitizer.
 
-The report has passed through the candidate's sandbox: text of a known form, cut short and made
-printable, that concerns only the candidate.
+The report has passed through the candidate's sandbox, so it is untrusted: text of a known form, cut
+short and made printable, that concerns only the candidate.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sanitize.places import Place, Places
 
 _OWN_FILE = re.compile(r"(?:.*/)?(kernel\.hip|headers/\d+/[^/]+)")
 _NEAR = 1 << 20
-"""Bytes: an address farther from every tensor is near none."""
+"""An address that is more bytes than this from every tensor is near none."""
 _MOST_RECORDS = 1000
 _MOST_TEXT = 300
 _GLOBAL = "__global__"

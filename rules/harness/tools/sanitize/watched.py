@@ -31,12 +31,12 @@ TOOLS = {
     "racecheck": Reason.DATA_RACE,
     "initcheck": Reason.UNINITIALISED,
 }
-"""What each looks for. Each is another run of the candidate."""
+"""What each tool looks for. Each tool needs its own run of the candidate."""
 
 _OPTIONS = {"memcheck": ("--padding=4096", "--report-api-errors=no")}
 
 _HOMES = (("compute-sanitizer", "compute-sanitizer"), ("bin", "lib"))
-"""Where the program and its libraries are: in an installation, and in NVIDIA's packages."""
+"""Where the program and its libraries are, in an installation and in NVIDIA's packages."""
 _PROGRAM = "compute-sanitizer"
 _CALL = "/call"
 _REPORT = f"{confinement.TMP}/report.xml"

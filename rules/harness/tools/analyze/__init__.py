@@ -1,1 +1,1 @@
-"""The analyze gate: the memory accesses of a counted kernel, by line of source."""
+"""The analyze gate: counts a kernel's memory accesses by line of source."""

@@ -61,18 +61,18 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Launch:
-    """Launches of one kernel that are alike.
+    """Equal launches of one kernel, added up.
 
     Attributes:
         block: threads of a block; empty if a compiler chooses them.
         wave: how many lanes exchange values in the run.
         count: how many launches.
-        exchanges: wave operations of all of them.
+        exchanges: wave operations of all these launches.
         uncounted: accesses and branches for which there was no room.
         sectors_read, sectors_written: sectors of 32 bytes of global memory, each counted once per
             launch: the least traffic, if no other launch has left data in a cache.
-        sectors_read_by_blocks: each counted once per block that loads it: the traffic to the shared
-            cache, if each block has a large enough cache of its own. None if not counted.
+        sectors_read_by_blocks: sectors, each counted once per block that loads it: the traffic to
+            the shared cache, if each block's own cache is large enough. None if not counted.
         sectors_most_of_block: the most sectors that one block accesses. None if not counted.
         reuse: how far apart accesses to the same sectors are. None if not counted.
     """
@@ -124,13 +124,13 @@ class Access:
     """One access of the source, of one kind and width.
 
     Attributes:
-        place: its place in the source; None if it is in no source of the author.
-        memory: the tensor or variable that it accessed first; empty for one without a name.
+        place: its place in the source; None if that is not the author's.
+        memory: the tensor or variable that it accessed first; empty if that has no name.
         operation: ``load``, ``store`` or ``atomic``.
         space: ``global`` or ``shared``.
-        width: bytes of a lane.
-        narrow, wide: of warps of 32 and of 64 lanes; the latter are empty if the kernel ran
-            with waves of 32.
+        width: bytes per lane.
+        narrow, wide: totals of warps of 32 and of 64 lanes; the latter are empty if the kernel
+            ran with waves of 32.
     """
 
     kernel: str
@@ -175,8 +175,8 @@ class Branch:
     """A conditional branch of the source.
 
     Attributes:
-        narrow, wide: of warps of 32 and of 64 lanes; the latter are empty if the kernel ran
-            with waves of 32.
+        narrow, wide: totals of warps of 32 and of 64 lanes; the latter are empty if the kernel
+            ran with waves of 32.
     """
 
     kernel: str
@@ -205,7 +205,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Operations of one kind on one line of the source, of all lanes; ``kind`` is of ``KINDS``."""
+    """Operations of all lanes on one line of the source, of one ``kind`` of ``KINDS``."""
 
     kernel: str
     place: Place | None
@@ -214,7 +214,7 @@ class Arithmetic:
 
     @property
     def key(self) -> object:
-        """The identity of an operation: its line, whatever the columns are."""
+        """The identity of an operation: its kernel, line and kind, but not its column."""
         place = (self.place.file, self.place.line) if self.place else None
         return self.kernel, place, self.kind
 
@@ -265,8 +265,7 @@ class Counts:
 
     @property
     def traffic(self) -> dict[str, int]:
-        """Bytes of global memory: the least that must move, and those that warps of 32 lanes
-        move."""
+        """Bytes of global memory: the least that must move, and what warps of 32 lanes move."""
         asked = [access for access in self.accesses if access.space == "global"]
         return {
             "bytes_read": SECTOR * sum(launch.sectors_read for launch in self.launches),
@@ -285,7 +284,7 @@ def place_json(place: Place | None) -> dict[str, Any]:
 
 
 def read_counts(said: str, places: Places) -> Counts:
-    """The counts among what a runner has printed; other lines are ignored."""
+    """The counts in a runner's output; other lines are ignored."""
     launches: list[Launch] = []
     accesses: list[Access] = []
     branches: list[Branch] = []
@@ -357,7 +356,7 @@ def _with_footprint(launch: Launch, said: Mapping[str, str | Any]) -> Launch:
 def _both(
     join: Callable[[_Item, _Item], _Item], one: _Item | None, other: _Item | None
 ) -> _Item | None:
-    """What two launches have together; None if either is unknown."""
+    """The joined values of two launches; None if either is unknown."""
     return None if one is None or other is None else join(one, other)
 
 

@@ -1,6 +1,6 @@
 """The most wasteful accesses of a call, each with its counts.
 
-These are no times: a share is the part of that memory's traffic or waiting that was unnecessary.
+A share is not a time. It is the part of that memory's traffic or waiting that was unnecessary.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The analyze gate: small configs of the candidate, whose accesses to memory are counted.
+"""The analyze gate: counts the candidate's memory accesses on small configs.
 
-It decides nothing: its figures have passed through the candidate's sandbox.
+It decides nothing, because its figures have passed through the candidate's sandbox.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ANALYSIS = "analysis.json"
 _PLACES = ".places.json"
 _LINES = ".lines.json"
 _COMPILED = "compile.json"
-_KEPT_BYTES = 4 << 20  # more than the counters of one process say
+_KEPT_BYTES = 4 << 20  # more than the counters of one process print
 _WARPS = (32, 64)
 
 
@@ -44,11 +44,11 @@ class AnalyzePolicy:
     """How much is tried.
 
     Attributes:
-        elements: cap on every tensor: a kernel that is counted takes many times as long.
+        elements: cap on every tensor, since a counted kernel takes many times as long.
         call_seconds: how long one call may take.
-        total_seconds: how long all calls may take together; less than a gate.
-        file: what the author of an interpreted candidate calls its file; empty for its own name.
-        peaks: by architecture, those of the GPU whose time is modelled.
+        total_seconds: how long all calls may take together; less than a gate may.
+        file: the author's name for an interpreted candidate's file; empty for its own name.
+        peaks: by architecture, the peaks of the GPU whose time is modelled.
     """
 
     elements: int = 65536
@@ -77,7 +77,7 @@ class _Call:
 
     @property
     def hangs(self) -> bool:
-        """Whether the call did not end by itself."""
+        """Whether the call timed out."""
         return self.fault is not None and self.fault.reason is Reason.TIMEOUT
 
     @property
@@ -96,7 +96,7 @@ class _Call:
 
     @property
     def whole(self) -> bool:
-        """Whether nothing that the call does is missing."""
+        """Whether the counts cover the whole call."""
         return self.counts.whole and self.fault is None
 
     @cached_property
@@ -160,7 +160,7 @@ def _interpreted(spec: Spec) -> bool:
 
 
 def _configs(spec: Spec, policy: AnalyzePolicy) -> list[tuple[Config, Config]]:
-    """The visible configs made small, each once, with what it was made from."""
+    """The reduced visible configs, each once, with the config that it was made from."""
     ground = Ground.of(spec)
     elements = min(policy.elements, spec.elements)
     small = [(edges.reduced(config, ground, elements), config) for config in spec.configs]
@@ -174,7 +174,7 @@ def _call(
     patience: Patience,
     call: tuple[Config, Mapping[str, Tensor]],
 ) -> tuple[str, CandidateFault | None]:
-    """What one call printed, in its own runner, and how it failed. Raises MachineFault."""
+    """The output of one call in its own runner, and its failure. Raises MachineFault."""
     started = time.monotonic()
     config, inputs = call
     try:

@@ -1,7 +1,7 @@
-"""A time made of counts: what the parts of a GPU would take for a call at their published peaks.
+"""A time modelled from counts: how long a GPU's parts take for a call at their published peaks.
 
-It is no measurement, and no score is made of it. It is the sum over all parts, as if none worked
-while another does. Delays are not in it, nor anything without a published peak.
+It is not a measurement, and no score uses it. It is the sum over all parts, as if only one worked
+at a time. It excludes delays and everything without a published peak.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Peaks:
 
     Attributes:
         gpu: its name.
-        processors: its multiprocessors or compute units.
-        clock_mhz: of them.
-        memory_gbs: bytes that memory delivers and takes in a nanosecond.
-        l1_kib: of the cache of a processor.
-        l2_mib: of the cache that all share.
-        launch_us: of a launch after another.
-        clock: what one processor does in a clock, of ``sectors``, ``shared``, ``atomics``,
+        processors: the number of its multiprocessors or compute units.
+        clock_mhz: their clock rate.
+        memory_gbs: bytes that memory delivers and takes per nanosecond.
+        l1_kib: the size of each processor's own cache.
+        l2_mib: the size of the cache that all processors share.
+        launch_us: the time of a launch that follows another.
+        clock: how much one processor does per clock, for ``sectors``, ``shared``, ``atomics``,
             ``KINDS`` and ``branches``; parts without a published peak are absent.
     """
 
@@ -53,8 +53,8 @@ class Modelled:
 
     Attributes:
         parts: nanoseconds of each part that takes any.
-        left_out: what the call does that no published peak says the time of.
-        l2: what the cache that all blocks share would do; None where that was not counted.
+        left_out: what the call does for which no peak is published.
+        l2: what the cache that all blocks share would do; None if that was not counted.
         busy: processors that have a block, in the launch with the most blocks.
     """
 
@@ -66,7 +66,7 @@ class Modelled:
 
     @property
     def ns(self) -> float:
-        """All parts together."""
+        """The sum of all parts."""
         return sum(self.parts.values())
 
     def to_json(self) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class Modelled:
 
 
 def modelled(call: Mapping[str, Any], peaks: Peaks) -> Modelled:
-    """Of a call of ``analysis.json``."""
+    """The modelled time of a call of ``analysis.json``."""
     done: Counter[str] = Counter()
     kernels = sums(call)["launches"]
     for kernel in kernels:
@@ -115,7 +115,7 @@ def _shared_cache(launches: Sequence[Mapping[str, Any]], peaks: Peaks) -> Served
 
 
 def _bytes(launches: Sequence[Mapping[str, Any]], l2: Served | None) -> float:
-    """That memory delivers and takes: by the cache's estimate, else each sector once a launch."""
+    """Bytes that memory moves: by the cache's estimate, else each sector once per launch."""
     if l2:
         return SECTOR * (l2.read + l2.written)
     return float(SECTOR * sum(one["sectors_read"] + one["sectors_written"] for one in launches))

@@ -1,4 +1,4 @@
-"""How many other sectors a launch accesses before it comes back to one, and what caches serve."""
+"""How many other sectors a launch accesses before it returns to one, and what caches serve."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LINE = re.compile(
 
 @dataclass(frozen=True)
 class Distances:
-    """Accesses of one kind to sectors of 32 bytes, by how many others were accessed since the last.
+    """Accesses of one kind to 32-byte sectors, by how many others were accessed in between.
 
     Attributes:
-        first: to sectors that the launch had not accessed before.
-        within: to those that the same block accessed last. Entry 0 is of those with no other
-            sector in between, entry k of those with at least 2**(k - 1) and less than 2**k.
-        across: likewise, to those that another block accessed last.
+        first: accesses to sectors that the launch had not accessed before.
+        within: accesses to sectors that the same block accessed last. Entry 0 counts those with no
+            other sector in between, entry k those with at least 2**(k - 1) and less than 2**k.
+        across: likewise, for sectors that another block accessed last.
     """
 
     first: int = 0
@@ -51,7 +51,7 @@ class Reuse:
     """The distances of one launch or of several, whose caches are empty at first.
 
     Attributes:
-        one_in: 1 if each sector was followed; else one in so many was.
+        one_in: 1 if every sector was tracked; n if one in n was.
     """
 
     one_in: int = 1
@@ -62,7 +62,7 @@ class Reuse:
         return Reuse(max(self.one_in, other.one_in), kinds)
 
     def of(self, operation: str) -> Distances:
-        """Those of one operation of ``OPERATIONS``."""
+        """The distances of one operation of ``OPERATIONS``."""
         return self.kinds.get(operation, Distances())
 
     def to_json(self) -> dict[str, Any]:
@@ -79,11 +79,11 @@ class Reuse:
 
 @dataclass(frozen=True)
 class Served:
-    """What a cache that all blocks share does, by estimate.
+    """The estimated work of a cache that all blocks share.
 
     Attributes:
         asked: sectors that blocks ask it for, and atomic operations on sectors.
-        hits: of these, how many it holds.
+        hits: how many of these it holds.
         read, written: sectors that memory delivers and takes.
     """
 
@@ -102,7 +102,7 @@ class Served:
 
 
 def read_reuse(line: str) -> Reuse | None:
-    """What a line says of one operation; None for another line."""
+    """The reuse by one operation, read from a line; None for other lines."""
     match = _LINE.fullmatch(line)
     if match is None:
         return None
@@ -114,8 +114,8 @@ def read_reuse(line: str) -> Reuse | None:
 def served(reuse: Reuse, *, own: float, shared: float, written: int) -> Served:
     """What a cache of ``shared`` sectors does, behind one of ``own`` sectors for each block.
 
-    Both keep what was accessed last. Only loads are served by the blocks' own. Each of the
-    ``written`` sectors goes to memory at least once.
+    Both keep the most recently accessed sectors. The blocks' own caches serve only loads. Each of
+    the ``written`` sectors goes to memory at least once.
     """
     loads, stores, atomics = (reuse.of(name) for name in OPERATIONS)
     near = held(loads.within, min(own, shared))
@@ -134,7 +134,8 @@ def served(reuse: Reuse, *, own: float, shared: float, written: int) -> Served:
 
 
 def held(distances: Sequence[int], capacity: float) -> float:
-    """How many of these accesses a cache of so many sectors serves; within an entry, evenly."""
+    """How many accesses a cache of ``capacity`` sectors serves; each entry's are spread evenly."""
+
     total = 0.0
     for entry, count in enumerate(distances):
         low, high = (1 << entry >> 1), 1 << entry

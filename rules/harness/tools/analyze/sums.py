@@ -1,4 +1,4 @@
-"""What a call does, kernel by kernel: the counts that a modelled time is made of."""
+"""The counts of a call, kernel by kernel, from which a time is modelled."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 KINDS = ("f64", "f32", "f16", "special", "conversion", "integer")
-"""Of arithmetic: floating-point operations by type, divisions and functions such as ``exp``,
-conversions from and to floating point, and integer operations without those on addresses."""
+"""Kinds of arithmetic: floating-point operations by type, divisions and functions like ``exp``,
+conversions from and to floating point, and integer operations except those on addresses."""
 _LANES = 32
 _SPACES = ("global", "shared")
 _OPERATIONS = ("load", "store", "atomic")
@@ -55,11 +55,11 @@ def _kernel(call: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def amounts(kernel: Mapping[str, Any], processors: int) -> dict[str, float]:
-    """What takes time in the launches of one kernel of ``sums``, on a GPU of so many processors.
+    """The work in the launches of one kernel of ``sums``, on a GPU with ``processors`` processors.
 
-    ``launch`` counts launches. All others are of each processor that works, which are no more than
-    there are blocks: ``sectors`` that requests move, ``shared`` turns of the banks, ``atomics`` one
-    after the other, operations by ``KINDS``, ``branches`` of warps.
+    ``launch`` counts launches. All others are per working processor, of which there are at most as
+    many as blocks: ``sectors`` that requests move, ``shared`` turns of the banks, ``atomics`` one
+    after the other, operations by ``KINDS``, and ``branches`` of warps.
     """
     shapes, accesses = kernel["shapes"], kernel["accesses"]
     working = min(processors, max(math.prod(shape["grid"]) for shape in shapes)) or 1
@@ -80,5 +80,5 @@ def amounts(kernel: Mapping[str, Any], processors: int) -> dict[str, float]:
 
 
 def operations_of_warps(found: Mapping[str, float], *kinds: str) -> float:
-    """Instructions of warps for the operations of some kinds of ``amounts``."""
+    """Warp instructions for the operations of some kinds of ``amounts``."""
     return sum(found[kind] for kind in kinds) / _LANES

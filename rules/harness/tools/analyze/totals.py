@@ -12,17 +12,17 @@ class Totals:
     """Sums over requests: a request is one access of a warp, by all lanes that take part in it.
 
     Attributes:
-        partial: requests without some lane of the warp.
-        lanes: of all requests together.
-        bytes: that lanes asked for, each for itself.
-        sectors: pieces of 32 bytes of global memory that hold what was asked for.
-        sectors_least: as many would hold as many distinct bytes, were they side by side.
+        partial: requests in which some lane of the warp takes no part.
+        lanes: lanes of all requests together.
+        bytes: bytes that lanes asked for, counted for each lane.
+        sectors: 32-byte pieces of global memory that hold the requested bytes.
+        sectors_least: sectors that would hold as many distinct bytes side by side.
         passes: turns that the 32 banks of shared memory take.
-        passes_least: turns that as many lanes take where none conflicts with another.
-        passes_most: turns of one request.
-        turns: lanes with the address that most lanes of a request have: an atomic operation does
-            one after the other.
-        turns_most: of one request.
+        passes_least: turns that as many lanes would take without conflicts.
+        passes_most: the most turns of one request.
+        turns: lanes at the address that most lanes of a request have; an atomic operation
+            handles them one after the other.
+        turns_most: the most of one request.
     """
 
     requests: int = 0
@@ -55,12 +55,12 @@ class Totals:
 
     @property
     def efficiency(self) -> float:
-        """The share of sectors that had to be moved; 1 if none was."""
+        """The share of moved sectors that was necessary; 1 if none was moved."""
         return self.sectors_least / self.sectors if self.sectors else 1.0
 
     @property
     def ways(self) -> float:
-        """Turns of the banks, of those without a conflict: 1 for none, 32 for the worst."""
+        """Bank turns relative to those without conflicts: 1 is the best, 32 the worst."""
         return self.passes / self.passes_least if self.passes_least else 1.0
 
     def to_json(self, *, shared: bool, atomic: bool) -> dict[str, Any]:
@@ -80,12 +80,12 @@ class Totals:
 
 @dataclass(frozen=True)
 class Ways:
-    """Sums over the times that warps came to a branch.
+    """Sums over the arrivals of warps at a branch.
 
     Attributes:
-        requests: how often warps came.
-        partial: without some lane of the warp.
-        lanes: of all of them together.
+        requests: how often warps arrived.
+        partial: arrivals without some lane of the warp.
+        lanes: lanes of all arrivals together.
         divergent: how often some lanes went one way and some the other.
     """
 
@@ -104,7 +104,8 @@ class Ways:
 
     @property
     def plausible(self) -> bool:
-        """Whether no more requests diverge than there are, and without any all is 0."""
+        """Whether at most all requests diverge, and all totals are 0 without requests."""
+
         return self.divergent <= self.requests and (self.requests > 0 or self == type(self)())
 
 

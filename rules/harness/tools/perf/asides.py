@@ -1,9 +1,9 @@
 """Untimed batches among the timed ones: other values, other sizes, at random places.
 
-A program must not be able to tell timed batches from others: it could be correct in the others and
-cheat under the clock. So a timed process also gets untimed batches with as many calls, some of them
-on other distributions of values, and calls of other sizes in between. All are verified like timed
-calls. Their places follow from a number that is drawn when judging starts.
+A program must not be able to tell timed batches from untimed ones: it could be correct in the
+untimed ones and cheat under the clock. So a timed process also gets untimed batches of the same
+size, in which some calls use other distributions of values, and calls of other sizes in between.
+All are verified like timed calls. Their places follow from a number drawn when judging starts.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from truth.judge import Case, Judge
 from perf.verification import Verifier
 
 STAGE = "asides"
-SIZES = 4  # other sizes of one judging
-LEAST = 5  # calls on other values for each config of a process: three processes see all kinds
+SIZES = 4  # other sizes in one judging
+LEAST = 5  # calls on other values for each config of a process: three processes cover all kinds
 _ELEMENTS = {"hip": 4096, "torch": 4096, "python": 1024, "call": 4096}
 _EXTENTS = {"hip": 512, "torch": 512, "python": 64, "call": 512}
 _ELSEWHERE = (1 << 20, 1 << 16)
-_TOGETHER = 1 << 24  # elements of the largest tensor of calls that are made in one batch
+_TOGETHER = 1 << 24  # elements of the largest tensor, over all calls made in one batch
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Aside:
     """Untimed calls of a config.
 
     Attributes:
-        slack: by output, what the baseline was off by on such calls.
+        slack: by output, the baseline's error on such calls.
     """
 
     config: Config
@@ -48,7 +48,7 @@ class Aside:
 
 @dataclass(frozen=True)
 class _Size:
-    """A config without timed calls, with calls on which the baseline is correct."""
+    """A config without timed calls, and calls on which the baseline is correct."""
 
     config: Config
     calls: Sequence[Call]
@@ -58,8 +58,8 @@ class _Size:
 class Asides:
     """The untimed batches that one judging mixes into its timed processes.
 
-    Values and sizes on which the baseline is wrong, or the oracle has no answer, are left out. The
-    baseline's runner finds them beforehand, while nothing is timed.
+    Values and sizes are left out if the baseline is wrong on them or the oracle has no answer. The
+    baseline's runner finds these beforehand, while nothing is timed.
     """
 
     def __init__(self, judge: Judge, spec: Spec, draw: int) -> None:
@@ -91,8 +91,8 @@ class Asides:
     ) -> list[Call]:
         """Up to ``most`` calls of a timed config on other values, for process ``number``.
 
-        They are for one of the ``parts`` batches that such calls are in. Each distribution comes
-        once before any comes twice, over all batches and processes.
+        They go into batch ``part`` of the ``parts`` batches with such calls. Over all batches and
+        processes, no distribution comes twice before each has come once.
         """
         kinds = self._kinds.get(config.name, ())
         if not kinds:
@@ -113,15 +113,15 @@ class Asides:
         ]
 
     def batches(self, most: int) -> int:
-        """In how many batches there are calls on other values, ``most`` in each."""
+        """The number of batches with calls on other values, at ``most`` such calls in each."""
         return -(-LEAST // most)
 
     def between(self, number: int, config: Config) -> Aside | None:
         """Calls of another size, for process ``number`` after the calls of ``config``.
 
-        The baseline was correct on these very calls; it may be wrong on other draws of the same
-        distribution. A program that compiles for each size on a device gets them after only one
-        config of a process, any one.
+        The baseline was correct on exactly these calls; it may be wrong on other draws of the same
+        distribution. A program that compiles for each size on a device gets them after one config
+        of each process only, chosen at random.
         """
         if not self._sizes or not self._affordable(number, config):
             return None
@@ -162,7 +162,7 @@ class Asides:
     def _right(
         self, config: Config, kinds: Sequence[str]
     ) -> tuple[Sequence[Call], Mapping[str, float]]:
-        """A call of each of ``kinds`` on which the baseline is correct, with its error."""
+        """One call for each of ``kinds`` on which the baseline is correct, with its error."""
         right, slack = list[Call](), dict[str, float]()
         at_once = len(kinds) if self._are_small(config, len(kinds)) else 1
         for call, off in chain.from_iterable(
@@ -176,7 +176,7 @@ class Asides:
     def _looked_at(
         self, ran: Sequence[tuple[Call, Tensors | CandidateFault]]
     ) -> Iterator[tuple[Call, Mapping[str, float]]]:
-        """Those of a batch's calls on which the baseline is correct, with its error."""
+        """The calls of a batch on which the baseline is correct, each with its error."""
         assessor = self._judge.assessor
         made = [(call, found) for call, found in ran if not isinstance(found, CandidateFault)]
         looks = self._verifier.look([call for call, _ in made], [found for _, found in made])
@@ -189,7 +189,7 @@ class Asides:
                     yield call, off
 
     def _are_small(self, config: Config, calls: int) -> bool:
-        """Whether so many calls fit into any memory; many would not fit into a device's."""
+        """Whether this many calls fit into memory together; on a device many may not."""
         on_device = self._spec.candidate.on_device
         each = largest_tensor(self._spec.signature, config.dims) if on_device else 0
         return calls * each <= _TOGETHER

@@ -1,8 +1,8 @@
-"""Times batches by the judge's clock, which counts, and compares the runner's reports.
+"""Times batches by the judge's clock, and compares it with the runner's reports.
 
-The judge times every batch from outside, until the runner is frozen, and knows from empty batches
-of the trusted baseline what the messages cost. A runner's own report never counts; it only serves
-to detect false reports. So a false report gains nothing, detected or not.
+The judge times every batch from outside, until the runner is frozen. Empty batches of the trusted
+baseline tell it what the messages cost. A runner's own report never counts; it only serves to
+detect false reports. So a false report gains nothing, detected or not.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Protocol
 from base.program import Batch
 
 SPREADS = 3.0
-SLIGHT = 0.25  # of the time that is always allowed: what a thread runs varies less than the wall's
+SLIGHT = 0.25  # share of the tolerance: a thread's CPU time varies less than wall time
 
 
 class Reading(Protocol):
-    """A batch by both clocks."""
+    """A batch as timed by both clocks."""
 
     @property
     def reported_ns(self) -> int:
@@ -30,11 +30,11 @@ class Reading(Protocol):
 
     @property
     def thread_ns(self) -> int:
-        """How long the runner's main thread ran, as the kernel counts."""
+        """How long the runner's main thread ran, by the kernel's count."""
 
     @property
     def waited_ns(self) -> int:
-        """How long others had the processors while the judge or the runner wanted one."""
+        """How long the judge or the runner waited for a processor that others used."""
 
 
 class Clock:
@@ -57,7 +57,7 @@ class Clock:
 
     @property
     def overhead_ns(self) -> float:
-        """What a batch costs besides its calls: the median of the empty ones."""
+        """The cost of a batch besides its calls: the median of the empty ones."""
         return statistics.median(self._empty)
 
     @property
@@ -73,24 +73,24 @@ class Clock:
     def counted_ns(self, reading: Reading) -> float:
         """The time of a batch of an untrusted program, messages excluded.
 
-        At least what an empty batch costs: work that is shorter could hide among the messages.
+        At least the cost of an empty batch, because shorter work could hide among the messages.
         """
         return max(reading.wall_ns - self.overhead_ns, self.overhead_ns)
 
     def trusted_ns(self, reading: Reading) -> float:
-        """The same of the baseline, whose reports are true: no shorter than it says itself."""
+        """The same for the baseline, whose reports are true: at least its reported time."""
         return max(reading.wall_ns - self.overhead_ns, reading.reported_ns)
 
     def even_ns(self, reading: Reading) -> float:
-        """The same of the baseline, but like the candidate's no shorter than an empty batch."""
+        """``trusted_ns``, but at least an empty batch, like the candidate's time."""
         return max(self.trusted_ns(reading), self.overhead_ns)
 
     def unexplained_ns(self, reading: Reading) -> float:
-        """Wall time beyond what was reported and what an empty batch costs."""
+        """Wall time in excess of the reported time and the cost of an empty batch."""
         return reading.wall_ns - reading.reported_ns - self.overhead_ns
 
     def impossible(self, batch: Batch) -> str:
-        """Why no honest runner can have reported this, under any load; empty otherwise."""
+        """Why no honest runner can report this, under any load; empty if one can."""
         if 0 < batch.reported_ns <= batch.wall_ns:
             return ""
         return (
@@ -107,18 +107,18 @@ class Clock:
         """Why a program's reports are implausible; empty if they are plausible.
 
         All batches of one config are taken together and compared with the baseline's. Noise varies
-        between batches; a false report that pays is in most of them, hence in their median. The
-        bounds favour honest programs: an undetected false report gains nothing, since the judge's
-        clock counts.
+        from batch to batch, but a false report that pays must be in most batches, hence in their
+        median. The bounds favour honest programs: an undetected false report gains nothing, since
+        the judge's clock counts.
         """
         return self._hidden(own, trusted) or self._unexplained(own, trusted)
 
     def _hidden(self, own: Sequence[Reading], trusted: Sequence[Reading]) -> str:
-        """The work that the kernel has counted and the runner did not report, in words.
+        """A description of work that the kernel counted and the runner did not report.
 
-        An honest main thread runs within the time that it reports, but for its messages. Waiting
-        for a processor adds nothing to what it runs; an interrupt that it has to serve may, in
-        some batch. Other threads may run when they like.
+        An honest main thread runs only within the time that it reports, except to send messages.
+        Waiting for a processor does not add to its CPU time; serving an interrupt may, in some
+        batches. Other threads may run at any time.
         """
         reported = statistics.median(batch.reported_ns for batch in own)
         beside = statistics.median(_beside_ns(batch) for batch in own)
@@ -132,9 +132,9 @@ class Clock:
         )
 
     def _unexplained(self, own: Sequence[Reading], trusted: Sequence[Reading]) -> str:
-        """The wall time that neither the reports nor the machine's load explain, in words.
+        """A description of wall time that neither the reports nor the machine's load explain.
 
-        Time that the kernel has counted as waiting for a processor is explained.
+        Time that the kernel counted as waiting for a processor is explained.
         """
         surplus = [self.unexplained_ns(batch) - batch.waited_ns for batch in own]
         unexplained = statistics.median(surplus) - SPREADS * self.spread_ns
@@ -151,7 +151,7 @@ class Clock:
 
 
 def _beside_ns(batch: Reading) -> int:
-    """The time that a main thread ran beyond its reported time."""
+    """The main thread's CPU time in excess of the reported time."""
     return batch.thread_ns - batch.reported_ns
 
 

@@ -1,4 +1,4 @@
-"""The words for a task whose own baseline cannot be timed."""
+"""The error for a task whose own baseline fails when timed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from truth.oracle import TaskFault
 
 
 def baseline_fault(program: Program, fault: CandidateFault) -> TaskFault:
-    """The task's mistake, with the place of the entry if that is Python."""
+    """The task's fault, with the location of the entry if it is in Python."""
     said = str(fault).replace("the candidate", "it")
     return TaskFault(f"{_place(program)}the baseline fails when timed: {said}")
 
@@ -23,7 +23,7 @@ def _place(program: Program) -> str:
         lines = path.read_text(errors="replace").splitlines()
     except OSError:
         return ""
-    for name in (program.entry, "reference"):  # which stands for a baseline that is missing
+    for name in (program.entry, "reference"):  # "reference" stands in for a missing baseline
         begins = re.compile(rf"\s*(async\s+)?(def|class)\s+{re.escape(name)}\b")
         for number, text in enumerate(lines, 1):
             if begins.match(text):

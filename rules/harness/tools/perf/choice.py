@@ -1,4 +1,4 @@
-"""The form in which a PyTorch baseline is timed, by config: as it is, or compiled in some mode."""
+"""The mode in which a PyTorch baseline is timed, by config: eager, or compiled."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from base.spec import Spec, SpecError
 
 EAGER = "eager"
 COUNTED = ("", "max-autotune-no-cudagraphs")
-RECORDED = ("max-autotune",)  # copies its inputs into its graphs: shown, but not a baseline to beat
+RECORDED = ("max-autotune",)  # copies its inputs into its graphs: shown, but never the baseline
 _SCHEMA = 1
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The mode of each config that counts, with its evidence.
+    """The mode in which the baseline of each config is timed, with the evidence.
 
     Attributes:
         modes: by config; empty for eager.
-        evidence: by config and mode, ns a call, or why the mode cannot be had; and, as
-            ``counted``, the mode that counts.
+        evidence: by config and mode, ns per call, or why the mode is not available; ``counted``
+            names the chosen mode.
     """
 
     modes: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -33,7 +33,7 @@ class Choice:
 
     @classmethod
     def fastest(cls, configs: Sequence[Config], looks: Mapping[str, Looks]) -> Choice:
-        """For each config the mode with the least median of those that may count."""
+        """Choose for each config the mode with the lowest median among the permitted ones."""
         modes, evidence = {}, {}
         for config in configs:
             seen = looks[config.name]
@@ -46,7 +46,7 @@ class Choice:
 
     @classmethod
     def read(cls, path: Path, configs: Sequence[Config]) -> Choice:
-        """The choice in a file, for ``configs``. Raises SpecError for a malformed one."""
+        """Read the choice for ``configs`` from a file. Raises SpecError for a malformed one."""
         try:
             value = json.loads(path.read_bytes())
             if value["schema"] != _SCHEMA:
@@ -62,9 +62,9 @@ class Choice:
 
     @classmethod
     def of_host(cls, spec: Spec) -> Choice:
-        """The choice of a spec whose programs run on the processor, as they are.
+        """The choice for a spec whose programs run on the CPU: eager for every config.
 
-        Raises SpecError for one of another form, which is timed on devices only.
+        Raises SpecError for a spec that names a compiled mode, which is timed on devices only.
         """
         choice = cls.read(Path(spec.choice), spec.configs) if spec.choice else cls()
         if compiled := set(choice.modes.values()) - {""}:
@@ -74,7 +74,7 @@ class Choice:
         return choice
 
     def to_json(self) -> dict[str, Any]:
-        """As ``read`` reads it."""
+        """The form that ``read`` reads."""
         return {
             "schema": _SCHEMA,
             "baselines": {name: dict(found) for name, found in self.evidence.items()},
@@ -83,11 +83,11 @@ class Choice:
 
 @dataclass
 class Looks:
-    """The looks at one config.
+    """The first measurements of one config.
 
     Attributes:
-        times: by mode, ns a call of each look.
-        refused: by mode, why it cannot be had.
+        times: by mode, ns per call of each measurement.
+        refused: by mode, why it is not available.
     """
 
     times: dict[str, list[float]] = field(default_factory=dict)

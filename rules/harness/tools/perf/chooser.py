@@ -1,4 +1,4 @@
-"""Looks at each mode of a PyTorch baseline on a device."""
+"""Times each mode of a PyTorch baseline on a device."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from perf.gated import GatedMeter
 from perf.pilot import Pilot
 
 LOOKS = 3
-_LINES = 4  # of why a mode cannot be had
+_LINES = 4  # of the error that makes a mode unavailable
 
 
 class Chooser:
-    """Chooses among eager and compiled modes; every mode has to be right before it is timed."""
+    """Chooses among eager and compiled modes; a mode must give correct results to be timed."""
 
     def __init__(
         self, meter: GatedMeter, pilot: Pilot, assessor: Assessor, configs: Sequence[Config]
@@ -32,8 +32,8 @@ class Chooser:
     def choose(self) -> Choice:
         """The fastest mode of each config.
 
-        The mode with graphs is looked at for the first config. Raises TaskFault where the baseline
-        fails as it is, and MachineFault where it is wrong.
+        The mode with graphs is tried on the first config only. Raises TaskFault if the eager
+        baseline fails, and MachineFault if its results are wrong.
         """
         for mode in (*COUNTED, *RECORDED):
             left = list(self._configs if mode in COUNTED else self._configs[:1])
@@ -42,7 +42,7 @@ class Chooser:
         return Choice.fastest(self._configs, self.looks)
 
     def _try(self, mode: str, configs: Sequence[Config]) -> list[Config]:
-        """Look at a mode for each config, or say why it cannot be had; those not come to."""
+        """Time a mode for each config, or record why it is not available; returns the rest."""
         waiting = list(configs)
         for config in configs:
             self._meter.modes[config.name] = mode
@@ -71,6 +71,6 @@ class Chooser:
         seen.times[mode] = [plan.call_ns for plan in (first, *more)]
 
     def _wrong(self, runner: Held, config: Config) -> str:
-        """How a call with new inputs is wrong; empty if it is right."""
+        """Describe the error of a call on new inputs; empty if it is correct."""
         calls = self._meter.draw(0, config, 3, 1)
         return self._assessor.wrong_by_itself(calls[0], runner.batch(inputs(calls)).outputs[0])

@@ -1,7 +1,7 @@
 """The uncertainty of a measured speedup: intervals of the log ratio.
 
-``ratio`` is for a noisy clock, by which some processes are far slower than the others: it takes
-medians, and a bootstrap. ``mean_ratio`` is for a quiet clock: it takes means, and Welch's t.
+``ratio`` is for a noisy clock, by which some processes are far slower than others: it uses
+medians and a bootstrap. ``mean_ratio`` is for a quiet clock: it uses means and Welch's t-test.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from terms.speedup import Speedup
 
-_LEAST = 2  # processes of a side: one has no spread
+_LEAST = 2  # processes of a side: a single one has no spread
 RESAMPLES = 1000
 LEVEL = 0.95
-# Quantiles of Student's t at 97.5 % for 1 ... 10 degrees of freedom, over the normal's 1.96.
+# Quantiles of Student's t at 97.5 % for 1 to 10 degrees of freedom, divided by the normal's 1.96.
 _STUDENT = (6.48, 2.20, 1.62, 1.42, 1.31, 1.25, 1.21, 1.18, 1.15, 1.14)
 _QUANTILES = (
     (1.0, 12.7062),
@@ -33,7 +33,7 @@ _QUANTILES = (
     (30.0, 2.0423),
     (math.inf, 1.9600),
 )
-"""Degrees of freedom, and Student's t at 97.5 %."""
+"""Pairs of degrees of freedom and the quantile of Student's t at 97.5 %."""
 
 Samples = Sequence[Sequence[float]]
 
@@ -53,7 +53,7 @@ class Ratio:
 
     @property
     def speedup(self) -> Speedup:
-        """The same as it is shown, and as means take it."""
+        """The same as the ``Speedup`` that is shown and averaged."""
         return Speedup(self.value, self.low, self.high)
 
     @property
@@ -63,31 +63,31 @@ class Ratio:
 
 
 def per_process(samples: Samples) -> list[float]:
-    """The median of each process: within one, samples share caches, placement and luck."""
+    """The median of each process: samples of one process share caches, placement and luck."""
     return [statistics.median(process) for process in samples]
 
 
 def typical(samples: Samples) -> float:
-    """The median over processes of their medians."""
+    """The median over processes of each process's median."""
     return statistics.median(per_process(samples))
 
 
 def typical_time(samples: Samples) -> float:
-    """The same on a logarithmic scale, so that the ratio of two is the speedup."""
+    """``typical`` on a logarithmic scale, so that the ratio of two of them is the speedup."""
     return math.exp(typical(_logarithms(samples)))
 
 
 def mean_time(samples: Samples) -> float:
-    """The geometric mean over processes of their medians."""
+    """The geometric mean over processes of each process's median."""
     return math.exp(statistics.fmean(per_process(_logarithms(samples))))
 
 
 def mean_ratio(candidate: Samples, baseline: Samples) -> Ratio:
     """The ratio of the sides' ``mean_time``, from times per call by process.
 
-    The interval is Welch's, for the difference of two means of which each has its own spread. It
-    assumes that the logarithms of a process's times are normally distributed. A side of one process
-    has no spread; the interval is then that of ``ratio``. Raises as that does.
+    The interval is Welch's, for the difference of two means with unequal spreads. It assumes that
+    the logarithms of a process's times are normally distributed. A side with one process has no
+    spread; the interval is then that of ``ratio``. Raises what ``ratio`` raises.
     """
     logs = [per_process(_logarithms(side)) for side in (candidate, baseline)]
     point = statistics.fmean(logs[1]) - statistics.fmean(logs[0])
@@ -99,11 +99,11 @@ def mean_ratio(candidate: Samples, baseline: Samples) -> Ratio:
 
 
 def ratio(candidate: Samples, baseline: Samples, seed: int) -> Ratio:
-    """The speedup of ``candidate`` over ``baseline``, times per call by process.
+    """The speedup of ``candidate`` over ``baseline``, from times per call by process.
 
     Processes are drawn with replacement, then samples within each. With few processes a
-    bootstrap is too sure of itself, so the interval is widened as Student's t is against
-    the normal: it then holds the true ratio in at least 95 of 100 simulated measurements of
+    bootstrap gives too narrow an interval, so it is widened by the ratio of Student's t to the
+    normal quantile. It then holds the true ratio in at least 95 of 100 simulated measurements of
     3 processes with 2 samples each. Raises ``ValueError`` for a side without samples or with
     a time that is not positive and finite.
     """

@@ -1,4 +1,4 @@
-"""The memory of the device that a judging may use, and the most that it used."""
+"""The device memory that a judging may use, and its peak use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpu import session
 from gpu.driver import accelerator
 
 GIB = 1 << 30
-RESERVE = 2 * GIB  # contexts and libraries of the judge and of a runner, and what they round up
+RESERVE = 2 * GIB  # contexts and libraries of the judge and of a runner, and rounding
 _KEPT = GIB
 _KEPT_SHARE = 8
 
@@ -20,11 +20,11 @@ class Budget:
     """A budget of memory, in bytes.
 
     Attributes:
-        total_bytes: of the device.
+        total_bytes: the device's memory.
         free_bytes: free when the judging began.
-        allowed_bytes: for all that the judge and its runners hold together.
-        most_bytes: the same for a config of which not even one call fits into that.
-        peak_bytes: that were taken at most, whenever ``note`` was called.
+        allowed_bytes: limit for the judge and its runners together.
+        most_bytes: the same for a config of which not even one call fits that limit.
+        peak_bytes: the most that was in use at any call of ``note``.
     """
 
     total_bytes: int
@@ -35,21 +35,21 @@ class Budget:
 
     @classmethod
     def of_device(cls, share: float) -> Budget:
-        """A budget of at most ``share`` of the device, and of what is free.
+        """A budget of at most ``share`` of the device, and at most what is free.
 
-        A config of large tensors may take twice the share for one call at a time.
+        A config with large tensors may use twice the share, for one call at a time.
         """
         own = accelerator().memory_reserved()
         return cls.of(session.memory_bytes(), session.free_bytes() + own, share)
 
     @classmethod
     def of(cls, total: int, free: int, share: float) -> Budget:
-        """A budget from figures."""
+        """A budget from these figures."""
         return cls(total, free, min(int(total * share), free), min(int(2 * total * share), free))
 
     @property
     def kept_bytes(self) -> int:
-        """The bytes for calls that the other side will make, too."""
+        """The bytes for keeping calls that the other side will make, too."""
         return max(0, min(_KEPT, (self.allowed_bytes - RESERVE) // _KEPT_SHARE))
 
     @property
@@ -68,7 +68,7 @@ class Budget:
             )
 
     def note(self) -> None:
-        """Record how much is used now."""
+        """Record how much memory is in use now."""
         self.peak_bytes = max(self.peak_bytes, self.free_bytes - session.free_bytes())
 
     def to_json(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Budget:
 
 
 def give_back() -> None:
-    """Return to the device what this process's allocator keeps for later."""
+    """Return the memory that this process's allocator keeps in reserve to the device."""
     accelerator().empty_cache()
 
 

@@ -17,7 +17,7 @@ from perf.gate_samples import GATE_CLOCK, DevicePlan, GateSample, Taken, clock_o
 from perf.plan import SIDES, SideName
 
 TOLERATED_NS = 10_000.0
-"""By which a batch may differ when the gate is opened at once: what clocks are read off by."""
+"""The difference that a batch may show when the gate is opened at once: the clocks' read error."""
 SPREADS = 3.0
 
 BySide = dict[SideName, list[Taken]]
@@ -28,8 +28,8 @@ class DeviceFigures:
     """Times per call in ns, and their ratio.
 
     Attributes:
-        charged_ns: what the candidate pays in every call for work that was done only where the
-            gate stayed shut for long after the inputs had come.
+        charged_ns: added to each of the candidate's calls, for work that was done only if the
+            gate stayed shut for long after the inputs had arrived.
     """
 
     candidate_ns: float
@@ -41,7 +41,7 @@ class DeviceFigures:
     def of(
         cls, plan: DevicePlan, taken: BySide, spread: float, *, warm: bool = False
     ) -> DeviceFigures:
-        """From what the processes gave; ``spread`` is what machines of one kind differ by."""
+        """From the processes' results; ``spread`` is the variation between machines of one kind."""
         charged = 0.0 if warm else _charged(plan, taken)
         times = {side: [_times(one, warm=warm) for one in taken[side]] for side in SIDES}
         times = {side: [process for process in times[side] if process] for side in SIDES}
@@ -67,14 +67,14 @@ class DeviceFigures:
 
 @dataclass(frozen=True)
 class DeviceTiming:
-    """One config: the figures that count, and beside them those of repeated calls.
+    """One config: the figures that count, and for comparison those of repeated calls.
 
     Attributes:
-        moved_bytes: of all inputs and outputs of a call, each counted once.
-        flops: operations of a call as the task counts them; 0 if it does not.
-        launch_ns: by side, what launching a call takes the host; None where it was not behind
+        moved_bytes: all inputs and outputs of a call, each counted once.
+        flops: operations of a call by the task's count; 0 if it has none.
+        launch_ns: by side, the host time to launch a call; None if the call did not wait behind
             the gate.
-        throttled: whether heat or the power supply slowed the device down in some batch.
+        throttled: whether heat or the power supply slowed the device down in any batch.
         clocks: by side, ``gate`` or ``host``.
         warm: as in ``perf.timing.Timing``.
     """
@@ -92,7 +92,7 @@ class DeviceTiming:
     def of(
         cls, plan: DevicePlan, taken: BySide, spread: float, moved_bytes: int, flops: int
     ) -> DeviceTiming:
-        """From what the processes gave."""
+        """From the processes' results."""
         samples = {side: _all(taken[side]) for side in SIDES}
         has_warm = all(any(one.warm for one in taken[side]) for side in SIDES)
         return cls(
@@ -132,7 +132,7 @@ class DeviceTiming:
 
 
 def widened(ratio: Ratio, spread: float) -> Ratio:
-    """The ratio with a wider interval: another half width in the log ratio is included."""
+    """The ratio with its interval widened by another half width of the log ratio."""
     below, above = (math.log(end / ratio.value) for end in (ratio.low, ratio.high))
     return Ratio(
         ratio.value,
@@ -142,10 +142,10 @@ def widened(ratio: Ratio, spread: float) -> Ratio:
 
 
 def _charged(plan: DevicePlan, taken: BySide) -> float:
-    """What the candidate's calls took longer where the gate was opened at once.
+    """The extra time of a candidate's call when the gate is opened at once.
 
-    An honest side takes as long either way. The baseline's own difference, and the noise of its
-    batches, are subtracted.
+    An honest side takes equally long either way. The baseline's own difference, and the noise of
+    its batches, are subtracted.
     """
     differences = {side: _differences(taken[side]) for side in SIDES}
     own, trusted = differences["candidate"], differences["baseline"]
@@ -158,7 +158,7 @@ def _charged(plan: DevicePlan, taken: BySide) -> float:
 
 
 def _differences(processes: Sequence[Taken]) -> list[float]:
-    """By process, the extra time of a batch if the gate is opened at once."""
+    """By process, the extra time of a batch when the gate is opened at once."""
     return [
         sample.reported_ns - statistics.median(other.reported_ns for other in one.samples)
         for one in processes

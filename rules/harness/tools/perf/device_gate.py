@@ -1,4 +1,4 @@
-"""The perf gate on a device: which batches are taken, and when there are enough."""
+"""The perf gate on a device: which batches to time, and when to stop."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class DeviceGate:
         self._host = [machine.reading()]
 
     def measure(self) -> tuple[list[DeviceTiming], str, int]:
-        """The timing of every config, why no more was measured, and in how many rounds.
+        """The timing of every config, why measuring stopped, and the number of rounds.
 
         Raises CandidateFault, TaskFault and MachineFault.
         """
@@ -114,7 +114,7 @@ class DeviceGate:
                 return timings, why, rounds
 
     def samples(self) -> bytes:
-        """``samples.json``: every reading, whatever came of it."""
+        """``samples.json``: every reading, used or not."""
         return canonical_json(
             {
                 "schema": 1,
@@ -147,7 +147,7 @@ class DeviceGate:
         }
 
     def choose_baseline(self) -> Choice:
-        """Choose the fastest form of a PyTorch baseline, if it is one; others have one form."""
+        """Choose the fastest mode of a PyTorch baseline; other baselines have only one."""
         if self._spec.baseline.abi != "torch":
             return Choice()
         configs = self._spec.configs
@@ -156,22 +156,22 @@ class DeviceGate:
         return self.chooser().choose()
 
     def chooser(self) -> Chooser:
-        """What looks at the forms of a PyTorch baseline."""
+        """The chooser among the modes of a PyTorch baseline."""
         configs = self._spec.configs
         return Chooser(self._meter, self._pilot, self._judge.assessor, configs)
 
     @property
     def baseline_cache(self) -> str:
-        """The directory where the baseline's compilers keep what they make."""
+        """The directory where the baseline's compilers cache their output."""
         return self._judge.baseline.cache
 
     def demand_memory(self) -> None:
-        """Raise MachineFault if some config does not fit the device."""
+        """Raise MachineFault if a config does not fit the device."""
         for config in self._spec.configs:
             self._budget.demand(config.name, self._needs[config.name].bytes(1))
 
     def _planned(self, side: SideName, runner: Held, config: Config) -> SidePlan:
-        """The plan of a side of a config, made in the first process that reaches it."""
+        """The plan of one side of a config, made by the first process that reaches it."""
         known = self._plans.get((side, config.name))
         if known is None:
             known = self._plans[side, config.name] = self._pilot.plan(side, runner, config)
@@ -193,7 +193,7 @@ class DeviceGate:
         return timing.ratio.half_width > self._policy.half_width
 
     def _enough(self, rounds: int, seconds: float) -> str:
-        """Why to measure no more; empty while ``seconds``, with the next round's, may be spent."""
+        """Why to stop; empty to go on. ``seconds`` includes the estimate for the next round."""
         if rounds == self._policy.max_processes:
             return "max_processes"
         return "budget" if seconds > self._policy.budget_seconds else ""

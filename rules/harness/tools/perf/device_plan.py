@@ -1,4 +1,4 @@
-"""The calls of a batch behind a gate, limited by time, caches, memory and the queue."""
+"""The number of calls in a batch behind a gate, limited by time, caches, memory and the queue."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from base.program import Config, Signature
 
 from perf import plausibility
 
-COPIES_OF_INPUTS = 3  # as drawn, in one piece to be delivered, and delivered
-COPIES_OF_OUTPUTS = 2  # as written, and as taken
+COPIES_OF_INPUTS = 3  # as drawn, as one piece to deliver, and as delivered
+COPIES_OF_OUTPUTS = 2  # as written, and as copied
 DELIVERED_BYTES = 1 << 30
-"""Inputs of one batch at most, where a call has no more: they are delivered within one slice of the
-device's time, in which no runner can see them come."""
+"""The most input bytes of a batch, unless a single call has more. They are delivered within one
+slice of the device's time, in which no runner can see them arrive."""
 
 PILOT_SLOTS = 8
 
 
 @dataclass(frozen=True)
 class Need:
-    """The bytes of the device for a config: ``fixed``, and more for each slot."""
+    """The device bytes for a config: ``fixed``, plus ``slot`` for each slot."""
 
     fixed: int
     slot: int
 
     @classmethod
     def of(cls, signature: Signature, config: Config, verifying: int) -> Need:
-        """The need of judge and runner together; ``verifying`` bytes are taken to verify a call."""
+        """The need of judge and runner together; verifying a call takes ``verifying`` bytes."""
         taken = plausibility.traffic(Signature(signature.inputs, (), (), ()), config)
         made = plausibility.traffic(Signature((), signature.results, (), ()), config)
         slot = COPIES_OF_INPUTS * taken + COPIES_OF_OUTPUTS * made
-        # What an eager program holds in between is about what it returns.
+        # An eager program's intermediate results are about as large as its outputs.
         return cls(verifying + 4 * made, slot)
 
     def bytes(self, slots: int) -> int:
@@ -42,13 +42,13 @@ class Need:
 
 @dataclass(frozen=True)
 class Wishes:
-    """The wishes and limits for the calls of a batch.
+    """The targets and limits for the number of calls in a batch.
 
     Attributes:
         batch_ns: how long a batch should be.
-        cold_bytes: that the calls of a batch should touch, so that caches help none of them.
-        most_slots: of any batch.
-        tensor_bytes: of the device, for everything that one config takes.
+        cold_bytes: that the calls of a batch should touch, so that no call benefits from caches.
+        most_slots: the limit for any batch.
+        tensor_bytes: the device bytes that one config may take in total.
         needs: by config, the memory that it takes.
     """
 
@@ -59,7 +59,7 @@ class Wishes:
     needs: Mapping[str, Need] = field(default_factory=dict, hash=False)
 
     def slots(self, signature: Signature, config: Config, call_ns: float) -> int:
-        """The slots for calls of a duration; at least 1."""
+        """The slots for calls of this duration; at least 1."""
         need = self.needs[config.name]
         touched = plausibility.traffic(signature, config) or 1
         delivered = plausibility.traffic(Signature(signature.inputs, (), (), ()), config) or 1
@@ -73,9 +73,9 @@ class Wishes:
 
 
 def fitting(wanted: int, fits: Callable[[int], bool]) -> int:
-    """The most slots, of ``wanted`` halved again and again, whose calls all fit the queue.
+    """The largest number of slots that fits the queue, found by halving ``wanted``.
 
-    0 where not even one call can be queued without waiting for the device.
+    0 if not even one call can be queued without waiting for the device.
     """
     slots = wanted
     while slots and not fits(slots):

@@ -1,4 +1,4 @@
-"""The state of the device while it is measured: clocks, what slows them down, heat, power."""
+"""The device's state during measurements: clocks, throttling, temperature, power."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _BUS_ID_BYTES = 32
 
 
 def reading() -> Mapping[str, int]:
-    """What the platform says of the device of this process; empty where it cannot tell.
+    """The platform's readings for this process's device; empty if it cannot tell.
 
-    ``sm_mhz``, ``memory_mhz``, ``celsius``, ``milliwatts`` and ``slowed``, whose lowest bits mean:
-    1 is idle, 4 the power cap, 8 and above are slowdowns.
+    ``sm_mhz``, ``memory_mhz``, ``celsius``, ``milliwatts`` and ``slowed``. In ``slowed``,
+    0x1 means idle and 0x4 the power cap; 0x8 and above are slowdowns.
     """
     state = chosen().state
     bus = _bus() if state else b""
@@ -24,7 +24,7 @@ def reading() -> Mapping[str, int]:
 
 @cache
 def _bus() -> bytes:
-    """The PCI address of the device; empty where the driver does not tell."""
+    """The PCI address of the device; empty if the driver does not tell."""
     bus = ctypes.create_string_buffer(_BUS_ID_BYTES)
     try:
         driver().call("cuDeviceGetPCIBusId", bus, _BUS_ID_BYTES, DEVICE)

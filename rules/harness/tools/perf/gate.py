@@ -40,14 +40,14 @@ _FALLBACK_CACHE = 32 << 20
 
 @dataclass(frozen=True)
 class Stop:
-    """Why no more was measured.
+    """Why measuring stopped.
 
     Attributes:
-        reason: ``half_width``, all intervals being narrow enough; ``budget``, the time being up;
+        reason: ``half_width`` if all intervals are narrow enough; ``budget`` if the time is up;
             or ``max_processes``.
-        half_width: of the widest interval, as far as it comes from noise.
+        half_width: of the widest interval, counting only noise.
         wanted: the policy's half width.
-        processes: fresh ones that were timed on each side.
+        processes: fresh processes that were timed on each side.
     """
 
     reason: str
@@ -112,7 +112,7 @@ class PerfGate:
 
     def _bounds(self, config: Config) -> Bounds:
         policy = self._policy
-        # Each process has one more, untimed batch; half of the time is the judge's.
+        # Each process also has one untimed batch; half of the time is the judge's.
         batches = 2 * policy.processes * (policy.samples + 1) * len(self._spec.configs)
         return Bounds(
             min_batch_ns=policy.min_batch_ms * 1e6,
@@ -124,7 +124,7 @@ class PerfGate:
         )
 
     def _measure(self, plans: list[Plan]) -> Stop:
-        """Time all configs; ``plans`` become longer where a batch turns out to be short."""
+        """Time all configs; ``plans`` get more calls if a batch turns out to be too short."""
         policy = self._policy
         round_ = 0
         while True:
@@ -148,7 +148,7 @@ class PerfGate:
                 return stop
 
     def _stop(self, plans: Sequence[Plan], rounds: int, round_seconds: float) -> Stop | None:
-        """Why to measure no more; None where another round is worth it."""
+        """Why to stop; None if another round is worthwhile."""
         policy = self._policy
         widest = max(self._timing(plan).figures.noise for plan in plans)
         if widest <= policy.half_width:
@@ -171,7 +171,7 @@ class PerfGate:
         )
 
     def _refuse_lies(self, plans: Sequence[Plan]) -> None:
-        """Raise CandidateFault where reports and the judge's clock disagree in most batches."""
+        """Raise CandidateFault if reports and the judge's clock disagree in most batches."""
         for name in (plan.config.name for plan in plans):
             own, trusted = (
                 list(chain.from_iterable(self._series[name].of(side))) for side in SIDES
@@ -198,9 +198,9 @@ class PerfGate:
 
 
 def run(spec: Spec, launcher: Launching) -> Verdict:
-    """Time both sides: the verdict, with ``samples.json``.
+    """Time both sides and return the verdict, with ``samples.json``.
 
-    Raises SpecError, TaskFault and MachineFault, where nothing was judged.
+    Raises SpecError, TaskFault and MachineFault; then nothing was judged.
     """
     policy = policy_of(spec)
     if spec.candidate.on_device:
@@ -209,7 +209,7 @@ def run(spec: Spec, launcher: Launching) -> Verdict:
 
 
 def policy_of(spec: Spec) -> PerfPolicy:
-    """The policy of a spec. Raises SpecError for one that cannot be followed."""
+    """The policy of a spec. Raises SpecError for an invalid one."""
     on_device = spec.candidate.on_device
     policy = read_policy(PerfPolicy, {**(ON_DEVICE if on_device else {}), **spec.policy})
     if policy.processes < 3 or policy.samples < 2 or policy.max_slots < 1:
@@ -231,7 +231,7 @@ def _run_on_device(spec: Spec, launcher: Launching, policy: PerfPolicy) -> Verdi
 
 
 def _refuse_implausible(spec: Spec, timings: Sequence[Timing | DeviceTiming]) -> None:
-    """Raise CandidateFault, or MachineFault for the baseline, if a time is too short."""
+    """Raise CandidateFault, or MachineFault for the baseline, if a time is impossibly short."""
     told = session.ceilings() if spec.candidate.on_device else (0.0, 0.0)
     model = plausibility.device(spec.platform, told)
     for timing in timings:
@@ -279,7 +279,7 @@ def _failed(fault: CandidateFault, samples: bytes) -> Verdict:
 
 
 def _host_cache() -> int:
-    """Bytes of this machine's last-level cache, or a usual size if it is unknown."""
+    """Bytes of this machine's last-level cache; a typical size if it is unknown."""
     sizes = [
         os.sysconf(name)
         for name in ("SC_LEVEL3_CACHE_SIZE", "SC_LEVEL2_CACHE_SIZE")

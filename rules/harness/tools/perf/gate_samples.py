@@ -13,7 +13,7 @@ from perf.plan import SideName
 from perf.verification import Verified
 
 GATE_CLOCK, HOST_CLOCK = "gate", "host"
-_THROTTLED = 0x8 | 0x20 | 0x40 | 0x80  # nvmlClocksEventReasons of heat and of the power supply
+_THROTTLED = 0x8 | 0x20 | 0x40 | 0x80  # nvmlClocksEventReasons for heat and the power supply
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,14 @@ class GateSample:
     """One timed batch.
 
     Attributes:
-        clock: ``gate``, or ``host`` for one that could not wait behind it.
-        reported_ns: what counts: by the judge's clock, less an empty batch.
-        open_ns: the same with it.
+        clock: ``gate``, or ``host`` for a batch that could not wait behind the gate.
+        reported_ns: the time that counts: by the judge's clock, less an empty batch.
+        open_ns: the same without that subtraction.
         device_ns: by the runner's events, as evidence.
-        launch_ns: what queueing the calls took the host, as the runner says; 0 by ``host``.
-        at_once: the gate was opened before the runner's context was back on the device.
-        attempts: readings that were taken.
-        state: of the device right after it, as ``device_state`` reads it.
+        launch_ns: the host time to queue the calls, as the runner reports it; 0 for ``host``.
+        at_once: whether the gate was opened before the runner's context was back on the device.
+        attempts: the number of readings taken.
+        state: the device's state right after the batch, as ``device_state`` reads it.
     """
 
     slots: int
@@ -57,9 +57,9 @@ class SidePlan:
     """How one side of a config is timed.
 
     Attributes:
-        call_ns: what a first look found a call to take.
+        call_ns: the time of a call, as first measured.
         slots: calls of a batch.
-        clock: ``gate``, unless not even one call can be queued.
+        clock: ``gate``, or ``host`` if not even one call can be queued.
     """
 
     call_ns: float
@@ -69,7 +69,7 @@ class SidePlan:
 
 @dataclass(frozen=True)
 class DevicePlan:
-    """How a config is timed: by side calls of a batch, and whether that defeats the caches."""
+    """How a config is timed: calls of a batch by side, and whether they defeat the caches."""
 
     config: Config
     slots: Mapping[SideName, int]
@@ -91,7 +91,7 @@ class Taken:
     odd: list[tuple[Call, Tensors]] = field(default_factory=list)
 
     def forget(self) -> None:
-        """Release all tensors, which are no longer needed."""
+        """Release all tensors that are no longer needed."""
         self.odd.clear()
         self.verified.worst.clear()
 
@@ -108,20 +108,21 @@ class Empty:
 class Empties:
     """Empty batches of both sides.
 
-    They are subtracted from times, and a candidate could make its own slow. So at most the
-    baseline's are subtracted; the candidate's own where they are faster, as a native runner's are.
+    Their times are subtracted from batch times, and a candidate could make its own slow. So no more
+    than the baseline's is subtracted; the candidate's own is used if it is faster, as a native
+    runner's is.
     """
 
     def __init__(self) -> None:
         self.sides: dict[SideName, Empty] = {"baseline": Empty(), "candidate": Empty()}
 
     def of(self, side: SideName, kind: str) -> float:
-        """What is taken off a batch; ``kind`` is a list of ``Empty``."""
+        """The time to subtract from a batch; ``kind`` names a list of ``Empty``."""
         found = [getattr(self.sides[name], kind) for name in {side, "baseline"}]
         return min((statistics.median(values) for values in found if values), default=0.0)
 
 
 def clock_of(samples: Sequence[GateSample]) -> str:
-    """By which clock they are, the worse one where there are both."""
+    """The clock of these samples; ``host`` if any sample has it."""
     hosts = any(sample.clock == HOST_CLOCK for sample in samples)
     return HOST_CLOCK if hosts else GATE_CLOCK

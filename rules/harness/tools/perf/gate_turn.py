@@ -1,4 +1,4 @@
-"""One process's turn with one config, and what its runner can do."""
+"""One process's turn with one config, and the runner interface that it uses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Turn:
 
     @property
     def held(self) -> bool:
-        """Whether its batches wait behind the gate, as far as known."""
+        """Whether its batches wait behind the gate, as far as is known."""
         clocks = (self.plan.clock, clock_of(self.taken.samples))
         return clocks == (GATE_CLOCK, GATE_CLOCK)
 

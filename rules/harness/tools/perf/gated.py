@@ -1,8 +1,8 @@
 """Times programs on a device behind a gate, with alternating processes of both sides.
 
-Nothing that a program says of itself is part of its time. A batch that cannot wait behind a gate,
-because the program needs the device's answer in between, is timed as its user would wait for it:
-with the host's time in it, by the judge's clock.
+No part of a program's time comes from the program's own report. A batch cannot wait behind a gate
+if the program needs the device's answer in between. It is then timed as its user would wait for it:
+by the judge's clock, host time included.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from perf.verification import Verified, Verifier
 STAGE = "perf"
 EMPTY_BATCHES = 4  # in each process
 EMPTY_AT_ONCE = 3
-TRIES = 2  # to queue a batch: a host may have been busy, or memory be allocated, the first time
-COOLING = 3  # readings of a batch while heat slows the device down
+TRIES = 2  # attempts to queue a batch: the first may find the host busy or allocate memory
+COOLING = 3  # readings of a batch while the device is throttled by heat
 MOST_BATCHES = 4
-AGREEMENT = 0.01  # of a process's batches, from the fastest to the slowest, that is enough
-_WARM = 255  # the number of the batch whose calls are one
+AGREEMENT = 0.01  # the spread between a process's fastest and slowest batch that is small enough
+_WARM = 255  # the number of the batch that repeats one call
 
 
 Planned = Callable[[SideName, Held, Config], SidePlan]
@@ -52,10 +52,10 @@ class GatedMeter:
     ``draw`` is randomness of this judging alone, as for ``perf.measure.Meter``.
 
     Attributes:
-        modes: by config, the mode of the baseline that it is timed against, where there are some.
-        empties: what is taken off.
-        graphs: by config and side, ns a call where launches were recorded and run as one graph.
-            It is shown and decides nothing.
+        modes: by config, the mode in which the baseline is timed, if there are several.
+        empties: the empty batches, whose times are subtracted.
+        graphs: by config and side, ns per call with the launches recorded and run as one graph.
+            They decide nothing.
     """
 
     def __init__(
@@ -79,12 +79,12 @@ class GatedMeter:
     ) -> dict[str, dict[SideName, Taken]]:
         """Run one process for each side, or for each mode of the baseline, through all configs.
 
-        ``planned`` says how one is timed, and may ask the runner. Raises CandidateFault, TaskFault
-        for the baseline's faults, and MachineFault.
+        ``planned`` returns the plan of a side and may use the runner. Raises CandidateFault,
+        TaskFault for the baseline's faults, and MachineFault.
         """
         order: Sequence[SideName] = ("baseline", "candidate")
         found: dict[str, dict[SideName, Taken]] = {config.name: {} for config in configs}
-        self._judge.remember(self._budget.kept_bytes)  # no round has the calls of another
+        self._judge.remember(self._budget.kept_bytes)  # rounds share no calls
         for side in order if number % 2 == 0 else order[::-1]:
             for group in self._groups(side, configs):
                 with self.running(side, group[0]) as runner:
@@ -115,7 +115,7 @@ class GatedMeter:
 
     @contextmanager
     def running(self, side: SideName, config: Config) -> Iterator[Held]:
-        """A fresh runner of a side, for configs like this, that ends with the block."""
+        """A fresh runner of a side, in the mode for ``config``, that ends with the block."""
         program = self._side(side, config)
         try:
             with program.spending():
@@ -141,13 +141,13 @@ class GatedMeter:
         return self._sides[mode]
 
     def prepare(self, side: SideName, runner: Held, config: Config, slots: int) -> Verified:
-        """Load a config and make its first calls, which compile and allocate: not timed."""
+        """Load a config and make its first calls, which compile and allocate; not timed."""
         device_budget.give_back()
         runner.load(config, slots)
         verified = Verified()
         first = self.draw(0, config, 0, 1)
         self.verify(verified, side, first, runner.batch(inputs(first)))
-        if slots > 1:  # what is allocated for many calls is there before anything waits
+        if slots > 1:  # allocate for many calls now, before any batch waits
             repeated = runner.repeat(first[0].inputs, slots)
             if self._repeatable:
                 self.verify(verified, side, first, repeated)
@@ -183,7 +183,7 @@ class GatedMeter:
         return max(times) <= min(times) * (1 + AGREEMENT) or len(times) >= MOST_BATCHES
 
     def _batch(self, turn: Turn, index: int, *, at_once: bool) -> GateSample:
-        """One verified batch; every reading of it has its own inputs."""
+        """Time one verified batch; every reading of it has its own inputs."""
         for reading in range(COOLING):
             sample = self._reading(turn, index, reading, at_once=at_once)
             if not sample.throttled:
@@ -204,7 +204,7 @@ class GatedMeter:
         return self.by_host(turn.side, turn.runner, turn.slots, whole, reading + 1)
 
     def gated(self, runner: Held, calls: Sequence[Call], *, at_once: bool = False) -> Gated | None:
-        """A batch that waited behind the gate until all of it was queued; else None."""
+        """A batch that waited behind the gate until all of it was queued; None if it did not."""
         made = runner.gated(inputs(calls), at_once=at_once)
         return made if made is not None and made.held else None
 
@@ -228,7 +228,7 @@ class GatedMeter:
     def by_host(
         self, side: SideName, runner: Held, slots: int, batch: Batch, attempt: int = 1
     ) -> GateSample:
-        """The times of a batch that did not wait, with the host's in them."""
+        """The times of a batch that did not wait, host time included."""
         if not self.empties.sides[side].host:
             empty = [runner.empty().wall_ns for _ in range(EMPTY_BATCHES)]
             self.empties.sides[side].host.extend(empty)
@@ -250,7 +250,7 @@ class GatedMeter:
             self.calibrate(side, runner)
 
     def calibrate(self, side: SideName, runner: Held) -> None:
-        """Record a few empty batches of each process, with a config loaded."""
+        """Record a few empty batches, with a config loaded; done in each process."""
         known = self.empties.sides[side]
         if side == "baseline" and not known.host:
             known.host.extend(runner.empty().wall_ns for _ in range(EMPTY_BATCHES))
@@ -265,7 +265,7 @@ class GatedMeter:
                 kept.append(made.open_ns)
 
     def _time_repeated(self, turn: Turn) -> None:
-        """The same call as often as a batch has calls, so that what it needs is in the caches.
+        """Time one call repeated as often as a batch has calls, so that its data is in the caches.
 
         A candidate may reuse its result, so this time decides nothing. The final outputs are
         verified like any other.
@@ -279,9 +279,9 @@ class GatedMeter:
     def _record(
         self, side: SideName, runner: Held, configs: Sequence[Config], planned: Planned
     ) -> None:
-        """Time calls once more as one graph: the last request to the runner.
+        """Time the calls once more as one graph; this is the last request to the runner.
 
-        Candidates need not support recording: faults are ignored.
+        Candidates need not support recording, so faults are ignored.
         """
         try:
             for config in configs:
@@ -300,7 +300,7 @@ class GatedMeter:
     def draw(
         self, number: int, config: Config, batch: int, size: int, attempt: int = 0
     ) -> list[Call]:
-        """Inputs that are new to this process, and equal for both sides."""
+        """Draw inputs that are new to this process and equal for both sides."""
         epoch = self._drawn << 16 | number
         first = ((epoch << 4 | attempt) << 8 | batch) << 16
         return [
@@ -311,6 +311,6 @@ class GatedMeter:
     def verify(
         self, verified: Verified, side: SideName, calls: Sequence[Call], made: Batch | Gated
     ) -> None:
-        """Verify the outputs of a batch; a candidate's have to be correct."""
+        """Verify the outputs of a batch; a candidate's must be correct."""
         whole = side == "candidate"
         self._verifier.add(verified, calls, made.outputs, whole=whole)

@@ -1,7 +1,7 @@
 """The state of the host during measurements: load, clocks, throttling.
 
-Recorded for information: in no key and in no verdict. A figure that this machine does not show is
-None: a virtual machine often has no clock frequency to read.
+Recorded for information: in no key and in no verdict. A figure that this machine does not provide
+is None: a virtual machine often does not expose its clock frequency.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any
 
 _PROCESSORS = "sys/devices/system/cpu"
-_MEASURES_CLOCK = "aperfmperf"  # without it the kernel repeats a nominal frequency
+_MEASURES_CLOCK = "aperfmperf"  # without this CPU flag the kernel repeats a nominal frequency
 _STOLEN = 8  # field of /proc/stat's first line
-_MHZ = 1e-3  # of cpufreq's kHz
+_MHZ = 1e-3  # cpufreq reports kHz
 
 
 def reading(root: Path = Path("/")) -> dict[str, Any]:
     """The host's figures now; ``root`` contains ``proc`` and ``sys``.
 
-    ``load`` of 1, 5 and 15 minutes; ``mhz`` of the slowest and of the fastest processor;
-    ``throttled``, how often heat has slowed down any since the start; ``stolen_ms``, the time that
-    a hypervisor has given to other machines since the start; ``waiting_ms``, the time in which any
-    program here waited for a processor.
+    ``load`` over 1, 5 and 15 minutes; ``mhz`` of the slowest and of the fastest processor;
+    ``throttled``, how often heat has slowed down any processor since boot; ``stolen_ms``, the
+    time that a hypervisor gave to other machines since boot; ``waiting_ms``, the time in which
+    any program here waited for a processor.
     """
     return {
         "load": list(os.getloadavg()),

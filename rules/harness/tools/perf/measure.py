@@ -29,17 +29,17 @@ class _LeftOut(Exception):  # noqa: N818 (an event, no error of ours)
 
 
 class Meter:
-    """Runs rounds: in each, one fresh process for each side, one after the other.
+    """Runs rounds. A round runs one fresh process for each side, one after the other.
 
-    A process that waits could slow down the other side's. ``draw`` is randomness of this
-    judging alone: a candidate could derive seeds that follow from the public salt and its own file,
-    and compute results before it is timed. Each batch is read ``readings`` times at most, until one
-    reading is quiet.
+    They do not run at once, because a waiting process could slow down the other side's. ``draw`` is
+    randomness of this judging alone: a candidate could derive seeds that follow from the public
+    salt and its own file, and compute results before it is timed. Each batch is read at most
+    ``readings`` times, until one reading is quiet.
 
     Attributes:
-        asides: what else the processes are asked from the first round on; None for nothing.
-        warm: by config, the readings of calls that were repeated on the same inputs, one from each
-            process; none of a config whose batches have one call only.
+        asides: the untimed batches of the processes, from the first round on; None for none.
+        warm: by config, the readings of calls repeated on the same inputs, one from each process.
+            A config whose batches have only one call has none.
     """
 
     def __init__(
@@ -56,15 +56,15 @@ class Meter:
 
     @property
     def seconds_per_call(self) -> float:
-        """The judge's seconds for one call: to draw it, and to verify both sides."""
+        """The judge's seconds per call: to draw it, and to verify both sides."""
         return 3.0 * statistics.median(self._draws)
 
     def round(self, number: int, plans: Sequence[Plan], samples: int) -> Round:
-        """One process a side through all ``plans``: the samples by config name and side.
+        """Run one process a side through all ``plans``; returns samples by config name and side.
 
         The baseline goes first in even rounds, the candidate in odd ones (ABBA). Raises
-        CandidateFault for the candidate's faults, wrong outputs of timed calls included;
-        TaskFault for the baseline's; MachineFault where a clock of this machine is broken.
+        CandidateFault for the candidate's faults, including wrong outputs of timed calls;
+        TaskFault for the baseline's; MachineFault if a clock of this machine is broken.
         """
         calls = {plan.config.name: self._draw_all(number, plan, samples) for plan in plans}
         order: Sequence[SideName] = ("baseline", "candidate")
@@ -82,7 +82,7 @@ class Meter:
         }
 
     def _draw_all(self, number: int, plan: Plan, samples: int) -> Drawn:
-        """The calls of a process of either side; a pilot (round 0) has timed ones only."""
+        """Draw the calls of one round's processes; a pilot (round 0) has timed calls only."""
         most = plan.most_slots
         turns = []
         for batch in range(1, samples + 1):
@@ -107,7 +107,7 @@ class Meter:
     def _odd_turn(
         self, asides: Asides, number: int, plan: Plan, batch: int, odd: Sequence[Call]
     ) -> Turn:
-        """A batch of the size of a timed one, with ``odd`` calls in it, equal for both sides."""
+        """An untimed batch of the usual size, with ``odd`` calls in it, equal for both sides."""
         usual = self._draw(number, plan, batch, plan.most_slots - len(odd))
         calls = {
             side: asides.mixed(
@@ -118,7 +118,7 @@ class Meter:
         return Turn(calls, timed=False)
 
     def _draw(self, number: int, plan: Plan, batch: int, size: int, attempt: int = 0) -> list[Call]:
-        """Inputs that no call had before."""
+        """Draw inputs that no earlier call had."""
         epoch = self._draw_number << 16 | number
         first = ((epoch << 4 | attempt) << 8 | batch) << 16
         calls = []
@@ -135,7 +135,7 @@ class Meter:
     ) -> Process:
         try:
             return self._processed(side, number, plans, calls)
-        except _LeftOut:  # it waits for its kernels, as it may
+        except _LeftOut:  # it waits for its kernels, which is allowed
             self._judge.proof.stop()
             return self._processed(side, number, plans, calls)
 
@@ -157,7 +157,7 @@ class Meter:
         slots = plan.slots_of(made.side)
         runner.load(plan.config, slots)
         made.add(plan, calls.first, runner.batch(_inputs(calls.first)))
-        # Both sides make them: who has slept just before gets a busy processor sooner.
+        # Both sides run them: a process that has just slept gets a busy processor sooner.
         empty = [runner.empty() for _ in range(EMPTY_BATCHES)]
         if made.side == "baseline":
             for nothing in empty:
@@ -176,7 +176,7 @@ class Meter:
             made.after.setdefault(plan.config.name, []).append((calls.after, ran))
 
     def _run_odd(self, made: Process, runner: Running, plan: Plan, calls: Sequence[Call]) -> None:
-        """Run an untimed batch, in which a call of the candidate has to prove itself."""
+        """Run an untimed batch; for the candidate, one of its calls is the proof."""
         proof = self._judge.proof
         place = proof.place(calls) if made.side == "candidate" else None
         try:
@@ -192,7 +192,7 @@ class Meter:
     def _time_repeated(
         self, made: Process, runner: Running, plan: Plan, calls: Sequence[Call]
     ) -> None:
-        """The same call as often as a batch has calls, so that what it needs is in the caches.
+        """Time one call repeated as often as a batch has calls, so that its data is in the caches.
 
         A candidate may reuse its result, so this time decides nothing. The final outputs are
         verified like any other.
@@ -205,9 +205,9 @@ class Meter:
     def _time_batch(
         self, made: Process, runner: Running, plan: Plan, index: int, calls: Sequence[Call]
     ) -> None:
-        """One batch, by the judge's clock. Raises CandidateFault for a lie that is proven.
+        """Time one batch by the judge's clock. Raises CandidateFault for a provably false report.
 
-        Where it is read several times, the shortest reading counts, for either side.
+        If it is read several times, the shortest reading counts, for either side.
         """
         taken: list[Batch] = []
         while len(taken) < self._readings and not any(map(self._clock.quiet, taken)):
@@ -234,7 +234,7 @@ def _inputs(calls: Sequence[Call]) -> list[Tensors]:
 
 @contextmanager
 def running(side: Side) -> Iterator[Running]:
-    """A fresh runner that ends with the block. Raises CandidateFault for a bad end."""
+    """A fresh runner that ends with the block. Raises CandidateFault if it ends badly."""
     with side.spending():
         runner = side.open()
         try:

@@ -1,8 +1,8 @@
-"""The memory of a device that verifying one call takes, mostly found out without any data.
+"""The device memory that verifying one call takes, mostly determined without any data.
 
-PyTorch's device ``meta`` has tensors without contents. There the inputs are drawn, the oracle
-computes, and its outputs are compared, as for a call; what is alive at each operation is counted.
-An oracle that needs values is run once with them, where the call's tensors will be.
+PyTorch's device ``meta`` has tensors without contents. The inputs are drawn there, the oracle
+computes, and its outputs are compared, as for a real call; the bytes alive at each operation are
+counted. An oracle that needs values is run once with them, where the call's tensors will be.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from truth.precision import SLICE
 
 STAGE = "memory"
 UNCOUNTED_COPIES = 6
-"""Doubles for each element of the largest tensor, where the oracle is too long to be counted."""
+"""Doubles for each element of the largest tensor, if the oracle is too long to count."""
 
 _COMPILER = "torch._dynamo"
-_DRAWN_BYTES = 12  # for each element of the largest input, where drawing it needs data
+_DRAWN_BYTES = 12  # for each element of the largest input, if drawing it needs data
 _MOST_OPERATIONS = 5000
-_NUDGED = 6  # doubles for each element of a slice whose elements are moved by one rounding
-_TESTED = 4  # copies of what is drawn, when its distribution is tested
-_BESIDE = 4  # copies of the outputs that are held while the oracle runs on moved inputs
+_NUDGED = 6  # doubles for each element of a slice whose elements are nudged by one rounding
+_TESTED = 4  # copies of sampled outputs while their distribution is tested
+_BESIDE = 4  # copies of the outputs held while the oracle runs on nudged inputs
 _DOUBLE = 8
 
 
@@ -48,9 +48,9 @@ class Verification:
     """The bytes that verifying one call takes besides inputs and outputs.
 
     Attributes:
-        bytes: at most.
-        counted: whether all were counted; else they are ``UNCOUNTED_COPIES``, or more where more
-            was seen before the count ended.
+        bytes: an upper limit.
+        counted: whether everything was counted. If not, ``bytes`` is ``UNCOUNTED_COPIES``, or
+            the count so far if that is more.
     """
 
     bytes: int
@@ -60,7 +60,7 @@ class Verification:
     def of(cls, judge: Judge, signature: Signature, config: Config) -> Verification:
         """Count for one config.
 
-        Raises MachineFault if that takes values, and there is no memory for them; TaskFault.
+        Raises MachineFault if counting takes values and there is no memory for them; TaskFault.
         """
         ledger = _Ledger()
         for device in ("meta", torch.get_default_device()):
@@ -73,7 +73,7 @@ class Verification:
                 if ledger.full:
                     break
                 if device != "meta":
-                    raise  # else it asks for values, which are not there
+                    raise  # on meta it fails because it needs values
         largest = max(map(_elements, _empty(signature.of(config), config).values()))
         return cls(max(UNCOUNTED_COPIES * _DOUBLE * largest, ledger.peak), counted=False)
 
@@ -83,10 +83,10 @@ class _TooLongError(RuntimeError):
 
 
 class _Ledger(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has no types
-    """Counts the bytes of all tensors that are made while it is in force.
+    """Counts the bytes of all tensors that are made while it is active.
 
     An operation that does not work element by element may hold an internal copy of its largest
-    operand: such a copy is added while it runs.
+    operand: such a copy is counted while the operation runs.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class _Ledger(UncompiledMode):  # type: ignore[no-untyped-call]  # PyTorch has n
         self.peak = 0
         self.full = False
         self._operations = 0
-        self._tensors: dict[int, int] = {}  # how many are alive, by the address of their storage
+        self._tensors: dict[int, int] = {}  # tensors alive, by the address of their storage
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -142,10 +142,10 @@ def _counted(ledger: _Ledger, device: str | torch.device) -> Iterator[None]:
 
 @contextmanager
 def _without_compiler() -> Iterator[None]:
-    """Spare the import of PyTorch's compiler, which takes four seconds.
+    """Avoid the import of PyTorch's compiler, which takes four seconds.
 
-    Operators of the device ``meta`` that are written in Python ask it, at their first call, how
-    they look to it. Nothing is compiled in this process, so they look as they are.
+    Operators of the device ``meta`` that are written in Python ask the compiler, at their first
+    call, how it sees them. Nothing is compiled in this process, so a stand-in can answer.
     """
     if _COMPILER in sys.modules:
         yield
@@ -157,7 +157,7 @@ def _without_compiler() -> Iterator[None]:
         yield
     finally:
         del sys.modules[_COMPILER]
-        vars(torch).pop("_dynamo", None)  # what an import has bound
+        vars(torch).pop("_dynamo", None)  # the name that an import has bound
 
 
 def _count(
@@ -180,7 +180,7 @@ def _count(
 def _verify(
     judge: Judge, signature: Signature, config: Config, inputs: Tensors, ledger: _Ledger
 ) -> None:
-    """What is done with the outputs of one call. Raises TaskFault where that needs values."""
+    """Do what the judge does with a call's outputs. Raises TaskFault if that needs values."""
     answer = judge.oracle.expected(config, inputs)
     outputs = {argument.name: _tensor(argument, config) for argument in signature.results}
     written = sum(_DOUBLE * _elements(tensor) for tensor in answer.values())
@@ -188,7 +188,7 @@ def _verify(
     call = Call(config, DEFAULT, inputs, answer)
     judge.assessor.measured(call, outputs)
     judge.assessor.overs(call, outputs)
-    if judge.oracle.structured:  # its check gets copies
+    if judge.oracle.structured:  # the task's own check gets copies
         ledger.note(sum(map(_held, (*inputs.values(), *outputs.values(), *answer.values()))))
     if drawn := {name: _wide(outputs[name]) for name in judge.assessor.sampled}:
         judge.oracle.cdf(config, inputs, drawn)
@@ -225,7 +225,7 @@ def _tensor(argument: Argument, config: Config) -> Tensor:
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    """As outputs are given to a distribution function."""
+    """A tensor in the dtype in which a distribution function gets outputs."""
     return tensor.double() if tensor.is_floating_point() else tensor.long()
 
 

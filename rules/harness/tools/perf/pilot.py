@@ -1,4 +1,4 @@
-"""Estimates for one side of a config: the time of a call, and how many can be queued."""
+"""Estimates for one side of a config: the time of a call, and how many calls can be queued."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perf.plan import SideName
 
 
 class Pilot:
-    """Makes estimates for programs, which are not samples."""
+    """Makes estimates, which are not samples."""
 
     def __init__(self, meter: GatedMeter, signature: Signature, wishes: Wishes) -> None:
         self._meter = meter
@@ -28,17 +28,17 @@ class Pilot:
         return SidePlan(sample.per_call_ns, sample.slots, sample.clock)
 
     def again(self, side: SideName, runner: Held, config: Config, seen: SidePlan) -> SidePlan:
-        """Run another such batch in the same runner, which has the config loaded."""
+        """Run another such batch in the same runner, with the config already loaded."""
         sample = self._first(side, runner, config, seen.slots)
         return SidePlan(sample.per_call_ns, sample.slots, sample.clock)
 
     def plan(self, side: SideName, runner: Held, config: Config) -> SidePlan:
-        """The plan: as many calls as wished for, if all of them can wait behind the gate."""
+        """The plan: the wanted number of calls, if all of them can wait behind the gate."""
         seen = self.look(side, runner, config)
         wanted = self._wishes.slots(self._signature, config, seen.call_ns)
         if seen.clock == HOST_CLOCK or wanted <= seen.slots:
             return SidePlan(seen.call_ns, wanted, seen.clock)
-        if seen.slots == 1:  # so the other calls of the first look did not fit
+        if seen.slots == 1:  # the other calls of the first look did not fit
             wanted = min(wanted, PILOT_SLOTS // 2)
         self._meter.prepare(side, runner, config, wanted)
 
@@ -53,7 +53,7 @@ class Pilot:
         return SidePlan(seen.call_ns, max(1, fitting(wanted, fits)), GATE_CLOCK)
 
     def _first(self, side: SideName, runner: Held, config: Config, slots: int) -> GateSample:
-        """A batch behind the gate where that can be; of one call where no more can be queued."""
+        """A batch behind the gate if possible; of one call if no more can be queued."""
         counts = [slots] * TRIES + [1] * (TRIES if slots > 1 else 0)
         for attempt, count in enumerate(counts):
             calls = self._meter.draw(0, config, 1, count, attempt)

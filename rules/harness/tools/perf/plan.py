@@ -20,10 +20,10 @@ class Plan:
     """How one config is timed.
 
     Attributes:
-        slots: calls of a batch; the candidate's, where the baseline has others.
-        cold: whether that defeats the caches.
-        baseline_slots: the baseline's; 0 for as many. A side that is much slower gets fewer, so
-            that the other's batches are no shorter than its own.
+        slots: calls of a batch; the candidate's, if the baseline has a different number.
+        cold: whether the calls of a batch defeat the caches.
+        baseline_slots: the baseline's; 0 if equal to ``slots``. A side that is much slower gets
+            fewer, so that the other side's batches are not shorter than its own.
     """
 
     config: Config
@@ -45,8 +45,8 @@ class Plan:
 class Sample:
     """One timed batch. ``attempts`` counts its readings; this is the shortest.
 
-    ``waited_ns`` is how long the judge and the runner wanted a processor that others had,
-    ``thread_ns`` how long the runner's main thread ran: zeros where the kernel does not count.
+    ``waited_ns`` is how long the judge and the runner waited for a processor that others used,
+    ``thread_ns`` how long the runner's main thread ran; both are 0 if the kernel does not count.
     """
 
     slots: int
@@ -64,7 +64,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Turn:
-    """One batch: the calls of each side; a side with fewer slots makes only the first ones."""
+    """One batch: the calls of each side; a side with fewer slots makes only the first of them."""
 
     calls: Mapping[SideName, Sequence[Call]]
     timed: bool
@@ -79,10 +79,10 @@ class Drawn:
     """The calls of one process for one config.
 
     Attributes:
-        first: before anything is timed.
-        turns: the batches in their order, timed or not.
-        repeated: made again and again in the last batch; none where warm calls are not timed.
-        after: of another size, for the candidate.
+        first: made before anything is timed.
+        turns: the batches in order, timed or not.
+        repeated: made repeatedly in the last batch; empty if warm calls are not timed.
+        after: calls of another size, for the candidate.
     """
 
     first: list[Call]

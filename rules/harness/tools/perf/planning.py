@@ -1,7 +1,7 @@
-"""Plans the calls of batches, by the judge's clock alone.
+"""Plans the number of calls in each batch, by the judge's clock alone.
 
-A program that is slow while it is planned for would have short batches later, whose work could
-hide among the messages. So whatever is timed may lengthen the batches of what follows.
+A program that is slow during planning would have short batches later, whose work could hide among
+the messages. So every timed batch may lengthen the batches that follow.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from perf.audit import Clock
 from perf.plan import SIDES, Plan, Sample, SideName
 
 COLD_FACTOR = 3
-SHORT = 0.5  # of the wanted time: a batch that is shorter is taken again, longer
-GROWTH = 2  # times as many calls, at least, for that
+SHORT = 0.5  # of the wanted time: a shorter batch is timed again with more calls
+GROWTH = 2  # at least this many times as many calls then
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The limits of the batches of one config.
+    """The limits of one config's batches.
 
     Attributes:
         min_batch_ns: how long a batch should be.
@@ -30,7 +30,7 @@ class Bounds:
         call_bytes: of all tensors of a call.
         cache_bytes: of the last-level cache, which the calls of a batch should exceed.
         memory_bytes: of all tensors of a batch, at most.
-        batch_seconds: what one batch may take, and likewise what the judge may spend on its calls.
+        batch_seconds: the limit for one batch, and also for the judge's work on its calls.
     """
 
     min_batch_ns: float
@@ -57,7 +57,7 @@ class Planner:
 
     Args:
         bounds: of a config.
-        judge_seconds: what one call costs the judge now.
+        judge_seconds: the judge's current cost of one call.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class Planner:
         self._judge_seconds = judge_seconds
 
     def first(self, config: Config, pilot: Mapping[SideName, Sequence[Sample]]) -> Plan:
-        """A plan from a pilot round; the shorter of measured and reported times count."""
+        """A plan from a pilot round, using the shorter of measured and reported times."""
         times = {side: min(map(self._believed_ns, samples)) for side, samples in pilot.items()}
         return self._plan(config, times)
 
     def again(self, plan: Plan, round_: Mapping[SideName, Sequence[Sample]]) -> Plan | None:
-        """A plan with more calls if a batch was too short; else None."""
+        """A plan with more calls if a batch was too short; otherwise None."""
         quickest = {side: min(map(self._judged_ns, round_[side])) for side in SIDES}
         longer = self._plan(plan.config, quickest)
         slots = {side: max(plan.slots_of(side), longer.slots_of(side)) for side in SIDES}

@@ -30,20 +30,20 @@ ANY_GPU = Device(bytes_per_second=40e12, flops_per_second=20e15)
 def device(platform: str, told: tuple[float, float] = (0.0, 0.0)) -> Device:
     """The model of this machine's device on ``platform``.
 
-    ``told`` are the ceilings that the device itself admits, zero where it says nothing.
+    ``told`` are the ceilings that the device itself reports, zero if it reports none.
     """
     if platform != "cpu":
         return Device(
             bytes_per_second=told[0] or ANY_GPU.bytes_per_second,
             flops_per_second=told[1] or ANY_GPU.flops_per_second,
         )
-    # Of those that were switched off, some may have worked while calls were timed.
+    # Processors that are offline now may have worked while calls were timed.
     cores = max(os.cpu_count() or 1, os.sysconf("SC_NPROCESSORS_CONF"))
     return Device(PER_CORE.bytes_per_second * cores, PER_CORE.flops_per_second * cores)
 
 
 def traffic(signature: Signature, config: Config) -> int:
-    """Bytes of all inputs and outputs, each counted once: what a call cannot avoid."""
+    """Bytes of all inputs and outputs, each counted once: the least traffic of a call."""
     total = 0
     signature = signature.of(config)
     for argument in (*signature.inputs, *signature.outputs):
@@ -58,7 +58,7 @@ def floor_ns(signature: Signature, flops: str, config: Config, model: Device) ->
     """The least time of one call: all of its outputs written and its operations done.
 
     Inputs are not counted here, since a correct kernel may not need them all (a gather reads
-    what its indices name).
+    only what its indices name).
     """
     outputs = Signature((), signature.results, (), signature.dims)
     moving = traffic(outputs, config) / model.bytes_per_second

@@ -1,4 +1,4 @@
-"""The results of one timed process, and their verification."""
+"""Collects the results of one timed process, and verifies them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from perf.plan import Plan, Sample, SideName
 
 
 class Process:
-    """The results of one process: by config its samples, and all calls with their outputs.
+    """The results of one process: by config, its samples and all calls with their outputs.
 
     Attributes:
-        ran: calls on usual values; ``odd``: those of untimed batches.
+        ran: calls on usual values.
+        odd: calls of untimed batches.
         after: calls of other sizes.
     """
 
@@ -58,8 +59,7 @@ class Process:
 def verify(assessor: Assessor, plan: Plan, candidate: Process, baseline: Process) -> None:
     """Judge all outputs of the candidate, given the baseline's own error.
 
-    Unusual values on which the baseline itself is wrong are ignored. Raises
-    CandidateFault.
+    Other values on which the baseline itself is wrong are ignored. Raises CandidateFault.
     """
     name = plan.config.name
     slack: Mapping[str, float] = {}

@@ -21,10 +21,10 @@ class Figures:
     """Times per call in ns, and their ratio.
 
     Attributes:
-        baseline_ns: like the candidate's, for batches no shorter than an empty one.
-        charged_ns: of the candidate's, what it did not report itself.
-        ratio: its low end is that of the baseline's true times.
-        noise: half the interval of the log ratio, as far as more samples make it narrower.
+        baseline_ns: like the candidate's, no batch counts as shorter than an empty one.
+        charged_ns: the part of the candidate's time that it did not report itself.
+        ratio: its low end uses the baseline's true times.
+        noise: half the interval of the log ratio, counting only what more samples would narrow.
     """
 
     candidate_ns: float
@@ -37,8 +37,8 @@ class Figures:
     def of(cls, plan: Plan, series: Series, clock: Clock) -> Figures:
         """The figures by the judge's clock, for both sides.
 
-        What is shorter than an empty batch counts as one on both sides, or equal programs would
-        differ. It may have been shorter, by as much as the low end of the interval tells.
+        A batch shorter than an empty one counts as an empty one on both sides, or equal programs
+        would differ. The true time may be less; the low end of the interval allows for that.
         """
         candidate = [[clock.counted_ns(s) / s.slots for s in p] for p in series.candidate]
         true = [[clock.trusted_ns(s) / s.slots for s in p] for p in series.baseline]
@@ -75,10 +75,10 @@ class Timing:
     """One config: the figures that count, and those of repeated calls.
 
     Attributes:
-        moved_bytes: of all inputs and outputs of a call, each counted once.
-        flops: operations of a call as the task counts them; 0 if it does not.
-        warm: of calls on the same inputs again and again, which are in the caches then; nothing
-            is decided by it. None where it was not measured.
+        moved_bytes: all inputs and outputs of a call, each counted once.
+        flops: operations of a call by the task's count; 0 if it has none.
+        warm: of calls repeated on the same inputs, which are then in the caches. They decide
+            nothing. None if it was not measured.
     """
 
     plan: Plan

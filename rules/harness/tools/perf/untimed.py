@@ -1,6 +1,6 @@
-"""Untimed batches of a timed process: other values in a batch, then other sizes.
+"""Runs the untimed batches of a timed process: other values in a batch, then other sizes.
 
-``perf.asides`` says why, and chooses.
+``perf.asides`` chooses them and says why they exist.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from perf.gate_turn import Held, Turn, inputs
 from perf.plan import SideName
 from perf.verification import Verified, Verifier
 
-ODD = 6  # calls of one batch that have other values
-_BATCH = 254  # the number of the batch that they come in
+ODD = 6  # calls on other values in one batch
+_BATCH = 254  # the number of the batch that contains them
 
 
 class Meter(Protocol):
@@ -32,7 +32,7 @@ class Meter(Protocol):
         """Fresh inputs."""
 
     def gated(self, runner: Held, calls: Sequence[Call], *, at_once: bool = False) -> Gated | None:
-        """A batch behind the gate; None where that cannot be."""
+        """A batch behind the gate; None if that is not possible."""
 
     def verify(
         self, verified: Verified, side: SideName, calls: Sequence[Call], made: Batch | Gated
@@ -54,7 +54,7 @@ class Untimed:
         return self._asides.place(turn.number, turn.config, 1)
 
     def mix(self, turn: Turn) -> None:
-        """Batches like a timed one, behind the gate, but partly on other values."""
+        """Run batches like a timed one, behind the gate, but partly on other values."""
         most = min(ODD, turn.slots)
         parts = self._asides.batches(most)
         for part in range(parts):
@@ -86,7 +86,7 @@ class Untimed:
             self._require(call, outputs, aside.slack, "an untimed call between timed batches")
 
     def refuse(self, candidate: Taken, baseline: Taken) -> None:
-        """Raise CandidateFault where calls on other values are wrong and the baseline's are not."""
+        """Raise CandidateFault if calls on other values are wrong but the baseline's are not."""
         for index, (call, outputs) in self._doubtful(candidate.odd).items():
             if not self._assessor.defined(call):
                 continue
@@ -100,7 +100,7 @@ class Untimed:
             self._require(call, outputs, allowed, "an untimed call in a timed batch")
 
     def _doubtful(self, ran: Sequence[tuple[Call, Tensors]]) -> dict[int, tuple[Call, Tensors]]:
-        """By number, the calls that are not surely right."""
+        """By index, the calls that are not clearly correct."""
         looks = self._verifier.look([call for call, _ in ran], [made for _, made in ran])
         return {
             index: pair

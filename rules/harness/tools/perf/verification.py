@@ -1,8 +1,8 @@
 """Verifies all calls of a batch with one wait for the device.
 
 Each ``item()`` waits for all earlier work of the device, some 300 us. So the error and the
-unwritten share of every output go into one tensor on the device, which is read once for the whole
-batch. Wrong calls are judged again, one by one, for a readable message.
+unwritten share of every output go into one tensor on the device, which is read once per batch.
+Wrong calls are judged again, one by one, for a readable message.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from base.program import CandidateFault
 from truth.assessment import Assessor, Call, Finding, Tensors
 
 KEPT = 8
-SURE = 0.9  # of the tolerance: beyond that single precision does not decide
+SURE = 0.9  # of the tolerance: beyond that, single precision cannot decide
 
 
 @dataclass
 class Verified:
-    """The findings of one side's calls of a config.
+    """The findings on one side's calls of a config.
 
     Attributes:
-        excess: by output, how wrong it is at most, in allowances.
-        worst: by output, the calls in which it was more wrong than a bare allowance, the worst
-            ``KEPT`` of them, with their outputs: what is allowed depends on the other side, too,
-            which may come later.
-        finding: what is wrong whatever the other side does.
+        excess: by output, the largest error, in allowances.
+        worst: by output, the ``KEPT`` worst calls whose error exceeded a bare allowance,
+            with their outputs. The final allowance also depends on the other side, which may come
+            later.
+        finding: a fault that does not depend on the other side.
     """
 
     excess: dict[str, float] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Verified:
     finding: Finding | None = None
 
     def note(self, name: str, excess: float) -> None:
-        """Record the error of an output of another call."""
+        """Record the error of another call's output."""
         self.excess[name] = max(excess, self.excess.get(name, 0.0))
 
     def keep(self, name: str, excess: float, call: Call, outputs: Tensors) -> None:
@@ -54,8 +54,8 @@ class Look:
     """A first look at the outputs of one call.
 
     Attributes:
-        excess: by output, how wrong it is, in allowances, to 1 %.
-        sure: whether all is right by a clear margin, whatever another side's error allows.
+        excess: by output, its error in allowances, to 1 %.
+        sure: whether all outputs are clearly correct, whatever the other side's error.
     """
 
     excess: Mapping[str, float]
@@ -63,7 +63,7 @@ class Look:
 
 
 class Verifier:
-    """Verifies batches by one task's assessor."""
+    """Verifies batches with one task's assessor."""
 
     def __init__(self, assessor: Assessor) -> None:
         self._assessor = assessor
@@ -73,8 +73,8 @@ class Verifier:
     ) -> None:
         """Verify the outputs of a batch.
 
-        With ``whole`` everything is, as a candidate's outputs are; else only how wrong they are,
-        which is what a baseline is asked for.
+        With ``whole``, everything is checked, as for a candidate. Otherwise only the size of the
+        errors is recorded, which is all that is needed of a baseline.
         """
         if whole and verified.finding is None:
             verified.finding = self._alone(calls, outputs)
@@ -109,7 +109,7 @@ class Verifier:
             raise CandidateFault(finding.reason, f"{detail}\n  {where}")
 
     def look(self, calls: Sequence[Call], outputs: Sequence[Tensors]) -> list[Look]:
-        """A first look at each call: those that are not ``sure`` want a closer one."""
+        """A first look at each call; calls that are not ``sure`` need a closer one."""
         names = self._assessor.measures
         if not calls or not names or self._assessor.sampled:
             return [Look({}, sure=False) for _ in calls]
@@ -121,7 +121,7 @@ class Verifier:
         return found
 
     def _measured(self, calls: Sequence[Call], outputs: Sequence[Tensors]) -> list[list[float]]:
-        """What the assessor measures of each call, read with one wait."""
+        """The assessor's measurements of each call, read with one wait."""
         rows = [
             torch.stack(self._assessor.measured(call, made))
             for call, made in zip(calls, outputs, strict=True)
@@ -130,7 +130,7 @@ class Verifier:
         return found
 
     def _alone(self, calls: Sequence[Call], outputs: Sequence[Tensors]) -> Finding | None:
-        """What a task's own check, or a look at what was drawn, says of each call."""
+        """The finding of the task's own check, or of the check of sampled outputs, on each call."""
         for call, made in zip(calls, outputs, strict=True):
             if (finding := self._assessor.judged_alone(call, made)) is not None:
                 return finding

@@ -1,8 +1,7 @@
 """The facts about a platform with devices that the judge and its runners need.
 
-They are in the platform's directory: ``toolchains/platforms/NAME/tools/NAME_device.py`` defines
-``PLATFORM``, a ``DevicePlatform``. An action has the file of its own platform only, beside
-``gate.py``.
+Each platform's directory provides them: ``toolchains/platforms/NAME/tools/NAME_device.py`` defines
+``PLATFORM``, a ``DevicePlatform``. An action gets only its own platform's file, beside ``gate.py``.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from base.program import MachineFault
 
 @dataclass(frozen=True)
 class DriverLibrary:
-    """A driver with the functions of CUDA's driver, whose names the judge uses.
+    """A driver with the functions of CUDA's driver. The judge uses CUDA's names for them.
 
     Attributes:
-        names: of the library, the newest first.
-        prefix: what its functions are called by in place of ``cu``.
-        others: its functions that have another name, by CUDA's.
+        names: file names of the library, the newest first.
+        prefix: the prefix of its functions, in place of ``cu``.
+        others: its functions whose names differ otherwise, by CUDA's name.
         brought_by: the Python module that may bring its own driver; empty for none.
         descriptors_by_value: the first version that takes a file descriptor by value; earlier
-            ones take a pointer to it.
+            versions take a pointer to it.
     """
 
     names: tuple[str, ...]
@@ -44,25 +43,25 @@ class DevicePlatform:
     """A platform with devices.
 
     Attributes:
-        name: such as ``cuda``.
-        maker: whose devices they are, for messages.
+        name: for example ``cuda``.
+        maker: the maker of its devices, for messages.
         driver: the library that the judge and the native runner call.
         torch_device: the type of the devices that PyTorch computes on.
-        torch_version: the attribute of ``torch.version`` that is set in a PyTorch for them.
-        out_of_memory: what PyTorch's errors say when a device has no memory left.
-        device_files: patterns below ``/dev``: the files that a runner may use.
+        torch_version: the attribute of ``torch.version`` that a PyTorch build for them sets.
+        out_of_memory: the text of PyTorch's errors when a device runs out of memory.
+        device_files: patterns below ``/dev`` for the files that a runner may use.
         descriptions: paths below ``/sys`` that the driver reads.
-        variables: of the environment, which choose a device; runners inherit them.
+        variables: environment variables that choose a device; runners inherit them.
         caches: variables for directories in which the driver keeps compiled code, each with the
             directory's name.
-        gated: whether its driver compiles PTX, in which the kernel is written that holds a batch
-            back until the judge opens the gate.
-        least_cache_bytes: of the last-level cache, where the driver reports a smaller one.
+        gated: whether its driver compiles PTX. The kernel that holds a batch back until the judge
+            opens the gate is written in PTX.
+        least_cache_bytes: minimum for the last-level cache, if the driver reports a smaller one.
         triton_utilities: Triton's module and class that are compiled once for a machine.
         triton_launcher: compiles the code with which Triton launches kernels whose parameters have
-            these types, ``*`` for any pointer; None if that is left to runners.
+            these types, ``*`` for any pointer; None if runners compile it.
         state: clocks, temperature, power and throttling now, of the device at a PCI address;
-            empty if that is unknown. None if the platform cannot tell.
+            empty if they are unknown. None if the platform cannot tell.
     """
 
     name: str
@@ -84,7 +83,7 @@ class DevicePlatform:
 
 @cache
 def device_platform(name: str) -> DevicePlatform:
-    """What the directory of platform ``name`` says. Raises MachineFault if it says nothing."""
+    """Load the description of platform ``name``. Raises MachineFault if it has none."""
     module = f"{name}_device"
     try:
         found: DevicePlatform = importlib.import_module(module).PLATFORM

@@ -1,7 +1,7 @@
-"""Time that the machine grants: the clock of every limit.
+"""Granted time: the clock of every limit.
 
-It stands still while the machine is paused, and while others have the processors. So a limit tells
-how slow a program is, not how busy its machine. It measures no speed.
+It stops while the machine is paused, and while other programs use the processors. So a limit
+depends on how slow a program is, not on how busy its machine is. It is not used to measure speed.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable
 
 PIECE_SECONDS = 0.25
-"""How long anybody sleeps at once: what a sleep takes beyond that is not granted."""
+"""The longest sleep. Time that a sleep takes beyond this is not granted."""
 
 
 class GrantedTime:
-    """Seconds that count. All methods may be called by several threads.
+    """A clock that counts granted seconds only. All methods are thread-safe.
 
     Args:
-        clock: of the machine, in seconds; it never goes back.
+        clock: the machine's clock, in seconds; it must be monotonic.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -32,7 +32,7 @@ class GrantedTime:
         return self._clock() - self._withheld
 
     def sleep(self) -> Sleep:
-        """Begin to wait for no longer than ``PIECE_SECONDS``."""
+        """Begin a wait of at most ``PIECE_SECONDS``."""
         return Sleep(self)
 
     def period(self) -> Period:
@@ -49,7 +49,7 @@ class GrantedTime:
             self._withheld += max(0.0, seconds)
 
     def withhold_since(self, moment: float) -> None:
-        """Do not count what has passed since a ``moment`` of the machine; each second once."""
+        """Do not count the time since ``moment`` by the machine's clock; no second twice."""
         with self._lock:
             now = self._clock()
             if now > moment:
@@ -58,26 +58,26 @@ class GrantedTime:
 
 
 class Sleep:
-    """A wait that was to end within ``PIECE_SECONDS``."""
+    """A wait that should end within ``PIECE_SECONDS``."""
 
     def __init__(self, time: GrantedTime) -> None:
         self._time = time
         self._due = time.machine() + PIECE_SECONDS
 
     def over(self) -> None:
-        """Note that it is over: what it took longer was the machine's doing."""
+        """End the wait; the machine caused any time beyond the limit."""
         self._time.withhold_since(self._due)
 
 
 class Period:
-    """From a moment on."""
+    """A stretch of time from a moment on."""
 
     def __init__(self, time: GrantedTime) -> None:
         self._time = time
         self._began = time.machine(), time.now()
 
     def withhold(self, seconds: float) -> None:
-        """Do not count so many seconds of it, with those that were withheld meanwhile."""
+        """Do not count this many of its seconds, including those already withheld meanwhile."""
         began, counted = self._began
         lasted = self._time.machine() - began
         lost = lasted - (self._time.now() - counted)
@@ -85,4 +85,4 @@ class Period:
 
 
 GRANTED = GrantedTime()
-"""This process's."""
+"""This process's clock."""

@@ -1,11 +1,11 @@
 """The layout of a tensor: its strides, and the elements that they span.
 
 ============================ =========================================================
-(nothing)                    contiguous; the tensors of a list each begin at a multiple of 64
+(nothing)                    contiguous; each tensor of a list begins at a multiple of 64
 ``[3 * dim, 1]``             these strides, in elements
 ``channels_last``            the second axis is the innermost one
-``expanded``                 one element stands for all
-``dense``                    of outputs: the axes in any order, without gaps
+``expanded``                 one element is repeated for all
+``dense``                    outputs only: the axes in any order, without gaps
 ============================ =========================================================
 """
 

@@ -13,8 +13,8 @@ class Outputs(dict[str, "Tensor"]):
     """One call's outputs, by name.
 
     Attributes:
-        reused: the names of those whose memory a later call of the batch has returned, too. So
-            they hold what that call left there. This is not a fault if results are equal.
+        reused: the outputs whose memory a later call of the batch also returned. They hold what
+            that call wrote. This is not a fault if the results are equal.
     """
 
     def __init__(self, tensors: Mapping[str, Tensor], reused: Collection[str] = ()) -> None:

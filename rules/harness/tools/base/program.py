@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 Abi = Literal["hip", "python", "torch", "call"]
 Scalar = float | int | str
-"""The value of a scalar argument; ``bool`` is an ``int``, and both but numbers are for calls."""
+"""The value of a scalar argument; ``bool`` is an ``int``. Only calls take non-numbers."""
 
 
 class CandidateFault(Exception):  # noqa: N818 (a verdict on the candidate, no error of ours)
     """The candidate failed or cheated.
 
     Attributes:
-        reason: of the verdict.
-        rejected: whether the verdict is REJECTED and not FAIL.
+        reason: the verdict's reason.
+        rejected: whether the verdict is REJECTED rather than FAIL.
         detail: text for people. It may quote the candidate's output, made printable and short; no
             code may depend on it.
     """
@@ -47,22 +47,22 @@ class Program:
     """A program under test.
 
     Attributes:
-        abi: how it is called: ``hip`` a shared library, ``python`` a module whose entry
-            writes into its outputs, ``torch`` a module whose entry returns its outputs, ``call``
-            a module of which ``call`` says how it is called.
+        abi: how it is called: ``hip``, a shared library; ``python``, a module whose entry
+            writes into its outputs; ``torch``, a module whose entry returns its outputs; ``call``,
+            a module that is called as the attribute ``call`` says.
         path: the ``.so`` or ``.py`` file.
         entry: the symbol or function. For ``hip`` it is looked up as ``<entry>_<dtype>``,
             then as ``<entry>``; for ``torch`` a missing ``baseline`` means ``reference``.
         libraries: shared libraries loaded, in order, before a ``hip`` program.
         runner: the native runner executable of the ``hip`` ABI.
-        platform: where it runs: ``cpu``, or a GPU whose memory the judge then shares.
-        mode: of ``torch.compile``, for the ``torch`` ABI; empty to run it as it is.
-        launch_filter: the library that stands before a device's driver, and decides which
-            kernels run; empty for none.
-        call: of the ``call`` ABI, the call as JSON.
-        adapter: the task's own functions for it, a file; empty for none.
+        platform: where it runs: ``cpu``, or a GPU whose memory it shares with the judge.
+        mode: the mode of ``torch.compile``, for the ``torch`` ABI; empty to run it eagerly.
+        launch_filter: the library in front of a device's driver that decides which kernels run;
+            empty for none.
+        call: for the ``call`` ABI, the call as JSON.
+        adapter: a file with the task's own functions for the call; empty for none.
         modules: a folder of modules that both sides may import; empty for none.
-        binaries: of the ``python`` ABI, a file of kernels that the compile gate compiled for the
+        binaries: for the ``python`` ABI, a file of kernels that the compile gate compiled for the
             device; empty for none.
     """
 
@@ -91,10 +91,10 @@ class Argument:
 
     Attributes:
         dtype: a name such as ``f32``, or ``T`` for the config's own.
-        shape: one integer expression over the dims for each axis. The first one of a list is
-            how many tensors it has: for the judge they are one.
-        listed: whether a call is given a list of the tensors along the first axis.
-        optional: whether a config may have ``None`` in its place.
+        shape: one integer expression over the dims for each axis. The first axis of a list is
+            its number of tensors: the judge treats them as one tensor.
+        listed: whether a call gets a list of the tensors along the first axis.
+        optional: whether a config may pass ``None`` instead.
         layout: its strides, in words or as expressions: ``base.layouts``.
     """
 
@@ -108,13 +108,13 @@ class Argument:
 
 @dataclass(frozen=True)
 class Signature:
-    """What the entry takes, in the order of the C arguments.
+    """The arguments of the entry, in the order of the C arguments.
 
     Attributes:
         scalars: pairs of name and default; a float is a C ``float``, an int ``int64_t``.
         dims: names, each an ``int64_t``.
-        updates: the inputs that a call changes; what is in them after it is an output, too.
-        state: what holds for a config, such as weights: it is not passed with a call.
+        updates: the inputs that a call changes; their final contents are outputs, too.
+        state: tensors that are fixed for a config, such as weights; not passed with a call.
     """
 
     inputs: tuple[Argument, ...]
@@ -131,11 +131,11 @@ class Signature:
 
     @property
     def results(self) -> tuple[Argument, ...]:
-        """All that is compared after a call: the outputs, and the inputs that it changes."""
+        """Everything that is compared after a call: the outputs, and the inputs that it changes."""
         return (*self.outputs, *(a for a in self.inputs if a.name in self.updates))
 
     def of(self, config: Config) -> Signature:
-        """The signature without what is ``None`` in ``config``."""
+        """The signature without the arguments that are ``None`` in ``config``."""
         if not config.absent:
             return self
         present = tuple(a for a in self.inputs if a.name not in config.absent)
@@ -147,7 +147,7 @@ class Config:
     """One point of the shape space. A scalar that it does not name has its default.
 
     Attributes:
-        absent: the optional inputs in whose place is ``None``.
+        absent: the optional inputs that are ``None``.
     """
 
     name: str
@@ -162,27 +162,27 @@ class RunnerPolicy:
     """Limits of a runner, and the judge's time limits for it.
 
     Attributes:
-        memory_bytes: address space of the runner, the shared buffers included, on top of
-            what the warm Python process that it is forked from already has.
+        memory_bytes: address space of the runner, including the shared buffers, on top of
+            that of the warm Python process that it is forked from.
         cpu_seconds: processor time over its whole life.
         threads: tasks of all kinds.
         tmp_bytes: size of its private ``/tmp``, the only place where it can write files.
         workspace_bytes: the largest scratch buffer that a candidate may ask for.
         open_seconds: from the fork until the candidate is loaded.
-        load_seconds: for a config to be mapped.
+        load_seconds: to map a config.
         call_seconds: for each call of a batch, on top of ``batch_seconds``.
         batch_seconds: for a batch of any size.
         life_seconds: for all requests together.
         stderr_bytes: how much of the end of its output is kept for people.
-        cache: a directory that it may fill for others of its kind; empty for none. Only what
-            comes with the task has one: a candidate must not meet its own past.
-        launches: whether kernels run when they are launched. Where they do not, outputs show
-            what else writes them. On a device it takes a program with a ``launch_filter``.
-        own_kernels: whether such a program may launch its own kernels only, besides PyTorch's
+        cache: a directory that it may fill for later runners of its kind; empty for none. Only
+            programs of the task have one: a candidate must not see results of earlier runs.
+        launches: whether launched kernels run. If they do not, the outputs show what else
+            writes them. On a device this requires a program with a ``launch_filter``.
+        own_kernels: whether such a program may launch only its own kernels, besides PyTorch's
             copies and fills.
-        hides: whether host code of such a program sees no device memory on the CPU, in any call
-            whose time does not count. It never does in calls whose launches are left out.
-        counted: whether a Triton program on the CPU has its kernels' accesses counted.
+        hides: whether device memory is hidden from such a program's host code on the CPU, in any
+            call whose time does not count. In calls whose launches are left out it always is.
+        counted: whether the kernels' accesses of a Triton program on the CPU are counted.
         awake: whether the judge waits for a batch on a device without sleeping, for its clock.
     """
 
@@ -206,12 +206,12 @@ class RunnerPolicy:
 
     @classmethod
     def suited(cls, program: Program, call_seconds: float) -> RunnerPolicy:
-        """What ``program`` needs at least: drivers and compilers of a device take more."""
+        """The minimum that ``program`` needs: drivers and compilers of a device take more."""
         if not program.on_device:
             return cls(call_seconds=call_seconds)
         compiling = program.abi != "hip"
         return cls(
-            memory_bytes=64 << 30,  # drivers map much that they never touch
+            memory_bytes=64 << 30,  # drivers map much memory that they never touch
             threads=1024,
             tmp_bytes=1 << 30,
             workspace_bytes=8 << 30,
@@ -227,13 +227,13 @@ class Gated:
     """The results of a batch behind a gate.
 
     Attributes:
-        outputs: as those of ``Batch``.
-        held: whether all calls were queued before the gate was opened. A program that waits for
-            the device in between, or queues more than fits, has it opened early; then the times
-            mean nothing.
+        outputs: like those of ``Batch``.
+        held: whether all calls were queued before the gate was opened. The gate is opened early
+            for a program that waits for the device in between or queues more than fits; then the
+            times mean nothing.
         open_ns: from the opening until the device was idle, by the judge's clock.
         device_ns: the same by the runner's events: evidence only.
-        launch_ns: what queueing took the host, by the runner's clock.
+        launch_ns: the host time to queue the calls, by the runner's clock.
     """
 
     outputs: tuple[Mapping[str, Tensor], ...]
@@ -249,17 +249,17 @@ class Batch:
 
     Attributes:
         outputs: one mapping per call, in the order in which the inputs were given; the
-            tensors are the judge's own copies. What the candidate left unwritten holds
+            tensors are the judge's own copies. Elements that the candidate did not write hold
             the poison of ``dtypes``.
         reported_ns: the time of all calls together, as the runner measured it.
         wall_ns: the judge's own time, from just before RUN until the runner has answered and
-            is frozen. What that costs without any call is the ``wall_ns`` of ``empty``. On a
-            device it ends with the answer, and what held up the judge's own copies is added.
-        thread_ns: how long the runner's main thread ran in that time, as the kernel counts:
-            however busy the machine is, no more than what an honest runner reports.
+            is frozen. The ``wall_ns`` of ``empty`` is the cost without any call. On a device the
+            time ends with the answer, and delays of the judge's own copies are added.
+        thread_ns: how long the runner's main thread ran in that time, by the kernel's count.
+            However busy the machine is, it does not exceed what an honest runner reports.
         process_ns: the same for all of its threads together.
-        waited_ns: for how long in that time the judge and the runner were ready to go on and others
-            had the processors, as the kernel counts. All three are 0 if unknown.
+        waited_ns: how long in that time the judge and the runner were ready to run while others
+            had the processors, by the kernel's count. All three are 0 if unknown.
         launches: how many kernels, copies of PyTorch and graphs entered a device's queue, by the
             runner's own record, which a candidate can change; 0 if unknown.
     """

@@ -22,7 +22,7 @@ VERSION = 2
 ATTEMPTS = 200
 TILE = 16
 _PASSES = 8
-_NEAR = 300  # how far a dim is moved for a condition
+_NEAR = 300  # how far a dim may be moved to satisfy a condition
 ASYMMETRY = 16
 CLASSES = (
     "edge",
@@ -38,7 +38,8 @@ SHIFTS = (
     *("default", "below", "negative", "rows", "scaled_up", "ordered", "spikes", "opposed"),
     *("default", "sparse", "positive", "scaled_down"),
 )
-"""One for each config in turn, beginning anywhere: eight in a row include the task's own values."""
+"""The value shifts of successive configs, starting anywhere: any eight in a row include a
+``default``, the task's own values."""
 _PRODUCTION = (
     *(1 << power for power in range(25)),
     *(48, 80, 96, 160, 192, 320, 384, 640, 768, 1280, 1536, 1792, 2560, 2880, 3072, 3584),
@@ -61,7 +62,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Draw:
-    """The result of sampling: ``missing`` names the classes that the space has no room for."""
+    """The result of sampling: ``missing`` names the classes that do not fit into the space."""
 
     configs: tuple[Drawn, ...]
     missing: tuple[str, ...]
@@ -69,7 +70,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Ground:
-    """The ground of sampling: the space under its caps, around the visible configs.
+    """Where configs are drawn: the space under its caps, around the visible configs.
 
     Attributes:
         elements: cap on every tensor.
@@ -86,9 +87,9 @@ class Ground:
     def of(cls, spec: Spec) -> Ground:
         """The ground of a task.
 
-        Where fixed axes make a tensor of all visible configs larger than the cap, such as weights,
-        the cap is the smallest of these: else no config would be under it. A config that has no
-        valid shape does not count; admission names it.
+        If fixed axes, as of weights, make a tensor of every visible config larger than the cap, the
+        cap becomes the smallest of these tensors; otherwise no config would be under it. A config
+        without a valid shape does not count; admission names it.
         """
         shown: list[int] = []
         for config in spec.configs:
@@ -98,7 +99,7 @@ class Ground:
         return cls(spec.signature, spec.space, elements, spec.configs, spec.extent)
 
     def identity(self) -> str:
-        """Everything besides the salt that drawn configs depend on, as text."""
+        """Everything besides the salt that determines the drawn configs, as text."""
         signature, space = self.signature, self.space
         tensors = [(a.name, a.dtype, a.shape) for a in (*signature.inputs, *signature.outputs)]
         bounds = [(name, tuple(space.dims[name])) for name in signature.dims]
@@ -128,11 +129,11 @@ class Ground:
         return max(self.space.dims[name][0], self.extent, self.largest_visible(name))
 
     def least(self) -> Dims:
-        """The smallest point of the space."""
+        """The point of the space with the smallest dims."""
         return {name: low for name, (low, _) in self.space.dims.items()}
 
     def reach(self, name: str, others: Mapping[str, int]) -> int:
-        """The largest value of one dim that fits with ``others``; its least if none does."""
+        """The largest value of a dim that fits with ``others``; its minimum if none does."""
         low, high = self.space.dims[name]
         while low < high:
             middle = (low + high + 1) // 2
@@ -200,9 +201,9 @@ def filled(ground: Ground, stream: Stream, choose: Callable[[str, int, int], int
 
 
 def settled(ground: Ground, dims: Dims) -> Dims:
-    """Dims near the given ones that fulfil the conditions of the space, if found.
+    """Dims near the given ones that satisfy the conditions of the space, if found.
 
-    One dim at a time is moved to the nearest value that fulfils one condition more.
+    One dim at a time is moved to the nearest value that satisfies one more condition.
     """
     found = dict(dims)
     for _ in range(_PASSES):
@@ -215,7 +216,7 @@ def settled(ground: Ground, dims: Dims) -> Dims:
 
 
 def _mend(ground: Ground, dims: Dims, text: str) -> None:
-    """Move one dim of a condition so that it holds, if any dim does that."""
+    """Move one dim of a condition so that the condition holds, if that is possible."""
     for distance in range(1, _NEAR):
         for name in sorted(shapes.condition_names(text)):
             low, high = ground.space.dims[name]

@@ -1,4 +1,4 @@
-"""Randomness that is unknown before the candidate is fixed, and equal in every replay."""
+"""Randomness that is unknown until the candidate is fixed, and equal in every replay."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def derive(*parts: str | int) -> bytes:
 class Seeds:
     """All seeds of one judging: H(salt, artifact, gate, stage, config, round).
 
-    The salt alone (the default one is public) reveals nothing before the artifact exists, and an
+    The salt alone (the default one is public) reveals nothing before the artifact exists. An
     artifact that embeds its seeds has another digest, hence other seeds.
     """
 
@@ -77,7 +77,7 @@ class Stream:
         return low + self.below(high - low + 1)
 
     def spread(self, low: int, high: int) -> int:
-        """An integer in [low, high] whose number of bits is uniform: small ones are common."""
+        """An integer in [low, high] with a uniform number of bits: small ones are common."""
         bits = self.between(low.bit_length(), high.bit_length())
         least = max(low, 1 << bits >> 1)
         return self.between(least, min(high, (1 << bits) - 1))

@@ -48,7 +48,7 @@ def evaluate(expression: str, dims: Mapping[str, int]) -> int:
 def holds(condition: str, dims: Mapping[str, int]) -> bool:
     """Whether a condition such as ``channels % groups == 0`` is true of ``dims``.
 
-    One that divides by zero is false. Raises ShapeError for other syntax and an unknown name.
+    A condition that divides by zero is false. Raises ShapeError for other syntax and unknown names.
     """
     match _parse(condition):
         case ast.Compare(left=left, ops=[operation], comparators=[right]) if (

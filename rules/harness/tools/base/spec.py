@@ -16,8 +16,8 @@ from base.program import Abi, Argument, Config, Program, Scalar, Signature
 
 _ABIS: tuple[Abi, ...] = ("hip", "python", "torch", "call")
 _ELEMENTS = {"hip": 65536, "torch": 65536, "python": 4096, "call": 1 << 18}
-# A dim is often a grid's: the interpreter takes about 1 ms for a program, HIP on the host 0.1 ms
-# for a block that has barriers.
+# A dim is often a grid dimension: a program takes the interpreter about 1 ms, and a block with
+# barriers takes HIP on the host 0.1 ms.
 _EXTENTS = {"hip": 8192, "torch": 8192, "python": 1024, "call": 8192}
 _UNCAPPED = 1 << 28
 
@@ -30,14 +30,14 @@ class SpecError(ValueError):
 
 @dataclass(frozen=True)
 class Space:
-    """The shape space: bounds of each dim, both inclusive, the element types, and conditions."""
+    """The shape space: inclusive bounds of each dim, the element types, and conditions."""
 
     dims: Mapping[str, tuple[int, int]]
     dtypes: tuple[str, ...]
     where: tuple[str, ...] = ()
 
     def contains(self, dims: Mapping[str, int]) -> bool:
-        """Whether ``dims`` names the dims of the space, within bounds and conditions."""
+        """Whether ``dims`` names exactly the space's dims, within bounds and conditions."""
         return self.bounds(dims) and all(shapes.holds(text, dims) for text in self.where)
 
     def bounds(self, dims: Mapping[str, int]) -> bool:
@@ -56,11 +56,11 @@ class Spec:
         flops: operations of one call, an expression of dims; ``0`` if unknown.
         elements: cap on the element count of every tensor of a drawn config.
         extent: cap on every dim of a drawn config, unless a visible one has more.
-        compare: by output, how it is compared; the others by the tolerance of their dtype.
+        compare: how each output is compared; outputs not listed, by the tolerance of their dtype.
         policy: the task's changes to the gate's defaults; each gate reads its own.
-        choice: a file that says what a PyTorch baseline is timed as; empty where the gate has to
-            find that out.
-        compiled: a file of what was compiled for that; empty for none.
+        choice: a file with the modes in which a PyTorch baseline is timed; empty if the gate has to
+            choose them.
+        compiled: a file with the code compiled for these modes; empty for none.
     """
 
     gate: str
@@ -152,7 +152,7 @@ def _elements(argument: Argument, dims: Mapping[str, int]) -> int:
 def read_policy(kind: type[Policy], values: Mapping[str, Any]) -> Policy:
     """A policy dataclass with the task's ``values`` in place of its defaults.
 
-    Raises SpecError for an unknown name, and for a value of another type than the default's.
+    Raises SpecError for an unknown name or a value whose type differs from the default's.
     """
     assert dataclasses.is_dataclass(kind)
     default = kind()

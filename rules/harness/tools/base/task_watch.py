@@ -1,10 +1,10 @@
-"""Watches the process that runs a task's code, and says whose fault its end is.
+"""Watches the process that runs a task's code, and decides whether its end is the task's fault.
 
-A task's code may end the process of the judge: by the C function ``exit``, or by a wrong address.
-It may also hang in a call that no signal handler of Python interrupts, or close the file in which
-errors are told. So the judge is a fork; what it runs of the task, and until when, stands in memory
-that both processes share, and so does the task's mistake once one is known. What it prints passes
-through this process, which drops all but the beginning.
+A task's code may end the judge's process: by the C function ``exit``, or by a bad address. It may
+also hang in a call that no Python signal handler interrupts, or close the file to which errors are
+written. So the judge runs in a fork. Memory shared by both processes records which code of the task
+runs and until when, and the task's mistake once one is known. The judge's output passes through
+this process, which drops all but the beginning.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 _SIZE = 16384
-_HEAD = struct.Struct("<Bdd")  # what the text is, since when, and for how many seconds
+_HEAD = struct.Struct("<Bdd")  # kind of text, start time, limit in seconds
 _RUNNING, _BLAMED = 1, 2
 _PR_SET_PDEATHSIG = 1
 _OF_LIMITS = (signal.SIGKILL, signal.SIGXCPU)
-"""Signals by which a machine ends a process, whatever it runs."""
+"""Signals by which a machine may end any process."""
 
 _GRACE_SECONDS = 10.0
-"""For the process to tell by itself that a call takes too long, and to end."""
+"""Time for the process itself to report that a call takes too long, and to end."""
 
 _POLL = 1.0
 _PRINTED_BYTES = 1 << 20
 _REST = 64  # reads, each of as much as a pipe holds
 
 _page: list[mmap.mmap] = []
-_leave = os._exit  # the task's code meets another one
+_leave = os._exit  # bound now: the task's code sees a different one
 
 
 @contextlib.contextmanager
 def running(what: str, seconds: float = 600.0) -> Iterator[None]:
-    """Note that code of the task runs in the body: ``tasks/x/reference.py:7: reference()``.
+    """Record that the body runs code of the task, such as ``tasks/x/reference.py:7: reference()``.
 
-    It is ended, and told, if it goes on for much longer than ``seconds``.
+    It is killed and reported if it runs for much longer than ``seconds``.
     """
     _note(_RUNNING, what, seconds)
     try:
@@ -54,15 +54,16 @@ def running(what: str, seconds: float = 600.0) -> Iterator[None]:
 
 
 def blame(fault: str) -> None:
-    """Note the task's mistake, which is told however this process ends."""
+    """Record the task's mistake, which is reported however this process ends."""
     _note(_BLAMED, fault)
 
 
 def fork_judge(seconds: float = _GRACE_SECONDS) -> tuple[int, str] | None:
     """Go on in a child process, where None is returned; in this one, wait for it to end.
 
-    Returns its exit code, and the line for people if the task is at fault, else "". Ends by the
-    signal that ended it otherwise. ``seconds`` are granted beyond the time of each call.
+    Returns the child's exit code, and a line for people if the task is at fault, else "". If a
+    signal ended the child otherwise, this process ends by it too. ``seconds`` are granted beyond
+    the time of each call.
     """
     page = mmap.mmap(-1, _SIZE)
     pipes = {stream: os.pipe() for stream in (1, 2)}
@@ -98,8 +99,8 @@ def fork_judge(seconds: float = _GRACE_SECONDS) -> tuple[int, str] | None:
 def end_judge(work: Callable[[], int]) -> NoReturn:
     """End this process with the exit code of ``work``, and run nothing else.
 
-    Python would wait for threads that the task began, and call what it left to be called at the
-    end.
+    Python would wait for threads that the task started, and call the exit handlers that it
+    registered.
     """
     code = 1
     with contextlib.suppress(BaseException):
@@ -115,10 +116,10 @@ def end_judge(work: Callable[[], int]) -> NoReturn:
 
 
 class _Printed:
-    """What the child prints: passed on up to a length for each stream.
+    """The child's output, passed on up to a limit for each stream.
 
     Args:
-        streams: the ends that are read here, and where each goes.
+        streams: the ends that are read here, and where the text of each goes.
     """
 
     def __init__(self, streams: dict[int, int]) -> None:
@@ -129,11 +130,11 @@ class _Printed:
 
     @property
     def open(self) -> list[int]:
-        """The ends that may have something."""
+        """The ends that may still have output."""
         return [*self._streams]
 
     def pass_on(self, end: int) -> bool:
-        """Read what there is, once; whether there was anything."""
+        """Read the available output once; returns whether there was any."""
         try:
             text = os.read(end, 1 << 16)
         except BlockingIOError:
@@ -150,7 +151,7 @@ class _Printed:
         return True
 
     def finish(self) -> None:
-        """Read the rest of what the child itself wrote: others may hold these ends for longer."""
+        """Read the rest of the child's output; other processes may hold these ends for longer."""
         for end in self.open:
             for _ in range(_REST):
                 if not self.pass_on(end):
@@ -160,7 +161,7 @@ class _Printed:
 
 
 def _late(child: int, page: mmap.mmap, seconds: float, printed: _Printed) -> bool:
-    """Wait for the child's end, and kill it if the task's code does not end: whether it was."""
+    """Wait for the child to end; kill it if the task's code hangs, and return whether it did."""
     ended = os.pidfd_open(child)
     try:
         while ended not in (ready := select.select([ended, *printed.open], [], [], _POLL)[0]):
@@ -180,8 +181,8 @@ def _note(kind: int, what: str, seconds: float = 0.0) -> None:
     text = what.encode(errors="replace")[: _SIZE - _HEAD.size - 1]
     for page in _page:
         if page[0] == _BLAMED:
-            return  # which stays
-        page[0] = 0  # so that the other process never reads one half of each
+            return  # the first blame stays
+        page[0] = 0  # so that the other process never reads half of each record
         page[_HEAD.size : _HEAD.size + len(text) + 1] = text + b"\0"
         page[: _HEAD.size] = _HEAD.pack(kind, time.monotonic(), seconds)
 

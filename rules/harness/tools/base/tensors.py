@@ -1,4 +1,4 @@
-"""PyTorch's names for the terms of signatures."""
+"""The PyTorch equivalents of signature terms."""
 
 from __future__ import annotations
 

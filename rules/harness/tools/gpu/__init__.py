@@ -1,1 +1,1 @@
-"""The device as judge and runners use it: driver, shared memory, state."""
+"""Access to the device for judge and runners: driver, shared memory, state."""

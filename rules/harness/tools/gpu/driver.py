@@ -1,9 +1,9 @@
 """The few functions of a device's driver that torch does not offer, through ctypes.
 
-They are called here by the names of CUDA's driver. Other drivers have them under names of their
-own, with the same arguments, values and layouts (``base/device_platform.py``).
+Code here calls them by the names of CUDA's driver. Other drivers have them under their own names,
+with the same arguments, values and layouts (``base/device_platform.py``).
 
-The library is loaded on first use and never before: a process that has loaded it can no longer
+The library is loaded on first use and never earlier: a process that has loaded it can no longer
 fork one that uses the device.
 """
 
@@ -21,7 +21,7 @@ OUT_OF_MEMORY = 2
 
 
 class NoDevice(MachineFault):
-    """There is no device that can be used, so nothing was judged."""
+    """No usable device was found, so nothing was judged."""
 
     def __init__(self, platform: str, why: str) -> None:
         super().__init__(f"NO_DEVICE: no {platform} device on this machine: {why}")
@@ -31,7 +31,7 @@ class DriverError(MachineFault):
     """A call of the driver failed.
 
     Attributes:
-        number: the driver's, such as a ``CUresult``.
+        number: the driver's error code, such as a ``CUresult``.
     """
 
     def __init__(self, function: str, number: int) -> None:
@@ -47,7 +47,7 @@ class Driver:
         self._library = library
 
     def call(self, function: str, *arguments: Any) -> None:
-        """Call one function by CUDA's name of it. Raises DriverError, MachineFault if too old."""
+        """Call a function by its CUDA name. Raises DriverError, MachineFault if too old."""
         name = self._library.spell(function)
         try:
             called = getattr(self._loaded, name)
@@ -58,7 +58,7 @@ class Driver:
             raise DriverError(name, number)
 
     def descriptor(self, fd: int) -> Any:
-        """A file descriptor as ``cuMemImportFromShareableHandle`` takes it in this version."""
+        """A file descriptor as this version's ``cuMemImportFromShareableHandle`` takes it."""
         if self._library.descriptors_by_value:
             version = ctypes.c_int(0)
             self.call("cuDriverGetVersion", ctypes.byref(version))
@@ -71,13 +71,13 @@ _CHOSEN: list[DevicePlatform] = []
 
 
 def choose(platform: str) -> DevicePlatform:
-    """Have this process use the devices of ``platform``; loads nothing yet."""
+    """Make this process use the devices of ``platform``; loads nothing yet."""
     _CHOSEN[:] = [device_platform(platform)]
     return chosen()
 
 
 def chosen() -> DevicePlatform:
-    """The platform that this process was told to use."""
+    """The platform chosen for this process."""
     (platform,) = _CHOSEN
     return platform
 
@@ -96,7 +96,7 @@ def driver() -> Driver:
 
 
 def open_driver(platform: DevicePlatform) -> Driver:
-    """Load and start a platform's driver. Raises NoDevice where that leads to no device."""
+    """Load and start a platform's driver. Raises NoDevice if that does not give a device."""
     loaded = Driver(_library(platform), platform.driver)
     count = ctypes.c_int(0)
     try:

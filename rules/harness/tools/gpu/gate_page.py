@@ -1,12 +1,12 @@
-"""The page of host memory that a gate is opened with: the judge's word, and two answers.
+"""The page of host memory that opens a gate: one word of the judge, and two answers.
 
 A runner puts a kernel on its stream that fills the device until the first word holds the ticket
 of the batch, and queues its calls behind it. Last in the queue is a kernel that writes the ticket
-into another word, so that no host has to wake up for it. When the whole device is idle the runner
-writes the third.
+into another word, so that no host thread has to wake up for it. When the whole device is idle, the
+runner writes the third.
 
-The text of those kernels, for the driver to compile, follows the words: what holds the candidate
-needs no file for it.
+The source of those kernels, for the driver to compile, follows the words: so the process that holds
+the candidate needs no file for it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pathlib import Path
 from base.program import MachineFault
 
 WORDS = 4096  # bytes before the kernel's text
-OPEN, ENDED, IDLE = 0, 16, 32  # places of the words, in a line of the cache each
+OPEN, ENDED, IDLE = 0, 16, 32  # places of the words, each in its own cache line
 _BLOCKER = Path(__file__).with_name("blocker.ptx")
-_PEEKS = 256  # at the word, between two looks at the runner
+_PEEKS = 256  # reads of the word between two checks of the runner
 _F_ADD_SEALS, _SIZE_SEALS = 1033, 1 | 2 | 4
 
 
@@ -46,21 +46,21 @@ class GatePage:
         self._ticket = 0
 
     def shut(self) -> int:
-        """The ticket of a new batch, which nothing has opened yet."""
+        """Start a new batch, whose gate is shut; returns its ticket."""
         self._ticket += 1
         return self._ticket
 
     def open(self) -> int:
-        """Let the latest batch begin; when that was, in ns of the monotonic clock."""
+        """Open the gate of the latest batch; returns when, in ns of the monotonic clock."""
         now = time.monotonic_ns()
         self._words[OPEN] = self._ticket
         return now
 
     def await_word(self, word: int, seconds: float, spoke: Callable[[], bool]) -> int:
-        """Wait awake until ``ENDED`` or ``IDLE`` holds the ticket; when that was.
+        """Wait without sleeping until ``ENDED`` or ``IDLE`` holds the ticket; returns when it did.
 
-        Also ends when ``spoke`` says that the runner has something else to say, or hung up, and
-        after ``seconds``: what it is then is for the control messages to find out.
+        Also ends when ``spoke`` says that the runner has sent something else or hung up, and after
+        ``seconds``; the control messages then tell what happened.
         """
         words, ticket = self._words, self._ticket
         deadline = time.monotonic_ns() + int(seconds * 1e9)
@@ -72,7 +72,7 @@ class GatePage:
                 return time.monotonic_ns()
 
     def close(self) -> None:
-        """Give up page and descriptor; may be called twice."""
+        """Release page and descriptor; may be called twice."""
         if self.fd >= 0:
             self._words.release()
             self._memory.close()
@@ -81,7 +81,7 @@ class GatePage:
 
 
 class RunnerPage:
-    """The runner's end: a mapping of the page, whose descriptor is closed. Raises MachineFault."""
+    """The runner's end: maps the page and closes its descriptor. Raises MachineFault."""
 
     def __init__(self, fd: int) -> None:
         try:
@@ -94,13 +94,13 @@ class RunnerPage:
 
     @property
     def memory(self) -> mmap.mmap:
-        """All of it."""
+        """The whole page."""
         return self._memory
 
     def kernels(self) -> bytes:
-        """The text of the kernels, which ends with a zero."""
+        """The source of the kernels, which ends with a zero byte."""
         return self._memory[WORDS:]
 
     def idle(self, ticket: int) -> None:
-        """Say that the device is idle again after the batch of this ticket."""
+        """Report that the device is idle after the batch with this ticket."""
         self._words[IDLE] = ticket

@@ -44,13 +44,13 @@ class _Copy(ctypes.Structure):
 
 
 class Look:
-    """Places in the rows of ``grid``, uint8 [rows, bytes] of a device: each ``WIDTH`` bytes."""
+    """Places in the rows of ``grid``, uint8 [rows, bytes] on a device, ``WIDTH`` bytes each."""
 
     def __init__(self, grid: Tensor, places: Sequence[int]) -> None:
         self._places = tuple(places)
         rows, stride = grid.shape
         self._rows = rows if stride <= _MOST_PITCH else 1
-        # The last row is looked at where a copy cannot step over rows so long.
+        # Only the last row is read if a copy cannot step over rows of this length.
         self._first = rows - self._rows
         shape = (len(self._places), self._rows, WIDTH)
         self._seen = torch.empty(shape, dtype=torch.uint8, device="cpu", pin_memory=True)
@@ -58,14 +58,14 @@ class Look:
         self._copies = [self._copy(grid, index, place) for index, place in enumerate(self._places)]
 
     def take(self) -> None:
-        """Bring the bytes, and wait for them."""
+        """Copy the bytes to the host, and wait for them."""
         stream = ctypes.c_void_p(self._stream.cuda_stream)
         for copy in self._copies:
             driver().call("cuMemcpy2DAsync_v2", ctypes.byref(copy), stream)
         self._stream.synchronize()
 
     def agrees(self, grid: Tensor) -> bool:
-        """Whether these places of ``grid`` hold what was seen."""
+        """Whether these places of ``grid`` hold the bytes that were copied."""
         rows = grid[self._first :]
         for place, seen in zip(self._places, self._seen, strict=True):
             if not torch.equal(rows[:, place : place + WIDTH].cpu(), seen):

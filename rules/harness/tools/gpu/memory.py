@@ -1,7 +1,7 @@
 """Device memory that two processes share: allocated by the judge, lent to a runner.
 
 An allocation of CUDA's virtual memory interface, or HIP's, has a file descriptor. A process
-that gets it over a socket maps the same memory, from any namespace.
+that receives it over a socket maps the same memory, from any namespace.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class DeviceMemory:
     """One allocation, mapped into this process for as long as this object or a tensor lives.
 
     Attributes:
-        size: bytes, a multiple of what the device maps at once.
-        fd: the descriptor to lend; -1 once closed, and where the memory is another's.
+        size: bytes, a multiple of the device's mapping granularity.
+        fd: the descriptor to lend; -1 once closed, and if the memory was adopted.
     """
 
     def __init__(self, handle: _Handle, size: int, fd: int) -> None:
@@ -62,7 +62,7 @@ class DeviceMemory:
 
     @classmethod
     def allocate(cls, size: int) -> DeviceMemory:
-        """At least ``size`` bytes of the device. Raises DriverError."""
+        """Allocate at least ``size`` bytes of the device. Raises DriverError."""
         wanted = _properties()
         whole = -(-size // granularity()) * granularity()
         handle, fd = _Handle(0), ctypes.c_int(-1)
@@ -81,7 +81,7 @@ class DeviceMemory:
 
     @classmethod
     def adopt(cls, fd: int, size: int) -> DeviceMemory:
-        """The memory behind a descriptor, which is closed. Raises DriverError."""
+        """Map the memory behind a descriptor, and close the descriptor. Raises DriverError."""
         handle = _Handle(0)
         try:
             driver().call(
@@ -99,7 +99,7 @@ class DeviceMemory:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """How torch and others find the bytes."""
+        """The description by which torch and others find the bytes."""
         return {
             "shape": (self.size,),
             "typestr": "|u1",
@@ -112,14 +112,14 @@ class DeviceMemory:
         return torch.as_tensor(self, device=torch.device(chosen().torch_device, DEVICE))
 
     def close(self) -> None:
-        """Give up the descriptor; may be called twice."""
+        """Release the descriptor; may be called twice."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
 
 
 def granularity() -> int:
-    """Bytes that the device maps at once; usually 2 MiB. Raises NoDevice."""
+    """The bytes that the device maps at once; usually 2 MiB. Raises NoDevice."""
     size = ctypes.c_size_t(0)
     driver().call("cuMemGetAllocationGranularity", ctypes.byref(size), _properties(), 0)
     return size.value
@@ -131,7 +131,7 @@ def _properties() -> Any:
 
 
 def _flags() -> ctypes.c_ulonglong:
-    return ctypes.c_ulonglong(0)  # none are defined
+    return ctypes.c_ulonglong(0)  # no flags are defined
 
 
 def _map(handle: _Handle, size: int) -> _Address:
@@ -150,6 +150,6 @@ def _map(handle: _Handle, size: int) -> _Address:
 
 def _unmap(address: _Address, size: int) -> None:
     length = ctypes.c_size_t(size)
-    accelerator().synchronize()  # nothing may still be at work on it
+    accelerator().synchronize()  # no work on it may still be running
     driver().call("cuMemUnmap", address, length)
     driver().call("cuMemAddressFree", address, length)

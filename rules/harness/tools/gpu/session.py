@@ -1,4 +1,4 @@
-"""The judge's own use of the device, and its figures."""
+"""The judge's own use of the device, and the device's properties."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from torch import Tensor
 
 from gpu.driver import DEVICE, NoDevice, accelerator, choose, chosen, driver
 
-_EVICTED = 2  # times the cache's size are written to take everything else out of it
+_EVICTED = 2  # times the cache's size are written to evict everything else
 _FALLBACK_CACHE = 64 << 20
-_FASTEST_MEMORY = 3.0  # caches are faster than the memory behind them
-_MOST_OPERATIONS = 1 << 15  # of a multiprocessor in a cycle: sparse 8-bit matrices, twice
+_FASTEST_MEMORY = 3.0  # times the speed of memory: caches are faster than the memory behind them
+_MOST_OPERATIONS = 1 << 15  # per multiprocessor and cycle: twice the rate of sparse 8-bit matrices
 
 
 def start(platform: str) -> None:
-    """Have this process compute on the platform's device: tensors are made there from now on.
+    """Make this process compute on the platform's device: tensors are made there from now on.
 
-    Raises NoDevice, and MachineFault for a device that does not answer.
+    Raises NoDevice, and MachineFault if the device does not answer.
     """
     used = choose(platform)
     if not getattr(torch.version, used.torch_version, None):
@@ -29,7 +29,7 @@ def start(platform: str) -> None:
 
 
 def compute_there() -> None:
-    """Have this thread make its tensors on the device."""
+    """Make this thread create its tensors on the device."""
     torch.set_default_device(_device())
 
 

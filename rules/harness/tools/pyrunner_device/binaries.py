@@ -1,4 +1,4 @@
-"""Puts the kernels that a compile gate has compiled where Triton looks for them."""
+"""Puts the kernels that a compile gate has compiled into Triton's cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLACE = re.compile(r"\w{1,80}/\w[\w.]{0,199}", re.ASCII)
 """A file in a folder of Triton's cache."""
 
 _GROUP = "__grp__"
-"""The prefix of a list of the files of one kernel. It has their absolute paths."""
+"""The prefix of the file that lists a kernel's files, with their absolute paths."""
 
 
 _MALFORMED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -24,20 +24,20 @@ _MALFORMED = (OSError, ValueError, KeyError, TypeError, AttributeError, Recursio
 def lay_out(path: str) -> None:
     """Fill Triton's cache with the kernels in the file ``path``, as far as they can be read.
 
-    Triton compiles any other kernel when it is first called. A program gets its own kernels alone,
-    and could write the same files by itself. The launch filter checks all that the driver loads.
+    Triton compiles any other kernel at its first call. A program gets only its own kernels, and
+    could write the same files itself. The launch filter checks everything that the driver loads.
     """
     cache = Path(os.environ["TRITON_CACHE_DIR"])
     with contextlib.suppress(*_MALFORMED):
         files = json.loads(Path(path).read_bytes())["files"].items()
-        # A list comes after its files: other runners of the baseline may share the folder.
+        # Write a list after its files: other runners of the baseline may share the folder.
         for name, data in sorted(files, key=lambda file: _GROUP in file[0]):
             if _PLACE.fullmatch(name):
                 _put(cache / name, base64.b64decode(data, validate=True))
 
 
 def launchers(path: str) -> list[list[str]]:
-    """The types of the parameters of kernels in the file ``path``, as far as they can be read."""
+    """The parameter types of the kernels in the file ``path``, as far as they can be read."""
     with contextlib.suppress(*_MALFORMED):
         written = json.loads(Path(path).read_bytes())["launchers"]
         return [each.split(",") for each in written if are_plain(each)][:MOST_LAUNCHERS]
@@ -56,6 +56,6 @@ def _put(place: Path, content: bytes) -> None:
 
 
 def _beside(group: bytes, place: Path) -> bytes:
-    """A list of files, with their paths in the folder of ``place``."""
+    """A list of a kernel's files, with the paths changed to the folder of ``place``."""
     names = dict(json.loads(group))["child_paths"]
     return json.dumps({"child_paths": {name: str(place.parent / name) for name in names}}).encode()

@@ -1,4 +1,4 @@
-"""Calls on a GPU: the judge's memory of the device, and the device's own clock."""
+"""Runs calls on a GPU, with the judge's device memory and the device's own clock."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from torch import Tensor
 if TYPE_CHECKING:
     from pyrunner_device.gate import Gate
 
-_NANOSECONDS = 1e6  # of torch's milliseconds
+_NANOSECONDS = 1e6  # torch gives milliseconds
 
 
 class Device:
-    """The ``Ground`` of programs for the device of this process."""
+    """The ``Ground`` of programs for this process's device."""
 
     def __init__(self, program: Program) -> None:
         platform = choose(program.platform)
         self._gated = platform.gated
         self._torch = accelerator()
-        # A device that does not work must not be the program's fault.
+        # A broken device must fail here, where it is not the program's fault.
         torch.ones(1, device=platform.torch_device)
         self._torch.synchronize()
         self._recordable = program.abi != "torch"
@@ -37,7 +37,7 @@ class Device:
         self._gate: Gate | None = None
 
     def shared(self, fd: int, size: int) -> Callable[[int, int, torch.dtype], Tensor]:
-        """Views of the judge's memory behind a descriptor, which is closed."""
+        """Return a function for views of the judge's memory behind ``fd``; closes ``fd``."""
         flat = DeviceMemory.adopt(fd, size).flat()
 
         def view(first: int, count: int, kind: torch.dtype) -> Tensor:
@@ -54,7 +54,7 @@ class Device:
         return True
 
     def queued(self, work: Callable[[], None], ticket: int) -> int:
-        """Launch the work behind the shut gate; how many nanoseconds that took the host."""
+        """Launch the work behind the shut gate; returns the host time in ns."""
         assert self._gate is not None
         self._gate.shut(ticket)
         self._start.record()
@@ -66,7 +66,7 @@ class Device:
         return took
 
     def opened(self, ticket: int) -> int:
-        """Wait until the device is idle, and say so; how long that was, by the device's clock."""
+        """Wait until the device is idle, and report it; returns the time by the device's clock."""
         assert self._gate is not None
         try:
             self._torch.synchronize()
@@ -75,7 +75,7 @@ class Device:
         return int(self._start.elapsed_time(self._stop) * _NANOSECONDS)
 
     def timed(self, work: Callable[[], None]) -> int:
-        """Do the work, in whatever streams; how many nanoseconds it took."""
+        """Do the work, in any streams; returns the time in ns."""
         self._start.record()
         work()
         self._torch.synchronize()
@@ -84,16 +84,16 @@ class Device:
         return int(self._start.elapsed_time(self._stop) * _NANOSECONDS)
 
     def replayed(self, work: Callable[[], None]) -> int | None:
-        """The work recorded, then run as one graph; None if it cannot be recorded."""
+        """Record the work and run it as one graph; returns the time, None if not recordable."""
         if not self._recordable:
             return None
         graph = self._torch.CUDAGraph()
         try:
             with self._torch.graph(graph):
                 work()
-        except RuntimeError:  # what is not allowed while recording, whatever it is
+        except RuntimeError:  # anything that is not allowed while recording
             return None
-        graph.replay()  # launching is hidden behind it
+        graph.replay()  # the next launch is hidden behind it
         self._start.record()
         graph.replay()
         self._stop.record()
@@ -101,19 +101,19 @@ class Device:
         return int(self._start.elapsed_time(self._stop) * _NANOSECONDS)
 
     def finish(self) -> None:
-        """Wait until all work is done, in whatever streams."""
+        """Wait until all work in all streams is done."""
         self._torch.synchronize()
 
     def legal(self, _: dict[str, Tensor]) -> AbstractContextManager[None]:
-        """Guards beside the outputs show writes that are not intercepted here."""
+        """Nothing is intercepted here: guards beside the outputs show stray writes."""
         return contextlib.nullcontext()
 
     def without_launches(self) -> AbstractContextManager[None]:
-        """Nothing is left out here: a runner's driver launches a candidate's own kernels only."""
+        """Leaves nothing out: a runner's driver launches only a candidate's own kernels."""
         return contextlib.nullcontext()
 
     def reserve(self, results: Callable[[], object]) -> None:
-        """Have the allocator keep what ``results`` makes, so that the clock sees no cudaMalloc."""
+        """Make the allocator reserve memory for ``results``, so that no cudaMalloc is timed."""
         held = results()
         del held
         self._torch.synchronize()

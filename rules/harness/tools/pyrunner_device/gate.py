@@ -9,13 +9,13 @@ from typing import Any
 from gpu.driver import DEVICE, accelerator, driver
 from gpu.gate_page import ENDED, OPEN, RunnerPage
 
-LIMIT_NS = 20_000_000_000  # longer than a judge waits for anything that is queued
+LIMIT_NS = 20_000_000_000  # longer than a judge waits for anything queued
 _MAPPED = 2  # CU_MEMHOSTREGISTER_DEVICEMAP
 _THREADS_OF_ALL, _PROCESSORS, _THREADS_OF_BLOCK = 39, 16, 1  # CUdevice_attribute
 
 
 class Gate:
-    """Work that is launched on the current stream between ``shut`` and ``end`` waits for the judge.
+    """Makes work launched on the current stream between ``shut`` and ``end`` wait for the judge.
 
     Raises DriverError, and MachineFault if the driver is too old.
     """
@@ -30,13 +30,13 @@ class Gate:
         self._threads, self._blocks = shape(_attribute)
 
     def shut(self, ticket: int) -> None:
-        """Fill the device, in front of everything that is launched from now on."""
+        """Fill the device before anything that is launched from now on."""
         word, number = ctypes.c_uint64(self._page + 4 * OPEN), ctypes.c_uint32(ticket)
         limit = ctypes.c_uint64(LIMIT_NS)
         _launch(self._blocker, self._blocks, self._threads, (word, number, limit))
 
     def end(self, ticket: int) -> None:
-        """Have the device say when it has come so far."""
+        """Queue the report that the device has finished everything launched so far."""
         word, number = ctypes.c_uint64(self._page + 4 * ENDED), ctypes.c_uint32(ticket)
         _launch(self._ended, 1, 1, (word, number))
 
@@ -55,7 +55,7 @@ def _launch(function: ctypes.c_void_p, blocks: int, threads: int, values: tuple[
 
 
 def shape(attribute: Callable[[int], int]) -> tuple[int, int]:
-    """Threads of a block, and how many blocks, that leave no thread free on any multiprocessor."""
+    """Threads per block, and blocks, that leave no thread free on any multiprocessor."""
     room, most = attribute(_THREADS_OF_ALL), attribute(_THREADS_OF_BLOCK)
     each = next(n for n in range(1, room + 1) if room % n == 0 and room // n <= most)
     return room // each, each * attribute(_PROCESSORS)

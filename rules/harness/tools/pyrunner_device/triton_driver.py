@@ -19,12 +19,12 @@ _read: set[str] = set()
 
 
 def build(platform: str, kernels: str) -> None:
-    """Compile and load what every runner would otherwise compile and load again.
+    """Compile and load once what every runner would otherwise compile and load again.
 
     That is Triton's module for the device, and the code that launches the kernels in the file
-    ``kernels`` ("" for none); a second call does nothing. They are linked with the driver, which
-    nothing calls before a runner does. Where something cannot be built, the first kernel in a
-    runner says why.
+    ``kernels`` ("" for none). A second call does nothing. They are linked with the driver, but
+    nothing calls it before a runner does. If something cannot be built, the first kernel in a
+    runner reports why.
     """
     used = device_platform(platform)
     work = [*_module(used), *_launchers(used, kernels)]
@@ -43,7 +43,7 @@ def _module(used: DevicePlatform) -> Iterator[Callable[[], object]]:
     module, name = used.triton_utilities
     utilities: Any = getattr(importlib.import_module(module), name)
     if not hasattr(utilities, "instance"):
-        yield importlib.import_module("triton.runtime.cache").triton_key  # it reads 400 MB, once
+        yield importlib.import_module("triton.runtime.cache").triton_key  # it hashes 400 MB, once
         yield partial(_instantiate, utilities)
 
 
@@ -57,11 +57,11 @@ def _instantiate(utilities: Any) -> None:
 
 
 def _built(_: object) -> None:
-    """The one instance is there, and so is what it has loaded."""
+    """Accept the arguments; the one instance exists and has loaded its module."""
 
 
 def _launchers(used: DevicePlatform, kernels: str) -> Iterator[Callable[[], object]]:
-    """A C compiler takes 0.2 s for each, and most kernels of a program need the same few."""
+    """Yield a task for each launcher: compiling one takes 0.2 s, and most kernels share a few."""
     if not kernels or kernels in _read or used.triton_launcher is None:
         return
     _read.add(kernels)
@@ -71,7 +71,7 @@ def _launchers(used: DevicePlatform, kernels: str) -> Iterator[Callable[[], obje
 
 
 def _remember(module: Any) -> None:
-    """Have Triton load the same source once, in this process and all that are forked from it."""
+    """Make Triton load equal source once, in this process and all that are forked from it."""
     compiles = module.compile_module_from_src
     if hasattr(compiles, "made"):
         return

@@ -1,4 +1,4 @@
-"""The policy of the gate correctness."""
+"""The policy of the correctness gate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CorrectnessPolicy(JudgingPolicy):
             additions, each repeat must still be within tolerance.
         repeats: the number of equal calls that are compared.
         edges: the number of edge configs.
-        reduced_elements: cap on tensors where values matter and sizes do not; 0 for the
+        reduced_elements: cap on tensors in tests of values rather than sizes; 0 for the
             platform's own.
     """
 

@@ -1,7 +1,7 @@
 """The dtypes of task signatures: names, codes on the wire, sizes, and poison.
 
-Poison is what an output holds before a call: a NaN with a payload that arithmetic does
-not produce, and for integers a pattern. It shows what a candidate left unwritten.
+Poison is the content of an output before a call: for floats a NaN with a payload that arithmetic
+does not produce, for integers a pattern. It shows which elements a candidate left unwritten.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Dtype:
         torch_name: its attribute of the ``torch`` module.
         bits_name: the integer dtype of the same width, for views of the bits.
         poison: the bits of a poisoned element, as a value of that integer dtype.
-        given_as: what a call gets instead, where the judge computes with bytes.
+        given_as: the dtype that a call gets instead, if the judge stores bytes.
     """
 
     code: int
@@ -51,20 +51,20 @@ DTYPES = {
     "f4x2": Dtype(17, 1, "uint8", "uint8", 0xA5, "float4_e2m1fn_x2"),
 }
 ELEMENT = "T"
-"""Stands in a signature for the dtype of the config."""
+"""Stands for the config's dtype in a signature."""
 
 PLAIN = ("f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8", "bool")
-"""Those that every language and the native runner know."""
+"""The dtypes that every language and the native runner support."""
 
 ONLY_GIVEN = ("c64", "c128", "f4x2")
-"""Those that can be passed to a call, and have no comparison."""
+"""Dtypes that can be passed to a call but not compared."""
 
 FLOATING = ("f64", "f32", "f16", "bf16")
-"""What a config's dtype may be."""
+"""The dtypes that a config may have."""
 
 INTEGERS = ("i64", "i32", "i8", "u8")
 SEEDS = ("i64", "i32")
 STEPPED = (*INTEGERS, "f16", "bf16")
-"""Those whose neighbouring values are far enough apart to be counted in."""
+"""Dtypes whose neighbouring values are far enough apart to count errors in steps."""
 
 BY_CODE = {dtype.code: dtype for dtype in DTYPES.values()}

@@ -1,8 +1,8 @@
 """The gates, in the order of judging.
 
-A gate is its package in ``tools/``, whose ``gate.py`` judges; its name here; and in
-``rules/harness`` its files (``judge_files.py``), its action and its declaration for kabuild, which
-knows no gates itself (``gates.py``).
+A gate consists of its package in ``tools/``, whose ``gate.py`` judges; its name here; and, in
+``rules/harness``, its files (``judge_files.py``), its action and its declaration for kabuild, which
+itself knows no gates (``gates.py``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ COMPILE, CORRECTNESS, PERF, UNSEEN, SCORE = "compile", "correctness", "perf", "u
 RETENTION, SANITIZE, ADMISSION = "retention", "sanitize", "admission"
 
 SCORED = (COMPILE, CORRECTNESS, PERF, UNSEEN)
-"""Those that a score counts."""
+"""The gates that count for a score."""
 
 WITH_POLICY = (CORRECTNESS, PERF, UNSEEN)
-"""Those that a task may change something about."""
+"""The gates whose policy a task may change."""

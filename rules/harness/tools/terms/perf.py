@@ -1,4 +1,4 @@
-"""The policy of the gate perf."""
+"""The policy of the perf gate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ON_DEVICE: Mapping[str, Any] = {
     "half_width": 0.01,
     "budget_seconds": 10.0,
 }
-"""What is otherwise on a device, whose clock is quiet."""
+"""Defaults that differ on a device, whose clock is quiet."""
 
 
 @dataclass(frozen=True)
@@ -23,26 +23,26 @@ class PerfPolicy(JudgingPolicy):
     """The settings of this gate that a task may change.
 
     Attributes:
-        processes: the least number of fresh processes a side; more follow while the budget lasts
-            and some interval is wider than ``half_width``.
-        max_processes: the most fresh processes a side.
+        processes: the minimum of fresh processes a side; more follow while the budget lasts
+            and any interval is wider than ``half_width``.
+        max_processes: the maximum of fresh processes a side.
         samples: timed batches in each process.
         half_width: half the confidence interval of the log ratio that is precise enough.
         budget_seconds: for all configs together; 0 for the default of the kind of program. On a
-            device it excludes the time to choose a baseline. The least number of processes and
+            device it excludes the time to choose a baseline. The minimum of processes and
             samples may exceed it.
-        min_batch_ms: the least duration of a batch.
+        min_batch_ms: the minimum duration of a batch.
         max_slots: the most calls of one batch.
         memory_bytes: the most bytes of the tensors of one batch.
         clock_ms, clock_share: unexplained time that the audit allows, whichever is more.
         readings: the most readings of each batch, until the clocks agree. In short batches the
-            machine's noise is large, and may be counted on either side.
+            machine's noise is large, and may count for either side.
         warm: whether calls on cached inputs are timed, too. Those times decide nothing.
         memory_share: the largest share of a device's memory for the judge and its runners.
-        machine_spread: half the 95 % interval of the log ratio that other machines of the same
-            kind add to it, on a device; it is part of every interval.
-        draw: the randomness of the timed inputs, as ``samples.json`` of an earlier judging has
-            it; 0 for new.
+        machine_spread: half the 95 % interval that the variation between machines of one kind
+            adds to the log ratio, on a device; it is part of every interval.
+        draw: the randomness of the timed inputs, as recorded in ``samples.json`` of an earlier
+            judging; 0 for new randomness.
     """
 
     processes: int = 3

@@ -1,4 +1,4 @@
-"""The policy that all gates that judge results share, and its defaults."""
+"""The policy common to all gates that judge results, and its defaults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DISTRIBUTIONS = (
     "ordered",
     "sparse",
 )
-"""The distributions of values that are tried of our own accord."""
+"""The distributions of values that every task is tested on."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class JudgingPolicy:
         tolerance: atol and rtol by dtype, ``{"f16": {"atol": 1e-3, "rtol": 1e-3}}``.
         baseline_factor: the allowed error, as a multiple of the baseline's own.
         call_seconds: the longest time of one call.
-        total_seconds: the longest time of all the candidate's calls together; less than a gate's.
+        total_seconds: the longest time of all the candidate's calls together, less than the gate's
+            own limit.
     """
 
     tolerance: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

@@ -43,7 +43,7 @@ class Reason(Enum):
 
     @property
     def rejects(self) -> bool:
-        """Whether the reason is a broken contract or a cheat, and not just failed work."""
+        """Whether the reason is a broken contract or a cheat, rather than failed work."""
         return self in _REJECTING
 
 

@@ -1,8 +1,8 @@
 """Scores from speedups, under named policies.
 
 A policy turns a result (compiled, correct, the ratios baseline time / candidate time, one per
-config) into one number. All fail closed: a task without usable times counts as no speedup, and is
-never left out.
+config) into one number. All policies fail closed: a task without usable times counts as no speedup
+and is never left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ V4_MARGIN = 1.05
 
 
 class TimesError(ValueError):
-    """Times that give no speedup."""
+    """Times from which no speedup can be computed."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Outcome:
     Attributes:
         compiled: the compile gate passed.
         correct: every gate that judges results passed.
-        ratios: what of baseline time / candidate time counts, per config: ``Speedup.counted``, or
-            the lower ends if the interval of their mean is too wide; empty if nothing counts.
+        ratios: baseline time / candidate time, per config, as counted: ``Speedup.counted``, or the
+            lower ends if the interval of their mean is too wide; empty if nothing counts.
     """
 
     compiled: bool
@@ -53,7 +53,7 @@ def ratios(
     """Baseline time / candidate time for each of ``configs``, in that order.
 
     Raises TimesError unless both sides have exactly these configs, each with a finite positive
-    number: a missing time is never a neutral one.
+    number. A missing time is never treated as neutral.
     """
     if not configs:
         raise TimesError("no configs were timed")

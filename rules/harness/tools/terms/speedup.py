@@ -1,10 +1,10 @@
-"""A speedup as one figure with its uncertainty: the same wherever it is shown.
+"""A speedup as one figure with its uncertainty, the same wherever it is shown.
 
-A config's is baseline time / candidate time, with a 95 % interval; a task's is the mean over its
-configs, between the means of their ends. If the ends of an interval differ by more than ``WIDEST``,
-its middle measures nothing: the figure is its lower end, shown with a ``~``. Means are made of
-middles, each at most ``TRUSTED`` times its lower end: a noisy config then counts neither as its
-lower end, which is below what is true, nor as whatever noise has made of it.
+A config's speedup is baseline time / candidate time, with a 95 % interval. A task's is the mean
+over its configs; its interval is between the means of their ends. If the ends of an interval differ
+by more than a factor of ``WIDEST``, its middle is meaningless: the figure is then the lower end,
+shown with a ``~``. Means use the middles, each at most ``TRUSTED`` times its lower end. A noisy
+config then counts neither as its lower end, which is below the truth, nor as mere noise.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 WIDEST = 4.0
-TRUSTED = math.sqrt(WIDEST)  # the middle of the widest interval that has a figure, over its low end
+TRUSTED = math.sqrt(WIDEST)  # middle over lower end, for the widest interval that has a figure
 
 
 @dataclass(frozen=True)
 class Speedup:
-    """The speedup that was measured, ``value``, and the ends of its 95 % interval."""
+    """The measured speedup, ``value``, and the ends of its 95 % interval."""
 
     value: float
     low: float
@@ -40,7 +40,7 @@ class Speedup:
     def read(cls, case: Mapping[str, Any]) -> Speedup:
         """The speedup in a case of a perf verdict. Raises ``ValueError`` if it has none.
 
-        Of an interval that is too wide, the case tells the lower end, and times tell the middle.
+        If the interval is too wide, the case gives the lower end, and the times give the middle.
         """
         told = [case.get(key) for key in ("speedup", "low", "high")]
         ends = [float(end) for end in told if isinstance(end, int | float)]
@@ -60,12 +60,12 @@ class Speedup:
 
     @property
     def figure(self) -> float:
-        """What is shown and what scores are made of: the lower end, if the interval is wide."""
+        """The value that is shown and scored: the lower end if the interval is too wide."""
         return self.low if self.wide else self.value
 
     @property
     def counted(self) -> float:
-        """What a mean takes."""
+        """The value that enters a mean."""
         return min(self.value, TRUSTED * self.low)
 
     @property
@@ -76,7 +76,7 @@ class Speedup:
     def __str__(self) -> str:
         """``16.9x ±40 %``, by the half width of the interval on a logarithmic scale.
 
-        ``~2.31x`` where that is too wide.
+        ``~2.31x`` if the interval is too wide.
         """
         digits = 0 if self.figure >= 100 else 1 if self.figure >= 10 else 2
         text = f"{self.figure:.{digits}f}x"

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from .dtypes import DTYPES
 
 FACTOR = 4.0
-"""How many times the baseline's own error is forgiven."""
+"""The allowed error, as a multiple of the baseline's own."""
 
 CAP = 16.0
-"""Up to how many times the tolerance."""
+"""The limit of that allowance, as a multiple of the tolerance."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """The tolerance of one dtype; both zero where results are exact."""
+    """The tolerance of one dtype; both zero if results are exact."""
 
     atol: float = 0.0
     rtol: float = 0.0

@@ -1,4 +1,4 @@
-"""The policy of the gate unseen."""
+"""The policy of the unseen gate."""
 
 from __future__ import annotations
 

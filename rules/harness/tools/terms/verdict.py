@@ -1,6 +1,6 @@
 """Verdicts of gates, with one canonical form: equal content has equal bytes.
 
-All gates, also those of compilers, write it here, and programs in sandboxes read it here.
+All gates, including those of compilers, write it here, and programs in sandboxes read it here.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Verdict:
         reason: UPPER_SNAKE, empty only on PASS.
         summary: one line for people.
         detail: more lines for people.
-        cases: what was tried, one mapping each; the gate says with which keys.
+        cases: what was tried, one mapping each; each gate defines the keys.
         extra: further keys that belong to the gate.
-        files: what it leaves beside its verdict, by name.
+        files: files to write beside the verdict, by name.
     """
 
     gate: str
@@ -67,7 +67,7 @@ class Verdict:
 
 
 def write_verdict(verdict: Verdict, folder: Path = Path("out")) -> None:
-    """Write ``verdict.json``, and what lies beside it, into ``folder``."""
+    """Write ``verdict.json``, and the files beside it, into ``folder``."""
     folder.mkdir(exist_ok=True)
     for name, content in {**verdict.files, VERDICT_FILE: verdict.to_json()}.items():
         (folder / name).write_bytes(content)
@@ -78,14 +78,14 @@ def canonical_json(value: Any) -> bytes:
     text = json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
-    # What a candidate wrote may hold halves of characters, and must not stop a gate.
+    # A candidate's text may hold lone surrogates, which must not stop a gate.
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def read_verdict(path: Path, gate: str) -> dict[str, Any]:
     """The verdict of ``gate`` in ``path``.
 
-    Raises ``ValueError`` when the file holds anything but a verdict of that gate.
+    Raises ``ValueError`` if the file holds anything but a verdict of that gate.
     """
     value = json.loads(path.read_bytes())
     if not isinstance(value, dict) or value.get("schema") != 1:

@@ -1,16 +1,16 @@
 """The shared buffers of a config: the judge's memory, lent to a runner.
 
 Each arena is one piece of memory of fixed size, divided into equal slots, one per call
-of a batch. In a slot every tensor lies in its own pages:
+of a batch. Within a slot every tensor has its own pages:
 
     inputs    gap page | data, pushed to the end of its last page
     outputs   gap page | guard page | data, from the start of a page | guard to the page's
               end and one page more
 
-Gaps are unused: the native runner unmaps it, so that a wild access faults; where memory
-cannot be unmapped by such pages, as on a device, the gap before an output is a guard too. Guards
+Gap pages are unused. The native runner unmaps them, so that a wild access faults. Where memory
+cannot be unmapped in such pages, as on a device, the gap before an output is a guard too. Guards
 hold random bytes that the judge compares after each batch. A sealed input arena cannot be
-mapped writable by anyone else, whatever they do with the descriptor.
+mapped writable by any other process, whatever it does with the descriptor.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from torch import Tensor
 from runners.control_block import Region
 from runners.shared_memory import Medium
 
-_NOTHING = 0xFF  # fills memory with NaN, which is neither an index nor a right answer
-_ALIGNMENT = 256  # of an input's first byte, as device allocators give it
+_NOTHING = 0xFF  # fills memory with NaN, which is neither a valid index nor a correct result
+_ALIGNMENT = 256  # of an input's first byte, as device allocators align it
 
 
 class GuardDamage(Exception):  # noqa: N818 (what the candidate did, no error of ours)
     """A write outside an output.
 
     Attributes:
-        slot: whose guard is damaged.
+        slot: the slot with the damaged guard.
         offset: of the first damaged byte: negative before the tensor, else past its end.
     """
 
@@ -57,8 +57,8 @@ class Arena:
 
     Attributes:
         stride: bytes of a slot.
-        page: what tensors are placed to.
-        size: bytes of all, with at least one gap page behind the last slot.
+        page: the alignment of tensors.
+        size: total bytes, with at least one gap page behind the last slot.
     """
 
     def __init__(
@@ -79,24 +79,24 @@ class Arena:
         return self._memory.fd
 
     def close(self) -> None:
-        """Give up the descriptor; the memory goes with the last mapping."""
+        """Release the descriptor; the memory is freed with the last mapping."""
         self._memory.close()
 
     def write(self, slot: int, tensors: Mapping[str, Tensor]) -> None:
-        """Put one call's tensors into a slot: those of its regions that are among them.
+        """Copy one call's tensors into a slot, as far as the arena has regions for them.
 
-        Raises ValueError for one of another shape or dtype.
+        Raises ValueError for a tensor of another shape or dtype.
         """
         for region in self.filled:
             self._bytes(region)[slot].copy_(_packed(region, tensors))
 
     @property
     def filled(self) -> tuple[Region, ...]:
-        """The regions that hold something before a call."""
+        """The regions that have contents before a call."""
         return self.regions
 
     def stage(self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]]) -> None:
-        """Take everything out of the slots, and have what comes next at hand in one piece."""
+        """Clear the slots, and prepare the next contents as one piece."""
         if self._staged is None:
             self._staged = torch.empty_like(self._grid)
         for region in self.filled:
@@ -121,17 +121,17 @@ class InputArena(Arena):
         super().__init__(placed, stride, slots, medium, sealed=sealed)
 
     def stage(self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]]) -> None:
-        """Take everything out of the slots, and have what comes next at hand in one piece."""
+        """Clear the slots, and prepare the next contents as one piece."""
         self._grid.fill_(_NOTHING)
         super().stage(order, inputs)
 
     def deliver(self) -> None:
-        """Bring what was staged; the device has not done so yet when this returns."""
+        """Start the copy of the staged contents; it may still be running on return."""
         assert self._staged is not None
         self._grid.copy_(self._staged)
 
     def altered(self, order: Sequence[int]) -> str | None:
-        """``mutated`` for all that was delivered, at one look for each input."""
+        """``mutated`` for everything that was delivered, with one comparison for each input."""
         if not order:
             return None
         assert self._staged is not None
@@ -153,7 +153,7 @@ class InputArena(Arena):
 class OutputArena(Arena):
     """The outputs of all slots, poisoned, between guards.
 
-    Those that are ``updated`` hold inputs instead, which a call changes.
+    Those that are ``updated`` hold inputs instead, which a call modifies.
     """
 
     def __init__(
@@ -176,11 +176,11 @@ class OutputArena(Arena):
 
     @property
     def filled(self) -> tuple[Region, ...]:
-        """The regions that hold something before a call."""
+        """The regions that have contents before a call."""
         return tuple(region for region in self.regions if region.name in self._updated)
 
     def deliver(self) -> None:
-        """Bring what was staged; the device has not done so yet when this returns."""
+        """Start the copy of the staged contents; it may still be running on return."""
         for region in self.filled:
             assert self._staged is not None
             span = slice(region.first, region.first + region.size)
@@ -195,7 +195,7 @@ class OutputArena(Arena):
                 bits.fill_(dtype.poison)
 
     def places(self, count: int) -> list[int]:
-        """Offsets in a slot that are worth a look: an output's end, and anywhere else."""
+        """Offsets in a slot to look at: the ends of outputs, then random places."""
         written = [region for region in self.regions if region.size >= look.WIDTH]
         if not written:
             return []
@@ -210,20 +210,20 @@ class OutputArena(Arena):
         return [*ends, *anywhere][:count]
 
     def look_at(self, places: Sequence[int]) -> look.Look:
-        """A quick look at these bytes of every slot, to be taken while the runner is at large."""
+        """A quick look at these bytes of every slot, to be taken while the runner still runs."""
         return look.Look(self._grid, places)
 
     def agrees(self, seen: look.Look) -> bool:
-        """Whether what was seen then is what ``take`` found."""
+        """Whether the bytes seen then equal those that ``take`` copied."""
         assert self._taken is not None
         return seen.agrees(self._taken)
 
     def make_room(self) -> None:
-        """Allocate what ``take`` needs: while a clock runs that would be too late."""
+        """Allocate memory for ``take`` in advance, because ``take`` runs under a clock."""
         self._taken = torch.empty_like(self._grid)
 
     def take(self) -> None:
-        """Copy everything as it is at this moment, and wait until that is done."""
+        """Copy the current contents, and wait until the copy is done."""
         assert self._taken is not None
         self._taken.copy_(self._grid)
         accelerator().synchronize()
@@ -236,9 +236,9 @@ class OutputArena(Arena):
     def read(
         self, slot: int, found: Mapping[str, tuple[int, ...]] = MappingProxyType({})
     ) -> dict[str, Tensor]:
-        """One call's outputs, as they were taken; else copies of them.
+        """One call's outputs: as ``take`` copied them, else copied now.
 
-        ``found`` has the strides of those that do not lie as they are declared.
+        ``found`` has the strides of outputs whose layout differs from the declared one.
         """
         return {
             region.name: self._tensor(region, slot, found.get(region.name, region.strides))
@@ -268,7 +268,7 @@ class OutputArena(Arena):
         return flat.view(region.shape)
 
     def _guards(self, region: Region) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Bounds within a slot of the guards before and behind an output."""
+        """Bounds within a slot of the guards before and after an output."""
         end = region.first + region.size
         behind = region.first + _up(region.size, self.page) + self.page
         return (region.first - self._lead, region.first), (end, behind)

@@ -1,7 +1,7 @@
-"""How a runner learns a config of a task with a call: as JSON, for only Python reads it.
+"""The description of a config for a task with a call. It is JSON, because only Python reads it.
 
-The judge writes it, and it is read-only for the runner. Behind it lie, as behind the native
-runner's control block, as many uint32 as there are slots: the slot of each call of a batch.
+The judge writes it, and it is read-only for the runner. Like the native runner's control block, it
+is followed by one uint32 per slot: the slot of each call of a batch.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class CallBlock:
     """A config as the runner of a call sees it.
 
     Attributes:
-        listed: the tensors whose first axis is a list's.
-        absent: the names in whose place is ``None``.
+        listed: the tensors whose first axis is the index in a list.
+        absent: the names of arguments that are ``None``.
         values: scalars and dims by name.
-        dtype: what ``T`` stands for.
+        dtype: the dtype for ``T``.
         strides: bytes between slots, of the input arena and of the output arena.
         sizes: bytes of the two arenas and of the state.
-        copied: whether the runner copies what is returned into the outputs; else the judge reads
-            it where it lies.
+        copied: whether the runner copies returned tensors into the outputs; otherwise the judge
+            reads them in place.
     """
 
     inputs: tuple[Region, ...]
@@ -50,7 +50,7 @@ class CallBlock:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Nothing is looked up here by a symbol."""
+        """Empty: a call looks nothing up by symbol."""
         return ()
 
     @cached_property
@@ -64,7 +64,7 @@ class CallBlock:
 
     @property
     def size(self) -> int:
-        """Bytes of the block with the order behind it."""
+        """Bytes of the block and the order behind it."""
         return self.order_offset + 4 * self.slots
 
     def encode(self) -> bytes:

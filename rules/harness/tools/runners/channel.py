@@ -1,7 +1,7 @@
-"""The judge's end of a runner: control messages, and the end of its output.
+"""The judge's end of a runner's control socket and output pipe.
 
-Nothing that arrives here is trusted. A message has the protocol's exact form or it is
-Malformed; what the runner prints is kept short and made printable, for people only.
+No input is trusted. A message that does not have the protocol's exact form is Malformed. The
+runner's output is truncated and made printable, for people only.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Channel:
     def receive(self, deadline: float, *, awake: bool = False) -> Message:
         """The next message before ``deadline`` (of ``GRANTED``).
 
-        ``awake`` waits without sleeping, so that no time is lost to waking up. Raises Hangup,
+        ``awake`` polls without sleeping, so that no time is lost to waking up. Raises Hangup,
         Silence or Malformed.
         """
         poll = select.poll()
@@ -71,20 +71,20 @@ class Channel:
                 poll.unregister(self._output)  # closed at the other end
 
     def speaks(self, seconds: float) -> bool:
-        """Whether a message, or the end of the line, comes before that; takes nothing."""
+        """Whether a message or a hangup comes within ``seconds``; reads nothing."""
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         return bool(poll.poll(seconds * 1000))
 
     def is_quiet(self) -> bool:
-        """Whether nothing more has arrived. Asked while the runner is frozen."""
+        """Whether no further message has arrived. Call it while the runner is frozen."""
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         return not poll.poll(0)
 
     def text(self) -> str:
         """The end of the runner's output, safe to show."""
-        for _ in range(64):  # a pipe's worth; a runner that still prints is not waited for
+        for _ in range(64):  # a pipe's worth, so as not to wait for a runner that keeps printing
             if not self._read_output():
                 break
         decoded = self._tail.decode(errors="replace")

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-_PLACES = 4  # of each slot's outputs, that are looked at as soon as a runner is done
+_PLACES = 4  # of each slot's outputs, checked as soon as a runner is done
 _LOOKS = 2
 
 
 class ConfigMemory:
-    """Owns what a runner maps for a config of ``slots`` slots.
+    """Owns the memory that a runner maps for a config of ``slots`` slots.
 
-    The least time of a copy is taken over all processes of both sides: a process that is busy when
+    The minimum copy time is taken over all processes of both sides, so a process that is busy when
     it should be idle cannot raise it.
     """
 
@@ -55,8 +55,8 @@ class ConfigMemory:
         self.slots = slots
         self._medium = shared_memory.of(program)
         self._on_device = program.on_device
-        # Python's tensors and a device's memory cannot be read-only: there the judge compares
-        # the inputs instead.
+        # Python tensors and device memory cannot be made read-only: there the judge compares the
+        # inputs instead.
         self._sealed = program.abi == "hip" and not program.on_device
         self._results: ResultTable | None = None
         signature = signature.of(config)
@@ -108,20 +108,20 @@ class ConfigMemory:
 
     @property
     def fds(self) -> tuple[int, ...]:
-        """What LOAD passes: control block, inputs, outputs; of calls the results and the state."""
+        """Descriptors for LOAD: control block, inputs, outputs; for calls, results and state."""
         arenas = self._block_fd, self._inputs.fd, self._outputs.fd
         return (*arenas, self._results.fd, self._state.fd) if self._results else arenas
 
     def fetch(self, order: Sequence[int], read: Reader) -> None:
-        """Read what calls have returned, where it lies in the frozen runner.
+        """Read the returned tensors in place, from the memory of the frozen runner.
 
-        Raises CandidateFault if that is not what was declared.
+        Raises CandidateFault if they are not as declared.
         """
         if self._results:
             self._results.fetch(order, self._outputs, read)
 
     def add_scratch(self, size: int) -> OutputArena:
-        """A workspace of ``size`` bytes, guarded like an output."""
+        """Allocate a workspace of ``size`` bytes, guarded like an output."""
         dtype = DTYPES["u8"]
         region = Region("workspace", 0, size, dtype.code, (size,))
         self._scratch = OutputArena([region], 1, self._medium)
@@ -131,10 +131,10 @@ class ConfigMemory:
     def prepare(
         self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]], repeats: int = 1
     ) -> None:
-        """Fill the slots of a batch with fresh inputs, poison everything that is written.
+        """Fill the slots of a batch with fresh inputs, and poison everything that calls write.
 
-        With ``repeats`` all of them are called on that often. A device's inputs are checked
-        only: ``fill`` brings them.
+        With ``repeats``, each slot is called that many times. A device's inputs are only checked
+        here: ``fill`` copies them.
         """
         if not self._on_device:
             self._write(order, inputs)
@@ -150,7 +150,7 @@ class ConfigMemory:
             accelerator().synchronize()
 
     def fill(self, order: Sequence[int], inputs: Sequence[Mapping[str, Tensor]]) -> int:
-        """Copy the inputs to a device; returns the ns beyond the shortest such copy.
+        """Copy the inputs to a device; returns the ns in excess of the shortest such copy.
 
         The runner is not frozen and waits for a request. If it began early, it would delay the rest
         of the copy.
@@ -172,13 +172,13 @@ class ConfigMemory:
         accelerator().synchronize()
 
     def deliver(self) -> None:
-        """Bring the inputs, and take everything out of the caches."""
+        """Deliver the inputs, and evict everything from the caches."""
         self._inputs.deliver()
         self._outputs.deliver()
         session.evict()
 
     def peek(self, number: int) -> None:
-        """Look at some of the outputs as they are now, in a few microseconds."""
+        """Read some of the outputs as they are now, within a few microseconds."""
         self._looks[number].take()
 
     def agrees(self, number: int) -> bool:
@@ -188,8 +188,8 @@ class ConfigMemory:
     def take(self) -> int:
         """Copy a device's outputs as they are now; returns the ns beyond the shortest such copy.
 
-        Launched work goes on while its process is frozen. Work launched too late is not in the
-        copy, or delays it.
+        Launched work continues while its process is frozen. Work launched too late is missing from
+        the copy, or delays it.
         """
         if not self._on_device:
             return 0
@@ -223,7 +223,7 @@ class ConfigMemory:
                 self._refuse_changed(self._inputs.mutated(slot, tensors))
 
     def check_staged(self, order: Sequence[int]) -> None:
-        """``check`` after ``stage``, without looking at every input by itself."""
+        """``check`` after ``stage``, without comparing every input separately."""
         self.check((), ())
         self._refuse_changed(self._inputs.altered(order))
 
@@ -242,7 +242,7 @@ class ConfigMemory:
         return tuple(self._outputs.read(slot) for slot in order)
 
     def close(self) -> None:
-        """Give up the descriptors; may be called twice."""
+        """Release the descriptors; may be called twice."""
         for arena in (self._inputs, self._outputs, self._scratch):
             if arena:
                 arena.close()
@@ -265,7 +265,7 @@ def region(argument: Argument, config: Config) -> Region:
 
 
 def scalar(declared: tuple[str, Scalar], config: Config) -> tuple[str, float | int]:
-    """The config's value, in the type of the declaration: that is the C type. Raises ValueError."""
+    """The config's value, converted to the declared type, hence C type. Raises ValueError."""
     name, default = declared
     value = config.scalars.get(name, default)
     if isinstance(value, str):

@@ -28,7 +28,7 @@ MODULES = "/modules"
 BINARIES = "/binaries/kernels.json"
 LIBRARIES = "/runner/lib"
 TMP = "/tmp"  # noqa: S108 - the sandbox's own
-COMPILING = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}  # others would import torch anew
+COMPILING = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}  # more processes would each import torch again
 ENVIRONMENT = {"HOME": TMP, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 _SHM = "/dev/shm"  # noqa: S108 - the sandbox's own, and of no use here
 _SYS = Path("/sys")
@@ -44,10 +44,10 @@ def view(
     more: Sequence[Sequence[str]] = (),
     front: driver_front.Front | None = None,
 ) -> View:
-    """The candidate's file, what is needed to run it, and a private ``/tmp``.
+    """The runner's view of the file system: the candidate, its dependencies, a private ``/tmp``.
 
-    ``more`` are paths here and in the sandbox; ``front`` is seen in the driver's place. Raises
-    ValueError for a ``hip`` program without a runner.
+    ``more`` are pairs of a path here and its path in the sandbox; ``front`` replaces the driver.
+    Raises ValueError for a ``hip`` program without a runner.
     """
     binds = [*system_binds(), Bind(_absolute(program.path), candidate_path(program))]
     more_files = {ADAPTER: program.adapter, MODULES: program.modules, BINARIES: program.binaries}
@@ -72,7 +72,7 @@ def view(
         binds += [Bind(path, path) for path in _python_paths()]
     binds += [Bind(_absolute(here), there) for here, there in more]
     return View(
-        binds=tuple(dict.fromkeys(binds)),  # the loader's search path may name one twice
+        binds=tuple(dict.fromkeys(binds)),  # the loader's search path may name a file twice
         tmpfs=((TMP, policy.tmp_bytes), (_SHM, mmap.PAGESIZE)),
         cwd=TMP,
         hostname="runner",
@@ -80,7 +80,7 @@ def view(
 
 
 def limits(program: Program, policy: RunnerPolicy) -> Limits:
-    """The limits of the process; memory in addition to that of the process it is forked from."""
+    """The limits of the process; memory is on top of that of the process it is forked from."""
     base = 0 if program.abi == "hip" else _private_bytes()
     return Limits(
         memory_bytes=base + policy.memory_bytes,
@@ -93,19 +93,19 @@ def limits(program: Program, policy: RunnerPolicy) -> Limits:
 
 
 def limit_address_space(program: Program, policy: RunnerPolicy) -> None:
-    """Limit what the sandbox's limit on private memory does not count: shared mappings.
+    """Limit shared mappings, which the sandbox's limit on private memory does not count.
 
-    They get as much again, for the buffers that the judge shares.
+    They get the same amount again, for the buffers that the judge shares.
     """
     if program.on_device:
-        return  # drivers reserve far more addresses than there is memory
+        return  # drivers reserve far more address space than there is memory
     base = 0 if program.abi == "hip" else _statm()[0] * mmap.PAGESIZE
     total = base + 2 * policy.memory_bytes
     resource.setrlimit(resource.RLIMIT_AS, (total, total))
 
 
 def environment(program: Program, policy: RunnerPolicy, driver_folder: str = "") -> dict[str, str]:
-    """The variables of a runner; ``driver_folder`` has what the driver is linked with."""
+    """The runner's environment variables; ``driver_folder`` has libraries that the driver needs."""
     variables = dict(ENVIRONMENT)
     if program.on_device:
         platform = device_platform(program.platform)
@@ -122,7 +122,7 @@ def environment(program: Program, policy: RunnerPolicy, driver_folder: str = "")
 
 
 def _caches(platform: DevicePlatform, folder: str) -> dict[str, str]:
-    """Where what is compiled at the first call is kept."""
+    """The directories in which code compiled at the first call is cached."""
     return {
         **{variable: f"{folder}/{name}" for variable, name in platform.caches.items()},
         "TRITON_CACHE_DIR": f"{folder}/triton",
@@ -132,7 +132,7 @@ def _caches(platform: DevicePlatform, folder: str) -> dict[str, str]:
 
 
 def device_binds(platform: DevicePlatform) -> Iterator[Bind]:
-    """What a runner needs of the platform's devices, as far as this process sees it.
+    """The paths of the platform's devices that a runner needs, as far as this process sees them.
 
     Device files, the kernel's descriptions of them, and the driver's libraries.
 
@@ -160,7 +160,7 @@ def candidate_path(program: Program) -> str:
 
 
 def mentions_triton(path: str) -> bool:
-    """Whether a Python file can have kernels of Triton's."""
+    """Whether a Python file may contain Triton kernels."""
     return b"triton" in Path(path).read_bytes()
 
 
@@ -187,7 +187,7 @@ def _python_paths() -> Iterator[str]:
 
 
 def _ways(path: str) -> Iterator[str]:
-    """The place that ``path`` leads to, then itself and the links on the way there."""
+    """The real path of ``path``, then ``path`` itself and the links along the way."""
     yield os.path.realpath(path)
     yield path
     while Path(path).is_symlink():

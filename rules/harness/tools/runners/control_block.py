@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MAGIC = 0x4B434252  # "RBCK"
-MAX_TENSORS = 16  # inputs, and outputs
+MAX_TENSORS = 16  # limit for inputs and for outputs
 MAX_SCALARS = 16
 MAX_DIMS = 16
 MAX_RANK = 8
@@ -51,12 +51,12 @@ class ControlBlock:
     """A config as the runner sees it.
 
     Attributes:
-        symbols: names of the entry, in the order in which they are looked up.
+        symbols: names of the entry, in the order of lookup.
         strides: bytes between slots, of the input arena and of the output arena.
         sizes: bytes of the two arenas.
         page: the page size that the arenas are laid out for.
-        slots: how many calls a batch may have. Behind the block follow as many uint32: the
-            slot of each call, rewritten by the judge before every batch.
+        slots: the most calls of a batch. The block is followed by as many uint32: the slot of
+            each call, rewritten by the judge before every batch.
     """
 
     symbols: tuple[str, str]
@@ -78,7 +78,7 @@ class ControlBlock:
 
     @property
     def size(self) -> int:
-        """Bytes of the block with the order behind it."""
+        """Bytes of the block and the order behind it."""
         return self.order_offset + 4 * self.slots
 
     def encode(self) -> bytes:
@@ -123,7 +123,7 @@ class ControlBlock:
 
     @classmethod
     def decode(cls, data: bytes) -> ControlBlock:
-        """Read a block. Raises ValueError or struct.error for anything else."""
+        """Read a block. Raises ValueError or struct.error if it is not one."""
         magic, version, symbol, fallback, *rest = _HEADER.unpack_from(data)
         if (magic, version) != (MAGIC, _VERSION):
             raise ValueError("no control block of this version")
@@ -143,7 +143,7 @@ class ControlBlock:
 
 
 class _Reader:
-    """Takes one record after the other."""
+    """Reads one record after another."""
 
     def __init__(self, data: bytes, offset: int) -> None:
         self.data = data

@@ -1,7 +1,7 @@
-"""Requests to a runner and its answers, all checked; every violation is a named fault.
+"""Sends requests to a runner and checks its answers; every violation is a named fault.
 
-The runner is frozen whenever the judge is not waiting for it. It goes on only once the next
-request lies in its socket, so that nothing is finished late and nothing is begun early.
+The runner is frozen whenever the judge is not waiting for it. It resumes only when the next
+request is already in its socket, so it can neither finish work late nor begin work early.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from runners.sched_stats import Scheduled
 from runners.warden import Counted, Unstoppable, Warden
 
 _SELF = Path("/proc/thread-self")
-_LAST_WORDS_SECONDS = 5.0  # for a process that has hung up or reported a signal to end
+_LAST_WORDS_SECONDS = 5.0  # for a process to end that has hung up or reported a signal
 
 
 @dataclass(frozen=True)
 class Answer:
     """A runner's answer, and how long it ran until it was frozen again.
 
-    The time ends with the freeze, not with the message: a candidate that answers too early could
-    otherwise work on unmeasured, and delay the freeze by keeping the machine busy. ``spent`` is
-    what the kernel counted meanwhile, the judge's own wait included; nothing where the runner was
+    The time ends with the freeze, not with the message: otherwise a candidate that answers too
+    early could work on unmeasured, and delay the freeze by keeping the machine busy. ``spent`` is
+    what the kernel counted meanwhile, including the judge's own wait; it is empty if the runner was
     not frozen at the end.
     """
 
@@ -48,7 +48,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Nudge:
-    """An action that is taken once, if a runner has been silent for so long."""
+    """An action to take once if a runner has been silent for this long."""
 
     after_seconds: float
     act: Callable[[], None]
@@ -58,7 +58,7 @@ class Conversation:
     """One runner's channel and warden; ``processor_limit`` is in seconds.
 
     Attributes:
-        block: the config in force, for names in faults.
+        block: the loaded config, for names in faults.
     """
 
     def __init__(self, channel: Channel, warden: Warden, processor_limit: int = 0) -> None:
@@ -70,10 +70,10 @@ class Conversation:
         self.block: ControlBlock | CallBlock | None = None
 
     def await_start(self, seconds: float) -> None:
-        """Wait until the runner's own code is up.
+        """Wait until the runner's own code is running.
 
-        No candidate is loaded before that, so whatever goes wrong is the machine's fault:
-        raises MachineFault.
+        No candidate is loaded before that, so any failure is the machine's fault: raises
+        MachineFault.
         """
         try:
             message = self._channel.receive(GRANTED.now() + seconds)
@@ -103,11 +103,11 @@ class Conversation:
 
         Args:
             seconds: how long to wait, in granted time.
-            doing: what the runner does meanwhile, in words that complete a fault.
-            armed: the runner is at large, and waits without sleeping.
+            doing: what the runner does meanwhile, as a phrase that ends a fault's message.
+            armed: the runner is not frozen, and waits without sleeping.
             awake: wait for the answer without sleeping.
             freeze: stop the runner once it has answered, and count the time until then.
-            nudge: what may make a runner answer that is silent for long.
+            nudge: an action that may make a silent runner answer.
         """
         request = Message(kind, secrets.randbits(64), values)
         own_ns = Scheduled.of(_SELF).waited_ns
@@ -142,9 +142,9 @@ class Conversation:
         return Answer(message.values, wall_ns, spent)
 
     def _receive(self, period: Period, deadline: float, *, awake: bool) -> Message:
-        """The next message. While others have its processors, a runner has time.
+        """The next message. Time that the runner waits for processors is not counted.
 
-        Raises what ``Channel.receive`` does.
+        Raises what ``Channel.receive`` raises.
         """
         while True:
             try:
@@ -159,7 +159,7 @@ class Conversation:
             nudge.act()
 
     def read(self, ranges_fd: int, target_fd: int, count: int) -> bool:
-        """Copy from the frozen runner's memory: ``Warden.read``; False if that is not."""
+        """Copy from the frozen runner's memory (``Warden.read``); False if that is not possible."""
         return bool(self._warden.read(ranges_fd, target_fd, count))
 
     def can_read(self) -> bool:
@@ -176,7 +176,7 @@ class Conversation:
         return not self._channel.is_quiet()
 
     def freeze(self, doing: str) -> None:
-        """Stop the runner, which must not have sent anything more. Raises CandidateFault."""
+        """Stop the runner, which must not have sent anything further. Raises CandidateFault."""
         try:
             status = self._warden.freeze()
         except Unstoppable:
@@ -187,7 +187,7 @@ class Conversation:
             raise diagnosis.violation(f"sent more than one answer {doing}")
 
     def _spent(self, own_ns: int) -> Counted:
-        """The counts since the last call of this."""
+        """The counts since the previous call of this method."""
         before, self._counted = self._counted, self._warden.count()
         spent = self._counted.since(before)
         return replace(spent, waited_ns=spent.waited_ns + own_ns)
@@ -206,7 +206,7 @@ class Conversation:
             self.hang_up()
 
     def hang_up(self) -> None:
-        """Close both sockets, without a runner or after its end."""
+        """Close both sockets, if there is no runner or it has ended."""
         self._warden.close()
         self._channel.close()
 
@@ -223,7 +223,7 @@ class Conversation:
         raise self._ended(status, doing)
 
     def _ended(self, status: int, doing: str) -> CandidateFault:
-        """The fault of a runner that has ended. Raises MachineFault if others are to blame."""
+        """The fault of a runner that has ended. Raises MachineFault if other programs caused it."""
         said = self._channel.text()
         if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
             return diagnosis.ended(status, doing, said)

@@ -1,7 +1,7 @@
 """Names the faults of runners, from how they end and what they report.
 
-The kernel's wait status is a fact. A FAULT message is the runner's word, which a hostile
-candidate may have written: it only makes a name more precise, among names that all fail.
+The kernel's wait status is a fact. A FAULT message is only the runner's claim, which a hostile
+candidate may have written. It only makes the name more precise, and all names it can give fail.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from runners.protocol import (
     Place,
 )
 
-# After these a device's context is lost; HIP and CUDA number them alike.
+# After these errors a device's context is lost; HIP and CUDA use the same numbers.
 _DEVICE_CRASHES = {
     700: "accessed an illegal address on the device",
     702: "was stopped by the driver for running too long",
@@ -125,7 +125,7 @@ def violation(what: str, said: str = "") -> CandidateFault:
 
 
 def fault(reason: Reason, what: str, said: str = "") -> CandidateFault:
-    """A fault of the candidate, with what it printed below what it did."""
+    """A fault of the candidate; its output follows the description."""
     return CandidateFault(reason, f"the candidate {what}" + (f"\n{said}" if said else ""))
 
 
@@ -161,7 +161,7 @@ def _where(
 def _by_host(
     place: int, tensor: int, offset: int, accesses: str, block: ControlBlock | CallBlock | None
 ) -> str:
-    """The access of host code that no GPU allows, and what to do instead."""
+    """The description of a host access that no GPU allows, and what to do instead."""
     inputs, outputs = (block.inputs, block.outputs) if block else ((), ())
     region = _region(inputs if place == Place.INPUT else outputs, tensor)
     what = "device memory"

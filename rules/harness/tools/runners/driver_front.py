@@ -1,14 +1,14 @@
-"""Puts the launch filter before the device's driver, for runners that are yet to be forked.
+"""Puts the launch filter in front of the device's driver, for runners that are forked later.
 
-The filter has the driver's name, and finds the driver by a link in its own directory. Once loaded,
-it has the driver's table of symbols name its own functions, so that it does not matter who has
-loaded the driver before. No runner can open the driver's own file. A Python runner inherits both
-libraries from the launcher; in the file's place it sees one without code, which Triton links with.
-The native runner sees the filter there. It is executed, and its loader opens the driver by a
-descriptor that is then closed.
+The filter has the driver's name, and finds the driver through a link in its own directory. Once
+loaded, it changes the driver's symbol table to name its own functions, so it does not matter who
+has loaded the driver before. No runner can open the driver's own file. A Python runner inherits
+both libraries from the launcher; in the file's place it sees one without code, which Triton links
+with. The native runner sees the filter there. It is executed, so its loader opens the driver
+through a descriptor that is then closed.
 
-A Python module such as PyTorch may bring its own driver. Then that one is the driver of
-Python runners, and the machine's is the native runner's.
+A Python module such as PyTorch may bring its own driver. Then Python runners use that driver, and
+the native runner uses the machine's.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Front:
         library: the filter, beside a link to the driver.
         native: a directory with the same file and a link to the runner's descriptor.
         symbols: the driver without its code.
-        driver: the driver's own file, without links.
+        driver: the driver's own file, with links resolved.
     """
 
     library: str
@@ -60,19 +60,19 @@ class Front:
 
     @property
     def folder(self) -> str:
-        """Where the driver lies, and what it is linked with may lie, too."""
+        """The driver's directory, which may also contain libraries that it is linked with."""
         return os.path.dirname(self.driver)  # noqa: PTH120 - a path of the loader's
 
     def open_driver(self) -> int:
-        """A descriptor of the driver, for a native runner."""
+        """Open the driver for a native runner."""
         return os.open(self.driver, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def front_of(program: Program) -> Front | None:
-    """The launch filter before the driver in runners of ``program``; None if there is none.
+    """The launch filter in front of the driver in runners of ``program``; None if there is none.
 
-    A Python program's is loaded into this process, which forks its runners. Raises OSError where
-    there is no driver.
+    A Python program's filter is loaded into this process, which forks its runners. Raises OSError
+    if there is no driver.
     """
     if not program.launch_filter:
         return None
@@ -85,7 +85,7 @@ def front_of(program: Program) -> Front | None:
 
 
 def clean_up() -> None:
-    """Remove what was made for runners."""
+    """Remove the files that were made for runners."""
     for folder in _FOLDERS:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -107,15 +107,15 @@ def _make(launch_filter: str, names: tuple[str, ...], module: str) -> Front:
     symbols = folder / "symbols"
     symbols.mkdir()
     _copy_symbols(Path(driver), symbols / name)
-    folder.chmod(0o755)  # runners are other users
+    folder.chmod(0o755)  # runners run as other users
     return Front(str(library), str(folder / "native"), str(symbols / name), driver)
 
 
 def filter_launches(orders: int, record: int, candidate: str) -> None:
-    """Let the filter in this process decide about launches. Raises OSError if it cannot.
+    """Make the filter in this process decide about launches. Raises OSError if it cannot.
 
-    ``orders`` and ``record`` are descriptors of its pages, ``candidate`` the file whose kernels
-    may run, which is not loaded yet.
+    ``orders`` and ``record`` are descriptors of its pages. ``candidate`` is the file whose kernels
+    may run; it is not loaded yet.
     """
     (library,) = _LOADED
     error = _LOADED[library].kabuild_filter_launches(orders, record, candidate.encode())
@@ -128,14 +128,14 @@ _LOADED: dict[str, ctypes.CDLL] = {}
 
 def _load(front: Front) -> None:
     if front.library not in _LOADED:
-        # By its own path first: it may look for libraries beside it, and not beside a link to it.
+        # Load it by its own path first: it may look for libraries beside itself, not beside a link.
         driver = ctypes.CDLL(front.driver)
         _LOADED[front.library] = ctypes.CDLL(front.library)
         del driver
 
 
 def _copy_symbols(driver: Path, copy: Path) -> None:
-    """Write the parts of a library that a linker reads, with holes for the rest."""
+    """Write only the parts of a library that a linker reads, with holes for the rest."""
     with driver.open("rb") as source, copy.open("wb") as target:
         header = source.read(_HEADER.size)
         start, size, count = _HEADER.unpack(header)
@@ -151,10 +151,10 @@ def _copy_symbols(driver: Path, copy: Path) -> None:
 
 
 def _found_by_loader(names: tuple[str, ...], module: str) -> tuple[str, str]:
-    """The first of these libraries that there is, and its file; before all what ``module`` loads.
+    """The first of these libraries that exists, and its file; the one of ``module`` is tried first.
 
-    Raises OSError for none. A child asks the loader: who has loaded the driver once cannot put
-    anything before it.
+    Raises OSError if there is none. A child asks the loader, because a process that has loaded the
+    driver can no longer put anything in front of it.
     """
     ways: list[tuple[str, Callable[[], object]]] = [
         (name, partial(ctypes.CDLL, name)) for name in names
@@ -169,7 +169,7 @@ def _found_by_loader(names: tuple[str, ...], module: str) -> tuple[str, str]:
 
 
 def _answer_of_child(load: Callable[[], object], name: str) -> str:
-    """The file of the library in a child that has done ``load``; empty if there is none."""
+    """The library's file as found by a child that runs ``load``; empty if there is none."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -186,7 +186,7 @@ def _answer_of_child(load: Callable[[], object], name: str) -> str:
 
 
 def _mapped(name: str) -> str:
-    """The file that this process has mapped for a library."""
+    """The file from which this process has mapped a library."""
     stem = name.partition(".so")[0]
     for line in Path("/proc/self/maps").read_text().splitlines():
         path = line.partition("/")[2]

@@ -1,11 +1,11 @@
-"""A batch behind a gate: queued, provided with its inputs, opened, and looked at when it is done.
+"""A batch behind a gate: queue the calls, deliver their inputs, open, and look at the outputs.
 
 judge                                        runner
 slots hold nothing
 SHUT                                         a kernel fills the device; all calls are queued
                                              QUEUED
 the inputs are delivered, caches emptied
-the device has changed back to the runner
+the device has switched back to the runner
 the page is written: time begins             the calls run
                                              the device is idle: the page is written
 time ends; a look at the outputs
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
     from runners.config_memory import ConfigMemory
 
-PATIENCE = 0.5  # seconds for a host to queue a batch; who takes longer waits for the device
+PATIENCE = 0.5  # seconds to queue a batch; a runner that takes longer waits for the device
 SETTLED_NS = 250_000
-"""Until the device has changed from the judge's context to the runner's, which takes 180 us."""
+"""Wait for the device to switch from the judge's context to the runner's, which takes 180 us."""
 
-_LATE_NS = 300_000  # from the end of the stream to an idle device, where nothing else runs
+_LATE_NS = 300_000  # from the end of the stream until an otherwise unused device is idle
 _AT_END, _WHEN_IDLE = 0, 1  # looks
 
-_HELD_SECONDS = 10.0  # less than the time after which the gate gives up by itself
+_HELD_SECONDS = 10.0  # less than the gate's own time limit
 
 
 class Gating:
     """One runner's gate.
 
-    ``ask`` is the runner's own way to ask, which knows how much time it has left.
+    ``ask`` is the runner's own method for requests, which keeps track of the time left.
     """
 
     def __init__(self, conversation: Conversation, ask: Callable[..., Answer]) -> None:
@@ -70,9 +70,9 @@ class Gating:
         seconds: float,
         collect: bool,
     ) -> Gated:
-        """One batch. With ``at_once`` the gate opens before the runner's context is back.
+        """Run one batch. With ``at_once`` the gate opens before the runner's context is back.
 
-        Without inputs it is an empty one. ``collect`` has results copied that the calls return.
+        Without inputs the batch is empty. With ``collect`` the results of calls are copied.
 
         Raises CandidateFault.
         """
@@ -127,12 +127,12 @@ class Gating:
         return self._page.open()
 
     def close(self) -> None:
-        """Give up the page; may be called twice."""
+        """Release the page; may be called twice."""
         self._page.close()
 
 
 class _Stuck:
-    """Opens the gate for a runner that waits for the device before all is queued."""
+    """Opens the gate for a runner that waits for the device before all calls are queued."""
 
     def __init__(self, page: GatePage, memory: ConfigMemory) -> None:
         self._page = page
@@ -140,6 +140,6 @@ class _Stuck:
         self.opened_ns: int | None = None
 
     def open(self) -> None:
-        """Bring the inputs, so that honest work is done on them, and open."""
+        """Deliver the inputs, so that honest work still uses them, and open the gate."""
         self._memory.deliver()
         self.opened_ns = self._page.open()

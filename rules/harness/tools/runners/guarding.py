@@ -1,4 +1,4 @@
-"""How the calls of a batch are guarded against host code that does the work of kernels."""
+"""Guards the calls of a batch against host code that does the work of kernels."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from runners.protocol import BOUND, HIDE
 
 
 def guarding(program: Program, policy: RunnerPolicy, left_out: int | None) -> int:
-    """What RUN says of it; 0 for nothing.
+    """The guards to request in RUN; 0 for none.
 
-    What is read back after a launch that had no effect means nothing, so it may be a count of any
-    size: only a batch without such a call has its copies bounded.
+    Data read back after a launch without effect is meaningless, so it may be a count of any size.
+    Hence copies are bounded only in a batch without such a launch.
     """
     if not policy.own_kernels or program.abi != "hip" or program.on_device:
         return 0

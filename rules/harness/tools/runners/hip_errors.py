@@ -40,5 +40,5 @@ NAMES = {
 
 
 def described(code: int) -> str:
-    """A code for people: ``hipErrorInvalidValue (1)``, or ``hipError_t 77`` of an unknown one."""
+    """A code for people: ``hipErrorInvalidValue (1)``; ``hipError_t 77`` for an unknown one."""
     return f"hipError{NAMES[code]} ({code})" if code in NAMES else f"hipError_t {code}"

@@ -1,7 +1,7 @@
-"""Why a runner died of SIGKILL, a signal with several causes.
+"""Finds out why a runner died of SIGKILL, a signal with several causes.
 
 The kernel sends it when memory runs out and at a hard limit of processor time; a candidate may send
-it to itself. Only the first can be the doing of other programs.
+it to itself. Only the first can be caused by other programs.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from terms.reasons import Reason
 from runners import diagnosis
 
 MODEST_BYTES = 1 << 30
-"""A runner that never touched more than this, beside what the judge lent it, has not used up the
-memory of a machine."""
-_NEARLY = 0.8  # of a limit: the kernel enforces it by ticks, and counts exactly
+"""A runner that never touched more than this, besides the judge's buffers, has not used up a
+machine's memory."""
+_NEARLY = 0.8  # of a limit: the kernel enforces it by ticks but counts exactly
 _KIBIBYTE = 1024  # the unit of a peak
 _NANOSECONDS = 1e9
 
 
 @dataclass(frozen=True)
 class Death:
-    """What the kernel knows of a process that has ended.
+    """The kernel's figures for a process that has ended.
 
     Attributes:
         peak_bytes: the most memory that was resident at once.
-        processor_ns: for which its threads ran.
-        processor_limit: its hard limit of that, in seconds; 0 if that cannot be read.
-        touched_bytes: of pages that it ever faulted in. Memory that was shared and unmapped is in
-            no peak, but each page of it has cost a fault.
+        processor_ns: the CPU time of its threads.
+        processor_limit: its hard limit of CPU time, in seconds; 0 if that cannot be read.
+        touched_bytes: of all pages that it ever faulted in. Memory that was shared and unmapped is
+            not in the peak, but each page of it has cost a fault.
 
-    What its children had is in it, where it has waited for them.
+    The figures include those of children that it has waited for.
     """
 
     peak_bytes: int = 0
@@ -55,7 +55,7 @@ class Death:
 
     @property
     def at_its_limit(self) -> bool:
-        """Whether it has used up its processor time."""
+        """Whether it has used up its CPU time."""
         return 0 < _NEARLY * self.processor_limit * _NANOSECONDS <= self.processor_ns
 
 
@@ -69,7 +69,7 @@ def _processor_limit(pid: int) -> int:
 
 
 def kills() -> int | None:
-    """How many processes the kernel has killed so far because memory ran out; None if unknown."""
+    """The number of processes that the kernel has killed so far for lack of memory, or None."""
     with contextlib.suppress(OSError, ValueError):
         for line in Path("/proc/vmstat").read_text().splitlines():
             if line.startswith("oom_kill "):
@@ -89,13 +89,13 @@ def fault(
     """The candidate's fault in such a death.
 
     Args:
-        before: what ``kills`` was when the runner was started.
-        lent_bytes: of the judge's buffers, which the runner may have touched.
-        processor_limit: that the judge had set, in seconds.
-        doing: what it was asked to do.
+        before: the value of ``kills`` when the runner was started.
+        lent_bytes: size of the judge's buffers, which the runner may have touched.
+        processor_limit: the limit set by the judge, in seconds.
+        doing: what the runner was asked to do.
         said: the end of its output.
 
-    Raises MachineFault where other programs have used up the machine's memory.
+    Raises MachineFault if other programs have used up the machine's memory.
     """
     if death.at_its_limit:
         what = f"used up its {processor_limit} s of processor time"

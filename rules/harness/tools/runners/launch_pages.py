@@ -1,7 +1,7 @@
-"""The judge's side of the launch filter: orders to it, and its record of what was launched.
+"""The judge's side of the launch filter: orders to it, and its record of launches.
 
-The filter is a library that stands before the device's driver in a runner (``launch_filter/``,
-which has the same layout in ``pages.h``). The runner can read the orders and cannot write them.
+The filter is a library in front of the device's driver in a runner (``launch_filter/``,
+which has the same layout in ``pages.h``). The runner can read the orders but not write them.
 It writes the record, so the record is evidence, not proof: a candidate that changes it can accuse
 itself, or hide a launch that was refused and did not run.
 """
@@ -24,7 +24,7 @@ RECORD_MAGIC = 0x524C424B  # "KBLR"
 VERSION = 1
 EVERY = (1 << 64) - 1
 _ORDERS = struct.Struct("<IIIIQQ")  # magic, version, rule, reserved, epoch, limit
-_ORDERS_BYTES = 8192  # the rest is the text of the harness's own kernels
+_ORDERS_BYTES = 8192  # the rest is the source of the harness's own kernels
 _OWN_KERNELS = Path(__file__).parents[1] / "gpu/blocker.ptx"
 _HEADER = struct.Struct("<II5QII")  # magic, version, counts, entries in use, reserved
 _HEADER_BYTES = 256
@@ -47,13 +47,13 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class Counts:
-    """What was launched since the runner's start, by its own record.
+    """The launches since the runner's start, by its own record.
 
     Attributes:
         kernels: launches of kernels that ran, without PyTorch's copies and fills.
-        copies: those.
+        copies: PyTorch's copies and fills.
         graphs: launches of graphs, whatever they contain.
-        left_out: launches that would have run, and were left out because the judge said so.
+        left_out: launches that the filter left out on the judge's orders.
         refused: launches of kernels that are not the candidate's.
     """
 
@@ -87,10 +87,10 @@ class LaunchPages:
         return self._orders_fd, self._record_fd
 
     def order(self, limit: int = EVERY) -> None:
-        """Have no more than ``limit`` kernels run from now on. To be called on a frozen runner.
+        """Let at most ``limit`` kernels run from now on. Call it while the runner is frozen.
 
-        Further launches succeed and do nothing; copies and fills of PyTorch go on. A graph
-        counts as one, and is recorded whole.
+        Further launches succeed without effect; PyTorch's copies and fills still run. A graph
+        counts as one launch, and is recorded whole.
         """
         self._epoch += 1
         fields = (ORDERS_MAGIC, VERSION, self._rule, 0, self._epoch, limit)
@@ -99,22 +99,22 @@ class LaunchPages:
     def check_in_force(self) -> None:
         """Raise MachineFault unless the runner has put itself under the filter.
 
-        To be called before the candidate is loaded.
+        Call it before the candidate is loaded.
         """
         magic, version, *_ = _HEADER.unpack_from(self._record)
         if (magic, version) != (RECORD_MAGIC, VERSION):
             raise MachineFault("a runner has started without its launch filter")
 
     def counts(self) -> Counts:
-        """What has been launched so far."""
+        """The launches so far."""
         return Counts(*_HEADER.unpack_from(self._record)[2:7])
 
     def kernels(self, kind: Kind) -> tuple[tuple[str, int], ...]:
-        """The kernels of one kind by their mangled names, printable, and how often each."""
+        """The kernels of one kind: mangled name, made printable, and number of launches."""
         return tuple((name, launches) for found, name, launches in self._entries() if found == kind)
 
     def refusal(self) -> str:
-        """The refused launches, in words that follow ``the candidate``; empty if there are none."""
+        """The refused launches, as a phrase that follows ``the candidate``; empty if none."""
         if not self.counts().refused:
             return ""
         names = [name for name, _ in self.kernels(Kind.REFUSED)]
@@ -123,7 +123,7 @@ class LaunchPages:
         return f"launched kernels that are not its own: {shown}{more}"
 
     def close(self) -> None:
-        """Give up the descriptors; may be called twice."""
+        """Release the descriptors; may be called twice."""
         for fd in (self._orders_fd, self._record_fd):
             if fd >= 0:
                 os.close(fd)

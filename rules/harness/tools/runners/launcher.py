@@ -1,8 +1,8 @@
 """Starts runners, through a process that was forked before the judge knew any secret.
 
 A runner is a copy of the process that forks it. The judge reads its specification, with the
-salt and the unseen configs, only after ``Launcher.start``; from then on the launcher process
-knows what it is sent to start a runner, and nothing else.
+salt and the unseen configs, only after ``Launcher.start``. From then on the launcher process
+learns only what it is sent to start a runner.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Launcher:
         return cls(pid, ours)
 
     def prepare(self, program: Program) -> None:
-        """Have the launcher import what the program's runners need. Waits for nothing."""
-        with contextlib.suppress(OSError):  # told when a runner is asked for
+        """Make the launcher import what the program's runners need. Does not wait."""
+        with contextlib.suppress(OSError):  # reported when a runner is requested
             self._link.send(json.dumps(dataclasses.asdict(program)).encode())
 
     def open(
@@ -61,8 +61,8 @@ class Launcher:
     ) -> Runner:
         """A fresh runner process with the candidate loaded, in its own sandbox.
 
-        Raises CandidateFault when the candidate fails as it is loaded, MachineFault when
-        the runner cannot be started.
+        Raises CandidateFault if the candidate fails to load, MachineFault if the runner
+        cannot be started.
         """
         policy = policy or RunnerPolicy()
         control, its_control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -93,7 +93,7 @@ class Launcher:
     ) -> Returned:
         """Run a tool over the candidate, in its own sandbox, until it ends or time is up.
 
-        May be called by several threads at once. Raises MachineFault when it cannot be started.
+        May be called by several threads at once. Raises MachineFault if it cannot be started.
         """
         report, its_report = os.pipe2(os.O_CLOEXEC)
         output, its_output = os.pipe2(os.O_CLOEXEC)
@@ -116,7 +116,7 @@ class Launcher:
             os.close(output)
 
     def close(self) -> None:
-        """End the launcher process, and with it every runner; may be called twice."""
+        """End the launcher process and with it every runner; may be called twice."""
         self._link.close()
         if self._pid:
             with contextlib.suppress(ChildProcessError):

@@ -38,7 +38,7 @@ _ONLY_ON_CPU = {"python": ("triton_apart.apart",)}
 
 
 def serve(judge: socket.socket) -> NoReturn:
-    """Serve requests until the judge hangs up; then end, and every runner with it."""
+    """Serve requests until the judge hangs up; then end, together with every runner."""
     code = 1
     try:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
@@ -59,20 +59,20 @@ def serve(judge: socket.socket) -> NoReturn:
 
 
 def _prepare(data: bytes) -> None:
-    """Import what runners will need; what prevents that is told when one is started."""
+    """Import what runners will need; a failure is reported when a runner is started."""
     with contextlib.suppress(OSError, ImportError, ValueError, MachineFault):
         _ready(Program(**json.loads(data)), filtered=True)
 
 
 def _ready(program: Program, *, filtered: bool) -> driver_front.Front | None:
-    """Load what runners of ``program`` inherit; the filter first, which others then bind to."""
+    """Load what runners of ``program`` inherit; the filter first, so that the rest binds to it."""
     front = driver_front.front_of(program) if filtered else None
     _preload(program)
     return front
 
 
 def _launch(data: bytes, fds: list[int]) -> bytes:
-    """Start one runner: ``ok``, or what prevented it."""
+    """Start one runner; returns ``ok`` or the error."""
     try:
         request = json.loads(data)
         program = Program(**request["program"])
@@ -107,9 +107,9 @@ def _entrance(
     fds: tuple[int, ...],
     driver_folder: str,
 ) -> Callable[[], int]:
-    """What the process in the sandbox does first.
+    """The function that the process in the sandbox runs first.
 
-    ``fds`` are its control socket and its output; then, with a launch filter, the pages of that,
+    ``fds`` are its control socket and its output. With a launch filter, the filter's pages follow,
     and the driver for a native runner.
     """
     control, output, *filtering = fds
@@ -146,7 +146,7 @@ def _preload(program: Program) -> None:
 
 @contextlib.contextmanager
 def _without_driver(program: Program) -> Iterator[None]:
-    """Import what compiles for a device before runners are forked, as it would be after that.
+    """Import device compilers before runners are forked, with the same effect as afterwards.
 
     One of these modules asks whether there is a device, and no fork can use the driver after that.
     """

@@ -1,11 +1,11 @@
 """The runner's own system-call filter, on top of the sandbox's.
 
-The sandbox refuses what could leave it. This filter kills a runner that makes calls no kernel
-needs. A runner on the CPU may make only calls that cannot delay a freeze for long; the others fail
-as on an older Linux. Drivers of devices make calls that cannot be listed; for these, only calls
-known to be unstoppable fail. The runner installs the filter itself, because the native one must
-still be executed, and before the candidate is loaded. A candidate that it kills is named
-FORBIDDEN_SYSCALL.
+The sandbox refuses calls that could escape it. This filter kills a runner that makes calls no
+kernel needs. A runner on the CPU may make only calls that cannot delay a freeze for long; all
+others fail as on an older Linux. A device driver's calls cannot be listed, so with a driver only
+calls known to be unstoppable fail. The runner installs the filter itself, before the candidate is
+loaded, because the native runner must still be executed. A candidate that the filter kills is
+reported as FORBIDDEN_SYSCALL.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from runners.system_calls import (
 
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _CLONE_VFORK, _CLONE_THREAD = 0x4000, 0x10000
-_AF_UNIX = 1  # the C library's name service uses it; no such service is reachable
+_AF_UNIX = 1  # the C library's name service uses it, but no such service is reachable
 # NORMAL to DONTNEED but WILLNEED, FREE, DONTFORK to DOFORK, HUGEPAGE to KEEPONFORK, POPULATE_*:
-# not what moves, merges or pages out memory, piece by piece.
+# not those that move, merge or page out memory piece by piece.
 _ADVICE = (0, 1, 2, 4, 8, 10, 11, 14, 15, 16, 17, 18, 19, 22, 23)
 _WILLNEED = 3
 # PDEATHSIG, DUMPABLE (GET), TIMERSLACK, NAME, CAPBSET (READ), NO_NEW_PRIVS, THP_DISABLE, VMA.
 _PROCESS_OPTIONS = (1, 2, 3, 29, 30, 15, 16, 23, 38, 39, 41, 42, 0x53564D41)
-# What files are asked in common: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX.
+# Common requests to files: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX.
 _FILE_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
 # Where the native runner maps the judge's buffers: bits 32 to 47 of their addresses. Only one place
-# in its code may change how they are protected; it puts that address for these in the filter.
+# in its code may change their protection; the runner writes that address over these in the filter.
 _WINDOW = (0x2000, 0x3000)
 _PLACE = (0x4B425049, 0x4B425048)  # its lower and upper half
 
@@ -57,9 +57,9 @@ def assemble(
 ) -> bytes:
     """The filter as an array of ``struct sock_filter``.
 
-    ``on_device`` is for programs that speak to a driver. With ``children`` processes may be
-    forked and programs executed, as compilers are by what compiles when it is called. Raises
-    OSError for a machine other than x86-64 and arm64.
+    ``on_device`` is for programs that use a driver. With ``children``, processes may be forked and
+    programs executed, as code that compiles when it is called runs compilers. Raises OSError for a
+    machine other than x86-64 and arm64.
     """
     name = machine or os.uname().machine
     if name not in _AUDIT_ARCH:
@@ -82,7 +82,7 @@ def assemble(
 
 
 def install(code: bytes) -> None:
-    """Put this process and its threads to come under the filter. Raises OSError."""
+    """Put this process and its threads under the filter. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(code) // 8, ctypes.addressof(buffer))
@@ -91,19 +91,19 @@ def install(code: bytes) -> None:
 
 
 def _inspections(*, on_device: bool, children: bool) -> dict[str, bytes]:
-    """What becomes of the calls that depend on their arguments."""
+    """The filter code for calls that depend on their arguments."""
     allow, kill = _instruction(_RETURN, _ALLOW), _instruction(_RETURN, _KILL)
     absent = _fail(errno.ENOSYS)
     bodies = {
-        # clone3 hides its flags from a filter; without it libraries use clone. A memfd is memory
-        # that no limit counts.
+        # clone3 hides its flags from a filter; without it libraries use clone. No limit counts the
+        # memory of a memfd.
         "clone3": absent,
         "memfd_create": absent,
         "socket": _argument(0) + _when(_AF_UNIX, allow) + kill,
         "madvise": _argument(2) + _when(_WILLNEED, _fail(0)) + _one_of(_ADVICE, errno.EINVAL),
     }
     if not children:
-        # CLONE_VFORK: a thread that starts another so cannot be stopped until that one ends.
+        # CLONE_VFORK: a thread that starts another this way cannot be stopped until that one ends.
         refused = _instruction(_JUMP_SET, _CLONE_VFORK, 0, 1) + _fail(errno.EINVAL)
         thread = _instruction(_JUMP_SET, _CLONE_THREAD, 1, 0) + kill
         bodies["clone"] = _argument(0) + thread + refused + allow
@@ -115,7 +115,7 @@ def _inspections(*, on_device: bool, children: bool) -> dict[str, bytes]:
 
 
 def _own_memory() -> bytes:
-    """Allows a call on memory outside the window, and on all memory from the one place."""
+    """Allow a call on memory outside the window, and on all memory from the one place."""
     first, end = _WINDOW
     allow = _instruction(_RETURN, _ALLOW)
     lower, upper = _PLACE
@@ -132,17 +132,17 @@ def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> 
 
 
 def _fail(number: int) -> bytes:
-    """Returns an error; with 0, success without having done anything."""
+    """Return an error; with 0, success without any effect."""
     return _instruction(_RETURN, _ERRNO | number)
 
 
 def _argument(index: int) -> bytes:
-    """Loads the low 32 bits of an argument; both machines are little-endian."""
+    """Load the low 32 bits of an argument; both machines are little-endian."""
     return _instruction(_LOAD, _ARGUMENTS + 8 * index)
 
 
 def _when(value: int, body: bytes) -> bytes:
-    """Runs ``body``, which must return, for one value of what was loaded; else skips it."""
+    """Run ``body``, which must return, if the loaded value equals ``value``; else skip it."""
     return _instruction(_JUMP_EQUAL, value, 0, len(body) // 8) + body
 
 
@@ -151,6 +151,6 @@ def _each(numbers: dict[str, int], body: bytes) -> bytes:
 
 
 def _one_of(values: tuple[int, ...], error: int) -> bytes:
-    """Allows a call where what was loaded is among ``values``."""
+    """Allow a call if the loaded value is among ``values``."""
     allowed = b"".join(_when(value, _instruction(_RETURN, _ALLOW)) for value in values)
     return allowed + _fail(error)

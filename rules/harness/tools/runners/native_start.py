@@ -19,11 +19,11 @@ def run(
     *filtering: int,
     driver_folder: str = "",
 ) -> int:
-    """Become the native runner; called in its sandbox, and returns only by raising.
+    """Become the native runner; called in its sandbox. Returns only by raising.
 
-    The runner finds its control socket and its system-call filter at fixed descriptors, and, with
-    a launch filter, ``filtering``: the filter's two pages and the driver. Its loader looks in
-    ``driver_folder``, too.
+    The runner finds its control socket and its system-call filter at fixed descriptors. With a
+    launch filter it also finds ``filtering``: the filter's two pages and the driver. Its loader
+    also searches ``driver_folder``.
     """
     read_end, write_end = os.pipe()
     os.write(write_end, lockdown.assemble(on_device=program.on_device))
@@ -38,7 +38,7 @@ def run(
 
 
 def arrange(fds: dict[int, int]) -> None:
-    """Move descriptors to fixed numbers: ``{number: present number}``."""
+    """Move descriptors to fixed numbers: ``{number: current number}``."""
     above = max(fds) + 1
     copies = {number: fcntl.fcntl(fd, fcntl.F_DUPFD, above) for number, fd in fds.items()}
     for number, copy in copies.items():

@@ -1,6 +1,6 @@
 """The control protocol between judge and runner: messages of one fixed size.
 
-They travel over a Unix ``SOCK_SEQPACKET`` pair, so that message bounds are the kernel's.
+They travel over a Unix ``SOCK_SEQPACKET`` pair, so that the kernel keeps message boundaries.
 The native runner has the same layout in ``runner/protocol.h``.
 
 ======== ============================ =================================================
@@ -32,7 +32,7 @@ BYE                                   ``GONE``
 ======== ============================ =================================================
 
 A runner may answer ``FAULT`` with a code instead. Every answer repeats the nonce of its
-request (0 for the first READY), so one made up beforehand, sent twice or sent late shows.
+request (0 for the first READY), so an answer made up in advance, sent twice or late is detected.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from dataclasses import dataclass
 from enum import IntEnum, unique
 
 MAGIC = 0x3152424B  # "KBR1"
-CONTROL_FD = 3  # where a runner finds its end
-FILTER_FD = 4  # where the native runner finds its system-call filter
-DRIVER_FD = 5  # ... and the device's driver, which it closes
-ORDERS_FD, RECORD_FD = 6, 7  # where a runner finds the pages of its launch filter
+CONTROL_FD = 3  # descriptor of a runner's end
+FILTER_FD = 4  # descriptor of the native runner's system-call filter
+DRIVER_FD = 5  # descriptor of the device's driver, which the native runner closes
+ORDERS_FD, RECORD_FD = 6, 7  # descriptors of the pages of a runner's launch filter
 _LAYOUT = struct.Struct("<IIQ6q")  # magic, kind, nonce, values
 SIZE = _LAYOUT.size
 VALUES = 6
@@ -53,7 +53,7 @@ VALUES = 6
 
 @unique
 class Kind(IntEnum):
-    """What a message is; the judge's own kinds are below 16."""
+    """The kind of a message; the judge's own kinds are below 16."""
 
     START = 1
     LOAD = 2
@@ -76,9 +76,9 @@ class Kind(IntEnum):
 
 @unique
 class FaultCode(IntEnum):
-    """Why the runner gives up, as the runner says it: a hint, and never a proof.
+    """Why the runner gives up, by its own report: a hint, never a proof.
 
-    The code is a FAULT's first value; the comments name those behind it.
+    The code is a FAULT's first value; the comments name the values after it.
     """
 
     MACHINE = 1  # its own set-up failed; believed only before the candidate is loaded
@@ -91,14 +91,14 @@ class FaultCode(IntEnum):
     SHAPE = 8  # output
     DTYPE = 9  # output
     BOUNDS = 10  # an interpreter saw the access
-    UNSUPPORTED = 11  # the candidate asks for what the interpreter does not emulate
-    BYPASS = 12  # the candidate computes with kernels that are not its own
+    UNSUPPORTED = 11  # the candidate uses a feature that the interpreter does not emulate
+    BYPASS = 12  # the candidate computes with kernels other than its own
     TYPE = 13
     LAYOUT = 14
     ALIASED = 15
     STATE = 16
-    COPIED = 17  # bytes, how many are allowed
-    UNMAPPED = 18  # what was lent is no longer there
+    COPIED = 17  # bytes, bytes allowed
+    UNMAPPED = 18  # memory that the judge lent is no longer mapped
 
 
 @unique
@@ -115,7 +115,7 @@ class Place(IntEnum):
 
 
 FLAG_WRITE = 1  # the faulting access was a write
-FLAG_FULL = 2  # the address space was nearly used up
+FLAG_FULL = 2  # the address space was nearly full
 FLAG_HOST = 4  # host code accessed device memory, which was hidden from it
 FLAG_OTHER_CALL = 8  # a kernel accessed the memory of another call
 HIDE, BOUND = 1, 2  # how calls are guarded: device memory is hidden from host code, and copies of

@@ -1,8 +1,9 @@
-"""What calls return: where the runner says that it lies, and what the judge reads there.
+"""The results of calls: the runner reports where they are, and the judge reads them there.
 
-The runner writes a record for each tensor that a call returned. Once its clock has stopped, and it
+The runner writes a record for each tensor that a call returned. Once its clock has stopped and it
 is frozen, the judge checks the records and has the bytes copied out of the runner's memory. So
-nothing can be computed after the clock, and no copy is timed. A false record names wrong numbers.
+nothing can be computed after the clock stops, and no copy is timed. A false record leads to wrong
+numbers.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ RECORD = struct.Struct("<QII8q8q")  # address, dtype's code, axes, shape, stride
 MAX_RANK = 8
 RANGE = struct.Struct("<QQQ")  # address in the runner, bytes, offset in the target
 Reader = Callable[[int, int, int], bool]
-"""Copies as many ranges as the third argument says, of the file in the first, into the second."""
+"""Copies ranges to the file in the second argument; the first is the file that lists them, the
+third their number."""
 
 
 class Target(Protocol):
-    """Where results are copied to."""
+    """The memory that results are copied to."""
 
     @property
     def fd(self) -> int:
@@ -45,8 +47,9 @@ class ResultTable:
 
     Attributes:
         fd: the file that the runner writes them into.
-        strides: by slot and output, of what lies otherwise than declared, as it was last fetched.
-        reused: by slot, the outputs whose memory a later call has returned, too.
+        strides: by slot and output, of results whose layout differs from the declared one, as last
+            fetched.
+        reused: by slot, the outputs whose memory a later call also returned.
     """
 
     def __init__(
@@ -74,7 +77,7 @@ class ResultTable:
         self._ranges_fd, self._ranges = shared_memory.shared_file(RANGE.size * most, sealed=True)
 
     def fetch(self, order: Sequence[int], outputs: Target, read: Reader) -> None:
-        """Copy what the calls in these slots have returned into their outputs.
+        """Copy the results of the calls in these slots into their outputs.
 
         Raises CandidateFault.
         """
@@ -100,7 +103,7 @@ class ResultTable:
             raise diagnosis.fault(Reason.OUT_OF_BOUNDS, what)
 
     def close(self) -> None:
-        """Give up the descriptors; may be called twice."""
+        """Release the descriptors; may be called twice."""
         if self.fd >= 0:
             os.close(self.fd)
             os.close(self._ranges_fd)
@@ -126,7 +129,7 @@ _Place = tuple[int, int, int, int, str]  # address, place in the order, slot, en
 
 
 def _reused(places: list[_Place]) -> dict[int, set[str]]:
-    """By slot, the outputs that lie where those of a later call do."""
+    """By slot, the outputs that share memory with those of a later call."""
     found: dict[int, set[str]] = {}
     places.sort()
     furthest: _Place | None = None
@@ -147,9 +150,9 @@ def returned(targets: object) -> tuple[str, ...]:
 
 
 class _Part:
-    """One tensor of those that a call returns: an output, or one of a list.
+    """One of the tensors that a call returns: an output, or one tensor of a list.
 
-    ``offset`` is where it belongs in a slot, in bytes.
+    ``offset`` is its place in a slot, in bytes.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A runner as the judge uses it: load a config, run batches, close."""
+"""The judge's view of a runner: load a config, run batches, close."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class Runner:
         self._fetches = False
 
     def start(self) -> None:
-        """Wait until the runner is up, then have it load the candidate.
+        """Wait until the runner is running, then make it load the candidate.
 
-        Raises MachineFault for the first, CandidateFault for the second.
+        Raises MachineFault if the first fails, CandidateFault if the second does.
         """
         seconds = self._policy.open_seconds
         with self._ending_on_fault():
@@ -91,10 +91,10 @@ class Runner:
             self._share(config, slots)
 
     def _ready(self, inputs: Sequence[Mapping[str, Tensor]]) -> ConfigMemory:
-        """The buffers of the loaded config, with the state that these calls have.
+        """The buffers of the loaded config, with the state of these calls.
 
-        A config that has a state is loaded with its first call, and again when that comes with
-        another one. Raises ValueError if no config is loaded, and for calls of two states.
+        A config with a state is loaded with its first call, and again when a call has a different
+        state. Raises ValueError if no config is loaded, and if the calls have two states.
         """
         if self._wanted is None:
             raise ValueError("no config is loaded")
@@ -112,7 +112,7 @@ class Runner:
 
         with self._ending_on_fault():
             self._forget_memory()
-            # Results that cannot be read in place are copied within the timed part.
+            # Results that cannot be read in place are copied while the clock runs.
             on_host = self._program.abi == "call" and not self._program.on_device
             self._fetches = on_host and self._conversation.can_read()
             lent = (self._program, self._signature, config, slots, self._state)
@@ -132,10 +132,11 @@ class Runner:
     def batch(self, inputs: Sequence[Mapping[str, Tensor]], left_out: int | None = None) -> Batch:
         """Call the candidate once for each element of ``inputs``; at most ``slots`` of them.
 
-        Launches of the call ``left_out`` have no effect. The runner learns that when it makes it.
+        Launches of the call ``left_out`` have no effect. The runner learns which call that is only
+        when it makes it.
 
-        Raises CandidateFault for whatever goes wrong; ValueError for inputs of another
-        number, shape or dtype than the loaded config's.
+        Raises CandidateFault for any failure of the candidate; ValueError for inputs whose number,
+        shape or dtype differs from the loaded config's.
         """
         batch = self._make(Kind.RUN, inputs, left_out=left_out)
         assert batch is not None
@@ -144,7 +145,7 @@ class Runner:
     def repeat(self, inputs: Mapping[str, Tensor], calls: int) -> Batch:
         """Call the candidate ``calls`` times on the same inputs, in the same slot.
 
-        Raises like ``batch``. Only the last call's outputs can be read.
+        Raises what ``batch`` raises. Only the last call's outputs can be read.
         """
         batch = self._make(Kind.RUN, [inputs], repeats=calls)
         assert batch is not None
@@ -153,11 +154,11 @@ class Runner:
     def gated(
         self, inputs: Sequence[Mapping[str, Tensor]], *, repeats: int = 1, at_once: bool = False
     ) -> Gated | None:
-        """A batch behind a gate that the judge opens, of no calls without ``inputs``.
+        """Run a batch behind a gate that the judge opens; without ``inputs`` it has no calls.
 
-        With ``repeats`` each is made that often in its slot; with ``at_once`` the gate opens as
-        soon as the inputs are there, before the device is back at the runner. None if the
-        platform has no gates. Raises like ``batch``.
+        With ``repeats`` each call is made that many times in its slot. With ``at_once`` the gate
+        opens as soon as the inputs are there, before the device is back at the runner. None if the
+        platform has no gates. Raises what ``batch`` raises.
         """
         memory = self._ready(inputs)
         calls = len(inputs) * repeats
@@ -181,10 +182,10 @@ class Runner:
             )
 
     def replay(self, inputs: Sequence[Mapping[str, Tensor]]) -> Batch | None:
-        """The same with the launches of all calls recorded and run as one graph.
+        """Run a batch with the launches of all calls recorded and run as one graph.
 
-        None if the platform, or what the candidate calls, cannot be recorded. Faults are
-        those of ``batch``; after them, and after None, the runner is good for nothing more.
+        None if the platform does not support recording, or the candidate's calls do not. Faults are
+        those of ``batch``; after them, and after None, the runner can no longer be used.
         """
         return self._make(Kind.REPLAY, inputs)
 
@@ -214,8 +215,8 @@ class Runner:
             if kind is Kind.REPLAY and not answer.values[0]:
                 return None
             if self._program.abi == "torch":
-                # Outside both clocks, so a program could put its work off until here: this
-                # ABI is for baselines, which come with the task.
+                # This is outside both clocks, so a program could defer its work until here. That is
+                # acceptable because this ABI is for baselines, which come with the task.
                 seconds = self._policy.batch_seconds
                 self._ask(Kind.COLLECT, Kind.READY, seconds=seconds, doing=doing)
                 memory.take()
@@ -225,7 +226,7 @@ class Runner:
         return self._batch(answer, held_up_ns, memory.read(order))
 
     def empty(self) -> Batch:
-        """A batch of no calls, to calibrate what a batch costs by itself."""
+        """Run a batch of no calls, to calibrate the cost of a batch itself."""
         with self._ending_on_fault():
             doing = "in an empty batch"
             if self._program.on_device:
@@ -236,10 +237,10 @@ class Runner:
         return self._batch(answer)
 
     def leave_out(self, after: int | None = 0) -> None:
-        """Have kernels not run from the ``after``-th launch on; None has all of them run again.
+        """Leave out all kernels from the ``after``-th launch on; None lets all of them run again.
 
-        Calls of the launches that are left out succeed; PyTorch's copies and fills go on. To be
-        called between batches. Raises ValueError for a program without a launch filter.
+        Launches that are left out succeed; PyTorch's copies and fills still run. Call it between
+        batches. Raises ValueError for a program without a launch filter.
         """
         if self._launches is None:
             raise ValueError("launches cannot be left out without a launch filter")
@@ -256,8 +257,8 @@ class Runner:
     def close(self) -> None:
         """End the runner; may be called twice.
 
-        Raises CandidateFault when its end shows a broken protocol, such as an answer that
-        the candidate had prepared before, and when it cannot be ended.
+        Raises CandidateFault if its end shows a broken protocol, such as an answer that
+        the candidate had prepared in advance, and if it cannot be ended.
         """
         if self._open:
             with self._ending_on_fault():
@@ -268,7 +269,7 @@ class Runner:
     def kill(self) -> None:
         """End the runner without asking it; may be called twice.
 
-        One that cannot be ended ends with its sandbox: the caller has its fault already.
+        If it cannot be ended, it ends with its sandbox: the caller already has its fault.
         """
         with suppress(CandidateFault):
             self._end()
@@ -321,7 +322,7 @@ class Runner:
         return self._ask(kind, Kind.READY, seconds=seconds, doing=doing, values=values, fds=fds)
 
     def _arm(self, doing: str) -> None:
-        """Have a frozen runner wait for its next request without sleeping."""
+        """Make a frozen runner wait for its next request without sleeping."""
         seconds = self._policy.batch_seconds
         self._ask(Kind.ARM, Kind.READY, seconds=seconds, doing=doing, freeze=False)
 
@@ -348,7 +349,7 @@ class Runner:
             yield
             self._check_launches()
         except CandidateFault:
-            # A refused launch is why whatever followed went wrong.
+            # A refused launch is the cause of any later failure.
             self.kill()
             self._check_device()
             self._check_launches()
@@ -365,7 +366,7 @@ class Runner:
             raise diagnosis.fault(Reason.KERNEL_BYPASSED, refusal, self._conversation.said())
 
     def _check_device(self) -> None:
-        """Raise MachineFault where what failed was the device, for everybody."""
+        """Raise MachineFault if the device itself failed, for every process."""
         if self._program.on_device:
             from gpu import session
 
@@ -375,7 +376,7 @@ class Runner:
         self, answer: Answer, held_up_ns: int = 0, outputs: tuple[Mapping[str, Tensor], ...] = ()
     ) -> Batch:
         reported_ns, wall_ns = answer.values[1], answer.wall_ns + held_up_ns
-        if self._program.on_device:  # the processor waits, and that says nothing about the work
+        if self._program.on_device:  # the processor only waits: its time is no measure of the work
             return Batch(outputs, reported_ns, wall_ns, launches=self._launches_since())
         spent = answer.spent
         return Batch(
@@ -383,7 +384,7 @@ class Runner:
         )
 
     def _launches_since(self) -> int:
-        """How many launches there were since this was last asked."""
+        """The number of launches since the previous call of this method."""
         counts = self.launched()
         before, self._launched = self._launched, counts.launches if counts else 0
         return self._launched - before

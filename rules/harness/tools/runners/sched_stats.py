@@ -1,6 +1,6 @@
-"""What the kernel's scheduler says of a thread: how long it ran, how long it waited to run.
+"""The scheduler's statistics of a thread: how long it ran, and how long it waited to run.
 
-Standard library only, because it travels into sandboxes and into processes that were just forked.
+Standard library only, because it is copied into sandboxes and used in processes just forked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _RAN, _WAITED = 0, 1  # fields of schedstat, both in ns
 
 @dataclass(frozen=True)
 class Scheduled:
-    """Nanoseconds since a thread began; zeros where the kernel does not count.
+    """Nanoseconds since a thread began; zeros if the kernel does not count.
 
     Attributes:
         ran_ns: on a processor.
@@ -26,7 +26,7 @@ class Scheduled:
 
     @classmethod
     def of(cls, thread: Path) -> Scheduled:
-        """Of ``/proc/PID/task/TID``, or of ``/proc/thread-self`` for the caller."""
+        """Read ``/proc/PID/task/TID``, or ``/proc/thread-self`` for the caller."""
         with contextlib.suppress(OSError, ValueError, IndexError):
             fields = (thread / "schedstat").read_text().split()
             return cls(int(fields[_RAN]), int(fields[_WAITED]))
@@ -34,14 +34,14 @@ class Scheduled:
 
 
 def steps_back(pid: int) -> bool:
-    """Whether a process has given its whole session a lower priority than it began with."""
+    """Whether a process has lowered the priority of its whole session since it began."""
     with contextlib.suppress(OSError):
         return not Path(f"/proc/{pid}/autogroup").read_text().endswith(" nice 0\n")
     return False
 
 
 class Waits:
-    """How long the threads of a process waited in each of the periods between two readings."""
+    """The time that a process's threads waited in each period between two readings."""
 
     def __init__(self, pid: int) -> None:
         self._threads = Path(f"/proc/{pid}/task")
@@ -49,9 +49,9 @@ class Waits:
         self._before: dict[str, int] = {}
 
     def since_last(self) -> int:
-        """The main thread's wait and the longest of another, in ns since the last reading.
+        """The main thread's wait plus the longest of another, in ns since the last reading.
 
-        No more than that can have held up a process that stops when all its threads have.
+        A process that stops only when all its threads have cannot have been delayed by more.
         """
         now: dict[str, int] = {}
         with contextlib.suppress(OSError):

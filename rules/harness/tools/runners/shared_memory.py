@@ -1,4 +1,4 @@
-"""What the shared buffers lie in: files in memory, or memory of a device."""
+"""The memory of the shared buffers: memory files, or a device's memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEVICE_PAGE = 64 << 10
 
 
 class Memory(Protocol):
-    """Memory that another process maps too, by its descriptor."""
+    """Memory that another process also maps, through its descriptor."""
 
     @property
     def fd(self) -> int:
@@ -34,7 +34,7 @@ class Memory(Protocol):
         """All bytes: uint8 [size]."""
 
     def close(self) -> None:
-        """Give up the descriptor; the memory goes with the last mapping."""
+        """Release the descriptor; the memory is freed with the last mapping."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,11 @@ class Medium:
     """One kind of memory.
 
     Attributes:
-        page: bytes to which tensors are placed, and of a guard.
-        lead: pages of guard before an output, which are two where the page before them cannot
-            be taken from the runner.
-        allocate: memory of at least so many bytes; once sealed, it cannot be mapped writable.
+        page: the alignment of tensors and the size of a guard, in bytes.
+        lead: guard pages before an output: two if the page before them cannot be taken from the
+            runner.
+        allocate: returns memory of at least this many bytes; once sealed, it cannot be mapped
+            writable.
     """
 
     page: int
@@ -65,14 +66,14 @@ class File:
         return torch.frombuffer(self._memory, dtype=torch.uint8)
 
     def close(self) -> None:
-        """Give up the descriptor; may be called twice."""
+        """Release the descriptor; may be called twice."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
 
 
 def shared_file(size: int, *, sealed: bool) -> tuple[int, mmap.mmap]:
-    """A memfd of fixed size and the judge's mapping of it; sealed, the only writable one."""
+    """A memfd of fixed size and the judge's mapping; if sealed, no other mapping is writable."""
     fd = os.memfd_create("kabuild", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, size)
     memory = mmap.mmap(fd, size)

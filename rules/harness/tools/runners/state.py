@@ -1,4 +1,4 @@
-"""What holds for a config, such as weights: handed over when it is loaded, and never written to."""
+"""A config's state, such as weights: handed over when the config is loaded, and read-only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ALIGNMENT = 256
 
 
 class StateFile:
-    """The tensors of a config's state, one behind the other, in a file that is sealed."""
+    """The tensors of a config's state, one after another, in a sealed file."""
 
     def __init__(self, signature: Signature, config: Config, state: Mapping[str, Tensor]) -> None:
         self.regions = _placed(signature, config)
@@ -40,14 +40,14 @@ class StateFile:
                 memory[region.first : region.first + region.size] = flat.numpy().tobytes()
 
     def close(self) -> None:
-        """Give up the descriptor; may be called twice."""
+        """Release the descriptor; may be called twice."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
 
 
 def common_state(signature: Signature, inputs: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The state that comes with the inputs of a batch. Raises ValueError if they have two."""
+    """The state in the inputs of a batch. Raises ValueError if the inputs have two."""
     state = {argument.name: inputs[0][argument.name] for argument in signature.state}
     if not all(is_same(state, given) for given in inputs):
         raise ValueError("the calls of a batch have one state")
@@ -55,7 +55,7 @@ def common_state(signature: Signature, inputs: Sequence[Mapping[str, Tensor]]) -
 
 
 def is_same(state: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> bool:
-    """Whether another mapping has the very tensors of a state."""
+    """Whether another mapping has exactly the same tensor objects as a state."""
     return all(other.get(name) is tensor for name, tensor in state.items())
 
 

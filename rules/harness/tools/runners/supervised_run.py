@@ -1,8 +1,8 @@
-"""A program that runs in a sandbox until it ends, with a candidate below it, and leaves a report.
+"""Runs a tool in a sandbox until it ends; the tool starts the candidate and leaves a report.
 
 A runner answers the judge; this is for tools that start the candidate's process themselves and
-watch it. What they print and what they report has passed through the candidate's sandbox, and is
-worth as much as its word.
+watch it. Their output and their report have passed through the candidate's sandbox, and are
+as untrusted as the candidate.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from runners.warden import Unstoppable, Warden
 
 _CHUNK = 1 << 16
 _FAILED = 127
-_GRACE_SECONDS = 5.0  # for a process whose outputs are closed to end
+_GRACE_SECONDS = 5.0  # for a process to end that has closed its outputs
 
 
 @dataclass(frozen=True)
 class SupervisedRun:
-    """What is to be run.
+    """The program to run.
 
     Attributes:
         argv: the program, by its path in the sandbox, and its arguments.
-        binds: what it sees besides what a runner of the candidate would: paths here and there.
-        report: the file in the sandbox that it leaves.
+        binds: additional paths that it sees besides a runner's: pairs of path here and there.
+        report: the path in the sandbox of the report that it writes.
     """
 
     argv: tuple[str, ...]
@@ -41,11 +41,11 @@ class SupervisedRun:
 
 @dataclass(frozen=True)
 class Returned:
-    """Its result.
+    """The result of a run.
 
     Attributes:
         status: its wait status; None if it was killed because time was up.
-        said: the beginning of what it printed.
+        said: the beginning of its output.
         report: the beginning of its report; empty if it left none.
     """
 
@@ -55,7 +55,7 @@ class Returned:
 
 
 def run(errand: SupervisedRun, environment: Mapping[str, str], output: int, report: int) -> int:
-    """Run it and send its report; called in its sandbox. The program's exit code."""
+    """Run the program and send its report; called in its sandbox. Returns its exit code."""
     for pipe in (output, report):
         os.set_inheritable(pipe, False)  # noqa: FBT003 - the candidate must not keep it open
     pid = os.fork()
@@ -108,7 +108,7 @@ def await_return(
             if not data:
                 poll.unregister(pipe)
                 reported |= pipe == report
-    # A process that the program has left behind may hold its output open.
+    # A process left behind by the program may hold its output open.
     with contextlib.suppress(BlockingIOError):
         while len(kept[output]) < most_bytes and (data := os.read(output, _CHUNK)):
             kept[output] = (kept[output] + data)[:most_bytes]
@@ -117,7 +117,7 @@ def await_return(
 
 
 def _killed(warden: Warden) -> int | None:
-    """The wait status of a program that had to be killed; None where even that takes too long."""
+    """The wait status of a program that had to be killed; None if even that takes too long."""
     try:
         return warden.kill()
     except Unstoppable:

@@ -1,6 +1,6 @@
-"""System calls by what a runner may expect of them, with their numbers.
+"""System calls, grouped by how a runner's filter treats them, with their numbers.
 
-Standard library only, because it travels into processes that were just forked.
+Standard library only, because it is used in processes that were just forked.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ _COLUMN = {"x86_64": 0, "aarch64": 1}
 
 
 class Calls:
-    """Names with their numbers on x86-64 and arm64; ``-`` where a machine lacks the call."""
+    """Names with their numbers on x86-64 and arm64; ``-`` if a machine lacks the call."""
 
     def __init__(self, text: str) -> None:
         entries = (entry.split() for entry in text.split(","))
         self._numbers = {name: numbers for name, *numbers in entries}
 
     def numbers(self, machine: str) -> dict[str, int]:
-        """The calls that ``machine`` has. Raises KeyError for other than the two."""
+        """The calls that ``machine`` has. Raises KeyError for other machines than the two."""
         column = _COLUMN[machine]
         found = {name: numbers[column] for name, numbers in self._numbers.items()}
         return {name: int(number) for name, number in found.items() if number != "-"}
@@ -30,10 +30,10 @@ FATAL = Calls(
     migrate_pages 256 238
     """
 )
-"""What no kernel needs: another process, another program, somebody else's memory."""
+"""Calls that no kernel needs: other processes, other programs, memory of other processes."""
 
 CHILDREN = frozenset({"execve", "execveat", "fork", "vfork"})
-"""Those of ``FATAL`` that a program needs which compiles when it is called."""
+"""The calls of ``FATAL`` that a program needs if it compiles when it is called."""
 
 INSPECTED = Calls(
     """
@@ -41,7 +41,7 @@ INSPECTED = Calls(
     prctl 157 167, ioctl 16 29, mprotect 10 226, mremap 25 216
     """
 )
-"""What depends on its arguments."""
+"""Calls that are allowed or not by their arguments."""
 
 WITHOUT_EFFECT = Calls(
     """
@@ -49,7 +49,7 @@ WITHOUT_EFFECT = Calls(
     sync_file_range 277 84, fadvise64 221 223, readahead 187 213
     """
 )
-"""What waits for the disks of the machine, and has no meaning for files in memory."""
+"""Calls that wait for the machine's disks, and mean nothing for files in memory."""
 
 UNSUPPORTED = Calls(
     """
@@ -58,7 +58,7 @@ UNSUPPORTED = Calls(
     removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16
     """
 )
-"""What programs do without on file systems that lack it."""
+"""Calls that programs can do without, because some file systems lack them."""
 
 UNSTOPPABLE = Calls(
     """
@@ -70,7 +70,7 @@ UNSTOPPABLE = Calls(
     sched_setscheduler 144 119, sched_setparam 142 118, setpriority 141 140, ioprio_set 251 30
     """
 )
-"""What can run for long before a signal is looked at, or change how soon that is."""
+"""Calls that can run for long before a signal is handled, or change how soon it is."""
 
 ALLOWED = Calls(
     """
@@ -107,5 +107,5 @@ ALLOWED = Calls(
     arch_prctl 158 -, wait4 61 260, waitid 247 95, exit 60 93, exit_group 231 94
     """
 )
-"""What programs for the processor need: files, memory, threads, clocks, signals. Each ends soon,
+"""Calls that programs for the CPU need: files, memory, threads, clocks, signals. Each ends soon,
 or when a signal arrives."""

@@ -1,10 +1,10 @@
-"""The warden of a runner: pid 1 of its sandbox, which freezes, thaws and buries it.
+"""The warden of a runner: pid 1 of its sandbox, which freezes, thaws and reaps it.
 
 It runs trusted code only, keeps capabilities that the runner lacks, and cannot be signalled
-or inspected by it. The judge speaks with it over a separate socket. As the runner's
+or inspected by the runner. The judge talks to it over a separate socket. As the runner's
 parent it learns from the kernel when a stop has reached every thread. A runner that the kernel
-cannot stop, or kill, within a time is in a system call of its own making: the warden says so, and
-whoever asked blames the candidate.
+cannot stop or kill within a time limit is in a system call of its own making. The warden reports
+that, and the caller blames the candidate.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from base.program import MachineFault
 from runners.killed import Death
 from runners.sched_stats import Scheduled, Waits, steps_back
 
-_REQUEST = struct.Struct("<II")  # command; milliseconds, or how many ranges
+_REQUEST = struct.Struct("<II")  # command; milliseconds, or number of ranges
 _REPLY = struct.Struct("<II5Q")  # state, wait status, counts
 _STOP_SECONDS = 10.0
-"""For a signal to reach all threads of a runner: milliseconds, or what a busy machine adds."""
-_MOST_TIMES = 5  # that, however busy the machine is
-_PATIENCE_SECONDS = 60.0  # with the warden, which never waits longer than that
+"""Time for a signal to reach all threads of a runner: milliseconds, plus the machine's load."""
+_MOST_TIMES = 5  # the limit of that time, in multiples, however busy the machine is
+_PATIENCE_SECONDS = 60.0  # with the warden, which never waits longer than this
 _READING_FDS = 2
-_RANGE = struct.Struct("<QQQ")  # as ``runners.results`` has it
-_CPU_CLOCK_OF_PROCESS = 2  # CPUCLOCK_SCHED, beside the inverted pid: how Linux numbers such clocks
+_RANGE = struct.Struct("<QQQ")  # same layout as in ``runners.results``
+_CPU_CLOCK_OF_PROCESS = 2  # CPUCLOCK_SCHED, beside the inverted pid: Linux's number for such clocks
 
 
 _NEWS = (signal.SIGCHLD,)
@@ -61,27 +61,28 @@ class _State(IntEnum):
     FROZEN = 1
     ENDED = 2
     DEFIANT = 3
-    """Told to stop or to end, and doing neither."""
+    """It was told to stop or to end, and did neither."""
     ABSENT = 4
-    """What was to be read is not there."""
+    """There is no memory at the address to be read."""
     FORBIDDEN = 5
     """The kernel does not allow reading another process's memory."""
 
 
 class Unstoppable(Exception):  # noqa: N818 (an event, no error of ours)
-    """The runner did not stop, although its warden lives and has told it to."""
+    """The runner did not stop, although its warden is alive and has told it to."""
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What the kernel has counted so far, in ns; zeros where it does not count.
+    """The kernel's counts so far, in ns; zeros if it does not count.
 
     Attributes:
-        thread_ns: for which the runner's main thread ran.
-        process_ns: for which all its threads ran.
-        waited_ns: for which the runner and its warden were ready to run and could not.
-        main_waited_ns: the same of the runner's main thread alone; 0 if it lets others go first.
-        sandbox_ns: for which all processes of its sandbox ran, the warden excluded.
+        thread_ns: CPU time of the runner's main thread.
+        process_ns: CPU time of all its threads.
+        waited_ns: how long the runner and its warden were ready to run and could not.
+        main_waited_ns: the same for the runner's main thread alone; 0 if it has lowered
+            its session's priority.
+        sandbox_ns: CPU time of all processes in its sandbox except the warden.
     """
 
     thread_ns: int = 0
@@ -92,14 +93,14 @@ class Counted:
 
     @property
     def starved_ns(self) -> int:
-        """For which programs outside had the processors that the main thread wanted.
+        """How long programs outside the sandbox had the processors that the main thread wanted.
 
-        The time of the sandbox's other threads is not in it: no candidate makes itself wait.
+        The time of the sandbox's other threads is excluded: no candidate can make itself wait.
         """
         return max(0, self.main_waited_ns - max(0, self.sandbox_ns - self.thread_ns))
 
     def since(self, before: Counted) -> Counted:
-        """What was counted after ``before`` was."""
+        """The counts since ``before``."""
         return Counted(
             self.thread_ns - before.thread_ns,
             self.process_ns - before.process_ns,
@@ -127,7 +128,7 @@ def supervise(worker: int, fd: int) -> int:
 
 
 def _numbers(ward: _Ward, command: _Command) -> tuple[int, ...]:
-    """What a reply tells besides the state."""
+    """The counts that a reply carries besides the state."""
     if command is _Command.COUNT:
         return ward.count()
     if command is _Command.DEATH:
@@ -136,7 +137,7 @@ def _numbers(ward: _Ward, command: _Command) -> tuple[int, ...]:
 
 
 class _Ward:
-    """The runner, seen by its parent."""
+    """The runner, as seen by its parent."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -146,7 +147,7 @@ class _Ward:
         self._waited_ns = 0
 
     def obey(self, command: _Command, milliseconds: int) -> tuple[int, int] | None:
-        """Do as told; the reply, where the command has one."""
+        """Obey a command; returns the reply if the command has one."""
         if command is _Command.THAW:
             self._signal(signal.SIGCONT)
             return None
@@ -164,7 +165,7 @@ class _Ward:
         return (state, 0) if self.status is None else (_State.ENDED, self.status)
 
     def read(self, count: int, ranges_fd: int, target_fd: int) -> tuple[int, int]:
-        """Copy ranges of the frozen runner's memory into a file of the judge's; the reply."""
+        """Copy ranges of the frozen runner's memory into a file of the judge; returns the reply."""
         try:
             memory = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY)
         except OSError:
@@ -200,7 +201,7 @@ class _Ward:
                 os.kill(self.pid, number)
 
     def _await(self, options: int, seconds: float) -> bool:
-        """Whether the runner has ended, or stopped where ``options`` ask for that, in time.
+        """Whether the runner ends in time, or stops in time if ``options`` ask for that.
 
         Time that its threads wait for processors is not counted, up to a limit.
         """
@@ -225,7 +226,7 @@ class _Ward:
 
 
 def _ran_ns(pid: int) -> int:
-    """For which all threads of a process ran; 0 if it has ended."""
+    """The CPU time of all threads of a process; 0 if it has ended."""
     with contextlib.suppress(OSError):
         return time.clock_gettime_ns(~pid << 3 | _CPU_CLOCK_OF_PROCESS)
     return 0
@@ -233,7 +234,7 @@ def _ran_ns(pid: int) -> int:
 
 @contextlib.contextmanager
 def mapped(fd: int) -> Iterator[mmap.mmap]:
-    """All of a file, whose descriptor is closed."""
+    """Map a whole file, and close its descriptor."""
     try:
         memory = mmap.mmap(fd, os.fstat(fd).st_size)
     except OSError:  # it is sealed against writing
@@ -241,12 +242,12 @@ def mapped(fd: int) -> Iterator[mmap.mmap]:
     finally:
         os.close(fd)
     yield memory
-    with contextlib.suppress(BufferError):  # a view is left in an exception's frames
+    with contextlib.suppress(BufferError):  # an exception's frames still hold a view
         memory.close()
 
 
 def _copy(memory: int, address: int, target: memoryview) -> None:
-    """Fill ``target`` from an address of an open process's memory. Raises OSError."""
+    """Fill ``target`` from an address in an open process's memory. Raises OSError."""
     done = 0
     while done < len(target):
         got = os.preadv(memory, [target[done:]], address + done)
@@ -256,55 +257,55 @@ def _copy(memory: int, address: int, target: memoryview) -> None:
 
 
 class Warden:
-    """The judge's side. Each method raises MachineFault when the warden itself is lost."""
+    """The judge's side. Each method raises MachineFault if the warden itself is lost."""
 
     def __init__(self, link: socket.socket) -> None:
         self._link = link
         link.settimeout(_PATIENCE_SECONDS)
 
     def freeze(self) -> int | None:
-        """Stop every thread of the runner; its wait status when it has ended instead.
+        """Stop every thread of the runner; returns its wait status if it has already ended.
 
         Raises Unstoppable.
         """
         return self._ended(_Command.FREEZE)
 
     def count(self) -> Counted:
-        """What a frozen runner has run so far. A separate question: no clock waits for it."""
+        """The counts of a frozen runner. A separate request, so that no clock waits for it."""
         return Counted(*self._ask(_Command.COUNT)[2:])
 
     def read(self, ranges_fd: int, target_fd: int, count: int) -> bool | None:
         """Copy ranges of a frozen runner's memory into a file; None if that is not allowed.
 
-        The first file has ``count`` times an address, a size and where it belongs in the second,
+        The first file has ``count`` records: an address, a size and an offset in the second file,
         each of 64 bits. False if there is no such memory.
         """
         state, *_ = self._ask(_Command.READ, count, (ranges_fd, target_fd))
         return None if state == _State.FORBIDDEN else state == _State.FROZEN
 
     def thaw(self) -> None:
-        """Let a frozen runner go on."""
+        """Let a frozen runner continue."""
         self._tell(_Command.THAW)
 
     def kill(self) -> int:
-        """End the runner; its wait status, which is older if it had ended before.
+        """End the runner; returns its wait status, an earlier one if it had already ended.
 
-        Raises Unstoppable; then it ends later, with its sandbox.
+        Raises Unstoppable; then the runner ends later, with its sandbox.
         """
         status = self._ended(_Command.KILL)
         assert status is not None, "a warden's answer to this has one"
         return status
 
     def death(self) -> Death:
-        """What the kernel knew of a runner that has ended."""
+        """The kernel's figures for a runner that has ended."""
         return Death(*self._ask(_Command.DEATH)[2:6])
 
     def wait(self, seconds: float) -> int | None:
-        """The runner's wait status, or None when it still lives after ``seconds``."""
+        """The runner's wait status, or None if it is still alive after ``seconds``."""
         return self._ended(_Command.WAIT, int(seconds * 1000))
 
     def close(self) -> None:
-        """Hang up: the warden ends, and with it everything in the sandbox."""
+        """Hang up: the warden ends, and everything in the sandbox with it."""
         self._link.close()
 
     def _tell(self, command: _Command, number: int = 0, fds: tuple[int, ...] = ()) -> None:
@@ -314,7 +315,7 @@ class Warden:
             raise MachineFault(f"the runner's warden is gone: {error}") from error
 
     def _ended(self, command: _Command, milliseconds: int = 0) -> int | None:
-        """The runner's wait status where it has ended."""
+        """The runner's wait status if it has ended."""
         state, status, *_ = self._ask(command, milliseconds)
         if state == _State.DEFIANT:
             raise Unstoppable
